@@ -1,0 +1,24 @@
+"""Differentiate programs that mutate arrays."""
+
+from pathlib import Path as _Path
+
+if not (_Path(__file__).parent / "rules").is_dir():
+    # In a checkout the rule book stands beside the package; a wheel carries it inside.
+    __path__.append(str(_Path(__file__).resolve().parent.parent))
+
+from bridge import errors as errors
+from bridge.buffer import Buffer as Buffer
+from bridge.context import Context as Context
+from bridge.context import current_context as current_context
+from bridge.escapes import detach as detach
+from bridge.extend import mutating_rule as mutating_rule
+from bridge.extend import rule as rule
+from bridge.snapshots import constant as constant
+from bridge.transforms import grad as grad
+from bridge.transforms import hessian as hessian
+from bridge.transforms import hvp as hvp
+from bridge.transforms import jacfwd as jacfwd
+from bridge.transforms import jacrev as jacrev
+from bridge.transforms import jvp as jvp
+from bridge.transforms import value_and_grad as value_and_grad
+from bridge.transforms import vjp as vjp

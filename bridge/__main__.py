@@ -1,0 +1,8 @@
+"""`python -m bridge`: the commands of `bridge.cli`."""
+
+import sys
+
+from bridge.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

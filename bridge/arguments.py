@@ -1,0 +1,244 @@
+"""The arguments of a differentiated function: containers, Buffers for their arrays, shared memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import optree
+
+from bridge.buffer import Buffer, Scalar
+from bridge.errors import ArgumentError, CotangentError
+from bridge.memory import Alias, Guard, Layout, Root, Strides, address, grounded
+
+_NAMESPACE = "bridge"
+
+
+def leaves_of(tree: Any) -> tuple[list[Any], Any]:
+    """Leaves and structure of nested containers; None is a leaf."""
+    leaves, structure = optree.tree_flatten(tree, none_is_leaf=True, namespace=_NAMESPACE)
+    return leaves, structure
+
+
+def rebuilt(structure: Any, leaves: Sequence[Any]) -> Any:
+    """Containers of `structure` around `leaves`."""
+    return optree.tree_unflatten(structure, leaves)
+
+
+class Arguments:
+    """Arguments as the function gets them, and where their gradients will be.
+
+    Every array becomes a Buffer, differentiated or not; the numbers among the differentiated leaves become
+    Scalars. Arrays that share memory share a root.
+    """
+
+    def __init__(
+        self, context: Any, args: tuple[Any, ...], kwargs: dict[str, Any], argnums: int | Sequence[int], allow_int: bool
+    ) -> None:
+        self.context = context
+        self.single = isinstance(argnums, (int, np.integer))
+        self.argnums = _normalised(argnums, len(args))
+        self.places: list[Any] = []
+        self.buffers: list[Any] = []
+        self._structures: dict[int, Any] = {}
+        self._given: dict[int, list[Any]] = {}
+        flat: list[tuple[Any, bool, str]] = []
+        shapes: list[tuple[Any, int]] = []
+        for k, arg in enumerate([*args, kwargs]):
+            leaves, structure = leaves_of(arg)
+            wanted = k in self.argnums and k < len(args)
+            if wanted:
+                self._structures[k], self._given[k] = structure, leaves
+                _check(leaves, structure, k, allow_int)
+            name = f"argument {k}" if k < len(args) else "a keyword argument"
+            flat += [(leaf, wanted, name) for leaf in leaves]
+            shapes.append((structure, len(leaves)))
+        entered = _enter(context, flat)
+        self._tracked: dict[int, list[Any]] = {}
+        rebuilt_args = []
+        start = 0
+        for k, (structure, count) in enumerate(shapes):
+            part = entered[start : start + count]
+            start += count
+            rebuilt_args.append(rebuilt(structure, part))
+            if k in self.argnums and k < len(args):
+                self._tracked[k] = part
+        self.args = tuple(rebuilt_args[:-1])
+        self.kwargs = rebuilt_args[-1]
+        for k in self.argnums:
+            for leaf, tracked in zip(self._given[k], self._tracked[k], strict=True):
+                if is_differentiable(leaf):
+                    self.buffers.append(tracked)
+                    self.places.append(tracked.place)
+
+    def in_containers(self, gradients: Sequence[Any] | None) -> Any:
+        """Gradients in the containers of the differentiated arguments; zeros if there are none."""
+        if gradients is None:
+            gradients = [self.context.memory.alloc(place.shape, place.dtype) for place in self.places]
+        found = iter(gradients)
+        parts = []
+        for k in self.argnums:
+            leaves = [_as_given(next(found), leaf) if is_differentiable(leaf) else None for leaf in self._given[k]]
+            parts.append(rebuilt(self._structures[k], leaves))
+        return parts[0] if self.single else tuple(parts)
+
+    def matching(self, tangents: Sequence[Any]) -> list[Any]:
+        """The tangents of the differentiable leaves, in order."""
+        found = []
+        for k in self.argnums:
+            leaves, structure = leaves_of(tangents[k])
+            if tangents[k] is None:
+                leaves, structure = [None] * len(self._given[k]), self._structures[k]
+            if structure != self._structures[k]:
+                raise CotangentError(
+                    f"the tangent of argument {k} has the structure {structure}, the argument has {self._structures[k]}",
+                    remedy="give a tangent in the containers of its primal",
+                )
+            found += [t for t, leaf in zip(leaves, self._given[k], strict=True) if is_differentiable(leaf)]
+        return found
+
+
+def is_differentiable(leaf: Any) -> bool:
+    """Whether a leaf is a float or complex array or number."""
+    return (hasattr(leaf, "dtype") and leaf.dtype.kind in "fc") or type(leaf) in (float, complex)
+
+
+def _as_given(gradient: Any, leaf: Any) -> Any:
+    if isinstance(gradient, np.ndarray) and not isinstance(leaf, np.ndarray) and gradient.shape == ():
+        return gradient[()]
+    return gradient
+
+
+def _normalised(argnums: int | Sequence[int], count: int) -> tuple[int, ...]:
+    numbers = (argnums,) if isinstance(argnums, (int, np.integer)) else tuple(argnums)
+    for k in numbers:
+        if not -count <= k < count:
+            raise ArgumentError(
+                f"argnums={argnums!r}, and the function was called with {count} positional arguments",
+                remedy="differentiate positional arguments; count them from 0",
+            )
+    return tuple(int(k) % count for k in numbers)
+
+
+def _check(leaves: list[Any], structure: Any, position: int, allow_int: bool) -> None:
+    for path, leaf in zip(optree.treespec_paths(structure), leaves, strict=True):
+        if is_differentiable(leaf):
+            continue
+        kind = getattr(leaf, "dtype", None)
+        integer = (kind is not None and kind.kind in "iub") or isinstance(leaf, (int, bool))
+        if allow_int and (integer or kind is None):
+            continue
+        where = "".join(f"[{step!r}]" for step in path)
+        described = f"dtype {kind}" if kind is not None else f"type {type(leaf).__name__}"
+        raise ArgumentError(
+            f"argument {position}{where} has {described}, and a gradient is asked of it (value {_short(leaf)})",
+            remedy="convert it to float"
+            + (", or pass allow_int=True to get None for it" if integer else ", or leave it out of argnums"),
+        )
+
+
+def _short(leaf: Any) -> str:
+    text = repr(leaf)
+    return text if len(text) < 60 else text[:57] + "..."
+
+
+def _enter(context: Any, flat: list[tuple[Any, bool, str]]) -> list[Any]:
+    """The leaves as the function gets them; arrays whose memory overlaps end up on one root."""
+    entered: list[Any] = [leaf for leaf, _, _ in flat]
+    arrays = []
+    for k, (leaf, wanted, _) in enumerate(flat):
+        if isinstance(leaf, np.ndarray) or type(leaf) is Buffer:
+            arrays.append(k)
+        elif wanted and is_differentiable(leaf):
+            value = context.own_copy(leaf) if type(leaf) is Scalar else np.asarray(leaf)[()]
+            if context.outer is not None and type(leaf) is not Scalar:
+                value = Scalar(value, Root(context.outer, value, False))
+            entered[k] = Scalar(value, context.entering(value, True))
+        elif hasattr(leaf, "__array__") and not hasattr(leaf, "place") and hasattr(leaf, "shape") and wanted:
+            entered[k] = context.buffer(np.asarray(leaf))
+    for group in _groups([flat[k][0] for k in arrays]):
+        _enter_group(context, [arrays[member] for member in group], flat, entered)
+    return entered
+
+
+def _groups(arrays: list[Any]) -> list[list[int]]:
+    """Indices of arrays, grouped by shared memory."""
+    spans = []
+    for k, array in enumerate(arrays):
+        low, high = np.lib.array_utils.byte_bounds(grounded(array))
+        spans.append((low, max(high, low + 1), k))
+    groups: list[list[int]] = []
+    end = -1
+    for low, high, k in sorted(spans):
+        if low < end:
+            groups[-1].append(k)
+            end = max(end, high)
+        else:
+            groups.append([k])
+            end = high
+    return groups
+
+
+def _enter_group(context: Any, members: list[int], flat: list[tuple[Any, bool, str]], entered: list[Any]) -> None:
+    first = flat[members[0]][0]
+    if len(members) == 1:
+        entered[members[0]] = _alone(context, first, flat[members[0]][1])
+        return
+    differentiated = [k for k in members if flat[k][1] and is_differentiable(flat[k][0])]
+    if any(not np.shares_memory(grounded(flat[a][0]), grounded(flat[b][0])) for a in members for b in members if a < b):
+        apart = _connected([flat[k][0] for k in members])
+        if len(apart) > 1:
+            for group in apart:
+                _enter_group(context, [members[k] for k in group], flat, entered)
+            return
+    if len(differentiated) > 1:
+        guard = Guard(tuple(flat[k][2] for k in differentiated))
+        for k in members:
+            entered[k] = _alone(context, flat[k][0], flat[k][1])
+            entered[k].place.root.guard = guard
+        return
+    _one_root(context, members, flat, entered, differentiated)
+
+
+def _connected(arrays: list[Any]) -> list[list[int]]:
+    groups: list[list[int]] = []
+    for k, array in enumerate(arrays):
+        near = [g for g in groups if any(np.shares_memory(grounded(array), grounded(arrays[m])) for m in g)]
+        groups = [g for g in groups if g not in near] + [[*(m for g in near for m in g), k]]
+    return groups
+
+
+def _alone(context: Any, array: Any, wanted: bool) -> Buffer:
+    buffer = context.buffer(array, active=wanted)
+    if isinstance(array, np.ndarray):
+        context.originals.append((array, buffer.place.root))
+    return buffer
+
+
+def _one_root(context: Any, members: list[int], flat: list[Any], entered: list[Any], differentiated: list[int]) -> None:
+    """Arrays on shared memory, at most one of them differentiated: one root over all their bytes."""
+    arrays = [flat[k][0] for k in members]
+    kinds = {array.dtype for array in arrays}
+    if len(kinds) > 1 or any(hasattr(array, "place") for array in arrays):
+        raise ArgumentError(
+            "arguments share memory under different dtypes or inside a nested transform",
+            remedy="pass copies (x.copy())",
+        )
+    low = min(np.lib.array_utils.byte_bounds(array)[0] for array in arrays)
+    high = max(np.lib.array_utils.byte_bounds(array)[1] for array in arrays)
+    item = arrays[0].dtype.itemsize
+    if any((address(array) - low) % item for array in arrays):
+        raise ArgumentError("arguments share memory at odd offsets", remedy="pass copies (x.copy())")
+    whole = np.zeros((high - low) // item, arrays[0].dtype)
+    root = context.buffer(whole, active=bool(differentiated))
+    for k, array in zip(members, arrays, strict=True):
+        view = root.view_as(address(array) - low, Strides(array.shape, array.strides, array.dtype))
+        grounded(view)[...] = array
+        context.originals.append((array, root.place.root))
+        if differentiated and k not in differentiated:
+            view.place.parent = Alias(root.place, None, root.value)
+        entered[k] = view
+
+
+__all__ = ["Arguments", "Layout", "is_differentiable", "leaves_of", "rebuilt"]

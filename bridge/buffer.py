@@ -1,0 +1,390 @@
+"""Buffer and Scalar: what a program holds in place of an array or a number while it is differentiated."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from bridge import dispatch
+from bridge.errors import RefusedError
+from bridge.escapes import escape
+from bridge.indexing import frozen, is_basic, is_element
+from bridge.memory import Element, Gathered, Layout, Root, Strides, View, grounded
+from bridge.position import here, resolve
+
+
+class Tracked:
+    """What a Buffer and a Scalar share: a value, the place of that value, operators, NumPy's protocols."""
+
+    __slots__ = ("__weakref__", "place", "value")
+
+    __array_priority__ = 1000.0
+
+    def __init__(self, value: Any, place: Any) -> None:
+        self.value = value
+        self.place = place
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        if method == "__call__" and not kwargs:
+            return dispatch.operate(ufunc, ufunc, *inputs)
+        return dispatch.ufunc_call(ufunc, method, inputs, kwargs)
+
+    def __array_function__(self, function: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return dispatch.call(function, args, kwargs)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return np.array(escape(self, "np.asarray(...) or a write into a plain array"), dtype=dtype)
+
+    def __float__(self) -> float:
+        return float(escape(self, "float(...), math.* or a write into a plain array"))
+
+    def __int__(self) -> int:
+        return int(escape(self, "int(...)"))
+
+    def __complex__(self) -> complex:
+        return complex(escape(self, "complex(...)"))
+
+    def __index__(self) -> int:
+        return operator.index(escape(self, "an index"))
+
+    def __bool__(self) -> bool:
+        self.place.context.check_usable()
+        return bool(grounded(self))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({grounded(self)!r})"
+
+    def __format__(self, spec: str) -> str:
+        return format(grounded(self), spec)
+
+    def __str__(self) -> str:
+        return str(grounded(self))
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise RefusedError(
+            f"a {type(self).__name__} cannot be pickled: it belongs to a context of this process",
+            where=resolve(here()),
+            remedy="take its value out with bridge.detach(...) first",
+        )
+
+    def __copy__(self) -> Any:
+        return self.copy()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        return self.copy()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.value.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.value.dtype
+
+    @property
+    def ndim(self) -> int:
+        return len(self.value.shape)
+
+    @property
+    def size(self) -> int:
+        return grounded(self).size
+
+    @property
+    def itemsize(self) -> int:
+        return self.value.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        return self.size * self.itemsize
+
+    @property
+    def real(self) -> Any:
+        return dispatch.call(np.real, (self,), {})
+
+    @property
+    def imag(self) -> Any:
+        return dispatch.call(np.imag, (self,), {})
+
+    def copy(self, order: str = "C") -> Any:
+        """A tracked copy, on memory of its own."""
+        return self.place.context.copied(_copy_of(self.value, order), self.place)
+
+    def astype(self, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True) -> Any:
+        """A tracked copy in another dtype."""
+        return dispatch.astype(self, np.dtype(dtype), casting, copy)
+
+
+def _copy_of(value: Any, order: str) -> Any:
+    if isinstance(value, np.generic):
+        return value
+    return value.copy(order)
+
+
+class Scalar(Tracked):
+    """A tracked number: immutable, a copy of what it was read from."""
+
+    __slots__ = ()
+
+    def item(self) -> Scalar:
+        """The number itself, still tracked."""
+        return self
+
+    def __getitem__(self, key: Any) -> Any:
+        return self if key == () else dispatch.call(np.reshape, (self, ()), {})[key]
+
+    def __iter__(self) -> Iterator[Any]:
+        raise TypeError("iteration over a 0-d array")
+
+
+class Buffer(Tracked):
+    """A tracked array: NumPy's indexing, operators and functions work on it and are logged.
+
+    Views of a Buffer are Buffers on the same memory. Made by the transforms for every array argument, by
+    `Context.buffer`, and by operations on other Buffers.
+    """
+
+    __slots__ = ()
+
+    def __len__(self) -> int:
+        if not self.value.shape:
+            raise TypeError("len() of unsized object")
+        return self.value.shape[0]
+
+    def __getitem__(self, key: Any) -> Any:
+        place = self.place
+        context = place.context
+        context.check_usable()
+        array = self.value
+        if not is_basic(key):
+            key = frozen(key)
+            if not is_basic(key):
+                value = array[key]
+                return context.copied(value, Gathered(place, key, value))
+        value = array[key]
+        if is_element(key, len(array.shape)):
+            return context.copied(value, Element(place, key, value))
+        return Buffer(value, View(place, key, value))
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        place = self.place
+        if type(value) is Buffer and getattr(value.place, "key", None) is key and value.place.parent is place:
+            return
+        place.context.check_usable()
+        array = self.value
+        if not is_basic(key):
+            key = frozen(key)
+        if not is_basic(key):
+            target = Gathered(place, key, array[key])
+        elif is_element(key, len(array.shape)):
+            target = Element(place, key, array[key])
+        else:
+            target = View(place, key, array[key])
+        dispatch.assign(self, key, target, value)
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[k] for k in range(len(self)))
+
+    def __contains__(self, value: Any) -> bool:
+        return bool(np.any(self == value))
+
+    def view_as(self, offset: int, like: Strides) -> Buffer:
+        """The view that starts `offset` bytes after this one and lies as `like` says."""
+        value = self.place.context.memory.view(self.value, offset, like)
+        return Buffer(value, Layout(self.place, (offset, like), value))
+
+    @property
+    def T(self) -> Any:
+        return dispatch.call(np.transpose, (self,), {})
+
+    @property
+    def mT(self) -> Any:
+        return dispatch.call(np.matrix_transpose, (self,), {})
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        return grounded(self).strides
+
+    @property
+    def flags(self) -> Any:
+        return grounded(self).flags
+
+    @property
+    def flat(self) -> Flat:
+        return Flat(self)
+
+    @flat.setter
+    def flat(self, value: Any) -> None:
+        self.flat[:] = value
+
+    @Tracked.real.setter
+    def real(self, value: Any) -> None:
+        dispatch.call(np.real, (self,), {})[...] = value
+
+    @Tracked.imag.setter
+    def imag(self, value: Any) -> None:
+        dispatch.call(np.imag, (self,), {})[...] = value
+
+    def view(self, dtype: Any = None) -> Any:
+        """The same memory seen as another dtype: real and complex of one precision only."""
+        return dispatch.view_as_dtype(self, dtype)
+
+    def reshape(self, *shape: Any, order: str = "C", copy: bool | None = None) -> Any:
+        return dispatch.call(np.reshape, (self, shape[0] if len(shape) == 1 else shape), {"order": order})
+
+    def transpose(self, *axes: Any) -> Any:
+        return dispatch.call(np.transpose, (self, axes[0] if len(axes) == 1 else axes or None), {})
+
+    def ravel(self, order: str = "C") -> Any:
+        return dispatch.call(np.ravel, (self,), {"order": order})
+
+    def flatten(self, order: str = "C") -> Any:
+        """A 1-d tracked copy."""
+        return self.ravel(order).copy()
+
+    def fill(self, value: Any) -> None:
+        """Write one value everywhere."""
+        self[...] = value
+
+    def item(self, *index: Any) -> Any:
+        """One element, still tracked."""
+        if index:
+            return self.flat[index[0]] if len(index) == 1 and type(index[0]) is int else self[index[0] if len(index) == 1 else index]
+        if self.size != 1:
+            raise ValueError("can only convert an array of size 1 to a Python scalar")
+        return self[(0,) * self.ndim]
+
+    def tolist(self) -> list[Any]:
+        """Nested lists of tracked numbers."""
+        return [part.tolist() if isinstance(part, Buffer) else part for part in self]
+
+    def sort(self, axis: int = -1, kind: Any = None, order: Any = None) -> None:
+        """Sort in place."""
+        self[...] = dispatch.call(np.sort, (self,), {"axis": axis, "kind": kind})
+
+    def partition(self, kth: Any, axis: int = -1, kind: str = "introselect") -> None:
+        """Partition in place."""
+        self[...] = dispatch.call(np.partition, (self, kth), {"axis": axis, "kind": kind})
+
+    def dot(self, other: Any) -> Any:
+        return dispatch.call(np.dot, (self, other), {})
+
+    def put(self, indices: Any, values: Any, mode: str = "raise") -> None:
+        """Write values at flat indices."""
+        dispatch.call(np.put, (self, indices, values), {"mode": mode})
+
+    def tobytes(self, order: str = "C") -> bytes:
+        return escape(self, "tobytes()").tobytes(order)
+
+
+class Flat:
+    """`buffer.flat`: one-dimensional access in C order, reading and writing."""
+
+    __slots__ = ("buffer",)
+
+    def __init__(self, buffer: Buffer) -> None:
+        self.buffer = buffer
+
+    def __len__(self) -> int:
+        return self.buffer.size
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[k] for k in range(len(self)))
+
+    def _key(self, key: Any) -> Any:
+        positions = np.arange(self.buffer.size)[grounded(key)]
+        picked = np.unravel_index(positions, self.buffer.shape)
+        return tuple(map(int, picked)) if np.ndim(positions) == 0 else picked
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.buffer[self._key(key)]
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        picked = self._key(key)
+        if np.ndim(picked[0]) and np.ndim(value):
+            value = np.resize(value, np.shape(picked[0])) if not hasattr(value, "place") else value
+        self.buffer[picked] = value
+
+
+def wrap(context: Any, value: Any, active: bool) -> Any:
+    """A fresh result as a tracked one; integers, booleans and whatever is no array stay plain numbers."""
+    kind = type(value)
+    if kind is np.ndarray or kind is Buffer:
+        return Buffer(value, Root(context, value, active and value.dtype.kind in "fc"))
+    if kind is Scalar or isinstance(value, (np.floating, np.complexfloating)):
+        return Scalar(value, Root(context, value, active))
+    if isinstance(value, tuple):
+        parts = [wrap(context, part, active) for part in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
+    if isinstance(value, list):
+        return [wrap(context, part, active) for part in value]
+    if isinstance(value, np.ndarray):
+        return wrap(context, value.view(np.ndarray), active)
+    return value
+
+
+def _binary(name: str, function: Callable[..., Any], ufunc: np.ufunc) -> None:
+    def forward(self: Any, other: Any) -> Any:
+        return dispatch.operate(function, ufunc, self, other)
+
+    def reflected(self: Any, other: Any) -> Any:
+        return dispatch.operate(function, ufunc, other, self)
+
+    setattr(Tracked, f"__{name}__", forward)
+    setattr(Tracked, f"__r{name}__", reflected)
+    inplace = getattr(operator, f"i{name}", None)
+    if inplace is not None:
+
+        def update(self: Any, other: Any) -> Any:
+            return dispatch.operate_inplace(inplace, ufunc, self, other)
+
+        setattr(Buffer, f"__i{name}__", update)
+
+
+def _comparison(name: str, ufunc: np.ufunc) -> None:
+    function = getattr(operator, name)
+
+    def compare(self: Any, other: Any) -> Any:
+        return dispatch.operate(function, ufunc, self, other)
+
+    setattr(Tracked, f"__{name}__", compare)
+
+
+def _unary(name: str, function: Callable[..., Any], ufunc: np.ufunc) -> None:
+    setattr(Tracked, f"__{name}__", lambda self: dispatch.operate(function, ufunc, self))
+
+
+for _name, _ufunc in {
+    "add": np.add, "sub": np.subtract, "mul": np.multiply, "truediv": np.true_divide, "pow": np.power,
+    "floordiv": np.floor_divide, "mod": np.remainder, "matmul": np.matmul, "and": np.bitwise_and,
+    "or": np.bitwise_or, "xor": np.bitwise_xor, "lshift": np.left_shift, "rshift": np.right_shift,
+}.items():  # fmt: skip
+    _binary(_name, getattr(operator, f"{_name}_" if _name in ("and", "or") else _name), _ufunc)
+_binary("divmod", divmod, np.divmod)
+for _name, _ufunc in {
+    "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
+}.items():  # fmt: skip
+    _comparison(_name, _ufunc)
+for _name, _ufunc in {"neg": np.negative, "pos": np.positive, "abs": np.absolute, "invert": np.invert}.items():
+    _unary(_name, getattr(operator, _name), _ufunc)
+
+
+def _method(name: str, function: Any) -> None:
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return dispatch.call(function, (self, *args), kwargs)
+
+    method.__name__ = name
+    method.__doc__ = f"`np.{function.__name__}` of this array."
+    setattr(Tracked, name, method)
+
+
+for _name in (
+    "sum", "prod", "mean", "var", "std", "max", "min", "argmax", "argmin", "any", "all", "cumsum", "cumprod", "clip",
+    "round", "swapaxes", "squeeze", "diagonal", "trace", "take", "repeat", "compress", "choose", "argsort",
+    "argpartition", "nonzero", "searchsorted", "conj", "conjugate",
+):  # fmt: skip
+    _method(_name, getattr(np, _name))

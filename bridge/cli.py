@@ -1,0 +1,71 @@
+"""The shell commands: `python -m bridge demo`, `doctor` and `coverage`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import bridge
+from bridge import doctor
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return the exit status; `arguments` default to those of the process."""
+    options = _parser().parse_args(arguments)
+    status: int = options.command(options)
+    return status
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m bridge", description=bridge.__doc__)
+    parser.add_argument("--version", action="version", version=f"{doctor.DISTRIBUTION} {bridge.__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    demo = commands.add_parser("demo", help="train and calibrate on real data, with gradients of in-place code")
+    demo.add_argument("--output", type=Path, default=Path("bridge-demo"), help="folder of the plots (%(default)s)")
+    demo.add_argument("--quick", action="store_true", help="smaller problems, for a first look or a test run")
+    demo.set_defaults(command=_demo)
+
+    health = commands.add_parser("doctor", help="say what is installed, what is missing, and the line to type")
+    health.set_defaults(command=_doctor)
+
+    coverage = commands.add_parser("coverage", help="list what happens to each public function of NumPy")
+    action = coverage.add_mutually_exclusive_group()
+    action.add_argument("--write", type=Path, metavar="PAGE", help="write the page")
+    action.add_argument("--check", type=Path, metavar="PAGE", help="fail if the page is not up to date")
+    coverage.set_defaults(command=_coverage)
+    return parser
+
+
+def _demo(options: argparse.Namespace) -> int:
+    try:
+        from bridge.demo import run
+    except ModuleNotFoundError as error:
+        print(f"The demo needs {error.name}. Type:\n  {doctor.install_line('demo')}", file=sys.stderr)
+        return 1
+    run(options.output, options.quick)
+    return 0
+
+
+def _doctor(options: argparse.Namespace) -> int:
+    lines, healthy = doctor.examine()
+    print("\n".join(lines))
+    return 0 if healthy else 1
+
+
+def _coverage(options: argparse.Namespace) -> int:
+    from bridge import coverage
+
+    if options.check is not None:
+        complaint = coverage.complaint(options.check)
+        if complaint:
+            print(complaint, file=sys.stderr)
+        return 1 if complaint else 0
+    page = coverage.page()
+    if options.write is None:
+        print(page, end="")
+    else:
+        options.write.write_text(page, encoding="utf-8")
+    return 0

@@ -1,0 +1,446 @@
+"""The rewind: run forward and log, then walk the log from its end.
+
+For each entry, from the last to the first: take the cotangent of what it wrote from the shadow; put back
+the bytes that it overwrote; ask for its pull, and add what that returns into the shadows of its inputs.
+When a pull runs, memory holds what it held when the operation ran. So nothing is copied for the backward
+pass, and mutation is an ordinary operation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from threading import get_ident
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from bridge import dispatch, rulebook, structure
+from bridge.buffer import Buffer, wrap
+from bridge.errors import AliasError, ArgumentError, BridgeError, ContextError, CotangentError
+from bridge.extend import Rule
+from bridge.log import Copy, Entry, MutatingCall, Operation, Scatter, Update, Write, blame
+from bridge.memory import ArrayMemory, Element, Gathered, OuterMemory, Place, Root, grounded, in_dtype
+from bridge.position import here, resolve
+from bridge.snapshots import Snapshots
+
+_current: ContextVar[Context | None] = ContextVar("bridge.context", default=None)
+
+
+def current_context() -> Context | None:
+    """The innermost context that is open in this thread, or None."""
+    return _current.get()
+
+
+class Context:
+    """One differentiation: owns the log, the roots, their shadows and the constants' snapshots.
+
+    A context manager, of one thread. Inside it, arrays made by `buffer` are tracked; `gradient` walks the
+    log back. Contexts nest: memory of an inner one is made of the outer one's Buffers, so that the outer
+    one differentiates the inner one's backward pass.
+
+    Parameters
+    ----------
+    zeros : "strong": a cotangent that is structurally absent stays absent, also where a partial
+        derivative is not finite; "ieee": it is the number 0.0 there, as in JAX.
+    """
+
+    def __init__(self, *, zeros: str = "strong") -> None:
+        if zeros not in ("strong", "ieee"):
+            raise ArgumentError(f"zeros={zeros!r}", remedy='use zeros="strong" (the default) or zeros="ieee"')
+        rulebook.read_book()
+        self.zeros = zeros
+        self.log: list[Entry] = []
+        self.outer: Context | None = None
+        self.level = -1
+        self.memory = ArrayMemory()
+        self.snapshots = Snapshots()
+        self.roots: list[Root] = []
+        self.originals: list[tuple[np.ndarray, Root]] = []
+        self.escaped: BridgeError | None = None
+        self.thread: int | None = None
+        self._home = get_ident()
+        self.undone_from: int | None = None
+        self._sweeping = False
+
+    def __enter__(self) -> Context:
+        if self.level >= 0:
+            raise ContextError("this context was entered before", remedy="make a new one: a context is used once")
+        self.outer = current_context()
+        if self.outer is not None:
+            self.level = self.outer.level + 1
+            self.memory = OuterMemory(self.outer)
+        else:
+            self.level = 0
+        self.thread = self._home = get_ident()
+        _current.set(self)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if _current.get() is self:
+            _current.set(self.outer)
+        self.thread = None
+        if self.escaped is not None and error is not self.escaped:
+            raise self.escaped from error
+
+    def check_usable(self) -> None:
+        """Raise if this is another thread, or if the context is not open."""
+        if self.thread != get_ident():
+            self._complain()
+
+    def _complain(self) -> None:
+        where = resolve(here())
+        if self.thread is None:
+            raise ContextError(
+                "a Buffer is used outside its context, which has closed" if self.level >= 0
+                else "this context was not entered",
+                where=where,
+                remedy="use it inside `with Context() as ctx:`, return values from the function that is differentiated, "
+                "or take them out with bridge.detach; do not keep Buffers in globals, attributes or closures",
+            )
+        raise ContextError(
+            f"a Buffer of a context of thread {self.thread} is used in thread {get_ident()}",
+            where=where,
+            remedy="differentiate inside each thread: a context belongs to the thread that made it",
+        )
+
+    # Entering memory
+
+    def buffer(self, array: Any, active: bool = True) -> Any:
+        """A tracked copy of `array`: a Buffer of the same shape and dtype, on a root of its own.
+
+        Parameters
+        ----------
+        array : float, complex, integer or boolean array (or number), copied.
+        active : whether gradients may be asked of it; of integers and booleans they never are.
+        """
+        self.check_usable()
+        value = self.own_copy(array)
+        return Buffer(value, self.entering(value, active))
+
+    def entering(self, value: Any, active: bool) -> Root:
+        """A root for memory that came from outside."""
+        root = Root(self, value, active and value.dtype.kind in "fc")
+        root.entered = True
+        self.roots.append(root)
+        return root
+
+    def own_copy(self, array: Any) -> Any:
+        """Memory of this context that holds a copy of `array`."""
+        if hasattr(array, "place"):
+            return np.copy(array)
+        value = np.array(array, copy=True, order="K", subok=False)
+        if value.dtype.kind not in "fciub":
+            raise ArgumentError(
+                f"an array of dtype {value.dtype} cannot be tracked",
+                where=resolve(here()),
+                remedy="use a float, complex, integer or boolean array",
+            )
+        return value if self.outer is None else self.outer.constant_buffer(value)
+
+    def constant_buffer(self, array: Any) -> Any:
+        """A Buffer on the fresh memory `array`, of which no gradient is asked."""
+        value = array if self.outer is None or hasattr(array, "place") else self.outer.constant_buffer(array)
+        return Buffer(value, Root(self, value, False))
+
+    def inactive(self, value: Any) -> Any:
+        """The result of an operation through which no gradient passes."""
+        return wrap(self, value, False)
+
+    def check_original(self, array: np.ndarray) -> None:
+        """Raise if a plain operand is the caller's original of an argument that the function has written."""
+        for original, root in self.originals:
+            if root.written and np.may_share_memory(array, original):
+                raise AliasError(
+                    f"an array of shape {array.shape} is read under a global or captured name after the function "
+                    "wrote into the argument that shares its memory: the name still holds the old values",
+                    where=resolve(here()),
+                    remedy="read the argument itself, or capture a copy made before the call",
+                )
+
+    # Running forward: what dispatch reports
+
+    def result(
+        self,
+        rule: Rule,
+        value: Any,
+        inputs: tuple[Any, ...],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        plain: tuple[int, ...],
+        names: tuple[str, ...] = (),
+    ) -> Any:
+        """Wrap `value`, the fresh result of an operation, and log it if a gradient passes through it."""
+        wanted = tuple([k for k, place in enumerate(inputs) if place is not None])
+        if not wanted:
+            return wrap(self, value, False)
+        out = wrap(self, value, True)
+        places = places_of(out)
+        if places is None:
+            return out
+        reads_output, reads = rule.needs(wanted)
+        kept = self.snapshots.keep(rule, reads, args, plain)
+        if names:
+            kept, kwargs = kept[: -len(names)], kwargs | dict(zip(names, kept[-len(names) :], strict=True))
+        output = value if reads_output else None
+        self.log.append(Operation(here(), rule, places, output, inputs, wanted, kept, kwargs))
+        return out
+
+    def copied(self, value: Any, source: Place) -> Any:
+        """Wrap `value`, a copy of what lies at `source`."""
+        if not source.active:
+            return wrap(self, value, False)
+        out = wrap(self, value, True)
+        self.log.append(Copy(here(), out.place, source))
+        return out
+
+    def write(self, target: Any, key: Any, place: Place, value: Any, source: Place | None) -> None:
+        """Assign `value` to `target[key]`, which lies at `place`; `source` says where the value lies, if it is active."""
+        root = self.writable(target)
+        array = target.value
+        saved = array[key]
+        if not isinstance(place, (Element, Gathered)):
+            saved = saved.copy()
+        array[key] = value
+        activates = source is not None and not root.active
+        root.active = root.active or activates
+        self.log.append(Write(here(), place, array, key, saved, source, activates))
+
+    def update(
+        self,
+        rule: Rule | None,
+        target: Any,
+        inputs: tuple[Any, ...],
+        args: tuple[Any, ...],
+        plain: tuple[int, ...],
+        mask: Any,
+        run: Callable[[tuple[Any, ...]], Any],
+    ) -> None:
+        """Run a ufunc with `target` as its `out`, under a mask if there is one."""
+        root = self.writable(target)
+        array = target.value
+        position = here()
+        wanted = tuple([k for k, place in enumerate(inputs) if place is not None]) if rule else ()
+        reads_output, reads = rule.needs(wanted) if rule and wanted else (False, frozenset())
+        kept = self.snapshots.keep(rule, reads, args, plain) if rule and wanted else ()
+        saved = array.copy()
+        run(args)
+        if not wanted and (mask is None or not root.active):
+            self.log.append(Write(position, target.place, array, Ellipsis, saved, None, False))
+            return
+        activates = not root.active
+        root.active = True
+        out = target.place
+        self.log.append(
+            Update(position, rule, out, True if reads_output else None, inputs, wanted, kept, array, saved, mask, activates)
+        )
+
+    def scatter_add(self, ufunc: np.ufunc, target: Any, key: Any, operand: Any) -> None:
+        """`np.add.at` or `np.subtract.at`: an index named twice counts twice."""
+        root = self.writable(target)
+        array = target.value
+        saved = array[key]
+        (value,), (source,), _ = dispatch.unwrapped(self, (operand,))
+        ufunc.at(array, key, value)
+        activates = source is not None and not root.active
+        root.active = root.active or activates
+        place = Gathered(target.place, key, saved)
+        self.log.append(Scatter(here(), place, array, key, saved, source, activates, ufunc is np.subtract))
+
+    def mutated(self, entry: MutatingCall, active: bool) -> None:
+        """Log a call of a mutating rule that has run."""
+        fresh = [p.root for p in entry.out if active and p.dtype.kind in "fc" and not p.root.active]
+        for root in fresh:
+            root.active = True
+        entry.activated = tuple(fresh)
+        self.log.append(entry)
+
+    def writable(self, target: Any) -> Root:
+        """The root of `target`, marked as written; raises if its memory may not be written."""
+        root = target.place.root
+        if root.guard is not None:
+            root.guard.refuse(resolve(here()))
+        if not grounded(target).flags.writeable:
+            refuse_overlap(target)
+        root.written = True
+        return root
+
+    # Walking back
+
+    def gradient(self, y: Any, wrt: Any, cotangent: Any = None) -> Any:
+        """Gradients of `y` with respect to the Buffers `wrt`, as arrays of their shapes and dtypes.
+
+        Parameters
+        ----------
+        y : a Buffer or Scalar of this context, or a sequence of them.
+        wrt : a Buffer or a sequence of Buffers; each gradient is with respect to the value at its birth.
+        cotangent : array of the shape of `y`; may be left out when `y` is one number, and is 1 then.
+
+        May be called again, also with another `y`: memory is played forward before it returns.
+        """
+        single = not isinstance(wrt, (list, tuple))
+        ys, cts = self._seeds(y, cotangent)
+        places = [self._asked(buffer) for buffer in ([wrt] if single else wrt)]
+        gradients = self.pull_back(list(zip([y.place for y in ys], cts, strict=True)), places)
+        return gradients[0] if single else gradients
+
+    def _seeds(self, y: Any, cotangent: Any) -> tuple[list[Any], list[Any]]:
+        several = isinstance(y, (list, tuple))
+        ys = list(y) if several else [y]
+        for one in ys:
+            if getattr(getattr(one, "place", None), "context", None) is not self:
+                raise ArgumentError(f"{type(one).__name__} is not a Buffer of this context", remedy="pass what f returned")
+        if cotangent is None:
+            if several or ys[0].shape != () or ys[0].dtype.kind == "c":
+                raise CotangentError(
+                    f"a gradient needs one real number, and this value has shape {ys[0].shape} and dtype {ys[0].dtype}",
+                    remedy="reduce it (np.sum), or give its cotangent",
+                )
+            return ys, [ys[0].dtype.type(1)]
+        cts = list(cotangent) if several else [cotangent]
+        return ys, [conforming(ct, one) for ct, one in zip(cts, ys, strict=True)]
+
+    def _asked(self, buffer: Any) -> Place:
+        place = getattr(buffer, "place", None)
+        if place is None or place.context is not self:
+            raise ArgumentError(f"{type(buffer).__name__} is not a Buffer of this context", remedy="pass ctx.buffer(x)")
+        if not place.root.born_active:
+            raise ArgumentError(
+                f"no gradient with respect to an array of dtype {buffer.dtype} that does not depend on a tracked input",
+                remedy="make it with ctx.buffer(x), of a float or complex array",
+            )
+        if place is not place.root and not place.root.entered:
+            raise ArgumentError("a gradient with respect to a view", remedy="ask it of the array that it is a view of")
+        return place
+
+    def pull_back(self, seeds: Sequence[tuple[Any, Any]], wanted: Sequence[Any]) -> list[Any]:
+        """Cotangents at the places `wanted`, given cotangents at the places of the seeds.
+
+        The arrays are the caller's own; memory is as after the forward pass when this returns.
+        """
+        with self._suspended():
+            gradients = self._sweep(seeds, wanted, None)
+            if self.zeros == "strong" and any(structure.has_nan(g) for g in gradients):
+                present = structure.find(self, seeds)
+                gradients = self._sweep(seeds, wanted, present)
+            return gradients
+
+    def _sweep(self, seeds: Sequence[tuple[Any, Any]], wanted: Sequence[Any], present: Any) -> list[Any]:
+        for place in wanted:
+            place.root.asked = True
+        try:
+            self.rewind(seeds, present)
+            return [self._handed_out(place) for place in wanted]
+        finally:
+            for place in wanted:
+                place.root.asked = False
+            self.forget_shadows()
+            self.play_forward()
+
+    def rewind(self, seeds: Sequence[tuple[Any, Any]], present: Any = None) -> None:
+        """Walk the log from its end: the backward pass.
+
+        `present` holds, entry by entry, where the cotangents structurally exist; without it they all do.
+        """
+        for place, ct in seeds:
+            if place.active:
+                place.accumulate(ct)
+        log = self.log
+        for number in range(len(log) - 1, -1, -1):
+            entry = log[number]
+            ct = entry.take()
+            entry.undo()
+            self.undone_from = number
+            if ct is not None:
+                try:
+                    cotangents = entry.pull(ct)
+                    if present is not None:
+                        cotangents = structure.only_present(entry, ct, cotangents, present[number])
+                    for place, cotangent in cotangents:
+                        place.accumulate(cotangent)
+                except Exception as error:
+                    blame(entry, error)
+                    raise
+            if entry.activates:
+                entry.forget_before()
+
+    def play_forward(self) -> None:
+        """Redo what a rewind has undone: memory is again as after the forward pass."""
+        if self.undone_from is not None:
+            for entry in self.log[self.undone_from :]:
+                entry.undo()
+            self.undone_from = None
+
+    def forget_shadows(self) -> None:
+        """Drop what cotangents are left: those of arguments, and all of them after an error."""
+        for root in self.roots:
+            root.shadow = root.gradient = None
+        if self.undone_from != 0:
+            for entry in self.log:
+                entry.forget()
+
+    def _handed_out(self, place: Any) -> Any:
+        root = place.root
+        if place is root:
+            ct = root.shadow if root.gradient is None else root.gradient
+            if ct is None:
+                return self.memory.alloc(place.shape, place.dtype)
+        else:
+            ct = place.region()
+        return np.copy(ct) if ct.shape or hasattr(ct, "place") else np.asarray(ct)[...].copy()
+
+    @contextmanager
+    def _suspended(self) -> Iterator[None]:
+        """Run pulls one level out, and only in this context's thread."""
+        if get_ident() != self._home:
+            raise ContextError(
+                f"a gradient of a context of thread {self._home} is asked in thread {get_ident()}",
+                remedy="call the pull in the thread that ran the function",
+            )
+        if self._sweeping:
+            raise ContextError("a gradient is asked of a context during its own backward pass")
+        before = _current.get()
+        self._sweeping = True
+        _current.set(self.outer)
+        try:
+            yield
+        finally:
+            _current.set(before)
+            self._sweeping = False
+
+
+def places_of(out: Any) -> Any:
+    """The roots of an operation's results; None if no gradient can reach them."""
+    if isinstance(out, (tuple, list)):
+        places = tuple([part.place if getattr(part, "place", None) is not None else None for part in out])
+        return places if any(p is not None and p.active for p in places) else None
+    place = getattr(out, "place", None)
+    return place if place is not None and place.active else None
+
+
+def conforming(ct: Any, value: Any, what: str = "cotangent") -> Any:
+    """A cotangent in the shape and dtype of its value; CotangentError if it cannot be."""
+    if not hasattr(ct, "place"):
+        ct = np.array(ct)
+    if ct.shape != value.shape:
+        raise CotangentError(
+            f"the {what} has shape {ct.shape}, its value has shape {value.shape}",
+            remedy=f"give an array of shape {value.shape}",
+        )
+    if ct.dtype.kind not in "fciub" or (ct.dtype.kind == "c" and value.dtype.kind != "c"):
+        raise CotangentError(
+            f"the {what} has dtype {ct.dtype}, its value has dtype {value.dtype}",
+            remedy=f"give an array of dtype {value.dtype}",
+        )
+    return in_dtype(ct, value.dtype)
+
+
+def refuse_overlap(target: Any) -> None:
+    """Raise: memory that may only be read is written."""
+    raise AliasError(
+        f"a write into a view of shape {target.shape} whose elements share memory, or that is read-only",
+        where=resolve(here()),
+        remedy="write into the array that it is a view of, or into a copy",
+    )

@@ -1,0 +1,90 @@
+"""Making arrays inside a context: `like=`, `zeros_like`, and the creation functions of `bridge.numpy`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bridge.memory import grounded
+
+
+def like(context: Any, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """`np.zeros(..., like=buffer)` and its kin: a Buffer of the same context."""
+    if function in (np.array, np.asarray, np.asanyarray, np.ascontiguousarray, np.asfortranarray):
+        return array(args[0], *args[1:], **kwargs) if tracked_inside(args[0]) else made(context, function, args, kwargs)
+    return made(context, function, args, kwargs)
+
+
+def made(context: Any, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What a NumPy creation function returns, as a Buffer of which no gradient is asked."""
+    value = function(*args, **kwargs)
+    if isinstance(value, np.ndarray) and value.dtype.kind in "fciub":
+        return context.constant_buffer(np.array(value))
+    return value
+
+
+def array(
+    x: Any, dtype: Any = None, *, copy: bool | None = True, order: str = "K", ndmin: int = 0, subok: bool = False
+) -> Any:
+    """`np.array` of tracked values: nested lists are stacked, a Buffer is copied unless `copy` says otherwise."""
+    if isinstance(x, (list, tuple)):
+        result = np.stack([array(part, copy=None) for part in x])
+    elif hasattr(x, "place"):
+        result = x if x.shape == () and not hasattr(x, "view_as") else (x.copy() if copy else x)
+        if not hasattr(result, "view_as"):
+            result = np.reshape(result, ())
+    else:
+        result = np.asarray(x)
+    if dtype is not None and result.dtype != np.dtype(dtype):
+        result = result.astype(dtype)
+    if ndmin > len(result.shape):
+        result = np.reshape(result, (1,) * (ndmin - len(result.shape)) + result.shape)
+    return result
+
+
+def tracked_inside(x: Any) -> bool:
+    """Whether a tracked value lies in `x`, a possibly nested list."""
+    return hasattr(x, "place") or (isinstance(x, (list, tuple)) and any(map(tracked_inside, x)))
+
+
+def _like(function: Any, a: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if not hasattr(a, "place"):
+        from bridge.context import current_context
+
+        context = current_context()
+        value = function(a, *args, **kwargs)
+        return value if context is None else context.constant_buffer(value)
+    kwargs.pop("subok", None)
+    return a.place.context.constant_buffer(np.asarray(function(grounded(a), *args, **kwargs)))
+
+
+def zeros_like(a: Any, *args: Any, **kwargs: Any) -> Any:
+    """Zeros in the shape and dtype of a Buffer, tracked in its context."""
+    return _like(np.zeros_like, a, args, kwargs)
+
+
+def ones_like(a: Any, *args: Any, **kwargs: Any) -> Any:
+    """Ones in the shape and dtype of a Buffer, tracked in its context."""
+    return _like(np.ones_like, a, args, kwargs)
+
+
+def empty_like(a: Any, *args: Any, **kwargs: Any) -> Any:
+    """Uninitialised memory in the shape and dtype of a Buffer, tracked in its context."""
+    return _like(np.empty_like, a, args, kwargs)
+
+
+def full_like(a: Any, fill_value: Any, *args: Any, **kwargs: Any) -> Any:
+    """One value in the shape and dtype of a Buffer, tracked in its context."""
+    if not hasattr(fill_value, "place"):
+        return _like(np.full_like, a, (fill_value, *args), kwargs)
+    made_like = a if hasattr(a, "place") else fill_value
+    shape = kwargs.pop("shape", None)
+    result = np.empty(np.shape(a) if shape is None else shape, kwargs.pop("dtype", None) or a.dtype, like=made_like)
+    result[...] = fill_value
+    return result
+
+
+def copy(a: Any, order: str = "K", subok: bool = False) -> Any:
+    """A tracked copy."""
+    return a.copy(order)

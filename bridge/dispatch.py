@@ -1,0 +1,401 @@
+"""From a NumPy call on tracked operands to an entry of the log: unwrap, run, wrap, report to the context."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from bridge import rulebook
+from bridge.errors import ArgumentError, NoRuleError, RefusedError
+from bridge.escapes import remember
+from bridge.extend import MUTATING, REFUSED, ZERO_PULL, operation_name
+from bridge.memory import Layout, Strides, address, grounded, overlaps_itself
+from bridge.position import here, resolve
+
+_PLAIN = (np.ndarray,)
+
+
+def context_of(args: Any) -> Any:
+    """The innermost context among tracked operands, which must be usable; None if nothing is tracked."""
+    context = None
+    for x in args:
+        place = getattr(x, "place", None)
+        if place is not None:
+            own = place.context
+            if own is not context:
+                own.check_usable()
+                if context is None or own.level > context.level:
+                    context = own
+        elif type(x) in (list, tuple):
+            inner = context_of(x)
+            if inner is not None and (context is None or inner.level > context.level):
+                context = inner
+    return context
+
+
+def operate(function: Callable[..., Any], ufunc: np.ufunc, *args: Any) -> Any:
+    """A ufunc, or the operator that stands for it, on operands of which one is tracked."""
+    context = context_of(args)
+    values = []
+    inputs = []
+    plain: tuple[int, ...] = ()
+    for k, x in enumerate(args):
+        place = getattr(x, "place", None)
+        if place is not None:
+            if place.context is context:
+                x = x.value
+                inputs.append(place if place.active else None)
+            else:
+                inputs.append(None)
+        else:
+            inputs.append(None)
+            if type(x) is np.ndarray:
+                plain += (k,)
+                context.check_original(x)
+            elif not isinstance(x, (int, float, complex, np.generic)):
+                x = operand(x)
+                if x is NotImplemented:
+                    return NotImplemented
+                if hasattr(x, "place"):
+                    return operate(function, ufunc, *(operand(y) for y in args))
+                plain += (k,)
+        values.append(x)
+    value = function(*values)
+    if ufunc in ZERO_PULL:
+        return context.inactive(value)
+    return context.result(rule_for(ufunc), value, tuple(inputs), tuple(values), {}, plain)
+
+
+def operate_inplace(operator: Callable[..., Any], ufunc: np.ufunc, target: Any, other: Any) -> Any:
+    """An augmented assignment into a Buffer."""
+    context = context_of((target, other))
+    if context is not target.place.context:
+        raise remember(other, f"{operator.__name__} into a Buffer of an outer context")
+    return update(ufunc, target, (target, other), {}, lambda values: operator(*values))
+
+
+def update(ufunc: np.ufunc, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any], run: Any = None) -> Any:
+    """Run `ufunc` on `args` with `target` as `out`."""
+    context = target.place.context
+    context.check_usable()
+    values, inputs, plain = unwrapped(context, args)
+    if grounded(target).dtype.kind != "c" and any(np.dtype(getattr(v, "dtype", type(v))).kind == "c" for v in values):
+        refuse_complex(target)
+    mask = kwargs.get("where", True)
+    if run is None:
+
+        def run(operands: tuple[Any, ...]) -> Any:
+            return ufunc(*operands, out=target.value, **kwargs)
+
+    if mask is not True:
+        mask = kwargs["where"] = np.array(grounded(mask))
+    rule = None if ufunc in ZERO_PULL else rule_for(ufunc)
+    context.update(rule, target, inputs, values, plain, None if mask is True else mask, run)
+    return target
+
+
+def refuse_complex(target: Any) -> None:
+    """Raise: a complex value would lose its imaginary part in real memory."""
+    raise RefusedError(
+        f"a complex value is written into an array of dtype {target.dtype}: its imaginary part would be lost",
+        where=resolve(here()),
+        remedy="write np.real(value), or make the array complex",
+    )
+
+
+def operand(x: Any) -> Any:
+    """An operand that is neither tracked nor a NumPy array, as one or the other."""
+    if hasattr(x, "place") or isinstance(x, (np.ndarray, np.generic, int, float, complex)):
+        return x
+    if isinstance(x, np.ma.MaskedArray):
+        raise RefusedError("a masked array is an operand", where=resolve(here()), remedy="use np.where with the mask")
+    if getattr(type(x), "__array_ufunc__", ...) is None:
+        return NotImplemented
+    if isinstance(x, (list, tuple)):
+        if context_of(x) is not None:
+            from bridge.creation import array
+
+            return array(x)
+        return np.asarray(x)
+    if hasattr(x, "__array__"):
+        return np.asarray(x)
+    return NotImplemented
+
+
+def unwrapped(context: Any, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...], tuple[int, ...]]:
+    """Values, active places and positions of plain arrays of a call's arguments."""
+    values: list[Any] = []
+    inputs: list[Any] = []
+    plain: tuple[int, ...] = ()
+    for k, x in enumerate(args):
+        place = getattr(x, "place", None)
+        if place is not None:
+            inner = place.context is context
+            values.append(x.value if inner else x)
+            inputs.append(place if inner and place.active else None)
+        elif type(x) in (list, tuple) and context_of(x) is not None:
+            parts, places, _ = unwrapped(context, tuple(x))
+            values.append(list(parts) if type(x) is list else parts)
+            inputs.append(list(places) if any(p is not None for p in places) else None)
+        else:
+            if type(x) is np.ndarray:
+                plain += (k,)
+                context.check_original(x)
+            values.append(x)
+            inputs.append(None)
+    return tuple(values), tuple(inputs), plain
+
+
+def ufunc_call(ufunc: np.ufunc, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A ufunc with keywords (`out=`, `where=`, ...), or one of its methods."""
+    if method != "__call__":
+        from bridge import ufunc_methods
+
+        return getattr(ufunc_methods, method.strip("_"))(ufunc, args, kwargs)
+    out = kwargs.pop("out", None)
+    kwargs.pop("subok", None)
+    if out is not None and any(x is not None for x in out):
+        return _ufunc_out(ufunc, args, kwargs, out)
+    context = context_of((*args, *kwargs.values()))
+    if "where" in kwargs:
+        return _ufunc_where(ufunc, args, kwargs)
+    args = tuple(map(operand, args))
+    values, inputs, plain = unwrapped(context, args)
+    value = ufunc(*values, **kwargs)
+    if ufunc in ZERO_PULL:
+        return context.inactive(value)
+    return context.result(rule_for(ufunc), value, inputs, values, {}, plain)
+
+
+def _ufunc_out(ufunc: np.ufunc, args: tuple[Any, ...], kwargs: dict[str, Any], out: tuple[Any, ...]) -> Any:
+    context = context_of((*args, *out, *kwargs.values()))
+    args = tuple(map(operand, args))
+    if len(out) == 1 and ufunc.signature is None:
+        target = out[0]
+        if getattr(getattr(target, "place", None), "context", None) is context:
+            return update(ufunc, target, args, kwargs)
+        into_plain(context, ufunc, args, target)
+        values = tuple(grounded(x) for x in args)
+        return ufunc(*values, out=target, **{name: grounded(x) for name, x in kwargs.items()})
+    results = ufunc(*args, **kwargs)
+    results = results if isinstance(results, tuple) else (results,)
+    for target, result in zip(out, results, strict=True):
+        if target is not None:
+            store(context, ufunc, target, result)
+    given = tuple(result if target is None else target for target, result in zip(out, results, strict=True))
+    return given[0] if len(given) == 1 else given
+
+
+def _ufunc_where(ufunc: np.ufunc, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A masked ufunc without `out`: what the mask leaves out is undefined in NumPy, and zero here."""
+    mask = kwargs["where"]
+    shape = np.broadcast_shapes(*(np.shape(x) for x in (*args, mask)))
+    context = context_of((*args, mask))
+    sample = ufunc(*(np.ones((), getattr(grounded(x), "dtype", None) or type(x)) for x in args))
+    if isinstance(sample, tuple):
+        raise RefusedError(f"{operation_name(ufunc)} with where= and several outputs", remedy="give out=")
+    target = context.constant_buffer(np.zeros(shape, sample.dtype))
+    return update(ufunc, target, tuple(map(operand, args)), kwargs)
+
+
+def into_plain(context: Any, function: Any, args: Any, target: Any) -> None:
+    """Raise EscapeError if a value that carries a gradient is written into an array that is not tracked."""
+    for x in args:
+        if hasattr(x, "place") and x.place.active and function not in ZERO_PULL:
+            raise remember(x, f"{operation_name(function)} with a plain array as out=")
+
+
+def store(context: Any, function: Any, target: Any, result: Any) -> None:
+    """Write a result into `out=`."""
+    if hasattr(target, "place"):
+        target[...] = result
+        return
+    into_plain(context, function, (result,), target)
+    target[...] = grounded(result)
+
+
+def rule_for(function: Any) -> Any:
+    """The rule of an operation; NoRuleError, with how to write one, if there is none."""
+    rule = rulebook.find(function)
+    if rule is not None:
+        return rule
+    name = operation_name(function)
+    raise NoRuleError(
+        f"nobody has a rule for {name}",
+        where=resolve(here()),
+        remedy=f"write one:\n\n    from bridge.extend import rule\n\n    @rule({name})\n"
+        "    def pull(ct, out, x):          # ct: cotangent of the output; return that of x\n"
+        "        return ct * ...\n\n  or use bridge.detach(x) if no gradient should pass",
+    )
+
+
+def call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Any NumPy function, or a function with a rule, on arguments some of which may be tracked."""
+    from bridge import functions
+
+    handler = functions.HANDLED.get(function)
+    if handler is not None:
+        return handler(*args, **kwargs)
+    if isinstance(function, np.ufunc):
+        return function(*args, **kwargs)
+    context = context_of((*args, *kwargs.values()))
+    if context is None:
+        return function(*args, **kwargs)
+    if function in MUTATING:
+        return call_mutating(MUTATING[function], args, kwargs)
+    rule = rulebook.find(function)
+    if function in REFUSED:
+        raise RefusedError(
+            f"{operation_name(function)} of a tracked array", where=resolve(here()), remedy=REFUSED[function]
+        )
+    out = kwargs.pop("out", None) if rule is None or "out" not in rule.parameters else None
+    if out is not None:
+        result = call(function, args, kwargs)
+        store(context_of((result, out)) or context, function, out, result)
+        return out
+    if function in ZERO_PULL:
+        values, _, _ = unwrapped(context, (*args, *kwargs.values()))
+        value = function(*values[: len(args)], **dict(zip(kwargs, values[len(args) :], strict=True)))
+        return wrap_result(context, value, args, lambda fresh: context.inactive(fresh))
+    return _call_with_rule(context, function, rule or rule_for(function), args, kwargs)
+
+
+def _call_with_rule(context: Any, function: Any, rule: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    values, inputs, plain = unwrapped(context, args)
+    if not kwargs:
+        value = function(*values)
+        return wrap_result(
+            context, value, args, lambda fresh: context.result(rule, fresh, inputs, values, kwargs, plain)
+        )
+    named, named_inputs, _ = unwrapped(context, tuple(kwargs.values()))
+    named_values = dict(zip(kwargs, named, strict=True))
+    value = function(*values, **named_values)
+    tracked_name = any(place is not None for place in named_inputs) or any(map(_is_array, kwargs.values()))
+
+    def report(fresh: Any) -> Any:
+        if not tracked_name:
+            return context.result(rule, fresh, inputs, values, named_values, plain)
+        bound, names = rule.bind(args, kwargs)
+        all_values, all_inputs, all_plain = unwrapped(context, bound)
+        return context.result(rule, fresh, all_inputs, all_values, {}, all_plain, names)
+
+    return wrap_result(context, value, (*args, *kwargs.values()), report)
+
+
+def _is_array(x: Any) -> bool:
+    return isinstance(x, np.ndarray) or hasattr(x, "place")
+
+
+def wrap_result(context: Any, value: Any, args: Any, fresh: Callable[[Any], Any]) -> Any:
+    """Wrap what a function returned: views of tracked arguments as views, by address; the rest by `fresh`."""
+    if isinstance(value, (list, tuple)) and not isinstance(value, np.ndarray):
+        parts = [_as_view(context, part, args) for part in value]
+        if parts and all(part is not None for part in parts):
+            return type(value)(parts) if not hasattr(value, "_fields") else type(value)(*parts)
+        if any(part is not None for part in parts):
+            return type(value)(
+                part if part is not None else context.inactive(one) if _is_array(one) else one
+                for part, one in zip(parts, value, strict=True)
+            )
+        return fresh(value)
+    view = _as_view(context, value, args)
+    return fresh(value) if view is None else view
+
+
+def _as_view(context: Any, value: Any, args: Any) -> Any:
+    from bridge.buffer import Buffer
+
+    if not (isinstance(value, np.ndarray) or isinstance(value, Buffer)):
+        return None
+    ground = grounded(value)
+    for x in args:
+        if type(x) in (list, tuple):
+            view = _as_view(context, value, x)
+            if view is not None:
+                return view
+        elif type(x) is Buffer and x.place.context is context:
+            if value is x.value:
+                return x
+            if np.may_share_memory(ground, grounded(x)):
+                return view_at(x, value)
+    return None
+
+
+def view_at(buffer: Any, value: Any) -> Any:
+    """`value`, which lies in the memory of `buffer`, as a Buffer on the same root."""
+    from bridge.buffer import Buffer
+
+    ground = grounded(value)
+    if overlaps_itself(ground):
+        ground.flags.writeable = False
+    like = Strides(ground.shape, ground.strides, ground.dtype)
+    return Buffer(value, Layout(buffer.place, (address(ground) - address(buffer.value), like), value))
+
+
+def assign(target: Any, key: Any, place: Any, value: Any) -> None:
+    """`target[key] = value`, at `place`."""
+    context = place.context
+    if type(value) in (list, tuple):
+        value = operand(value)
+    source = getattr(value, "place", None)
+    if source is not None:
+        if source.context is context:
+            value = value.value
+            source = source if source.active and place.dtype.kind in "fc" else None
+        elif source.context.level > context.level:
+            if source.active:
+                raise remember(value, "a write into a Buffer of an outer context")
+            value, source = grounded(value), None
+        else:
+            source = None
+    elif isinstance(value, np.ndarray):
+        context.check_original(value)
+    if place.dtype.kind != "c" and np.dtype(getattr(value, "dtype", type(value))).kind == "c":
+        refuse_complex(target)
+    context.write(target, key, place, value, source)
+
+
+def astype(tracked: Any, dtype: np.dtype[Any], casting: str, copy: bool) -> Any:
+    """A copy in another dtype; the same object if nothing changes and no copy is asked."""
+    if dtype == tracked.dtype and not copy:
+        return tracked
+    if dtype.kind not in "fciub":
+        raise ArgumentError(
+            f"astype({dtype}) of a tracked array",
+            where=resolve(here()),
+            remedy="use a float, complex, integer or boolean dtype",
+        )
+    context = tracked.place.context
+    context.check_usable()
+    value = tracked.value.astype(dtype, casting=casting) if tracked.value.shape else tracked.value.astype(dtype)
+    if dtype.kind not in "fc":
+        return context.inactive(value)
+    return context.copied(value, tracked.place)
+
+
+def view_as_dtype(buffer: Any, dtype: Any) -> Any:
+    """`buffer.view(dtype)`: between real and complex of one precision."""
+    if dtype is None:
+        return view_at(buffer, buffer.value[...])
+    asked = np.dtype(dtype)
+    own = buffer.dtype
+    if asked == own:
+        return view_at(buffer, buffer.value[...])
+    pair = {own.char, asked.char}
+    if pair not in ({"f", "F"}, {"d", "D"}, {"g", "G"}):
+        raise RefusedError(
+            f"a view of a {own} array as {asked}",
+            where=resolve(here()),
+            remedy="only real and complex of one precision share memory with a meaning; use astype for a copy",
+        )
+    return view_at(buffer, buffer.value.view(asked))
+
+
+def call_mutating(rule: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A function with a mutating rule."""
+    from bridge import mutating
+
+    context = context_of((*args, *kwargs.values()))
+    return rule.function(*args, **kwargs) if context is None else mutating.call(context, rule, args, kwargs)

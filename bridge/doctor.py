@@ -1,0 +1,98 @@
+"""What is installed, what is missing and the line to type: read from the distribution's own metadata."""
+
+from __future__ import annotations
+
+import platform
+import re
+import sys
+from importlib import metadata
+from pathlib import Path
+from typing import NamedTuple
+
+import bridge
+
+DISTRIBUTION = "mutation-bridge"
+
+PURPOSES = {
+    "": "needed",
+    "demo": "for the demo; scipy also brings the rules of scipy.special",
+    "docs": "for the generated pages of docs/",
+    "test": "for the tests",
+    "dev": "for the checks of .ci/run",
+    "peers": "for comparisons with other systems in tests/ and benchmarks/",
+    "jax": "for nothing yet: this version has no jax and no xla engine",
+    "julia": "for nothing yet: this version has no julia engine",
+}
+
+
+class Requirement(NamedTuple):
+    """One requirement, and the version that is installed (`None` if there is none)."""
+
+    name: str
+    wanted: str
+    found: str | None
+
+
+def examine() -> tuple[list[str], bool]:
+    """Return the lines of the report, and whether the package works here (extras may be missing)."""
+    lines = [
+        f"{DISTRIBUTION} {bridge.__version__} in {Path(bridge.__path__[0])}",
+        f"Python {platform.python_version()} on {platform.system()} {platform.machine()}",
+    ]
+    healthy = True
+    try:
+        declared = metadata.requires(DISTRIBUTION) or []
+    except metadata.PackageNotFoundError:
+        declared = []
+        lines.append(f"not installed, but imported from a checkout. To install it: {install_line('')}")
+    for extra, purpose in PURPOSES.items():
+        found = requirements(declared, extra)
+        if found:
+            lines += ["", f"{purpose}{f' [{extra}]' if extra else ''}"]
+            lines += [f"  {name:<16}{version or 'missing':<14}{wanted}" for name, wanted, version in found]
+        if any(requirement.found is None for requirement in found):
+            lines.append(f"  to get what is missing: {install_line(extra)}")
+            healthy = healthy and extra != ""
+    verdict, right = _self_check()
+    return [*lines, "", verdict], healthy and right
+
+
+def requirements(declared: list[str], extra: str) -> list[Requirement]:
+    """Pick the requirements of `extra` (of the package itself if empty) from the `declared` metadata lines."""
+    found = []
+    for line in declared:
+        requirement, _, marker = line.partition(";")
+        of = re.search(r"extra\s*==\s*['\"]([\w-]+)['\"]", marker)
+        parts = re.match(r"([\w.-]+)(?:\[[^]]*\])?\s*\(?([^)]*)", requirement.strip())
+        if parts and (of[1] if of else "") == extra and parts[1] != DISTRIBUTION:
+            found.append(Requirement(parts[1], parts[2].strip(), _installed_version(parts[1])))
+    return found
+
+
+def install_line(extra: str) -> str:
+    """Return the line that installs this package with `extra`, in a checkout or from the registry."""
+    root = Path(bridge.__path__[0]).parent
+    suffix = f"[{extra}]" if extra else ""
+    where = f'-e "{root}{suffix}"' if (root / "pyproject.toml").exists() else f'"{DISTRIBUTION}{suffix}"'
+    return f"{Path(sys.executable).name} -m pip install {where}"
+
+
+def _installed_version(name: str) -> str | None:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _self_check() -> tuple[str, bool]:
+    import numpy as np
+
+    def running_sum_of_squares(x: np.ndarray) -> np.generic:
+        for k in range(1, len(x)):
+            x[k] += x[k - 1]
+        return np.sum(x**2)
+
+    x = np.arange(1.0, 6.0)
+    expected = 2 * np.cumsum(np.cumsum(x)[::-1])[::-1]
+    right = np.array_equal(bridge.grad(running_sum_of_squares)(x), expected)
+    return f"gradient of an in-place program: {'right' if right else 'WRONG'}", right

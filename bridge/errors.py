@@ -1,0 +1,70 @@
+"""Everything that `bridge` raises: what happened, where, the values, the remedy."""
+
+from __future__ import annotations
+
+
+class BridgeError(Exception):
+    """Base of all errors of this package.
+
+    Parameters
+    ----------
+    what : what went wrong, with the values that matter.
+    where : the user's `file:line`, when there is one.
+    remedy : what to do about it.
+    """
+
+    def __init__(self, what: str, *, where: str | None = None, remedy: str | None = None) -> None:
+        self.what, self.where, self.remedy = what, where, remedy
+        super().__init__(what)
+
+    def add_place(self, where: str) -> None:
+        """Say where, if that was not known when the error was made."""
+        self.where = self.where or where
+
+    def __str__(self) -> str:
+        message = self.what if self.where is None else f"{self.what}\n  at {self.where}"
+        return message if self.remedy is None else f"{message}\n  remedy: {self.remedy}"
+
+
+class EscapeError(BridgeError, TypeError):
+    """A tracked float left tracking (`float(s)`, `plain[0] = s`, `math.sin(s)`): its gradient would be lost."""
+
+
+class AliasError(BridgeError, ValueError):
+    """Memory is reached under two names, and the gradient cannot tell which was meant."""
+
+
+class NoRuleError(BridgeError, TypeError):
+    """Nobody has a rule for an operation."""
+
+
+class RuleError(BridgeError, ValueError):
+    """A rule broke its contract: wrong number, shape or dtype of cotangents, or a write into its arguments."""
+
+
+class RefusedError(BridgeError, TypeError):
+    """An operation that this package refuses by name, with the reason (pickling, object dtypes, ...)."""
+
+
+class ContextError(BridgeError, RuntimeError):
+    """A Buffer was used outside the life of its context: after it closed, or from another thread."""
+
+
+class ArgumentError(BridgeError, TypeError):
+    """An argument of a transform cannot be differentiated, or does not match its counterpart."""
+
+
+class CotangentError(BridgeError, ValueError):
+    """A cotangent or tangent does not fit the value that it belongs to."""
+
+
+class ReplayError(BridgeError, RuntimeError):
+    """A checkpointed function gave other values when it was run again."""
+
+
+class EngineNotAvailable(BridgeError, RuntimeError):
+    """The engine that was asked for is not there; the remedy is the line to type."""
+
+
+class CheckError(BridgeError, AssertionError):
+    """A gradient or a rule failed its proof; the message lists every failure."""

@@ -1,0 +1,227 @@
+"""Forward mode: tangents carried through the same mutations.
+
+A forward context keeps no log. The shadow of a root holds its tangent, and every operation writes the
+tangent of what it writes, at the same place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from bridge import dispatch
+from bridge.buffer import wrap
+from bridge.context import Context, places_of
+from bridge.extend import Rule
+from bridge.log import MutatingCall
+from bridge.memory import Place, Root, in_dtype
+
+
+class ForwardContext(Context):
+    """One forward differentiation: primal and tangent memory move together."""
+
+    def seed(self, buffer: Any, tangent: Any) -> None:
+        """Give an argument its tangent."""
+        set_tangent(buffer.place, tangent)
+
+    def result(
+        self,
+        rule: Rule,
+        value: Any,
+        inputs: tuple[Any, ...],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        plain: tuple[int, ...],
+        names: tuple[str, ...] = (),
+    ) -> Any:
+        tangents = tuple([tangents_at(place) for place in inputs])
+        if all(tangent is None for tangent in tangents):
+            return wrap(self, value, False)
+        out = wrap(self, value, True)
+        places = places_of(out)
+        if places is None:
+            return out
+        if names:
+            args, kwargs = args[: -len(names)], kwargs | dict(zip(names, args[-len(names) :], strict=True))
+        with self._suspended():
+            tangent = pushed(rule, value, args, kwargs, tangents)
+        if isinstance(places, tuple):
+            for place, one in zip(places, tangent, strict=True):
+                if place is not None and one is not None:
+                    place.shadow = one
+        else:
+            places.accumulate(tangent)
+        return out
+
+    def copied(self, value: Any, source: Place) -> Any:
+        tangent = tangent_at(source)
+        out = wrap(self, value, tangent is not None)
+        if tangent is not None and out.place.active:
+            out.place.accumulate(tangent)
+        return out
+
+    def write(self, target: Any, key: Any, place: Place, value: Any, source: Place | None) -> None:
+        self.writable(target)
+        tangent = None if source is None else tangent_at(source)
+        target.value[key] = value
+        set_tangent(place, tangent)
+
+    def update(
+        self,
+        rule: Rule | None,
+        target: Any,
+        inputs: tuple[Any, ...],
+        args: tuple[Any, ...],
+        plain: tuple[int, ...],
+        mask: Any,
+        run: Callable[[tuple[Any, ...]], Any],
+    ) -> None:
+        self.writable(target)
+        tangents = tuple([tangents_at(place) for place in inputs]) if rule else ()
+        if any(tangent is not None for tangent in tangents):
+            assert rule is not None
+            with self._suspended():
+                value = rule.function(*args)
+                tangent = pushed(rule, value, args, {}, tangents)
+        else:
+            tangent = None
+        old = tangent_at(target.place) if mask is not None else None
+        run(args)
+        if mask is not None:
+            zero = np.zeros(target.shape, target.dtype)
+            tangent = np.where(mask, zero if tangent is None else tangent, zero if old is None else old)
+        set_tangent(target.place, tangent)
+
+    def scatter_add(self, ufunc: np.ufunc, target: Any, key: Any, operand: Any) -> None:
+        self.writable(target)
+        (value,), (source,), _ = dispatch.unwrapped(self, (operand,))
+        ufunc.at(target.value, key, value)
+        tangent = None if source is None else tangent_at(source)
+        if tangent is not None:
+            target.place.root.active = True
+            ufunc.at(target.place.region(), key, tangent)
+
+    def mutated(self, entry: MutatingCall, active: bool) -> None:
+        tangents = [tangents_at(place) for place in entry.inputs]
+        if all(tangent is None for tangent in tangents):
+            return
+        entry.undo()
+        with self._suspended():
+            pushed_tangents = _transposed(
+                lambda ct: _pulled_call(entry, ct), tuple(array for array in entry.arrays), tangents, True
+            )
+        entry.undo()
+        for place, tangent in zip(entry.out, pushed_tangents, strict=True):
+            set_tangent(place, tangent)
+
+
+def tangent_at(place: Any) -> Any:
+    """The tangent of the value at `place`; None if it is structurally zero. Not to be written."""
+    root = place.root
+    if root.shadow is None or not place.active:
+        return None
+    if type(place) is Root:
+        root.owned = False
+        return root.shadow
+    return place.peek()
+
+
+def tangents_at(places: Any) -> Any:
+    """Tangents of an argument: one, or a list for a sequence of arrays."""
+    if places is None:
+        return None
+    if isinstance(places, (list, tuple)):
+        found = [tangents_at(place) for place in places]
+        return None if all(one is None for one in found) else found
+    return tangent_at(places)
+
+
+def set_tangent(place: Any, tangent: Any) -> None:
+    """Overwrite the tangent at `place`."""
+    root = place.root
+    if tangent is None and root.shadow is None:
+        return
+    place.take()
+    if tangent is not None:
+        root.active = True
+        surplus = len(tangent.shape) - len(place.shape)
+        if surplus > 0:
+            tangent = np.reshape(tangent, tangent.shape[surplus:])
+        place.store(np.broadcast_to(tangent, place.shape) if tangent.shape != place.shape else tangent)
+
+
+def pushed(rule: Rule, value: Any, args: tuple[Any, ...], kwargs: dict[str, Any], tangents: tuple[Any, ...]) -> Any:
+    """The tangent of an operation's output.
+
+    A linear function is applied to the tangents; an elementwise pull is its own transpose, up to conjugation;
+    any other pull is linear in the cotangent, and its transpose is the gradient of `sum(pull(ct) * tangent)`.
+    """
+    if rule.linear:
+        return _linear(rule, args, kwargs, tangents)
+    real = not isinstance(value, tuple) and value.dtype.kind == "f"
+    if rule.structure == "elementwise" and rule.per_argument is not None and real and _all_real(args):
+        total: Any = None
+        for k, tangent in enumerate(tangents):
+            if tangent is not None:
+                part = rule.per_argument[k](tangent, value, *args)
+                total = part if total is None else total + part
+        if total.shape != value.shape:
+            total = np.broadcast_to(total, value.shape)
+        return total
+    wanted = tuple(k for k, tangent in enumerate(tangents) if tangent is not None)
+
+    def pull(ct: Any) -> list[Any]:
+        found = dict(rule.pull(ct, value, args, kwargs, wanted))
+        return [found.get(k) for k in range(len(tangents))]
+
+    several = isinstance(value, (tuple, list))
+    result = _transposed(pull, tuple(value) if several else (value,), list(tangents), several)
+    return tuple(result) if several else result[0]
+
+
+def _all_real(args: tuple[Any, ...]) -> bool:
+    return all(np.dtype(getattr(x, "dtype", type(x))).kind != "c" for x in args)
+
+
+def _linear(rule: Rule, args: tuple[Any, ...], kwargs: dict[str, Any], tangents: tuple[Any, ...]) -> Any:
+    def put(x: Any, tangent: Any) -> Any:
+        if isinstance(x, (list, tuple)) and any(hasattr(part, "dtype") for part in x):
+            return type(x)(put(p, None if tangent is None else t) for p, t in zip(x, tangent or [None] * len(x), strict=True))
+        if tangent is not None:
+            return tangent
+        return np.zeros_like(x) if hasattr(x, "dtype") and x.dtype.kind in "fc" and getattr(x, "shape", None) is not None else x
+
+    moved = tuple(put(x, tangent) for x, tangent in zip(args, tangents, strict=False)) + args[len(tangents) :]
+    return rule.function(*moved, **kwargs)
+
+
+def _transposed(pull: Callable[[Any], list[Any]], outputs: tuple[Any, ...], tangents: list[Any], several: bool) -> list[Any]:
+    with Context(zeros="ieee") as context:
+        cts = [context.buffer(np.zeros_like(out)) if out.dtype.kind in "fc" else None for out in outputs]
+        cotangents = pull(tuple(cts) if several else cts[0])
+    seeds = [
+        (c.place, in_dtype(t, c.dtype))
+        for c, t in _paired(cotangents, tangents)
+        if getattr(c, "place", None) is not None and c.place.context is context
+    ]
+    found = iter(context.pull_back(seeds, [ct.place for ct in cts if ct is not None]))
+    return [None if ct is None else next(found) for ct in cts]
+
+
+def _paired(cotangents: Any, tangents: Any) -> list[tuple[Any, Any]]:
+    pairs = []
+    for c, t in zip(cotangents, tangents, strict=True):
+        if isinstance(t, list):
+            pairs += _paired(c, t)
+        elif c is not None and t is not None:
+            pairs.append((c, np.broadcast_to(t, c.shape) if t.shape != c.shape else t))
+    return pairs
+
+
+def _pulled_call(entry: MutatingCall, ct: Any) -> list[Any]:
+    from bridge.mutating import cotangents_of_call
+
+    found = {id(place): c for place, c in cotangents_of_call(entry, ct)}
+    return [None if place is None else found.get(id(place)) for place in entry.inputs]

@@ -1,0 +1,357 @@
+"""The log: one entry for each operation, with what undoes it and what its pull needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bridge.errors import BridgeError, RuleError
+from bridge.extend import Rule
+from bridge.memory import Root, is_place
+from bridge.position import Position, resolve
+
+if TYPE_CHECKING:
+    from bridge.extend import MutatingRule
+
+Cotangents = Iterable[tuple[Any, Any]]
+
+
+class Entry:
+    """One operation: where it wrote (`out`), how to undo it, and its pull.
+
+    `activates`: it was the first to write a value that carries a gradient into its root, so that nothing
+    before it has a cotangent there.
+    """
+
+    __slots__ = ("out", "position")
+
+    out: Any
+    position: Position
+    activates: bool = False
+
+    @property
+    def name(self) -> str:
+        raise NotImplementedError
+
+    @property
+    def where(self) -> str | None:
+        """`file:line` of the user's call."""
+        return resolve(self.position)
+
+    def take(self) -> Any:
+        """The cotangent of what this entry wrote; None if there is none."""
+        return self.out.take()
+
+    def undo(self) -> None:
+        """Exchange the bytes that this entry wrote and those that it overwrote; twice is nothing."""
+
+    def pull(self, ct: Any) -> Cotangents:
+        """`(place, cotangent)` of each input, given the cotangent of the output."""
+        raise NotImplementedError
+
+    def forget_before(self) -> None:
+        """Drop the shadow of a root that held constants before this entry."""
+        self.out.root.shadow = None
+
+    def forget(self) -> None:
+        """Drop every shadow that this entry can reach."""
+        _forget(self.out)
+
+
+def _forget(places: Any) -> None:
+    if is_place(places):
+        places.root.shadow = places.root.gradient = None
+    elif isinstance(places, (tuple, list)):
+        for place in places:
+            _forget(place)
+
+
+class Birth(Entry):
+    """An entry whose output is a new root."""
+
+    __slots__ = ()
+
+    def take(self) -> Any:
+        return _at_birth(self.out)
+
+    def forget(self) -> None:
+        self.out.shadow = self.out.gradient = None
+
+
+def _at_birth(root: Root) -> Any:
+    ct = root.shadow
+    root.shadow = None
+    if root.asked:
+        root.gradient = ct
+    return ct
+
+
+class Operation(Birth):
+    """A function of arrays whose results are new roots."""
+
+    __slots__ = ("args", "inputs", "kwargs", "output", "rule", "wanted")
+
+    def __init__(
+        self,
+        position: Position,
+        rule: Rule,
+        out: Any,
+        output: Any,
+        inputs: tuple[Any, ...],
+        wanted: tuple[int, ...],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> None:
+        self.position = position
+        self.rule = rule
+        self.out = out
+        self.output = output
+        self.inputs = inputs
+        self.wanted = wanted
+        self.args = args
+        self.kwargs = kwargs
+
+    @property
+    def name(self) -> str:
+        return self.rule.name
+
+    def take(self) -> Any:
+        out = self.out
+        if type(out) is Root:
+            return _at_birth(out)
+        cts = tuple(None if place is None else _at_birth(place) for place in out)
+        return None if all(ct is None for ct in cts) else cts
+
+    def forget(self) -> None:
+        _forget(self.out)
+
+    def pull(self, ct: Any) -> Cotangents:
+        rule = self.rule
+        inputs = self.inputs
+        if rule.structure == "elementwise" and rule.per_argument is not None:
+            pulls = rule.per_argument
+            return [(inputs[k], pulls[k](ct, self.output, *self.args)) for k in self.wanted]
+        return self._pull_any(ct)
+
+    def _pull_any(self, ct: Any) -> Iterator[tuple[Any, Any]]:
+        for number, cotangent in self.rule.pull(ct, self.output, self.args, self.kwargs, self.wanted):
+            place = self.inputs[number]
+            if cotangent is None:
+                continue
+            if isinstance(place, (list, tuple)):
+                yield from self._pull_sequence(place, cotangent)
+            elif self.rule.structure == "elementwise":
+                yield place, cotangent
+            else:
+                yield place, self._checked(place, cotangent)
+
+    def _pull_sequence(self, places: Any, cotangents: Any) -> Iterator[tuple[Any, Any]]:
+        if len(cotangents) != len(places):
+            raise RuleError(
+                f"the pull of {self.name} returned {len(cotangents)} cotangents for a sequence of {len(places)} arrays",
+                remedy="return a list with one cotangent (or None) for each array of the sequence",
+            )
+        for place, cotangent in zip(places, cotangents, strict=True):
+            if place is not None and cotangent is not None:
+                yield place, self._checked(place, cotangent)
+
+    def _checked(self, place: Any, cotangent: Any) -> Any:
+        if getattr(cotangent, "shape", None) is None:
+            cotangent = np.asarray(cotangent)
+        if cotangent.shape != place.shape:
+            raise RuleError(
+                f"the pull of {self.name} returned a cotangent of shape {cotangent.shape} "
+                f"for an input of shape {place.shape}",
+                remedy="return one that has the input's shape: sum over the axes along which it was broadcast "
+                "(bridge.extend.sum_to_shape)",
+            )
+        return cotangent
+
+
+class Copy(Birth):
+    """A read that made a copy (an element, a gather, `copy`): the cotangent goes to where it was read."""
+
+    __slots__ = ("source",)
+
+    def __init__(self, position: Position, out: Root, source: Any) -> None:
+        self.position = position
+        self.out = out
+        self.source = source
+
+    @property
+    def name(self) -> str:
+        return "copy" if type(self.source) is Root else "getitem"
+
+    def pull(self, ct: Any) -> Cotangents:
+        return ((self.source, ct),)
+
+
+class Write(Entry):
+    """An assignment `array[key] = source` into existing memory."""
+
+    __slots__ = ("activates", "array", "key", "saved", "source")
+
+    def __init__(
+        self, position: Position, out: Any, array: Any, key: Any, saved: Any, source: Any, activates: bool
+    ) -> None:
+        self.position = position
+        self.out = out
+        self.array = array
+        self.key = key
+        self.saved = saved
+        self.source = source
+        self.activates = activates
+
+    @property
+    def name(self) -> str:
+        return "setitem"
+
+    def undo(self) -> None:
+        self.saved = self.out.context.memory.swap(self.array, self.key, self.saved)
+
+    def pull(self, ct: Any) -> Cotangents:
+        return () if self.source is None else ((self.source, ct),)
+
+
+class Scatter(Write):
+    """`np.add.at` and `np.subtract.at`: the target's own cotangent stays where it is."""
+
+    __slots__ = ("negative",)
+
+    def __init__(self, *write: Any) -> None:
+        super().__init__(*write[:-1])
+        self.negative = write[-1]
+
+    @property
+    def name(self) -> str:
+        return "np.subtract.at" if self.negative else "np.add.at"
+
+    def take(self) -> Any:
+        return None if self.source is None else self.out.peek()
+
+    def pull(self, ct: Any) -> Cotangents:
+        return ((self.source, -ct if self.negative else ct),)
+
+
+class Update(Operation):
+    """A ufunc that wrote its result into existing memory (`+=`, `out=`), everywhere or under a mask."""
+
+    __slots__ = ("activates", "array", "keeps", "mask", "saved")
+
+    def __init__(
+        self,
+        position: Position,
+        rule: Rule,
+        out: Any,
+        output: Any,
+        inputs: tuple[Any, ...],
+        wanted: tuple[int, ...],
+        args: tuple[Any, ...],
+        array: Any,
+        saved: Any,
+        mask: Any,
+        activates: bool,
+    ) -> None:
+        super().__init__(position, rule, out, output, inputs, wanted, args, {})
+        self.array = array
+        self.saved = saved
+        self.mask = mask
+        self.activates = activates
+        self.keeps = mask is None and rule.function in KEEPS_FIRST and inputs[0] is out
+
+    def undo(self) -> None:
+        self.saved = self.out.context.memory.swap(self.array, Ellipsis, self.saved)
+
+    def take(self) -> Any:
+        if not self.keeps:
+            return self.out.take()
+        return None if self.inputs[1] is None else self.out.peek()
+
+    def pull(self, ct: Any) -> Cotangents:
+        if self.keeps:
+            return ((self.inputs[1], ct if self.rule.function is np.add else -ct),)
+        if self.output is not None:
+            self.output = self.saved
+        return super().pull(ct) if self.mask is None else self._pull_masked(ct)
+
+    def _pull_masked(self, ct: Any) -> Iterator[tuple[Any, Any]]:
+        zero = np.zeros_like(ct)
+        yield self.out, np.where(self.mask, zero, ct)
+        if self.wanted:
+            for place, cotangent in super().pull(np.where(self.mask, ct, zero)):
+                yield place, np.where(self.mask, cotangent, zero)
+
+    def forget(self) -> None:
+        _forget(self.out)
+
+
+KEEPS_FIRST = (np.add, np.subtract)
+
+
+class MutatingCall(Entry):
+    """A call of a function with a mutating rule: the arguments that it writes were saved whole."""
+
+    __slots__ = ("activated", "args", "arrays", "inputs", "rule", "saved")
+
+    def __init__(
+        self,
+        position: Position,
+        rule: MutatingRule,
+        out: tuple[Any, ...],
+        arrays: tuple[Any, ...],
+        saved: tuple[Any, ...],
+        inputs: tuple[Any, ...],
+        args: tuple[Any, ...],
+    ) -> None:
+        self.position = position
+        self.rule = rule
+        self.out = out
+        self.arrays = arrays
+        self.saved = saved
+        self.inputs = inputs
+        self.args = args
+        self.activated: tuple[Root, ...] = ()
+
+    @property
+    def activates(self) -> bool:  # type: ignore[override]
+        return bool(self.activated)
+
+    @property
+    def name(self) -> str:
+        return self.rule.name
+
+    def undo(self) -> None:
+        self.saved = tuple(
+            place.context.memory.swap(array, Ellipsis, saved)
+            for place, array, saved in zip(self.out, self.arrays, self.saved, strict=True)
+        )
+
+    def take(self) -> Any:
+        cts = tuple(place.take() if place.dtype.kind in "fc" else None for place in self.out)
+        if all(ct is None for ct in cts):
+            return None
+        return tuple(
+            place.context.memory.alloc(place.shape, place.dtype) if ct is None else ct
+            for place, ct in zip(self.out, cts, strict=True)
+        )
+
+    def pull(self, ct: Any) -> Cotangents:
+        from bridge.mutating import cotangents_of_call
+
+        return cotangents_of_call(self, ct)
+
+    def forget_before(self) -> None:
+        for root in self.activated:
+            root.shadow = None
+
+
+def blame(entry: Entry, error: Exception) -> None:
+    """Say in the error of a pull which operation it belongs to, and where that was called."""
+    note = f"in the pull of {entry.name}, called at {entry.where}"
+    if isinstance(error, BridgeError):
+        if error.where is None:
+            error.add_place(note)
+    else:
+        error.add_note(note)

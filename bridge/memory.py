@@ -1,0 +1,409 @@
+"""Where cotangents live: roots, the places inside them, and the memory interface.
+
+A *root* is memory that a context owns; its *shadow* is the reference gradient, an array of the same
+layout. A *place* names a part of a root, and finds the same part of the shadow.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from bridge.errors import AliasError
+from bridge.extend import sum_to_shape
+
+if TYPE_CHECKING:
+    from bridge.context import Context
+
+
+class ArrayMemory:
+    """The memory interface on NumPy arrays."""
+
+    __slots__ = ()
+
+    def alloc(self, shape: tuple[int, ...], dtype: Any) -> Any:
+        return np.zeros(shape, dtype)
+
+    def copy(self, array: Any) -> Any:
+        return array.copy()
+
+    def view(self, base: Any, offset: int, like: Any) -> Any:
+        """The view of `base` that starts `offset` bytes after it, with the shape, strides and dtype of `like`."""
+        return np.asarray(_Window(base, offset, like))
+
+    def swap(self, array: Any, key: Any, saved: Any) -> Any:
+        """Write `saved` into `array[key]` and return what was there."""
+        current = array[key]
+        if type(current) is np.ndarray:
+            current = current.copy()
+        array[key] = saved
+        return current
+
+
+class OuterMemory(ArrayMemory):
+    """The memory interface on an outer context's Buffers: every operation is logged there."""
+
+    __slots__ = ("outer",)
+
+    def __init__(self, outer: Context) -> None:
+        self.outer = outer
+
+    def alloc(self, shape: tuple[int, ...], dtype: Any) -> Any:
+        return self.outer.constant_buffer(np.zeros(shape, dtype))
+
+    def view(self, base: Any, offset: int, like: Any) -> Any:
+        return base.view_as(offset, like)
+
+    def swap(self, array: Any, key: Any, saved: Any) -> Any:
+        current = array[key]
+        if current.shape and current.place.root is array.place.root:
+            current = current.copy()
+        array[key] = saved
+        return current
+
+
+class _Window:
+    """What NumPy needs to make an array at an address inside another array."""
+
+    def __init__(self, base: Any, offset: int, like: Any) -> None:
+        self.base = base
+        data, read_only = base.__array_interface__["data"]
+        self.__array_interface__ = {
+            "version": 3,
+            "shape": like.shape,
+            "typestr": like.dtype.str,
+            "strides": like.strides,
+            "data": (data + offset, read_only),
+        }
+
+
+class Strides(NamedTuple):
+    """How a view lies in memory."""
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+
+class Root:
+    """Memory that a context owns, and its shadow.
+
+    `shadow` is None until a first contribution arrives. That one is held by reference; `owned` says
+    that the shadow is this root's alone, so that it may be added to in place.
+    """
+
+    __slots__ = (
+        "active",
+        "asked",
+        "born_active",
+        "context",
+        "dtype",
+        "entered",
+        "gradient",
+        "guard",
+        "owned",
+        "shadow",
+        "shape",
+        "strides",
+        "written",
+    )
+
+    def __init__(self, context: Context, value: Any, active: bool) -> None:
+        self.context = context
+        self.shape = value.shape
+        self.dtype = value.dtype
+        self.active = self.born_active = active
+        self.shadow: Any = None
+        self.gradient: Any = None
+        self.owned = self.asked = self.entered = self.written = False
+        self.guard: Guard | None = None
+        self.strides = None
+        if len(value.shape) > 1:
+            ground = grounded(value)
+            if not ground.flags.c_contiguous:
+                self.strides = ground.strides
+
+    @property
+    def root(self) -> Root:
+        return self
+
+    def accumulate(self, ct: Any) -> None:
+        """Add a cotangent, summed over broadcast axes, in this root's dtype."""
+        if ct.shape != self.shape:
+            ct = sum_to_shape(ct, self.shape)
+        if ct.dtype is not self.dtype:
+            ct = in_dtype(ct, self.dtype)
+        shadow = self.shadow
+        if shadow is None:
+            self.shadow, self.owned = ct, False
+        elif self.owned:
+            shadow += ct
+        else:
+            self.shadow, self.owned = shadow + ct, self.shape != ()
+
+    def take(self) -> Any:
+        """Hand over the shadow and forget it: what lay here before is somebody else's value."""
+        shadow = self.shadow
+        self.shadow = None
+        return shadow
+
+    def store(self, value: Any) -> None:
+        """Put a value into the emptied shadow."""
+        self.accumulate(value)
+
+    def peek(self) -> Any:
+        """The shadow, to be read while it stays; a later contribution will not write into it."""
+        self.owned = False
+        return self.shadow
+
+    def region(self) -> Any:
+        """The shadow as an array that may be written, laid out as the memory is."""
+        shadow = self.shadow
+        if shadow is None:
+            self.shadow = shadow = self._alloc()
+        elif not (self.owned and self._lies_alike(shadow)):
+            fresh = self._alloc()
+            fresh[...] = shadow
+            self.shadow = shadow = fresh
+        self.owned = True
+        return shadow
+
+    def _alloc(self) -> Any:
+        memory = self.context.memory
+        if self.strides is None:
+            return memory.alloc(self.shape, self.dtype)
+        order = sorted(range(len(self.shape)), key=lambda axis: -self.strides[axis])
+        packed = memory.alloc(tuple(self.shape[axis] for axis in order), self.dtype)
+        return np.transpose(packed, np.argsort(order))
+
+    def _lies_alike(self, shadow: Any) -> bool:
+        if len(self.shape) < 2:
+            return not self.shape or grounded(shadow).flags.c_contiguous
+        ground = grounded(shadow)
+        if self.strides is None:
+            return ground.flags.c_contiguous
+        return all(a == b for a, b, n in zip(ground.strides, self.strides, self.shape, strict=True) if n > 1)
+
+
+class Part:
+    """A part of a root: the cotangent that arrives there is added to the same part of the shadow."""
+
+    __slots__ = ("context", "dtype", "key", "parent", "root", "shape")
+
+    def __init__(self, parent: Any, key: Any, value: Any) -> None:
+        self.parent = parent
+        self.key = key
+        self.root: Root = parent.root
+        self.context = self.root.context
+        self.shape = value.shape
+        self.dtype = value.dtype
+
+    @property
+    def active(self) -> bool:
+        return self.parent.active
+
+    def region(self) -> Any:
+        return self.parent.region()
+
+    def _conform(self, ct: Any) -> Any:
+        if ct.shape != self.shape:
+            ct = sum_to_shape(ct, self.shape)
+        return ct if ct.dtype is self.dtype else in_dtype(ct, self.dtype)
+
+    def take(self) -> Any:
+        if self.root.shadow is None:
+            return None
+        region = self.region()
+        ct = region.copy()
+        region[...] = 0
+        return ct
+
+    def peek(self) -> Any:
+        return None if self.root.shadow is None else self.region().copy()
+
+    def store(self, value: Any) -> None:
+        region = self.region()
+        region[...] = value
+
+    def accumulate(self, ct: Any) -> None:
+        region = self.region()
+        region += self._conform(ct)
+
+
+class View(Part):
+    """A view by basic indexing."""
+
+    __slots__ = ()
+
+    def region(self) -> Any:
+        return self.parent.region()[self.key]
+
+
+class Layout(Part):
+    """A view found by address: `key` holds its distance in bytes from the parent, and how it lies."""
+
+    __slots__ = ()
+
+    def region(self) -> Any:
+        offset, like = self.key
+        return self.context.memory.view(self.parent.region(), offset, like)
+
+    def accumulate(self, ct: Any) -> None:
+        region = self.region()
+        ct = self._conform(ct)
+        if overlaps_itself(grounded(region)):
+            scatter_into_overlapping(region, ct)
+        else:
+            region += ct
+
+
+class Picked(Part):
+    """Elements that a key picks from the parent as a copy."""
+
+    __slots__ = ()
+
+    def peek(self) -> Any:
+        return None if self.root.shadow is None else self.parent.region()[self.key]
+
+    def store(self, value: Any) -> None:
+        region = self.parent.region()
+        region[self.key] = value
+
+
+class Element(Picked):
+    """One element, named by a full integer index."""
+
+    __slots__ = ()
+
+    def take(self) -> Any:
+        if self.root.shadow is None:
+            return None
+        region = self.parent.region()
+        ct = region[self.key]
+        region[self.key] = 0
+        return ct
+
+    def accumulate(self, ct: Any) -> None:
+        region = self.parent.region()
+        region[self.key] += self._conform(ct)
+
+
+class Gathered(Picked):
+    """Elements picked by advanced indexing; reads may repeat an element, writes keep the last."""
+
+    __slots__ = ()
+
+    def take(self) -> Any:
+        if self.root.shadow is None:
+            return None
+        from bridge.indexing import surviving
+
+        region = self.parent.region()
+        ct = region[self.key]
+        region[self.key] = 0
+        survivors = surviving(self.key, self.parent.shape)
+        return ct if survivors is None else np.where(survivors, ct, np.zeros_like(ct))
+
+    def accumulate(self, ct: Any) -> None:
+        from bridge.indexing import is_unique_by_type
+
+        region = self.parent.region()
+        ct = self._conform(ct)
+        if is_unique_by_type(self.key):
+            region[self.key] += ct
+        else:
+            np.add.at(region, self.key, ct)
+
+
+class Alias(Part):
+    """A whole root under a second name: an undifferentiated argument on a differentiated one's memory.
+
+    Until the root is written, what is read under this name is a constant.
+    """
+
+    __slots__ = ()
+
+    @property
+    def active(self) -> bool:
+        return self.root.active and self.root.written
+
+
+class Guard:
+    """Says no to writes into memory that several differentiated arguments share."""
+
+    __slots__ = ("names",)
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        self.names = names
+
+    def refuse(self, where: str | None) -> None:
+        raise AliasError(
+            f"the function writes into memory that {len(self.names)} differentiated arguments share "
+            f"({', '.join(self.names)}), so the gradient cannot tell whose value was meant",
+            where=where,
+            remedy="pass copies (x.copy()), or differentiate with respect to only one of them",
+        )
+
+
+Place = Root | Part
+
+
+def is_place(thing: Any) -> bool:
+    """Whether `thing` is a root or a part of one."""
+    return isinstance(thing, (Root, Part))
+
+
+def grounded(value: Any) -> Any:
+    """The NumPy array or scalar under a value, through every level of nesting."""
+    while hasattr(value, "place"):
+        value = value.value
+    return value
+
+
+def address(array: Any) -> int:
+    """Address of an array's first element."""
+    return grounded(array).__array_interface__["data"][0]
+
+
+def in_dtype(ct: Any, dtype: np.dtype[Any]) -> Any:
+    """A cotangent in the dtype of the value that it belongs to; the real part for a real value."""
+    if ct.dtype == dtype:
+        return ct
+    if ct.dtype.kind == "c" and dtype.kind != "c":
+        ct = ct.real
+    return ct.astype(dtype)
+
+
+def overlaps_itself(array: Any) -> bool:
+    """Whether two elements of a strided view may share memory (broadcasts, sliding windows)."""
+    extent = 0
+    for stride, length in sorted((abs(s), n) for s, n in zip(array.strides, array.shape, strict=True) if n > 1):
+        if stride < extent + array.itemsize:
+            return True
+        extent += stride * (length - 1)
+    return False
+
+
+def scatter_into_overlapping(region: Any, ct: Any) -> None:
+    """Add to a self-overlapping view so that elements that share memory all count.
+
+    Zero-stride axes are summed first; what overlaps beyond that is added one axis position at a time,
+    in order of the smallest strides, each addition then being free of overlap.
+    """
+    strides = grounded(region).strides
+    zero = tuple(axis for axis, stride in enumerate(strides) if stride == 0 and region.shape[axis] > 1)
+    if zero:
+        ct = np.sum(ct, axis=zero, keepdims=True)
+        region = region[tuple(slice(0, 1) if axis in zero else slice(None) for axis in range(region.ndim))]
+    _add_axis_by_axis(region, ct)
+
+
+def _add_axis_by_axis(region: Any, ct: Any) -> None:
+    if not overlaps_itself(grounded(region)):
+        region += ct
+        return
+    axis = min((n, axis) for axis, n in enumerate(region.shape) if n > 1)[1]
+    for k in range(region.shape[axis]):
+        key = (slice(None),) * axis + (slice(k, k + 1),)
+        _add_axis_by_axis(region[key], ct[key])

@@ -1,0 +1,133 @@
+"""Calls of functions with a mutating rule: save what they write, run them on the memory itself, log them."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from bridge import dispatch
+from bridge.errors import RuleError
+from bridge.extend import MutatingRule, names_read
+from bridge.log import MutatingCall
+from bridge.memory import grounded
+from bridge.position import here, resolve
+
+
+def call(context: Any, rule: MutatingRule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Run the function on tracked arguments, in place, and log it."""
+    named = _by_name(rule, args, kwargs)
+    values, inputs, _ = dispatch.unwrapped(context, tuple(named.values()))
+    written = [list(named).index(name) for name in rule.mutates]
+    for k, name in zip(written, rule.mutates, strict=True):
+        target = tuple(named.values())[k]
+        if getattr(getattr(target, "place", None), "context", None) is not context:
+            dispatch.into_plain(context, rule.function, tuple(named.values()), target)
+            raise RuleError(
+                f"{rule.name} writes its argument {name}, which is not tracked here but is given with tracked ones",
+                where=resolve(here()),
+                remedy=f"make {name} with np.zeros_like(x) or pass it as an argument of the differentiated function",
+            )
+        context.writable(target)
+    targets = [tuple(named.values())[k] for k in written]
+    saved = tuple(target.value.copy() for target in targets)
+    result = _run(context, rule, named, values, targets)
+    entry = MutatingCall(
+        here(),
+        rule,
+        tuple(target.place for target in targets),
+        tuple(target.value for target in targets),
+        saved,
+        inputs,
+        tuple(context.snapshots.of(v) if type(v) is np.ndarray and not _tracked(n) else v
+              for v, n in zip(values, named.values(), strict=True)),
+    )  # fmt: skip
+    if rule.pull_function is None and any(place is not None for place in inputs):
+        raise RuleError(
+            f"{rule.name} has a mutating rule without a pull",
+            where=resolve(here()),
+            remedy=f"add one:\n\n    @{rule.function.__name__}.pull\n    def _(ct, {', '.join(rule.parameters)}):\n        ...",
+        )
+    context.mutated(entry, any(place is not None for place in inputs))
+    return result
+
+
+def _tracked(x: Any) -> bool:
+    return hasattr(x, "place")
+
+
+def _by_name(rule: MutatingRule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    if rule.signature is None:
+        return dict(zip(rule.parameters, args, strict=False)) | kwargs
+    bound = rule.signature.bind(*args, **kwargs)
+    bound.apply_defaults()
+    return dict(bound.arguments)
+
+
+def _run(context: Any, rule: MutatingRule, named: dict[str, Any], values: tuple[Any, ...], targets: list[Any]) -> Any:
+    """Call the function on plain memory; in a nested context the new contents are written back as logged writes."""
+    if context.outer is None:
+        result = _call(rule, values, named)
+        return _handed_back(rule, result, values, named)
+    result = rule(**dict(zip(named, values, strict=True))) if rule.signature else rule(*values)
+    return _handed_back(rule, result, values, named)
+
+
+def _call(rule: MutatingRule, values: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    if rule.signature is None:
+        return rule.function(*values)
+    bound = inspect.BoundArguments(rule.signature, dict(zip(named, values, strict=True)))  # type: ignore[arg-type]
+    return rule.function(*bound.args, **bound.kwargs)
+
+
+def _handed_back(rule: MutatingRule, result: Any, values: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    if result is None or isinstance(result, (bool, int, str)):
+        return result
+    for value, given in zip(values, named.values(), strict=True):
+        if result is value:
+            return given
+    raise RuleError(
+        f"{rule.name} returned a {type(grounded(result)).__name__} that is none of its arguments",
+        where=resolve(here()),
+        remedy="return None or one of the arguments, and write a separate rule for a function that makes a new array",
+    )
+
+
+def cotangents_of_call(entry: MutatingCall, ct: tuple[Any, ...]) -> Iterator[tuple[Any, Any]]:
+    """Cotangents of the arguments before the call; the written ones' shadows were emptied when `ct` was taken."""
+    rule = entry.rule
+    pull = rule.pull_function
+    assert pull is not None
+    extra = {}
+    if "after" in names_read(pull) and "after" in inspect.signature(pull).parameters:
+        after = entry.saved
+        extra["after"] = after[0] if len(after) == 1 else after
+    result = pull(ct[0] if len(ct) == 1 else ct, *entry.args, **extra)
+    arrays = [k for k, value in enumerate(entry.args) if hasattr(value, "dtype") and value.dtype.kind in "fc"]
+    results = result if isinstance(result, tuple) else (result,)
+    if len(results) == len(entry.args):
+        pairs = list(enumerate(results))
+    elif len(results) == len(arrays):
+        pairs = list(zip(arrays, results, strict=True))
+    else:
+        raise RuleError(
+            f"the pull of {rule.name} returned {len(results)} cotangents for {len(arrays)} array arguments "
+            f"({', '.join(rule.parameters)})",
+            remedy="return one for each array argument, in their order: the written ones' from before the call",
+        )
+    for k, cotangent in pairs:
+        place = entry.inputs[k]
+        if place is None or cotangent is None:
+            continue
+        shape = getattr(cotangent, "shape", None)
+        if shape is None:
+            cotangent = np.asarray(cotangent)
+        if cotangent.shape != place.shape:
+            raise RuleError(
+                f"the pull of {rule.name} returned a cotangent of shape {cotangent.shape} for {rule.parameters[k]}, "
+                f"which has shape {place.shape}",
+                remedy="return one of the argument's shape",
+            )
+        yield place, cotangent

@@ -1,0 +1,126 @@
+"""NumPy whose creation functions return Buffers while a context is open: `import bridge.numpy as np`.
+
+Every other name is NumPy's own. Outside a context the creation functions are NumPy's as well.
+"""
+
+from __future__ import annotations
+
+import functools
+import types
+from collections.abc import Callable
+from typing import Any
+
+import numpy as _numpy
+
+from bridge import creation as _creation
+from bridge import functions as _functions
+from bridge.context import current_context as _current_context
+
+_CREATORS = (
+    "arange", "bartlett", "blackman", "empty", "eye", "frombuffer", "fromfunction", "fromiter", "fromstring", "full",
+    "genfromtxt", "hamming", "hanning", "identity", "indices", "kaiser", "load", "loadtxt", "ones", "tri", "tril_indices",
+    "triu_indices", "zeros",
+)  # fmt: skip
+_CONVERTERS = ("array", "asanyarray", "asarray", "ascontiguousarray", "asfortranarray", "asarray_chkfinite")
+_LIKE = ("empty_like", "full_like", "ones_like", "zeros_like")
+_SPACED = ("geomspace", "linspace", "logspace")
+
+
+def _creator(function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def create(*args: Any, **kwargs: Any) -> Any:
+        context = _current_context()
+        if context is None or kwargs.get("like") is not None:
+            return function(*args, **kwargs)
+        if any(hasattr(x, "place") for x in (*args, *kwargs.values())):
+            return _filled(function, args, kwargs)
+        return _creation.made(context, function, args, kwargs)
+
+    return create
+
+
+def _filled(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if function is not _numpy.full:
+        return function(*args, **kwargs)
+    shape, value = args[0] if args else kwargs["shape"], args[1] if len(args) > 1 else kwargs["fill_value"]
+    result = empty(shape, kwargs.get("dtype") or value.dtype)
+    result[...] = value
+    return result
+
+
+def _converter(function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def convert(x: Any, *args: Any, **kwargs: Any) -> Any:
+        context = _current_context()
+        if context is None:
+            return function(x, *args, **kwargs)
+        if not _creation.tracked_inside(x):
+            return _creation.made(context, function, (x, *args), kwargs)
+        if args:
+            kwargs["dtype"], *rest = args
+            if rest:
+                return function(x, *args, **kwargs)
+        kwargs.pop("like", None)
+        if function is not _numpy.array:
+            kwargs.setdefault("copy", None)
+        return _creation.array(x, **kwargs)
+
+    return convert
+
+
+def _spaced(function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def space(*args: Any, **kwargs: Any) -> Any:
+        context = _current_context()
+        if context is None or any(hasattr(x, "place") for x in (*args, *kwargs.values())):
+            return function(*args, **kwargs)
+        return _creation.made(context, function, args, kwargs)
+
+    return space
+
+
+def _like(name: str) -> Callable[..., Any]:
+    return functools.wraps(getattr(_numpy, name))(getattr(_creation, name))
+
+
+for _name in _CREATORS:
+    globals()[_name] = _creator(getattr(_numpy, _name))
+for _name in _CONVERTERS:
+    globals()[_name] = _converter(getattr(_numpy, _name))
+for _name in _SPACED:
+    globals()[_name] = _spaced(getattr(_numpy, _name))
+for _name in _LIKE:
+    globals()[_name] = _like(_name)
+
+
+class _StrideTricks(types.ModuleType):
+    """`np.lib.stride_tricks`, with an `as_strided` that takes Buffers."""
+
+    @staticmethod
+    def as_strided(x: Any, *args: Any, **kwargs: Any) -> Any:
+        if hasattr(x, "place"):
+            return _functions.as_strided(x, *args, **kwargs)
+        return _numpy.lib.stride_tricks.as_strided(x, *args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(_numpy.lib.stride_tricks, name)
+
+
+class _Lib(types.ModuleType):
+    """`np.lib`, with our `stride_tricks`."""
+
+    stride_tricks = _StrideTricks("bridge.numpy.lib.stride_tricks")
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(_numpy.lib, name)
+
+
+lib = _Lib("bridge.numpy.lib")
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(_numpy, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*dir(_numpy), *(name for name in globals() if not name.startswith("_"))})

@@ -1,0 +1,47 @@
+"""Where in the user's code an operation was called: captured cheaply, resolved only for a message."""
+
+from __future__ import annotations
+
+import os
+import sys
+from types import CodeType
+from typing import Any
+
+import numpy as np
+
+_HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_LIBRARIES = (
+    os.path.dirname(os.path.abspath(np.__file__)) + os.sep,
+    _HERE,
+    os.path.join(os.path.dirname(_HERE[:-1]), "rules") + os.sep,
+)
+_USERS = (os.path.join(_HERE, "demo") + os.sep,)
+_internal: dict[str, bool] = {}
+
+Position = tuple[CodeType, int]
+
+
+def here() -> Position:
+    """The innermost frame outside this package and NumPy, as code object and instruction."""
+    frame: Any = sys._getframe(2)
+    while True:
+        code = frame.f_code
+        name = code.co_filename
+        internal = _internal.get(name)
+        if internal is None:
+            internal = _internal[name] = name.startswith(_LIBRARIES) and not name.startswith(_USERS)
+        if not internal or frame.f_back is None:
+            return code, frame.f_lasti
+        frame = frame.f_back
+
+
+def resolve(position: Position | None) -> str | None:
+    """`file:line` of a position."""
+    if position is None:
+        return None
+    code, instruction = position
+    line = code.co_firstlineno
+    for start, end, number in code.co_lines():
+        if start <= instruction < end and number is not None:
+            line = number
+    return f"{code.co_filename}:{line} in {code.co_name}"

@@ -1,0 +1,147 @@
+"""Strong zeros: which cotangents structurally exist, found only where a NaN appeared.
+
+A cotangent is structurally absent where the element was never written after it mattered, or was not
+selected (`where`, masks, gathers, `max`, `sort`). There a partial derivative that is not finite must not
+make a NaN of it. The number 0.0 is no absence.
+
+The log is walked once with cotangents that say only whether they exist: NaN where they do, 0.0 where they
+do not. NaN spreads through a pull to just those inputs that the output depends on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from bridge.extend import Shaped
+from bridge.log import Entry, MutatingCall, Operation, Update
+from bridge.memory import grounded
+
+Pairs = Iterable[tuple[Any, Any]]
+
+
+def has_nan(gradient: Any) -> bool:
+    """Whether a gradient holds a NaN."""
+    ground = grounded(gradient)
+    with np.errstate(all="ignore"):
+        return bool(np.isnan(np.sum(ground))) and bool(np.any(np.isnan(ground)))
+
+
+def existing(ct: Any) -> Any:
+    """A cotangent that exists everywhere, in the shape and dtype of `ct`."""
+    ground = grounded(ct)
+    return np.full(ground.shape, np.nan, ground.dtype)[()]
+
+
+def find(context: Any, seeds: Sequence[tuple[Any, Any]], exists: Any = None) -> list[list[Any]]:
+    """For each entry of the log, where the cotangents that its pull yields exist."""
+    found: list[list[Any]] = [[] for _ in context.log]
+    try:
+        with np.errstate(all="ignore"):
+            for place, ct in seeds:
+                if place.active:
+                    place.accumulate(_where_seeded(ct, exists))
+            for number in range(len(context.log) - 1, -1, -1):
+                entry = context.log[number]
+                ct = entry.take()
+                entry.undo()
+                context.undone_from = number
+                if ct is not None:
+                    for place, mark in _reached(entry, ct):
+                        found[number].append(np.isnan(grounded(mark)))
+                        place.accumulate(mark)
+                if entry.activates:
+                    entry.forget_before()
+    finally:
+        context.forget_shadows()
+        context.play_forward()
+    return found
+
+
+def _where_seeded(ct: Any, exists: Any) -> Any:
+    mark = existing(ct)
+    return mark if exists is None else np.where(exists, mark, np.zeros_like(mark))
+
+
+def _reached(entry: Entry, ct: Any) -> Pairs:
+    """The marks of an entry's inputs, given that of its output."""
+    if isinstance(entry, MutatingCall):
+        return _or_all(entry, ct, entry)
+    if not isinstance(entry, Operation) or (isinstance(entry, Update) and entry.keeps):
+        return entry.pull(ct)
+    if entry.rule.structure == "linear":
+        return entry.pull(ct)
+    if entry.rule.structure != "elementwise":
+        return _or_all(entry, ct, _generic(entry))
+    if isinstance(ct, tuple):
+        ct = sum(np.where(np.isnan(grounded(one)), np.nan, 0.0) for one in ct if one is not None)
+    if not isinstance(entry, Update) or entry.mask is None:
+        return [(entry.inputs[k], ct) for k in entry.wanted]
+    zero = np.zeros_like(ct)
+    inside = np.where(entry.mask, ct, zero)
+    return [(entry.out, np.where(entry.mask, zero, ct)), *((entry.inputs[k], inside) for k in entry.wanted)]
+
+
+def _or_all(entry: Any, ct: Any, source: Any) -> list[tuple[Any, Any]]:
+    """The marks that a pull carries; where it cannot run on marks, every input counts as reached."""
+    try:
+        return list(source.pull(ct))
+    except Exception:
+        places = [place for place in _flat(entry.inputs) if place is not None]
+        return [(place, np.full(place.shape, np.nan, place.dtype)[()]) for place in places]
+
+
+def _generic(entry: Operation) -> Operation | None:
+    """The same operation on inputs without special values, so that its pull shows what depends on what."""
+    generator = np.random.default_rng(0)
+
+    def replaced(x: Any) -> Any:
+        if isinstance(x, (list, tuple)) and any(hasattr(part, "dtype") for part in x):
+            return type(x)(replaced(part) for part in x)
+        if (isinstance(x, Shaped) or hasattr(grounded(x), "dtype")) and x.dtype.kind in "fc":
+            return generator.uniform(0.5, 1.5, x.shape).astype(x.dtype)
+        return grounded(x)
+
+    args = tuple(map(replaced, entry.args))
+    try:
+        output = entry.rule.function(*args, **entry.kwargs) if entry.output is not None else None
+    except Exception:
+        return None
+    return Operation(entry.position, entry.rule, entry.out, output, entry.inputs, entry.wanted, args, entry.kwargs)
+
+
+def _flat(inputs: Any) -> Iterator[Any]:
+    for one in inputs:
+        if isinstance(one, (list, tuple)):
+            yield from _flat(one)
+        else:
+            yield one
+
+
+def only_present(entry: Entry, ct: Any, cotangents: Pairs, present: list[Any]) -> Pairs:
+    """Cotangents with the NaNs removed that stand where none exists."""
+    pairs = list(cotangents)
+    cleaned = [
+        (place, np.where(exists, c, np.zeros_like(c)) if has_nan(c) else c)
+        for (place, c), exists in zip(pairs, present, strict=False)
+    ]
+    if isinstance(entry, Operation) and entry.rule.structure == "multilinear" and any(has_nan(c) for _, c in cleaned):
+        return _products_of_present(entry, ct, cleaned)
+    return cleaned + pairs[len(present) :]
+
+
+def _products_of_present(entry: Operation, ct: Any, cleaned: list[tuple[Any, Any]]) -> Pairs:
+    """Where a product's non-finite operands met only absent cotangents, the sum over the rest."""
+    finite = _with_operands(entry, lambda x: np.where(np.isfinite(x), x, np.zeros_like(x)))
+    touched = _with_operands(entry, lambda x: (~np.isfinite(x)).astype(x.dtype))
+    nonzero = (grounded(ct) != 0).astype(grounded(ct).dtype)
+    parts = zip(cleaned, finite.pull(ct), touched.pull(nonzero), strict=True)
+    return [(place, np.where(grounded(count) == 0, c, ieee)) for (place, ieee), (_, c), (_, count) in parts]
+
+
+def _with_operands(entry: Operation, change: Any) -> Operation:
+    args = tuple(change(x) if hasattr(x, "dtype") and x.dtype.kind in "fc" and not isinstance(x, Shaped) else x
+                 for x in entry.args)  # fmt: skip
+    return Operation(entry.position, entry.rule, entry.out, entry.output, entry.inputs, entry.wanted, args, entry.kwargs)

@@ -1,0 +1,172 @@
+"""`reduce`, `accumulate`, `outer`, `reduceat` and `at` of ufuncs on tracked arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bridge import dispatch
+from bridge.errors import RefusedError
+from bridge.extend import ZERO_PULL, operation_name
+from bridge.indexing import frozen
+from bridge.memory import grounded
+from bridge.position import here, resolve
+
+REDUCTIONS = {np.add: np.sum, np.multiply: np.prod, np.maximum: np.max, np.minimum: np.min}
+ACCUMULATIONS = {np.add: np.cumsum, np.multiply: np.cumprod}
+_NOTHING: Any = object()
+
+
+def reduce(ufunc: np.ufunc, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """`ufunc.reduce`: by the rule of the function that it is, otherwise step by step."""
+    array, axis, dtype, out, keepdims, initial, where = _bound(
+        args, kwargs, (0, None, None, False, _NOTHING, True), ("axis", "dtype", "out", "keepdims", "initial", "where")
+    )
+    options: dict[str, Any] = {"axis": axis, "keepdims": keepdims}
+    if initial is not _NOTHING and initial is not None:
+        options["initial"] = initial
+    if where is not True:
+        options["where"] = where
+    function = REDUCTIONS.get(ufunc)
+    if ufunc in ZERO_PULL or function is None:
+        result = _reduce_plainly(ufunc, array, dtype, options)
+    else:
+        if dtype is not None and function in (np.sum, np.prod):
+            options["dtype"] = dtype
+        result = dispatch.call(function, (array,), options)
+    return _into(ufunc, out, result)
+
+
+def _reduce_plainly(ufunc: np.ufunc, array: Any, dtype: Any, options: dict[str, Any]) -> Any:
+    axis, keepdims = options.pop("axis"), options.pop("keepdims")
+    if ufunc in ZERO_PULL:
+        context = dispatch.context_of((array, *options.values()))
+        plain = {name: grounded(x) for name, x in options.items()}
+        return context.inactive(ufunc.reduce(grounded(array), axis=axis, keepdims=keepdims, dtype=dtype, **plain))
+    where = grounded(options.pop("where", True))
+    array = array if hasattr(array, "place") else np.asarray(array)
+    axes = tuple(range(array.ndim)) if axis is None else tuple(np.atleast_1d(axis) % array.ndim)
+    rest = [k for k in range(array.ndim) if k not in axes]
+    lined = np.reshape(np.transpose(array, (*axes, *rest)), (-1, *(array.shape[k] for k in rest)))
+    if where is not True:
+        mask = np.broadcast_to(where, array.shape)
+        mask = np.reshape(np.transpose(mask, (*axes, *rest)), (-1, *(array.shape[k] for k in rest)))
+    result = options.get("initial", _NOTHING)
+    for k in range(lined.shape[0]):
+        row = lined[k, ...] if rest else lined[k]
+        step = row if result is _NOTHING else ufunc(result, row)
+        if where is not True:
+            if result is _NOTHING:
+                raise ValueError(f"reduction operation '{ufunc.__name__}' with where= needs initial=")
+            step = np.where(mask[k], step, result)
+        result = step
+    if result is _NOTHING:
+        raise ValueError(f"zero-size array to reduction operation {ufunc.__name__} which has no identity")
+    if keepdims:
+        result = np.reshape(result, tuple(1 if k in axes else n for k, n in enumerate(array.shape)))
+    return result
+
+
+def accumulate(ufunc: np.ufunc, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """`ufunc.accumulate` along one axis."""
+    array, axis, dtype, out = _bound(args, kwargs, (0, None, None), ("axis", "dtype", "out"))
+    function = ACCUMULATIONS.get(ufunc)
+    if ufunc in ZERO_PULL:
+        context = dispatch.context_of((array,))
+        result = context.inactive(ufunc.accumulate(grounded(array), axis, dtype))
+    elif function is not None:
+        result = dispatch.call(function, (array,), {"axis": axis, "dtype": dtype})
+    else:
+        parts = [np.take(array, 0, axis)]
+        for k in range(1, array.shape[axis]):
+            parts.append(ufunc(parts[-1], np.take(array, k, axis)))
+        result = np.stack(parts, axis)
+    return _into(ufunc, out, result)
+
+
+def outer(ufunc: np.ufunc, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """`ufunc.outer(a, b)`: every element of `a` with every element of `b`."""
+    a, b = (dispatch.operand(x) for x in args)
+    lifted = np.reshape(a, np.shape(a) + (1,) * np.ndim(b))
+    return ufunc(lifted, b, **kwargs)
+
+
+def reduceat(ufunc: np.ufunc, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """`ufunc.reduceat`: a reduction over each segment of one axis."""
+    array, indices, axis, dtype, out = _bound(args, kwargs, (_NOTHING, 0, None, None), ("indices", "axis", "dtype", "out"))
+    starts = [int(k) for k in grounded(indices)]
+    length = array.shape[axis]
+    parts = []
+    for number, start in enumerate(starts):
+        stop = starts[number + 1] if number + 1 < len(starts) else length
+        segment = np.take(array, np.arange(start, max(stop, start + 1)), axis)
+        parts.append(reduce(ufunc, (segment,), {"axis": axis, "dtype": dtype}))
+    return _into(ufunc, out, np.stack(parts, axis))
+
+
+def at(ufunc: np.ufunc, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """`ufunc.at(a, indices, b)`: unbuffered, so that an index named twice counts twice."""
+    target, key, *operands = args
+    if not hasattr(target, "place"):
+        context = dispatch.context_of((key, *operands))
+        dispatch.into_plain(context, ufunc, operands, target)
+        ufunc.at(target, grounded(key) if hasattr(key, "place") else key, *(grounded(x) for x in operands))
+        return
+    key = frozen(key)
+    operands = [dispatch.operand(x) for x in operands]
+    rounds, shape = _rounds(key, target.shape)
+    if rounds is None:
+        target[key] = ufunc(target[key], *operands)
+        return
+    if ufunc in (np.add, np.subtract):
+        target.place.context.scatter_add(ufunc, target, key, operands[0])
+        return
+    spread = [np.broadcast_to(x, shape) for x in operands]
+    for chosen in rounds:
+        part = tuple(axis[chosen] for axis in _full_key(key, target.shape))
+        target[part] = ufunc(target[part], *(x[chosen] for x in spread))
+
+
+def _full_key(key: Any, shape: tuple[int, ...]) -> tuple[np.ndarray, ...]:
+    size = int(np.prod(shape))
+    return np.unravel_index(np.arange(size).reshape(shape)[key], shape)
+
+
+def _rounds(key: Any, shape: tuple[int, ...]) -> tuple[list[Any] | None, tuple[int, ...]]:
+    """Masks over the picked region; in each, no element is named twice, and their order is that of the writes."""
+    from bridge.indexing import is_basic, surviving
+
+    if is_basic(key) or surviving(key, shape) is None:
+        return None, ()
+    picked = np.ravel_multi_index(_full_key(key, shape), shape)
+    flat = picked.ravel()
+    order = np.argsort(flat, kind="stable")
+    ordered = flat[order]
+    first = np.r_[True, ordered[1:] != ordered[:-1]]
+    start = np.maximum.accumulate(np.where(first, np.arange(flat.size), 0))
+    count = np.empty(flat.size, np.intp)
+    count[order] = np.arange(flat.size) - start
+    number = count.reshape(picked.shape)
+    return [number == k for k in range(int(number.max()) + 1)], picked.shape
+
+
+def _bound(args: tuple[Any, ...], kwargs: dict[str, Any], defaults: tuple[Any, ...], names: tuple[str, ...]) -> list[Any]:
+    unknown = set(kwargs) - set(names)
+    if unknown:
+        raise RefusedError(f"unknown keywords {sorted(unknown)}", where=resolve(here()))
+    values = [args[0]]
+    for k, (name, default) in enumerate(zip(names, defaults, strict=True), 1):
+        values.append(args[k] if k < len(args) else kwargs.get(name, default))
+    return values
+
+
+def _into(ufunc: np.ufunc, out: Any, result: Any) -> Any:
+    target = out[0] if isinstance(out, tuple) else out
+    if target is None:
+        return result
+    dispatch.store(dispatch.context_of((result, target)), ufunc, target, result)
+    return target
+
+
+__all__ = ["accumulate", "at", "operation_name", "outer", "reduce", "reduceat"]
