@@ -1,5 +1,7 @@
 """Differentiate programs that mutate arrays."""
 
+__version__ = "0.1.0"
+
 from pathlib import Path as _Path
 
 if not (_Path(__file__).parent / "rules").is_dir():
@@ -13,6 +15,10 @@ from bridge.context import current_context as current_context
 from bridge.escapes import detach as detach
 from bridge.extend import mutating_rule as mutating_rule
 from bridge.extend import rule as rule
+from bridge.loops import checkpoint as checkpoint
+from bridge.loops import cond as cond
+from bridge.loops import fori_loop as fori_loop
+from bridge.loops import while_loop as while_loop
 from bridge.snapshots import constant as constant
 from bridge.transforms import grad as grad
 from bridge.transforms import hessian as hessian

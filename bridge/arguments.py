@@ -10,7 +10,7 @@ import optree
 
 from bridge.buffer import Buffer, Scalar
 from bridge.errors import ArgumentError, CotangentError
-from bridge.memory import Alias, Guard, Layout, Root, Strides, address, grounded
+from bridge.memory import Alias, Guard, Root, Strides, address, grounded, overlaps_itself
 
 _NAMESPACE = "bridge"
 
@@ -210,10 +210,32 @@ def _connected(arrays: list[Any]) -> list[list[int]]:
 
 
 def _alone(context: Any, array: Any, wanted: bool) -> Buffer:
+    if isinstance(array, np.ndarray) and array.ndim > 1 and not _copies_alike(array):
+        return _strided(context, array, wanted)
     buffer = context.buffer(array, active=wanted)
     if isinstance(array, np.ndarray):
         context.originals.append((array, buffer.place.root))
     return buffer
+
+
+def _copies_alike(array: np.ndarray) -> bool:
+    """Whether a plain copy lies as `array` does, so that reshapes of both alias or copy alike."""
+    if array.flags.c_contiguous or array.flags.f_contiguous or overlaps_itself(array):
+        return True
+    return np.empty_like(array, order="K", subok=False).strides == array.strides
+
+
+def _strided(context: Any, array: np.ndarray, wanted: bool) -> Buffer:
+    """A copy of a strided array that lies in its root as the array lies in its memory."""
+    low, high = np.lib.array_utils.byte_bounds(array)
+    span = np.zeros(high - low, np.uint8).view(array.dtype) if (high - low) % array.itemsize == 0 else None
+    if span is None or (address(array) - low) % array.itemsize:
+        return context.buffer(array, active=wanted)
+    whole = context.buffer(span, active=wanted)
+    view = whole.view_as(address(array) - low, Strides(array.shape, array.strides, array.dtype))
+    grounded(view)[...] = array
+    context.originals.append((array, whole.place.root))
+    return view
 
 
 def _one_root(context: Any, members: list[int], flat: list[Any], entered: list[Any], differentiated: list[int]) -> None:
@@ -240,5 +262,3 @@ def _one_root(context: Any, members: list[int], flat: list[Any], entered: list[A
             view.place.parent = Alias(root.place, None, root.value)
         entered[k] = view
 
-
-__all__ = ["Arguments", "Layout", "is_differentiable", "leaves_of", "rebuilt"]

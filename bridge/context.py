@@ -355,9 +355,10 @@ class Context:
             self.undone_from = number
             if ct is not None:
                 try:
-                    cotangents = entry.pull(ct)
-                    if present is not None:
-                        cotangents = structure.only_present(entry, ct, cotangents, present[number])
+                    if present is None:
+                        cotangents = entry.pull(ct)
+                    else:
+                        cotangents = structure.only_present(entry, ct, present[number])
                     for place, cotangent in cotangents:
                         place.accumulate(cotangent)
                 except Exception as error:
@@ -390,6 +391,18 @@ class Context:
         else:
             ct = place.region()
         return np.copy(ct) if ct.shape or hasattr(ct, "place") else np.asarray(ct)[...].copy()
+
+    @contextmanager
+    def reopened(self) -> Iterator[None]:
+        """Open again, for a replay during the backward pass."""
+        before, thread = _current.get(), self.thread
+        _current.set(self)
+        self.thread = self._home
+        try:
+            yield
+        finally:
+            self.thread = thread
+            _current.set(before)
 
     @contextmanager
     def _suspended(self) -> Iterator[None]:

@@ -122,6 +122,13 @@ def as_strided(buffer: Any, shape: Any = None, strides: Any = None, subok: bool 
     return buffer.view_as(0, view)
 
 
+def sliding_window_view(x: Any, *args: Any, **kwargs: Any) -> Any:
+    """`np.lib.stride_tricks.sliding_window_view` of a Buffer; such a view may only be read."""
+    kwargs.pop("writeable", None)
+    kwargs.pop("subok", None)
+    return view_at(x, np.lib.stride_tricks.sliding_window_view(x.value, *args, **kwargs))
+
+
 def nan_to_num_in_place(x: Any, copy: bool = True, **kwargs: Any) -> Any:
     """`np.nan_to_num`; with copy=False the result is written into `x`."""
     result = call_plain(np.nan_to_num, (x,), kwargs)
@@ -147,6 +154,7 @@ HANDLED: dict[Any, Callable[..., Any]] = {
     np.putmask: putmask,
     np.fill_diagonal: fill_diagonal,
     np.put_along_axis: put_along_axis,
+    np.lib.stride_tricks.sliding_window_view: sliding_window_view,
     np.broadcast_arrays: broadcast_arrays,
     np.nan_to_num: nan_to_num_in_place,
     np.shape: array_function("shape"),

@@ -6,6 +6,7 @@ layout. A *place* names a part of a root, and finds the same part of the shadow.
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -15,6 +16,14 @@ from bridge.extend import sum_to_shape
 
 if TYPE_CHECKING:
     from bridge.context import Context
+
+
+_serials = itertools.count()
+
+
+def serial_now() -> int:
+    """The serial number of the youngest root there is: roots made later have larger ones."""
+    return next(_serials)
 
 
 class ArrayMemory:
@@ -103,6 +112,7 @@ class Root:
         "gradient",
         "guard",
         "owned",
+        "serial",
         "shadow",
         "shape",
         "strides",
@@ -111,6 +121,7 @@ class Root:
 
     def __init__(self, context: Context, value: Any, active: bool) -> None:
         self.context = context
+        self.serial = next(_serials)
         self.shape = value.shape
         self.dtype = value.dtype
         self.active = self.born_active = active

@@ -35,28 +35,34 @@ def existing(ct: Any) -> Any:
     return np.full(ground.shape, np.nan, ground.dtype)[()]
 
 
-def find(context: Any, seeds: Sequence[tuple[Any, Any]], exists: Any = None) -> list[list[Any]]:
+def find(context: Any, seeds: Sequence[tuple[Any, Any]], exists: Any = None) -> list[Any]:
     """For each entry of the log, where the cotangents that its pull yields exist."""
-    found: list[list[Any]] = [[] for _ in context.log]
     try:
         with np.errstate(all="ignore"):
-            for place, ct in seeds:
-                if place.active:
-                    place.accumulate(_where_seeded(ct, exists))
-            for number in range(len(context.log) - 1, -1, -1):
-                entry = context.log[number]
-                ct = entry.take()
-                entry.undo()
-                context.undone_from = number
-                if ct is not None:
-                    for place, mark in _reached(entry, ct):
-                        found[number].append(np.isnan(grounded(mark)))
-                        place.accumulate(mark)
-                if entry.activates:
-                    entry.forget_before()
+            return _walk(context, [(place, _where_seeded(ct, exists)) for place, ct in seeds])
     finally:
         context.forget_shadows()
         context.play_forward()
+
+
+def _walk(context: Any, seeds: Sequence[tuple[Any, Any]]) -> list[Any]:
+    for place, mark in seeds:
+        if place.active:
+            place.accumulate(mark)
+    found: list[Any] = [[] for _ in context.log]
+    for number in range(len(context.log) - 1, -1, -1):
+        entry = context.log[number]
+        ct = entry.take()
+        entry.undo()
+        context.undone_from = number
+        if ct is not None and hasattr(entry, "mark"):
+            found[number] = entry.mark(ct, lambda inner: _walk(context, inner))
+        elif ct is not None:
+            for place, mark in _reached(entry, ct):
+                found[number].append(np.isnan(grounded(mark)))
+                place.accumulate(mark)
+        if entry.activates:
+            entry.forget_before()
     return found
 
 
@@ -120,9 +126,11 @@ def _flat(inputs: Any) -> Iterator[Any]:
             yield one
 
 
-def only_present(entry: Entry, ct: Any, cotangents: Pairs, present: list[Any]) -> Pairs:
-    """Cotangents with the NaNs removed that stand where none exists."""
-    pairs = list(cotangents)
+def only_present(entry: Any, ct: Any, present: list[Any]) -> Pairs:
+    """What an entry's pull yields, with the NaNs removed that stand where no cotangent exists."""
+    if hasattr(entry, "mark"):
+        return entry.pull(ct, present)
+    pairs = list(entry.pull(ct))
     cleaned = [
         (place, np.where(exists, c, np.zeros_like(c)) if has_nan(c) else c)
         for (place, c), exists in zip(pairs, present, strict=False)
