@@ -9,6 +9,7 @@ if not (_Path(__file__).parent / "rules").is_dir():
     __path__.append(str(_Path(__file__).resolve().parent.parent))
 
 from bridge import errors as errors
+from bridge import numpy as numpy
 from bridge.buffer import Buffer as Buffer
 from bridge.context import Context as Context
 from bridge.context import current_context as current_context

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from bridge import dispatch
+from bridge import creation, dispatch
 from bridge.errors import RefusedError
 from bridge.escapes import escape
-from bridge.indexing import frozen, is_basic, is_element
+from bridge.indexing import ADVANCED, ELEMENT, VIEW, frozen, kind_of
 from bridge.memory import Element, Gathered, Layout, Root, Strides, View, grounded
 from bridge.position import here, resolve
 
@@ -33,6 +33,8 @@ class Tracked:
         return dispatch.ufunc_call(ufunc, method, inputs, kwargs)
 
     def __array_function__(self, function: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if function in creation.WITH_LIKE:
+            return creation.like(self.place.context, function, args, kwargs)
         return dispatch.call(function, args, kwargs)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
@@ -160,15 +162,14 @@ class Buffer(Tracked):
         context = place.context
         context.check_usable()
         array = self.value
-        if not is_basic(key):
+        kind = kind_of(key, len(array.shape))
+        if kind is ADVANCED:
             key = frozen(key)
-            if not is_basic(key):
-                value = array[key]
-                return context.copied(value, Gathered(place, key, value))
+            kind = kind_of(key, len(array.shape))
         value = array[key]
-        if is_element(key, len(array.shape)):
-            return context.copied(value, Element(place, key, value))
-        return Buffer(value, View(place, key, value))
+        if kind is VIEW:
+            return Buffer(value, View(place, key, value))
+        return context.copied(value, (Element if kind is ELEMENT else Gathered)(place, key, value))
 
     def __setitem__(self, key: Any, value: Any) -> None:
         place = self.place
@@ -176,15 +177,12 @@ class Buffer(Tracked):
             return
         place.context.check_usable()
         array = self.value
-        if not is_basic(key):
+        kind = kind_of(key, len(array.shape))
+        if kind is ADVANCED:
             key = frozen(key)
-        if not is_basic(key):
-            target = Gathered(place, key, array[key])
-        elif is_element(key, len(array.shape)):
-            target = Element(place, key, array[key])
-        else:
-            target = View(place, key, array[key])
-        dispatch.assign(self, key, target, value)
+            kind = kind_of(key, len(array.shape))
+        part = View if kind is VIEW else Element if kind is ELEMENT else Gathered
+        dispatch.assign(self, key, part(place, key, array[key]), value)
 
     def __iter__(self) -> Iterator[Any]:
         return (self[k] for k in range(len(self)))

@@ -40,13 +40,9 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _demo(options: argparse.Namespace) -> int:
-    try:
-        from bridge.demo import run
-    except ModuleNotFoundError as error:
-        print(f"The demo needs {error.name}. Type:\n  {doctor.install_line('demo')}", file=sys.stderr)
-        return 1
-    run(options.output, options.quick)
-    return 0
+    from bridge.demo import run
+
+    return run(options.output, options.quick)
 
 
 def _doctor(options: argparse.Namespace) -> int:

@@ -21,7 +21,7 @@ def pull_of_equivalent(equivalent: Callable[..., Any]) -> Callable[..., Any]:
         places = [_places(x) for x in (*tracked, *tracked_names.values())]
         flat = [place for place in _flat(places) if place is not None]
         seeds = _seeds(value, ct)
-        found = iter(context.pull_back(seeds, flat))
+        found = iter(context.pull_back(seeds, flat, once=True))
         return tuple(_filled(part, found) for part in places)
 
     return pull

@@ -22,7 +22,7 @@ from bridge.buffer import Buffer, wrap
 from bridge.errors import AliasError, ArgumentError, BridgeError, ContextError, CotangentError
 from bridge.extend import Rule
 from bridge.log import Copy, Entry, MutatingCall, Operation, Scatter, Update, Write, blame
-from bridge.memory import ArrayMemory, Element, Gathered, OuterMemory, Place, Root, grounded, in_dtype
+from bridge.memory import ArrayMemory, Element, Entered, Gathered, OuterMemory, Place, Root, grounded, in_dtype
 from bridge.position import here, resolve
 from bridge.snapshots import Snapshots
 
@@ -50,7 +50,7 @@ class Context:
     def __init__(self, *, zeros: str = "strong") -> None:
         if zeros not in ("strong", "ieee"):
             raise ArgumentError(f"zeros={zeros!r}", remedy='use zeros="strong" (the default) or zeros="ieee"')
-        rulebook.read_book()
+        rulebook.open_book()
         self.zeros = zeros
         self.log: list[Entry] = []
         self.outer: Context | None = None
@@ -58,7 +58,8 @@ class Context:
         self.memory = ArrayMemory()
         self.snapshots = Snapshots()
         self.roots: list[Root] = []
-        self.originals: list[tuple[np.ndarray, Root]] = []
+        self.originals: list[tuple[np.ndarray, Entered]] = []
+        self.asked: dict[Root, Any] = {}
         self.escaped: BridgeError | None = None
         self.thread: int | None = None
         self._home = get_ident()
@@ -122,8 +123,7 @@ class Context:
 
     def entering(self, value: Any, active: bool) -> Root:
         """A root for memory that came from outside."""
-        root = Root(self, value, active and value.dtype.kind in "fc")
-        root.entered = True
+        root = Entered(self, value, active and value.dtype.kind in "fc")
         self.roots.append(root)
         return root
 
@@ -203,7 +203,11 @@ class Context:
         saved = array[key]
         if not isinstance(place, (Element, Gathered)):
             saved = saved.copy()
-        array[key] = value
+        try:
+            array[key] = value
+        except ValueError:
+            refuse_read_only(target)
+            raise
         activates = source is not None and not root.active
         root.active = root.active or activates
         self.log.append(Write(here(), place, array, key, saved, source, activates))
@@ -226,7 +230,11 @@ class Context:
         reads_output, reads = rule.needs(wanted) if rule and wanted else (False, frozenset())
         kept = self.snapshots.keep(rule, reads, args, plain) if rule and wanted else ()
         saved = array.copy()
-        run(args)
+        try:
+            run(args)
+        except ValueError:
+            refuse_read_only(target)
+            raise
         if not wanted and (mask is None or not root.active):
             self.log.append(Write(position, target.place, array, Ellipsis, saved, None, False))
             return
@@ -260,11 +268,10 @@ class Context:
     def writable(self, target: Any) -> Root:
         """The root of `target`, marked as written; raises if its memory may not be written."""
         root = target.place.root
-        if root.guard is not None:
-            root.guard.refuse(resolve(here()))
-        if not grounded(target).flags.writeable:
-            refuse_overlap(target)
-        root.written = True
+        if root.entered:
+            if root.guard is not None:
+                root.guard.refuse(resolve(here()))
+            root.written = True
         return root
 
     # Walking back
@@ -315,29 +322,46 @@ class Context:
             raise ArgumentError("a gradient with respect to a view", remedy="ask it of the array that it is a view of")
         return place
 
-    def pull_back(self, seeds: Sequence[tuple[Any, Any]], wanted: Sequence[Any]) -> list[Any]:
+    def pull_back(
+        self, seeds: Sequence[tuple[Any, Any]], wanted: Sequence[Any], once: bool = False, exists: Any = None
+    ) -> list[Any]:
         """Cotangents at the places `wanted`, given cotangents at the places of the seeds.
 
-        The arrays are the caller's own; memory is as after the forward pass when this returns.
+        The arrays are the caller's own. Memory is as after the forward pass when this returns, unless the
+        caller asks only `once`: then the log is dropped. `exists` is a mask of the seeds' elements that are
+        more than padding; without it all are.
         """
         with self._suspended():
             gradients = self._sweep(seeds, wanted, None)
             if self.zeros == "strong" and any(structure.has_nan(g) for g in gradients):
-                present = structure.find(self, seeds)
+                self.play_forward()
+                present = structure.find(self, seeds, exists)
                 gradients = self._sweep(seeds, wanted, present)
+            if once:
+                self.drop()
+            else:
+                self.play_forward()
             return gradients
 
+    def drop(self) -> None:
+        """Let go of the log and of everything that it keeps alive."""
+        self.log = []
+        self.roots = []
+        self.originals = []
+        self.snapshots = Snapshots()
+        self.undone_from = None
+
     def _sweep(self, seeds: Sequence[tuple[Any, Any]], wanted: Sequence[Any], present: Any) -> list[Any]:
-        for place in wanted:
-            place.root.asked = True
+        self.asked = {place.root: None for place in wanted if not place.root.entered}
         try:
             self.rewind(seeds, present)
             return [self._handed_out(place) for place in wanted]
-        finally:
-            for place in wanted:
-                place.root.asked = False
-            self.forget_shadows()
+        except BaseException:
             self.play_forward()
+            raise
+        finally:
+            self.asked = {}
+            self.forget_shadows()
 
     def rewind(self, seeds: Sequence[tuple[Any, Any]], present: Any = None) -> None:
         """Walk the log from its end: the backward pass.
@@ -377,7 +401,7 @@ class Context:
     def forget_shadows(self) -> None:
         """Drop what cotangents are left: those of arguments, and all of them after an error."""
         for root in self.roots:
-            root.shadow = root.gradient = None
+            root.shadow = None
         if self.undone_from != 0:
             for entry in self.log:
                 entry.forget()
@@ -385,7 +409,7 @@ class Context:
     def _handed_out(self, place: Any) -> Any:
         root = place.root
         if place is root:
-            ct = root.shadow if root.gradient is None else root.gradient
+            ct = root.shadow if root.entered else self.asked[root]
             if ct is None:
                 return self.memory.alloc(place.shape, place.dtype)
         else:
@@ -418,7 +442,8 @@ class Context:
         self._sweeping = True
         _current.set(self.outer)
         try:
-            yield
+            with np.errstate(all="ignore"):
+                yield
         finally:
             _current.set(before)
             self._sweeping = False
@@ -450,10 +475,11 @@ def conforming(ct: Any, value: Any, what: str = "cotangent") -> Any:
     return in_dtype(ct, value.dtype)
 
 
-def refuse_overlap(target: Any) -> None:
-    """Raise: memory that may only be read is written."""
-    raise AliasError(
-        f"a write into a view of shape {target.shape} whose elements share memory, or that is read-only",
-        where=resolve(here()),
-        remedy="write into the array that it is a view of, or into a copy",
-    )
+def refuse_read_only(target: Any) -> None:
+    """Raise if the memory that was to be written may only be read."""
+    if not grounded(target).flags.writeable:
+        raise AliasError(
+            f"a write into a view of shape {target.shape} whose elements share memory, or that is read-only",
+            where=resolve(here()),
+            remedy="write into the array that it is a view of, or into a copy",
+        )

@@ -9,11 +9,30 @@ import numpy as np
 from bridge.memory import grounded
 
 
+_CONVERT = frozenset({np.array, np.asarray, np.asanyarray, np.ascontiguousarray, np.asfortranarray})
+WITH_LIKE = _CONVERT | {
+    getattr(np, name)
+    for name in ("arange", "empty", "eye", "frombuffer", "fromfile", "fromfunction", "fromiter", "fromstring", "full",
+                 "genfromtxt", "identity", "loadtxt", "ones", "tri", "zeros")
+}  # fmt: skip
+
+
 def like(context: Any, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """`np.zeros(..., like=buffer)` and its kin: a Buffer of the same context."""
-    if function in (np.array, np.asarray, np.asanyarray, np.ascontiguousarray, np.asfortranarray):
-        return array(args[0], *args[1:], **kwargs) if tracked_inside(args[0]) else made(context, function, args, kwargs)
+    context.check_usable()
+    kwargs = {name: value for name, value in kwargs.items() if name != "device"}
+    if function in _CONVERT and tracked_inside(args[0]):
+        return array(*args, **kwargs)
+    if function is np.full and tracked_inside(kwargs.get("fill_value", args[-1])):
+        return filled(context, *args, **kwargs)
     return made(context, function, args, kwargs)
+
+
+def filled(context: Any, shape: Any, fill_value: Any, dtype: Any = None, order: str = "C") -> Any:
+    """`np.full` with a tracked value."""
+    result = made(context, np.empty, (shape, dtype or fill_value.dtype, order), {})
+    result[...] = fill_value
+    return result
 
 
 def made(context: Any, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

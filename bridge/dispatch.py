@@ -14,7 +14,7 @@ from bridge.extend import MUTATING, REFUSED, ZERO_PULL, operation_name
 from bridge.memory import Layout, Strides, address, grounded, overlaps_itself
 from bridge.position import here, resolve
 
-_PLAIN = (np.ndarray,)
+_NUMBERS = (int, float, complex, np.generic)
 
 
 def context_of(args: Any) -> Any:
@@ -37,42 +37,50 @@ def context_of(args: Any) -> Any:
 
 def operate(function: Callable[..., Any], ufunc: np.ufunc, *args: Any) -> Any:
     """A ufunc, or the operator that stands for it, on operands of which one is tracked."""
-    context = context_of(args)
+    context: Any = None
     values = []
     inputs = []
     plain: tuple[int, ...] = ()
     for k, x in enumerate(args):
         place = getattr(x, "place", None)
         if place is not None:
-            if place.context is context:
-                x = x.value
-                inputs.append(place if place.active else None)
-            else:
-                inputs.append(None)
-        else:
-            inputs.append(None)
-            if type(x) is np.ndarray:
-                plain += (k,)
-                context.check_original(x)
-            elif not isinstance(x, (int, float, complex, np.generic)):
-                x = operand(x)
-                if x is NotImplemented:
-                    return NotImplemented
-                if hasattr(x, "place"):
-                    return operate(function, ufunc, *(operand(y) for y in args))
-                plain += (k,)
+            if context is None:
+                context = place.context
+            elif context is not place.context:
+                return _operate_across(function, ufunc, args)
+            values.append(x.value)
+            inputs.append(place if place.active else None)
+            continue
+        inputs.append(None)
+        if not isinstance(x, _NUMBERS):
+            x = operand(x)
+            if x is NotImplemented:
+                return NotImplemented
+            if hasattr(x, "place"):
+                return operate(function, ufunc, *(operand(y) for y in args))
+            plain += (k,)
         values.append(x)
+    context.check_usable()
+    for k in plain:
+        context.check_original(values[k])
     value = function(*values)
     if ufunc in ZERO_PULL:
         return context.inactive(value)
     return context.result(rule_for(ufunc), value, tuple(inputs), tuple(values), {}, plain)
 
 
+def _operate_across(function: Callable[..., Any], ufunc: np.ufunc, args: tuple[Any, ...]) -> Any:
+    """Operands of nested contexts: the operation belongs to the innermost one, the others are constants there."""
+    context = context_of(args)
+    values, inputs, plain = unwrapped(context, tuple(map(operand, args)))
+    value = function(*values)
+    if ufunc in ZERO_PULL:
+        return context.inactive(value)
+    return context.result(rule_for(ufunc), value, inputs, values, {}, plain)
+
+
 def operate_inplace(operator: Callable[..., Any], ufunc: np.ufunc, target: Any, other: Any) -> Any:
     """An augmented assignment into a Buffer."""
-    context = context_of((target, other))
-    if context is not target.place.context:
-        raise remember(other, f"{operator.__name__} into a Buffer of an outer context")
     return update(ufunc, target, (target, other), {}, lambda values: operator(*values))
 
 
@@ -81,19 +89,30 @@ def update(ufunc: np.ufunc, target: Any, args: tuple[Any, ...], kwargs: dict[str
     context = target.place.context
     context.check_usable()
     values, inputs, plain = unwrapped(context, args)
-    if grounded(target).dtype.kind != "c" and any(np.dtype(getattr(v, "dtype", type(v))).kind == "c" for v in values):
-        refuse_complex(target)
+    if "casting" in kwargs:
+        _check_not_complex(target, values)
     mask = kwargs.get("where", True)
+    if mask is not True:
+        mask = kwargs["where"] = np.array(grounded(mask))
     if run is None:
 
         def run(operands: tuple[Any, ...]) -> Any:
             return ufunc(*operands, out=target.value, **kwargs)
 
-    if mask is not True:
-        mask = kwargs["where"] = np.array(grounded(mask))
     rule = None if ufunc in ZERO_PULL else rule_for(ufunc)
-    context.update(rule, target, inputs, values, plain, None if mask is True else mask, run)
+    try:
+        context.update(rule, target, inputs, values, plain, None if mask is True else mask, run)
+    except np.exceptions.ComplexWarning:
+        refuse_complex(target)
+    except TypeError:
+        _check_not_complex(target, values)
+        raise
     return target
+
+
+def _check_not_complex(target: Any, values: tuple[Any, ...]) -> None:
+    if target.dtype.kind != "c" and any(np.dtype(getattr(v, "dtype", type(v))).kind == "c" for v in values):
+        refuse_complex(target)
 
 
 def refuse_complex(target: Any) -> None:
@@ -132,20 +151,34 @@ def unwrapped(context: Any, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], tup
     for k, x in enumerate(args):
         place = getattr(x, "place", None)
         if place is not None:
-            inner = place.context is context
-            values.append(x.value if inner else x)
-            inputs.append(place if inner and place.active else None)
+            if place.context is context:
+                values.append(x.value)
+                inputs.append(place if place.active else None)
+                continue
+            _check_level(context, x)
+        elif isinstance(x, np.ndarray):
+            if type(x) is np.ndarray:
+                plain += (k,)
+            context.check_original(x)
         elif type(x) in (list, tuple) and context_of(x) is not None:
             parts, places, _ = unwrapped(context, tuple(x))
             values.append(list(parts) if type(x) is list else parts)
             inputs.append(list(places) if any(p is not None for p in places) else None)
-        else:
-            if type(x) is np.ndarray:
-                plain += (k,)
-                context.check_original(x)
-            values.append(x)
-            inputs.append(None)
+            continue
+        values.append(x)
+        inputs.append(None)
     return tuple(values), tuple(inputs), plain
+
+
+def _check_level(context: Any, x: Any) -> None:
+    """An operand of another context is a constant, if that context is an outer one."""
+    x.place.context.check_usable()
+    if x.place.context.level >= context.level and _is_active(x):
+        raise remember(x, "an operation in a Buffer of an outer context")
+
+
+def _is_active(x: Any) -> bool:
+    return bool(x.place.active)
 
 
 def ufunc_call(ufunc: np.ufunc, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -206,7 +206,7 @@ def _transposed(pull: Callable[[Any], list[Any]], outputs: tuple[Any, ...], tang
         for c, t in _paired(cotangents, tangents)
         if getattr(c, "place", None) is not None and c.place.context is context
     ]
-    found = iter(context.pull_back(seeds, [ct.place for ct in cts if ct is not None]))
+    found = iter(context.pull_back(seeds, [ct.place for ct in cts if ct is not None], once=True))
     return [None if ct is None else next(found) for ct in cts]
 
 

@@ -8,30 +8,37 @@ import numpy as np
 
 from bridge.memory import grounded
 
-BASIC = frozenset({int, slice, type(None), type(Ellipsis)})
+VIEW, ELEMENT, ADVANCED = "view", "element", "advanced"
+
+_SLICES = frozenset({slice, type(None), type(Ellipsis)})
 
 
-def is_basic(key: Any) -> bool:
-    """Whether indexing with `key` gives a view or an element, never a gathered copy."""
-    if type(key) in BASIC:
-        return True
-    if type(key) is tuple:
-        return all(type(part) in BASIC or _is_integer(part) for part in key)
-    return _is_integer(key)
-
-
-def is_element(key: Any, ndim: int) -> bool:
-    """Whether `key` is a full integer index of an array with `ndim` axes."""
-    if type(key) is int:
-        return ndim == 1
-    if type(key) is tuple:
-        return len(key) == ndim and all(type(part) is int or _is_integer(part) for part in key)
-    return ndim == 1 and _is_integer(key)
+def kind_of(key: Any, ndim: int) -> str:
+    """Whether indexing an array of `ndim` axes with `key` gives a view, an element, or a gathered copy."""
+    kind = type(key)
+    if kind is slice:
+        return VIEW
+    if kind is int:
+        return ELEMENT if ndim == 1 else VIEW
+    if kind is not tuple:
+        if kind in _SLICES:
+            return VIEW
+        return ADVANCED if not _is_integer(key) else ELEMENT if ndim == 1 else VIEW
+    integers = 0
+    for part in key:
+        kind = type(part)
+        if kind is int:
+            integers += 1
+        elif kind not in _SLICES:
+            if not _is_integer(part):
+                return ADVANCED
+            integers += 1
+    return ELEMENT if integers == ndim == len(key) else VIEW
 
 
 def frozen(key: Any) -> Any:
     """The same key, with arrays and lists copied, so that later changes of theirs do not reach the log."""
-    if type(key) in BASIC:
+    if type(key) in _SLICES or type(key) is int:
         return key
     if type(key) is tuple:
         return tuple(map(frozen, key))

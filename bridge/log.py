@@ -62,7 +62,7 @@ class Entry:
 
 def _forget(places: Any) -> None:
     if is_place(places):
-        places.root.shadow = places.root.gradient = None
+        places.root.shadow = None
     elif isinstance(places, (tuple, list)):
         for place in places:
             _forget(place)
@@ -74,17 +74,19 @@ class Birth(Entry):
     __slots__ = ()
 
     def take(self) -> Any:
-        return _at_birth(self.out)
+        return at_birth(self.out)
 
     def forget(self) -> None:
-        self.out.shadow = self.out.gradient = None
+        self.out.shadow = None
 
 
-def _at_birth(root: Root) -> Any:
+def at_birth(root: Root) -> Any:
+    """Take the cotangent of a root that was made by the entry at hand."""
     ct = root.shadow
     root.shadow = None
-    if root.asked:
-        root.gradient = ct
+    asked = root.context.asked
+    if asked and root in asked:
+        asked[root] = ct
     return ct
 
 
@@ -120,8 +122,8 @@ class Operation(Birth):
     def take(self) -> Any:
         out = self.out
         if type(out) is Root:
-            return _at_birth(out)
-        cts = tuple(None if place is None else _at_birth(place) for place in out)
+            return at_birth(out)
+        cts = tuple(None if place is None else at_birth(place) for place in out)
         return None if all(ct is None for ct in cts) else cts
 
     def forget(self) -> None:

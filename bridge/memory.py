@@ -102,35 +102,20 @@ class Root:
     that the shadow is this root's alone, so that it may be added to in place.
     """
 
-    __slots__ = (
-        "active",
-        "asked",
-        "born_active",
-        "context",
-        "dtype",
-        "entered",
-        "gradient",
-        "guard",
-        "owned",
-        "serial",
-        "shadow",
-        "shape",
-        "strides",
-        "written",
-    )
+    __slots__ = ("active", "born_active", "context", "dtype", "owned", "serial", "shadow", "shape", "strides")
+
+    entered = False
 
     def __init__(self, context: Context, value: Any, active: bool) -> None:
         self.context = context
         self.serial = next(_serials)
-        self.shape = value.shape
+        self.shape = shape = value.shape
         self.dtype = value.dtype
         self.active = self.born_active = active
         self.shadow: Any = None
-        self.gradient: Any = None
-        self.owned = self.asked = self.entered = self.written = False
-        self.guard: Guard | None = None
+        self.owned = False
         self.strides = None
-        if len(value.shape) > 1:
+        if len(shape) > 1:
             ground = grounded(value)
             if not ground.flags.c_contiguous:
                 self.strides = ground.strides
@@ -195,6 +180,19 @@ class Root:
         if self.strides is None:
             return ground.flags.c_contiguous
         return all(a == b for a, b, n in zip(ground.strides, self.strides, self.shape, strict=True) if n > 1)
+
+
+class Entered(Root):
+    """A root that came from outside: an argument of the differentiated function."""
+
+    __slots__ = ("guard", "written")
+
+    entered = True
+
+    def __init__(self, context: Context, value: Any, active: bool) -> None:
+        super().__init__(context, value, active)
+        self.guard: Guard | None = None
+        self.written = False
 
 
 class Part:
@@ -337,7 +335,8 @@ class Alias(Part):
 
     @property
     def active(self) -> bool:
-        return self.root.active and self.root.written
+        root = self.root
+        return root.active and isinstance(root, Entered) and root.written
 
 
 class Guard:

@@ -40,12 +40,7 @@ def _creator(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _filled(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    if function is not _numpy.full:
-        return function(*args, **kwargs)
-    shape, value = args[0] if args else kwargs["shape"], args[1] if len(args) > 1 else kwargs["fill_value"]
-    result = empty(shape, kwargs.get("dtype") or value.dtype)
-    result[...] = value
-    return result
+    return _creation.filled(_current_context(), *args, **kwargs) if function is _numpy.full else function(*args, **kwargs)
 
 
 def _converter(function: Callable[..., Any]) -> Callable[..., Any]:

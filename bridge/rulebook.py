@@ -21,6 +21,12 @@ def find(function: Any) -> Rule | None:
     return found
 
 
+def open_book() -> None:
+    """Read the rule book, if that has not happened yet."""
+    if not _read:
+        read_book()
+
+
 def read_book() -> bool:
     """Import the families that were not read yet; those that need another library only once it is loaded."""
     book = importlib.import_module("bridge.rules")

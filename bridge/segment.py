@@ -12,7 +12,7 @@ import numpy as np
 from bridge.arguments import leaves_of, rebuilt
 from bridge.context import Context
 from bridge.errors import ContextError, ReplayError
-from bridge.log import Birth, Entry, MutatingCall, Update, Write
+from bridge.log import Birth, Entry, MutatingCall, Update, Write, at_birth
 from bridge.memory import Root, grounded, serial_now
 from bridge.position import here, resolve
 
@@ -22,6 +22,7 @@ class Gone:
 
     level = -1
     thread = None
+    asked: dict[Any, Any] = {}  # noqa: RUF012
 
     def check_usable(self) -> None:
         raise ContextError(
@@ -77,7 +78,7 @@ class Segment(Entry):
         return [leaf for leaf in leaves if hasattr(leaf, "place") and leaf.place.context is self.context]
 
     def take(self) -> Any:
-        cts = tuple(_shadow_at_birth(root) for root in self.out)
+        cts = tuple(at_birth(root) for root in self.out)
         return cts if self.written or any(ct is not None for ct in cts) else None
 
     def undo(self) -> None:
@@ -158,13 +159,6 @@ def record(context: Context, f: Callable[..., Any], args: tuple[Any, ...], kwarg
         context.log = log
     log.append(segment)
     return result
-
-
-def _shadow_at_birth(root: Root) -> Any:
-    ct, root.shadow = root.shadow, None
-    if root.asked:
-        root.gradient = ct
-    return ct
 
 
 def _parts(entry: Entry) -> list[tuple[Any, Any, Any, Any]]:

@@ -52,6 +52,8 @@ class Snapshots:
     def keep(self, rule: Rule, reads: frozenset[Any], args: tuple[Any, ...], plain: tuple[int, ...]) -> tuple[Any, ...]:
         """`args` as the pull will get them: read ones kept, the others reduced to what they look like."""
         if rule.structure == "elementwise":
+            if not reads:
+                return (None,) * len(args)
             return tuple(
                 [(self.of(x) if k in plain else x) if k in reads else None for k, x in enumerate(args)]
             )

@@ -9,7 +9,7 @@ import numpy as np
 from bridge import dispatch
 from bridge.errors import RefusedError
 from bridge.extend import ZERO_PULL, operation_name
-from bridge.indexing import frozen
+from bridge.indexing import ADVANCED, frozen, kind_of, surviving
 from bridge.memory import grounded
 from bridge.position import here, resolve
 
@@ -115,12 +115,12 @@ def at(ufunc: np.ufunc, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         return
     key = frozen(key)
     operands = [dispatch.operand(x) for x in operands]
+    if ufunc in (np.add, np.subtract) and kind_of(key, target.ndim) is ADVANCED:
+        target.place.context.scatter_add(ufunc, target, key, operands[0])
+        return
     rounds, shape = _rounds(key, target.shape)
     if rounds is None:
         target[key] = ufunc(target[key], *operands)
-        return
-    if ufunc in (np.add, np.subtract):
-        target.place.context.scatter_add(ufunc, target, key, operands[0])
         return
     spread = [np.broadcast_to(x, shape) for x in operands]
     for chosen in rounds:
@@ -135,9 +135,7 @@ def _full_key(key: Any, shape: tuple[int, ...]) -> tuple[np.ndarray, ...]:
 
 def _rounds(key: Any, shape: tuple[int, ...]) -> tuple[list[Any] | None, tuple[int, ...]]:
     """Masks over the picked region; in each, no element is named twice, and their order is that of the writes."""
-    from bridge.indexing import is_basic, surviving
-
-    if is_basic(key) or surviving(key, shape) is None:
+    if kind_of(key, len(shape)) is not ADVANCED or surviving(key, shape) is None:
         return None, ()
     picked = np.ravel_multi_index(_full_key(key, shape), shape)
     flat = picked.ravel()

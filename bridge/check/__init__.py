@@ -6,6 +6,7 @@ need a derivative, `values` that the pull is the derivative, `variants` that it 
 `tracked` that it works in programs. `report` collects what they find.
 """
 
+from bridge.check.gradient import check_gradient as check_gradient
 from bridge.check.report import Check as Check
 from bridge.check.report import Failure as Failure
 from bridge.check.report import Report as Report

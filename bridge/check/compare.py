@@ -72,6 +72,7 @@ class Comparison:
     tolerance: float
     paths: list[Path]
     partial: bool = False
+    infinite: bool = False
     scales: dict[int | None, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -80,7 +81,8 @@ class Comparison:
                 self.scales[sample.leaf] = max(self.scales.get(sample.leaf, 0.0), 0.1 * abs(sample.expected))
 
     def verdict(self, sample: Sample) -> bool | None:
-        if self.partial and not math.isfinite(sample.got):
+        """Whether a sample agrees; None where nothing can be said (infinite terms that cancel, say)."""
+        if not math.isfinite(sample.got) and (self.partial or (self.infinite and sample.leaf is None)):
             return None
         return sample.slope.admits(sample.got, self.tolerance, self.scales.get(sample.leaf, 0.0))
 
@@ -151,7 +153,8 @@ def compare(
         samples.append(Sample(leaf, index, found, got))
     partial = not all(np.all(np.isfinite(out)) for out in outputs)
     reachable = 8 * math.sqrt(epsilon) if epsilon > 1e-12 else 0.0
-    return Comparison(samples, max(tolerance, reachable), subject.paths, partial)
+    infinite = any(np.isinf(g).any() for g in gradient) and not any(np.isnan(g).any() for g in gradient)
+    return Comparison(samples, max(tolerance, reachable), subject.paths, partial, infinite)
 
 
 def _along(direction: Sequence[np.ndarray], gradient: Sequence[np.ndarray]) -> float:

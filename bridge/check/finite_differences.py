@@ -18,6 +18,7 @@ import numpy as np
 
 RATIO = 4.0
 STEADY = 1.2
+NOTHING = 1e-24
 JUMP = 3.5
 
 Kind = Literal["smooth", "kink", "edge", "jump", "infinite", "unknown"]
@@ -55,7 +56,7 @@ class Slope:
         low, high = min(self.left, self.right), max(self.left, self.right)
         if self.kind == "smooth":
             low = high = self.central
-        allowed = tolerance * max(scale, abs(low), abs(high)) + 10 * self.error
+        allowed = tolerance * max(scale, abs(low), abs(high)) + 10 * self.error + NOTHING
         return low - allowed <= got <= high + allowed
 
 
@@ -80,6 +81,8 @@ def slope(change: Callable[[float], float], magnitude: float, epsilon: float = 2
     for level in range(levels):
         h = step * RATIO**-level
         forward, backward = change(h), -change(-h)
+        if level == 0 and math.isfinite(forward) and math.isfinite(backward):
+            magnitude += abs(forward) + abs(backward)
         noise = 2 * epsilon * magnitude / h
         right.add(forward / h, noise)
         left.add(backward / h, noise)

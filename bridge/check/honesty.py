@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import inspect
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from bridge.check.arrays import alike, duplicate, inner, leaves, random_like, replace, worst_difference
-from bridge.check.calls import Call
+from bridge.check.arrays import alike, duplicate, inner, is_inexact, leaves, random_like, replace, worst_difference
+from bridge.check.calls import Call, split
 from bridge.check.finite_differences import precision
 from bridge.check.report import Report
 from bridge.check.rule_calls import RuleCall, shaped
+from bridge.extend import Rule
 
 
 def prove_honesty(call: Call, report: Report, rng: np.random.Generator) -> bool:
@@ -23,6 +25,7 @@ def prove_honesty(call: Call, report: Report, rng: np.random.Generator) -> bool:
         fine = _reads(call, cts, report) and fine
         fine = _elementwise(call, cts, report, rng) and fine
         fine = _linear_function(call, report, rng) and fine
+        fine = _equivalent(call, report) and fine
     return fine
 
 
@@ -137,3 +140,32 @@ def _linear_function(call: RuleCall, report: Report, rng: np.random.Generator) -
         return False
     report.passed("linear as declared", str(call))
     return True
+
+
+def _equivalent(call: RuleCall, report: Report) -> bool:
+    """The equivalent of a composed rule computes the function's value."""
+    equivalent = equivalent_of(call.rule)
+    if equivalent is None:
+        return True
+    args, kwargs = split(call.arguments_at(call.points))
+    expected = call.outputs()
+    got = [leaf for _, leaf in leaves(equivalent(*args, **kwargs)) if is_inexact(leaf)]
+    alike_shaped = [np.shape(a) for a in expected] == [np.shape(b) for b in got]
+    gaps = [worst_difference(a, b)[0] for a, b in zip(expected, got, strict=True)] if alike_shaped else [np.inf]
+    worst = max(gaps, default=0.0)
+    if not alike_shaped or worst > 1e5 * precision(*(np.asarray(out).dtype for out in expected)):
+        report.failed(
+            "value-differs",
+            f"{call}: the equivalent from which the pull is taken computes another value (relatively {worst:.1e})",
+            "the equivalent must be the same function, written in operations that have rules",
+        )
+        return False
+    report.passed("equivalent's value", str(call), worst)
+    return True
+
+
+def equivalent_of(rule: Rule) -> Callable[..., Any] | None:
+    """The equivalent that `bridge.extend.composed` registered for a rule; None for other rules."""
+    if rule.joint is None or getattr(rule.joint, "__module__", None) != "bridge.composition":
+        return None
+    return inspect.getclosurevars(rule.joint).nonlocals.get("equivalent")

@@ -49,10 +49,14 @@ def book() -> list[ModuleType]:
 
 
 def cases_of(rule: Rule | MutatingRule) -> list[Case]:
-    """The cases of a rule, from the `cases()` of the module that defines it or of the rule book."""
-    own = [sys.modules.get(getattr(part, "__module__", None) or "") for part in _parts(rule)]
-    modules = {module.__name__: module for module in [*own, *book()] if module is not None and hasattr(module, "cases")}
-    return [case for module in modules.values() for case in module.cases() if case.function in (rule.function, rule)]
+    """The cases of a rule, from the `cases()` of the module that defines it, else of the rule book."""
+    own = {getattr(part, "__module__", None) for part in _parts(rule)}
+    for module in [module for name, module in sys.modules.items() if name in own] + book():
+        if hasattr(module, "cases"):
+            found = [case for case in module.cases() if case.function in (rule.function, rule)]
+            if found:
+                return found
+    return []
 
 
 def invented(rule: Rule | MutatingRule) -> Case | None:

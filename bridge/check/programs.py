@@ -79,7 +79,7 @@ def programs(call: Call) -> Iterator[Program]:
             points=[call.points[0]],
         )
     if isinstance(call, MutatingCall) and all(np.ndim(point) for point in call.points):
-        yield Program(call, "on views into longer arrays", "wrong-in-view", _in_view, "write the argument, not a copy")
+        yield Program(call, "on strided views", "wrong-in-view", _in_view, "write the argument, not a copy")
 
 
 def _can_alias(call: Call) -> bool:
@@ -118,8 +118,8 @@ def _copied_outputs(outputs: Sequence[Any]) -> list[Any]:
 
 
 def _in_view(run: Run, xs: Sequence[Any]) -> list[Any]:
-    spaces = [np.zeros((x.shape[0] + 2, *x.shape[1:]), x.dtype, like=x) for x in xs]
-    views = [space[1:-1] for space in spaces]
+    spaces = [np.zeros((2 * x.shape[0] + 1, *x.shape[1:]), x.dtype, like=x) for x in xs]
+    views = [space[1::2] for space in spaces]
     for view, x in zip(views, xs, strict=True):
         view[...] = x
     run(views)

@@ -44,9 +44,18 @@ class RuleCall(Call):
         return {"cotangent": duplicate(ct), "output": duplicate(out), "arguments": duplicate(self.arguments)}
 
     def pull(self, handed: Handed) -> list[Any]:
-        args, kwargs = split(handed["arguments"])
+        args, kwargs = self.for_pull(handed["arguments"])
         found = dict(self.rule.pull(handed["cotangent"], handed["output"], args, kwargs, self.wanted))
         return [self._along(found[self.position(path[0])], path) for path in self.paths]
+
+    def for_pull(self, arguments: dict[int | str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Arguments as the context gives them to the pull: all by position if arrays came by keyword."""
+        args, kwargs = split(arguments)
+        if not any(isinstance(value, np.ndarray) for value in kwargs.values()):
+            return args, kwargs
+        bound, names = self.rule.bind(args, kwargs)
+        positional = len(bound) - len(names)
+        return bound[:positional], dict(zip(names, bound[positional:], strict=True))
 
     def position(self, key: int | str) -> int:
         """Position of an argument among the pull's parameters."""
@@ -68,7 +77,7 @@ class RuleCall(Call):
         """How many cotangents a joint pull returns beyond the call's arguments."""
         if self.rule.joint is None:
             return 0
-        args, kwargs = split(handed["arguments"])
+        args, kwargs = self.for_pull(handed["arguments"])
         result = self.rule.joint(handed["cotangent"], handed["output"], *args, **kwargs)
         beyond = result[max(len(args), len(self.rule.parameters)) :] if isinstance(result, tuple) else ()
         return 0 if self.rule.variadic else sum(ct is not None for ct in beyond)

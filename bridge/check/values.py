@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from bridge.check.arrays import Path
 from bridge.check.calls import Call
 from bridge.check.compare import EVERY_COORDINATE, Comparison, Sample, compare
 from bridge.check.report import Report
@@ -47,13 +48,13 @@ def prove_gradient(
     return False
 
 
-def difference(comparison: Comparison, sample: Sample, name_of: Any) -> str:
-    """Where a gradient differs, what was expected and what it is."""
+def difference(comparison: Comparison, sample: Sample, name_of: Callable[[Path], str], noun: str = "cotangent") -> str:
+    """Where a gradient differs, what was expected and what it is; `noun` is what messages call it."""
     if sample.leaf is None:
         where = "along a direction through all arguments, the derivative"
     else:
         place = f" at index {sample.index}" if sample.index else ""
-        where = f"the cotangent of {name_of(comparison.paths[sample.leaf])}{place}"
+        where = f"the {noun} of {name_of(comparison.paths[sample.leaf])}{place}"
     slope = sample.slope
     if slope.kind == "kink":
         return (

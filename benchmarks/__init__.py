@@ -1,0 +1,1 @@
+"""Speed and memory of `bridge` against its peers: `python -m benchmarks`."""

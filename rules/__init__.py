@@ -1,0 +1,1 @@
+"""The rule book: one family of operations a file, each with its cases beside it."""

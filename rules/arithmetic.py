@@ -1,0 +1,202 @@
+"""Arithmetic: sums, products, powers, remainders, magnitudes, and the parts of complex numbers.
+
+Kinks (`abs` at 0, powers of 0, remainders at their jumps) are listed in docs/conventions.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from bridge.extend import Case, conj, pulls, rule, sum_to_shape
+
+pulls(np.positive, lambda ct, out, x: ct, linear=True)
+pulls(np.negative, lambda ct, out, x: -ct, linear=True)
+pulls(np.conjugate, lambda ct, out, x: conj(ct), linear=True)
+pulls(np.add, lambda ct, out, x, y: ct, lambda ct, out, x, y: ct)
+pulls(np.subtract, lambda ct, out, x, y: ct, lambda ct, out, x, y: -ct)
+pulls(np.multiply, lambda ct, out, x, y: ct * conj(y), lambda ct, out, x, y: ct * conj(x))
+pulls(np.divide, lambda ct, out, x, y: ct / conj(y), lambda ct, out, x, y: -ct * conj(out / y))
+pulls(np.reciprocal, lambda ct, out, x: -ct * conj(out * out))
+pulls(np.square, lambda ct, out, x: ct * (2 * conj(x)))
+pulls(np.sqrt, lambda ct, out, x: 0.5 * ct / conj(out))
+pulls(np.cbrt, lambda ct, out, x: ct / (3 * out * out))
+
+
+def _power_of_base(ct: Any, out: Any, x: Any, y: Any) -> Any:
+    """`y * x**(y - 1)`, which is 0 for the exponent 0, also at the base 0."""
+    if isinstance(y, (int, float, complex)):
+        if y == 0:
+            return np.zeros_like(ct)
+        if y == 1:
+            return ct
+        return ct * (2 * conj(x)) if y == 2 else ct * conj(y * x ** (y - 1))
+    constant = (x == 0) & (y == 0)
+    # The float 1.0 keeps an unsigned exponent 0 from wrapping around.
+    return np.where(constant, 0, ct * conj(y * np.where(constant, 1, x) ** (y - 1.0)))
+
+
+def _power_of_exponent(ct: Any, out: Any, x: Any, y: Any) -> Any:
+    """`log(x) * x**y`; nothing at the base 0 with `y >= 0`, where `0**y` is constant and does not depend on `y`."""
+    constant = (x == 0) & (np.real(y) >= 0)
+    base = np.where(constant, 1, x)
+    # A negative base has a logarithm in the complex plane only, and there is one if the power is complex.
+    logarithm = np.log(base + 0j if out.dtype.kind == "c" else base)
+    return np.where(constant, 0, ct * conj(out * logarithm))
+
+
+pulls(np.power, _power_of_base, _power_of_exponent)
+pulls(np.float_power, _power_of_base, _power_of_exponent)
+
+
+def _absolute_of(ct: Any, out: Any, x: Any) -> Any:
+    """The unit number `x / |x|`, 0 at 0."""
+    if x.dtype.kind != "c":
+        return ct * np.sign(x)
+    # Not taken from `out`, which the real case would then keep for nothing.
+    magnitude = np.absolute(x)
+    return ct * (x / np.where(magnitude == 0, 1, magnitude))
+
+
+pulls(np.absolute, _absolute_of)
+pulls(np.fabs, lambda ct, out, x: ct * np.sign(x))
+
+
+def _sign_of(ct: Any, out: Any, x: Any) -> Any:
+    """Zero for real numbers; for complex ones `sign` is `x / |x|`, which turns with its argument."""
+    if x.dtype.kind != "c":
+        return np.zeros_like(ct)
+    magnitude = np.absolute(x)
+    away = magnitude != 0
+    turning = ct - out * np.real(ct * np.conj(out))
+    return np.where(away, turning, 0) / np.where(away, magnitude, 1)
+
+
+pulls(np.sign, _sign_of)
+
+pulls(
+    np.fmod,
+    lambda ct, out, x, y: ct,
+    lambda ct, out, x, y: -ct * np.rint((x - out) / y),
+)
+pulls(
+    np.remainder,
+    lambda ct, out, x, y: ct,
+    lambda ct, out, x, y: -ct * np.floor_divide(x, y),
+)
+pulls(
+    np.divmod,
+    lambda ct, out, x, y: None if ct[1] is None else sum_to_shape(ct[1], x.shape),
+    lambda ct, out, x, y: None if ct[1] is None else sum_to_shape(-ct[1] * out[0], y.shape),
+    structure="generic",
+)
+pulls(np.modf, lambda ct, out, x: ct[0], structure="linear")
+pulls(np.frexp, lambda ct, out, x: None if ct[0] is None else np.ldexp(ct[0], -out[1]), structure="linear")
+pulls(np.ldexp, lambda ct, out, x, exponent: np.ldexp(ct, exponent))
+pulls(np.nextafter, lambda ct, out, x, towards: ct, lambda ct, out, x, towards: np.zeros_like(ct))
+
+
+@rule(np.real, linear=True, reads=())
+def real(ct: Any, out: Any, val: Any) -> Any:
+    return ct
+
+
+@rule(np.imag, linear=True, reads=())
+def imag(ct: Any, out: Any, val: Any) -> Any:
+    return ct * 1j if val.dtype.kind == "c" else None
+
+
+@rule(np.real_if_close, reads=())
+def real_if_close(ct: Any, out: Any, a: Any, tol: float = 100) -> Any:
+    return ct
+
+
+@rule(np.angle)
+def angle(ct: Any, out: Any, z: Any, deg: bool = False) -> Any:
+    """Turning by `ct` is a step of `ct / |z|` across `z`; 0 at 0, and for real `z`, whose angle jumps."""
+    if z.dtype.kind != "c":
+        return None
+    magnitude = np.absolute(z)
+    safe = np.where(magnitude == 0, 1, magnitude)
+    return ct * (z / safe / safe) * (180j / math.pi if deg else 1j)
+
+
+def cases() -> Iterator[Case]:
+    rng = np.random.default_rng(0)
+    yield from _unary_cases(rng)
+    yield from _binary_cases(rng)
+    yield from _power_cases(rng)
+    real_array, complex_array = rng.normal(size=(2, 3)), rng.normal(size=(2, 3)) + 1j * rng.normal(size=(2, 3))
+    for function in (np.real, np.imag, np.angle, np.real_if_close):
+        yield Case(function, (complex_array,))
+        yield Case(function, (complex_array.T[::2],))
+        yield Case(function, (real_array,))
+    yield Case(np.angle, (complex_array,), {"deg": True})
+
+
+def _unary_cases(rng: np.random.Generator) -> Iterator[Case]:
+    x = rng.uniform(0.5, 2.0, (3, 4))
+    everywhere = (np.positive, np.negative, np.conjugate, np.square, np.reciprocal, np.sqrt, np.absolute, np.sign)
+    for function in (*everywhere, np.cbrt, np.fabs, np.modf, np.frexp):
+        outputs: Callable[..., Any] | None = _first_output if function.nout == 2 else None
+        yield Case(function, (x,), loss=outputs)
+        yield Case(function, (x.T[::2],), loss=outputs)
+        yield Case(function, (np.float64(0.7),), loss=outputs)
+        yield Case(function, (np.zeros((0, 2)),), loss=outputs)
+        yield Case(function, (x[0].astype(np.float32),), loss=outputs, tolerance=1e-2)
+    for function in everywhere:
+        yield Case(function, (x + 1j * rng.normal(size=x.shape),))
+    for function in (np.absolute, np.fabs, np.negative, np.sign):
+        yield Case(function, (-x,))
+
+
+def _binary_cases(rng: np.random.Generator) -> Iterator[Case]:
+    x, y = rng.normal(size=(3, 4)), rng.uniform(0.5, 2.0, 4)
+    for function in (np.add, np.subtract, np.multiply, np.divide):
+        yield Case(function, (x, y))
+        yield Case(function, (x, y[0]))
+        yield Case(function, (x[:, :1], y[::-1]))
+        yield Case(function, (2.0, y))
+        yield Case(function, (x, 3))
+        yield Case(function, (x[0], np.arange(1, 5)))
+        yield Case(function, (x[:0], y))
+        yield Case(function, (x.astype(np.float32), y.astype(np.float32)), tolerance=1e-2)
+        yield Case(function, (x + 1j, y * (1 - 2j)))
+        yield Case(function, (x, y * (1 - 2j)))
+    jumps_apart = np.array([[5.3, -2.2, 0.9], [-7.1, 4.4, 2.9]])
+    for function in (np.fmod, np.remainder, np.divmod):
+        outputs = _second_output if function.nout == 2 else None
+        yield Case(function, (jumps_apart, np.array([1.7, -1.3, 2.5])), loss=outputs)
+        yield Case(function, (jumps_apart[:, ::2], 1.5), loss=outputs)
+        yield Case(function, (jumps_apart, np.array([[1.7], [-1.3]])), loss=outputs)
+    yield Case(np.ldexp, (x, np.array([1, -2, 0, 3])))
+    yield Case(np.ldexp, (x[0, 0], 2))
+    yield Case(np.nextafter, (x, y))
+
+
+def _power_cases(rng: np.random.Generator) -> Iterator[Case]:
+    x, y = rng.uniform(0.5, 2.0, (2, 3)), rng.normal(size=3)
+    for function in (np.power, np.float_power):
+        yield Case(function, (x, y))
+        yield Case(function, (x[:, :1], y))
+        yield Case(function, (2.5, y))
+        for exponent in (0, 1, 2, 3, -1, 0.5, -1.5, 2 - 1j):
+            yield Case(function, (x, exponent))
+        for exponent in (0, 2, 3.0):
+            yield Case(function, (y, exponent))
+        yield Case(function, (x + 1j, y + 0.5j))
+        yield Case(function, (-x, y + 0.5j))
+        yield Case(function, (y, np.array([2.0, 3.0, 0.0])[None].repeat(2, 0).astype(np.int64)))
+    yield Case(np.power, (x.astype(np.float32), 3), tolerance=1e-2)
+    yield Case(np.power, (np.array([0.0, 2.0]), np.array([0, 1], np.uint8)))
+
+
+def _first_output(out: Any) -> Any:
+    return np.sum(out[0] ** 2)
+
+
+def _second_output(out: Any) -> Any:
+    return np.sum(out[1] ** 2)

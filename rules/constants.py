@@ -1,0 +1,125 @@
+"""Functions whose derivative is zero wherever it exists, and functions that tracked arrays may not enter.
+
+The one table of zero pulls: their results are tracked arrays through which no gradient flows, or plain
+Python values. (`np.sign` is not among them: of complex numbers it has a derivative.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from bridge.extend import Case, nondifferentiable, refused
+
+COMPARISONS = (
+    np.equal,
+    np.not_equal,
+    np.less,
+    np.less_equal,
+    np.greater,
+    np.greater_equal,
+    np.isclose,
+    np.allclose,
+    np.array_equal,
+    np.array_equiv,
+    np.isin,
+)
+
+LOGIC = (np.logical_and, np.logical_or, np.logical_xor, np.logical_not, np.all, np.any, np.count_nonzero)
+
+CLASSES_OF_VALUES = (
+    np.isfinite,
+    np.isnan,
+    np.isinf,
+    np.isnat,
+    np.isposinf,
+    np.isneginf,
+    np.signbit,
+    np.iscomplex,
+    np.isreal,
+)
+
+BITS_AND_INTEGERS = (
+    np.bitwise_and,
+    np.bitwise_or,
+    np.bitwise_xor,
+    np.bitwise_count,
+    np.invert,
+    np.left_shift,
+    np.right_shift,
+    np.packbits,
+    np.unpackbits,
+    np.gcd,
+    np.lcm,
+    np.ravel_multi_index,
+    np.unravel_index,
+)
+
+STEPS = (
+    np.floor,
+    np.ceil,
+    np.trunc,
+    np.rint,
+    np.fix,
+    np.round,
+    np.around,
+    np.floor_divide,
+    np.spacing,
+)
+
+POSITIONS = (
+    np.nonzero,
+    np.flatnonzero,
+    np.argwhere,
+    np.diag_indices_from,
+    np.tril_indices_from,
+    np.triu_indices_from,
+    np.ix_,
+)
+
+SHAPES_AND_TYPES = (
+    np.iscomplexobj,
+    np.isrealobj,
+    np.result_type,
+    np.can_cast,
+    np.min_scalar_type,
+    np.common_type,
+    np.may_share_memory,
+    np.shares_memory,
+    np.einsum_path,
+)
+
+TEXT = (np.array2string, np.array_repr, np.array_str)
+
+for family in (
+    COMPARISONS,
+    LOGIC,
+    CLASSES_OF_VALUES,
+    BITS_AND_INTEGERS,
+    STEPS,
+    POSITIONS,
+    SHAPES_AND_TYPES,
+    TEXT,
+):
+    nondifferentiable(*family)
+
+refused(
+    "it writes the values to a file, where they leave tracking; save what the transform returns, "
+    "or take the values out on purpose with bridge.detach",
+    np.save,
+    np.savez,
+    np.savez_compressed,
+    np.savetxt,
+)
+
+
+def cases() -> Iterator[Case]:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(3, 4))
+    for function in (np.floor, np.ceil, np.trunc, np.rint, np.fix, np.round, np.around):
+        yield Case(function, (x,))
+        yield Case(function, (x.T[::2],))
+        yield Case(function, (x[0, 0],))
+    yield Case(np.round, (x,), {"decimals": 1})
+    yield Case(np.floor_divide, (x, np.array([1.7, -1.3, 2.5, 0.9])))

@@ -1,0 +1,128 @@
+"""Decompositions into triangular factors: Cholesky and QR.
+
+The rule of a matrix that stands for a Hermitian one by a triangle of it gives that triangle the whole gradient.
+The other columns of a complete factor are defined up to a rotation: a loss that depends on it has gradient NaN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from bridge.extend import Case, rule, zeros
+from bridge.rules.products import adjoint
+
+
+def transposed_solve(a, b):
+    """`b @ inv(a)`."""
+    return adjoint(np.linalg.solve(adjoint(a), adjoint(b)))
+
+
+def onto_triangle(ct, lower):
+    """Cotangent of the triangle that stands for a Hermitian matrix, given the cotangent of that matrix.
+
+    The other triangle and the imaginary part of the diagonal are not read by the functions that take such matrices.
+    """
+    strict = np.tri(ct.shape[-1], k=-1, dtype=bool)
+    folded = np.where(strict if lower else strict.T, ct + adjoint(ct), 0)
+    return np.where(np.eye(ct.shape[-1], dtype=bool), np.real(ct), folded)
+
+
+def _upper_half(x):
+    """The upper triangle, with half of the real part of the diagonal."""
+    n = x.shape[-1]
+    return np.where(np.eye(n, dtype=bool), np.real(x) / 2, np.where(np.tri(n, dtype=bool).T, x, 0))
+
+
+@rule(np.linalg.cholesky, reads=("out",))
+def cholesky(ct, out, a, *, upper=False):
+    """Murray, "Differentiation of the Cholesky decomposition" (2016), section 3."""
+    factor, ct = (out, ct) if upper else (adjoint(out), adjoint(ct))
+    half = adjoint(_upper_half(np.matmul(ct, adjoint(factor))))
+    product = np.linalg.solve(factor, transposed_solve(adjoint(factor), half))
+    return onto_triangle(product, not upper)
+
+
+def negligible(x, *cotangents):
+    """Where `x`, made of these cotangents, is zero up to rounding."""
+    largest = sum(np.max(np.abs(ct), axis=(-2, -1), keepdims=True, initial=0) for ct in cotangents)
+    return np.abs(x) <= np.sqrt(np.finfo(x.dtype).eps) * largest
+
+
+def kept_columns(basis, ct, rank):
+    """The first columns of a unitary matrix, and the cotangent of all of them as one of these.
+
+    The other columns are any basis of the complement: what they span follows the first ones.
+    """
+    kept, rest = basis[..., :rank], basis[..., rank:]
+    if ct is None or rest.shape[-1] == 0:
+        return kept, ct
+    ct_kept, ct_rest = ct[..., :rank], ct[..., rank:]
+    turning = np.matmul(adjoint(rest), ct_rest)
+    free = np.all(negligible(turning - adjoint(turning), ct), axis=(-2, -1), keepdims=True)
+    return kept, np.where(free, ct_kept - np.matmul(rest, np.matmul(adjoint(ct_rest), kept)), np.nan)
+
+
+def _exactly_singular(r):
+    """A triangular factor with zero where it is zero up to rounding: no derivative, and solving with it raises."""
+    n = r.shape[-1]
+    columns = np.max(np.abs(r), axis=-2, keepdims=True, initial=0)
+    noise = np.eye(n, dtype=bool) & (np.abs(r) <= 10 * n * np.finfo(r.dtype).eps * columns)
+    return np.where(noise, 0, r)
+
+
+@rule(np.linalg.qr)
+def qr(ct, out, a, mode="reduced"):
+    """Walter and Lehmann, "Algorithmic differentiation of linear algebra functions" (2012); wide matrices by blocks."""
+    if mode == "r":
+        (q, r), (ct_q, ct_r) = np.linalg.qr(a), (None, ct)
+    else:
+        (q, r), (ct_q, ct_r) = out, ct
+    rows, columns = a.shape[-2:]
+    rank = min(rows, columns)
+    q, ct_q = kept_columns(q, ct_q, rank)
+    r = r[..., :rank, :]
+    ct_r = zeros(r.shape, like=ct_q) if ct_r is None else ct_r[..., :rank, :]
+    ct_q = zeros(q.shape, like=ct_r) if ct_q is None else ct_q
+    # In a wide matrix the columns beyond the square part are q @ r there.
+    beyond = ct_r[..., rank:]
+    ct_q = ct_q + np.matmul(q, np.matmul(r[..., rank:], adjoint(beyond)))
+    square = _exactly_singular(r[..., :rank])
+    half = _upper_half(np.matmul(ct_r[..., :rank], adjoint(square)) - np.matmul(adjoint(q), ct_q))
+    cotangent = transposed_solve(adjoint(square), ct_q + np.matmul(q, half + adjoint(half)))
+    return cotangent if rank == columns else np.concatenate([cotangent, np.matmul(q, beyond)], axis=-1)
+
+
+def cases() -> Iterator[Case]:
+    rng = np.random.default_rng(0)
+
+    def real(*shape):
+        return rng.normal(size=shape)
+
+    def complex_(*shape):
+        return real(*shape) + 1j * real(*shape)
+
+    def definite(x):
+        return x @ adjoint(x) + np.eye(x.shape[-1])
+
+    def projector(factors):
+        """Of the complement that a complete decomposition adds, only the projector onto it is defined."""
+        added = factors[0][..., 2:]
+        weights = np.arange(float(added.shape[-2] ** 2)).reshape(added.shape[-2], -1)
+        return np.sum(np.real(added @ adjoint(added)) * weights) + np.sum(np.real(factors[0][..., :2]))
+
+    for x in (real(3, 3), complex_(3, 3), real(2, 2, 2), real(1, 1)):
+        yield Case(np.linalg.cholesky, (definite(x),))
+        yield Case(np.linalg.cholesky, (definite(x),), {"upper": True})
+    # Only a triangle is read: the other one need not fit.
+    yield Case(np.linalg.cholesky, (definite(real(3, 3)) + np.triu(complex_(3, 3), 1),))
+    yield Case(np.linalg.cholesky, (definite(real(2, 2)).astype(np.float32),), tolerance=1e-2)
+    for x in (real(3, 3), real(4, 2), real(2, 4), complex_(4, 2), complex_(2, 3), real(2, 3, 2), real(3, 4).T):
+        yield Case(np.linalg.qr, (x,))
+        yield Case(np.linalg.qr, (x, "r"))
+    yield Case(np.linalg.qr, (real(4, 2),), {"mode": "complete"}, loss=projector)
+    yield Case(np.linalg.qr, (complex_(4, 2), "complete"), loss=projector)
+    yield Case(np.linalg.qr, (real(2, 3), "complete"))
+    yield Case(np.linalg.qr, (real(2, 2),), loss=lambda factors: np.sum(factors[0] * np.arange(4.0).reshape(2, 2)))
+    yield Case(np.linalg.qr, (real(2, 2),), loss=lambda factors: np.sum(factors[1] * np.arange(4.0).reshape(2, 2)))

@@ -1,0 +1,42 @@
+"""Fixed seeds, strict hypothesis profiles, and the check that no test leaves a context open."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+import hypothesis
+import numpy as np
+import pytest
+
+import bridge
+
+hypothesis.settings.register_profile("fixed", derandomize=True, deadline=None, print_blob=True)
+hypothesis.settings.register_profile("nightly", deadline=None, print_blob=True)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--programs", type=int, default=300, help="how many random programs to run (10,000 at night)")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    chosen = "nightly" if "nightly" in config.option.markexpr.replace("not nightly", "") else "fixed"
+    hypothesis.settings.load_profile(chosen)
+
+
+@pytest.fixture(autouse=True)
+def fixed_seeds() -> None:
+    random.seed(0)
+    np.random.seed(0)
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    """A generator with a fixed seed."""
+    return np.random.default_rng(0)
+
+
+@pytest.fixture(autouse=True)
+def no_context_left_open() -> Iterator[None]:
+    yield
+    assert bridge.current_context() is None, "the test left a differentiation context active"

@@ -1,0 +1,33 @@
+"""Programs as data: each runs under plain NumPy and under every engine, and both must agree."""
+
+from tests.programs import (
+    aliasing,
+    complex_numbers,
+    control_flow,
+    dtypes,
+    indices,
+    kinks,
+    layout,
+    linear_algebra,
+    mutation,
+    nonfinite,
+    randomness,
+)
+from tests.programs.record import Program
+
+__all__ = ["PROGRAMS", "Program"]
+
+FAMILIES = (
+    mutation,
+    aliasing,
+    indices,
+    nonfinite,
+    kinks,
+    complex_numbers,
+    control_flow,
+    randomness,
+    dtypes,
+    linear_algebra,
+    layout,
+)
+PROGRAMS: tuple[Program, ...] = tuple(each for family in FAMILIES for each in family.program.programs)

@@ -1,0 +1,73 @@
+"""A random program: NumPy source and its inputs. Every evaluator runs the same source."""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+# How the caller lays out an argument: the layout decides which reshapes alias.
+LAYOUTS = (
+    "{}",
+    "np.asfortranarray({})",
+    "{}[::-1].copy()[::-1]",
+    "np.repeat({}, 2, axis=-1)[..., ::2]",
+    "np.ascontiguousarray({}.T).T",
+)
+
+
+@dataclass
+class Line:
+    """A statement, or the head of a block with its body."""
+
+    text: str
+    body: list[Line] = field(default_factory=list)
+
+    def render(self, indent: str = "    ") -> Iterator[str]:
+        yield indent + self.text
+        for line in self.body:
+            yield from line.render(indent + "    ")
+
+
+@dataclass
+class RandomProgram:
+    """`function(np)` is a real function of the inputs that computes in the namespace `np`.
+
+    Arrays are created with `like=` or by operations on the inputs, so the source also runs with
+    plain NumPy as `np`. Constants come from `numpy` in any case.
+    """
+
+    inputs: tuple[np.ndarray, ...]
+    layouts: tuple[str, ...]
+    lines: list[Line]
+    result: str = "0.0"
+
+    @property
+    def source(self) -> str:
+        body = [text for line in self.lines for text in line.render()]
+        return "\n".join([f"def f({', '.join(self.parameters)}):", *body, f"    return {self.result}", ""])
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        return ("x", "y", "z")[: len(self.inputs)]
+
+    def function(self, namespace: ModuleType) -> Callable[..., Any]:
+        scope: dict[str, Any] = {"np": namespace, "numpy": np}
+        filename = f"<random program {hash(self.source):x}>"
+        linecache.cache[filename] = (len(self.source), None, self.source.splitlines(keepends=True), filename)
+        exec(compile(self.source, filename, "exec"), scope)
+        return scope["f"]
+
+    def __repr__(self) -> str:
+        inputs = ""
+        for name, x, layout in zip(self.parameters, self.inputs, self.layouts, strict=True):
+            values = f"np.array({np.round(x.astype(float), 2).tolist()}, np.{x.dtype})"
+            inputs += f"{name} = {layout.format(values)}\n"
+        return f"\nimport numpy\nimport numpy as np\n\n{inputs}\n\n{self.source}"
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(repr(self))

@@ -1,0 +1,84 @@
+"""Arrays made inside a differentiated function: `like=`, `zeros_like`, `bridge.numpy`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import bridge
+import bridge.numpy as bnp
+
+X = np.array([0.5, -1.0, 2.0])
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda x: np.zeros_like(x),
+        lambda x: np.ones_like(x),
+        lambda x: np.empty_like(x),
+        lambda x: np.full_like(x, 3.0),
+        lambda x: np.full_like(x, x[0]),
+        lambda x: np.zeros(3, like=x),
+        lambda x: np.empty(3, like=x),
+        lambda x: np.full(3, 1.5, like=x),
+        lambda x: np.full(3, x[1], like=x),
+        lambda x: np.array([1.0, x[0], 2.0], like=x),
+        lambda x: np.asarray([1.0, 2.0, 3.0], like=x),
+        lambda x: np.arange(3.0, like=x),
+        lambda x: bnp.zeros(3),
+        lambda x: bnp.array([1.0, 2.0, 3.0]),
+        lambda x: bnp.array([x[0], x[1], 3.0]),
+        lambda x: bnp.asarray(x),
+        lambda x: bnp.full(3, x[2]),
+        lambda x: bnp.linspace(0.0, 1.0, 3),
+        lambda x: bnp.eye(3)[0],
+        lambda x: bnp.zeros_like([1.0, 2.0, 3.0]),
+    ],
+)
+def test_what_is_made_can_be_written(make: Callable[[Any], Any]) -> None:
+    def f(x: Any) -> Any:
+        out = make(x)
+        assert isinstance(out, bridge.Buffer)
+        assert out.dtype == float
+        out[...] = x * x
+        return np.sum(out) + np.sum(make(x)) * 0.0
+
+    np.testing.assert_allclose(bridge.grad(f)(X), 2 * X)
+
+
+def test_initial_contents_carry_gradient() -> None:
+    g = bridge.grad(lambda x: np.sum(bnp.array([[x[0], x[1]], [x[2], 1.0]]) ** 2))(X)
+    np.testing.assert_allclose(g, 2 * X)
+    g = bridge.grad(lambda x: np.sum(np.full(3, x[1], like=x) ** 2))(X)
+    np.testing.assert_allclose(g, [0.0, 6 * X[1], 0.0])
+
+
+def test_outside_a_context_it_is_numpy() -> None:
+    assert type(bnp.zeros(3)) is np.ndarray
+    assert bnp.sin is np.sin
+    assert bnp.linalg is np.linalg
+    assert "zeros" in dir(bnp)
+    with pytest.raises(AttributeError):
+        bnp.no_such_name  # noqa: B018
+
+
+def test_copies_and_conversions_of_tracked_arrays() -> None:
+    def f(x: Any) -> Any:
+        alias, copied = bnp.asarray(x), bnp.array(x)
+        alias[0] = 4.0
+        copied[1] = 9.0
+        return np.sum(x * copied)
+
+    np.testing.assert_allclose(bridge.grad(f)(X), [4.0, 9.0, 2 * X[2]])
+
+
+def test_as_strided_and_its_scatter() -> None:
+    def f(x: Any) -> Any:
+        windows = bnp.lib.stride_tricks.as_strided(x, (2, 2), (8, 8))
+        return np.sum(windows**2)
+
+    np.testing.assert_allclose(bridge.grad(f)(X), 2 * X * [1, 2, 1])

@@ -1,0 +1,70 @@
+"""`import bridge` is quick and starts nothing heavy, and each heavy dependency has one door."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+HEAVY = {"jax", "jaxlib", "juliacall", "juliapkg", "scipy", "sklearn", "matplotlib", "rich", "torch", "autograd"}
+
+DOORS = {
+    "juliacall": ("bridge/julia/",),
+    "jax": ("bridge/engines/jax.py", "bridge/xla/", "bridge/julia/to_jax.py"),
+}
+
+RULES_MAY_IMPORT = {"__future__", "collections", "typing", "math", "functools", "itertools", "numpy", "scipy", "bridge"}
+
+
+def run(code: str) -> str:
+    completed = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert completed.returncode == 0, completed.stderr
+    return completed.stdout
+
+
+def imports(path: Path) -> Iterator[str]:
+    """Full names of the modules that the file imports, at its top or inside functions."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def test_import_loads_nothing_heavy() -> None:
+    loaded = set(json.loads(run("import bridge, json, sys; print(json.dumps(list(sys.modules)))")))
+    assert "bridge" in loaded
+    assert not loaded & HEAVY
+
+
+def test_time_of_import(capsys: pytest.CaptureFixture[str]) -> None:
+    code = "import time, numpy; begin = time.perf_counter(); import bridge; print(time.perf_counter() - begin)"
+    run(code)
+    seconds = min(float(run(code)) for _ in range(3))
+    with capsys.disabled():
+        print(f"\n  import bridge: {1e3 * seconds:.0f} ms beyond import numpy")
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "bridge").rglob("*.py")), ids=lambda p: str(p.relative_to(ROOT)))
+def test_heavy_dependencies_come_in_by_their_own_door(path: Path) -> None:
+    place = path.relative_to(ROOT).as_posix()
+    for name in imports(path):
+        doors = DOORS.get(name.partition(".")[0])
+        assert doors is None or place.startswith(doors), f"{place} imports {name}"
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "rules").glob("*.py")), ids=lambda p: p.name)
+def test_rules_know_only_the_authors_door(path: Path) -> None:
+    for name in imports(path):
+        top = name.partition(".")[0]
+        assert top in RULES_MAY_IMPORT, f"{path.name} imports {name}"
+        assert top != "bridge" or name.startswith(("bridge.extend.", "bridge.rules.")), f"{path.name} imports {name}"
+        assert top != "scipy" or name.startswith("scipy.special"), f"{path.name} imports {name}"

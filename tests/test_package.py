@@ -1,0 +1,111 @@
+"""The package works from a wheel, an editable install and a bare checkout, from outside the checkout."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import venv
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import optree
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+PROBE = """
+import json
+import numpy as np
+import bridge, bridge.extend, bridge.rules
+
+def f(x):
+    x[1:] += x[:-1] * 2
+    return np.sum(np.tanh(x) ** 2)
+
+x = np.linspace(0.0, 1.0, 5)
+gradient = bridge.grad(f)(x)
+print(json.dumps({
+    "version": bridge.__version__,
+    "bridge": bridge.__file__,
+    "rules": bridge.rules.__file__,
+    "number_of_rules": len(bridge.extend.RULES),
+    "gradient": gradient.tolist(),
+}))
+"""
+
+
+def run(*command: str | Path, cwd: Path, **environment: str) -> str:
+    clean = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "PYTHONHOME")}
+    completed = subprocess.run(
+        [str(part) for part in command], cwd=cwd, env=clean | environment, capture_output=True, text=True, check=False
+    )
+    assert completed.returncode == 0, f"{command}\n{completed.stdout}\n{completed.stderr}"
+    return completed.stdout
+
+
+def bare_environment(folder: Path) -> Path:
+    """Make an environment that finds the running one's packages, but not what is installed there in editable mode."""
+    venv.create(folder, with_pip=False)
+    python = folder / ("Scripts" if os.name == "nt" else "bin") / "python"
+    site = run(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))", cwd=folder).strip()
+    homes = {str(Path(str(module.__file__)).parents[1]) for module in (np, optree)}
+    (Path(site) / "packages_of_the_running_environment.pth").write_text("\n".join(sorted(homes)))
+    return python
+
+
+def install(python: Path, *what: str | Path) -> None:
+    for name in ("pip", "hatchling"):
+        pytest.importorskip(name, reason=f"{name} is needed to install; python -m pip install -e '.[test]'")
+    flags = ("--no-deps", "--no-index", "--no-build-isolation", "--disable-pip-version-check")
+    run(sys.executable, "-m", "pip", "--python", python, "install", *flags, *what, cwd=ROOT)
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    for name in ("build", "hatchling"):
+        pytest.importorskip(name, reason=f"{name} is needed to build; python -m pip install -e '.[test]'")
+    folder = tmp_path_factory.mktemp("wheel")
+    run(sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", folder, ROOT, cwd=folder)
+    (built,) = folder.glob("*.whl")
+    return built
+
+
+def checkout_answer(folder: Path) -> dict[str, object]:
+    answer: dict[str, object] = json.loads(run(sys.executable, "-c", PROBE, cwd=folder, PYTHONPATH=str(ROOT)))
+    return answer
+
+
+def test_checkout_on_the_path(tmp_path: Path) -> None:
+    answer = checkout_answer(tmp_path)
+    assert Path(str(answer["rules"])) == ROOT / "rules" / "__init__.py"
+    assert answer["number_of_rules"]
+
+
+def test_wheel_holds_the_package_and_the_rule_book(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        inside = {name for name in archive.namelist() if ".dist-info/" not in name}
+    expected = {path.relative_to(ROOT).as_posix() for path in (ROOT / "bridge").rglob("*.py")} | {"bridge/py.typed"}
+    expected |= {f"bridge/rules/{path.name}" for path in (ROOT / "rules").glob("*.py")}
+    assert inside == expected
+
+
+def test_wheel_works_from_elsewhere(wheel: Path, tmp_path: Path) -> None:
+    python = bare_environment(tmp_path / "environment")
+    install(python, wheel)
+    answer = json.loads(run(python, "-c", PROBE, cwd=tmp_path))
+    for name in ("bridge", "rules"):
+        assert Path(answer[name]).is_relative_to(tmp_path / "environment")
+    places = ("bridge", "rules")
+    from_checkout = checkout_answer(tmp_path)
+    assert {k: v for k, v in answer.items() if k not in places} == {
+        k: v for k, v in from_checkout.items() if k not in places
+    }
+
+
+def test_editable_install_works_from_elsewhere(tmp_path: Path) -> None:
+    python = bare_environment(tmp_path / "environment")
+    install(python, "-e", ROOT)
+    assert json.loads(run(python, "-c", PROBE, cwd=tmp_path)) == checkout_answer(tmp_path)

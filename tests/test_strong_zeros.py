@@ -1,0 +1,144 @@
+"""Strong zeros: structural absence of a cotangent survives an infinite partial; the number 0.0 does not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import bridge
+
+AT_ZERO = np.array([0.0, 4.0])
+
+
+def selected_by_where(x: Any) -> Any:
+    return np.sum(np.where(x > 0, x**0.5, 2.0))
+
+
+def selected_by_a_mask(x: Any) -> Any:
+    return np.sum((x**0.5)[x > 0])
+
+
+def selected_by_an_index(x: Any) -> Any:
+    return np.sqrt(x)[1]
+
+
+def selected_by_a_slice(x: Any) -> Any:
+    return np.sum(np.sqrt(x)[1:])
+
+
+def selected_by_max(x: Any) -> Any:
+    return np.max(np.sqrt(x))
+
+
+def selected_by_maximum(x: Any) -> Any:
+    return np.sum(np.maximum(np.sqrt(x), 1.0))
+
+
+def selected_by_sort(x: Any) -> Any:
+    return np.sort(np.sqrt(x))[1]
+
+
+def overwritten(x: Any) -> Any:
+    y = np.sqrt(x)
+    y[0] = 1.0
+    return np.sum(y * y) / 4
+
+
+def overwritten_under_a_mask(x: Any) -> Any:
+    y = np.sqrt(x)
+    np.add(1.0, 1.0, out=y, where=np.array([True, False]))
+    return np.sum(y)
+
+
+def through_a_product(x: Any) -> Any:
+    rows = np.reshape(np.sqrt(x), (2, 1)) @ np.array([[1.0, 2.0]])
+    return np.sum(rows[1]) / 3
+
+
+def checkpointed(x: Any) -> Any:
+    return bridge.checkpoint(selected_by_where)(x)
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        selected_by_where,
+        selected_by_a_mask,
+        selected_by_an_index,
+        selected_by_a_slice,
+        selected_by_max,
+        selected_by_maximum,
+        selected_by_sort,
+        overwritten_under_a_mask,
+        through_a_product,
+        checkpointed,
+    ],
+    ids=lambda f: f.__name__,
+)
+def test_what_was_not_selected_has_no_gradient(program: Callable[[Any], Any]) -> None:
+    np.testing.assert_allclose(bridge.grad(program)(AT_ZERO), [0.0, 0.25])
+    np.testing.assert_allclose(bridge.jvp(program, (AT_ZERO,), (np.ones(2),))[1], 0.25)
+
+
+def test_what_was_overwritten_has_no_gradient() -> None:
+    np.testing.assert_allclose(bridge.grad(overwritten)(AT_ZERO), [0.0, 0.25])
+
+
+def test_ieee_zeros_are_numbers() -> None:
+    g = bridge.grad(selected_by_where, zeros="ieee")(AT_ZERO)
+    assert np.isnan(g[0])
+    assert g[1] == 0.25
+    assert np.isnan(bridge.vjp(selected_by_where, AT_ZERO, zeros="ieee")[1](1.0)[0][0])
+
+
+def test_a_computed_zero_against_an_infinite_partial_is_not_hidden() -> None:
+    assert np.isnan(bridge.grad(lambda x: np.sqrt(x) ** 2)(0.0))
+    assert np.isnan(bridge.jvp(lambda x: np.sqrt(x) ** 2, (0.0,), (1.0,))[1])
+
+
+def test_a_finite_partial_is_never_skipped() -> None:
+    second = bridge.hessian(lambda x: (np.sin(x) - np.sin(1.0)) ** 2)(1.0)
+    np.testing.assert_allclose(second, 2 * np.cos(1.0) ** 2)
+    nested = bridge.grad(bridge.grad(lambda x: (np.sin(x) - np.sin(1.0)) ** 2))(1.0)
+    np.testing.assert_allclose(nested, 2 * np.cos(1.0) ** 2)
+
+
+def test_scratch_that_was_never_written() -> None:
+    def f(x: Any) -> Any:
+        y = np.zeros_like(x)
+        y[1:] = x[1:] ** 2
+        return np.sum(np.sqrt(y)[1:])
+
+    x = np.array([3.0, 2.0])
+    np.testing.assert_allclose(bridge.grad(f)(x), [0.0, 1.0])
+    np.testing.assert_allclose(bridge.jvp(f, (x,), (np.ones(2),))[1], 1.0)
+
+
+def test_a_product_with_infinite_entries_that_met_no_cotangent() -> None:
+    matrix = np.array([[np.inf, 1.0], [2.0, 3.0]])
+    np.testing.assert_allclose(bridge.grad(lambda x: (matrix @ x)[1] ** 2)(np.array([1.0, 2.0])), [32.0, 48.0])
+
+
+def test_an_infinite_gradient_stays_infinite() -> None:
+    assert bridge.grad(np.sqrt)(0.0) == np.inf
+
+
+def test_jacobians_of_an_infinite_partial() -> None:
+    expected = np.array([[np.inf, 0.0], [0.0, 0.5]])
+    x = np.array([0.0, 1.0])
+    np.testing.assert_array_equal(bridge.jacrev(np.sqrt)(x), expected)
+    np.testing.assert_array_equal(bridge.jacfwd(np.sqrt)(x), expected)
+
+
+def test_a_pull_mends_every_time() -> None:
+    _, pull = bridge.vjp(selected_by_where, AT_ZERO)
+    for _ in range(2):
+        np.testing.assert_allclose(pull(1.0)[0], [0.0, 0.25])
+
+
+def test_an_unknown_policy_is_refused() -> None:
+    with pytest.raises(bridge.errors.ArgumentError, match="zeros='weak'"):
+        bridge.grad(np.sum, zeros="weak")(AT_ZERO)
