@@ -31,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     def wanted(name: str) -> bool:
         return not options.only or any(part in name for part in options.only)
 
-    effort = timing.QUICK if options.quick else timing.THOROUGH
+    effort = timing.QUICK if options.quick else timing.FULL if options.full else timing.USUAL
     judged: list[Requirement] = []
     with progress.status("starting") as status:
         if not options.no_memory:
@@ -44,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for workload in workloads:
             status.update(workload.title)
             try:
-                cells[workload.name] = timing.measure(workload, present, effort, full=options.full)
+                cells[workload.name] = timing.measure(workload, present, effort)
             except ModuleNotFoundError as error:
                 notes.append(f"{workload.name} is left out: {error.name} is not installed")
     measured = [workload for workload in workloads if workload.name in cells]
@@ -60,8 +60,9 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Read the command line."""
     names = ", ".join((*(workload.name for workload in WORKLOADS), memory.LONG, memory.LONG_CHECKPOINTED))
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="few repetitions, under a minute: for smoke use")
-    parser.add_argument("--full", action="store_true", help="also what takes peers tens of seconds or more")
+    length = parser.add_mutually_exclusive_group()
+    length.add_argument("--quick", action="store_true", help="few repetitions, under a minute: for smoke use")
+    length.add_argument("--full", action="store_true", help="also what takes a peer a good part of a minute or more")
     parser.add_argument("--only", nargs="+", metavar="NAME", help=f"names or parts of names, among: {names}")
     parser.add_argument("--no-memory", action="store_true", help="times only")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all samples and verdicts to FILE")

@@ -6,7 +6,7 @@ Each peer in `benchmarks/peers` writes the same programs, under the same names, 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -99,7 +99,7 @@ class Workload:
     data : makes the arrays that stand between inputs and settings and carry no gradient.
     learning_rate : if not 0, a call is a training step: the gradient, then an update of the inputs.
     operations : logged operations of one run; if not 0, times are shown for one operation.
-    slow : peers that take tens of seconds or more, run by `--full` only.
+    slow : the effort from which on a slow peer runs: 1, not under `--quick`; 2, only under `--full`.
     """
 
     name: str
@@ -110,7 +110,7 @@ class Workload:
     data: Callable[[], tuple[Array, ...]] = field(default=tuple)
     learning_rate: float = 0.0
     operations: int = 0
-    slow: frozenset[str] = frozenset()
+    slow: Mapping[str, int] = field(default_factory=dict)
 
 
 def random_vector(size: int) -> Callable[[], tuple[Array, ...]]:
@@ -132,7 +132,7 @@ def digits_batch() -> tuple[Array, ...]:
     return images[:256] / 16.0, labels[:256], np.zeros((256, 64)), np.zeros((256, 10))
 
 
-def writes_at(exponent: int, slow: frozenset[str]) -> Workload:
+def writes_at(exponent: int, slow: Mapping[str, int]) -> Workload:
     """The slice-write workload into an array of 10**exponent elements."""
     return Workload(
         f"writes-1e{exponent}",
@@ -145,23 +145,21 @@ def writes_at(exponent: int, slow: frozenset[str]) -> Workload:
 
 
 WORKLOADS = (
-    writes_at(4, frozenset()),
-    writes_at(5, frozenset()),
-    writes_at(6, frozenset()),
-    writes_at(7, frozenset({"torch", "jax"})),
-    Workload("heat-1e3", "heat equation 1e3, 200 steps in place", "heat", random_vector(1000), (200,)),
-    Workload("heat-1e6", "heat equation 1e6, 20 steps in place", "heat", random_vector(1_000_000), (20,)),
-    Workload("recurrence", "scalar recurrence in an array, 1,000 steps", "recurrence", random_vector(1000)),
+    writes_at(4, {}),
+    writes_at(5, {}),
+    writes_at(6, {"torch": 1, "jax": 1}),
+    writes_at(7, {"torch": 2, "jax": 2}),
+    Workload("heat-1e3", "heat equation 1e3, 200 steps", "heat", random_vector(1000), (200,)),
+    Workload("heat-1e6", "heat equation 1e6, 20 steps", "heat", random_vector(1_000_000), (20,)),
+    Workload("recurrence", "recurrence in an array, 1,000 steps", "recurrence", random_vector(1000)),
     Workload(
         "digits",
-        "digits training step, 64-64-10, batch 256",
+        "digits training step, batch of 256",
         "digits",
         digits_parameters,
         data=digits_batch,
         learning_rate=0.1,
     ),
-    Workload("chain", "per operation: 5,000 on 8 elements", "chain", random_vector(8), (1000,), operations=5000),
-    Workload(
-        "scalars", "per operation: 4,000 on Python scalars", "scalars", random_vector(8), (1000,), operations=4000
-    ),
+    Workload("chain", "per operation: 5,000, 8 elements", "chain", random_vector(8), (1000,), operations=5000),
+    Workload("scalars", "per operation: 4,000, scalars", "scalars", random_vector(8), (1000,), operations=4000),
 )

@@ -50,20 +50,18 @@ def times_table(workloads: Sequence[Workload], peers: dict[str, Any], cells: Cel
         table.add_column(peer.title, justify="right", no_wrap=True)
     for workload in workloads:
         row = cells[workload.name]
-        base = row[BASE].seconds if BASE in row else None
-        table.add_row(workload.title, *(shown(row[key], base, workload.operations) for key in peers))
+        table.add_row(workload.title, *(shown(row[key], row[BASE].seconds, workload.operations) for key in peers))
     return table
 
 
-def shown(cell: Cell, base: float | None, operations: int) -> str:
+def shown(cell: Cell, base: float, operations: int) -> str:
     """One cell: `12.3 ms  1.2x`; times of one operation where these are counted."""
-    seconds = cell.seconds
-    if seconds is None:
+    if not cell.samples:
         return "-"
+    seconds = cell.seconds
     time = f"{seconds / operations * 1e6:.2f} µs/op" if operations else duration(seconds)
-    ratio = f"{seconds / base:.3g}x" if base else ""
     differs = "" if cell.agrees else " [red]differs[/red]"
-    return f"{time} {ratio:>7}{differs}"
+    return f"{time} {seconds / base:>6.3g}x{differs}"
 
 
 def duration(seconds: float) -> str:

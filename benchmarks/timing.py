@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import math
 import statistics
 import time
 from dataclasses import dataclass, field
@@ -25,9 +26,14 @@ class Cell:
     difference: float | None = None
 
     @property
-    def seconds(self) -> float | None:
-        """Median of the repetitions."""
-        return statistics.median(self.samples) if self.samples else None
+    def seconds(self) -> float:
+        """Median of the repetitions; NaN without any."""
+        return statistics.median(self.samples) if self.samples else math.nan
+
+    @property
+    def fastest(self) -> float:
+        """Shortest of the repetitions; NaN without any."""
+        return min(self.samples, default=math.nan)
 
     @property
     def agrees(self) -> bool:
@@ -41,27 +47,31 @@ class Effort:
 
     A peer is repeated `repeats` times, or fewer once it has spent `budget` seconds, but `at_least` times. Its
     first call compiles and warms up, and is no sample, unless it takes over `patience` seconds: then it is the
-    only one.
+    only one. `level` decides which slow peers run at all (`Workload.slow`).
     """
 
+    level: int
     repeats: int
     at_least: int
     budget: float
     patience: float
 
 
-THOROUGH = Effort(repeats=15, at_least=5, budget=4.0, patience=20.0)
-QUICK = Effort(repeats=5, at_least=1, budget=0.3, patience=1.0)
+QUICK = Effort(level=0, repeats=5, at_least=1, budget=0.3, patience=10.0)
+USUAL = Effort(level=1, repeats=15, at_least=5, budget=4.0, patience=20.0)
+FULL = Effort(level=2, repeats=15, at_least=5, budget=4.0, patience=20.0)
+LEFT_OUT = {1: "left out by --quick", 2: "takes a good part of a minute or more; run by --full"}
 
 
-def measure(workload: Workload, peers: dict[str, Any], effort: Effort, *, full: bool) -> dict[str, Cell]:
+def measure(workload: Workload, peers: dict[str, Any], effort: Effort) -> dict[str, Cell]:
     """Time one workload with every peer; the gradients of the first calls are compared with the first peer's."""
     cells = {key: Cell() for key in peers}
     runs: dict[str, Run] = {}
     reference: Any = None
     for key, peer in peers.items():
-        if key in workload.slow and not full:
-            cells[key].why_not = "takes tens of seconds; run by --full"
+        needed = workload.slow.get(key, 0)
+        if needed > effort.level:
+            cells[key].why_not = LEFT_OUT[needed]
             continue
         try:
             run = peer.prepare(workload)

@@ -210,9 +210,8 @@ def _connected(arrays: list[Any]) -> list[list[int]]:
 
 
 def _alone(context: Any, array: Any, wanted: bool) -> Buffer:
-    if isinstance(array, np.ndarray) and array.ndim > 1 and not _copies_alike(array):
-        return _strided(context, array, wanted)
-    buffer = context.buffer(array, active=wanted)
+    ground = grounded(array)
+    buffer = context.buffer(array, active=wanted) if _copies_alike(ground) else _strided(context, array, wanted)
     if isinstance(array, np.ndarray):
         context.originals.append((array, buffer.place.root))
     return buffer
@@ -220,21 +219,20 @@ def _alone(context: Any, array: Any, wanted: bool) -> Buffer:
 
 def _copies_alike(array: np.ndarray) -> bool:
     """Whether a plain copy lies as `array` does, so that reshapes of both alias or copy alike."""
-    if array.flags.c_contiguous or array.flags.f_contiguous or overlaps_itself(array):
+    if array.ndim < 2 or array.flags.c_contiguous or array.flags.f_contiguous or overlaps_itself(array):
         return True
     return np.empty_like(array, order="K", subok=False).strides == array.strides
 
 
-def _strided(context: Any, array: np.ndarray, wanted: bool) -> Buffer:
+def _strided(context: Any, array: Any, wanted: bool) -> Buffer:
     """A copy of a strided array that lies in its root as the array lies in its memory."""
-    low, high = np.lib.array_utils.byte_bounds(array)
-    span = np.zeros(high - low, np.uint8).view(array.dtype) if (high - low) % array.itemsize == 0 else None
-    if span is None or (address(array) - low) % array.itemsize:
+    ground = grounded(array)
+    low, high = np.lib.array_utils.byte_bounds(ground)
+    if (high - low) % ground.itemsize or (address(ground) - low) % ground.itemsize:
         return context.buffer(array, active=wanted)
-    whole = context.buffer(span, active=wanted)
-    view = whole.view_as(address(array) - low, Strides(array.shape, array.strides, array.dtype))
-    grounded(view)[...] = array
-    context.originals.append((array, whole.place.root))
+    whole = context.buffer(np.zeros((high - low) // ground.itemsize, ground.dtype), active=wanted)
+    view = whole.view_as(address(ground) - low, Strides(ground.shape, ground.strides, ground.dtype))
+    view.value[...] = array
     return view
 
 

@@ -308,10 +308,18 @@ class Flat:
         self.buffer[picked] = value
 
 
+def _dense(value: np.ndarray) -> np.ndarray:
+    """Memory without gaps: a root's shadow lies as its memory does."""
+    owner = value.base
+    return value if isinstance(owner, np.ndarray) and owner.nbytes == value.nbytes else value.copy("K")
+
+
 def wrap(context: Any, value: Any, active: bool) -> Any:
     """A fresh result as a tracked one; integers, booleans and whatever is no array stay plain numbers."""
     kind = type(value)
     if kind is np.ndarray or kind is Buffer:
+        if kind is np.ndarray and value.base is not None:
+            value = _dense(value)
         return Buffer(value, Root(context, value, active and value.dtype.kind in "fc"))
     if kind is Scalar or isinstance(value, (np.floating, np.complexfloating)):
         return Scalar(value, Root(context, value, active))

@@ -19,12 +19,14 @@ from typing import Any, Literal
 
 import numpy as np
 
-from bridge.errors import RuleError
+from bridge.errors import RefusedError, RuleError
 
 __all__ = [
     "Case",
     "MutatingRule",
+    "RefusedError",
     "Rule",
+    "RuleError",
     "Shaped",
     "composed",
     "conj",
@@ -91,6 +93,7 @@ class Rule:
     __slots__ = (
         "_needs",
         "_parameters",
+        "broadcasts",
         "function",
         "joint",
         "linear",
@@ -117,7 +120,8 @@ class Rule:
         self.per_argument = per_argument
         self.reads = None if reads is None else frozenset(reads)
         self.linear = linear
-        default: Structure = "elementwise" if isinstance(function, np.ufunc) else "generic"
+        self.broadcasts = isinstance(function, np.ufunc) and function.signature is None
+        default: Structure = "elementwise" if self.broadcasts else "generic"
         self.structure = structure or ("linear" if linear else default)
         self._needs: dict[tuple[int, ...], tuple[bool, frozenset[Any]]] = {}
         self._parameters, self.variadic = _pull_parameters(joint or _first(per_argument))

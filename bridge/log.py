@@ -132,7 +132,7 @@ class Operation(Birth):
     def pull(self, ct: Any) -> Cotangents:
         rule = self.rule
         inputs = self.inputs
-        if rule.structure == "elementwise" and rule.per_argument is not None:
+        if rule.broadcasts and rule.per_argument is not None:
             pulls = rule.per_argument
             return [(inputs[k], pulls[k](ct, self.output, *self.args)) for k in self.wanted]
         return self._pull_any(ct)
@@ -144,7 +144,7 @@ class Operation(Birth):
                 continue
             if isinstance(place, (list, tuple)):
                 yield from self._pull_sequence(place, cotangent)
-            elif self.rule.structure == "elementwise":
+            elif self.rule.broadcasts:
                 yield place, cotangent
             else:
                 yield place, self._checked(place, cotangent)

@@ -39,7 +39,12 @@ class ArrayMemory:
 
     def view(self, base: Any, offset: int, like: Any) -> Any:
         """The view of `base` that starts `offset` bytes after it, with the shape, strides and dtype of `like`."""
-        return np.asarray(_Window(base, offset, like))
+        view = np.asarray(_Window(base, offset, like))
+        low, high = np.lib.array_utils.byte_bounds(owner(base))
+        first, last = np.lib.array_utils.byte_bounds(view)
+        if view.size and not low <= first <= last <= high:
+            raise AliasError(f"a view of shape {view.shape} reaches outside the memory that it is a view of")
+        return view
 
     def swap(self, array: Any, key: Any, saved: Any) -> Any:
         """Write `saved` into `array[key]` and return what was there."""
@@ -369,6 +374,17 @@ def grounded(value: Any) -> Any:
     while hasattr(value, "place"):
         value = value.value
     return value
+
+
+def owner(array: np.ndarray) -> np.ndarray:
+    """The array whose memory a view shows."""
+    while True:
+        base: Any = array.base
+        if isinstance(base, _Window):
+            base = base.base
+        if not isinstance(base, np.ndarray):
+            return array
+        array = base
 
 
 def address(array: Any) -> int:

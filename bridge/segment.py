@@ -13,7 +13,7 @@ from bridge.arguments import leaves_of, rebuilt
 from bridge.context import Context
 from bridge.errors import ContextError, ReplayError
 from bridge.log import Birth, Entry, MutatingCall, Update, Write, at_birth
-from bridge.memory import Root, grounded, serial_now
+from bridge.memory import Root, grounded, owner, serial_now
 from bridge.position import here, resolve
 
 
@@ -65,13 +65,13 @@ class Segment(Entry):
         kept = {id(leaf.place.root): leaf.place.root for leaf in self.results if leaf.place.root.serial > since}
         self.out = tuple(kept.values())
         parts = [part for entry in entries for part in _parts(entry)]
-        for root in (*_born(entries), *(place.root for place, _, _, _ in parts)):
-            if root.serial > since and id(root) not in kept:
-                root.context = GONE
         outside = [part for part in parts if part[0].root.serial <= since]
         self.written = any(place.root.active for place, _, _, _ in outside)
         self.activated = [root for entry in entries for root in _activated(entry) if root.serial <= since]
         self.overwritten = _compressed(self.context, entries, outside)
+        for root in (*_born(entries), *(place.root for place, _, _, _ in parts)):
+            if root.serial > since and id(root) not in kept:
+                root.context = GONE
 
     def _tracked(self, result: Any) -> list[Any]:
         leaves, _ = leaves_of(result)
@@ -194,28 +194,18 @@ def _compressed(context: Context, entries: list[Entry], parts: list[Any]) -> lis
     heavy: dict[int, tuple[Any, np.ndarray]] = {}
     if context.outer is None:
         for place, array, _, _ in parts:
-            owner = _owner(array)
-            if totals[id(place.root)] > owner.nbytes:
-                heavy[id(owner)] = (place.root, owner)
+            whole = owner(array)
+            if totals[id(place.root)] > whole.nbytes:
+                heavy[id(whole)] = (place.root, whole)
     if not heavy:
         return parts
     for entry in reversed(entries):
         entry.undo()
-    before = [(root, owner, Ellipsis, owner.copy()) for root, owner in heavy.values()]
+    before = [(root, array, Ellipsis, array.copy()) for root, array in heavy.values()]
     for entry in entries:
         entry.undo()
-    whole = {id(root) for root, _, _, _ in before}
-    return [part for part in parts if id(part[0].root) not in whole] + before
-
-
-def _owner(array: Any) -> np.ndarray:
-    while True:
-        base = getattr(array, "base", None)
-        if base is None:
-            return array
-        if not isinstance(base, np.ndarray) and not hasattr(base, "__array_interface__"):
-            return array
-        array = base if isinstance(base, np.ndarray) else base.base
+    saved_whole = {id(root) for root, _, _, _ in before}
+    return [part for part in parts if id(part[0].root) not in saved_whole] + before
 
 
 def _equal(new: Any, old: Any) -> bool:

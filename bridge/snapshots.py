@@ -51,7 +51,7 @@ class Snapshots:
 
     def keep(self, rule: Rule, reads: frozenset[Any], args: tuple[Any, ...], plain: tuple[int, ...]) -> tuple[Any, ...]:
         """`args` as the pull will get them: read ones kept, the others reduced to what they look like."""
-        if rule.structure == "elementwise":
+        if rule.broadcasts:
             if not reads:
                 return (None,) * len(args)
             return tuple(

@@ -35,17 +35,17 @@ def _power_of_base(ct: Any, out: Any, x: Any, y: Any) -> Any:
             return ct
         return ct * (2 * conj(x)) if y == 2 else ct * conj(y * x ** (y - 1))
     constant = (x == 0) & (y == 0)
-    # The float 1.0 keeps an unsigned exponent 0 from wrapping around.
-    return np.where(constant, 0, ct * conj(y * np.where(constant, 1, x) ** (y - 1.0)))
+    # A float one, so that an unsigned exponent 0 does not wrap around, in the precision of the power.
+    lowered = y - np.ones_like(ct)
+    return np.where(constant, 0, ct * conj(y * np.where(constant, 1, x) ** lowered))
 
 
 def _power_of_exponent(ct: Any, out: Any, x: Any, y: Any) -> Any:
     """`log(x) * x**y`; nothing at the base 0 with `y >= 0`, where `0**y` is constant and does not depend on `y`."""
     constant = (x == 0) & (np.real(y) >= 0)
-    base = np.where(constant, 1, x)
-    # A negative base has a logarithm in the complex plane only, and there is one if the power is complex.
-    logarithm = np.log(base + 0j if out.dtype.kind == "c" else base)
-    return np.where(constant, 0, ct * conj(out * logarithm))
+    # In the dtype of the power: if that is complex, a negative base has a logarithm too.
+    base = np.where(constant, 1, x + np.zeros_like(out))
+    return np.where(constant, 0, ct * conj(out * np.log(base)))
 
 
 pulls(np.power, _power_of_base, _power_of_exponent)

@@ -20,6 +20,12 @@ def _shared(ct: Any, loses: Any, ties: Any) -> Any:
     return np.where(loses, 0, np.where(ties, 0.5 * ct, ct))
 
 
+def _fitted(ct: Any, x: Any) -> Any:
+    """`ct` summed to the shape of `x`, without its imaginary part if `x` is real."""
+    ct = sum_to_shape(ct, x.shape)
+    return np.real(ct) if ct.dtype.kind == "c" and x.dtype.kind != "c" else ct
+
+
 def _extremum_pulls(is_beaten: np.ufunc, keeps_nan: bool) -> tuple[Pull, Pull]:
     """The pulls of an extremum in which the first value loses where `is_beaten(first, second)`.
 
@@ -28,10 +34,10 @@ def _extremum_pulls(is_beaten: np.ufunc, keeps_nan: bool) -> tuple[Pull, Pull]:
 
     def of_first(ct: Any, out: Any, x: Any, y: Any) -> Any:
         loses_by_nan = np.isnan(y) & ~np.isnan(x) if keeps_nan else np.isnan(x) & ~np.isnan(y)
-        return sum_to_shape(_shared(ct, is_beaten(x, y) | loses_by_nan, x == y), x.shape)
+        return _fitted(_shared(ct, is_beaten(x, y) | loses_by_nan, x == y), x)
 
     def of_second(ct: Any, out: Any, x: Any, y: Any) -> Any:
-        return sum_to_shape(_shared(ct, is_beaten(y, x) | np.isnan(x if keeps_nan else y), x == y), y.shape)
+        return _fitted(_shared(ct, is_beaten(y, x) | np.isnan(x if keeps_nan else y), x == y), y)
 
     return of_first, of_second
 
@@ -43,6 +49,14 @@ pulls(np.maximum, *_maximum_pulls, structure="linear")
 pulls(np.minimum, *_minimum_pulls, structure="linear")
 pulls(np.fmax, *_extremum_pulls(np.less, keeps_nan=False), structure="linear")
 pulls(np.fmin, *_extremum_pulls(np.greater, keeps_nan=False), structure="linear")
+
+
+def _raised(a: Any, low: Any, high: Any) -> Any:
+    """`maximum(a, low)`; above `high` where all three are equal, because then neither `a` nor `low` moves the value."""
+    raised = np.maximum(a, low)
+    if isinstance(low, (int, float)) and isinstance(high, (int, float)) and low < high:
+        return raised
+    return np.where((a == low) & (low == high), np.inf, raised)
 
 
 def _clip_pull(target: str) -> Pull:
@@ -64,12 +78,12 @@ def _clip_pull(target: str) -> Pull:
         low = min if a_min is None else a_min
         high = max if a_max is None else a_max
         if high is not None:
-            raised = a if low is None else np.maximum(a, low)
+            raised = a if low is None else _raised(a, low, high)
             if target == "high":
                 return of_high(ct, None, raised, high)
             ct = of_raised(ct, None, raised, high)
         if low is None:
-            return sum_to_shape(ct, a.shape)
+            return _fitted(ct, a)
         return (of_low if target == "low" else of_array)(ct, None, a, low)
 
     return pull
@@ -86,7 +100,7 @@ pulls(
 pulls(
     np.heaviside,
     lambda ct, out, x, at_zero: None,
-    lambda ct, out, x, at_zero: sum_to_shape(np.where(x == 0, ct, 0), at_zero.shape),
+    lambda ct, out, x, at_zero: _fitted(np.where(x == 0, ct, 0), at_zero),
     reads=("x",),
     structure="linear",
 )

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from bridge.extend import Case, rule, zeros
+from bridge.extend import Case, RefusedError, rule, zeros
 from bridge.rules.products import adjoint
 
 
@@ -75,6 +75,8 @@ def _exactly_singular(r):
 @rule(np.linalg.qr)
 def qr(ct, out, a, mode="reduced"):
     """Walter and Lehmann, "Algorithmic differentiation of linear algebra functions" (2012); wide matrices by blocks."""
+    if mode not in ("reduced", "complete", "r"):
+        raise RefusedError(f"np.linalg.qr with mode={mode!r} has no derivative here", remedy='use mode="reduced"')
     if mode == "r":
         (q, r), (ct_q, ct_r) = np.linalg.qr(a), (None, ct)
     else:

@@ -1,6 +1,7 @@
 """Functions that put arrays together and take them apart: concatenate, stack, block, insert, delete, split.
 
-A piece's cotangent is the part of the result's cotangent where the piece went; only shapes are needed.
+A piece's cotangent is the part of the result's cotangent where the piece went; only shapes are needed. A piece
+may also be a constant (`np.hstack([x, 1.0])`), so that these functions are not linear in what they are given.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def _taken_apart(ct: Any, arrays: Any, axis: int | None) -> Any:
     return _per_piece(_cut(ct, [shape[axis] for shape in shapes], axis), arrays)
 
 
-@rule(np.concatenate, linear=True, reads=())
+@rule(np.concatenate, structure="linear", reads=())
 def concatenate(
     ct: Any,
     out: Any,
@@ -71,30 +72,30 @@ def concatenate(
     return _taken_apart(ct, arrays, axis)
 
 
-@rule(np.stack, linear=True, reads=())
+@rule(np.stack, structure="linear", reads=())
 def stack(
     ct: Any, out: Any, arrays: Any, axis: int = 0, _out: Any = None, *, dtype: Any = None, casting: str = "same_kind"
 ) -> Any:
     return _per_piece(_cut(ct, [1] * ct.shape[axis], axis % ct.ndim), arrays)
 
 
-@rule(np.vstack, linear=True, reads=())
+@rule(np.vstack, structure="linear", reads=())
 def vstack(ct: Any, out: Any, tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Any:
     return _per_piece(_cut(ct, [shape[0] if len(shape) > 1 else 1 for shape in _shapes(tup)], 0), tup)
 
 
-@rule(np.hstack, linear=True, reads=())
+@rule(np.hstack, structure="linear", reads=())
 def hstack(ct: Any, out: Any, tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Any:
     axis = min(ct.ndim - 1, 1)
     return _per_piece(_cut(ct, [shape[axis] if shape else 1 for shape in _shapes(tup)], axis), tup)
 
 
-@rule(np.dstack, linear=True, reads=())
+@rule(np.dstack, structure="linear", reads=())
 def dstack(ct: Any, out: Any, tup: Any) -> Any:
     return _per_piece(_cut(ct, [shape[2] if len(shape) > 2 else 1 for shape in _shapes(tup)], 2), tup)
 
 
-@rule(np.column_stack, linear=True, reads=())
+@rule(np.column_stack, structure="linear", reads=())
 def column_stack(ct: Any, out: Any, tup: Any) -> Any:
     return _per_piece(_cut(ct, [shape[1] if len(shape) > 1 else 1 for shape in _shapes(tup)], 1), tup)
 
@@ -104,7 +105,7 @@ def append(ct: Any, out: Any, arr: Any, values: Any, axis: int | None = None) ->
     return tuple(_taken_apart(ct, [arr, values], axis))
 
 
-@rule(np.block, linear=True, reads=())
+@rule(np.block, structure="linear", reads=())
 def block(ct: Any, out: Any, arrays: Any) -> Any:
     return _unblocked(ct, arrays, _depth(arrays))
 

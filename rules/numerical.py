@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from bridge.extend import Case, RefusedError, composed, conj, pulls, refused, rule, zeros
+from bridge.extend import Case, RuleError, composed, conj, pulls, refused, rule, zeros
 
 
 @composed(np.trapezoid)
@@ -107,7 +107,7 @@ pulls(np.bincount, None, _bincount_weights, linear=True)
 
 def _histogram_data(ct, out, a, bins=10, range=None, density=None, weights=None):
     if range is None and np.ndim(bins) == 0 and (density or ct[1] is not None):
-        raise RefusedError(
+        raise RuleError(
             "the bin edges of this np.histogram depend on the data, and that dependence has no rule",
             remedy="give the edges as bins=, or the range=",
         )
@@ -116,7 +116,7 @@ def _histogram_data(ct, out, a, bins=10, range=None, density=None, weights=None)
 
 def _histogram_bins(ct, out, a, bins=10, range=None, density=None, weights=None):
     if density:
-        raise RefusedError("np.histogram(density=True) has no rule for its bin edges", remedy="detach the edges")
+        raise RuleError("np.histogram(density=True) has no rule for its bin edges", remedy="detach the edges")
     return np.zeros_like(bins) if ct[1] is None else ct[1]
 
 

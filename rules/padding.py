@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.extend import Case, composed
+from bridge.extend import Case, RefusedError, composed
 
 
 @composed(np.pad)
@@ -25,9 +25,9 @@ def pad(
     reflect_type: str = "even",
 ) -> Any:
     if callable(mode):
-        raise NotImplementedError(
-            "np.pad(mode=<function>) writes into plain vectors, where tracking is lost; "
-            "make the padded array with np.zeros_like or np.pad(mode='constant') and write into it"
+        raise RefusedError(
+            "np.pad(mode=<function>) writes into plain vectors, where tracking is lost",
+            remedy="pad with mode='constant' and write into the result",
         )
     constants = _pairs(constant_values, array.ndim)
     ends = _pairs(end_values, array.ndim)

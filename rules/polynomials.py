@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from bridge.extend import Case, RefusedError, composed, conj, pulls, refused, rule, zeros
+from bridge.extend import Case, RuleError, composed, conj, pulls, refused, rule, zeros
 
 
 def _array(values):
@@ -113,7 +113,7 @@ def poly(ct, out, seq_of_zeros):
     """The polynomial loses the factor (x - r): d/dr is minus the product of all the others."""
     roots = seq_of_zeros
     if roots.ndim != 1:
-        raise RefusedError("np.poly of a matrix has no rule", remedy="use np.poly(np.linalg.eigvals(matrix))")
+        raise RuleError("np.poly of a matrix has no rule", remedy="use np.poly(np.linalg.eigvals(matrix))")
     one = np.ones_like(roots[:1])
     found = []
     for k in range(roots.shape[0]):
@@ -142,7 +142,7 @@ def vander(ct, out, x, N=None, increasing=False):
 @composed(np.polyfit)
 def polyfit(x, y, deg, rcond=None, full=False, w=None, cov=False):
     if full or cov:
-        raise RefusedError("np.polyfit has a rule for the coefficients alone", remedy="leave full= and cov= out")
+        raise RuleError("np.polyfit has a rule for the coefficients alone", remedy="leave full= and cov= out")
     powers, weighted = _powers(x, deg + 1), y
     if w is not None:
         powers = powers * np.expand_dims(w, -1)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from bridge.extend import Case, RefusedError, composed
+from bridge.extend import Case, RuleError, composed
 
 # Plotting positions (alpha, beta) of Hyndman and Fan, "Sample Quantiles in Statistical Packages", 1996.
 POSITIONS = {
@@ -61,7 +61,7 @@ def _sorted_first(a, axis):
 
 def _quantile(a, q, axis, method, keepdims, weights, skip_nan):
     if weights is not None:
-        raise RefusedError(
+        raise RuleError(
             "a quantile with weights= has no rule",
             remedy="sort the values with np.sort and pick the element by its index, or use bridge.detach",
         )

@@ -67,7 +67,7 @@ def mean(ct, out, a, axis=None, dtype=None, _out=None, keepdims=False, *, where=
 def average(a, axis=None, weights=None, returned=False, *, keepdims=False):
     if weights is None:
         mean = np.mean(a, axis=axis, keepdims=keepdims)
-        return (mean, np.zeros_like(mean)) if returned else mean
+        return (mean, np.full_like(mean, a.size / np.size(mean))) if returned else mean
     if np.shape(weights) != a.shape:
         named = tuple(k % a.ndim for k in (axis if isinstance(axis, tuple) else (axis,)))
         in_order = np.transpose(weights, sorted(range(len(named)), key=lambda k: named[k]))

@@ -22,8 +22,9 @@ def tile(ct: Any, out: Any, A: Any, reps: Any) -> Any:
 
 @rule(np.repeat, linear=True, reads=("repeats",))
 def repeat(ct: Any, out: Any, a: Any, repeats: Any, axis: int | None = None) -> Any:
-    shape = (a.size,) if axis is None else a.shape
-    axis = 0 if axis is None else axis % a.ndim
+    flat = axis is None or a.ndim == 0
+    shape = (a.size,) if flat else a.shape
+    axis = 0 if flat else axis % a.ndim
     if np.size(repeats) == 1:
         split = np.reshape(ct, (*shape[: axis + 1], int(np.max(repeats)), *shape[axis + 1 :]))
         return np.reshape(np.sum(split, axis=axis + 1), a.shape)
@@ -46,7 +47,7 @@ def resize(ct: Any, out: Any, a: Any, new_shape: Any) -> Any:
 @rule(np.trim_zeros, structure="linear")
 def trim_zeros(ct: Any, out: Any, filt: Any, trim: str = "fb", axis: Any = None) -> Any:
     trimmed = range(filt.ndim) if axis is None else np.atleast_1d(axis) % filt.ndim
-    first = np.min(np.argwhere(filt), axis=0, initial=max(filt.shape))
+    first = np.min(np.argwhere(filt), axis=0, initial=filt.size)
     kept = tuple(
         slice(int(first[k]), int(first[k]) + n) if "f" in trim.lower() and k in trimmed and n else slice(n)
         for k, n in enumerate(ct.shape)

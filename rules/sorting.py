@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from bridge.extend import Case, RefusedError, composed, conj, nondifferentiable, refused, rule, zeros
+from bridge.extend import Case, RuleError, composed, conj, nondifferentiable, refused, rule, zeros
 
 
 def _shared_by_ties(ct, values):
@@ -23,29 +23,40 @@ def _shared_by_ties(ct, values):
     return total[run] / count[run]
 
 
-def _unsorted(ct, out, a):
-    """Cotangent of `a` where `out` holds the same values along the last axis, in another order."""
-    by_value, ascending = np.argsort(out, axis=-1), np.argsort(a, axis=-1)
-    shared = _shared_by_ties(np.take_along_axis(ct, by_value, axis=-1), np.take_along_axis(a, ascending, axis=-1))
-    return np.take_along_axis(shared, np.argsort(ascending, axis=-1), axis=-1)
+def _put_back(shared, a):
+    """Values along the last axis, in the order of `a` sorted, to where those elements of `a` stand."""
+    result = np.zeros_like(shared)
+    np.put_along_axis(result, np.argsort(a, axis=-1), shared, axis=-1)
+    return result
 
 
-def _reordered(ct, out, a, axis):
+def _from_sorted(ct, out, a):
+    return _put_back(_shared_by_ties(ct, out), a)
+
+
+def _from_reordered(ct, out, a):
+    order = np.argsort(out, axis=-1)
+    ordered = (np.take_along_axis(array, order, axis=-1) for array in (ct, out))
+    return _put_back(_shared_by_ties(*ordered), a)
+
+
+def _along(axis, pull, ct, out, a):
+    """`pull`, which works along the last axis, along any; None is the flattened array."""
     if a.size == 0:
         return np.zeros_like(a)
     if axis is None:
-        return np.reshape(_unsorted(ct, out, np.reshape(a, -1)), a.shape)
-    return np.moveaxis(_unsorted(*(np.moveaxis(array, axis, -1) for array in (ct, out, a))), -1, axis)
+        return np.reshape(pull(ct, out, np.reshape(a, -1)), a.shape)
+    return np.moveaxis(pull(*(np.moveaxis(array, axis, -1) for array in (ct, out, a))), -1, axis)
 
 
 @rule(np.sort, structure="linear")
 def sort(ct, out, a, axis=-1, kind=None, order=None, *, stable=None):
-    return _reordered(ct, out, a, axis)
+    return _along(axis, _from_sorted, ct, out, a)
 
 
 @rule(np.partition, structure="linear")
 def partition(ct, out, a, kth, axis=-1, kind="introselect", order=None):
-    return _reordered(ct, out, a, axis)
+    return _along(axis, _from_reordered, ct, out, a)
 
 
 def _shared_by_duplicates(ct, values, a):
@@ -65,7 +76,7 @@ def unique(
     *, equal_nan=True, sorted=True,
 ):  # fmt: skip
     if axis is not None or not equal_nan:
-        raise RefusedError(
+        raise RuleError(
             "np.unique has a rule for single values only, not with axis= or equal_nan=False",
             remedy="take the indices from np.unique(bridge.detach(x), return_index=True, ...) and index x with them",
         )
@@ -150,9 +161,7 @@ def _constant(ct, given):
 
 @rule(np.interp)
 def interp(ct, out, x, xp, fp, left=None, right=None, period=None):
-    xp, fp = _array(xp), _array(fp)
-    if "c" in (x.dtype.kind, xp.dtype.kind):
-        raise RefusedError("np.interp drops the imaginary part of its places", remedy="give it np.real(x) and np.real(xp)")
+    x, xp, fp = np.real(x), np.real(_array(xp)), _array(fp)
     if period is None:
         by_left, by_right = _constant(np.where(x < xp[0], ct, 0), left), _constant(np.where(x > xp[-1], ct, 0), right)
         return *_through_table(ct, x, xp, fp, left, right), by_left, by_right

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 from scipy import special as sp
 
-from bridge.extend import Case, RefusedError, conj, pulls
+from bridge.extend import Case, conj, pulls
 
 
 def _outputs(ct, *derivatives):
@@ -19,13 +19,10 @@ def _outputs(ct, *derivatives):
     return sum(one * conj(derivative()) for one, derivative in zip(ct, derivatives, strict=True) if one is not None)
 
 
-def _real_only(z):
-    if z.dtype.kind == "c":
-        raise RefusedError(
-            "an exponentially scaled Bessel function of complex numbers depends on their real part alone: no rule",
-            remedy="use the function without scaling, or detach the argument",
-        )
-    return z
+def _ive(ct, out, v, z):
+    """The factor exp(-|Re z|) makes it a function of the real and the imaginary part, not of z."""
+    slope = (sp.ive(v - 1, z) + sp.ive(v + 1, z)) / 2
+    return ct * conj(slope) - np.sign(np.real(z)) * np.real(conj(ct) * out)
 
 
 # Bessel functions: of integer order 0 and 1, of any order, exponentially scaled.
@@ -48,11 +45,7 @@ pulls(sp.yv, None, lambda ct, out, v, z: ct * conj(sp.yv(v - 1, z) - sp.yv(v + 1
 pulls(sp.iv, None, lambda ct, out, v, z: ct * conj(sp.iv(v - 1, z) + sp.iv(v + 1, z)) / 2)
 pulls(sp.kv, None, lambda ct, out, v, z: -ct * conj(sp.kv(v - 1, z) + sp.kv(v + 1, z)) / 2)
 pulls(sp.kve, None, lambda ct, out, v, z: ct * conj(out - (sp.kve(v - 1, z) + sp.kve(v + 1, z)) / 2))
-pulls(
-    sp.ive,
-    None,
-    lambda ct, out, v, z: ct * ((sp.ive(v - 1, z) + sp.ive(v + 1, z)) / 2 - np.sign(_real_only(z)) * out),
-)
+pulls(sp.ive, None, _ive)
 pulls(sp.hankel1, None, lambda ct, out, v, z: ct * conj(sp.hankel1(v - 1, z) - sp.hankel1(v + 1, z)) / 2)
 pulls(sp.hankel2, None, lambda ct, out, v, z: ct * conj(sp.hankel2(v - 1, z) - sp.hankel2(v + 1, z)) / 2)
 
@@ -119,7 +112,11 @@ pulls(sp.ellipk, lambda ct, out, m: ct * _ellipk_slope(m).astype(ct.dtype))
 pulls(sp.ellipe, lambda ct, out, m: ct * (-np.pi / 8 * sp.hyp2f1(0.5, 1.5, 2.0, m)).astype(ct.dtype))
 pulls(sp.ellipkinc, lambda ct, out, phi, m: ct / np.sqrt(1 - m * np.sin(phi) ** 2))
 pulls(sp.ellipeinc, lambda ct, out, phi, m: ct * np.sqrt(1 - m * np.sin(phi) ** 2))
-pulls(sp.agm, lambda ct, out, a, b: ct * _agm_slope(ct, out, a, b), lambda ct, out, a, b: ct * _agm_slope(ct, out, b, a))
+pulls(
+    sp.agm,
+    lambda ct, out, a, b: ct * _agm_slope(ct, out, a, b),
+    lambda ct, out, a, b: ct * _agm_slope(ct, out, b, a),
+)
 
 # The inverse of w exp(w), and that of w + log(w).
 pulls(sp._ufuncs._lambertw, lambda ct, out, z, k, tolerance: ct / conj(np.exp(out) * (1 + out)))
@@ -138,7 +135,7 @@ def cases() -> Iterator[Case]:
     for function in (sp.jv, sp.yv, sp.iv, sp.kv, sp.kve, sp.ive, sp.hankel1, sp.hankel2):
         yield Case(function, (1.5, 3 * x))
         yield Case(function, (2, x[0]))
-    for function in (sp.jv, sp.yv, sp.iv, sp.kv, sp.kve, sp.hankel1, sp.hankel2):
+    for function in (sp.jv, sp.yv, sp.iv, sp.kv, sp.kve, sp.ive, sp.hankel1, sp.hankel2):
         yield Case(function, (1.5, z))
     for function in (sp.yn, sp.kn, sp.expn):
         yield Case(function, (np.array([0, 1, 3]), x))

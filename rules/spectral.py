@@ -154,8 +154,8 @@ def singular_cotangent(ct_u, ct_s, ct_v, u, s, v):
     inner = inner + _quotient(opposite, sums, null, negligible(np.abs(opposite) + mixing, ct_u, ct_v), phases)
     if ct_s is not None:
         # A loss that is smooth where a singular value vanishes may need more than its cotangents say, unless this
-        # value stands alone.
-        alone = (np.sum(vanishing, axis=-1, keepdims=True) == 1) & (u.shape[-2] == v.shape[-2])
+        # value stands alone and goes through zero on the real line.
+        alone = (np.sum(vanishing, axis=-1, keepdims=True) == 1) & (u.shape[-2] == v.shape[-2]) & (u.dtype.kind != "c")
         diagonal = _on_diagonal(ct_s)
         unclear = np.expand_dims(vanishing & ~alone, -2) & ~negligible(diagonal, diagonal)
         inner = inner + np.where(unclear, np.nan, diagonal)

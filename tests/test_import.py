@@ -45,6 +45,20 @@ def test_import_loads_nothing_heavy() -> None:
     assert not loaded & HEAVY
 
 
+GRADIENT = "import bridge, numpy as np; print(bridge.grad(lambda x: np.sum(np.tanh(x)))(np.zeros(2)).tolist())"
+
+
+def test_gradient_loads_nothing_heavy() -> None:
+    answer, loaded = run(f"{GRADIENT}; import json, sys; print(json.dumps(list(sys.modules)))").splitlines()
+    assert answer == "[1.0, 1.0]"
+    assert not set(json.loads(loaded)) & HEAVY
+
+
+@pytest.mark.parametrize("absent", ["scipy", "jax", "juliacall"])
+def test_gradient_without_optional_dependencies(absent: str) -> None:
+    assert run(f"import sys; sys.modules[{absent!r}] = None; {GRADIENT}") == "[1.0, 1.0]\n"
+
+
 def test_time_of_import(capsys: pytest.CaptureFixture[str]) -> None:
     code = "import time, numpy; begin = time.perf_counter(); import bridge; print(time.perf_counter() - begin)"
     run(code)

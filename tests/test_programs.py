@@ -65,12 +65,11 @@ def test_record_says_whether_the_program_mutates_its_inputs(program: Program) ->
 @pytest.mark.parametrize("program", RIGHT, ids=str)
 def test_value_gradient_and_inputs(program: Program) -> None:
     plain = program.under(np)(*reference.replicas(program.inputs))
-    inputs = reference.replicas(program.inputs)
-    value, gradients = differentiate(program, inputs)
+    before = [x.tobytes() for x in program.inputs]
+    value, gradients = differentiate(program, program.inputs)
     assert_close(gradients, tuple(expected_gradient(program)[k] for k in argnums(program)), program.tolerance)
     assert np.asarray(value).tobytes() == np.asarray(plain).tobytes(), f"{value!r} is not plain NumPy's {plain!r}"
-    for x, original, k in zip(inputs, program.inputs, range(len(inputs)), strict=True):
-        assert x.tobytes() == original.tobytes(), f"argument {k} changed"
+    assert [x.tobytes() for x in program.inputs] == before, "the caller's arrays changed"
     for g, k in zip(gradients, argnums(program), strict=True):
         assert (g.shape, g.dtype) == (program.inputs[k].shape, program.inputs[k].dtype)
 
@@ -139,9 +138,8 @@ def test_second_derivatives(program: Program) -> None:
 @pytest.mark.parametrize("program", REFUSED, ids=str)
 def test_refused_by_a_named_error(program: Program) -> None:
     assert program.raises is not None
-    inputs = reference.replicas(program.inputs) if program.inputs[0].dtype != object else program.inputs
+    before = [x.tobytes() for x in program.inputs]
     with pytest.raises(program.raises):
-        differentiate(program, inputs)
-    for x, original in zip(inputs, program.inputs, strict=True):
-        assert x.tobytes() == original.tobytes()
+        differentiate(program, program.inputs)
+    assert [x.tobytes() for x in program.inputs] == before, "the caller's arrays changed"
     assert np.array_equal(bridge.grad(lambda x: np.sum(x * x))(np.array([1.0, 2.0])), [2.0, 4.0])

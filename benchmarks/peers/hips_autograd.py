@@ -14,7 +14,7 @@ from benchmarks.programs import Workload
 
 title = "HIPS autograd"
 
-KEPT_BYTES = 4e9
+KEPT_BYTES = 5e8
 
 
 def version() -> str:

@@ -40,6 +40,8 @@ class Call(Differentiable):
     """
 
     elementwise = False
+    selects = False
+    real_by_context = False
 
     def __init__(
         self, rule: Any, args: Sequence[Any], kwargs: dict[str, Any], loss: Callable[..., Any] | None, tolerance: float

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -32,11 +32,14 @@ class Differentiable(ABC):
     def change(self, weights: Sequence[Any], direction: Sequence[np.ndarray]) -> Callable[[float], float]:
         """How much the outputs, weighted with `weights`, change by a step along `direction`."""
         center = self.measured()
+        shapes = [np.shape(out) for out in center]
 
         def change(h: float) -> float:
             try:
                 step = zip(self.points, direction, strict=True)
                 moved = self.measured([p + (h * d).astype(p.dtype) if d.any() else p for p, d in step])
+                if [np.shape(a) for a in moved] != shapes:
+                    return np.nan
                 gaps = [np.asarray(a, wide(a)) - b for a, b in zip(moved, center, strict=True)]
                 return inner(weights, [np.where(np.isfinite(b), gap, 0) for gap, b in zip(gaps, center, strict=True)])
             except (ArithmeticError, ValueError):
@@ -73,6 +76,7 @@ class Comparison:
     paths: list[Path]
     partial: bool = False
     infinite: bool = False
+    floor: float = 0.0
     scales: dict[int | None, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -84,7 +88,7 @@ class Comparison:
         """Whether a sample agrees; None where nothing can be said (infinite terms that cancel, say)."""
         if not math.isfinite(sample.got) and (self.partial or (self.infinite and sample.leaf is None)):
             return None
-        return sample.slope.admits(sample.got, self.tolerance, self.scales.get(sample.leaf, 0.0))
+        return sample.slope.admits(sample.got, self.tolerance, self.scales.get(sample.leaf, 0.0), self.floor)
 
     @property
     def mismatches(self) -> list[Sample]:
@@ -96,6 +100,11 @@ class Comparison:
     def kinks(self) -> list[Sample]:
         """The samples where the one-sided slopes differ clearly."""
         return [sample for sample in self.samples if sample.slope.is_clear_kink]
+
+    @property
+    def differentiable(self) -> bool:
+        """Whether the function looks smooth along every direction that was tried."""
+        return all(sample.slope.kind in ("smooth", "edge") for sample in self.samples)
 
     @property
     def decided(self) -> int:
@@ -136,11 +145,12 @@ def compare(
     rng: np.random.Generator,
     every: int = EVERY_COORDINATE,
     random: int = 2,
+    floor: float = 0.0,
 ) -> Comparison:
     """Compare the cotangents `gradient` of the inputs, pulled from `weights`, with finite differences.
 
     Up to `every` coordinates are taken (all, if there are no more), then one direction that moves all
-    elements alike and `random` random ones.
+    elements alike and `random` random ones. Differences below `floor` pass.
     """
     outputs = subject.measured()
     epsilon = precision(*(np.asarray(x).dtype for x in (*subject.points, *outputs)))
@@ -150,11 +160,13 @@ def compare(
     for leaf, index, direction in _directions(subject.points, rng, every, random):
         found = slope(subject.change(weights, direction), magnitude, epsilon)
         got = _along(direction, gradient) if leaf is None else _along([direction[leaf]], [gradient[leaf]])
+        if found.kind == "infinite" and any(np.iscomplexobj(d) for d in direction):
+            found = replace(found, kind="unknown")
         samples.append(Sample(leaf, index, found, got))
     partial = not all(np.all(np.isfinite(out)) for out in outputs)
     reachable = 8 * math.sqrt(epsilon) if epsilon > 1e-12 else 0.0
     infinite = any(np.isinf(g).any() for g in gradient) and not any(np.isnan(g).any() for g in gradient)
-    return Comparison(samples, max(tolerance, reachable), subject.paths, partial, infinite)
+    return Comparison(samples, max(tolerance, reachable), subject.paths, partial, infinite, floor)
 
 
 def _along(direction: Sequence[np.ndarray], gradient: Sequence[np.ndarray]) -> float:

@@ -109,7 +109,9 @@ def _dtypes(call: Call, raws: Sequence[Any], cts: Sequence[Any], report: Report)
     for path, point, raw in zip(call.paths, call.points, raws, strict=True):
         if raw is None:
             continue
-        if raw.dtype.kind not in "fc" or (raw.dtype.kind == "c" and point.dtype.kind == "f" and not call.elementwise):
+        if raw.dtype.kind not in "fc" or (
+            raw.dtype.kind == "c" and point.dtype.kind == "f" and not call.real_by_context
+        ):
             remedy = "return a real cotangent (np.real) for a real argument"
         elif precision(raw.dtype) < finest:
             remedy = "keep the precision: Python numbers for constants, ct.dtype or zeros(shape, like=ct) for scratch"

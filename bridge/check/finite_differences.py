@@ -45,7 +45,7 @@ class Slope:
         gap = abs(self.right - self.left)
         return self.kind == "kink" and gap > 1e-3 * max(abs(self.right), abs(self.left))
 
-    def admits(self, got: float, tolerance: float, scale: float) -> bool | None:
+    def admits(self, got: float, tolerance: float, scale: float, floor: float = 0.0) -> bool | None:
         """Whether `got` is this derivative, or a subgradient at a kink; None where nothing can be said."""
         if self.kind == "unknown":
             return None
@@ -56,7 +56,7 @@ class Slope:
         low, high = min(self.left, self.right), max(self.left, self.right)
         if self.kind == "smooth":
             low = high = self.central
-        allowed = tolerance * max(scale, abs(low), abs(high)) + 10 * self.error + NOTHING
+        allowed = tolerance * max(scale, abs(low), abs(high)) + 10 * self.error + floor + NOTHING
         return low - allowed <= got <= high + allowed
 
 

@@ -23,6 +23,16 @@ class RuleCall(Call):
         """Whether the context sums the pull's cotangents over broadcast axes."""
         return self.rule.structure == "elementwise"
 
+    @property
+    def selects(self) -> bool:
+        """Whether the pull only moves and adds cotangents."""
+        return self.rule.structure == "linear"
+
+    @property
+    def real_by_context(self) -> bool:
+        """Whether the context takes the real part of cotangents of real arguments."""
+        return self.elementwise or isinstance(self.rule.function, np.ufunc)
+
     def parameter(self, key: int | str) -> str:
         names = self.rule.parameters
         if isinstance(key, str):
@@ -49,7 +59,7 @@ class RuleCall(Call):
         return [self._along(found[self.position(path[0])], path) for path in self.paths]
 
     def for_pull(self, arguments: dict[int | str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Arguments as the context gives them to the pull: all by position if arrays came by keyword."""
+        """Arguments as the context gives them to the pull: all in the pull's order if arrays came by keyword."""
         args, kwargs = split(arguments)
         if not any(isinstance(value, np.ndarray) for value in kwargs.values()):
             return args, kwargs
@@ -58,15 +68,11 @@ class RuleCall(Call):
         return bound[:positional], dict(zip(names, bound[positional:], strict=True))
 
     def position(self, key: int | str) -> int:
-        """Position of an argument among the pull's parameters."""
+        """Position of an argument among those that the pull is given."""
         if isinstance(key, int):
             return key
-        if key not in self.rule.parameters:
-            raise RuleError(
-                f"the pull of {self.rule.name} has no parameter {key}, which the function takes by keyword",
-                remedy="give the pull the function's own parameters, by the same names",
-            )
-        return self.rule.parameters.index(key)
+        args, kwargs = self.for_pull(self.arguments)
+        return len(args) + list(kwargs).index(key) if key in kwargs else self.rule.parameters.index(key)
 
     @property
     def wanted(self) -> tuple[int, ...]:

@@ -13,6 +13,8 @@ from bridge.check.calls import Call
 from bridge.check.compare import EVERY_COORDINATE, Comparison, Sample, compare
 from bridge.check.report import Report
 
+FLOOR = 1e-13
+
 
 def prove_gradient(
     call: Call,
@@ -23,23 +25,24 @@ def prove_gradient(
     name: str = "gradient",
     variant: str = "",
     every: int = EVERY_COORDINATE,
-    strict_kinks: bool = True,
+    random: int = 2,
+    strict: bool = True,
 ) -> bool:
     """The pull equals finite differences.
 
-    Where one-sided slopes differ, a subgradient passes; where none is returned, that fails if
-    `strict_kinks`, and is noted otherwise (a function of several variables need not have any).
+    At a kink, what lies between the one-sided slopes passes. Unless `strict`, anything passes at a point where
+    the function is not smooth along every direction: there, a subgradient need not agree with every slope.
     """
     cts = call.seeds(rng)
     gradient = call.cotangents(cts)
-    comparison = compare(call, call.weights(cts), gradient, call.tolerance, rng, every)
-    wrong = [s for s in comparison.mismatches if strict_kinks or s.slope.kind in ("smooth", "edge")]
+    comparison = compare(call, call.weights(cts), gradient, call.tolerance, rng, every, random, FLOOR)
+    wrong = comparison.mismatches if strict or comparison.differentiable else []
     title = f"{call}{variant}"
     if not wrong:
         if comparison.kinks:
             report.note(f"{call.rule.name} has a kink{variant}; the pull gives a subgradient")
         if comparison.samples and not comparison.decided:
-            report.note(f"{title}: finite differences do not converge; nothing is proved here")
+            report.note(f"{call.rule.name}: finite differences do not converge{variant}; nothing is proved there")
         else:
             report.passed(name, title, comparison.figure)
         return True

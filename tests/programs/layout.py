@@ -93,7 +93,7 @@ def windows_read_each_element_many_times(np, x):
     return before + np.sum(np.prod(windows, axis=1))
 
 
-@program([0.4, -0.9, 1.3, 0.7, 0.2])
+@program([0.4, -0.9, 1.3, 0.7, 0.2], single=False)
 def strided_window_read(np, x):
     a = x * 2.0
     table = np.lib.stride_tricks.as_strided(a, shape=(3, 2), strides=(8, 16))
