@@ -11,6 +11,8 @@ if not (_Path(__file__).parent / "rules").is_dir():
 from bridge import errors as errors
 from bridge import numpy as numpy
 from bridge.buffer import Buffer as Buffer
+from bridge.check import check_gradient as check_gradient
+from bridge.check import check_rule as check_rule
 from bridge.context import Context as Context
 from bridge.context import current_context as current_context
 from bridge.escapes import detach as detach

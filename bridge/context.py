@@ -384,7 +384,8 @@ class Context:
                     else:
                         cotangents = structure.only_present(entry, ct, present[number])
                     for place, cotangent in cotangents:
-                        place.accumulate(cotangent)
+                        if cotangent is not None:
+                            place.accumulate(cotangent)
                 except Exception as error:
                     blame(entry, error)
                     raise

@@ -22,10 +22,19 @@ def like(context: Any, function: Any, args: tuple[Any, ...], kwargs: dict[str, A
     context.check_usable()
     kwargs = {name: value for name, value in kwargs.items() if name != "device"}
     if function in _CONVERT and tracked_inside(args[0]):
-        return array(*args, **kwargs)
+        return converted(function, *args, **kwargs)
     if function is np.full and tracked_inside(kwargs.get("fill_value", args[-1])):
         return filled(context, *args, **kwargs)
     return made(context, function, args, kwargs)
+
+
+def converted(function: Any, x: Any, dtype: Any = None, **kwargs: Any) -> Any:
+    """`np.asarray(x)` and its kin, of tracked values: the same memory where NumPy would give the same."""
+    if function is not np.array:
+        kwargs.setdefault("copy", None)
+    if function in (np.ascontiguousarray, np.asfortranarray):
+        kwargs.update(order="C" if function is np.ascontiguousarray else "F", ndmin=1)
+    return array(x, dtype, **kwargs)
 
 
 def filled(context: Any, shape: Any, fill_value: Any, dtype: Any = None, order: str = "C") -> Any:
@@ -50,9 +59,9 @@ def array(
     if isinstance(x, (list, tuple)):
         result = np.stack([array(part, copy=None) for part in x])
     elif hasattr(x, "place"):
-        result = x if x.shape == () and not hasattr(x, "view_as") else (x.copy() if copy else x)
-        if not hasattr(result, "view_as"):
-            result = np.reshape(result, ())
+        result = x if hasattr(x, "view_as") else np.reshape(x, ())
+        if copy or not _lies_in_order(grounded(result), order):
+            result = result.copy(order)
     else:
         result = np.asarray(x)
     if dtype is not None and result.dtype != np.dtype(dtype):
@@ -60,6 +69,10 @@ def array(
     if ndmin > len(result.shape):
         result = np.reshape(result, (1,) * (ndmin - len(result.shape)) + result.shape)
     return result
+
+
+def _lies_in_order(ground: Any, order: str) -> bool:
+    return order not in ("C", "F") or bool(ground.flags.c_contiguous if order == "C" else ground.flags.f_contiguous)
 
 
 def tracked_inside(x: Any) -> bool:

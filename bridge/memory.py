@@ -110,6 +110,7 @@ class Root:
     __slots__ = ("active", "born_active", "context", "dtype", "owned", "serial", "shadow", "shape", "strides")
 
     entered = False
+    overlapping = False
 
     def __init__(self, context: Context, value: Any, active: bool) -> None:
         self.context = context
@@ -141,7 +142,8 @@ class Root:
         elif self.owned:
             shadow += ct
         else:
-            self.shadow, self.owned = shadow + ct, self.shape != ()
+            self.shadow = shadow = shadow + ct
+            self.owned = self.shape != () and (self.context.outer is None or hasattr(shadow, "place"))
 
     def take(self) -> Any:
         """Hand over the shadow and forget it: what lay here before is somebody else's value."""
@@ -203,11 +205,12 @@ class Entered(Root):
 class Part:
     """A part of a root: the cotangent that arrives there is added to the same part of the shadow."""
 
-    __slots__ = ("context", "dtype", "key", "parent", "root", "shape")
+    __slots__ = ("context", "dtype", "key", "overlapping", "parent", "root", "shape")
 
     def __init__(self, parent: Any, key: Any, value: Any) -> None:
         self.parent = parent
         self.key = key
+        self.overlapping: bool = parent.overlapping
         self.root: Root = parent.root
         self.context = self.root.context
         self.shape = value.shape
@@ -242,7 +245,11 @@ class Part:
 
     def accumulate(self, ct: Any) -> None:
         region = self.region()
-        region += self._conform(ct)
+        ct = self._conform(ct)
+        if self.overlapping:
+            scatter_into_overlapping(region, ct)
+        else:
+            region += ct
 
 
 class View(Part):
@@ -259,17 +266,13 @@ class Layout(Part):
 
     __slots__ = ()
 
+    def __init__(self, parent: Any, key: tuple[int, Strides], value: Any) -> None:
+        super().__init__(parent, key, value)
+        self.overlapping = overlaps_itself(key[1])
+
     def region(self) -> Any:
         offset, like = self.key
         return self.context.memory.view(self.parent.region(), offset, like)
-
-    def accumulate(self, ct: Any) -> None:
-        region = self.region()
-        ct = self._conform(ct)
-        if overlaps_itself(grounded(region)):
-            scatter_into_overlapping(region, ct)
-        else:
-            region += ct
 
 
 class Picked(Part):
@@ -324,7 +327,7 @@ class Gathered(Picked):
 
         region = self.parent.region()
         ct = self._conform(ct)
-        if is_unique_by_type(self.key):
+        if is_unique_by_type(self.key) and not self.overlapping:
             region[self.key] += ct
         else:
             np.add.at(region, self.key, ct)
@@ -405,7 +408,7 @@ def overlaps_itself(array: Any) -> bool:
     """Whether two elements of a strided view may share memory (broadcasts, sliding windows)."""
     extent = 0
     for stride, length in sorted((abs(s), n) for s, n in zip(array.strides, array.shape, strict=True) if n > 1):
-        if stride < extent + array.itemsize:
+        if stride < extent + array.dtype.itemsize:
             return True
         extent += stride * (length - 1)
     return False

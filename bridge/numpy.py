@@ -51,14 +51,7 @@ def _converter(function: Callable[..., Any]) -> Callable[..., Any]:
             return function(x, *args, **kwargs)
         if not _creation.tracked_inside(x):
             return _creation.made(context, function, (x, *args), kwargs)
-        if args:
-            kwargs["dtype"], *rest = args
-            if rest:
-                return function(x, *args, **kwargs)
-        kwargs.pop("like", None)
-        if function is not _numpy.array:
-            kwargs.setdefault("copy", None)
-        return _creation.array(x, **kwargs)
+        return _creation.converted(function, x, *args, **kwargs)
 
     return convert
 

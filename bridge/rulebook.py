@@ -32,7 +32,7 @@ def read_book() -> bool:
     book = importlib.import_module("bridge.rules")
     fresh = False
     for module in pkgutil.iter_modules(book.__path__):
-        needs = _OPTIONAL.get(module.name)
+        needs = _OPTIONAL.get(module.name.split("_")[0])
         if module.name not in _read and (needs is None or needs in sys.modules):
             _read.add(module.name)
             importlib.import_module(f"bridge.rules.{module.name}")

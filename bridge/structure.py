@@ -59,8 +59,9 @@ def _walk(context: Any, seeds: Sequence[tuple[Any, Any]]) -> list[Any]:
             found[number] = entry.mark(ct, lambda inner: _walk(context, inner))
         elif ct is not None:
             for place, mark in _reached(entry, ct):
-                found[number].append(np.isnan(grounded(mark)))
-                place.accumulate(mark)
+                found[number].append(None if mark is None else np.isnan(grounded(mark)))
+                if mark is not None:
+                    place.accumulate(mark)
         if entry.activates:
             entry.forget_before()
     return found
@@ -132,10 +133,10 @@ def only_present(entry: Any, ct: Any, present: list[Any]) -> Pairs:
         return entry.pull(ct, present)
     pairs = list(entry.pull(ct))
     cleaned = [
-        (place, np.where(exists, c, np.zeros_like(c)) if has_nan(c) else c)
+        (place, c if c is None or not has_nan(c) else np.where(exists, c, np.zeros_like(c)))
         for (place, c), exists in zip(pairs, present, strict=False)
     ]
-    if isinstance(entry, Operation) and entry.rule.structure == "multilinear" and any(has_nan(c) for _, c in cleaned):
+    if isinstance(entry, Operation) and entry.rule.structure == "multilinear" and any(c is not None and has_nan(c) for _, c in cleaned):
         return _products_of_present(entry, ct, cleaned)
     return cleaned + pairs[len(present) :]
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.extend import Case, conj, pulls, rule, sum_to_shape
+from bridge.extend import Case, conj, pulls, rule
 
 pulls(np.positive, lambda ct, out, x: ct, linear=True)
 pulls(np.negative, lambda ct, out, x: -ct, linear=True)
@@ -87,16 +87,24 @@ pulls(
     lambda ct, out, x, y: ct,
     lambda ct, out, x, y: -ct * np.floor_divide(x, y),
 )
-pulls(
-    np.divmod,
-    lambda ct, out, x, y: None if ct[1] is None else sum_to_shape(ct[1], x.shape),
-    lambda ct, out, x, y: None if ct[1] is None else sum_to_shape(-ct[1] * out[0], y.shape),
-    structure="generic",
-)
-pulls(np.modf, lambda ct, out, x: ct[0], structure="linear")
-pulls(np.frexp, lambda ct, out, x: None if ct[0] is None else np.ldexp(ct[0], -out[1]), structure="linear")
 pulls(np.ldexp, lambda ct, out, x, exponent: np.ldexp(ct, exponent))
 pulls(np.nextafter, lambda ct, out, x, towards: ct, lambda ct, out, x, towards: np.zeros_like(ct))
+
+
+@rule(np.divmod)
+def divmod_(ct: Any, out: Any, x: Any, y: Any) -> tuple[Any, Any]:
+    quotient, of_remainder = out[0], ct[1]
+    return of_remainder, None if of_remainder is None else -of_remainder * quotient
+
+
+@rule(np.modf, structure="linear")
+def modf(ct: Any, out: Any, x: Any) -> Any:
+    return ct[0]
+
+
+@rule(np.frexp, structure="linear")
+def frexp(ct: Any, out: Any, x: Any) -> Any:
+    return None if ct[0] is None else np.ldexp(ct[0], -out[1])
 
 
 @rule(np.real, linear=True, reads=())

@@ -20,12 +20,6 @@ def _shared(ct: Any, loses: Any, ties: Any) -> Any:
     return np.where(loses, 0, np.where(ties, 0.5 * ct, ct))
 
 
-def _fitted(ct: Any, x: Any) -> Any:
-    """`ct` summed to the shape of `x`, without its imaginary part if `x` is real."""
-    ct = sum_to_shape(ct, x.shape)
-    return np.real(ct) if ct.dtype.kind == "c" and x.dtype.kind != "c" else ct
-
-
 def _extremum_pulls(is_beaten: np.ufunc, keeps_nan: bool) -> tuple[Pull, Pull]:
     """The pulls of an extremum in which the first value loses where `is_beaten(first, second)`.
 
@@ -34,10 +28,10 @@ def _extremum_pulls(is_beaten: np.ufunc, keeps_nan: bool) -> tuple[Pull, Pull]:
 
     def of_first(ct: Any, out: Any, x: Any, y: Any) -> Any:
         loses_by_nan = np.isnan(y) & ~np.isnan(x) if keeps_nan else np.isnan(x) & ~np.isnan(y)
-        return _fitted(_shared(ct, is_beaten(x, y) | loses_by_nan, x == y), x)
+        return _shared(ct, is_beaten(x, y) | loses_by_nan, x == y)
 
     def of_second(ct: Any, out: Any, x: Any, y: Any) -> Any:
-        return _fitted(_shared(ct, is_beaten(y, x) | np.isnan(x if keeps_nan else y), x == y), y)
+        return _shared(ct, is_beaten(y, x) | np.isnan(x if keeps_nan else y), x == y)
 
     return of_first, of_second
 
@@ -77,14 +71,14 @@ def _clip_pull(target: str) -> Pull:
     ) -> Any:
         low = min if a_min is None else a_min
         high = max if a_max is None else a_max
+        wanted = {"array": a, "low": low, "high": high}[target]
         if high is not None:
             raised = a if low is None else _raised(a, low, high)
-            if target == "high":
-                return of_high(ct, None, raised, high)
-            ct = of_raised(ct, None, raised, high)
-        if low is None:
-            return _fitted(ct, a)
-        return (of_low if target == "low" else of_array)(ct, None, a, low)
+            ct = (of_high if target == "high" else of_raised)(ct, None, raised, high)
+        if low is not None and target != "high":
+            ct = (of_low if target == "low" else of_array)(ct, None, a, low)
+        ct = sum_to_shape(ct, wanted.shape)
+        return np.real(ct) if ct.dtype.kind == "c" and wanted.dtype.kind != "c" else ct
 
     return pull
 
@@ -99,9 +93,8 @@ pulls(
 )
 pulls(
     np.heaviside,
-    lambda ct, out, x, at_zero: None,
-    lambda ct, out, x, at_zero: _fitted(np.where(x == 0, ct, 0), at_zero),
-    reads=("x",),
+    lambda ct, out, x, at_zero: np.zeros_like(ct),
+    lambda ct, out, x, at_zero: np.where(x == 0, ct, 0),
     structure="linear",
 )
 

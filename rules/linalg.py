@@ -33,9 +33,11 @@ def _adjugate(a):
     """Transposed cofactors of matrices of any rank.
 
     Those of `a` follow from the inverse of a regular `lifted = a + scale * u @ v` by the Sherman-Morrison formula and
-    the matrix determinant lemma, where `u` and `v` are the singular vectors of the smallest singular value.
+    the matrix determinant lemma, where `u` and `v` are about the singular vectors of the smallest singular value.
     """
+    # Any vectors do that make it regular: rounded ones are constants.
     vectors, s, covectors = np.linalg.svd(a)
+    vectors, covectors = np.rint(2**20 * vectors) / 2**20, np.rint(2**20 * covectors) / 2**20
     u, v = vectors[..., -1:], covectors[..., -1:, :]
     null = is_null(s)
     largest = np.max(s, axis=-1, keepdims=True, initial=0)

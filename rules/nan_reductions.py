@@ -39,6 +39,8 @@ def nanprod(a, axis=None, dtype=None, _out=None, keepdims=False, initial=1, wher
 def _spread(reduction, a, axis, ddof, keepdims, where, mean, correction):
     values, present = _present(a, where)
     freedom = ddof if correction is np._NoValue else correction
+    if a.dtype.kind != "c" and mean is not np._NoValue:
+        mean = np.real(mean)  # NumPy subtracts it into a copy of `a`
     return reduction(values, axis=axis, ddof=freedom, keepdims=keepdims, where=present, mean=mean)
 
 

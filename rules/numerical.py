@@ -77,7 +77,10 @@ def _variables(m, rowvar):
 @composed(np.cov)
 def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=None, *, dtype=None):
     variables = _variables(m, rowvar)
-    if y is not None and variables.shape[0]:
+    if variables.shape[0] == 0:
+        return np.zeros((0, 0))
+    aweights = aweights if aweights is None else np.real(aweights)
+    if y is not None:
         variables = np.concatenate([variables, _variables(y, rowvar or np.shape(y)[0] == 1)])
     ddof = ddof if ddof is not None else 0 if bias else 1
     weights = aweights if fweights is None else fweights if aweights is None else np.multiply(fweights, aweights)

@@ -25,7 +25,7 @@ def reshape(ct: Any, out: Any, a: Any, shape: Any, order: str = "C", *, copy: bo
 def ravel(ct: Any, out: Any, a: Any, order: str = "C") -> Any:
     if order == "K" and a.ndim > 1:
         raise RefusedError(
-            f"np.ravel(order='K') copied an array of shape {a.shape} in the order of its memory, which its pull does not see",
+            f"np.ravel(order='K') copied an array of shape {a.shape} in an order that its pull does not see",
             remedy="use order='C' or order='F'",
         )
     return np.reshape(ct, a.shape, order="F" if order == "F" else "C")

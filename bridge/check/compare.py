@@ -59,8 +59,10 @@ class Sample:
 
     leaf: int | None
     index: tuple[int, ...]
+    direction: list[np.ndarray]
     slope: Slope
     got: float
+    noise: float
 
     @property
     def expected(self) -> float:
@@ -88,7 +90,8 @@ class Comparison:
         """Whether a sample agrees; None where nothing can be said (infinite terms that cancel, say)."""
         if not math.isfinite(sample.got) and (self.partial or (self.infinite and sample.leaf is None)):
             return None
-        return sample.slope.admits(sample.got, self.tolerance, self.scales.get(sample.leaf, 0.0), self.floor)
+        scale = self.scales.get(sample.leaf, 0.0)
+        return sample.slope.admits(sample.got, self.tolerance, scale, self.floor + sample.noise)
 
     @property
     def mismatches(self) -> list[Sample]:
@@ -103,8 +106,19 @@ class Comparison:
 
     @property
     def differentiable(self) -> bool:
-        """Whether the function looks smooth along every direction that was tried."""
-        return all(sample.slope.kind in ("smooth", "edge") for sample in self.samples)
+        """Whether the function looks smooth in every direction that was tried, and its slopes linear in it."""
+        if not all(sample.slope.kind in ("smooth", "edge") for sample in self.samples):
+            return False
+        partials = [np.zeros(d.shape, d.dtype) for d in self.samples[0].direction] if self.samples else []
+        for sample in self.samples:
+            if sample.leaf is not None:
+                step = sample.direction[sample.leaf][sample.index]
+                partials[sample.leaf][sample.index] += sample.expected * step / abs(step) ** 2
+        for sample in self.samples:
+            linear = inner(partials, sample.direction)
+            if sample.leaf is None and abs(linear - sample.expected) > 1e-4 * max(abs(linear), abs(sample.expected)):
+                return False
+        return True
 
     @property
     def decided(self) -> int:
@@ -159,10 +173,11 @@ def compare(
     samples = []
     for leaf, index, direction in _directions(subject.points, rng, every, random):
         found = slope(subject.change(weights, direction), magnitude, epsilon)
-        got = _along(direction, gradient) if leaf is None else _along([direction[leaf]], [gradient[leaf]])
+        got = _along(direction, gradient)
+        noise = 8 * epsilon * _along([np.abs(d) for d in direction], [np.abs(g) for g in gradient])
         if found.kind == "infinite" and any(np.iscomplexobj(d) for d in direction):
             found = replace(found, kind="unknown")
-        samples.append(Sample(leaf, index, found, got))
+        samples.append(Sample(leaf, index, direction, found, got, noise if math.isfinite(noise) else 0.0))
     partial = not all(np.all(np.isfinite(out)) for out in outputs)
     reachable = 8 * math.sqrt(epsilon) if epsilon > 1e-12 else 0.0
     infinite = any(np.isinf(g).any() for g in gradient) and not any(np.isnan(g).any() for g in gradient)
