@@ -32,7 +32,7 @@ def _is_float(x: Any) -> bool:
 
 
 def _entered(context: Any, x: Any) -> Any:
-    if _is_float(x) and (isinstance(x, np.ndarray) or hasattr(x, "place")):
+    if _is_float(x) and (isinstance(x, (np.ndarray, np.generic)) or hasattr(x, "place")):
         return context.buffer(x)
     if isinstance(x, (list, tuple)) and any(map(_is_float, x)):
         return type(x)(_entered(context, part) for part in x)

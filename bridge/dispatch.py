@@ -290,21 +290,22 @@ def call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return out
     if function in ZERO_PULL:
         values, _, _ = unwrapped(context, (*args, *kwargs.values()))
-        value = function(*values[: len(args)], **dict(zip(kwargs, values[len(args) :], strict=True)))
+        value = call(function, values[: len(args)], dict(zip(kwargs, values[len(args) :], strict=True)))
         return wrap_result(context, value, args, lambda fresh: context.inactive(fresh))
     return _call_with_rule(context, function, rule or rule_for(function), args, kwargs)
 
 
 def _call_with_rule(context: Any, function: Any, rule: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    kwargs.pop("overwrite_input", None)
     values, inputs, plain = unwrapped(context, args)
     if not kwargs:
-        value = function(*values)
+        value = call(function, values, {})
         return wrap_result(
             context, value, args, lambda fresh: context.result(rule, fresh, inputs, values, kwargs, plain)
         )
     named, named_inputs, _ = unwrapped(context, tuple(kwargs.values()))
     named_values = dict(zip(kwargs, named, strict=True))
-    value = function(*values, **named_values)
+    value = call(function, values, dict(named_values))
     tracked_name = any(place is not None for place in named_inputs) or any(map(_is_array, kwargs.values()))
 
     def report(fresh: Any) -> Any:

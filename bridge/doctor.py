@@ -20,8 +20,6 @@ PURPOSES = {
     "test": "for the tests",
     "dev": "for the checks of .ci/run",
     "peers": "for comparisons with other systems in tests/ and benchmarks/",
-    "jax": "for nothing yet: this version has no jax and no xla engine",
-    "julia": "for nothing yet: this version has no julia engine",
 }
 
 
@@ -45,8 +43,10 @@ def examine() -> tuple[list[str], bool]:
     except metadata.PackageNotFoundError:
         declared = []
         lines.append(f"not installed, but imported from a checkout. To install it: {install_line('')}")
+    shown: set[str] = set()
     for extra, purpose in PURPOSES.items():
-        found = requirements(declared, extra)
+        found = [requirement for requirement in requirements(declared, extra) if requirement.name not in shown]
+        shown.update(requirement.name for requirement in found)
         if found:
             lines += ["", f"{purpose}{f' [{extra}]' if extra else ''}"]
             lines += [f"  {name:<16}{version or 'missing':<14}{wanted}" for name, wanted, version in found]

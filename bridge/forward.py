@@ -14,6 +14,7 @@ import numpy as np
 from bridge import dispatch
 from bridge.buffer import wrap
 from bridge.context import Context, places_of
+from bridge.dispatch import call
 from bridge.extend import Rule
 from bridge.log import MutatingCall
 from bridge.memory import Place, Root, in_dtype
@@ -186,15 +187,35 @@ def _all_real(args: tuple[Any, ...]) -> bool:
 
 
 def _linear(rule: Rule, args: tuple[Any, ...], kwargs: dict[str, Any], tangents: tuple[Any, ...]) -> Any:
-    def put(x: Any, tangent: Any) -> Any:
-        if isinstance(x, (list, tuple)) and any(hasattr(part, "dtype") for part in x):
-            return type(x)(put(p, None if tangent is None else t) for p, t in zip(x, tangent or [None] * len(x), strict=True))
-        if tangent is not None:
-            return tangent
-        return np.zeros_like(x) if hasattr(x, "dtype") and x.dtype.kind in "fc" and getattr(x, "shape", None) is not None else x
+    """A linear function of the tangents; what constants add to it (`initial=`, a constant part) is taken off."""
+    positional = tangents[: len(args)]
+    moved = tuple(_replaced(x, t, True) for x, t in zip(args, positional, strict=True))
+    result = call(rule.function, moved, kwargs)
+    if all(map(_adds_nothing, args, positional)) and not _ADDED.intersection(kwargs):
+        return result
+    still = tuple(_replaced(x, t, False) for x, t in zip(args, positional, strict=True))
+    return result - call(rule.function, still, kwargs)
 
-    moved = tuple(put(x, tangent) for x, tangent in zip(args, tangents, strict=False)) + args[len(tangents) :]
-    return rule.function(*moved, **kwargs)
+
+_ADDED = frozenset({"initial", "constant_values", "prepend", "append"})
+
+
+def _adds_nothing(x: Any, tangent: Any) -> bool:
+    """Whether a constant operand of a linear function is only a parameter of it (an axis, a shape, a dtype)."""
+    if tangent is not None and not isinstance(x, (list, tuple)):
+        return True
+    if isinstance(x, (list, tuple)):
+        parts = tangent if isinstance(tangent, list) else [None] * len(x)
+        return all(isinstance(p, (int, np.integer)) or t is not None for p, t in zip(x, parts, strict=True))
+    return x is None or isinstance(x, (bool, int, str, type, np.dtype))
+
+
+def _replaced(x: Any, tangent: Any, move: bool) -> Any:
+    if isinstance(x, (list, tuple)) and isinstance(tangent, list):
+        return type(x)(_replaced(p, t, move) for p, t in zip(x, tangent, strict=True))
+    if tangent is not None:
+        return tangent if move else np.zeros_like(tangent)
+    return np.zeros_like(x) if hasattr(x, "dtype") and np.dtype(x.dtype).kind in "fc" and hasattr(x, "shape") else x
 
 
 def _transposed(pull: Callable[[Any], list[Any]], outputs: tuple[Any, ...], tangents: list[Any], several: bool) -> list[Any]:

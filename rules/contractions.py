@@ -7,52 +7,53 @@ other operands, and of the operand itself only the shape matters.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
 from bridge.extend import Case, conj, pulls, rule, sum_to_shape, zeros
 
 
-def fitted(ct, shape, dtype):
+def fitted(ct: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
     """`ct` summed to the `shape` of an operand that was broadcast; its real part if the operand's `dtype` is real."""
     ct = sum_to_shape(ct, shape)
     return np.real(ct) if ct.dtype.kind == "c" and dtype.kind != "c" else ct
 
 
-def as_operand(x):
+def as_operand(x: Any) -> Any:
     """An operand as an array, tracked or not; numbers and lists come from the caller as they were written."""
     return x if hasattr(x, "ndim") else np.array(x)
 
 
 def _contracted(axes, a_ndim, b_ndim):
     """The axes of both operands that a tensordot contracts, and those that it keeps, counted from the front."""
-    if isinstance(axes, int):
+    if np.ndim(axes) == 0:
         in_a, in_b = range(-axes, 0), range(axes)
     else:
-        in_a, in_b = ((part,) if isinstance(part, int) else part for part in axes)
+        in_a, in_b = ((part,) if np.ndim(part) == 0 else part for part in axes)
     in_a, in_b = [k % a_ndim for k in in_a], [k % b_ndim for k in in_b]
     return in_a, in_b, [k for k in range(a_ndim) if k not in in_a], [k for k in range(b_ndim) if k not in in_b]
 
 
-def in_order(x, order):
+def _in_order(x, order):
     """`x` with its axes permuted such that axis number `k` becomes axis `order[k]`."""
     return np.transpose(x, sorted(range(len(order)), key=lambda k: order[k]))
 
 
-def tensordot_left(ct, out, a, b, axes=2):
+def tensordot_left(ct: Any, out: Any, a: Any, b: Any, axes: Any = 2) -> Any:
     """Cotangent of the first operand of a tensordot."""
     b = as_operand(b)
     in_a, in_b, free_a, free_b = _contracted(axes, a.ndim, b.ndim)
     cotangent = np.tensordot(ct, conj(b), (list(range(len(free_a), ct.ndim)), free_b))
-    return fitted(in_order(cotangent, free_a + [in_a[in_b.index(k)] for k in sorted(in_b)]), a.shape, a.dtype)
+    return fitted(_in_order(cotangent, free_a + [in_a[in_b.index(k)] for k in sorted(in_b)]), a.shape, a.dtype)
 
 
-def tensordot_right(ct, out, a, b, axes=2):
+def tensordot_right(ct: Any, out: Any, a: Any, b: Any, axes: Any = 2) -> Any:
     """Cotangent of the second operand of a tensordot."""
     a = as_operand(a)
     in_a, in_b, free_a, free_b = _contracted(axes, a.ndim, b.ndim)
     cotangent = np.tensordot(conj(a), ct, (free_a, list(range(len(free_a)))))
-    return fitted(in_order(cotangent, [in_b[in_a.index(k)] for k in sorted(in_a)] + free_b), b.shape, b.dtype)
+    return fitted(_in_order(cotangent, [in_b[in_a.index(k)] for k in sorted(in_a)] + free_b), b.shape, b.dtype)
 
 
 pulls(np.tensordot, tensordot_left, tensordot_right, structure="multilinear")

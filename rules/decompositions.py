@@ -1,12 +1,13 @@
-"""Decompositions into triangular factors: Cholesky and QR.
+"""Decompositions with triangular factors: Cholesky and QR.
 
-The rule of a matrix that stands for a Hermitian one by a triangle of it gives that triangle the whole gradient.
-The other columns of a complete factor are defined up to a rotation: a loss that depends on it has gradient NaN.
+Where a triangle of a matrix stands for a Hermitian one, that triangle gets the whole gradient. The columns that
+complete a unitary factor are defined up to a rotation: a loss that depends on it has gradient NaN.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -14,12 +15,12 @@ from bridge.extend import Case, RefusedError, rule, zeros
 from bridge.rules.products import adjoint
 
 
-def transposed_solve(a, b):
+def _transposed_solve(a, b):
     """`b @ inv(a)`."""
     return adjoint(np.linalg.solve(adjoint(a), adjoint(b)))
 
 
-def onto_triangle(ct, lower):
+def onto_triangle(ct: Any, lower: bool) -> Any:
     """Cotangent of the triangle that stands for a Hermitian matrix, given the cotangent of that matrix.
 
     The other triangle and the imaginary part of the diagonal are not read by the functions that take such matrices.
@@ -40,17 +41,17 @@ def cholesky(ct, out, a, *, upper=False):
     """Murray, "Differentiation of the Cholesky decomposition" (2016), section 3."""
     factor, ct = (out, ct) if upper else (adjoint(out), adjoint(ct))
     half = adjoint(_upper_half(np.matmul(ct, adjoint(factor))))
-    product = np.linalg.solve(factor, transposed_solve(adjoint(factor), half))
+    product = np.linalg.solve(factor, _transposed_solve(adjoint(factor), half))
     return onto_triangle(product, not upper)
 
 
-def negligible(x, *cotangents):
+def negligible(x: Any, *cotangents: Any) -> Any:
     """Where `x`, made of these cotangents, is zero up to rounding."""
     largest = sum(np.max(np.abs(ct), axis=(-2, -1), keepdims=True, initial=0) for ct in cotangents)
     return np.abs(x) <= np.sqrt(np.finfo(x.dtype).eps) * largest
 
 
-def kept_columns(basis, ct, rank):
+def kept_columns(basis: Any, ct: Any, rank: int) -> tuple[Any, Any]:
     """The first columns of a unitary matrix, and the cotangent of all of them as one of these.
 
     The other columns are any basis of the complement: what they span follows the first ones.
@@ -92,7 +93,7 @@ def qr(ct, out, a, mode="reduced"):
     ct_q = ct_q + np.matmul(q, np.matmul(r[..., rank:], adjoint(beyond)))
     square = _exactly_singular(r[..., :rank])
     half = _upper_half(np.matmul(ct_r[..., :rank], adjoint(square)) - np.matmul(adjoint(q), ct_q))
-    cotangent = transposed_solve(adjoint(square), ct_q + np.matmul(q, half + adjoint(half)))
+    cotangent = _transposed_solve(adjoint(square), ct_q + np.matmul(q, half + adjoint(half)))
     return cotangent if rank == columns else np.concatenate([cotangent, np.matmul(q, beyond)], axis=-1)
 
 

@@ -7,6 +7,7 @@ the other factor, and of the factor itself only the shape matters.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -14,15 +15,15 @@ from bridge.extend import Case, conj, pulls, rule
 from bridge.rules.contractions import as_operand, fitted, tensordot_left, tensordot_right
 
 
-def adjoint(x):
+def adjoint(x: Any) -> Any:
     """Conjugate transpose of the matrices in the last two axes."""
-    return conj(np.swapaxes(x, -1, -2))
+    return conj(x.T if x.ndim == 2 else np.swapaxes(x, -1, -2))
 
 
-def left_factor(ct, b, shape):
+def _left_factor(ct, b, shape):
     """Cotangent of `a`, which has `shape`, in `a @ b`; not yet summed over batch axes that were broadcast."""
     if b.ndim == 1:
-        return np.expand_dims(ct, -1) * conj(b)
+        return (ct if len(shape) == 1 else ct[..., None]) * conj(b)
     if b.ndim > 2 and len(shape) <= 2:
         # One contraction instead of a product for each batch, summed afterwards.
         summed = [k for k in range(b.ndim) if k != b.ndim - 2]
@@ -30,10 +31,10 @@ def left_factor(ct, b, shape):
     return np.matmul(ct, adjoint(b))
 
 
-def right_factor(ct, a, shape):
+def _right_factor(ct, a, shape):
     """Cotangent of `b`, which has `shape`, in `a @ b`; not yet summed over batch axes that were broadcast."""
     if a.ndim == 1:
-        return conj(a) * ct if len(shape) == 1 else np.expand_dims(conj(a), -1) * np.expand_dims(ct, -2)
+        return conj(a) * ct if len(shape) == 1 else conj(a)[:, None] * ct[..., None, :]
     if a.ndim > 2 and len(shape) <= 2:
         summed = list(range(a.ndim - 1))
         return np.tensordot(conj(a), ct, (summed, summed))
@@ -43,8 +44,8 @@ def right_factor(ct, a, shape):
 for _matmul in (np.matmul, np.linalg.matmul):
     pulls(
         _matmul,
-        lambda ct, out, x1, x2: fitted(left_factor(ct, x2, x1.shape), x1.shape, x1.dtype),
-        lambda ct, out, x1, x2: fitted(right_factor(ct, x1, x2.shape), x2.shape, x2.dtype),
+        lambda ct, out, x1, x2: fitted(_left_factor(ct, x2, x1.shape), x1.shape, x1.dtype),
+        lambda ct, out, x1, x2: fitted(_right_factor(ct, x1, x2.shape), x2.shape, x2.dtype),
         structure="multilinear",
     )
 
@@ -101,7 +102,7 @@ def _dot_left(ct, out, a, b):
     if a.ndim == 0 or b.ndim == 0:
         return fitted(ct * conj(b), a.shape, a.dtype)
     if a.ndim <= 2 and b.ndim <= 2:
-        return fitted(left_factor(ct, b, a.shape), a.shape, a.dtype)
+        return fitted(_left_factor(ct, b, a.shape), a.shape, a.dtype)
     return tensordot_left(ct, out, a, b, (-1, -min(b.ndim, 2)))
 
 
@@ -110,7 +111,7 @@ def _dot_right(ct, out, a, b):
     if a.ndim == 0 or b.ndim == 0:
         return fitted(ct * conj(a), b.shape, b.dtype)
     if a.ndim <= 2 and b.ndim <= 2:
-        return fitted(right_factor(ct, a, b.shape), b.shape, b.dtype)
+        return fitted(_right_factor(ct, a, b.shape), b.shape, b.dtype)
     return tensordot_right(ct, out, a, b, (-1, -min(b.ndim, 2)))
 
 

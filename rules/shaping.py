@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.extend import Case, RefusedError, rule, sum_to_shape
+from bridge.extend import Case, RefusedError, pulls, rule, sum_to_shape
 
 
 @rule(np.reshape, linear=True, reads=())
@@ -67,9 +67,8 @@ def transpose(ct: Any, out: Any, a: Any, axes: Any = None) -> Any:
     return np.transpose(ct, None if axes is None else np.argsort([axis % a.ndim for axis in axes]))
 
 
-@rule(np.matrix_transpose, linear=True, reads=())
-def matrix_transpose(ct: Any, out: Any, x: Any) -> Any:
-    return np.swapaxes(ct, -1, -2)
+for matrix_transpose in (np.matrix_transpose, np.linalg.matrix_transpose):
+    pulls(matrix_transpose, lambda ct, out, x: np.swapaxes(ct, -1, -2), linear=True, reads=())
 
 
 @rule(np.swapaxes, linear=True, reads=())
@@ -155,7 +154,7 @@ def cases() -> Iterator[Case]:
     yield from _cases_of_shapes(x, matrix)
     yield from _cases_of_axes(x)
     yield from _cases_of_grids(rng)
-    for function in (np.fliplr, np.flipud, np.flip, np.rot90, np.copy, np.matrix_transpose):
+    for function in (np.fliplr, np.flipud, np.flip, np.rot90, np.copy, np.matrix_transpose, np.linalg.matrix_transpose):
         yield Case(function, (matrix,))
         yield Case(function, (x[:, ::2],))
     yield Case(np.flip, (x, -1))

@@ -128,10 +128,7 @@ pulls(
     lambda ct, out, y, p: ct * _inverse_slope(1 + out, p),
 )
 
-# The gamma function and its kin.
-
-
-# Bernoulli numbers B2, B4, ..., B14.
+# The gamma function and its kin. Bernoulli numbers are B2, B4, ..., B14.
 BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6)
 
 

@@ -5,13 +5,18 @@ A `clone` stands only where autograd otherwise stops with "modified by an inplac
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
-import torch
+# Waiting threads sleep: spinning ones take the second core from whoever is measured next, and on a busy
+# machine make PyTorch itself many times slower. Read once, when the library is loaded.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
-from benchmarks.peers import Run
-from benchmarks.programs import Workload
+import torch  # noqa: E402
+
+from benchmarks.peers import Run  # noqa: E402
+from benchmarks.programs import Workload  # noqa: E402
 
 title = "PyTorch eager"
 torch.set_num_threads(2)

@@ -41,7 +41,7 @@ class Call(Differentiable):
 
     elementwise = False
     selects = False
-    real_by_context = False
+    fitted_by_context = False
 
     def __init__(
         self, rule: Any, args: Sequence[Any], kwargs: dict[str, Any], loss: Callable[..., Any] | None, tolerance: float
@@ -126,7 +126,7 @@ class Call(Differentiable):
         if raw is None:
             return np.zeros(point.shape, wide(point))
         made = np.asarray(raw)
-        if self.elementwise:
+        if self.fitted_by_context:
             made = np.asarray(sum_to_shape(made, point.shape))
         made = np.real(made) if point.dtype.kind != "c" else made
         return made.astype(wide(point))

@@ -85,7 +85,7 @@ def prove_returns(call: Call, report: Report, rng: np.random.Generator) -> bool:
 
 
 def _shapes(call: Call, raws: Sequence[Any], report: Report) -> bool:
-    allowed_by_broadcast = {np.shape(out) for out in call.outputs()} if call.elementwise else set()
+    allowed_by_broadcast = {np.shape(out) for out in call.outputs()} if call.fitted_by_context else set()
     fine = True
     for path, point, raw in zip(call.paths, call.points, raws, strict=True):
         if raw is None or getattr(raw, "shape", None) in {np.shape(point)} | allowed_by_broadcast:
@@ -110,7 +110,7 @@ def _dtypes(call: Call, raws: Sequence[Any], cts: Sequence[Any], report: Report)
         if raw is None:
             continue
         if raw.dtype.kind not in "fc" or (
-            raw.dtype.kind == "c" and point.dtype.kind == "f" and not call.real_by_context
+            raw.dtype.kind == "c" and point.dtype.kind == "f" and not call.fitted_by_context
         ):
             remedy = "return a real cotangent (np.real) for a real argument"
         elif precision(raw.dtype) < finest:

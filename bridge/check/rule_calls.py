@@ -20,7 +20,7 @@ class RuleCall(Call):
 
     @property
     def elementwise(self) -> bool:
-        """Whether the context sums the pull's cotangents over broadcast axes."""
+        """Whether each element of the output depends on one element of each argument."""
         return self.rule.structure == "elementwise"
 
     @property
@@ -29,8 +29,8 @@ class RuleCall(Call):
         return self.rule.structure == "linear"
 
     @property
-    def real_by_context(self) -> bool:
-        """Whether the context takes the real part of cotangents of real arguments."""
+    def fitted_by_context(self) -> bool:
+        """Whether the context sums cotangents over broadcast axes, and takes the real part for real arguments."""
         return self.elementwise or isinstance(self.rule.function, np.ufunc)
 
     def parameter(self, key: int | str) -> str:

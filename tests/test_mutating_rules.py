@@ -1,0 +1,218 @@
+"""Rules for functions that write into their arguments: what authors write, and what can go wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import bridge
+from bridge import errors, extend
+
+X = np.array([1.0, 2.0, 3.0])
+
+
+@pytest.fixture(autouse=True)
+def rules_put_back() -> Iterator[None]:
+    rules, mutating = dict(extend.RULES), dict(extend.MUTATING)
+    yield
+    extend.RULES.clear()
+    extend.RULES.update(rules)
+    extend.MUTATING.clear()
+    extend.MUTATING.update(mutating)
+
+
+def make_addone() -> Any:
+    @bridge.mutating_rule(mutates="a")
+    def addone(a: Any) -> None:
+        a += 1
+
+    @addone.pull
+    def _(ct: Any, a: Any) -> Any:
+        return ct
+
+    return addone
+
+
+def make_scale() -> Any:
+    """A function that knows only NumPy arrays: it goes through the buffer protocol, as C code does."""
+
+    @bridge.mutating_rule(mutates=("a",))
+    def scale(a: Any, s: Any) -> Any:
+        memory = np.frombuffer(a, a.dtype)
+        memory *= s
+        return a
+
+    @scale.pull
+    def _(ct: Any, a: Any, s: Any) -> Any:
+        return ct * s, np.sum(ct * a)
+
+    return scale
+
+
+def test_without_tracking_it_is_the_function() -> None:
+    x = X.copy()
+    make_addone()(x)
+    np.testing.assert_array_equal(x, X + 1)
+
+
+def test_dot_then_addone() -> None:
+    addone = make_addone()
+
+    def f(x: Any) -> Any:
+        y = np.dot(x, x)
+        addone(x)
+        return y + x[0]
+
+    np.testing.assert_allclose(bridge.grad(f)(X), [3.0, 4.0, 6.0])
+
+
+def test_addone_then_squared_twice_on_one_array() -> None:
+    addone = make_addone()
+
+    def f(x: Any) -> Any:
+        a = x.copy()
+        addone(a)
+        y = a * a
+        addone(a)
+        return np.sum(y * a)
+
+    expected = 2 * (X + 1) * (X + 2) + (X + 1) ** 2
+    np.testing.assert_allclose(bridge.grad(f)(X), expected)
+    np.testing.assert_allclose(bridge.jvp(f, (X,), (np.ones(3),))[1], expected.sum())
+
+
+def test_pulls_see_the_values_from_before_and_second_order_is_right() -> None:
+    scale = make_scale()
+
+    def f(x: Any) -> Any:
+        a = np.sin(x)
+        b = scale(a, x[0] * x[1])
+        assert b is a
+        return np.sum(a * a)
+
+    def plain(x: Any) -> Any:
+        return np.sum((np.sin(x) * x[0] * x[1]) ** 2)
+
+    np.testing.assert_allclose(bridge.grad(f)(X), bridge.grad(plain)(X))
+    np.testing.assert_allclose(bridge.jvp(f, (X,), (X,))[1], bridge.jvp(plain, (X,), (X,))[1])
+    np.testing.assert_allclose(bridge.hvp(f, (X,), (X,)), bridge.hvp(plain, (X,), (X,)))
+
+
+def test_after_is_the_value_after_the_call() -> None:
+    @bridge.mutating_rule(mutates="a")
+    def exponential(a: Any) -> None:
+        np.exp(a, out=a)
+
+    @exponential.pull
+    def _(ct: Any, a: Any, after: Any) -> Any:
+        return ct * after
+
+    def f(x: Any) -> Any:
+        a = x.copy()
+        exponential(a)
+        return np.sum(a * x)
+
+    np.testing.assert_allclose(bridge.grad(f)(X), np.exp(X) * (1 + X))
+
+
+def test_several_arguments_are_written() -> None:
+    @bridge.mutating_rule(mutates=("a", "b"))
+    def exchange(a: Any, b: Any) -> None:
+        a[...], b[...] = b.copy(), a.copy()
+
+    @exchange.pull
+    def _(ct: Any, a: Any, b: Any) -> Any:
+        ct_a, ct_b = ct
+        return ct_b, ct_a
+
+    def f(x: Any) -> Any:
+        a, b = x.copy(), x * x
+        exchange(a, b)
+        return np.sum(a * a * a) + np.sum(b)
+
+    np.testing.assert_allclose(bridge.grad(f)(X), 6 * X**5 + 1)
+
+
+def test_a_view_of_a_tracked_array_is_written() -> None:
+    scale = make_scale()
+
+    def f(x: Any) -> Any:
+        a = x.copy()
+        scale(a[1:], 3.0)
+        return np.sum(a * a)
+
+    np.testing.assert_allclose(bridge.grad(f)(X), [2.0, 36.0, 54.0])
+
+
+def test_a_missing_pull_is_named() -> None:
+    @bridge.mutating_rule(mutates="a")
+    def quiet(a: Any) -> None:
+        a *= 2
+
+    with pytest.raises(errors.RuleError, match=r"quiet has a mutating rule without a pull(.|\n)*@quiet\.pull"):
+        bridge.grad(lambda x: quiet(x) or np.sum(x))(X)
+
+
+def test_a_name_that_is_no_parameter() -> None:
+    with pytest.raises(errors.RuleError, match=r"declares that b is written, but the parameters are \(a\)"):
+
+        @bridge.mutating_rule(mutates="b")
+        def f(a: Any) -> None: ...
+
+
+def test_a_plain_target_among_tracked_arguments() -> None:
+    scale = make_scale()
+    with pytest.raises(errors.EscapeError):
+        bridge.grad(lambda x: np.sum(scale(np.ones(3), x[0])))(X)
+
+
+def test_a_new_array_is_no_result_of_a_mutating_function() -> None:
+    @bridge.mutating_rule(mutates="a")
+    def both(a: Any) -> Any:
+        a += 1
+        return a * 2
+
+    both.pull(lambda ct, a: ct)
+    with pytest.raises(errors.RuleError, match="none of its arguments"):
+        bridge.grad(lambda x: np.sum(both(x)))(X)
+
+
+def test_wrong_shapes_and_counts_of_cotangents_are_named() -> None:
+    addone = make_addone()
+    addone.pull(lambda ct, a: np.sum(ct))
+    with pytest.raises(errors.RuleError, match=r"shape \(\) for a, which has shape \(3,\)(.|\n)*test_mutating_rules\.py"):
+        bridge.grad(lambda x: addone(x) or np.sum(x * x))(X)
+    addone.pull(lambda ct, a: (ct, ct, ct))
+    with pytest.raises(errors.RuleError, match="3 cotangents for 1 array arguments"):
+        bridge.grad(lambda x: addone(x) or np.sum(x * x))(X)
+
+
+def test_rules_for_ones_own_functions() -> None:
+    @bridge.rule(lambda x, k: x**k)
+    def powered(ct: Any, out: Any, x: Any, k: int) -> Any:
+        return ct * k * x ** (k - 1)
+
+    np.testing.assert_allclose(powered(X, 2), X**2)
+    np.testing.assert_allclose(bridge.grad(lambda x: np.sum(powered(x, 3)))(X), 3 * X**2)
+    np.testing.assert_allclose(bridge.hvp(lambda x: np.sum(powered(x, 3)), (X,), (np.ones(3),)), 6 * X)
+
+
+def test_a_pull_with_a_missing_broadcast_sum_is_named() -> None:
+    @bridge.rule(lambda x, y: x * y)
+    def product(ct: Any, out: Any, x: Any, y: Any) -> Any:
+        return ct * y, ct * x
+
+    with pytest.raises(errors.RuleError, match=r"shape \(2, 3\) for an input of shape \(3,\)(.|\n)*sum_to_shape"):
+        bridge.grad(lambda x: np.sum(product(x, np.ones((2, 3)))))(X)
+
+
+def test_a_rule_that_reads_what_it_did_not_declare() -> None:
+    @bridge.rule(lambda x: x * x, reads=())
+    def square(ct: Any, out: Any, x: Any) -> Any:
+        return 2 * ct * x
+
+    with pytest.raises(TypeError, match="Shaped"):
+        bridge.grad(lambda x: np.sum(square(x)))(X)

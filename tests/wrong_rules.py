@@ -1,0 +1,450 @@
+"""Rules that are wrong in every way that `check_rule` claims to catch, as data.
+
+Each `Wrong` builds its rule when the test runs, so that registering it leaves no trace. The functions
+mean what their names say; the comment of a case says what is wrong with its pull.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import bridge
+from bridge.extend import composed, mutating_rule, pulls, rule
+
+X = np.array([0.7, -1.3, 2.1])
+Y = np.array([1.9, 0.4, -0.6])
+Z = np.array([0.7 + 0.2j, -1.3 - 0.9j])
+A = np.array([[0.7, -1.3, 2.1], [0.3, 1.1, -0.4]])
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """A wrong rule, the arguments on which it is checked, the codes of its failures, and words of the message."""
+
+    name: str
+    build: Callable[[], Any]
+    args: tuple[Any, ...]
+    codes: tuple[str, ...]
+    says: str
+
+
+def square(x):
+    return x * x
+
+
+def _squaring(pull, **options):
+    """A builder of a rule of a fresh squaring function with this pull."""
+
+    def build():
+        def square(x):
+            return x * x
+
+        return rule(square, **options)(pull)
+
+    return build
+
+
+def wrong_factor():
+    return _squaring(lambda ct, out, x: ct * x)()
+
+
+def transposed():
+    def product(a, b):
+        return a @ b
+
+    return rule(product)(lambda ct, out, a, b: (ct @ b.T, (ct.T @ a)))
+
+
+def missing_broadcast_sum():
+    def shifted(a, b):
+        return a + b
+
+    return rule(shifted)(lambda ct, out, a, b: (ct, ct))
+
+
+def python_number():
+    def total(x):
+        return np.sum(x)
+
+    return rule(total, reads=())(lambda ct, out, x: 1.0)
+
+
+def too_few():
+    return rule(np.hypot)(lambda ct, out, x, y: ct * x / out)
+
+
+def too_many():
+    return _squaring(lambda ct, out, x: (2 * ct * x, ct))()
+
+
+def none_for_an_argument():
+    return pulls(np.multiply, lambda ct, out, x, y: ct * y, lambda ct, out, x, y: None)
+
+
+def raises():
+    def doubled(x):
+        return 2 * x
+
+    def pull(ct, out, x):
+        raise KeyError("mislaid")
+
+    return rule(doubled)(pull)
+
+
+def writes_its_cotangent():
+    def pull(ct, out, x):
+        ct *= 2 * x
+        return ct
+
+    return _squaring(pull)()
+
+
+def writes_its_output():
+    def pull(ct, out, x):
+        out[...] = 2 * x
+        return ct * out
+
+    return _squaring(pull)()
+
+
+def writes_its_input():
+    def pull(ct, out, x):
+        x *= 2
+        return ct * x
+
+    return _squaring(pull)()
+
+
+def undeclared_mutation():
+    def doubled(x):
+        x *= 2
+        return x.copy()
+
+    return rule(doubled)(lambda ct, out, x: 2 * ct)
+
+
+def undeclared_mutation_of_another():
+    @mutating_rule(mutates="a")
+    def swapped(a, b):
+        a[...], b[...] = b.copy(), a.copy()
+
+    return swapped.pull(lambda ct, a, b: (np.zeros_like(ct), ct))
+
+
+def double_precision():
+    return _squaring(lambda ct, out, x: ct * np.float64(2) * x)()
+
+
+def complex_for_real():
+    def phase(x):
+        return x * 1j
+
+    return rule(phase)(lambda ct, out, x: ct * -1j)
+
+
+def integer_cotangent():
+    def stepped(x):
+        return x * 0.0
+
+    return rule(stepped)(lambda ct, out, x: np.zeros(x.shape, int))
+
+
+def wrong_at_zero():
+    def cubed(x):
+        return x * x * x
+
+    return rule(cubed, structure="elementwise")(lambda ct, out, x: ct * 3 * out / x)
+
+
+def wrong_where_equal():
+    return pulls(np.maximum, lambda ct, out, x, y: ct * (x >= y), lambda ct, out, x, y: ct * (y >= x))
+
+
+def finite_at_an_infinite_slope():
+    return rule(np.sqrt)(lambda ct, out, x: np.where(out > 0, ct / (2 * np.where(out > 0, out, 1)), 0))
+
+
+def other_value_under_differentiation():
+    def rounded_when_tracked(x):
+        squared = x * x
+        return np.round(squared, 3) if bridge.current_context() else squared
+
+    return rule(rounded_when_tracked)(lambda ct, out, x: 2 * ct * x)
+
+
+def other_equivalent():
+    def norm(x):
+        return np.sqrt(np.sum(x * x))
+
+    return composed(norm)(lambda x: np.sqrt(np.sum(x * x) + 1))
+
+
+def random_value():
+    generator = np.random.default_rng(0)
+
+    def noisy(x):
+        return x * generator.normal()
+
+    return rule(noisy)(lambda ct, out, x: ct * out / x)
+
+
+def accumulates():
+    scratch = np.zeros(3)
+
+    def pull(ct, out, x):
+        np.add(scratch[: x.size], 2 * ct * x, out=scratch[: x.size])
+        return scratch.copy()
+
+    return _squaring(pull)()
+
+
+def counts_its_calls():
+    calls = []
+
+    def pull(ct, out, x):
+        calls.append(1)
+        return 2 * ct * x * (1 + 1e-3 * len(calls))
+
+    return _squaring(pull)()
+
+
+def reuses_its_result():
+    scratch = np.zeros(3)
+
+    def pull(ct, out, x):
+        np.multiply(2 * ct, x, out=scratch)
+        return scratch
+
+    return _squaring(pull)()
+
+
+def remembers_the_last_call():
+    last = {}
+
+    def square(x):
+        last["x"] = x.copy()
+        return x * x
+
+    return rule(square)(lambda ct, out, x: 2 * ct * last["x"])
+
+
+def reads_the_value_after():
+    @mutating_rule(mutates="a")
+    def squared(a):
+        a *= a
+
+    return squared.pull(lambda ct, a, after: 2 * ct * after)
+
+
+def takes_before_for_after():
+    @mutating_rule(mutates="a")
+    def exponential(a):
+        np.exp(a, out=a)
+
+    return exponential.pull(lambda ct, a: ct * a)
+
+
+def constant_added():
+    return _squaring(lambda ct, out, x: 2 * ct * x + 1)()
+
+
+def power_of_the_cotangent():
+    return _squaring(lambda ct, out, x: 2 * ct * ct * x)()
+
+
+def ignores_absent_cotangents():
+    def both(x):
+        return np.sin(x), np.cos(x)
+
+    return rule(both)(lambda ct, out, x: ct[0] * out[1] - ct[1] * out[0])
+
+
+def undeclared_read():
+    return _squaring(lambda ct, out, x: 2 * ct * x, reads=())()
+
+
+def undeclared_read_of_the_output():
+    return rule(np.exp, reads=("x",))(lambda ct, out, x: ct * out)
+
+
+def not_elementwise():
+    def running(x):
+        return np.cumsum(x)
+
+    return rule(running, structure="elementwise")(lambda ct, out, x: np.cumsum(ct[::-1])[::-1])
+
+
+def not_linear_function():
+    return _squaring(lambda ct, out, x: 2 * ct * x, linear=True)()
+
+
+def conjugated():
+    def squared(z):
+        return z * z
+
+    return rule(squared)(lambda ct, out, z: 2 * ct * z)
+
+
+def wrong_for_complex():
+    def squared_size(z):
+        return z * np.conj(z)
+
+    return rule(squared_size)(lambda ct, out, z: 2 * ct * z)
+
+
+def needs_double_precision():
+    def pull(ct, out, x):
+        h = 1e-7 * np.ones_like(x)
+        return ct * ((x + h) ** 2 - (x - h) ** 2) / (2 * h)
+
+    return _squaring(pull)()
+
+
+def follows_memory_order():
+    return _squaring(lambda ct, out, x: np.reshape(np.ravel(2 * ct * x, order="K"), x.shape))()
+
+
+def spreads_nan():
+    return _squaring(lambda ct, out, x: 2 * ct * x + 0 * np.sum(x), structure="elementwise")()
+
+
+def fails_on_empty_arrays():
+    return _squaring(lambda ct, out, x: 2 * ct * x * (np.max(np.abs(x)) >= 0))()
+
+
+def ignores_an_alias():
+    @mutating_rule(mutates="a")
+    def copied(a, b):
+        a[...] = 0
+        a += b
+
+    return copied.pull(lambda ct, a, b: (np.zeros_like(ct), ct))
+
+
+def writes_a_copy():
+    @mutating_rule(mutates="a")
+    def doubled(a):
+        flat = a.reshape(-1)
+        flat *= 2
+
+    return doubled.pull(lambda ct, a: 2 * ct)
+
+
+def no_pull():
+    @mutating_rule(mutates="a")
+    def doubled(a):
+        a *= 2
+
+    return doubled
+
+
+def no_inputs():
+    def named(x):
+        return {"one": np.ones(3)}[x]
+
+    return rule(named)(lambda ct, out, x: None)
+
+
+def leaves_tracking():
+    return _squaring(lambda ct, out, x: 2 * np.asarray(ct) * x)()
+
+
+def forgets_second_order():
+    return _squaring(lambda ct, out, x: 2 * ct * bridge.detach(x))()
+
+
+def other_pull_in_forward_mode():
+    return _squaring(lambda ct, out, x: (4 if bridge.current_context() else 2) * ct * x)()
+
+
+def writes_more_when_tracked():
+    @mutating_rule(mutates="a")
+    def doubled(a, b):
+        a *= 2
+        if bridge.current_context():
+            b += 1
+
+    return doubled.pull(lambda ct, a, b: (2 * ct, None))
+
+
+def writes_a_captured_array():
+    def square(x):
+        if bridge.current_context():
+            X_CAPTURED[...] = 0
+        return x * x
+
+    return rule(square)(lambda ct, out, x: 2 * ct * x)
+
+
+X_CAPTURED = X.copy()
+
+
+def keeps_the_last_tracked_call():
+    seen = {}
+
+    @mutating_rule(mutates="a")
+    def squared(a):
+        if bridge.current_context():
+            seen["a"] = a.copy()
+        a *= a
+
+    return squared.pull(lambda ct, a: 2 * ct * seen.get("a", a))
+
+
+WRONG = [
+    Wrong("wrong factor", wrong_factor, (X,), ("wrong-gradient",), "is 0.5 times what it should be"),
+    Wrong("transposed", transposed, (A[:, :2], A[:, 1:]), ("wrong-gradient",), "finite differences give"),
+    Wrong("missing broadcast sum", missing_broadcast_sum, (A, X), ("cotangent-shape",), "sum_to_shape"),
+    Wrong("a number for an array", python_number, (X,), ("cotangent-shape",), "has type float"),
+    Wrong("too few cotangents", too_few, (X, Y), ("cotangent-count",), "returned 1 cotangents"),
+    Wrong("too many cotangents", too_many, (X,), ("cotangent-count",), "1 cotangents more"),
+    Wrong("None for an argument", none_for_an_argument, (X, Y), ("missing-cotangent",), "return a cotangent for"),
+    Wrong("raises", raises, (X,), ("pull-raises",), "KeyError"),
+    Wrong("overwrites its cotangent", writes_its_cotangent, (X,), ("writes-cotangent",), "writes into its cotangent"),
+    Wrong("overwrites its output", writes_its_output, (X,), ("writes-output",), "writes into its output"),
+    Wrong("overwrites its input", writes_its_input, (X,), ("writes-input",), "writes into x"),
+    Wrong("undeclared mutation", undeclared_mutation, (X,), ("undeclared-mutation",), "mutates='x'"),
+    Wrong("undeclared other", undeclared_mutation_of_another, (X, Y), ("undeclared-mutation",), "writes into b"),
+    Wrong("double precision", double_precision, (X.astype("f"),), ("wrong-dtype",), "has dtype float64"),
+    Wrong("complex for real", complex_for_real, (X,), ("wrong-dtype",), "np.real"),
+    Wrong("integer cotangent", integer_cotangent, (X,), ("wrong-dtype",), "has dtype int64"),
+    Wrong("wrong at zero", wrong_at_zero, (X,), ("wrong-at-zero",), "with zeros in x"),
+    Wrong("wrong where equal", wrong_where_equal, (X, Y), ("wrong-at-zero", "wrong-at-kink"), "with equal elements"),
+    Wrong("finite at an infinite slope", finite_at_an_infinite_slope, (X * X,), ("wrong-at-zero",), "without bound"),
+    Wrong("other value when tracked", other_value_under_differentiation, (X,), ("value-differs",), "another one"),
+    Wrong("other equivalent", other_equivalent, (X,), ("value-differs",), "equivalent"),
+    Wrong("random value", random_value, (X,), ("nondeterministic",), "two calls"),
+    Wrong("accumulates twice", accumulates, (X,), ("accumulates",), "twice as much"),
+    Wrong("counts its calls", counts_its_calls, (X,), ("not-repeatable",), "another result"),
+    Wrong("reuses its result", reuses_its_result, (X,), ("shared-result",), "fresh arrays"),
+    Wrong("stale input", remembers_the_last_call, (X,), ("stale-input",), "latest call"),
+    Wrong("reads the value after", reads_the_value_after, (X,), ("stale-input",), "from before"),
+    Wrong("takes before for after", takes_before_for_after, (X,), ("stale-input",), "ask for `after`"),
+    Wrong("constant added", constant_added, (X,), ("not-linear",), "not linear in its cotangent"),
+    Wrong("power of the cotangent", power_of_the_cotangent, (X,), ("not-linear",), "not linear in its cotangent"),
+    Wrong("ignores absent cotangents", ignores_absent_cotangents, (X,), ("none-cotangent",), "are None"),
+    Wrong("undeclared read", undeclared_read, (X,), ("undeclared-read",), "reads the values of x"),
+    Wrong("undeclared read of the output", undeclared_read_of_the_output, (X,), ("undeclared-read",), "'out'"),
+    Wrong("not elementwise", not_elementwise, (X,), ("not-elementwise",), "other elements"),
+    Wrong("not a linear function", not_linear_function, (X,), ("function-not-linear",), "linear=True"),
+    Wrong("wrong conjugation", conjugated, (Z,), ("wrong-conjugation",), "conjugate the partial derivative"),
+    Wrong("wrong for complex", wrong_for_complex, (X,), ("wrong-complex",), "with complex arguments"),
+    Wrong("needs double precision", needs_double_precision, (X,), ("wrong-float32",), "double precision"),
+    Wrong("follows memory order", follows_memory_order, (A,), ("wrong-noncontiguous",), "Fortran"),
+    Wrong("spreads NaN", spreads_nan, (X,), ("nan-spreads",), "A NaN in one element".lower()),
+    Wrong("fails on empty arrays", fails_on_empty_arrays, (X,), ("pull-raises",), "float64[0]"),
+    Wrong("ignores an alias", ignores_an_alias, (X, Y), ("ignores-alias",), "share memory"),
+    Wrong("writes a copy", writes_a_copy, (A,), ("wrong-noncontiguous", "wrong-in-view"), "strided"),
+    Wrong("no pull", no_pull, (), ("no-pull",), "@doubled.pull"),
+    Wrong("no inputs", no_inputs, (), ("no-inputs",), "check_rule(rule, *args)"),
+    Wrong("leaves tracking", leaves_tracking, (X,), ("raises-in-context",), "EscapeError"),
+    Wrong("forgets second order", forgets_second_order, (X,), ("wrong-second-order",), "differentiating its gradient"),
+    Wrong("other pull in forward mode", other_pull_in_forward_mode, (X,), ("forward-mode",), "disagree"),
+    Wrong("writes more when tracked", writes_more_when_tracked, (X, Y), ("memory-not-restored",), "undo and redo"),
+    Wrong("writes a captured array", writes_a_captured_array, (X_CAPTURED,), ("writes-original",), "caller's arrays"),
+    Wrong("keeps the last tracked call", keeps_the_last_tracked_call, (X,), ("called-twice",), "called twice"),
+]
