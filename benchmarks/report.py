@@ -23,7 +23,7 @@ BASE = "bridge"
 def machine(peers: dict[str, Any]) -> dict[str, Any]:
     """Where and with what the numbers were taken."""
     return {
-        "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "system": platform.platform(terse=True),
         "processor": processor(),
         "cores": os.cpu_count(),

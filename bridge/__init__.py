@@ -3,6 +3,7 @@
 __version__ = "0.1.0"
 
 from pathlib import Path as _Path
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 if not (_Path(__file__).parent / "rules").is_dir():
     # In a checkout the rule book stands beside the package; a wheel carries it inside.
@@ -11,8 +12,6 @@ if not (_Path(__file__).parent / "rules").is_dir():
 from bridge import errors as errors
 from bridge import numpy as numpy
 from bridge.buffer import Buffer as Buffer
-from bridge.check import check_gradient as check_gradient
-from bridge.check import check_rule as check_rule
 from bridge.context import Context as Context
 from bridge.context import current_context as current_context
 from bridge.escapes import detach as detach
@@ -31,3 +30,16 @@ from bridge.transforms import jacrev as jacrev
 from bridge.transforms import jvp as jvp
 from bridge.transforms import value_and_grad as value_and_grad
 from bridge.transforms import vjp as vjp
+
+if _TYPE_CHECKING:
+    from bridge.check import check_gradient as check_gradient
+    from bridge.check import check_rule as check_rule
+
+
+def __getattr__(name: str) -> object:
+    if name in ("check_gradient", "check_rule"):
+        # The proofs are needed in tests, not in programs.
+        from bridge import check
+
+        return getattr(check, name)
+    raise AttributeError(f"module 'bridge' has no attribute {name!r}")

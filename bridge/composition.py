@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from bridge.memory import holds_arrays
+
 
 def pull_of_equivalent(equivalent: Callable[..., Any]) -> Callable[..., Any]:
     """A pull that differentiates `equivalent`, a composition with the same arguments and value."""
@@ -34,7 +36,7 @@ def _is_float(x: Any) -> bool:
 def _entered(context: Any, x: Any) -> Any:
     if _is_float(x) and (isinstance(x, (np.ndarray, np.generic)) or hasattr(x, "place")):
         return context.buffer(x)
-    if isinstance(x, (list, tuple)) and any(map(_is_float, x)):
+    if isinstance(x, (list, tuple)) and holds_arrays(x):
         return type(x)(_entered(context, part) for part in x)
     return x
 
@@ -42,7 +44,7 @@ def _entered(context: Any, x: Any) -> Any:
 def _places(x: Any) -> Any:
     if hasattr(x, "place"):
         return x.place
-    if isinstance(x, (list, tuple)) and any(hasattr(part, "place") for part in x):
+    if isinstance(x, (list, tuple)) and holds_arrays(x):
         return [_places(part) for part in x]
     return None
 

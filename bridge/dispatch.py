@@ -328,12 +328,10 @@ def wrap_result(context: Any, value: Any, args: Any, fresh: Callable[[Any], Any]
         parts = [_as_view(context, part, args) for part in value]
         if parts and all(part is not None for part in parts):
             return type(value)(parts) if not hasattr(value, "_fields") else type(value)(*parts)
+        whole = fresh(value)
         if any(part is not None for part in parts):
-            return type(value)(
-                part if part is not None else context.inactive(one) if _is_array(one) else one
-                for part, one in zip(parts, value, strict=True)
-            )
-        return fresh(value)
+            return type(value)(one if part is None else part for part, one in zip(parts, whole, strict=True))
+        return whole
     view = _as_view(context, value, args)
     return fresh(value) if view is None else view
 

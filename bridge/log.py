@@ -156,7 +156,11 @@ class Operation(Birth):
                 remedy="return a list with one cotangent (or None) for each array of the sequence",
             )
         for place, cotangent in zip(places, cotangents, strict=True):
-            if place is not None and cotangent is not None:
+            if place is None or cotangent is None:
+                continue
+            if isinstance(place, (list, tuple)):
+                yield from self._pull_sequence(place, cotangent)
+            else:
                 yield place, self._checked(place, cotangent)
 
     def _checked(self, place: Any, cotangent: Any) -> Any:

@@ -379,6 +379,11 @@ def grounded(value: Any) -> Any:
     return value
 
 
+def holds_arrays(x: Any) -> bool:
+    """Whether `x` is an array or a number of NumPy's or ours, or a nested sequence with one in it."""
+    return hasattr(x, "dtype") if not isinstance(x, (list, tuple)) else any(map(holds_arrays, x))
+
+
 def owner(array: np.ndarray) -> np.ndarray:
     """The array whose memory a view shows."""
     while True:

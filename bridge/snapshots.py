@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from bridge.extend import Rule, Shaped
+from bridge.memory import holds_arrays
 
 SMALL = 16 * 1024
 
@@ -26,6 +27,12 @@ class constant(np.ndarray):
         view.flags.writeable = False
         return view
 
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        if any(hasattr(x, "place") for x in inputs):
+            return NotImplemented
+        plain = (x.view(np.ndarray) if isinstance(x, constant) else x for x in inputs)
+        return getattr(ufunc, method)(*plain, **kwargs)
+
 
 class Snapshots:
     """Copies of the plain arrays that operations of one context have read."""
@@ -37,8 +44,6 @@ class Snapshots:
 
     def of(self, array: np.ndarray) -> np.ndarray:
         """An array with the present contents of `array` that nobody will change."""
-        if type(array) is constant:
-            return array.view(np.ndarray)
         if array.nbytes <= SMALL:
             return array.copy()
         if _is_frozen(array):
@@ -63,7 +68,7 @@ class Snapshots:
         )
 
     def _kept(self, x: Any, read: bool, plain: bool) -> Any:
-        if type(x) in (list, tuple) and any(hasattr(part, "dtype") for part in x):
+        if type(x) in (list, tuple) and holds_arrays(x):
             return type(x)(self._kept(part, read, type(part) is np.ndarray) for part in x)
         if read:
             return self.of(x) if plain else x

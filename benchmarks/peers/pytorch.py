@@ -13,10 +13,10 @@ from typing import Any
 # machine make PyTorch itself many times slower. Read once, when the library is loaded.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
-import torch  # noqa: E402
+import torch
 
-from benchmarks.peers import Run  # noqa: E402
-from benchmarks.programs import Workload  # noqa: E402
+from benchmarks.peers import Run
+from benchmarks.programs import Workload
 
 title = "PyTorch eager"
 torch.set_num_threads(2)

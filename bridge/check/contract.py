@@ -153,14 +153,16 @@ def _repeats(call: Call, cts: Sequence[Any], report: Report, rng: np.random.Gene
     raws = call.pull(call.hand(cts))
     kept = duplicate(raws)
     again = duplicate(call.pull(call.hand(cts)))
+    others = [random_like(ct, rng) for ct in cts]
     if not alike(kept, again):
-        if alike([None if raw is None else 2 * raw for raw in kept], again, exactly=False):
-            code, what = "accumulates", "adds to what its first call returned: a second call gives twice as much"
+        second, third = (duplicate(call.pull(call.hand(others))) for _ in range(2))
+        if alike(_less(second, again), _less(third, second), exactly=False):
+            code, what = "accumulates", "adds to what its earlier calls returned"
         else:
             code, what = "not-repeatable", "returns another result when it is called again on the same arguments"
         report.failed(code, f"{call}: the pull {what}", "keep no state between calls: make scratch arrays in the pull")
         return False
-    call.pull(call.hand([random_like(ct, rng) for ct in cts]))
+    call.pull(call.hand(others))
     if not alike(raws, kept):
         report.failed(
             "shared-result",
@@ -182,3 +184,7 @@ def _repeats(call: Call, cts: Sequence[Any], report: Report, rng: np.random.Gene
         return False
     report.passed("pull is repeatable", str(call))
     return True
+
+
+def _less(a: Sequence[Any], b: Sequence[Any]) -> list[Any]:
+    return [None if x is None else x - y for x, y in zip(a, b, strict=True)]

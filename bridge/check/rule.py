@@ -51,8 +51,7 @@ def prove_call(call: Call, report: Report) -> None:
     rng = np.random.default_rng(0)
     if not (prove_function(call, report) and prove_contract(call, report, rng)):
         return
-    honest = prove_honesty(call, report, rng)
-    if prove_gradient(call, report, rng) and honest:
+    if prove_honesty(call, report, rng) and prove_gradient(call, report, rng):
         prove_variants(call, report, rng)
         prove_tracked(call, report, rng)
 

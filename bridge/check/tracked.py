@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import bridge
-from bridge.check.arrays import duplicate, inner, random_like, same_bits, worst_difference
+from bridge.check.arrays import inner, random_like, same_bits, worst_difference
 from bridge.check.calls import Call
 from bridge.check.compare import Differentiable, compare
 from bridge.check.finite_differences import precision
@@ -50,7 +50,6 @@ def _attempt(program: Program, report: Report, rng: np.random.Generator, prove: 
 
 def _prove_value(program: Program, report: Report, rng: np.random.Generator) -> None:
     call = program.call
-    given = duplicate(program.points)
     value, pull = bridge.vjp(program.tracked, *program.points)
     packed = program.measured([point.copy(order="K") for point in program.points])
     for plain, contiguous, got in zip(program.measured(), packed, value, strict=True):
@@ -65,11 +64,6 @@ def _prove_value(program: Program, report: Report, rng: np.random.Generator) -> 
             return
     cts = program.seeds(rng)
     gradient = pull(tuple(cts))
-    if not all(same_bits(old, new) for old, new in zip(given, program.points, strict=True)):
-        report.failed(
-            "writes-original", f"{call}: the caller's arrays changed", "let the function write only its arguments"
-        )
-        return
     expected = call.cotangents(call.seeds(np.random.default_rng(0)) if call.loss else cts)
     worst = max((worst_difference(a, b)[0] for a, b in zip(expected, gradient, strict=True)), default=0.0)
     if worst > max(call.tolerance, 1e4 * precision(*(p.dtype for p in call.points))):

@@ -84,9 +84,10 @@ def diagnose(
         name = call.name_of(comparison.paths[worst.leaf])
         return "missing-cotangent", f"return a cotangent for {name}; None says that the function does not depend on it"
     if any(np.iscomplexobj(g) for g in gradient):
-        conjugated = [np.conj(g) for g in gradient]
-        if agrees(call, cts, conjugated, comparison.tolerance):
-            remedy = "conjugate the partial derivative, not the cotangent: ct * conj(f'(x)) for a holomorphic f"
+        real = [np.asarray(ct).real.astype(np.asarray(ct).dtype)[()] for ct in cts]
+        real = [np.asarray(r) if isinstance(ct, np.ndarray) else r for r, ct in zip(real, cts, strict=True)]
+        if agrees(call, real, [np.conj(g) for g in call.cotangents(real)], comparison.tolerance):
+            remedy = "conjugate the partial derivative: ct * conj(f'(x)) for a holomorphic f (bridge.extend.conj)"
             return "wrong-conjugation", remedy
     for changed, cause in call.misreadings(cts):
         if agrees(call, cts, changed, comparison.tolerance):

@@ -61,6 +61,42 @@ def reduction(shop: Workshop) -> None:
     shop.write(f"{shop.fresh()} = {shop.choose(options)}")
 
 
+def less_common(shop: Workshop) -> None:
+    """Functions of the long tail."""
+    name = shop.choose(shop.writable())
+    a = shop.scope[name]
+    axis = shop.integer(-a.ndim, a.ndim - 1)
+    order = np.argsort(np.argsort(a, axis=axis), axis=axis).tolist()
+    element = f"{name}[{e.full_index(shop, a.shape)}]"
+    options = [
+        f"np.add.reduceat({name}, [0, {a.shape[axis] - 1}], axis={axis})",
+        f"np.take_along_axis({name}, numpy.array({order}), axis={axis})",
+        f"np.sum({name}, axis={axis}, where={e.mask_for(shop, a.shape)}, initial=0.5)",
+        f"np.array([{element}, {e.fitting(shop, ())}], like=x)",
+        f"np.delete({name}, {shop.integer(0, a.shape[axis] - 1)}, axis={axis})" if a.shape[axis] > 1 else name,
+        f"{name}.flat[{[shop.integer(0, a.size - 1) for _ in range(3)]}]",
+        f"np.append({name}, {element})",
+        f"np.trapezoid({name}, dx=0.5, axis={axis})",
+        f"np.triu({name})" if a.ndim == 2 else f"np.convolve({name}, {name}[:2])" if a.ndim == 1 else f"{name}.flatten()",
+        f"np.subtract.outer({name}, {element})",
+    ]
+    if a.size <= 9 and a.ndim <= 2:
+        mode = shop.choose(["edge", "wrap", "constant"])
+        options += [f"np.pad({name}, 1, mode='{mode}')"] if max(a.shape) <= 3 else []
+        options += [f"np.gradient({name}, axis={axis})"] if a.shape[axis] > 1 else []
+    shop.write(f"{shop.fresh()} = {shop.choose(options)}")
+
+
+def flat_update(shop: Workshop) -> None:
+    name = shop.choose(shop.writable())
+    a = shop.scope[name]
+    mask, same = e.mask_for(shop, a.shape), shop.choose(shop.arrays(lambda b: b.shape == a.shape))
+    options = [f"{name}.flat[{shop.integer(0, a.size - 1)}] = {e.fitting(shop, ())}"]
+    options += [f"{name}.flat[[0, -1]] = {e.fitting(shop, (2,))}", f"np.putmask({name}, {mask}, {same})"]
+    options += [f"np.fill_diagonal({name}, {e.fitting(shop, ())})"] if a.ndim == 2 else [f"{name}[:] = {same}[...]"]
+    shop.write(shop.choose(options))
+
+
 def product(shop: Workshop) -> None:
     name = shop.choose(shop.writable(lambda a: a.ndim <= 2))
     a = shop.scope[name]
@@ -74,7 +110,7 @@ def product(shop: Workshop) -> None:
 
 
 def scratch(shop: Workshop) -> None:
-    """A preallocated array, filled at once: what `empty` holds must not reach the result."""
+    """A preallocated array; an empty one is filled at once, because what it holds must not reach the result."""
     name = shop.choose(shop.writable())
     a, new = shop.scope[name], shop.fresh("t")
     create = [
@@ -85,8 +121,7 @@ def scratch(shop: Workshop) -> None:
     if shop.integer(0, 1):
         shop.write(f"{new} = {shop.choose(create)}")
     else:
-        shop.write(f"{new} = np.full_like({name}, 0.25)")
-        shop.write(f"np.multiply({name}, {e.fitting(shop, a.shape)}, out={new})")
+        shop.write(f"{new} = np.empty_like({name}); np.multiply({name}, {e.fitting(shop, a.shape)}, out={new})")
 
 
 def whole_update(shop: Workshop) -> None:

@@ -22,6 +22,8 @@ STATEMENTS = (
     statements.rearrangement,
     statements.reduction,
     statements.product,
+    statements.less_common,
+    statements.flat_update,
     statements.scratch,
     statements.whole_update,
     statements.region_update,

@@ -110,6 +110,10 @@ class TorchArray(NDArrayOperatorsMixin):
         target.write(result)
         return target
 
+    @property
+    def flat(self) -> Flat:
+        return Flat(self)
+
     def copy(self) -> TorchArray:
         return fresh(self.read(), np.zeros(self.shape))
 
@@ -127,6 +131,25 @@ class TorchArray(NDArrayOperatorsMixin):
 
     def fill(self, value: Any) -> None:
         self.write(value)
+
+    def flatten(self) -> TorchArray:
+        return self.reshape(-1).copy()
+
+
+class Flat:
+    """`a.flat`: the elements of any layout under one number."""
+
+    def __init__(self, array: TorchArray) -> None:
+        self.array = array
+
+    def _index(self, key: Any) -> Any:
+        return np.unravel_index(np.asarray(key) % self.array.size, self.array.shape)
+
+    def __getitem__(self, key: Any) -> TorchArray:
+        return self.array[self._index(key)]
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self.array[self._index(key)] = value
 
 
 def fresh(values: torch.Tensor, prototype: Any) -> TorchArray:
@@ -219,13 +242,16 @@ def _copyto(target: TorchArray, value: Any, where: Any = True) -> None:
 
 REARRANGING = {
     np.broadcast_to, np.diagonal, np.expand_dims, np.flip, np.moveaxis, np.ravel, np.repeat, np.roll, np.rot90,
-    np.swapaxes, np.take, np.tile, np.lib.stride_tricks.sliding_window_view,
+    np.delete, np.swapaxes, np.take, np.take_along_axis, np.tile, np.lib.stride_tricks.sliding_window_view,
 }  # fmt: skip
 DIRECT: dict[Any, Callable[..., Any]] = {
     np.split: _split,
     np.put: _put,
     np.copyto: _copyto,
+    np.array: lambda parts: fresh(torch.stack([tensor(each).reshape(()) for each in parts]), np.zeros(len(parts))),
+    np.putmask: lambda a, mask, values: _copyto(a, values, mask),
     np.zeros: lambda shape, dtype=None: fresh(torch.zeros(shape, dtype=torch.float64), np.zeros(shape)),
     np.zeros_like: lambda a: fresh(torch.zeros(a.shape, dtype=torch.float64), a.positions),
+    np.empty_like: lambda a: fresh(torch.full(a.shape, torch.nan, dtype=torch.float64), a.positions),
     np.full_like: lambda a, value: fresh(torch.full(a.shape, value, dtype=torch.float64), a.positions),
 }

@@ -1,0 +1,69 @@
+"""Every rule of the rule book, proved on its cases; every case, proved able to catch a wrong rule."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.special  # noqa: F401, its rules are read once it is loaded
+
+from bridge.check import check_rule
+from bridge.check.compare import compare
+from bridge.check.inputs import book, call_of
+from bridge.errors import CheckError
+from bridge.extend import MUTATING, RULES, Case, MutatingRule, Rule
+
+MODULES = [module for module in book() if hasattr(module, "cases")]
+CASES = [(module.__name__.rpartition(".")[2], case) for module in MODULES for case in module.cases()]
+REGISTERED: dict[Any, Rule | MutatingRule] = {**RULES, **MUTATING}
+
+
+def by_rule() -> dict[Rule | MutatingRule, list[Case]]:
+    """Every registered rule with its cases."""
+    found: dict[Rule | MutatingRule, list[Case]] = {rule: [] for rule in REGISTERED.values()}
+    for _, case in CASES:
+        if case.function in REGISTERED:
+            found[REGISTERED[case.function]].append(case)
+    return found
+
+
+BY_RULE = by_rule()
+PARAMETERS = [pytest.param(rule, cases, id=rule.name) for rule, cases in BY_RULE.items()]
+
+
+def test_every_rule_has_a_case() -> None:
+    assert [rule.name for rule, cases in BY_RULE.items() if not cases] == []
+
+
+def test_every_case_has_a_rule() -> None:
+    strays = [(family, str(case.function)) for family, case in CASES if case.function not in REGISTERED]
+    assert strays == []
+
+
+@pytest.mark.parametrize(("rule", "cases"), PARAMETERS)
+def test_rule(rule: Rule | MutatingRule, cases: list[Case]) -> None:
+    failures = {}
+    for case in cases:
+        try:
+            check_rule(rule, case)
+        except CheckError as error:
+            failures |= {
+                failure.code: str(failure) for failure in error.report.failures if failure.code not in failures
+            }
+    assert not failures, "\n" + "\n".join(failures.values())
+
+
+@pytest.mark.parametrize(("rule", "cases"), PARAMETERS)
+def test_a_wrong_rule_would_fail_on_its_cases(rule: Rule | MutatingRule, cases: list[Case]) -> None:
+    assert any(_tells_a_factor(rule, case) for case in cases)
+
+
+def _tells_a_factor(rule: Rule | MutatingRule, case: Case) -> bool:
+    """Whether finite differences at a case tell the pull from one that is a tenth too large."""
+    call = call_of(rule, case)
+    rng = np.random.default_rng(0)
+    with np.errstate(all="ignore"):
+        cts = call.seeds(rng)
+        wrong = [1.1 * cotangent for cotangent in call.cotangents(cts)]
+        return bool(compare(call, call.weights(cts), wrong, case.tolerance, rng, 10).mismatches)
