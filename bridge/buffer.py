@@ -137,7 +137,7 @@ class Scalar(Tracked):
         return self
 
     def __getitem__(self, key: Any) -> Any:
-        return self if key == () else dispatch.call(np.reshape, (self, ()), {})[key]
+        return self if key == () else dispatch.call(np.reshape, (self, (1,)), {})[0, ...][key]
 
     def __iter__(self) -> Iterator[Any]:
         raise TypeError("iteration over a 0-d array")
@@ -330,6 +330,8 @@ def wrap(context: Any, value: Any, active: bool) -> Any:
         return [wrap(context, part, active) for part in value]
     if isinstance(value, np.ndarray):
         return wrap(context, value.view(np.ndarray), active)
+    if kind is float or kind is complex:
+        return wrap(context, np.result_type(value).type(value), active)
     return value
 
 

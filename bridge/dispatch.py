@@ -13,6 +13,7 @@ from bridge.escapes import remember
 from bridge.extend import MUTATING, REFUSED, ZERO_PULL, operation_name
 from bridge.memory import Layout, Strides, address, grounded, overlaps_itself
 from bridge.position import here, resolve
+from bridge.snapshots import constant
 
 _NUMBERS = (int, float, complex, np.generic)
 
@@ -58,7 +59,8 @@ def operate(function: Callable[..., Any], ufunc: np.ufunc, *args: Any) -> Any:
                 return NotImplemented
             if hasattr(x, "place"):
                 return operate(function, ufunc, *(operand(y) for y in args))
-            plain += (k,)
+            if type(x) is not constant:
+                plain += (k,)
         values.append(x)
     context.check_usable()
     for k in plain:
@@ -126,10 +128,16 @@ def refuse_complex(target: Any) -> None:
 
 def operand(x: Any) -> Any:
     """An operand that is neither tracked nor a NumPy array, as one or the other."""
-    if hasattr(x, "place") or isinstance(x, (np.ndarray, np.generic, int, float, complex)):
+    if type(x) is np.ndarray or hasattr(x, "place") or isinstance(x, _NUMBERS):
         return x
-    if isinstance(x, np.ma.MaskedArray):
-        raise RefusedError("a masked array is an operand", where=resolve(here()), remedy="use np.where with the mask")
+    if isinstance(x, (np.ma.MaskedArray, np.matrix)):
+        raise RefusedError(
+            f"a {type(x).__name__} is an operand: it changes what operations mean",
+            where=resolve(here()),
+            remedy="use a plain array (np.asarray), with np.where for a mask and @ for products",
+        )
+    if isinstance(x, np.ndarray):
+        return x
     if getattr(type(x), "__array_ufunc__", ...) is None:
         return NotImplemented
     if isinstance(x, (list, tuple)):
@@ -157,7 +165,7 @@ def unwrapped(context: Any, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], tup
                 continue
             _check_level(context, x)
         elif isinstance(x, np.ndarray):
-            if type(x) is np.ndarray:
+            if type(x) is not constant:
                 plain += (k,)
             context.check_original(x)
         elif type(x) in (list, tuple) and context_of(x) is not None:
@@ -199,7 +207,18 @@ def ufunc_call(ufunc: np.ufunc, method: str, args: tuple[Any, ...], kwargs: dict
     value = ufunc(*values, **kwargs)
     if ufunc in ZERO_PULL:
         return context.inactive(value)
-    return context.result(rule_for(ufunc), value, inputs, values, {}, plain)
+    return context.result(rule_for(ufunc), value, inputs, values, _core_axes(ufunc, kwargs), plain)
+
+
+def _core_axes(ufunc: np.ufunc, kwargs: dict[str, Any]) -> dict[str, Any]:
+    """The keywords of a generalised ufunc that its pull needs."""
+    if "axes" in kwargs:
+        raise RefusedError(
+            f"{operation_name(ufunc)} with axes=",
+            where=resolve(here()),
+            remedy="move the axes to the end with np.moveaxis",
+        )
+    return {name: kwargs[name] for name in ("axis", "keepdims") if name in kwargs}
 
 
 def _ufunc_out(ufunc: np.ufunc, args: tuple[Any, ...], kwargs: dict[str, Any], out: tuple[Any, ...]) -> Any:
@@ -296,7 +315,12 @@ def call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def _call_with_rule(context: Any, function: Any, rule: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    kwargs.pop("overwrite_input", None)
+    if kwargs.get("overwrite_input"):
+        raise RefusedError(
+            f"{rule.name} with overwrite_input=True leaves its argument in an order that NumPy does not specify",
+            where=resolve(here()),
+            remedy="leave it out",
+        )
     values, inputs, plain = unwrapped(context, args)
     if not kwargs:
         value = call(function, values, {})

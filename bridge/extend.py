@@ -151,7 +151,7 @@ class Rule:
         if self.reads is not None:
             names |= self.reads
         elif self.joint is not None:
-            names |= names_read(self.joint)
+            names |= names_read(self.joint, self.broadcasts)
         else:
             assert self.per_argument is not None
             for position in wanted:
@@ -162,7 +162,7 @@ class Rule:
                         remedy=f"give pulls({self.name}, ...) one function more, or detach that argument",
                     )
                 parameters, _ = _pull_parameters(pull)
-                read = names_read(pull)
+                read = names_read(pull, self.broadcasts)
                 names |= {
                     self._parameters[k] for k, p in enumerate(parameters) if p in read and k < len(self._parameters)
                 }
@@ -371,16 +371,28 @@ def operation_name(function: Any) -> str:
     return f"{module}.{name}" if module not in ("", "__main__", "builtins") else name
 
 
-def names_read(function: Callable[..., Any]) -> set[str]:
-    """Names of the local variables that `function`'s code loads, its parameters among them."""
+_LOOKS = frozenset({"shape", "dtype", "ndim", "size"})
+
+
+def names_read(function: Callable[..., Any], looks_count: bool = True) -> set[str]:
+    """Names of the local variables that `function`'s code loads, its parameters among them.
+
+    Without `looks_count`, loads that only ask for shape, dtype, ndim or size are left out.
+    """
     code = getattr(function, "__code__", None)
     if code is None:
         return set(inspect.signature(function).parameters)
     found: set[str] = set()
-    for instruction in dis.get_instructions(code):
-        if instruction.opname.startswith(("LOAD_FAST", "LOAD_CLOSURE", "LOAD_DEREF", "STORE_FAST_LOAD_FAST")):
-            argument = instruction.argval
-            found.update(argument if isinstance(argument, tuple) else (argument,))
+    instructions = list(dis.get_instructions(code))
+    for instruction, following in zip(instructions, [*instructions[1:], None], strict=True):
+        if not instruction.opname.startswith(("LOAD_FAST", "LOAD_CLOSURE", "LOAD_DEREF", "STORE_FAST_LOAD_FAST")):
+            continue
+        argument = instruction.argval
+        looks = following is not None and following.opname == "LOAD_ATTR" and following.argval in _LOOKS
+        if isinstance(argument, tuple):
+            found.update(argument)
+        elif looks_count or not looks:
+            found.add(argument)
     return found
 
 

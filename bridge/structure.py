@@ -144,10 +144,14 @@ def only_present(entry: Any, ct: Any, present: list[Any]) -> Pairs:
 def _products_of_present(entry: Operation, ct: Any, cleaned: list[tuple[Any, Any]]) -> Pairs:
     """Where a product's non-finite operands met only absent cotangents, the sum over the rest."""
     finite = _with_operands(entry, lambda x: np.where(np.isfinite(x), x, np.zeros_like(x)))
-    touched = _with_operands(entry, lambda x: (~np.isfinite(x)).astype(x.dtype))
+    terms = _with_operands(entry, np.ones_like)
+    finite_terms = _with_operands(entry, lambda x: np.isfinite(x).astype(x.dtype))
     nonzero = (grounded(ct) != 0).astype(grounded(ct).dtype)
-    parts = zip(cleaned, finite.pull(ct), touched.pull(nonzero), strict=True)
-    return [(place, np.where(grounded(count) == 0, c, ieee)) for (place, ieee), (_, c), (_, count) in parts]
+    counts = zip(terms.pull(nonzero), finite_terms.pull(nonzero), strict=True)
+    return [
+        (place, np.where(grounded(every) == grounded(good), c, ieee))
+        for (place, ieee), (_, c), ((_, every), (_, good)) in zip(cleaned, finite.pull(ct), counts, strict=True)
+    ]
 
 
 def _with_operands(entry: Operation, change: Any) -> Operation:

@@ -133,7 +133,7 @@ def _einsum_diagonal(own, shape):
     return mask
 
 
-@rule(np.einsum)
+@rule(np.einsum, structure="multilinear")
 def einsum(ct, out, *operands, optimize=False, **_options):
     terms, target, arrays, positions = _einsum_terms(operands)
     cotangents = [None] * len(operands)

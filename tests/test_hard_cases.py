@@ -489,9 +489,28 @@ def test_constants_in_linear_functions_have_no_tangent() -> None:
     assert_gradient(f, X)
 
 
-def test_overwriting_the_input_of_a_median_is_not_asked() -> None:
-    def f(x: Any) -> Any:
-        middle = np.median(x, overwrite_input=True)
-        return middle * x[0]
+@pytest.mark.parametrize(
+    "refused",
+    [
+        lambda x: np.median(x, overwrite_input=True),
+        lambda x: np.sum(x * np.ma.masked_array(np.ones(4), [0, 1, 0, 0])),
+        lambda x: np.sum(np.matrix(np.eye(4)) * x),
+        lambda x: np.sum(x.astype(object)),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
+def test_operands_and_options_that_are_refused(refused: Callable[[Any], Any]) -> None:
+    with pytest.raises(errors.BridgeError, match="remedy"):
+        bridge.grad(refused)(X)
 
-    assert_gradient(f, X)
+
+def test_memory_maps_are_snapshotted(tmp_path: Any) -> None:
+    mapped = np.memmap(tmp_path / "data", float, "w+", shape=(4,))
+    mapped[:] = 2.0
+
+    def f(x: Any) -> Any:
+        y = x * mapped
+        mapped[:] = 100.0
+        return np.sum(y)
+
+    np.testing.assert_allclose(bridge.grad(f)(X), np.full(4, 2.0))

@@ -77,7 +77,11 @@ def less_common(shop: Workshop) -> None:
         f"{name}.flat[{[shop.integer(0, a.size - 1) for _ in range(3)]}]",
         f"np.append({name}, {element})",
         f"np.trapezoid({name}, dx=0.5, axis={axis})",
-        f"np.triu({name})" if a.ndim == 2 else f"np.convolve({name}, {name}[:2])" if a.ndim == 1 else f"{name}.flatten()",
+        f"np.triu({name})"
+        if a.ndim == 2
+        else f"np.convolve({name}, {name}[:2])"
+        if a.ndim == 1
+        else f"{name}.flatten()",
         f"np.subtract.outer({name}, {element})",
     ]
     if a.size <= 9 and a.ndim <= 2:
