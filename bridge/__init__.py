@@ -17,17 +17,17 @@ from bridge.context import current_context as current_context
 from bridge.escapes import detach as detach
 from bridge.extend import mutating_rule as mutating_rule
 from bridge.extend import rule as rule
+from bridge.jacobians import hessian as hessian
+from bridge.jacobians import hvp as hvp
+from bridge.jacobians import jacfwd as jacfwd
+from bridge.jacobians import jacrev as jacrev
 from bridge.loops import checkpoint as checkpoint
 from bridge.loops import cond as cond
 from bridge.loops import fori_loop as fori_loop
 from bridge.loops import while_loop as while_loop
 from bridge.snapshots import constant as constant
+from bridge.tangents import jvp as jvp
 from bridge.transforms import grad as grad
-from bridge.transforms import hessian as hessian
-from bridge.transforms import hvp as hvp
-from bridge.transforms import jacfwd as jacfwd
-from bridge.transforms import jacrev as jacrev
-from bridge.transforms import jvp as jvp
 from bridge.transforms import value_and_grad as value_and_grad
 from bridge.transforms import vjp as vjp
 

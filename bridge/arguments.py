@@ -10,7 +10,8 @@ import optree
 
 from bridge.buffer import Buffer, Scalar
 from bridge.errors import ArgumentError, CotangentError
-from bridge.memory import Alias, Guard, Root, Strides, address, grounded, overlaps_itself
+from bridge.memory import Strides, address, grounded, overlaps_itself
+from bridge.places import Alias, Guard, Root
 
 _NAMESPACE = "bridge"
 
@@ -259,4 +260,3 @@ def _one_root(context: Any, members: list[int], flat: list[Any], entered: list[A
         if differentiated and k not in differentiated:
             view.place.parent = Alias(root.place, None, root.value)
         entered[k] = view
-

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from bridge import creation, dispatch
+from bridge import creation, dispatch, views
 from bridge.errors import RefusedError
 from bridge.escapes import escape
+from bridge.flat import Flat
 from bridge.indexing import ADVANCED, ELEMENT, VIEW, frozen, kind_of
-from bridge.memory import Element, Gathered, Layout, Root, Strides, View, grounded
+from bridge.memory import Strides, grounded
+from bridge.operators import InPlace, Operators
+from bridge.places import Element, Gathered, Layout, Root, View
 from bridge.position import here, resolve
 
 
-class Tracked:
+class Tracked(Operators):
     """What a Buffer and a Scalar share: a value, the place of that value, operators, NumPy's protocols."""
 
     __slots__ = ("__weakref__", "place", "value")
@@ -116,7 +119,9 @@ class Tracked:
         """A tracked copy, on memory of its own."""
         return self.place.context.copied(_copy_of(self.value, order), self.place)
 
-    def astype(self, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True) -> Any:
+    def astype(
+        self, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
+    ) -> Any:
         """A tracked copy in another dtype."""
         return dispatch.astype(self, np.dtype(dtype), casting, copy)
 
@@ -143,7 +148,7 @@ class Scalar(Tracked):
         raise TypeError("iteration over a 0-d array")
 
 
-class Buffer(Tracked):
+class Buffer(Tracked, InPlace):
     """A tracked array: NumPy's indexing, operators and functions work on it and are logged.
 
     Views of a Buffer are Buffers on the same memory. Made by the transforms for every array argument, by
@@ -229,7 +234,7 @@ class Buffer(Tracked):
 
     def view(self, dtype: Any = None) -> Any:
         """The same memory seen as another dtype: real and complex of one precision only."""
-        return dispatch.view_as_dtype(self, dtype)
+        return views.view_as_dtype(self, dtype)
 
     def reshape(self, *shape: Any, order: str = "C", copy: bool | None = None) -> Any:
         return dispatch.call(np.reshape, (self, shape[0] if len(shape) == 1 else shape), {"order": order})
@@ -251,7 +256,11 @@ class Buffer(Tracked):
     def item(self, *index: Any) -> Any:
         """One element, still tracked."""
         if index:
-            return self.flat[index[0]] if len(index) == 1 and type(index[0]) is int else self[index[0] if len(index) == 1 else index]
+            return (
+                self.flat[index[0]]
+                if len(index) == 1 and type(index[0]) is int
+                else self[index[0] if len(index) == 1 else index]
+            )
         if self.size != 1:
             raise ValueError("can only convert an array of size 1 to a Python scalar")
         return self[(0,) * self.ndim]
@@ -279,35 +288,6 @@ class Buffer(Tracked):
         return escape(self, "tobytes()").tobytes(order)
 
 
-class Flat:
-    """`buffer.flat`: one-dimensional access in C order, reading and writing."""
-
-    __slots__ = ("buffer",)
-
-    def __init__(self, buffer: Buffer) -> None:
-        self.buffer = buffer
-
-    def __len__(self) -> int:
-        return self.buffer.size
-
-    def __iter__(self) -> Iterator[Any]:
-        return (self[k] for k in range(len(self)))
-
-    def _key(self, key: Any) -> Any:
-        positions = np.arange(self.buffer.size)[grounded(key)]
-        picked = np.unravel_index(positions, self.buffer.shape)
-        return tuple(map(int, picked)) if np.ndim(positions) == 0 else picked
-
-    def __getitem__(self, key: Any) -> Any:
-        return self.buffer[self._key(key)]
-
-    def __setitem__(self, key: Any, value: Any) -> None:
-        picked = self._key(key)
-        if np.ndim(picked[0]) and np.ndim(value):
-            value = np.resize(value, np.shape(picked[0])) if not hasattr(value, "place") else value
-        self.buffer[picked] = value
-
-
 def _dense(value: np.ndarray) -> np.ndarray:
     """Memory without gaps: a root's shadow lies as its memory does."""
     owner = value.base
@@ -333,66 +313,3 @@ def wrap(context: Any, value: Any, active: bool) -> Any:
     if kind is float or kind is complex:
         return wrap(context, np.result_type(value).type(value), active)
     return value
-
-
-def _binary(name: str, function: Callable[..., Any], ufunc: np.ufunc) -> None:
-    def forward(self: Any, other: Any) -> Any:
-        return dispatch.operate(function, ufunc, self, other)
-
-    def reflected(self: Any, other: Any) -> Any:
-        return dispatch.operate(function, ufunc, other, self)
-
-    setattr(Tracked, f"__{name}__", forward)
-    setattr(Tracked, f"__r{name}__", reflected)
-    inplace = getattr(operator, f"i{name}", None)
-    if inplace is not None:
-
-        def update(self: Any, other: Any) -> Any:
-            return dispatch.operate_inplace(inplace, ufunc, self, other)
-
-        setattr(Buffer, f"__i{name}__", update)
-
-
-def _comparison(name: str, ufunc: np.ufunc) -> None:
-    function = getattr(operator, name)
-
-    def compare(self: Any, other: Any) -> Any:
-        return dispatch.operate(function, ufunc, self, other)
-
-    setattr(Tracked, f"__{name}__", compare)
-
-
-def _unary(name: str, function: Callable[..., Any], ufunc: np.ufunc) -> None:
-    setattr(Tracked, f"__{name}__", lambda self: dispatch.operate(function, ufunc, self))
-
-
-for _name, _ufunc in {
-    "add": np.add, "sub": np.subtract, "mul": np.multiply, "truediv": np.true_divide, "pow": np.power,
-    "floordiv": np.floor_divide, "mod": np.remainder, "matmul": np.matmul, "and": np.bitwise_and,
-    "or": np.bitwise_or, "xor": np.bitwise_xor, "lshift": np.left_shift, "rshift": np.right_shift,
-}.items():  # fmt: skip
-    _binary(_name, getattr(operator, f"{_name}_" if _name in ("and", "or") else _name), _ufunc)
-_binary("divmod", divmod, np.divmod)
-for _name, _ufunc in {
-    "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
-}.items():  # fmt: skip
-    _comparison(_name, _ufunc)
-for _name, _ufunc in {"neg": np.negative, "pos": np.positive, "abs": np.absolute, "invert": np.invert}.items():
-    _unary(_name, getattr(operator, _name), _ufunc)
-
-
-def _method(name: str, function: Any) -> None:
-    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return dispatch.call(function, (self, *args), kwargs)
-
-    method.__name__ = name
-    method.__doc__ = f"`np.{function.__name__}` of this array."
-    setattr(Tracked, name, method)
-
-
-for _name in (
-    "sum", "prod", "mean", "var", "std", "max", "min", "argmax", "argmin", "any", "all", "cumsum", "cumprod", "clip",
-    "round", "swapaxes", "squeeze", "diagonal", "trace", "take", "repeat", "compress", "choose", "argsort",
-    "argpartition", "nonzero", "searchsorted", "conj", "conjugate",
-):  # fmt: skip
-    _method(_name, getattr(np, _name))

@@ -8,7 +8,7 @@ pass, and mutation is an ordinary operation.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from threading import get_ident
@@ -17,13 +17,15 @@ from typing import Any
 
 import numpy as np
 
-from bridge import dispatch, rulebook, structure
+from bridge import rulebook, structure
 from bridge.buffer import Buffer, wrap
 from bridge.errors import AliasError, ArgumentError, BridgeError, ContextError, CotangentError
-from bridge.extend import Rule
-from bridge.log import Copy, Entry, MutatingCall, Operation, Scatter, Update, Write, blame
-from bridge.memory import ArrayMemory, Element, Entered, Gathered, OuterMemory, Place, Root, grounded, in_dtype
+from bridge.log import Entry, blame
+from bridge.memory import ArrayMemory, OuterMemory
+from bridge.places import Entered, Place, Root
 from bridge.position import here, resolve
+from bridge.recording import Recording
+from bridge.seeds import conforming
 from bridge.snapshots import Snapshots
 
 _current: ContextVar[Context | None] = ContextVar("bridge.context", default=None)
@@ -34,7 +36,7 @@ def current_context() -> Context | None:
     return _current.get()
 
 
-class Context:
+class Context(Recording):
     """One differentiation: owns the log, the roots, their shadows and the constants' snapshots.
 
     A context manager, of one thread. Inside it, arrays made by `buffer` are tracked; `gradient` walks the
@@ -79,7 +81,9 @@ class Context:
         _current.set(self)
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         if _current.get() is self:
             _current.set(self.outer)
         self.thread = None
@@ -95,7 +99,8 @@ class Context:
         where = resolve(here())
         if self.thread is None:
             raise ContextError(
-                "a Buffer is used outside its context, which has closed" if self.level >= 0
+                "a Buffer is used outside its context, which has closed"
+                if self.level >= 0
                 else "this context was not entered",
                 where=where,
                 remedy="use it inside `with Context() as ctx:`, return values from the function that is differentiated, "
@@ -160,120 +165,6 @@ class Context:
                     remedy="read the argument itself, or capture a copy made before the call",
                 )
 
-    # Running forward: what dispatch reports
-
-    def result(
-        self,
-        rule: Rule,
-        value: Any,
-        inputs: tuple[Any, ...],
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        plain: tuple[int, ...],
-        names: tuple[str, ...] = (),
-    ) -> Any:
-        """Wrap `value`, the fresh result of an operation, and log it if a gradient passes through it."""
-        wanted = tuple([k for k, place in enumerate(inputs) if place is not None])
-        if not wanted:
-            return wrap(self, value, False)
-        out = wrap(self, value, True)
-        places = places_of(out)
-        if places is None:
-            return out
-        reads_output, reads = rule.needs(wanted)
-        kept = self.snapshots.keep(rule, reads, args, plain)
-        if names:
-            kept, kwargs = kept[: -len(names)], kwargs | dict(zip(names, kept[-len(names) :], strict=True))
-        output = value if reads_output else None
-        self.log.append(Operation(here(), rule, places, output, inputs, wanted, kept, kwargs))
-        return out
-
-    def copied(self, value: Any, source: Place) -> Any:
-        """Wrap `value`, a copy of what lies at `source`."""
-        if not source.active:
-            return wrap(self, value, False)
-        out = wrap(self, value, True)
-        self.log.append(Copy(here(), out.place, source))
-        return out
-
-    def write(self, target: Any, key: Any, place: Place, value: Any, source: Place | None) -> None:
-        """Assign `value` to `target[key]`, which lies at `place`; `source` says where the value lies, if it is active."""
-        root = self.writable(target)
-        array = target.value
-        saved = array[key]
-        if not isinstance(place, (Element, Gathered)):
-            saved = saved.copy()
-        try:
-            array[key] = value
-        except ValueError:
-            refuse_read_only(target)
-            raise
-        activates = source is not None and not root.active
-        root.active = root.active or activates
-        self.log.append(Write(here(), place, array, key, saved, source, activates))
-
-    def update(
-        self,
-        rule: Rule | None,
-        target: Any,
-        inputs: tuple[Any, ...],
-        args: tuple[Any, ...],
-        plain: tuple[int, ...],
-        mask: Any,
-        run: Callable[[tuple[Any, ...]], Any],
-    ) -> None:
-        """Run a ufunc with `target` as its `out`, under a mask if there is one."""
-        root = self.writable(target)
-        array = target.value
-        position = here()
-        wanted = tuple([k for k, place in enumerate(inputs) if place is not None]) if rule else ()
-        reads_output, reads = rule.needs(wanted) if rule and wanted else (False, frozenset())
-        kept = self.snapshots.keep(rule, reads, args, plain) if rule and wanted else ()
-        saved = array.copy()
-        try:
-            run(args)
-        except ValueError:
-            refuse_read_only(target)
-            raise
-        if not wanted and (mask is None or not root.active):
-            self.log.append(Write(position, target.place, array, Ellipsis, saved, None, False))
-            return
-        activates = not root.active
-        root.active = True
-        out = target.place
-        self.log.append(
-            Update(position, rule, out, True if reads_output else None, inputs, wanted, kept, array, saved, mask, activates)
-        )
-
-    def scatter_add(self, ufunc: np.ufunc, target: Any, key: Any, operand: Any) -> None:
-        """`np.add.at` or `np.subtract.at`: an index named twice counts twice."""
-        root = self.writable(target)
-        array = target.value
-        saved = array[key]
-        (value,), (source,), _ = dispatch.unwrapped(self, (operand,))
-        ufunc.at(array, key, value)
-        activates = source is not None and not root.active
-        root.active = root.active or activates
-        place = Gathered(target.place, key, saved)
-        self.log.append(Scatter(here(), place, array, key, saved, source, activates, ufunc is np.subtract))
-
-    def mutated(self, entry: MutatingCall, active: bool) -> None:
-        """Log a call of a mutating rule that has run."""
-        fresh = [p.root for p in entry.out if active and p.dtype.kind in "fc" and not p.root.active]
-        for root in fresh:
-            root.active = True
-        entry.activated = tuple(fresh)
-        self.log.append(entry)
-
-    def writable(self, target: Any) -> Root:
-        """The root of `target`, marked as written; raises if its memory may not be written."""
-        root = target.place.root
-        if root.entered:
-            if root.guard is not None:
-                root.guard.refuse(resolve(here()))
-            root.written = True
-        return root
-
     # Walking back
 
     def gradient(self, y: Any, wrt: Any, cotangent: Any = None) -> Any:
@@ -298,7 +189,9 @@ class Context:
         ys = list(y) if several else [y]
         for one in ys:
             if getattr(getattr(one, "place", None), "context", None) is not self:
-                raise ArgumentError(f"{type(one).__name__} is not a Buffer of this context", remedy="pass what f returned")
+                raise ArgumentError(
+                    f"{type(one).__name__} is not a Buffer of this context", remedy="pass what f returned"
+                )
         if cotangent is None:
             if several or ys[0].shape != () or ys[0].dtype.kind == "c":
                 raise CotangentError(
@@ -448,39 +341,3 @@ class Context:
         finally:
             _current.set(before)
             self._sweeping = False
-
-
-def places_of(out: Any) -> Any:
-    """The roots of an operation's results; None if no gradient can reach them."""
-    if isinstance(out, (tuple, list)):
-        places = tuple([part.place if getattr(part, "place", None) is not None else None for part in out])
-        return places if any(p is not None and p.active for p in places) else None
-    place = getattr(out, "place", None)
-    return place if place is not None and place.active else None
-
-
-def conforming(ct: Any, value: Any, what: str = "cotangent") -> Any:
-    """A cotangent in the shape and dtype of its value; CotangentError if it cannot be."""
-    if not hasattr(ct, "place"):
-        ct = np.array(ct)
-    if ct.shape != value.shape:
-        raise CotangentError(
-            f"the {what} has shape {ct.shape}, its value has shape {value.shape}",
-            remedy=f"give an array of shape {value.shape}",
-        )
-    if ct.dtype.kind not in "fciub" or (ct.dtype.kind == "c" and value.dtype.kind != "c"):
-        raise CotangentError(
-            f"the {what} has dtype {ct.dtype}, its value has dtype {value.dtype}",
-            remedy=f"give an array of dtype {value.dtype}",
-        )
-    return in_dtype(ct, value.dtype)
-
-
-def refuse_read_only(target: Any) -> None:
-    """Raise if the memory that was to be written may only be read."""
-    if not grounded(target).flags.writeable:
-        raise AliasError(
-            f"a write into a view of shape {target.shape} whose elements share memory, or that is read-only",
-            where=resolve(here()),
-            remedy="write into the array that it is a view of, or into a copy",
-        )

@@ -19,7 +19,8 @@ import numpy as np
 
 import bridge.numpy
 from bridge import functions, rulebook
-from bridge.extend import MUTATING, REFUSED, RULES, ZERO_PULL, Rule
+from bridge.extend import MUTATING, REFUSED, RULES, ZERO_PULL
+from bridge.rule import Rule
 
 RULE = "rule"
 CORE = "core"

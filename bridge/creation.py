@@ -8,7 +8,6 @@ import numpy as np
 
 from bridge.memory import grounded
 
-
 _CONVERT = frozenset({np.array, np.asarray, np.asanyarray, np.ascontiguousarray, np.asfortranarray})
 WITH_LIKE = _CONVERT | {
     getattr(np, name)

@@ -8,32 +8,24 @@ from typing import Any
 import numpy as np
 
 from bridge import rulebook
-from bridge.errors import ArgumentError, NoRuleError, RefusedError
+from bridge.errors import ArgumentError, RefusedError
 from bridge.escapes import remember
-from bridge.extend import MUTATING, REFUSED, ZERO_PULL, operation_name
-from bridge.memory import Layout, Strides, address, grounded, overlaps_itself
+from bridge.extend import MUTATING, REFUSED, ZERO_PULL
+from bridge.inspection import operation_name
+from bridge.memory import grounded
+from bridge.operands import (
+    NUMBERS,
+    check_not_complex,
+    context_of,
+    into_plain,
+    operand,
+    refuse_complex,
+    rule_for,
+    unwrapped,
+)
 from bridge.position import here, resolve
 from bridge.snapshots import constant
-
-_NUMBERS = (int, float, complex, np.generic)
-
-
-def context_of(args: Any) -> Any:
-    """The innermost context among tracked operands, which must be usable; None if nothing is tracked."""
-    context = None
-    for x in args:
-        place = getattr(x, "place", None)
-        if place is not None:
-            own = place.context
-            if own is not context:
-                own.check_usable()
-                if context is None or own.level > context.level:
-                    context = own
-        elif type(x) in (list, tuple):
-            inner = context_of(x)
-            if inner is not None and (context is None or inner.level > context.level):
-                context = inner
-    return context
+from bridge.views import wrap_result
 
 
 def operate(function: Callable[..., Any], ufunc: np.ufunc, *args: Any) -> Any:
@@ -53,7 +45,7 @@ def operate(function: Callable[..., Any], ufunc: np.ufunc, *args: Any) -> Any:
             inputs.append(place if place.active else None)
             continue
         inputs.append(None)
-        if not isinstance(x, _NUMBERS):
+        if not isinstance(x, NUMBERS):
             x = operand(x)
             if x is NotImplemented:
                 return NotImplemented
@@ -92,7 +84,7 @@ def update(ufunc: np.ufunc, target: Any, args: tuple[Any, ...], kwargs: dict[str
     context.check_usable()
     values, inputs, plain = unwrapped(context, args)
     if "casting" in kwargs:
-        _check_not_complex(target, values)
+        check_not_complex(target, values)
     mask = kwargs.get("where", True)
     if mask is not True:
         mask = kwargs["where"] = np.array(grounded(mask))
@@ -107,86 +99,9 @@ def update(ufunc: np.ufunc, target: Any, args: tuple[Any, ...], kwargs: dict[str
     except np.exceptions.ComplexWarning:
         refuse_complex(target)
     except TypeError:
-        _check_not_complex(target, values)
+        check_not_complex(target, values)
         raise
     return target
-
-
-def _check_not_complex(target: Any, values: tuple[Any, ...]) -> None:
-    if target.dtype.kind != "c" and any(np.dtype(getattr(v, "dtype", type(v))).kind == "c" for v in values):
-        refuse_complex(target)
-
-
-def refuse_complex(target: Any) -> None:
-    """Raise: a complex value would lose its imaginary part in real memory."""
-    raise RefusedError(
-        f"a complex value is written into an array of dtype {target.dtype}: its imaginary part would be lost",
-        where=resolve(here()),
-        remedy="write np.real(value), or make the array complex",
-    )
-
-
-def operand(x: Any) -> Any:
-    """An operand that is neither tracked nor a NumPy array, as one or the other."""
-    if type(x) is np.ndarray or hasattr(x, "place") or isinstance(x, _NUMBERS):
-        return x
-    if isinstance(x, (np.ma.MaskedArray, np.matrix)):
-        raise RefusedError(
-            f"a {type(x).__name__} is an operand: it changes what operations mean",
-            where=resolve(here()),
-            remedy="use a plain array (np.asarray), with np.where for a mask and @ for products",
-        )
-    if isinstance(x, np.ndarray):
-        return x
-    if getattr(type(x), "__array_ufunc__", ...) is None:
-        return NotImplemented
-    if isinstance(x, (list, tuple)):
-        if context_of(x) is not None:
-            from bridge.creation import array
-
-            return array(x)
-        return np.asarray(x)
-    if hasattr(x, "__array__"):
-        return np.asarray(x)
-    return NotImplemented
-
-
-def unwrapped(context: Any, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...], tuple[int, ...]]:
-    """Values, active places and positions of plain arrays of a call's arguments."""
-    values: list[Any] = []
-    inputs: list[Any] = []
-    plain: tuple[int, ...] = ()
-    for k, x in enumerate(args):
-        place = getattr(x, "place", None)
-        if place is not None:
-            if place.context is context:
-                values.append(x.value)
-                inputs.append(place if place.active else None)
-                continue
-            _check_level(context, x)
-        elif isinstance(x, np.ndarray):
-            if type(x) is not constant:
-                plain += (k,)
-            context.check_original(x)
-        elif type(x) in (list, tuple) and context_of(x) is not None:
-            parts, places, _ = unwrapped(context, tuple(x))
-            values.append(list(parts) if type(x) is list else parts)
-            inputs.append(list(places) if any(p is not None for p in places) else None)
-            continue
-        values.append(x)
-        inputs.append(None)
-    return tuple(values), tuple(inputs), plain
-
-
-def _check_level(context: Any, x: Any) -> None:
-    """An operand of another context is a constant, if that context is an outer one."""
-    x.place.context.check_usable()
-    if x.place.context.level >= context.level and _is_active(x):
-        raise remember(x, "an operation in a Buffer of an outer context")
-
-
-def _is_active(x: Any) -> bool:
-    return bool(x.place.active)
 
 
 def ufunc_call(ufunc: np.ufunc, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -252,13 +167,6 @@ def _ufunc_where(ufunc: np.ufunc, args: tuple[Any, ...], kwargs: dict[str, Any])
     return update(ufunc, target, tuple(map(operand, args)), kwargs)
 
 
-def into_plain(context: Any, function: Any, args: Any, target: Any) -> None:
-    """Raise EscapeError if a value that carries a gradient is written into an array that is not tracked."""
-    for x in args:
-        if hasattr(x, "place") and x.place.active and function not in ZERO_PULL:
-            raise remember(x, f"{operation_name(function)} with a plain array as out=")
-
-
 def store(context: Any, function: Any, target: Any, result: Any) -> None:
     """Write a result into `out=`."""
     if hasattr(target, "place"):
@@ -266,21 +174,6 @@ def store(context: Any, function: Any, target: Any, result: Any) -> None:
         return
     into_plain(context, function, (result,), target)
     target[...] = grounded(result)
-
-
-def rule_for(function: Any) -> Any:
-    """The rule of an operation; NoRuleError, with how to write one, if there is none."""
-    rule = rulebook.find(function)
-    if rule is not None:
-        return rule
-    name = operation_name(function)
-    raise NoRuleError(
-        f"nobody has a rule for {name}",
-        where=resolve(here()),
-        remedy=f"write one:\n\n    from bridge.extend import rule\n\n    @rule({name})\n"
-        "    def pull(ct, out, x):          # ct: cotangent of the output; return that of x\n"
-        "        return ct * ...\n\n  or use bridge.detach(x) if no gradient should pass",
-    )
 
 
 def call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -346,50 +239,6 @@ def _is_array(x: Any) -> bool:
     return isinstance(x, np.ndarray) or hasattr(x, "place")
 
 
-def wrap_result(context: Any, value: Any, args: Any, fresh: Callable[[Any], Any]) -> Any:
-    """Wrap what a function returned: views of tracked arguments as views, by address; the rest by `fresh`."""
-    if isinstance(value, (list, tuple)) and not isinstance(value, np.ndarray):
-        parts = [_as_view(context, part, args) for part in value]
-        if parts and all(part is not None for part in parts):
-            return type(value)(parts) if not hasattr(value, "_fields") else type(value)(*parts)
-        whole = fresh(value)
-        if any(part is not None for part in parts):
-            return type(value)(one if part is None else part for part, one in zip(parts, whole, strict=True))
-        return whole
-    view = _as_view(context, value, args)
-    return fresh(value) if view is None else view
-
-
-def _as_view(context: Any, value: Any, args: Any) -> Any:
-    from bridge.buffer import Buffer
-
-    if not (isinstance(value, np.ndarray) or isinstance(value, Buffer)):
-        return None
-    ground = grounded(value)
-    for x in args:
-        if type(x) in (list, tuple):
-            view = _as_view(context, value, x)
-            if view is not None:
-                return view
-        elif type(x) is Buffer and x.place.context is context:
-            if value is x.value:
-                return x
-            if np.may_share_memory(ground, grounded(x)):
-                return view_at(x, value)
-    return None
-
-
-def view_at(buffer: Any, value: Any) -> Any:
-    """`value`, which lies in the memory of `buffer`, as a Buffer on the same root."""
-    from bridge.buffer import Buffer
-
-    ground = grounded(value)
-    if overlaps_itself(ground):
-        ground.flags.writeable = False
-    like = Strides(ground.shape, ground.strides, ground.dtype)
-    return Buffer(value, Layout(buffer.place, (address(ground) - address(buffer.value), like), value))
-
-
 def assign(target: Any, key: Any, place: Any, value: Any) -> None:
     """`target[key] = value`, at `place`."""
     context = place.context
@@ -429,24 +278,6 @@ def astype(tracked: Any, dtype: np.dtype[Any], casting: str, copy: bool) -> Any:
     if dtype.kind not in "fc":
         return context.inactive(value)
     return context.copied(value, tracked.place)
-
-
-def view_as_dtype(buffer: Any, dtype: Any) -> Any:
-    """`buffer.view(dtype)`: between real and complex of one precision."""
-    if dtype is None:
-        return view_at(buffer, buffer.value[...])
-    asked = np.dtype(dtype)
-    own = buffer.dtype
-    if asked == own:
-        return view_at(buffer, buffer.value[...])
-    pair = {own.char, asked.char}
-    if pair not in ({"f", "F"}, {"d", "D"}, {"g", "G"}):
-        raise RefusedError(
-            f"a view of a {own} array as {asked}",
-            where=resolve(here()),
-            remedy="only real and complex of one precision share memory with a meaning; use astype for a copy",
-        )
-    return view_at(buffer, buffer.value.view(asked))
 
 
 def call_mutating(rule: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

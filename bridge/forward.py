@@ -11,13 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from bridge import dispatch
 from bridge.buffer import wrap
-from bridge.context import Context, places_of
+from bridge.context import Context
 from bridge.dispatch import call
-from bridge.extend import Rule
-from bridge.log import MutatingCall
-from bridge.memory import Place, Root, in_dtype
+from bridge.memory import in_dtype
+from bridge.operands import unwrapped
+from bridge.places import Place, Root
+from bridge.rule import Rule
+from bridge.seeds import places_of
+from bridge.writes import MutatingCall
 
 
 class ForwardContext(Context):
@@ -97,7 +99,7 @@ class ForwardContext(Context):
 
     def scatter_add(self, ufunc: np.ufunc, target: Any, key: Any, operand: Any) -> None:
         self.writable(target)
-        (value,), (source,), _ = dispatch.unwrapped(self, (operand,))
+        (value,), (source,), _ = unwrapped(self, (operand,))
         ufunc.at(target.value, key, value)
         tangent = None if source is None else tangent_at(source)
         if tangent is not None:
@@ -218,7 +220,9 @@ def _replaced(x: Any, tangent: Any, move: bool) -> Any:
     return np.zeros_like(x) if hasattr(x, "dtype") and np.dtype(x.dtype).kind in "fc" and hasattr(x, "shape") else x
 
 
-def _transposed(pull: Callable[[Any], list[Any]], outputs: tuple[Any, ...], tangents: list[Any], several: bool) -> list[Any]:
+def _transposed(
+    pull: Callable[[Any], list[Any]], outputs: tuple[Any, ...], tangents: list[Any], several: bool
+) -> list[Any]:
     with Context(zeros="ieee") as context:
         cts = [context.buffer(np.zeros_like(out)) if out.dtype.kind in "fc" else None for out in outputs]
         cotangents = pull(tuple(cts) if several else cts[0])

@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 
 from bridge import creation
-from bridge.dispatch import call, context_of, into_plain, operand, view_at
+from bridge.dispatch import call
 from bridge.errors import RefusedError
 from bridge.memory import grounded
+from bridge.operands import context_of, into_plain, operand
 from bridge.position import here, resolve
+from bridge.views import view_at
 
 
 def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:

@@ -57,9 +57,7 @@ def fori_loop(lower: int, upper: int, body: Callable[[int, Any], Any], init: Any
     return value
 
 
-def while_loop(
-    condition: Callable[[Any], Any], body: Callable[[Any], Any], init: Any, limit: int | None = None
-) -> Any:
+def while_loop(condition: Callable[[Any], Any], body: Callable[[Any], Any], init: Any, limit: int | None = None) -> Any:
     """`while condition(value): value = body(value)`, with memory for O(√n) of its n steps.
 
     `limit` is the largest number of steps that is allowed (and what compiled engines need to know); a loop

@@ -8,23 +8,24 @@ from typing import Any
 
 import numpy as np
 
-from bridge import dispatch
 from bridge.errors import RuleError
-from bridge.extend import MutatingRule, names_read
-from bridge.log import MutatingCall
+from bridge.inspection import names_read
 from bridge.memory import grounded
+from bridge.operands import into_plain, unwrapped
 from bridge.position import here, resolve
+from bridge.rule import MutatingRule
+from bridge.writes import MutatingCall
 
 
 def call(context: Any, rule: MutatingRule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Run the function on tracked arguments, in place, and log it."""
     named = _by_name(rule, args, kwargs)
-    values, inputs, _ = dispatch.unwrapped(context, tuple(named.values()))
+    values, inputs, _ = unwrapped(context, tuple(named.values()))
     written = [list(named).index(name) for name in rule.mutates]
     for k, name in zip(written, rule.mutates, strict=True):
         target = tuple(named.values())[k]
         if getattr(getattr(target, "place", None), "context", None) is not context:
-            dispatch.into_plain(context, rule.function, tuple(named.values()), target)
+            into_plain(context, rule.function, tuple(named.values()), target)
             raise RuleError(
                 f"{rule.name} writes its argument {name}, which is not tracked here but is given with tracked ones",
                 where=resolve(here()),

@@ -40,7 +40,9 @@ def _creator(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _filled(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    return _creation.filled(_current_context(), *args, **kwargs) if function is _numpy.full else function(*args, **kwargs)
+    return (
+        _creation.filled(_current_context(), *args, **kwargs) if function is _numpy.full else function(*args, **kwargs)
+    )
 
 
 def _converter(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -51,6 +53,7 @@ def _converter(function: Callable[..., Any]) -> Callable[..., Any]:
             return function(x, *args, **kwargs)
         if not _creation.tracked_inside(x):
             return _creation.made(context, function, (x, *args), kwargs)
+        kwargs.pop("like", None)
         return _creation.converted(function, x, *args, **kwargs)
 
     return convert

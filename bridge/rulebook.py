@@ -7,7 +7,8 @@ import pkgutil
 import sys
 from typing import Any
 
-from bridge.extend import RULES, ZERO_PULL, Rule
+from bridge.extend import RULES, ZERO_PULL
+from bridge.rule import Rule
 
 _OPTIONAL = {"special": "scipy.special"}
 _read: set[str] = set()

@@ -12,9 +12,11 @@ import numpy as np
 from bridge.arguments import leaves_of, rebuilt
 from bridge.context import Context
 from bridge.errors import ContextError, ReplayError
-from bridge.log import Birth, Entry, MutatingCall, Update, Write, at_birth
-from bridge.memory import Root, grounded, owner, serial_now
+from bridge.log import Birth, Entry, at_birth
+from bridge.memory import grounded, owner
+from bridge.places import Root, serial_now
 from bridge.position import here, resolve
+from bridge.writes import MutatingCall, Update, Write
 
 
 class Gone:
@@ -40,7 +42,9 @@ class Segment(Entry):
 
     __slots__ = ("activated", "args", "body", "context", "overwritten", "results", "structure", "written")
 
-    def __init__(self, context: Context, body: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def __init__(
+        self, context: Context, body: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
         self.position = here()
         self.context = context
         self.body = body
@@ -122,9 +126,7 @@ class Segment(Entry):
         )
         writes = Counter(id(place.root) for place, _, _, _ in self.overwritten)
         same = same and all(
-            _equal(array[key], saved)
-            for place, array, key, saved in self.overwritten
-            if writes[id(place.root)] == 1
+            _equal(array[key], saved) for place, array, key, saved in self.overwritten if writes[id(place.root)] == 1
         )
         if not same:
             raise ReplayError(
@@ -177,7 +179,9 @@ def _parts(entry: Entry) -> list[tuple[Any, Any, Any, Any]]:
 def _born(entries: list[Entry]) -> Iterator[Root]:
     for entry in entries:
         if isinstance(entry, (Birth, Segment)) and not isinstance(entry, Update):
-            yield from (root for root in (entry.out if isinstance(entry.out, tuple) else (entry.out,)) if root is not None)
+            yield from (
+                root for root in (entry.out if isinstance(entry.out, tuple) else (entry.out,)) if root is not None
+            )
 
 
 def _activated(entry: Entry) -> list[Root]:
@@ -210,4 +214,6 @@ def _compressed(context: Context, entries: list[Entry], parts: list[Any]) -> lis
 
 def _equal(new: Any, old: Any) -> bool:
     new, old = grounded(new), grounded(old)
-    return np.shape(new) == np.shape(old) and bool(np.array_equal(new, old, equal_nan=np.asarray(new).dtype.kind in "fc"))
+    return np.shape(new) == np.shape(old) and bool(
+        np.array_equal(new, old, equal_nan=np.asarray(new).dtype.kind in "fc")
+    )

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from bridge.extend import Rule, Shaped
 from bridge.memory import holds_arrays
+from bridge.rule import Rule, Shaped
 
 SMALL = 16 * 1024
 
@@ -59,9 +59,7 @@ class Snapshots:
         if rule.broadcasts:
             if not reads:
                 return (None,) * len(args)
-            return tuple(
-                [(self.of(x) if k in plain else x) if k in reads else None for k, x in enumerate(args)]
-            )
+            return tuple([(self.of(x) if k in plain else x) if k in reads else None for k, x in enumerate(args)])
         named = len(rule.parameters)
         return tuple(
             [self._kept(x, k in reads or (k >= named and "*" in reads), k in plain) for k, x in enumerate(args)]

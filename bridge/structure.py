@@ -15,9 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from bridge.extend import Shaped
-from bridge.log import Entry, MutatingCall, Operation, Update
+from bridge.log import Entry, Operation
 from bridge.memory import grounded
+from bridge.rule import Shaped
+from bridge.writes import MutatingCall, Update
 
 Pairs = Iterable[tuple[Any, Any]]
 
@@ -136,7 +137,11 @@ def only_present(entry: Any, ct: Any, present: list[Any]) -> Pairs:
         (place, c if c is None or not has_nan(c) else np.where(exists, c, np.zeros_like(c)))
         for (place, c), exists in zip(pairs, present, strict=False)
     ]
-    if isinstance(entry, Operation) and entry.rule.structure == "multilinear" and any(c is not None and has_nan(c) for _, c in cleaned):
+    if (
+        isinstance(entry, Operation)
+        and entry.rule.structure == "multilinear"
+        and any(c is not None and has_nan(c) for _, c in cleaned)
+    ):
         return _products_of_present(entry, ct, cleaned)
     return cleaned + pairs[len(present) :]
 
@@ -157,4 +162,6 @@ def _products_of_present(entry: Operation, ct: Any, cleaned: list[tuple[Any, Any
 def _with_operands(entry: Operation, change: Any) -> Operation:
     args = tuple(change(x) if hasattr(x, "dtype") and x.dtype.kind in "fc" and not isinstance(x, Shaped) else x
                  for x in entry.args)  # fmt: skip
-    return Operation(entry.position, entry.rule, entry.out, entry.output, entry.inputs, entry.wanted, args, entry.kwargs)
+    return Operation(
+        entry.position, entry.rule, entry.out, entry.output, entry.inputs, entry.wanted, args, entry.kwargs
+    )

@@ -8,9 +8,11 @@ import numpy as np
 
 from bridge import dispatch
 from bridge.errors import RefusedError
-from bridge.extend import ZERO_PULL, operation_name
+from bridge.extend import ZERO_PULL
 from bridge.indexing import ADVANCED, frozen, kind_of, surviving
+from bridge.inspection import operation_name
 from bridge.memory import grounded
+from bridge.operands import context_of, into_plain, operand
 from bridge.position import here, resolve
 
 REDUCTIONS = {np.add: np.sum, np.multiply: np.prod, np.maximum: np.max, np.minimum: np.min}
@@ -41,7 +43,7 @@ def reduce(ufunc: np.ufunc, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
 def _reduce_plainly(ufunc: np.ufunc, array: Any, dtype: Any, options: dict[str, Any]) -> Any:
     axis, keepdims = options.pop("axis"), options.pop("keepdims")
     if ufunc in ZERO_PULL:
-        context = dispatch.context_of((array, *options.values()))
+        context = context_of((array, *options.values()))
         plain = {name: grounded(x) for name, x in options.items()}
         return context.inactive(ufunc.reduce(grounded(array), axis=axis, keepdims=keepdims, dtype=dtype, **plain))
     where = grounded(options.pop("where", True))
@@ -73,7 +75,7 @@ def accumulate(ufunc: np.ufunc, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     array, axis, dtype, out = _bound(args, kwargs, (0, None, None), ("axis", "dtype", "out"))
     function = ACCUMULATIONS.get(ufunc)
     if ufunc in ZERO_PULL:
-        context = dispatch.context_of((array,))
+        context = context_of((array,))
         result = context.inactive(ufunc.accumulate(grounded(array), axis, dtype))
     elif function is not None:
         result = dispatch.call(function, (array,), {"axis": axis, "dtype": dtype})
@@ -87,14 +89,16 @@ def accumulate(ufunc: np.ufunc, args: tuple[Any, ...], kwargs: dict[str, Any]) -
 
 def outer(ufunc: np.ufunc, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """`ufunc.outer(a, b)`: every element of `a` with every element of `b`."""
-    a, b = (dispatch.operand(x) for x in args)
+    a, b = (operand(x) for x in args)
     lifted = np.reshape(a, np.shape(a) + (1,) * np.ndim(b))
     return ufunc(lifted, b, **kwargs)
 
 
 def reduceat(ufunc: np.ufunc, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """`ufunc.reduceat`: a reduction over each segment of one axis."""
-    array, indices, axis, dtype, out = _bound(args, kwargs, (_NOTHING, 0, None, None), ("indices", "axis", "dtype", "out"))
+    array, indices, axis, dtype, out = _bound(
+        args, kwargs, (_NOTHING, 0, None, None), ("indices", "axis", "dtype", "out")
+    )
     starts = [int(k) for k in grounded(indices)]
     length = array.shape[axis]
     parts = []
@@ -109,12 +113,12 @@ def at(ufunc: np.ufunc, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     """`ufunc.at(a, indices, b)`: unbuffered, so that an index named twice counts twice."""
     target, key, *operands = args
     if not hasattr(target, "place"):
-        context = dispatch.context_of((key, *operands))
-        dispatch.into_plain(context, ufunc, operands, target)
+        context = context_of((key, *operands))
+        into_plain(context, ufunc, operands, target)
         ufunc.at(target, grounded(key) if hasattr(key, "place") else key, *(grounded(x) for x in operands))
         return
     key = frozen(key)
-    operands = [dispatch.operand(x) for x in operands]
+    operands = [operand(x) for x in operands]
     if ufunc in (np.add, np.subtract) and kind_of(key, target.ndim) is ADVANCED:
         target.place.context.scatter_add(ufunc, target, key, operands[0])
         return
@@ -149,7 +153,9 @@ def _rounds(key: Any, shape: tuple[int, ...]) -> tuple[list[Any] | None, tuple[i
     return [number == k for k in range(int(number.max()) + 1)], picked.shape
 
 
-def _bound(args: tuple[Any, ...], kwargs: dict[str, Any], defaults: tuple[Any, ...], names: tuple[str, ...]) -> list[Any]:
+def _bound(
+    args: tuple[Any, ...], kwargs: dict[str, Any], defaults: tuple[Any, ...], names: tuple[str, ...]
+) -> list[Any]:
     unknown = set(kwargs) - set(names)
     if unknown:
         raise RefusedError(f"unknown keywords {sorted(unknown)}", where=resolve(here()))
@@ -163,7 +169,7 @@ def _into(ufunc: np.ufunc, out: Any, result: Any) -> Any:
     target = out[0] if isinstance(out, tuple) else out
     if target is None:
         return result
-    dispatch.store(dispatch.context_of((result, target)), ufunc, target, result)
+    dispatch.store(context_of((result, target)), ufunc, target, result)
     return target
 
 

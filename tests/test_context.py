@@ -12,8 +12,9 @@ import pytest
 
 import bridge
 from bridge import Context, errors
-from bridge.log import Operation, Update, Write
-from bridge.memory import Root
+from bridge.log import Operation
+from bridge.writes import Update, Write
+from bridge.places import Root
 
 X = np.array([0.5, -1.0, 2.0, 0.25])
 

@@ -11,8 +11,10 @@ import scipy.special  # noqa: F401, its rules are read once it is loaded
 from bridge.check import check_rule
 from bridge.check.compare import compare
 from bridge.check.inputs import book, call_of
+from bridge.check.rule_calls import RuleCall
 from bridge.errors import CheckError
-from bridge.extend import MUTATING, RULES, Case, MutatingRule, Rule
+from bridge.extend import MUTATING, RULES, ZERO_PULL, Case, MutatingRule, Rule
+from bridge.inspection import operation_name
 
 MODULES = [module for module in book() if hasattr(module, "cases")]
 CASES = [(module.__name__.rpartition(".")[2], case) for module in MODULES for case in module.cases()]
@@ -37,8 +39,8 @@ def test_every_rule_has_a_case() -> None:
 
 
 def test_every_case_has_a_rule() -> None:
-    strays = [(family, str(case.function)) for family, case in CASES if case.function not in REGISTERED]
-    assert strays == []
+    known = {*REGISTERED, *ZERO_PULL}
+    assert [(family, str(case.function)) for family, case in CASES if case.function not in known] == []
 
 
 @pytest.mark.parametrize(("rule", "cases"), PARAMETERS)
@@ -52,6 +54,24 @@ def test_rule(rule: Rule | MutatingRule, cases: list[Case]) -> None:
                 failure.code: str(failure) for failure in error.report.failures if failure.code not in failures
             }
     assert not failures, "\n" + "\n".join(failures.values())
+
+
+@pytest.mark.parametrize(
+    "case", [case for _, case in CASES if case.function in ZERO_PULL], ids=lambda case: operation_name(case.function)
+)
+def test_functions_declared_flat_are_flat(case: Case) -> None:
+    flat = Rule(case.function, _no_cotangents, None, reads=(), linear=False, structure="linear")
+    call = RuleCall(flat, case.args, case.kwargs, None, case.tolerance)
+    rng = np.random.default_rng(0)
+    with np.errstate(all="ignore"):
+        cts = call.seeds(rng)
+        zeros = [np.zeros_like(point) for point in call.points]
+        found = compare(call, cts, zeros, case.tolerance, rng)
+    assert [sample for sample in found.mismatches if sample.slope.kind == "smooth"] == []
+
+
+def _no_cotangents(ct: Any, out: Any, *args: Any, **kwargs: Any) -> tuple[None, ...]:
+    return (None,) * len(args)
 
 
 @pytest.mark.parametrize(("rule", "cases"), PARAMETERS)

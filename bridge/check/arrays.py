@@ -28,7 +28,7 @@ def leaves(tree: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
         yield path, tree
 
 
-def float_arrays(tree: Any) -> list[tuple[Path, np.ndarray]]:
+def float_arrays(tree: Any) -> list[tuple[Path, Any]]:
     """The floating arrays and NumPy scalars of `tree` with their paths: what a proof differentiates."""
     return [(path, x) for path, x in leaves(tree) if isinstance(x, (np.ndarray, np.inexact)) and is_inexact(x)]
 

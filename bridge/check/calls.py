@@ -39,10 +39,6 @@ class Call(Differentiable):
     outputs are not defined, as in `bridge.extend.Case`.
     """
 
-    elementwise = False
-    selects = False
-    fitted_by_context = False
-
     def __init__(
         self, rule: Any, args: Sequence[Any], kwargs: dict[str, Any], loss: Callable[..., Any] | None, tolerance: float
     ) -> None:
@@ -58,7 +54,9 @@ class Call(Differentiable):
 
     def bound(self, args: Sequence[Any], kwargs: dict[str, Any]) -> dict[int | str, Any]:
         """All arguments in one dictionary, by position or keyword."""
-        return {**dict(enumerate(args)), **kwargs}
+        arguments: dict[int | str, Any] = dict(enumerate(args))
+        arguments.update(kwargs)
+        return arguments
 
     def __str__(self) -> str:
         return describe_call(self.rule.name, *split(self.arguments))
@@ -79,6 +77,21 @@ class Call(Differentiable):
         placed.update(zip(self.paths, held, strict=True))
         arguments = {key: placed.get((key,), value) for key, value in self.arguments.items()}
         return arguments if all(len(path) == 1 for path in placed) else replace(arguments, placed)
+
+    @property
+    def elementwise(self) -> bool:
+        """Whether each element of the output depends on one element of each argument."""
+        return False
+
+    @property
+    def selects(self) -> bool:
+        """Whether the pull only moves and adds cotangents."""
+        return False
+
+    @property
+    def fitted_by_context(self) -> bool:
+        """Whether the context sums cotangents over broadcast axes, and takes the real part for real arguments."""
+        return False
 
     @abstractmethod
     def parameter(self, key: int | str) -> str:

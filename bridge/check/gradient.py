@@ -127,6 +127,8 @@ def _prove_values(comparison: Comparison, report: Report) -> None:
         mismatches = [sample for sample in mismatches if sample.leaf is not None]
     elif comparison.kinks:
         report.note("a kink: one-sided derivatives differ along a direction through this point")
+    if any(sample.slope.kind == "infinite" for sample in comparison.samples):
+        report.note("difference quotients grow without bound: the derivative is infinite at this point")
     worst: dict[str, Sample] = {}
     for sample in mismatches:
         worst.setdefault(CODES[sample.slope.kind], sample)

@@ -92,11 +92,13 @@ def _required(rule: Rule | MutatingRule) -> tuple[str, ...]:
     if isinstance(rule, MutatingRule):
         if rule.signature is None:
             return rule.parameters
-        parameters = rule.signature.parameters.values()
-        return tuple(p.name for p in parameters if p.default is p.empty and p.kind in _POSITIONAL)
+        return _without_default(list(rule.signature.parameters.values()))
     parameters = list(inspect.signature(_parts(rule)[0]).parameters.values())[2:]
-    required = tuple(p.name for p in parameters if p.default is p.empty and p.kind in _POSITIONAL)
-    return required or rule.parameters or ("x",)
+    return _without_default(parameters) or rule.parameters or ("x",)
+
+
+def _without_default(parameters: list[inspect.Parameter]) -> tuple[str, ...]:
+    return tuple(p.name for p in parameters if p.default is p.empty and p.kind in _POSITIONAL)
 
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)

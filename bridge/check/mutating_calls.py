@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -46,18 +47,18 @@ class MutatingCall(Call):
 
     def returned(self, arguments: dict[int | str, Any]) -> Any:
         """Call the plain function; what it returns."""
-        if self.rule.signature is None:
-            return self.rule.function(*arguments.values())
-        bound = inspect.BoundArguments(self.rule.signature, dict(zip(self.names, arguments.values(), strict=True)))  # type: ignore[arg-type]
-        return self.rule.function(*bound.args, **bound.kwargs)
+        return self._called(self.rule.function, arguments)
 
     def tracked(self, arguments: dict[int | str, Any]) -> Any:
-        if self.rule.signature is None:
-            self.rule(*arguments.values())
-        else:
-            bound = inspect.BoundArguments(self.rule.signature, dict(zip(self.names, arguments.values(), strict=True)))  # type: ignore[arg-type]
-            self.rule(*bound.args, **bound.kwargs)
+        self._called(self.rule, arguments)
         return tuple(arguments[k] for k in self.written)
+
+    def _called(self, function: Any, arguments: dict[int | str, Any]) -> Any:
+        if self.rule.signature is None:
+            return function(*arguments.values())
+        named = OrderedDict(zip(self.names, arguments.values(), strict=True))
+        bound = inspect.BoundArguments(self.rule.signature, named)
+        return function(*bound.args, **bound.kwargs)
 
     def hand(self, cts: Sequence[Any]) -> Handed:
         after = self.run(duplicate(self.arguments))

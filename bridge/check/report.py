@@ -88,7 +88,8 @@ class Report:
     def _summary(self) -> str:
         if self.ok:
             return f"{len(self.checks)} checks passed"
-        return f"{len(self.failures)} failures, {len(self.checks)} checks passed"
+        count = "1 failure" if len(self.failures) == 1 else f"{len(self.failures)} failures"
+        return f"{count}, {len(self.checks)} checks passed"
 
     def _by_name(self) -> dict[str, list[Check]]:
         named: dict[str, list[Check]] = {}

@@ -34,8 +34,8 @@ def check_rule(rule: Any, /, *args: Any, **kwargs: Any) -> Report:
 
     Raises
     ------
-    CheckError : lists every failure with its code (docs/rules.md), the values and the remedy; its `report`
-        attribute holds the report.
+    CheckError : lists every failure with its code (see `bridge.check`), the values and the remedy; its
+        `report` attribute holds the report.
     """
     found = rule_of(rule)
     report = Report(f"check_rule({found.name})")

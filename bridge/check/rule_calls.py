@@ -20,17 +20,14 @@ class RuleCall(Call):
 
     @property
     def elementwise(self) -> bool:
-        """Whether each element of the output depends on one element of each argument."""
         return self.rule.structure == "elementwise"
 
     @property
     def selects(self) -> bool:
-        """Whether the pull only moves and adds cotangents."""
         return self.rule.structure == "linear"
 
     @property
     def fitted_by_context(self) -> bool:
-        """Whether the context sums cotangents over broadcast axes, and takes the real part for real arguments."""
         return self.elementwise or isinstance(self.rule.function, np.ufunc)
 
     def parameter(self, key: int | str) -> str:

@@ -14,7 +14,7 @@ from bridge.check.compare import Differentiable, compare
 from bridge.check.finite_differences import precision
 from bridge.check.programs import Program, programs
 from bridge.check.report import Report
-from bridge.check.values import difference
+from bridge.check.values import FLOOR, difference
 from bridge.errors import AliasError, NoRuleError, RefusedError
 
 
@@ -109,7 +109,7 @@ def _prove_program(program: Program, report: Report, rng: np.random.Generator) -
         return
     _, pull = bridge.vjp(program.tracked, *program.points)
     gradient = pull(tuple(cts))
-    comparison = compare(program, cts, gradient, max(program.call.tolerance, 1e-6), rng, every=6, random=1)
+    comparison = compare(program, cts, gradient, max(program.call.tolerance, 1e-6), rng, 6, 1, FLOOR)
     wrong = [sample for sample in comparison.mismatches if sample.slope.kind == "smooth"]
     if wrong:
         text = difference(comparison, wrong[0], program.name_of)
@@ -149,7 +149,7 @@ def _prove_second(program: Program, report: Report, rng: np.random.Generator) ->
     weights = [random_like(point, rng) for point in program.points]
     _, pull = bridge.vjp(gradient, *program.points)
     tolerance = max(program.call.tolerance, 1e-5)
-    comparison = compare(second, weights, pull(tuple(weights)), tolerance, rng, every=0, random=1)
+    comparison = compare(second, weights, pull(tuple(weights)), tolerance, rng, 0, 1, FLOOR)
     wrong = [sample for sample in comparison.mismatches if sample.slope.kind == "smooth"]
     if wrong:
         report.failed(

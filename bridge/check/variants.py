@@ -145,8 +145,8 @@ def _prove_layouts(call: Call, report: Report, rng: np.random.Generator) -> None
             continue
         gaps = [worst_difference(a, b)[0] for a, b in zip(expected, moved.cotangents(cts), strict=True)]
         if max(gaps) > bound or not _same_value(call, moved, bound):
-            words = {"code": "wrong-noncontiguous", "variant": f" in {name} memory", "every": COORDINATES}
-            if not prove_gradient(moved, report, rng, **words):
+            code, words = "wrong-noncontiguous", f" in {name} memory"
+            if not prove_gradient(moved, report, rng, code=code, variant=words, every=COORDINATES):
                 return
     report.passed("non-contiguous", str(call))
 

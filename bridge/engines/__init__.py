@@ -14,6 +14,7 @@ def check(engine: str) -> None:
         return
     if engine in _NAMED:
         raise EngineNotAvailable(
-            f"engine={engine!r} is not part of this version", remedy='use engine="native" (the rule book) or leave it out'
+            f"engine={engine!r} is not part of this version",
+            remedy='use engine="native" (the rule book) or leave it out',
         )
     raise ArgumentError(f"engine={engine!r}", remedy=f"use one of {', '.join(map(repr, _PRESENT))}")

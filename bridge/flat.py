@@ -1,0 +1,42 @@
+"""`buffer.flat`: one-dimensional access in C order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bridge.memory import grounded
+
+if TYPE_CHECKING:
+    from bridge.buffer import Buffer
+
+
+class Flat:
+    """`buffer.flat`: one-dimensional access in C order, reading and writing."""
+
+    __slots__ = ("buffer",)
+
+    def __init__(self, buffer: Buffer) -> None:
+        self.buffer = buffer
+
+    def __len__(self) -> int:
+        return self.buffer.size
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[k] for k in range(len(self)))
+
+    def _key(self, key: Any) -> Any:
+        positions = np.arange(self.buffer.size)[grounded(key)]
+        picked = np.unravel_index(positions, self.buffer.shape)
+        return tuple(map(int, picked)) if np.ndim(positions) == 0 else picked
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.buffer[self._key(key)]
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        picked = self._key(key)
+        if np.ndim(picked[0]) and np.ndim(value):
+            value = np.resize(value, np.shape(picked[0])) if not hasattr(value, "place") else value
+        self.buffer[picked] = value

@@ -1,0 +1,61 @@
+"""Names of operations, and what the code of a pull reads."""
+
+from __future__ import annotations
+
+import dis
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+
+def operation_name(function: Any) -> str:
+    """The name by which messages call a function: `np.linalg.solve`, `scipy.special.erf`, `mymodule.f`."""
+    name = getattr(function, "__name__", type(function).__name__)
+    if isinstance(function, np.ufunc):
+        return f"np.{name}" if getattr(np, name, None) is function else f"scipy.special.{name}"
+    module = getattr(function, "__module__", None) or ""
+    if module.startswith("numpy"):
+        return "np" + module[len("numpy") :].replace("._core.multiarray", "") + f".{name}"
+    return f"{module}.{name}" if module not in ("", "__main__", "builtins") else name
+
+
+_LOOKS = frozenset({"shape", "dtype", "ndim", "size"})
+
+
+def names_read(function: Callable[..., Any], looks_count: bool = True) -> set[str]:
+    """Names of the local variables that `function`'s code loads, its parameters among them.
+
+    Without `looks_count`, loads that only ask for shape, dtype, ndim or size are left out.
+    """
+    code = getattr(function, "__code__", None)
+    if code is None:
+        return set(inspect.signature(function).parameters)
+    found: set[str] = set()
+    instructions = list(dis.get_instructions(code))
+    for instruction, following in zip(instructions, [*instructions[1:], None], strict=True):
+        if not instruction.opname.startswith(("LOAD_FAST", "LOAD_CLOSURE", "LOAD_DEREF", "STORE_FAST_LOAD_FAST")):
+            continue
+        argument = instruction.argval
+        looks = following is not None and following.opname == "LOAD_ATTR" and following.argval in _LOOKS
+        if isinstance(argument, tuple):
+            found.update(argument)
+        elif looks_count or not looks:
+            found.add(argument)
+    return found
+
+
+def output_read(pull: Callable[..., Any], read: set[str]) -> set[str]:
+    names = list(inspect.signature(pull).parameters)
+    return {"out"} if len(names) > 1 and names[1] in read else set()
+
+
+def pull_parameters(pull: Callable[..., Any], leading: int = 2) -> tuple[tuple[str, ...], str | None]:
+    parameters = list(inspect.signature(pull).parameters.values())[leading:]
+    variadic = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), None)
+    return tuple(p.name for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)), variadic
+
+
+def first_pull(pulls: tuple[Callable[..., Any] | None, ...] | None) -> Callable[..., Any]:
+    return next(pull for pull in pulls or () if pull is not None)

@@ -1,0 +1,75 @@
+"""Jacobians, Hessians, and products with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from bridge.errors import ArgumentError
+from bridge.memory import grounded
+from bridge.tangents import jvp, pushed_forward
+from bridge.transforms import grad, renamed, vjp
+
+
+def jacrev(f: Callable[..., Any], argnums: int = 0) -> Callable[..., Any]:
+    """The Jacobian of an array-valued `f`, row by row in reverse mode: shape `value.shape + argument.shape`."""
+
+    def jacobian(*args: Any) -> Any:
+        value, pull = vjp(_closed(f, args, argnums), args[argnums])
+        shape = np.shape(value)
+        rows = [pull(unit, unit != 0)[0] for unit in _units(value)]
+        return np.reshape(np.stack(rows), shape + np.shape(args[argnums])) if rows else _empty(value, args[argnums])
+
+    return renamed(jacobian, f, "jacrev")
+
+
+def jacfwd(f: Callable[..., Any], argnums: int = 0) -> Callable[..., Any]:
+    """The Jacobian of an array-valued `f`, column by column in forward mode: shape `value.shape + argument.shape`."""
+
+    def jacobian(*args: Any) -> Any:
+        closed, x = _closed(f, args, argnums), args[argnums]
+        columns = [pushed_forward(closed, (x,), (unit,), False, "strong", padded=True)[1] for unit in _units(x)]
+        if not columns:
+            return _empty(closed(x), x)
+        return np.reshape(np.stack(columns, axis=-1), np.shape(columns[0]) + np.shape(x))
+
+    return renamed(jacobian, f, "jacfwd")
+
+
+def hvp(f: Callable[..., Any], args: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    """The Hessian of a real `f` times `tangents`: the derivative of its gradient, forward over reverse.
+
+    Returns one array (or container) if there is one argument, else a tuple, in the arguments' shapes.
+    """
+    argnums: Any = 0 if len(args) == 1 else tuple(range(len(args)))
+    return jvp(grad(f, argnums), args, tangents)[1]
+
+
+def hessian(f: Callable[..., Any], argnums: int = 0) -> Callable[..., Any]:
+    """The Hessian of a real `f` of one array argument: shape `argument.shape + argument.shape`."""
+    return renamed(jacfwd(grad(f, argnums), argnums), f, "hessian")
+
+
+def _units(x: Any) -> list[np.ndarray]:
+    plain = np.asarray(grounded(x))
+    kind = plain.dtype if plain.dtype.kind in "fc" else np.dtype(float)
+    units = []
+    for k in range(plain.size):
+        unit = np.zeros(plain.size, kind)
+        unit[k] = 1
+        units.append(unit.reshape(plain.shape))
+    return units
+
+
+def _empty(value: Any, x: Any) -> np.ndarray:
+    return np.zeros(np.shape(value) + np.shape(x), np.result_type(grounded(value), grounded(x)))
+
+
+def _closed(f: Callable[..., Any], args: tuple[Any, ...], position: int) -> Callable[[Any], Any]:
+    if not hasattr(grounded(args[position]), "dtype") and not isinstance(args[position], (int, float, complex, list)):
+        raise ArgumentError(
+            f"a Jacobian with respect to a {type(args[position]).__name__}", remedy="differentiate one array argument"
+        )
+    return lambda x: f(*args[:position], x, *args[position + 1 :])

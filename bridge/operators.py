@@ -1,0 +1,104 @@
+"""Operators and array methods of tracked values: each is a ufunc or a NumPy function, dispatched."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from bridge import dispatch
+
+Method = Callable[..., Any]
+
+
+def _unary(function: Method, ufunc: np.ufunc) -> Method:
+    return lambda self: dispatch.operate(function, ufunc, self)
+
+
+def _binary(function: Method, ufunc: np.ufunc) -> Method:
+    return lambda self, other: dispatch.operate(function, ufunc, self, other)
+
+
+def _reflected(function: Method, ufunc: np.ufunc) -> Method:
+    return lambda self, other: dispatch.operate(function, ufunc, other, self)
+
+
+def _inplace(function: Method, ufunc: np.ufunc) -> Method:
+    return lambda self, other: dispatch.operate_inplace(function, ufunc, self, other)
+
+
+def _function(function: Any) -> Method:
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return dispatch.call(function, (self, *args), kwargs)
+
+    method.__name__ = function.__name__
+    method.__doc__ = f"`np.{function.__name__}` of this array."
+    return method
+
+
+class Operators:
+    """What Buffers and Scalars can be combined with, and asked."""
+
+    __slots__ = ()
+
+    __neg__ = _unary(operator.neg, np.negative)
+    __pos__ = _unary(operator.pos, np.positive)
+    __abs__ = _unary(operator.abs, np.absolute)
+    __invert__ = _unary(operator.invert, np.invert)
+
+    __add__, __radd__ = _binary(operator.add, np.add), _reflected(operator.add, np.add)
+    __sub__, __rsub__ = _binary(operator.sub, np.subtract), _reflected(operator.sub, np.subtract)
+    __mul__, __rmul__ = _binary(operator.mul, np.multiply), _reflected(operator.mul, np.multiply)
+    __truediv__, __rtruediv__ = _binary(operator.truediv, np.divide), _reflected(operator.truediv, np.divide)
+    __floordiv__, __rfloordiv__ = (
+        _binary(operator.floordiv, np.floor_divide),
+        _reflected(operator.floordiv, np.floor_divide),
+    )
+    __mod__, __rmod__ = _binary(operator.mod, np.remainder), _reflected(operator.mod, np.remainder)
+    __divmod__, __rdivmod__ = _binary(divmod, np.divmod), _reflected(divmod, np.divmod)
+    __pow__, __rpow__ = _binary(operator.pow, np.power), _reflected(operator.pow, np.power)
+    __matmul__, __rmatmul__ = _binary(operator.matmul, np.matmul), _reflected(operator.matmul, np.matmul)
+    __and__, __rand__ = _binary(operator.and_, np.bitwise_and), _reflected(operator.and_, np.bitwise_and)
+    __or__, __ror__ = _binary(operator.or_, np.bitwise_or), _reflected(operator.or_, np.bitwise_or)
+    __xor__, __rxor__ = _binary(operator.xor, np.bitwise_xor), _reflected(operator.xor, np.bitwise_xor)
+    __lshift__, __rlshift__ = _binary(operator.lshift, np.left_shift), _reflected(operator.lshift, np.left_shift)
+    __rshift__, __rrshift__ = _binary(operator.rshift, np.right_shift), _reflected(operator.rshift, np.right_shift)
+
+    __eq__ = _binary(operator.eq, np.equal)
+    __ne__ = _binary(operator.ne, np.not_equal)
+    __lt__ = _binary(operator.lt, np.less)
+    __le__ = _binary(operator.le, np.less_equal)
+    __gt__ = _binary(operator.gt, np.greater)
+    __ge__ = _binary(operator.ge, np.greater_equal)
+    __hash__ = None  # type: ignore[assignment]
+
+    sum, prod, mean, var, std = map(_function, (np.sum, np.prod, np.mean, np.var, np.std))
+    max, min, argmax, argmin = map(_function, (np.max, np.min, np.argmax, np.argmin))
+    any, all, nonzero, searchsorted = map(_function, (np.any, np.all, np.nonzero, np.searchsorted))
+    cumsum, cumprod, clip, round = map(_function, (np.cumsum, np.cumprod, np.clip, np.round))
+    swapaxes, squeeze, diagonal, trace = map(_function, (np.swapaxes, np.squeeze, np.diagonal, np.trace))
+    take, repeat, compress, choose = map(_function, (np.take, np.repeat, np.compress, np.choose))
+    argsort, argpartition = map(_function, (np.argsort, np.argpartition))
+    conj, conjugate = map(_function, (np.conj, np.conjugate))
+
+
+class InPlace:
+    """Augmented assignment: it writes into the memory of a Buffer, and rebinds a Scalar."""
+
+    __slots__ = ()
+
+    __iadd__ = _inplace(operator.iadd, np.add)
+    __isub__ = _inplace(operator.isub, np.subtract)
+    __imul__ = _inplace(operator.imul, np.multiply)
+    __itruediv__ = _inplace(operator.itruediv, np.divide)
+    __ifloordiv__ = _inplace(operator.ifloordiv, np.floor_divide)
+    __imod__ = _inplace(operator.imod, np.remainder)
+    __ipow__ = _inplace(operator.ipow, np.power)
+    __imatmul__ = _inplace(operator.imatmul, np.matmul)
+    __iand__ = _inplace(operator.iand, np.bitwise_and)
+    __ior__ = _inplace(operator.ior, np.bitwise_or)
+    __ixor__ = _inplace(operator.ixor, np.bitwise_xor)
+    __ilshift__ = _inplace(operator.ilshift, np.left_shift)
+    __irshift__ = _inplace(operator.irshift, np.right_shift)

@@ -1,0 +1,142 @@
+"""The forward half of a context: what dispatch reports becomes an entry of the log."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bridge.buffer import wrap
+from bridge.log import Copy, Operation
+from bridge.operands import unwrapped
+from bridge.places import Element, Gathered, Place, Root
+from bridge.position import here, resolve
+from bridge.seeds import places_of, refuse_read_only
+from bridge.snapshots import Snapshots
+from bridge.writes import MutatingCall, Scatter, Update, Write
+
+if TYPE_CHECKING:
+    from bridge.log import Entry
+    from bridge.rule import Rule
+
+
+class Recording:
+    """Runs operations as they are, and logs those through which a gradient passes or that overwrite memory."""
+
+    log: list[Entry]
+    snapshots: Snapshots
+
+    def result(
+        self,
+        rule: Rule,
+        value: Any,
+        inputs: tuple[Any, ...],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        plain: tuple[int, ...],
+        names: tuple[str, ...] = (),
+    ) -> Any:
+        """Wrap `value`, the fresh result of an operation, and log it if a gradient passes through it."""
+        wanted = tuple([k for k, place in enumerate(inputs) if place is not None])
+        if not wanted:
+            return wrap(self, value, False)
+        out = wrap(self, value, True)
+        places = places_of(out)
+        if places is None:
+            return out
+        reads_output, reads = rule.needs(wanted)
+        kept = self.snapshots.keep(rule, reads, args, plain)
+        if names:
+            kept, kwargs = kept[: -len(names)], kwargs | dict(zip(names, kept[-len(names) :], strict=True))
+        output = value if reads_output else None
+        self.log.append(Operation(here(), rule, places, output, inputs, wanted, kept, kwargs))
+        return out
+
+    def copied(self, value: Any, source: Place) -> Any:
+        """Wrap `value`, a copy of what lies at `source`."""
+        if not source.active:
+            return wrap(self, value, False)
+        out = wrap(self, value, True)
+        self.log.append(Copy(here(), out.place, source))
+        return out
+
+    def write(self, target: Any, key: Any, place: Place, value: Any, source: Place | None) -> None:
+        """Assign `value` to `target[key]`, which lies at `place`; `source` says where the value lies, if it is active."""
+        root = self.writable(target)
+        array = target.value
+        saved = array[key]
+        if not isinstance(place, (Element, Gathered)):
+            saved = saved.copy()
+        try:
+            array[key] = value
+        except ValueError:
+            refuse_read_only(target)
+            raise
+        activates = source is not None and not root.active
+        root.active = root.active or activates
+        self.log.append(Write(here(), place, array, key, saved, source, activates))
+
+    def update(
+        self,
+        rule: Rule | None,
+        target: Any,
+        inputs: tuple[Any, ...],
+        args: tuple[Any, ...],
+        plain: tuple[int, ...],
+        mask: Any,
+        run: Callable[[tuple[Any, ...]], Any],
+    ) -> None:
+        """Run a ufunc with `target` as its `out`, under a mask if there is one."""
+        root = self.writable(target)
+        array = target.value
+        position = here()
+        wanted = tuple([k for k, place in enumerate(inputs) if place is not None]) if rule else ()
+        reads_output, reads = rule.needs(wanted) if rule and wanted else (False, frozenset())
+        kept = self.snapshots.keep(rule, reads, args, plain) if rule and wanted else ()
+        saved = array.copy()
+        try:
+            run(args)
+        except ValueError:
+            refuse_read_only(target)
+            raise
+        if not wanted and (mask is None or not root.active):
+            self.log.append(Write(position, target.place, array, Ellipsis, saved, None, False))
+            return
+        activates = not root.active
+        root.active = True
+        out = target.place
+        self.log.append(
+            Update(
+                position, rule, out, True if reads_output else None, inputs, wanted, kept, array, saved, mask, activates
+            )
+        )
+
+    def scatter_add(self, ufunc: np.ufunc, target: Any, key: Any, operand: Any) -> None:
+        """`np.add.at` or `np.subtract.at`: an index named twice counts twice."""
+        root = self.writable(target)
+        array = target.value
+        saved = array[key]
+        (value,), (source,), _ = unwrapped(self, (operand,))
+        ufunc.at(array, key, value)
+        activates = source is not None and not root.active
+        root.active = root.active or activates
+        place = Gathered(target.place, key, saved)
+        self.log.append(Scatter(here(), place, array, key, saved, source, activates, ufunc is np.subtract))
+
+    def mutated(self, entry: MutatingCall, active: bool) -> None:
+        """Log a call of a mutating rule that has run."""
+        fresh = [p.root for p in entry.out if active and p.dtype.kind in "fc" and not p.root.active]
+        for root in fresh:
+            root.active = True
+        entry.activated = tuple(fresh)
+        self.log.append(entry)
+
+    def writable(self, target: Any) -> Root:
+        """The root of `target`, marked as written; raises if its memory may not be written."""
+        root = target.place.root
+        if root.entered:
+            if root.guard is not None:
+                root.guard.refuse(resolve(here()))
+            root.written = True
+        return root

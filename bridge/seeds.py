@@ -1,0 +1,47 @@
+"""Cotangents and tangents that come from outside, and what may receive them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bridge.errors import AliasError, CotangentError
+from bridge.memory import grounded, in_dtype
+from bridge.position import here, resolve
+
+
+def places_of(out: Any) -> Any:
+    """The roots of an operation's results; None if no gradient can reach them."""
+    if isinstance(out, (tuple, list)):
+        places = tuple([part.place if getattr(part, "place", None) is not None else None for part in out])
+        return places if any(p is not None and p.active for p in places) else None
+    place = getattr(out, "place", None)
+    return place if place is not None and place.active else None
+
+
+def conforming(ct: Any, value: Any, what: str = "cotangent") -> Any:
+    """A cotangent in the shape and dtype of its value; CotangentError if it cannot be."""
+    if not hasattr(ct, "place"):
+        ct = np.array(ct)
+    if ct.shape != value.shape:
+        raise CotangentError(
+            f"the {what} has shape {ct.shape}, its value has shape {value.shape}",
+            remedy=f"give an array of shape {value.shape}",
+        )
+    if ct.dtype.kind not in "fciub" or (ct.dtype.kind == "c" and value.dtype.kind != "c"):
+        raise CotangentError(
+            f"the {what} has dtype {ct.dtype}, its value has dtype {value.dtype}",
+            remedy=f"give an array of dtype {value.dtype}",
+        )
+    return in_dtype(ct, value.dtype)
+
+
+def refuse_read_only(target: Any) -> None:
+    """Raise if the memory that was to be written may only be read."""
+    if not grounded(target).flags.writeable:
+        raise AliasError(
+            f"a write into a view of shape {target.shape} whose elements share memory, or that is read-only",
+            where=resolve(here()),
+            remedy="write into the array that it is a view of, or into a copy",
+        )

@@ -1,0 +1,117 @@
+"""Forward mode for users: `jvp`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from bridge.arguments import Arguments, leaves_of, rebuilt
+from bridge.errors import ArgumentError, CotangentError
+from bridge.extend import conj
+from bridge.forward import ForwardContext
+from bridge.memory import grounded
+from bridge.results import handed_out
+from bridge.seeds import conforming
+from bridge.structure import has_nan
+from bridge.transforms import belongs, vjp, with_aux
+
+
+def jvp(
+    f: Callable[..., Any],
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    has_aux: bool = False,
+    zeros: str = "strong",
+) -> tuple[Any, ...]:
+    """`f(*primals)` and its derivative along `tangents`, in forward mode through the same mutations.
+
+    Parameters
+    ----------
+    primals, tangents : tuples of the same length, containers, shapes and dtypes; the tangent of an integer
+        leaf is ignored, and None stands for a tangent that is structurally zero.
+    zeros : "strong" or "ieee". Where a tangent becomes NaN, "strong" runs `f` once more and asks reverse mode
+        for that element, with the rules of strong zeros there (docs/conventions.md).
+    """
+    if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
+        raise ArgumentError("jvp takes a tuple of primals and a tuple of tangents", remedy="jvp(f, (x,), (dx,))")
+    if len(primals) != len(tangents):
+        raise CotangentError(f"{len(primals)} primals and {len(tangents)} tangents", remedy="give one for each primal")
+    return pushed_forward(f, primals, tangents, has_aux, zeros, padded=False)
+
+
+def pushed_forward(
+    f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool, zeros: str, padded: bool
+) -> tuple[Any, ...]:
+    with ForwardContext(zeros=zeros) as context:
+        arguments = Arguments(context, tuple(primals), {}, tuple(range(len(primals))), allow_int=True)
+        given = arguments.matching(tangents)
+        for buffer, tangent in zip(arguments.buffers, given, strict=True):
+            if tangent is not None:
+                context.seed(buffer, conforming(tangent, buffer, "tangent"))
+        value, aux = with_aux(f(*arguments.args), has_aux)
+        leaves, container = leaves_of(value)
+        derivatives = [_derivative(context, leaf) for leaf in leaves]
+        values = [handed_out(leaf) for leaf in leaves]
+        aux = handed_out(aux)
+    if zeros == "strong" and any(map(has_nan, derivatives)):
+        derivatives = _mended(f, primals, given, has_aux, values, derivatives, padded)
+    out = rebuilt(container, values), rebuilt(container, derivatives)
+    return (*out, aux) if has_aux else out
+
+
+def _mended(
+    f: Callable[..., Any],
+    primals: Sequence[Any],
+    tangents: list[Any],
+    has_aux: bool,
+    values: list[Any],
+    derivatives: list[Any],
+    padded: bool,
+) -> list[Any]:
+    """Derivatives whose NaNs are asked of reverse mode, where absent cotangents are known to be absent."""
+    mended = list(derivatives)
+    for number, derivative in enumerate(derivatives):
+        if not has_nan(derivative):
+            continue
+
+        def part(*args: Any, number: int = number) -> Any:
+            return leaves_of(with_aux(f(*args), has_aux)[0])[0][number]
+
+        value, pull = vjp(part, *primals)
+        if not np.array_equal(grounded(value), grounded(values[number]), equal_nan=True):
+            continue
+        fixed = np.copy(derivative)
+        for index in zip(*np.nonzero(np.isnan(grounded(np.atleast_1d(derivative)))), strict=True):
+            position = index if np.ndim(grounded(derivative)) else ()
+            fixed[position] = _row_times(pull, grounded(value), position, tangents, padded)
+        mended[number] = fixed if np.ndim(grounded(derivative)) else fixed[()]
+    return mended
+
+
+def _row_times(pull: Any, value: Any, index: tuple[int, ...], tangents: list[Any], padded: bool) -> Any:
+    """One element of the derivative: its cotangent pulled back, times the tangents."""
+    total: Any = 0.0
+    for unit in (1.0, 1.0j) if np.asarray(value).dtype.kind == "c" else (1.0,):
+        seed = np.zeros_like(value)
+        seed[index] = unit
+        gradients = [g for g in leaves_of(pull(seed, seed != 0))[0] if g is not None]
+        for gradient, tangent in zip(gradients, tangents, strict=True):
+            if tangent is None:
+                continue
+            with np.errstate(all="ignore"):
+                products = np.real(conj(gradient) * tangent)
+            if padded:
+                products = np.where(grounded(tangent) == 0, np.zeros_like(products), products)
+            total = total + unit * np.sum(products)
+    return total
+
+
+def _derivative(context: ForwardContext, leaf: Any) -> Any:
+    if belongs(context, leaf):
+        tangent = leaf.place.peek()
+        if tangent is not None:
+            return np.copy(tangent)[()] if not hasattr(tangent, "place") else np.copy(tangent)
+    plain = np.asarray(grounded(leaf))
+    return np.zeros(plain.shape, plain.dtype if plain.dtype.kind in "fc" else float)[()]
