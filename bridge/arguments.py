@@ -93,7 +93,8 @@ class Arguments:
                 leaves, structure = [None] * len(self._given[k]), self._structures[k]
             if structure != self._structures[k]:
                 raise CotangentError(
-                    f"the tangent of argument {k} has the structure {structure}, the argument has {self._structures[k]}",
+                    f"the tangent of argument {k} has the structure {structure}, "
+                    f"the argument has {self._structures[k]}",
                     remedy="give a tangent in the containers of its primal",
                 )
             found += [t for t, leaf in zip(leaves, self._given[k], strict=True) if is_differentiable(leaf)]

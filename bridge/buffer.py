@@ -81,8 +81,6 @@ class Tracked(Operators):
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         return self.copy()
 
-    __hash__ = None  # type: ignore[assignment]
-
     @property
     def shape(self) -> tuple[int, ...]:
         return self.value.shape
@@ -111,9 +109,17 @@ class Tracked(Operators):
     def real(self) -> Any:
         return dispatch.call(np.real, (self,), {})
 
+    @real.setter
+    def real(self, value: Any) -> None:
+        self.real[...] = value
+
     @property
     def imag(self) -> Any:
         return dispatch.call(np.imag, (self,), {})
+
+    @imag.setter
+    def imag(self, value: Any) -> None:
+        self.imag[...] = value
 
     def copy(self, order: str = "C") -> Any:
         """A tracked copy, on memory of its own."""
@@ -224,14 +230,6 @@ class Buffer(Tracked, InPlace):
     def flat(self, value: Any) -> None:
         self.flat[:] = value
 
-    @Tracked.real.setter
-    def real(self, value: Any) -> None:
-        dispatch.call(np.real, (self,), {})[...] = value
-
-    @Tracked.imag.setter
-    def imag(self, value: Any) -> None:
-        dispatch.call(np.imag, (self,), {})[...] = value
-
     def view(self, dtype: Any = None) -> Any:
         """The same memory seen as another dtype: real and complex of one precision only."""
         return views.view_as_dtype(self, dtype)
@@ -291,7 +289,9 @@ class Buffer(Tracked, InPlace):
 def _dense(value: np.ndarray) -> np.ndarray:
     """Memory without gaps: a root's shadow lies as its memory does."""
     owner = value.base
-    return value if isinstance(owner, np.ndarray) and owner.nbytes == value.nbytes else value.copy("K")
+    if isinstance(owner, np.ndarray) and owner.nbytes == value.nbytes and min(value.strides, default=0) >= 0:
+        return value
+    return value.copy("K")
 
 
 def wrap(context: Any, value: Any, active: bool) -> Any:

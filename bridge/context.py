@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from threading import get_ident
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -68,7 +68,7 @@ class Context(Recording):
         self.undone_from: int | None = None
         self._sweeping = False
 
-    def __enter__(self) -> Context:
+    def __enter__(self) -> Self:
         if self.level >= 0:
             raise ContextError("this context was entered before", remedy="make a new one: a context is used once")
         self.outer = current_context()
@@ -103,8 +103,8 @@ class Context(Recording):
                 if self.level >= 0
                 else "this context was not entered",
                 where=where,
-                remedy="use it inside `with Context() as ctx:`, return values from the function that is differentiated, "
-                "or take them out with bridge.detach; do not keep Buffers in globals, attributes or closures",
+                remedy="use it inside `with Context() as ctx:`, return values from the function that is "
+                "differentiated, or take them out with bridge.detach; do not keep Buffers in globals or closures",
             )
         raise ContextError(
             f"a Buffer of a context of thread {self.thread} is used in thread {get_ident()}",

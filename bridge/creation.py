@@ -52,7 +52,7 @@ def made(context: Any, function: Any, args: tuple[Any, ...], kwargs: dict[str, A
 
 
 def array(
-    x: Any, dtype: Any = None, *, copy: bool | None = True, order: str = "K", ndmin: int = 0, subok: bool = False
+    x: Any, dtype: Any = None, *, copy: bool | None = True, order: Any = "K", ndmin: int = 0, subok: bool = False
 ) -> Any:
     """`np.array` of tracked values: nested lists are stacked, a Buffer is copied unless `copy` says otherwise."""
     if isinstance(x, (list, tuple)):
@@ -116,6 +116,6 @@ def full_like(a: Any, fill_value: Any, *args: Any, **kwargs: Any) -> Any:
     return result
 
 
-def copy(a: Any, order: str = "K", subok: bool = False) -> Any:
+def copy(a: Any, order: Any = "K", subok: bool = False) -> Any:
     """A tracked copy."""
     return a.copy(order)

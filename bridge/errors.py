@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class BridgeError(Exception):
     """Base of all errors of this package.
@@ -67,4 +69,6 @@ class EngineNotAvailable(BridgeError, RuntimeError):
 
 
 class CheckError(BridgeError, AssertionError):
-    """A gradient or a rule failed its proof; the message lists every failure."""
+    """A gradient or a rule failed its proof; the message lists every failure, `report` holds them."""
+
+    report: Any = None

@@ -54,7 +54,7 @@ class ForwardContext(Context):
             for place, one in zip(places, tangent, strict=True):
                 if place is not None and one is not None:
                     place.shadow = one
-        else:
+        elif tangent is not None:
             places.accumulate(tangent)
         return out
 
@@ -169,8 +169,8 @@ def pushed(rule: Rule, value: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
         for k, tangent in enumerate(tangents):
             if tangent is not None:
                 part = rule.per_argument[k](tangent, value, *args)
-                total = part if total is None else total + part
-        if total.shape != value.shape:
+                total = part if total is None else total if part is None else total + part
+        if total is not None and total.shape != value.shape:
             total = np.broadcast_to(total, value.shape)
         return total
     wanted = tuple(k for k, tangent in enumerate(tangents) if tangent is not None)

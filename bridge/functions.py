@@ -16,7 +16,7 @@ from bridge.position import here, resolve
 from bridge.views import view_at
 
 
-def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
+def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
     """`dst[...] = src`, where the mask says so."""
     if not hasattr(dst, "place"):
         into_plain(context_of((src, where)), np.copyto, (src,), dst)
@@ -107,6 +107,8 @@ def broadcast_arrays(*args: Any, subok: bool = False) -> tuple[Any, ...]:
 
 
 def array_function(name: str) -> Callable[..., Any]:
+    """The NumPy function of this name, asked of the plain values."""
+
     def ask(a: Any, *args: Any, **kwargs: Any) -> Any:
         plain = grounded(a) if hasattr(a, "place") else [grounded(part) for part in a]
         return getattr(np, name)(plain, *args, **kwargs)

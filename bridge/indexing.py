@@ -74,7 +74,6 @@ def surviving(key: Any, shape: tuple[int, ...]) -> Any:
     winner[order] = np.arange(flat.size)
     survives = np.zeros(flat.size, bool)
     survives[winner] = True
-    survives = survives.reshape(codes.shape)
     return survives.reshape(codes.shape + (1,) * (ndim - position - codes.ndim))
 
 

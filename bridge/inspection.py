@@ -47,15 +47,18 @@ def names_read(function: Callable[..., Any], looks_count: bool = True) -> set[st
 
 
 def output_read(pull: Callable[..., Any], read: set[str]) -> set[str]:
+    """`{"out"}` if a pull reads its second parameter, under whatever name."""
     names = list(inspect.signature(pull).parameters)
     return {"out"} if len(names) > 1 and names[1] in read else set()
 
 
 def pull_parameters(pull: Callable[..., Any], leading: int = 2) -> tuple[tuple[str, ...], str | None]:
+    """Names of the parameters after the `leading` ones, and that of the variadic one."""
     parameters = list(inspect.signature(pull).parameters.values())[leading:]
     variadic = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), None)
     return tuple(p.name for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)), variadic
 
 
 def first_pull(pulls: tuple[Callable[..., Any] | None, ...] | None) -> Callable[..., Any]:
+    """The first pull that there is."""
     return next(pull for pull in pulls or () if pull is not None)

@@ -61,6 +61,7 @@ class Entry:
 
 
 def forget_shadows_at(places: Any) -> None:
+    """Drop the shadows of the roots of these places."""
     if is_place(places):
         places.root.shadow = None
     elif isinstance(places, (tuple, list)):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 
-from bridge.errors import RuleError
+from bridge.errors import AliasError, RuleError
 from bridge.inspection import names_read
 from bridge.memory import grounded
 from bridge.operands import into_plain, unwrapped
@@ -31,8 +32,10 @@ def call(context: Any, rule: MutatingRule, args: tuple[Any, ...], kwargs: dict[s
                 where=resolve(here()),
                 remedy=f"make {name} with np.zeros_like(x) or pass it as an argument of the differentiated function",
             )
+        assert context is not None
         context.writable(target)
     targets = [tuple(named.values())[k] for k in written]
+    _refuse_aliases(rule, targets)
     saved = tuple(target.value.copy() for target in targets)
     result = _run(context, rule, named, values, targets)
     entry = MutatingCall(
@@ -49,10 +52,22 @@ def call(context: Any, rule: MutatingRule, args: tuple[Any, ...], kwargs: dict[s
         raise RuleError(
             f"{rule.name} has a mutating rule without a pull",
             where=resolve(here()),
-            remedy=f"add one:\n\n    @{rule.function.__name__}.pull\n    def _(ct, {', '.join(rule.parameters)}):\n        ...",
+            remedy=f"add one:\n\n    @{rule.function.__name__}.pull\n"
+            f"    def _(ct, {', '.join(rule.parameters)}):\n        ...",
         )
     context.mutated(entry, any(place is not None for place in inputs))
     return result
+
+
+def _refuse_aliases(rule: MutatingRule, targets: list[Any]) -> None:
+    """Raise if two arguments that are written share memory: their cotangents could not be told apart."""
+    for (first, a), (second, b) in combinations(zip(rule.mutates, targets, strict=True), 2):
+        if np.shares_memory(grounded(a), grounded(b)):
+            raise AliasError(
+                f"{rule.name} writes its arguments {first} and {second}, which share memory",
+                where=resolve(here()),
+                remedy=f"pass {second}.copy(), or write a rule for the aliased call",
+            )
 
 
 def _tracked(x: Any) -> bool:
@@ -79,7 +94,7 @@ def _run(context: Any, rule: MutatingRule, named: dict[str, Any], values: tuple[
 def _call(rule: MutatingRule, values: tuple[Any, ...], named: dict[str, Any]) -> Any:
     if rule.signature is None:
         return rule.function(*values)
-    bound = inspect.BoundArguments(rule.signature, dict(zip(named, values, strict=True)))  # type: ignore[arg-type]
+    bound = inspect.BoundArguments(rule.signature, dict(zip(named, values, strict=True)))
     return rule.function(*bound.args, **bound.kwargs)
 
 

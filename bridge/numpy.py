@@ -18,8 +18,8 @@ from bridge.context import current_context as _current_context
 
 _CREATORS = (
     "arange", "bartlett", "blackman", "empty", "eye", "frombuffer", "fromfunction", "fromiter", "fromstring", "full",
-    "genfromtxt", "hamming", "hanning", "identity", "indices", "kaiser", "load", "loadtxt", "ones", "tri", "tril_indices",
-    "triu_indices", "zeros",
+    "genfromtxt", "hamming", "hanning", "identity", "indices", "kaiser", "load", "loadtxt", "ones", "tri",
+    "tril_indices", "triu_indices", "zeros",
 )  # fmt: skip
 _CONVERTERS = ("array", "asanyarray", "asarray", "ascontiguousarray", "asfortranarray", "asarray_chkfinite")
 _LIKE = ("empty_like", "full_like", "ones_like", "zeros_like")

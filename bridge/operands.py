@@ -36,6 +36,7 @@ def context_of(args: Any) -> Any:
 
 
 def check_not_complex(target: Any, values: tuple[Any, ...]) -> None:
+    """Raise if a complex operand is to be written into a real array."""
     if target.dtype.kind != "c" and any(np.dtype(getattr(v, "dtype", type(v))).kind == "c" for v in values):
         refuse_complex(target)
 

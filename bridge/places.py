@@ -47,7 +47,7 @@ class Root:
         self.active = self.born_active = active
         self.shadow: Any = None
         self.owned = False
-        self.strides = None
+        self.strides: tuple[int, ...] | None = None
         if len(shape) > 1:
             ground = grounded(value)
             if not ground.flags.c_contiguous:
@@ -100,10 +100,10 @@ class Root:
         return shadow
 
     def _alloc(self) -> Any:
-        memory = self.context.memory
-        if self.strides is None:
+        memory, strides = self.context.memory, self.strides
+        if strides is None:
             return memory.alloc(self.shape, self.dtype)
-        order = sorted(range(len(self.shape)), key=lambda axis: -self.strides[axis])
+        order = sorted(range(len(self.shape)), key=lambda axis: -strides[axis])
         packed = memory.alloc(tuple(self.shape[axis] for axis in order), self.dtype)
         return np.transpose(packed, np.argsort(order))
 

@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 
 _HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_NUMPY = os.path.dirname(os.path.abspath(np.__file__))
 _LIBRARIES = (
-    os.path.dirname(os.path.abspath(np.__file__)) + os.sep,
+    _NUMPY + os.sep,
+    os.path.join(os.path.dirname(_NUMPY), "scipy") + os.sep,
     _HERE,
     os.path.join(os.path.dirname(_HERE[:-1]), "rules") + os.sep,
 )
@@ -22,7 +24,7 @@ Position = tuple[CodeType, int]
 
 
 def here() -> Position:
-    """The innermost frame outside this package and NumPy, as code object and instruction."""
+    """The innermost frame outside this package, NumPy and SciPy, as code object and instruction."""
     frame: Any = sys._getframe(2)
     while True:
         code = frame.f_code

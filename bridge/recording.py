@@ -12,7 +12,7 @@ from bridge.log import Copy, Operation
 from bridge.operands import unwrapped
 from bridge.places import Element, Gathered, Place, Root
 from bridge.position import here, resolve
-from bridge.seeds import places_of, refuse_read_only
+from bridge.seeds import looks_of, places_of, refuse_read_only
 from bridge.snapshots import Snapshots
 from bridge.writes import MutatingCall, Scatter, Update, Write
 
@@ -49,7 +49,7 @@ class Recording:
         kept = self.snapshots.keep(rule, reads, args, plain)
         if names:
             kept, kwargs = kept[: -len(names)], kwargs | dict(zip(names, kept[-len(names) :], strict=True))
-        output = value if reads_output else None
+        output = value if reads_output else None if rule.broadcasts else looks_of(value)
         self.log.append(Operation(here(), rule, places, output, inputs, wanted, kept, kwargs))
         return out
 
@@ -62,7 +62,7 @@ class Recording:
         return out
 
     def write(self, target: Any, key: Any, place: Place, value: Any, source: Place | None) -> None:
-        """Assign `value` to `target[key]`, which lies at `place`; `source` says where the value lies, if it is active."""
+        """Assign `value` to `target[key]`, which lies at `place`; `source` is the place of the value, if active."""
         root = self.writable(target)
         array = target.value
         saved = array[key]
@@ -92,15 +92,17 @@ class Recording:
         array = target.value
         position = here()
         wanted = tuple([k for k, place in enumerate(inputs) if place is not None]) if rule else ()
-        reads_output, reads = rule.needs(wanted) if rule and wanted else (False, frozenset())
-        kept = self.snapshots.keep(rule, reads, args, plain) if rule and wanted else ()
+        reads_output, kept = False, ()
+        if rule and wanted:
+            reads_output, reads = rule.needs(wanted)
+            kept = self.snapshots.keep(rule, reads, args, plain)
         saved = array.copy()
         try:
             run(args)
         except ValueError:
             refuse_read_only(target)
             raise
-        if not wanted and (mask is None or not root.active):
+        if rule is None or (not wanted and (mask is None or not root.active)):
             self.log.append(Write(position, target.place, array, Ellipsis, saved, None, False))
             return
         activates = not root.active

@@ -76,7 +76,7 @@ class Rule:
         self,
         function: Callable[..., Any],
         joint: Callable[..., Any] | None,
-        per_argument: tuple[Callable[..., Any] | None, ...] | None,
+        per_argument: tuple[Any, ...] | None,
         *,
         reads: Iterable[str] | None,
         linear: bool,
@@ -167,8 +167,9 @@ class Rule:
                 yield position, result[position]
             else:
                 raise RuleError(
-                    f"the pull of {self.name} returned {len(result)} cotangents, but argument number {position} needs one",
-                    remedy="return one cotangent for each array argument, in the order of the arguments (None for none)",
+                    f"the pull of {self.name} returned {len(result)} cotangents, "
+                    f"but argument number {position} needs one",
+                    remedy="return one cotangent for each array argument, in their order (None for none)",
                 )
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from bridge.errors import AliasError, CotangentError
 from bridge.memory import grounded, in_dtype
 from bridge.position import here, resolve
+from bridge.rule import Shaped
 
 
 def places_of(out: Any) -> Any:
@@ -18,6 +19,13 @@ def places_of(out: Any) -> Any:
         return places if any(p is not None and p.active for p in places) else None
     place = getattr(out, "place", None)
     return place if place is not None and place.active else None
+
+
+def looks_of(value: Any) -> Any:
+    """Shape and dtype of an output that its rule does not read."""
+    if isinstance(value, (tuple, list)):
+        return tuple(map(looks_of, value))
+    return Shaped(value.shape, value.dtype) if hasattr(value, "dtype") else value
 
 
 def conforming(ct: Any, value: Any, what: str = "cotangent") -> Any:

@@ -51,7 +51,7 @@ class Segment(Entry):
         self.args, self.structure = leaves_of((args, kwargs))
         self.out: tuple[Root, ...] = ()
         self.results: list[Any] = []
-        self.overwritten: list[tuple[Any, Any, Any]] = []
+        self.overwritten: list[tuple[Any, Any, Any, Any]] = []
         self.activated: list[Root] = []
         self.written = False
 

@@ -114,7 +114,7 @@ def _generic(entry: Operation) -> Operation | None:
 
     args = tuple(map(replaced, entry.args))
     try:
-        output = entry.rule.function(*args, **entry.kwargs) if entry.output is not None else None
+        output = entry.rule.function(*args, **entry.kwargs)
     except Exception:
         return None
     return Operation(entry.position, entry.rule, entry.out, output, entry.inputs, entry.wanted, args, entry.kwargs)

@@ -44,6 +44,7 @@ def jvp(
 def pushed_forward(
     f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool, zeros: str, padded: bool
 ) -> tuple[Any, ...]:
+    """Run `f` forward with tangents; `padded` tangents are structurally zero where they are 0."""
     with ForwardContext(zeros=zeros) as context:
         arguments = Arguments(context, tuple(primals), {}, tuple(range(len(primals))), allow_int=True)
         given = arguments.matching(tangents)

@@ -118,6 +118,7 @@ def vjp(
 
 
 def with_aux(result: Any, has_aux: bool) -> tuple[Any, Any]:
+    """What a function returned, as value and aux."""
     if not has_aux:
         return result, None
     if not isinstance(result, (tuple, list)) or len(result) != 2:
@@ -128,11 +129,13 @@ def with_aux(result: Any, has_aux: bool) -> tuple[Any, Any]:
 
 
 def belongs(context: Context, value: Any) -> bool:
+    """Whether a value carries a derivative in this context."""
     place = getattr(value, "place", None)
     return place is not None and place.context is context and place.dtype.kind in "fc"
 
 
 def renamed(wrapper: Any, f: Callable[..., Any], transform: str) -> Any:
+    """A transformed function with a name that says what it is."""
     name = getattr(f, "__name__", type(f).__name__)
     wrapper.__name__ = wrapper.__qualname__ = f"{transform}({name})"
     wrapper.__doc__ = f"{transform} of {name}.\n\n{getattr(f, '__doc__', None) or ''}"

@@ -15,8 +15,8 @@ from bridge.memory import grounded
 from bridge.operands import context_of, into_plain, operand
 from bridge.position import here, resolve
 
-REDUCTIONS = {np.add: np.sum, np.multiply: np.prod, np.maximum: np.max, np.minimum: np.min}
-ACCUMULATIONS = {np.add: np.cumsum, np.multiply: np.cumprod}
+REDUCTIONS: dict[np.ufunc, Any] = {np.add: np.sum, np.multiply: np.prod, np.maximum: np.max, np.minimum: np.min}
+ACCUMULATIONS: dict[np.ufunc, Any] = {np.add: np.cumsum, np.multiply: np.cumprod}
 _NOTHING: Any = object()
 
 

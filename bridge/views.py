@@ -15,7 +15,7 @@ from bridge.position import here, resolve
 
 def wrap_result(context: Any, value: Any, args: Any, fresh: Callable[[Any], Any]) -> Any:
     """Wrap what a function returned: views of tracked arguments as views, by address; the rest by `fresh`."""
-    if isinstance(value, (list, tuple)) and not isinstance(value, np.ndarray):
+    if isinstance(value, (list, tuple)):
         parts = [_as_view(context, part, args) for part in value]
         if parts and all(part is not None for part in parts):
             return type(value)(parts) if not hasattr(value, "_fields") else type(value)(*parts)
@@ -30,7 +30,7 @@ def wrap_result(context: Any, value: Any, args: Any, fresh: Callable[[Any], Any]
 def _as_view(context: Any, value: Any, args: Any) -> Any:
     from bridge.buffer import Buffer
 
-    if not (isinstance(value, np.ndarray) or isinstance(value, Buffer)):
+    if not isinstance(value, (np.ndarray, Buffer)):
         return None
     ground = grounded(value)
     for x in args:

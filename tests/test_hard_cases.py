@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import math
 import pickle
@@ -223,15 +224,11 @@ def test_a_float_may_not_leave(leave: Callable[[Any], Any]) -> None:
 
 def test_a_swallowed_escape_is_raised_at_the_end() -> None:
     def f(x: Any) -> Any:
-        try:
+        with contextlib.suppress(TypeError):
             float(x[0])
-        except TypeError:
-            pass
         p = np.zeros(3)
-        try:
+        with contextlib.suppress(TypeError, ValueError):
             p[0] = x[1]
-        except (TypeError, ValueError):
-            pass
         return np.sum(x)
 
     with pytest.raises(errors.EscapeError, match="leaves tracking"):

@@ -183,7 +183,8 @@ def test_a_new_array_is_no_result_of_a_mutating_function() -> None:
 def test_wrong_shapes_and_counts_of_cotangents_are_named() -> None:
     addone = make_addone()
     addone.pull(lambda ct, a: np.sum(ct))
-    with pytest.raises(errors.RuleError, match=r"shape \(\) for a, which has shape \(3,\)(.|\n)*test_mutating_rules\.py"):
+    message = r"shape \(\) for a, which has shape \(3,\)(.|\n)*test_mutating_rules\.py"
+    with pytest.raises(errors.RuleError, match=message):
         bridge.grad(lambda x: addone(x) or np.sum(x * x))(X)
     addone.pull(lambda ct, a: (ct, ct, ct))
     with pytest.raises(errors.RuleError, match="3 cotangents for 1 array arguments"):
@@ -216,3 +217,13 @@ def test_a_rule_that_reads_what_it_did_not_declare() -> None:
 
     with pytest.raises(TypeError, match="Shaped"):
         bridge.grad(lambda x: np.sum(square(x)))(X)
+
+
+def test_two_written_arguments_on_the_same_memory() -> None:
+    @bridge.mutating_rule(mutates=("a", "b"))
+    def exchange(a: Any, b: Any) -> None:
+        a[...], b[...] = b.copy(), a.copy()
+
+    exchange.pull(lambda ct, a, b: (ct[1], ct[0]))
+    with pytest.raises(errors.AliasError, match="arguments a and b, which share memory"):
+        bridge.grad(lambda x: exchange(x, x[::-1]) or np.sum(x))(X)

@@ -59,7 +59,7 @@ def test_containers_keep_their_structure() -> None:
 
 
 def test_has_aux() -> None:
-    (value, aux), g = bridge.value_and_grad(lambda x: (np.sum(x), {"y": x * 2, "n": 3}), has_aux=True)(X)
+    (_, aux), g = bridge.value_and_grad(lambda x: (np.sum(x), {"y": x * 2, "n": 3}), has_aux=True)(X)
     assert type(aux["y"]) is np.ndarray
     np.testing.assert_allclose(aux["y"], 2 * X)
     assert aux["n"] == 3
@@ -67,7 +67,7 @@ def test_has_aux() -> None:
     np.testing.assert_allclose(g, np.ones(3))
     with pytest.raises(errors.ArgumentError, match="has_aux=True"):
         bridge.grad(lambda x: np.sum(x), has_aux=True)(X)
-    value, pull, aux = bridge.vjp(lambda x: (x * x, "note"), X, has_aux=True)
+    _, _, aux = bridge.vjp(lambda x: (x * x, "note"), X, has_aux=True)
     assert aux == "note"
 
 

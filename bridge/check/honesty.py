@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -171,6 +170,4 @@ def _equivalent(call: RuleCall, report: Report) -> bool:
 
 def equivalent_of(rule: Rule) -> Callable[..., Any] | None:
     """The equivalent that `bridge.extend.composed` registered for a rule; None for other rules."""
-    if rule.joint is None or getattr(rule.joint, "__module__", None) != "bridge.composition":
-        return None
-    return inspect.getclosurevars(rule.joint).nonlocals.get("equivalent")
+    return getattr(rule.joint, "equivalent", None)
