@@ -173,3 +173,13 @@ def write_through_an_overlapping_view(np, x):
     windows = np.lib.stride_tricks.sliding_window_view(a, 2, writeable=True)
     windows[:, 0] *= 2.0
     return np.sum(a)
+
+
+@program(VECTOR)
+def writes_through_new_axes(np, x):
+    a = np.zeros_like(x)
+    a[None] = np.tanh(x)
+    a[..., None, :2] *= x[2:]
+    a[:, None][1] += x[:1]
+    b = np.array([a[0], a[1] * a[2]], like=x)
+    return np.sum(a * a) + b[0] * b[1]

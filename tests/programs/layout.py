@@ -34,6 +34,14 @@ def flattening_a_strided_argument_copies(np, x):
     return np.sum(flat * flat) + np.sum(x**3)
 
 
+@program(numpy.array([0.4, -0.9, 1.3])[::-1], GRID[0, ::2])
+def flattening_a_reversed_or_strided_vector_copies(np, x, y):
+    flat, spaced = np.ravel(x), np.ravel(y)
+    flat *= 2.0
+    spaced -= 1.0
+    return np.sum(flat * x) + np.sum(spaced * y)
+
+
 @program(GRID[::-1, 4:0:-1].T, mutates=True)
 def reversed_and_transposed_argument(np, x):
     x[0] *= x[1]
@@ -91,6 +99,14 @@ def windows_read_each_element_many_times(np, x):
     before = np.sum(windows * windows * np.array([1.0, 2.0, 3.0]))
     a[2] = a[0] * a[1]
     return before + np.sum(np.prod(windows, axis=1))
+
+
+@program([0.4, -0.9, 1.3, 0.7, 0.2])
+def windows_read_backwards(np, x):
+    windows = np.lib.stride_tricks.sliding_window_view(x, 2)
+    return np.sum(windows[:, ::-1] ** 2 * np.array([1.0, 2.0])) + np.sum(
+        np.cumprod(windows[::-1], axis=1) * x[1:, None]
+    )
 
 
 @program([0.4, -0.9, 1.3, 0.7, 0.2], single=False)
