@@ -221,7 +221,7 @@ def _alone(context: Any, array: Any, wanted: bool) -> Buffer:
 
 def _copies_alike(array: np.ndarray) -> bool:
     """Whether a plain copy lies as `array` does, so that reshapes of both alias or copy alike."""
-    if array.ndim < 2 or array.flags.c_contiguous or array.flags.f_contiguous or overlaps_itself(array):
+    if array.flags.c_contiguous or array.flags.f_contiguous or overlaps_itself(array):
         return True
     return np.empty_like(array, order="K", subok=False).strides == array.strides
 

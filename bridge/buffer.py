@@ -32,7 +32,8 @@ class Tracked(Operators):
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         if method == "__call__" and not kwargs:
-            return dispatch.operate(ufunc, ufunc, *inputs)
+            operate = dispatch.operate_pair if len(inputs) == 2 else dispatch.operate
+            return operate(ufunc, ufunc, *inputs)
         return dispatch.ufunc_call(ufunc, method, inputs, kwargs)
 
     def __array_function__(self, function: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -184,7 +185,7 @@ class Buffer(Tracked, InPlace):
 
     def __setitem__(self, key: Any, value: Any) -> None:
         place = self.place
-        if type(value) is Buffer and getattr(value.place, "key", None) is key and value.place.parent is place:
+        if type(value) is Buffer and _is_this_part(value.place, place, key):
             return
         place.context.check_usable()
         array = self.value
@@ -284,6 +285,11 @@ class Buffer(Tracked, InPlace):
 
     def tobytes(self, order: str = "C") -> bytes:
         return escape(self, "tobytes()").tobytes(order)
+
+
+def _is_this_part(source: Any, place: Any, key: Any) -> bool:
+    """Whether an augmented assignment stores the view that it has just updated."""
+    return type(source) is View and source.key is key and source.parent is place
 
 
 def _dense(value: np.ndarray) -> np.ndarray:

@@ -10,7 +10,7 @@ import numpy as np
 from bridge import rulebook
 from bridge.errors import ArgumentError, RefusedError
 from bridge.escapes import remember
-from bridge.extend import MUTATING, REFUSED, ZERO_PULL
+from bridge.extend import MUTATING, REFUSED, RULES, ZERO_PULL
 from bridge.inspection import operation_name
 from bridge.memory import grounded
 from bridge.operands import (
@@ -26,6 +26,34 @@ from bridge.operands import (
 from bridge.position import here, resolve
 from bridge.snapshots import constant
 from bridge.views import wrap_result
+
+
+def operate_pair(function: Callable[..., Any], ufunc: np.ufunc, x: Any, y: Any) -> Any:
+    """`operate` for two operands of one context, or one and a number: what programs are made of."""
+    x_place, y_place = getattr(x, "place", None), getattr(y, "place", None)
+    if y_place is None:
+        if not isinstance(y, NUMBERS):
+            return operate(function, ufunc, x, y)
+        context = x_place.context
+        values = (x.value, y)
+        inputs = (x_place if x_place.active else None, None)
+    elif x_place is None:
+        if not isinstance(x, NUMBERS):
+            return operate(function, ufunc, x, y)
+        context = y_place.context
+        values = (x, y.value)
+        inputs = (None, y_place if y_place.active else None)
+    else:
+        context = x_place.context
+        if context is not y_place.context:
+            return operate(function, ufunc, x, y)
+        values = (x.value, y.value)
+        inputs = (x_place if x_place.active else None, y_place if y_place.active else None)
+    context.check_usable()
+    value = function(*values)
+    if ufunc in ZERO_PULL:
+        return context.inactive(value)
+    return context.result(RULES.get(ufunc) or rule_for(ufunc), value, inputs, values, {}, ())
 
 
 def operate(function: Callable[..., Any], ufunc: np.ufunc, *args: Any) -> Any:
@@ -75,6 +103,13 @@ def _operate_across(function: Callable[..., Any], ufunc: np.ufunc, args: tuple[A
 
 def operate_inplace(operator: Callable[..., Any], ufunc: np.ufunc, target: Any, other: Any) -> Any:
     """An augmented assignment into a Buffer."""
+    context = target.place.context
+    if isinstance(other, NUMBERS) or getattr(getattr(other, "place", None), "context", None) is context:
+        context.check_usable()
+        own, place = target.place, getattr(other, "place", None)
+        values = (target.value, other if place is None else other.value)
+        inputs = (own if own.active else None, place if place is not None and place.active else None)
+        return _updated(context, ufunc, target, inputs, values, (), None, lambda operands: operator(*operands))
     return update(ufunc, target, (target, other), {}, lambda values: operator(*values))
 
 
@@ -93,9 +128,15 @@ def update(ufunc: np.ufunc, target: Any, args: tuple[Any, ...], kwargs: dict[str
         def run(operands: tuple[Any, ...]) -> Any:
             return ufunc(*operands, out=target.value, **kwargs)
 
-    rule = None if ufunc in ZERO_PULL else rule_for(ufunc)
+    return _updated(context, ufunc, target, inputs, values, plain, None if mask is True else mask, run)
+
+
+def _updated(
+    context: Any, ufunc: np.ufunc, target: Any, inputs: Any, values: Any, plain: Any, mask: Any, run: Any
+) -> Any:
+    rule = RULES.get(ufunc) or (None if ufunc in ZERO_PULL else rule_for(ufunc))
     try:
-        context.update(rule, target, inputs, values, plain, None if mask is True else mask, run)
+        context.update(rule, target, inputs, values, plain, mask, run)
     except np.exceptions.ComplexWarning:
         refuse_complex(target)
     except TypeError:

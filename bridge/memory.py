@@ -39,10 +39,27 @@ class ArrayMemory:
     def swap(self, array: Any, key: Any, saved: Any) -> Any:
         """Write `saved` into `array[key]` and return what was there."""
         current = array[key]
-        if type(current) is np.ndarray:
-            current = current.copy()
+        if type(current) is not np.ndarray:
+            array[key] = saved
+            return current
+        if key is Ellipsis and array.nbytes > _BLOCK:
+            return _swap_by_blocks(array, saved)
+        current = current.copy()
         array[key] = saved
         return current
+
+
+_BLOCK = 1 << 18
+
+
+def _swap_by_blocks(array: np.ndarray, saved: np.ndarray) -> np.ndarray:
+    """Exchange two large arrays piece by piece: the pieces stay in the cache, and no memory is asked for."""
+    rows = max(1, len(array) * _BLOCK // array.nbytes)
+    for start in range(0, len(array), rows):
+        piece = array[start : start + rows].copy()
+        array[start : start + rows] = saved[start : start + rows]
+        saved[start : start + rows] = piece
+    return saved
 
 
 class OuterMemory(ArrayMemory):

@@ -18,11 +18,11 @@ def _unary(function: Method, ufunc: np.ufunc) -> Method:
 
 
 def _binary(function: Method, ufunc: np.ufunc) -> Method:
-    return lambda self, other: dispatch.operate(function, ufunc, self, other)
+    return lambda self, other: dispatch.operate_pair(function, ufunc, self, other)
 
 
 def _reflected(function: Method, ufunc: np.ufunc) -> Method:
-    return lambda self, other: dispatch.operate(function, ufunc, other, self)
+    return lambda self, other: dispatch.operate_pair(function, ufunc, other, self)
 
 
 def _inplace(function: Method, ufunc: np.ufunc) -> Method:

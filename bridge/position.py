@@ -23,14 +23,17 @@ _internal: dict[str, bool] = {}
 Position = tuple[CodeType, int]
 
 
-def here() -> Position:
-    """The innermost frame outside this package, NumPy and SciPy, as code object and instruction."""
-    frame: Any = sys._getframe(2)
+def here(depth: int = 2) -> Position:
+    """The innermost frame outside this package, NumPy and SciPy, as code object and instruction.
+
+    `depth` is the number of frames, this one included, that are known to be inside.
+    """
+    frame: Any = sys._getframe(depth)
     while True:
         code = frame.f_code
-        name = code.co_filename
-        internal = _internal.get(name)
+        internal = _internal.get(code.co_filename)
         if internal is None:
+            name = code.co_filename
             internal = _internal[name] = name.startswith(_LIBRARIES) and not name.startswith(_USERS)
         if not internal or frame.f_back is None:
             return code, frame.f_lasti

@@ -21,6 +21,17 @@ if TYPE_CHECKING:
     from bridge.rule import Rule
 
 
+_WANTED: tuple[tuple[int, ...], ...] = ((), (0,), (1,), (0, 1))
+
+
+def active_positions(inputs: tuple[Any, ...]) -> tuple[int, ...]:
+    """Positions of the operands that carry a gradient."""
+    if len(inputs) == 2:
+        first, second = inputs
+        return _WANTED[(first is not None) + 2 * (second is not None)]
+    return tuple([k for k, place in enumerate(inputs) if place is not None])
+
+
 class Recording:
     """Runs operations as they are, and logs those through which a gradient passes or that overwrite memory."""
 
@@ -38,7 +49,7 @@ class Recording:
         names: tuple[str, ...] = (),
     ) -> Any:
         """Wrap `value`, the fresh result of an operation, and log it if a gradient passes through it."""
-        wanted = tuple([k for k, place in enumerate(inputs) if place is not None])
+        wanted = active_positions(inputs)
         if not wanted:
             return wrap(self, value, False)
         out = wrap(self, value, True)
@@ -50,7 +61,7 @@ class Recording:
         if names:
             kept, kwargs = kept[: -len(names)], kwargs | dict(zip(names, kept[-len(names) :], strict=True))
         output = value if reads_output else None if rule.broadcasts else looks_of(value)
-        self.log.append(Operation(here(), rule, places, output, inputs, wanted, kept, kwargs))
+        self.log.append(Operation(here(3), rule, places, output, inputs, wanted, kept, kwargs))
         return out
 
     def copied(self, value: Any, source: Place) -> Any:
@@ -90,8 +101,8 @@ class Recording:
         """Run a ufunc with `target` as its `out`, under a mask if there is one."""
         root = self.writable(target)
         array = target.value
-        position = here()
-        wanted = tuple([k for k, place in enumerate(inputs) if place is not None]) if rule else ()
+        position = here(4)
+        wanted = active_positions(inputs) if rule else ()
         reads_output, kept = False, ()
         if rule and wanted:
             reads_output, reads = rule.needs(wanted)

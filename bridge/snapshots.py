@@ -59,6 +59,8 @@ class Snapshots:
         if rule.broadcasts:
             if not reads:
                 return (None,) * len(args)
+            if not plain and len(args) == 2:
+                return (args[0] if 0 in reads else None, args[1] if 1 in reads else None)
             return tuple([(self.of(x) if k in plain else x) if k in reads else None for k, x in enumerate(args)])
         named = len(rule.parameters)
         return tuple(

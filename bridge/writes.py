@@ -82,7 +82,14 @@ class Update(Operation):
         mask: Any,
         activates: bool,
     ) -> None:
-        super().__init__(position, rule, out, output, inputs, wanted, args, {})
+        self.position = position
+        self.rule = rule
+        self.out = out
+        self.output = output
+        self.inputs = inputs
+        self.wanted = wanted
+        self.args = args
+        self.kwargs = _NO_KEYWORDS
         self.array = array
         self.saved = saved
         self.mask = mask
@@ -115,6 +122,7 @@ class Update(Operation):
         forget_shadows_at(self.out)
 
 
+_NO_KEYWORDS: dict[str, Any] = {}
 KEEPS_FIRST = (np.add, np.subtract)
 
 
