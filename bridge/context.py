@@ -268,7 +268,8 @@ class Context(Recording):
         for number in range(len(log) - 1, -1, -1):
             entry = log[number]
             ct = entry.take()
-            entry.undo()
+            if entry.overwrites:
+                entry.undo()
             self.undone_from = number
             if ct is not None:
                 try:

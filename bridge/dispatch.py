@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from threading import get_ident
 from typing import Any
 
 import numpy as np
@@ -49,7 +50,8 @@ def operate_pair(function: Callable[..., Any], ufunc: np.ufunc, x: Any, y: Any) 
             return operate(function, ufunc, x, y)
         values = (x.value, y.value)
         inputs = (x_place if x_place.active else None, y_place if y_place.active else None)
-    context.check_usable()
+    if context.thread != get_ident():
+        context.check_usable()
     value = function(*values)
     if ufunc in ZERO_PULL:
         return context.inactive(value)

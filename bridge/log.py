@@ -30,6 +30,7 @@ class Entry:
     out: Any
     position: Position
     activates: bool = False
+    overwrites: bool = False
 
     @property
     def name(self) -> str:
@@ -122,6 +123,9 @@ class Operation(Birth):
 
     def take(self) -> Any:
         out = self.out
+        if type(out) is Root and not out.context.asked:
+            ct, out.shadow = out.shadow, None
+            return ct
         if type(out) is Root:
             return at_birth(out)
         cts = tuple(None if place is None else at_birth(place) for place in out)
@@ -135,6 +139,12 @@ class Operation(Birth):
         inputs = self.inputs
         if rule.broadcasts and rule.per_argument is not None:
             pulls = rule.per_argument
+            if len(self.wanted) == 1:
+                (k,) = self.wanted
+                return ((inputs[k], pulls[k](ct, self.output, *self.args)),)
+            if len(inputs) == 2:
+                x, y = self.args
+                return (inputs[0], pulls[0](ct, self.output, x, y)), (inputs[1], pulls[1](ct, self.output, x, y))
             return [(inputs[k], pulls[k](ct, self.output, *self.args)) for k in self.wanted]
         return self._pull_any(ct)
 

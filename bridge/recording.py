@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bridge.buffer import wrap
+from bridge.buffer import Buffer, wrap
 from bridge.log import Copy, Operation
 from bridge.operands import unwrapped
 from bridge.places import Element, Gathered, Place, Root
@@ -52,16 +52,20 @@ class Recording:
         wanted = active_positions(inputs)
         if not wanted:
             return wrap(self, value, False)
-        out = wrap(self, value, True)
-        places = places_of(out)
-        if places is None:
-            return out
+        if type(value) is np.ndarray and value.base is None and value.dtype.kind == "f":
+            places = Root(self, value, True)
+            out = Buffer(value, places)
+        else:
+            out = wrap(self, value, True)
+            places = places_of(out)
+            if places is None:
+                return out
         reads_output, reads = rule.needs(wanted)
         kept = self.snapshots.keep(rule, reads, args, plain)
         if names:
             kept, kwargs = kept[: -len(names)], kwargs | dict(zip(names, kept[-len(names) :], strict=True))
         output = value if reads_output else None if rule.broadcasts else looks_of(value)
-        self.log.append(Operation(here(3), rule, places, output, inputs, wanted, kept, kwargs))
+        self.log.append(Operation(here(4), rule, places, output, inputs, wanted, kept, kwargs))
         return out
 
     def copied(self, value: Any, source: Place) -> Any:
@@ -147,7 +151,8 @@ class Recording:
 
     def writable(self, target: Any) -> Root:
         """The root of `target`, marked as written; raises if its memory may not be written."""
-        root = target.place.root
+        place = target.place
+        root: Root = place if type(place) is Root else place.root
         if root.entered:
             if root.guard is not None:
                 root.guard.refuse(resolve(here()))

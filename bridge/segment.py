@@ -42,6 +42,8 @@ class Segment(Entry):
 
     __slots__ = ("activated", "args", "body", "context", "overwritten", "results", "structure", "written")
 
+    overwrites = True
+
     def __init__(
         self, context: Context, body: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -31,29 +32,40 @@ def reduce(ufunc: np.ufunc, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
     if where is not True:
         options["where"] = where
     function = REDUCTIONS.get(ufunc)
-    if ufunc in ZERO_PULL or function is None:
+    if _is_flat(ufunc) or function is None:
         result = _reduce_plainly(ufunc, array, dtype, options)
     else:
         if dtype is not None and function in (np.sum, np.prod):
             options["dtype"] = dtype
-        result = dispatch.call(function, (array,), options)
+        result = dispatch.call(function, (_cast(array, None if "dtype" in options else dtype),), options)
     return _into(ufunc, out, result)
+
+
+def _is_flat(ufunc: np.ufunc) -> bool:
+    """Whether no gradient passes through its methods; `floor_divide` hands the first element on, and that one does."""
+    return ufunc in ZERO_PULL and all(kinds[-1] not in "efdgFDG" for kinds in ufunc.types)
+
+
+def _cast(array: Any, dtype: Any) -> Any:
+    """The operand in the `dtype=` of a method."""
+    array = operand(array)
+    return array if dtype is None or array.dtype == dtype else array.astype(dtype)
 
 
 def _reduce_plainly(ufunc: np.ufunc, array: Any, dtype: Any, options: dict[str, Any]) -> Any:
     axis, keepdims = options.pop("axis"), options.pop("keepdims")
-    if ufunc in ZERO_PULL:
+    if _is_flat(ufunc):
         context = context_of((array, *options.values()))
         plain = {name: grounded(x) for name, x in options.items()}
         return context.inactive(ufunc.reduce(grounded(array), axis=axis, keepdims=keepdims, dtype=dtype, **plain))
     where = grounded(options.pop("where", True))
-    array = array if hasattr(array, "place") else np.asarray(array)
+    array = _cast(array, dtype)
     axes = tuple(range(array.ndim)) if axis is None else tuple(np.atleast_1d(axis) % array.ndim)
     rest = [k for k in range(array.ndim) if k not in axes]
-    lined = np.reshape(np.transpose(array, (*axes, *rest)), (-1, *(array.shape[k] for k in rest)))
+    shape = (math.prod(array.shape[k] for k in axes), *(array.shape[k] for k in rest))
+    lined = np.reshape(np.transpose(array, (*axes, *rest)), shape)
     if where is not True:
-        mask = np.broadcast_to(where, array.shape)
-        mask = np.reshape(np.transpose(mask, (*axes, *rest)), (-1, *(array.shape[k] for k in rest)))
+        mask = np.reshape(np.transpose(np.broadcast_to(where, array.shape), (*axes, *rest)), shape)
     result = options.get("initial", _NOTHING)
     for k in range(lined.shape[0]):
         row = lined[k, ...] if rest else lined[k]
@@ -74,12 +86,13 @@ def accumulate(ufunc: np.ufunc, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     """`ufunc.accumulate` along one axis."""
     array, axis, dtype, out = _bound(args, kwargs, (0, None, None), ("axis", "dtype", "out"))
     function = ACCUMULATIONS.get(ufunc)
-    if ufunc in ZERO_PULL:
+    if _is_flat(ufunc):
         context = context_of((array,))
         result = context.inactive(ufunc.accumulate(grounded(array), axis, dtype))
     elif function is not None:
         result = dispatch.call(function, (array,), {"axis": axis, "dtype": dtype})
     else:
+        array = _cast(array, dtype)
         parts = [np.take(array, 0, axis)]
         for k in range(1, array.shape[axis]):
             parts.append(ufunc(parts[-1], np.take(array, k, axis)))

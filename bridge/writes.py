@@ -21,6 +21,8 @@ class Write(Entry):
 
     __slots__ = ("activates", "array", "key", "saved", "source")
 
+    overwrites = True
+
     def __init__(
         self, position: Position, out: Any, array: Any, key: Any, saved: Any, source: Any, activates: bool
     ) -> None:
@@ -67,6 +69,8 @@ class Update(Operation):
     """A ufunc that wrote its result into existing memory (`+=`, `out=`), everywhere or under a mask."""
 
     __slots__ = ("activates", "array", "keeps", "mask", "saved")
+
+    overwrites = True
 
     def __init__(
         self,
@@ -130,6 +134,8 @@ class MutatingCall(Entry):
     """A call of a function with a mutating rule: the arguments that it writes were saved whole."""
 
     __slots__ = ("activated", "args", "arrays", "inputs", "rule", "saved")
+
+    overwrites = True
 
     def __init__(
         self,
