@@ -31,7 +31,8 @@ from bridge.views import wrap_result
 
 def operate_pair(function: Callable[..., Any], ufunc: np.ufunc, x: Any, y: Any) -> Any:
     """`operate` for two operands of one context, or one and a number: what programs are made of."""
-    x_place, y_place = getattr(x, "place", None), getattr(y, "place", None)
+    x_place: Any = getattr(x, "place", None)
+    y_place: Any = getattr(y, "place", None)
     if y_place is None:
         if not isinstance(y, NUMBERS):
             return operate(function, ufunc, x, y)

@@ -9,6 +9,9 @@ from typing import Any
 import numpy as np
 
 from bridge import dispatch
+from bridge.errors import RefusedError
+from bridge.operands import operand
+from bridge.position import here, resolve
 
 Method = Callable[..., Any]
 
@@ -26,7 +29,11 @@ def _reflected(function: Method, ufunc: np.ufunc) -> Method:
 
 
 def _inplace(function: Method, ufunc: np.ufunc) -> Method:
-    return lambda self, other: dispatch.operate_inplace(function, ufunc, self, other)
+    def assign(self: Any, other: Any) -> Any:
+        other = operand(other)
+        return other if other is NotImplemented else dispatch.operate_inplace(function, ufunc, self, other)
+
+    return assign
 
 
 def _function(function: Any) -> Method:
@@ -36,6 +43,19 @@ def _function(function: Any) -> Method:
     method.__name__ = function.__name__
     method.__doc__ = f"`np.{function.__name__}` of this array."
     return method
+
+
+def _refused(name: str, remedy: str) -> Method:
+    def refuse(self: Any, *args: Any, **kwargs: Any) -> Any:
+        raise RefusedError(f"{name}() of a tracked array", where=resolve(here()), remedy=remedy)
+
+    refuse.__name__ = name
+    refuse.__doc__ = f"Refused: {remedy}."
+    return refuse
+
+
+_OUT_OF_PLACE = "the memory of a tracked array keeps its size and layout; write np.resize or np.reshape and rebind"
+_AS_BYTES = "its bytes are plain memory; take them from bridge.detach(x)"
 
 
 class Operators:
@@ -77,11 +97,38 @@ class Operators:
     sum, prod, mean, var, std = map(_function, (np.sum, np.prod, np.mean, np.var, np.std))
     max, min, argmax, argmin = map(_function, (np.max, np.min, np.argmax, np.argmin))
     any, all, nonzero, searchsorted = map(_function, (np.any, np.all, np.nonzero, np.searchsorted))
-    cumsum, cumprod, clip, round = map(_function, (np.cumsum, np.cumprod, np.clip, np.round))
+    cumsum, cumprod, round = map(_function, (np.cumsum, np.cumprod, np.round))
     swapaxes, squeeze, diagonal, trace = map(_function, (np.swapaxes, np.squeeze, np.diagonal, np.trace))
-    take, repeat, compress, choose = map(_function, (np.take, np.repeat, np.compress, np.choose))
+    take, repeat, choose = map(_function, (np.take, np.repeat, np.choose))
     argsort, argpartition = map(_function, (np.argsort, np.argpartition))
     conj, conjugate = map(_function, (np.conj, np.conjugate))
+    ravel, flatten = _function(np.ravel), _function(np.ravel)
+
+    resize = _refused("resize", _OUT_OF_PLACE)
+    setflags = _refused("setflags", "a tracked array stays writeable; bridge.constant(x) promises that one stays as it is")
+    byteswap, getfield, setfield = (_refused(name, _AS_BYTES) for name in ("byteswap", "getfield", "setfield"))
+    dump, dumps, tofile = (_refused(name, _AS_BYTES) for name in ("dump", "dumps", "tofile"))
+
+    @property
+    def device(self) -> str:
+        return "cpu"
+
+    def clip(self, min: Any = None, max: Any = None, out: Any = None, **kwargs: Any) -> Any:
+        """`np.clip` of this array."""
+        return dispatch.call(np.clip, (self, min, max), kwargs if out is None else {**kwargs, "out": out})
+
+    def compress(self, condition: Any, axis: Any = None, out: Any = None) -> Any:
+        """`np.compress` of this array."""
+        return dispatch.call(np.compress, (condition, self, axis), {} if out is None else {"out": out})
+
+    def reshape(self, *shape: Any, order: str = "C", copy: bool | None = None) -> Any:
+        """`np.reshape` of this array."""
+        options: dict[str, Any] = {"order": order} if copy is None else {"order": order, "copy": copy}
+        return dispatch.call(np.reshape, (self, shape[0] if len(shape) == 1 else shape), options)
+
+    def __round__(self, digits: int | None = None) -> Any:
+        rounded = dispatch.call(np.round, (self, digits or 0), {})
+        return int(rounded) if digits is None else rounded
 
 
 class InPlace:

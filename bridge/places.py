@@ -39,8 +39,8 @@ class Root:
     entered = False
     overlapping = False
 
-    def __init__(self, context: Context, value: Any, active: bool) -> None:
-        self.context = context
+    def __init__(self, context: Any, value: Any, active: bool) -> None:
+        self.context: Context = context
         self.serial = next(_serials)
         self.shape = shape = value.shape
         self.dtype = value.dtype
@@ -123,7 +123,7 @@ class Entered(Root):
 
     entered = True
 
-    def __init__(self, context: Context, value: Any, active: bool) -> None:
+    def __init__(self, context: Any, value: Any, active: bool) -> None:
         super().__init__(context, value, active)
         self.guard: Guard | None = None
         self.written = False

@@ -10,7 +10,7 @@ import numpy as np
 from bridge.buffer import Buffer, wrap
 from bridge.log import Copy, Operation
 from bridge.operands import unwrapped
-from bridge.places import Element, Gathered, Place, Root
+from bridge.places import Element, Entered, Gathered, Place, Root
 from bridge.position import here, resolve
 from bridge.seeds import looks_of, places_of, refuse_read_only
 from bridge.snapshots import Snapshots
@@ -153,7 +153,7 @@ class Recording:
         """The root of `target`, marked as written; raises if its memory may not be written."""
         place = target.place
         root: Root = place if type(place) is Root else place.root
-        if root.entered:
+        if isinstance(root, Entered):
             if root.guard is not None:
                 root.guard.refuse(resolve(here()))
             root.written = True

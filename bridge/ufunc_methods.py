@@ -61,6 +61,8 @@ def _reduce_plainly(ufunc: np.ufunc, array: Any, dtype: Any, options: dict[str, 
     where = grounded(options.pop("where", True))
     array = _cast(array, dtype)
     axes = tuple(range(array.ndim)) if axis is None else tuple(np.atleast_1d(axis) % array.ndim)
+    if len(axes) > 1:
+        ufunc.reduce(np.ones((1,) * array.ndim), axis=axes)  # raises if its order over several axes is not defined
     rest = [k for k in range(array.ndim) if k not in axes]
     shape = (math.prod(array.shape[k] for k in axes), *(array.shape[k] for k in rest))
     lined = np.reshape(np.transpose(array, (*axes, *rest)), shape)
