@@ -27,8 +27,10 @@ def like(context: Any, function: Any, args: tuple[Any, ...], kwargs: dict[str, A
     return made(context, function, args, kwargs)
 
 
-def converted(function: Any, x: Any, dtype: Any = None, **kwargs: Any) -> Any:
+def converted(function: Any, x: Any, dtype: Any = None, *order: str, device: Any = None, **kwargs: Any) -> Any:
     """`np.asarray(x)` and its kin, of tracked values: the same memory where NumPy would give the same."""
+    if order:
+        kwargs["order"] = order[0]
     if function is not np.array:
         kwargs.setdefault("copy", None)
     if function in (np.ascontiguousarray, np.asfortranarray):
@@ -38,6 +40,7 @@ def converted(function: Any, x: Any, dtype: Any = None, **kwargs: Any) -> Any:
 
 def filled(context: Any, shape: Any, fill_value: Any, dtype: Any = None, order: str = "C") -> Any:
     """`np.full` with a tracked value."""
+    fill_value = array(fill_value, copy=None) if isinstance(fill_value, (list, tuple)) else fill_value
     result = made(context, np.empty, (shape, dtype or fill_value.dtype, order), {})
     result[...] = fill_value
     return result
@@ -57,6 +60,7 @@ def array(
     """`np.array` of tracked values: nested lists are stacked, a Buffer is copied unless `copy` says otherwise."""
     if isinstance(x, (list, tuple)):
         result = np.stack([array(part, copy=None) for part in x])
+        result = result if _lies_in_order(grounded(result), order) else result.copy(order)
     elif hasattr(x, "place"):
         result = x if hasattr(x, "view_as") else np.reshape(x, ())
         if copy or not _lies_in_order(grounded(result), order):
@@ -80,14 +84,19 @@ def tracked_inside(x: Any) -> bool:
 
 
 def _like(function: Any, a: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    if not hasattr(a, "place"):
-        from bridge.context import current_context
+    kwargs = {name: value for name, value in kwargs.items() if name not in ("subok", "device")}
+    if hasattr(a, "place"):
+        return a.place.context.constant_buffer(np.asarray(function(grounded(a), *args, **kwargs)))
+    from bridge.context import current_context
 
-        context = current_context()
-        value = function(a, *args, **kwargs)
-        return value if context is None else context.constant_buffer(value)
-    kwargs.pop("subok", None)
-    return a.place.context.constant_buffer(np.asarray(function(grounded(a), *args, **kwargs)))
+    context = current_context()
+    value = function(_sample(a), *args, **kwargs)
+    return value if context is None else context.constant_buffer(value)
+
+
+def _sample(a: Any) -> Any:
+    """An array of the shape and dtype of `a`, which may be nested lists of tracked values."""
+    return grounded(array(a, copy=None)) if tracked_inside(a) else a
 
 
 def zeros_like(a: Any, *args: Any, **kwargs: Any) -> Any:
@@ -100,18 +109,18 @@ def ones_like(a: Any, *args: Any, **kwargs: Any) -> Any:
     return _like(np.ones_like, a, args, kwargs)
 
 
-def empty_like(a: Any, *args: Any, **kwargs: Any) -> Any:
+def empty_like(prototype: Any, *args: Any, **kwargs: Any) -> Any:
     """Uninitialised memory in the shape and dtype of a Buffer, tracked in its context."""
-    return _like(np.empty_like, a, args, kwargs)
+    return _like(np.empty_like, prototype, args, kwargs)
 
 
 def full_like(a: Any, fill_value: Any, *args: Any, **kwargs: Any) -> Any:
-    """One value in the shape and dtype of a Buffer, tracked in its context."""
-    if not hasattr(fill_value, "place"):
+    """One value, or a tracked array that is broadcast, in the shape and dtype of a Buffer, tracked in its context."""
+    if not tracked_inside(fill_value):
         return _like(np.full_like, a, (fill_value, *args), kwargs)
+    fill_value = array(fill_value, copy=None) if isinstance(fill_value, (list, tuple)) else fill_value
     made_like = a if hasattr(a, "place") else fill_value
-    shape = kwargs.pop("shape", None)
-    result = np.empty(np.shape(a) if shape is None else shape, kwargs.pop("dtype", None) or a.dtype, like=made_like)
+    result = made_like.place.context.constant_buffer(np.empty_like(_sample(grounded(a)), *args, **kwargs))
     result[...] = fill_value
     return result
 

@@ -56,7 +56,8 @@ def putmask(a: Any, mask: Any, values: Any) -> None:
     """`a.flat[n] = values[n % values.size]` where the mask is true."""
     _must_be_tracked(a, values, np.putmask)
     chosen = np.asarray(grounded(mask), bool).reshape(a.shape)
-    a[chosen] = _repeated(values, a.size).reshape(a.shape)[chosen]
+    spread = _repeated(values, a.size)
+    a[chosen] = spread.reshape(a.shape)[chosen] if getattr(spread, "shape", ()) else spread
 
 
 def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:

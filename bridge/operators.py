@@ -126,7 +126,22 @@ class Operators:
         options: dict[str, Any] = {"order": order} if copy is None else {"order": order, "copy": copy}
         return dispatch.call(np.reshape, (self, shape[0] if len(shape) == 1 else shape), options)
 
+    # What follows is for numbers; a Buffer has its own.
+    T = property(lambda self: self)
+
+    def transpose(self, *axes: Any) -> Any:
+        return self
+
+    def tolist(self) -> Any:
+        """The number itself, still tracked."""
+        return self
+
+    def is_integer(self) -> bool:
+        return bool(self % 1 == 0)
+
     def __round__(self, digits: int | None = None) -> Any:
+        if self.shape:
+            raise TypeError("round() of a tracked array: write np.round")
         rounded = dispatch.call(np.round, (self, digits or 0), {})
         return int(rounded) if digits is None else rounded
 

@@ -141,7 +141,8 @@ def at(ufunc: np.ufunc, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     if rounds is None:
         target[key] = ufunc(target[key], *operands)
         return
-    spread = [np.broadcast_to(x, shape) for x in operands]
+    own = [np.copy(x) if np.may_share_memory(grounded(x), grounded(target)) else x for x in operands]
+    spread = [np.broadcast_to(x, shape) for x in own]
     for chosen in rounds:
         part = tuple(axis[chosen] for axis in _full_key(key, target.shape))
         target[part] = ufunc(target[part], *(x[chosen] for x in spread))

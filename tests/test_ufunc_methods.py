@@ -47,6 +47,13 @@ def at_with_duplicates(x: Any) -> Any:
     return np.sum(a * a)
 
 
+def at_with_its_own_memory(x: Any) -> Any:
+    a = x.copy()
+    np.multiply.at(a, ([1, 1, 1], [0, 0, 2]), a[0])
+    np.add.at(a, ([0, 0, 0], [0, 0, 2]), a[0])
+    return np.sum(a * a)
+
+
 PROGRAMS: dict[str, Callable[[Any], Any]] = {
     "add.reduce": lambda x: np.sum(np.add.reduce(x, axis=1) ** 2),
     "add.reduce everything": lambda x: np.add.reduce(x, axis=None, initial=2.0) ** 2,
@@ -69,6 +76,7 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
     "masked_updates": masked_updates,
     "two_outputs": two_outputs,
     "at_with_duplicates": at_with_duplicates,
+    "at_with_its_own_memory": at_with_its_own_memory,
 }
 
 
