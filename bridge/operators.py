@@ -101,7 +101,6 @@ class Operators:
     swapaxes, squeeze, diagonal, trace = map(_function, (np.swapaxes, np.squeeze, np.diagonal, np.trace))
     take, repeat, choose = map(_function, (np.take, np.repeat, np.choose))
     argsort, argpartition = map(_function, (np.argsort, np.argpartition))
-    conj, conjugate = map(_function, (np.conj, np.conjugate))
     ravel, flatten = _function(np.ravel), _function(np.ravel)
 
     resize = _refused("resize", _OUT_OF_PLACE)
@@ -112,6 +111,12 @@ class Operators:
     @property
     def device(self) -> str:
         return "cpu"
+
+    def conj(self) -> Any:
+        """The complex conjugate; this very array, not a copy, if it is real."""
+        return dispatch.call(np.conj, (self,), {}) if self.dtype.kind == "c" else self
+
+    conjugate = conj
 
     def clip(self, min: Any = None, max: Any = None, out: Any = None, **kwargs: Any) -> Any:
         """`np.clip` of this array."""
