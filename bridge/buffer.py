@@ -236,7 +236,8 @@ class Buffer(Tracked, InPlace):
         return views.view_as_dtype(self, dtype)
 
     def reshape(self, *shape: Any, order: str = "C", copy: bool | None = None) -> Any:
-        return dispatch.call(np.reshape, (self, shape[0] if len(shape) == 1 else shape), {"order": order})
+        given = {"order": order} if copy is None else {"order": order, "copy": copy}
+        return dispatch.call(np.reshape, (self, shape[0] if len(shape) == 1 else shape), given)
 
     def transpose(self, *axes: Any) -> Any:
         return dispatch.call(np.transpose, (self, axes[0] if len(axes) == 1 else axes or None), {})

@@ -26,7 +26,7 @@ def pull_of_equivalent(equivalent: Callable[..., Any]) -> Callable[..., Any]:
         found = iter(context.pull_back(seeds, flat, once=True))
         return tuple(_filled(part, found) for part in places)
 
-    pull.__module__ = equivalent.__module__
+    pull.__module__ = getattr(equivalent, "__module__", __name__)
     pull.equivalent = equivalent  # type: ignore[attr-defined]
     return pull
 

@@ -46,6 +46,8 @@ class ForwardContext(Context):
         places = places_of(out)
         if places is None:
             return out
+        if type(value) in (float, complex):
+            value = out.value
         if names:
             args, kwargs = args[: -len(names)], kwargs | dict(zip(names, args[-len(names) :], strict=True))
         with self._suspended():
@@ -163,7 +165,7 @@ def pushed(rule: Rule, value: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     """
     if rule.linear:
         return _linear(rule, args, kwargs, tangents)
-    real = not isinstance(value, tuple) and value.dtype.kind == "f"
+    real = not isinstance(value, (tuple, list)) and value.dtype.kind == "f"
     if rule.structure == "elementwise" and rule.per_argument is not None and real and _all_real(args):
         total: Any = None
         for k, tangent in enumerate(tangents):
@@ -248,5 +250,7 @@ def _paired(cotangents: Any, tangents: Any) -> list[tuple[Any, Any]]:
 def _pulled_call(entry: MutatingCall, ct: Any) -> list[Any]:
     from bridge.mutating import cotangents_of_call
 
-    found = {id(place): c for place, c in cotangents_of_call(entry, ct)}
-    return [None if place is None else found.get(id(place)) for place in entry.inputs]
+    found: dict[int, list[Any]] = {}
+    for place, c in cotangents_of_call(entry, ct):
+        found.setdefault(id(place), []).append(c)
+    return [found[id(place)].pop() if found.get(id(place)) else None for place in entry.inputs]

@@ -104,7 +104,7 @@ class Operators:
     ravel, flatten = _function(np.ravel), _function(np.ravel)
 
     resize = _refused("resize", _OUT_OF_PLACE)
-    setflags = _refused("setflags", "a tracked array stays writeable; bridge.constant(x) promises that one stays as it is")
+    setflags = _refused("setflags", "a tracked array stays writeable; bridge.constant(x) is a promise not to write")
     byteswap, getfield, setfield = (_refused(name, _AS_BYTES) for name in ("byteswap", "getfield", "setfield"))
     dump, dumps, tofile = (_refused(name, _AS_BYTES) for name in ("dump", "dumps", "tofile"))
 

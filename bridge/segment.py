@@ -159,6 +159,9 @@ def record(context: Context, f: Callable[..., Any], args: tuple[Any, ...], kwarg
     try:
         result = f(*args, **kwargs)
         segment.finish(result, context.log, since)
+    except BaseException:
+        log.extend(context.log)
+        raise
     finally:
         context.log = log
     log.append(segment)

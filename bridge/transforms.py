@@ -53,13 +53,12 @@ def value_and_grad(
             value, aux = with_aux(result, has_aux)
             value = number(value)
             tracked = belongs(context, value)
+            out = (handed_out(value), handed_out(aux)) if has_aux else handed_out(value)
             gradients = (
                 context.pull_back([(value.place, value.dtype.type(1))], arguments.places, once=True)
                 if tracked
                 else None
             )
-            out = handed_out(value)
-            out = (out, handed_out(aux)) if has_aux else out
             return out, arguments.in_containers(gradients)
 
     return renamed(differentiated, f, "value_and_grad")

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from bridge import dispatch
+from bridge.composition import pull_of_equivalent
 from bridge.errors import RefusedError
 from bridge.extend import ZERO_PULL
 from bridge.indexing import ADVANCED, frozen, kind_of, surviving
 from bridge.inspection import operation_name
 from bridge.memory import grounded
-from bridge.operands import context_of, into_plain, operand
+from bridge.operands import context_of, into_plain, operand, unwrapped
 from bridge.position import here, resolve
+from bridge.rule import Rule
 
 REDUCTIONS: dict[np.ufunc, Any] = {np.add: np.sum, np.multiply: np.prod, np.maximum: np.max, np.minimum: np.min}
 ACCUMULATIONS: dict[np.ufunc, Any] = {np.add: np.cumsum, np.multiply: np.cumprod}
 _NOTHING: Any = object()
+_RULES: dict[tuple[np.ufunc, str], Rule] = {}
 
 
 def reduce(ufunc: np.ufunc, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -33,7 +37,9 @@ def reduce(ufunc: np.ufunc, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
         options["where"] = where
     function = REDUCTIONS.get(ufunc)
     if _is_flat(ufunc) or function is None:
-        result = _reduce_plainly(ufunc, array, dtype, options)
+        if dtype is not None:
+            options["dtype"] = dtype
+        result = _by_equivalent(ufunc, "reduce", _reduce_by_steps, array, options)
     else:
         if dtype is not None and function in (np.sum, np.prod):
             options["dtype"] = dtype
@@ -52,13 +58,40 @@ def _cast(array: Any, dtype: Any) -> Any:
     return array if dtype is None or array.dtype == dtype else array.astype(dtype)
 
 
-def _reduce_plainly(ufunc: np.ufunc, array: Any, dtype: Any, options: dict[str, Any]) -> Any:
-    axis, keepdims = options.pop("axis"), options.pop("keepdims")
+def _by_equivalent(ufunc: np.ufunc, method: str, equivalent: Any, array: Any, options: dict[str, Any]) -> Any:
+    """NumPy's own value of a method; its pull is that of an equivalent, step by step."""
+    context = context_of((array, *options.values()))
+    if any(hasattr(x, "place") and x.place.active for x in options.values()):
+        return equivalent(ufunc, array, **options)
+    options = {name: np.copy(grounded(x)) if hasattr(x, "dtype") else x for name, x in options.items()}
+    (value,), inputs, plain = unwrapped(context, (operand(array),))
+    result = getattr(ufunc, method)(value, **options)
     if _is_flat(ufunc):
-        context = context_of((array, *options.values()))
-        plain = {name: grounded(x) for name, x in options.items()}
-        return context.inactive(ufunc.reduce(grounded(array), axis=axis, keepdims=keepdims, dtype=dtype, **plain))
-    where = grounded(options.pop("where", True))
+        return context.inactive(result)
+    return context.result(_rule_of(ufunc, method, equivalent), result, inputs, (value,), options, plain)
+
+
+def _rule_of(ufunc: np.ufunc, method: str, equivalent: Any) -> Rule:
+    found = _RULES.get((ufunc, method))
+    if found is None:
+        pull = pull_of_equivalent(partial(equivalent, ufunc))
+        found = _RULES[ufunc, method] = Rule(
+            getattr(ufunc, method), pull, None, reads=None, linear=False, structure=None
+        )
+        found.name = f"{operation_name(ufunc)}.{method}"
+    return found
+
+
+def _reduce_by_steps(
+    ufunc: np.ufunc,
+    array: Any,
+    axis: Any,
+    keepdims: bool = False,
+    dtype: Any = None,
+    initial: Any = _NOTHING,
+    where: Any = True,
+) -> Any:
+    where = grounded(where)
     array = _cast(array, dtype)
     axes = tuple(range(array.ndim)) if axis is None else tuple(np.atleast_1d(axis) % array.ndim)
     if len(axes) > 1:
@@ -68,7 +101,7 @@ def _reduce_plainly(ufunc: np.ufunc, array: Any, dtype: Any, options: dict[str, 
     lined = np.reshape(np.transpose(array, (*axes, *rest)), shape)
     if where is not True:
         mask = np.reshape(np.transpose(np.broadcast_to(where, array.shape), (*axes, *rest)), shape)
-    result = options.get("initial", _NOTHING)
+    result = ufunc.identity if initial is _NOTHING and ufunc.identity is not None else initial
     for k in range(lined.shape[0]):
         row = lined[k, ...] if rest else lined[k]
         step = row if result is _NOTHING else ufunc(result, row)
@@ -88,18 +121,20 @@ def accumulate(ufunc: np.ufunc, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     """`ufunc.accumulate` along one axis."""
     array, axis, dtype, out = _bound(args, kwargs, (0, None, None), ("axis", "dtype", "out"))
     function = ACCUMULATIONS.get(ufunc)
-    if _is_flat(ufunc):
-        context = context_of((array,))
-        result = context.inactive(ufunc.accumulate(grounded(array), axis, dtype))
-    elif function is not None:
-        result = dispatch.call(function, (array,), {"axis": axis, "dtype": dtype})
+    options = {"axis": axis, "dtype": dtype}
+    if function is not None:
+        result = dispatch.call(function, (array,), options)
     else:
-        array = _cast(array, dtype)
-        parts = [np.take(array, 0, axis)]
-        for k in range(1, array.shape[axis]):
-            parts.append(ufunc(parts[-1], np.take(array, k, axis)))
-        result = np.stack(parts, axis)
+        result = _by_equivalent(ufunc, "accumulate", _accumulate_by_steps, array, options)
     return _into(ufunc, out, result)
+
+
+def _accumulate_by_steps(ufunc: np.ufunc, array: Any, axis: int = 0, dtype: Any = None) -> Any:
+    array = _cast(array, dtype)
+    parts = [np.take(array, 0, axis)]
+    for k in range(1, array.shape[axis]):
+        parts.append(ufunc(parts[-1], np.take(array, k, axis)))
+    return np.stack(parts, axis)
 
 
 def outer(ufunc: np.ufunc, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -114,14 +149,18 @@ def reduceat(ufunc: np.ufunc, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
     array, indices, axis, dtype, out = _bound(
         args, kwargs, (_NOTHING, 0, None, None), ("indices", "axis", "dtype", "out")
     )
+    options = {"indices": indices, "axis": axis, "dtype": dtype}
+    return _into(ufunc, out, _by_equivalent(ufunc, "reduceat", _reduceat_by_steps, array, options))
+
+
+def _reduceat_by_steps(ufunc: np.ufunc, array: Any, indices: Any, axis: int = 0, dtype: Any = None) -> Any:
+    array = _cast(array, dtype)
     starts = [int(k) for k in grounded(indices)]
-    length = array.shape[axis]
     parts = []
-    for number, start in enumerate(starts):
-        stop = starts[number + 1] if number + 1 < len(starts) else length
-        segment = np.take(array, np.arange(start, max(stop, start + 1)), axis)
-        parts.append(reduce(ufunc, (segment,), {"axis": axis, "dtype": dtype}))
-    return _into(ufunc, out, np.stack(parts, axis))
+    for start, following in zip(starts, [*starts[1:], array.shape[axis]], strict=True):
+        segment = np.take(array, np.arange(start, max(following, start + 1)), axis)
+        parts.append(ufunc.reduce(segment, axis=axis))
+    return np.stack(parts, axis)
 
 
 def at(ufunc: np.ufunc, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:

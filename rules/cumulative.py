@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from bridge.extend import Case, composed, conj, rule, zeros
+from bridge.rules.contractions import as_operand
 
 
 def _matched(cotangent, a):
@@ -95,6 +96,7 @@ def diff(ct, out, a, n=1, axis=-1, prepend=np._NoValue, append=np._NoValue):
     before, after = (
         0 if given is np._NoValue else np.shape(given)[axis] if np.ndim(given) else 1 for given in (prepend, append)
     )
+    a = as_operand(a)
     length = a.shape[axis]
     if before + length + after < n:
         shape = list(ct.shape)
@@ -142,6 +144,7 @@ def _slope_at_end(f0, f1, f2, near, far):
 
 @composed(np.gradient)
 def gradient(f, *varargs, axis=None, edge_order=1):
+    f = as_operand(f)
     axes = range(f.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
     spacings = varargs or (1.0,)
     if len(spacings) == 1 and np.ndim(spacings[0]) == 0:
@@ -173,6 +176,7 @@ def cases() -> Iterator[Case]:
             yield Case(function, (x,), {"axis": 0, "include_initial": True})
             yield Case(function, (z.T,), {"axis": -1})
     yield Case(np.diff, (x,))
+    yield Case(np.diff, ([1, 2, 4],), {"append": np.array([0.7])})
     yield Case(np.diff, (z, 2), {"axis": 0})
     yield Case(np.diff, (x[:, ::2], 5))
     yield Case(np.diff, (x,), {"prepend": 0.5, "append": rng.normal(size=(3, 2))})

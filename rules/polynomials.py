@@ -143,7 +143,7 @@ def vander(ct, out, x, N=None, increasing=False):
 def polyfit(x, y, deg, rcond=None, full=False, w=None, cov=False):
     if full or cov:
         raise RuleError("np.polyfit has a rule for the coefficients alone", remedy="leave full= and cov= out")
-    powers, weighted = _powers(x, deg + 1), y
+    powers, weighted = _powers(np.multiply(x, 1.0), deg + 1), y
     if w is not None:
         powers = powers * np.expand_dims(w, -1)
         weighted = y * (w if np.ndim(y) == 1 else np.expand_dims(w, -1))

@@ -196,6 +196,7 @@ pulls(
 @rule(np.linalg.multi_dot)
 def multi_dot(ct, out, arrays):
     """Each factor's cotangent is itself a chain of products, whose order `multi_dot` chooses again."""
+    arrays = [as_operand(x) for x in arrays]
     if len(arrays) == 2:
         return [_dot_left(ct, out, *arrays), _dot_right(ct, out, *arrays)]
     first, *middle, last = arrays

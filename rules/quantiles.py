@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from bridge.extend import Case, RuleError, composed
+from bridge.rules.contractions import as_operand
 
 # Plotting positions (alpha, beta) of Hyndman and Fan, "Sample Quantiles in Statistical Packages", 1996.
 POSITIONS = {
@@ -65,7 +66,8 @@ def _quantile(a, q, axis, method, keepdims, weights, skip_nan):
             "a quantile with weights= has no rule",
             remedy="sort the values with np.sort and pick the element by its index, or use bridge.detach",
         )
-    values, kept = _sorted_first(a, axis)
+    a = as_operand(a)
+    values, kept = _sorted_first(a if a.dtype.kind in "fc" else a.astype(float), axis)
     missing = np.isnan(values)
     n = values.shape[0]
     if skip_nan:
@@ -130,6 +132,8 @@ def cases() -> Iterator[Case]:
         yield Case(function, (x[:, ::2], np.array([[0.21], [0.6]]) * scale), {"axis": 1, "keepdims": True})
         yield Case(function, (cube, 0.7 * scale), {"axis": (1, 2)})
         yield Case(function, (x[0], np.float64(0.62 * scale)))
+        yield Case(function, (np.array([3, 1, 7, 2]), np.float64(0.62 * scale)))
+        yield Case(function, ([3, 1, 7, 2], np.array([0.2, 0.62]) * scale))
     discrete = ("inverted_cdf", "averaged_inverted_cdf", "closest_observation", "lower", "higher", "midpoint")
     for method in (*POSITIONS, *discrete, "nearest"):
         yield Case(np.quantile, (x, [0.0, 0.13, 0.5, 0.77, 1.0]), {"axis": 0, "method": method})

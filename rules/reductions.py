@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from bridge.extend import Case, composed, conj, nondifferentiable, rule, sum_to_shape
+from bridge.rules.contractions import as_operand
 
 
 def _kept(ct, a, axis, keepdims):
@@ -65,6 +66,7 @@ def mean(ct, out, a, axis=None, dtype=None, _out=None, keepdims=False, *, where=
 
 @composed(np.average)
 def average(a, axis=None, weights=None, returned=False, *, keepdims=False):
+    a = as_operand(a)
     if weights is None:
         mean = np.mean(a, axis=axis, keepdims=keepdims)
         return (mean, np.full_like(mean, a.size / np.size(mean))) if returned else mean
@@ -143,18 +145,22 @@ def ptp(a, axis=None, _out=None, keepdims=False):
 
 
 def _of_squares(ct, a, axis, ddof, keepdims, where, mean, correction):
-    """Cotangents of `a` and of a given `mean` through the mean square of their difference."""
+    """Cotangents of `a`, of what is taken off the count and of a given `mean`, through their mean square difference."""
     given = mean is not np._NoValue
     deviation = _masked(a - (mean if given else np.mean(a, axis=axis, keepdims=True, where=where)), where)
     if a.dtype.kind != "c":
         # NumPy takes (a - mean)**2 for real a, even if the mean is complex, and |a - mean|**2 for complex a.
         deviation = conj(deviation)
-    freedom = _count(a, axis, where, ct.real.dtype) - (ddof if correction is np._NoValue else correction)
-    share = 2 * _kept(ct, a, axis, keepdims) / np.maximum(freedom, 0).astype(ct.real.dtype)
-    by_mean = None
+    removed = ddof if correction is np._NoValue else correction
+    freedom = np.maximum(_count(a, axis, where, ct.real.dtype) - removed, 0).astype(ct.real.dtype)
+    share = 2 * _kept(ct, a, axis, keepdims) / freedom
+    by_removed = by_mean = None
+    if hasattr(removed, "dtype"):
+        squares = deviation * deviation if a.dtype.kind != "c" else np.abs(deviation) ** 2
+        by_removed = np.sum(np.real(share * squares) / (2 * freedom))
     if given and hasattr(mean, "dtype"):
         by_mean = sum_to_shape(_real_if(mean, -share * deviation), mean.shape)
-    return _fitted(share * deviation, a), None, None, None, None, None, None, by_mean
+    return _fitted(share * deviation, a), None, None, None, by_removed, None, None, by_mean, by_removed
 
 
 @rule(np.var)
@@ -217,6 +223,8 @@ def cases() -> Iterator[Case]:
     for function in (np.var, np.std):
         yield Case(function, (x,), {"ddof": 1, "axis": 0})
         yield Case(function, (x,), {"correction": 1.5})
+        yield Case(function, (x, 1, None, None, np.float64(0.7)))
+        yield Case(function, (z, None, None, None, np.float64(0.7)))
         yield Case(function, (x,), {"axis": 1, "mean": rng.normal(size=(3, 1))})
     for extra in ({}, {"returned": True}, {"axis": 1, "keepdims": True}):
         yield Case(np.average, (x,), extra)

@@ -62,6 +62,8 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
     "logaddexp.reduce": lambda x: np.sum(np.logaddexp.reduce(x, axis=1) ** 2),
     "subtract.reduce": lambda x: np.sum(np.subtract.reduce(x) ** 2),
     "hypot.reduce keepdims": lambda x: np.sum(np.hypot.reduce(x, axis=1, keepdims=True)),
+    "hypot.reduce of one": lambda x: np.sum(np.hypot.reduce(-x[:1]) ** 3),
+    "reduceat of another order": lambda x: np.sum(np.sin(np.add.reduceat(x.T, [0, 2, 1]))),
     "add.accumulate": lambda x: np.sum(np.add.accumulate(x, axis=1) ** 2),
     "divide.accumulate": lambda x: np.sum(np.divide.accumulate(x, axis=1) ** 2),
     "maximum.accumulate": lambda x: np.sum(np.maximum.accumulate(x, axis=1) ** 2),

@@ -1,0 +1,107 @@
+"""Programs that once gave a wrong number, each named after what it shows."""
+
+import numpy as np
+import pytest
+
+import bridge
+
+X = np.array([0.3, 1.2, -0.7, 2.0])
+
+
+def test_the_value_is_that_of_the_end_of_the_program_when_it_is_a_mutated_0d_array():
+    def f(x):
+        total = np.zeros((), like=x)
+        total += np.sum(x**2)
+        return total
+
+    value, gradient = bridge.value_and_grad(f)(X)
+    assert value == np.sum(X**2)
+    np.testing.assert_array_equal(gradient, 2 * X)
+
+
+def test_aux_holds_what_the_program_left_there():
+    def f(x):
+        y = x * 3
+        total = np.sum(y)
+        y[0] = 7
+        x *= 2
+        return total, (y, x)
+
+    (_, (y, x)), _ = bridge.value_and_grad(f, has_aux=True)(X)
+    np.testing.assert_array_equal(y, [7, *(X[1:] * 3)])
+    np.testing.assert_array_equal(x, 2 * X)
+
+
+def test_value_and_aux_of_an_inner_gradient_are_those_of_the_end_of_its_program():
+    def inner(x):
+        total = np.zeros((), like=x)
+        total += np.sum(x**3)
+        return total, x.copy()
+
+    def f(w):
+        (value, aux), _ = bridge.value_and_grad(inner, has_aux=True)(w)
+        return value + np.sum(aux)
+
+    value, gradient = bridge.value_and_grad(f)(X)
+    assert value == np.sum(X**3) + np.sum(X)
+    np.testing.assert_allclose(gradient, 3 * X**2 + 1)
+
+
+def test_reshape_with_copy_makes_a_copy():
+    def f(x):
+        y = x.reshape(2, 2, copy=True)
+        y[0, 0] = 5.0
+        return np.sum(x**2)
+
+    value, gradient = bridge.value_and_grad(f)(X)
+    assert value == np.sum(X**2)
+    np.testing.assert_array_equal(gradient, 2 * X)
+
+
+def test_writes_of_a_checkpointed_function_that_raised_are_undone():
+    def g(y):
+        y[0] = 5.0
+        raise KeyError("half-way")
+
+    def f(x):
+        with pytest.raises(KeyError):
+            bridge.checkpoint(g)(x)
+        return np.sum(x**2)
+
+    np.testing.assert_array_equal(bridge.grad(f)(X), [0, *(2 * X[1:])])
+
+
+def test_forward_mode_of_a_mutating_rule_whose_arguments_are_one_array():
+    @bridge.mutating_rule(mutates="a")
+    def add_square(a, b):
+        a += b**2
+
+    @add_square.pull
+    def _(ct, a, b):
+        return ct, 2 * b * ct
+
+    def f(x):
+        y = x * 1
+        add_square(y, y)
+        return np.sum(y)
+
+    tangent = np.array([1.0, -2.0, 0.5, 3.0])
+    _, derivative = bridge.jvp(f, (X,), (tangent,))
+    np.testing.assert_allclose(derivative, np.sum((1 + 2 * X) * tangent))
+
+
+def test_forward_mode_of_a_python_complex_times_a_tracked_number():
+    def f(x):
+        return np.abs(1j * x[0] + x[1]) ** 2
+
+    _, derivative = bridge.jvp(f, (X,), (np.ones(4),))
+    np.testing.assert_allclose(derivative, 2 * (X[0] + X[1]))
+
+
+def test_forward_mode_of_a_function_that_returns_a_list():
+    def f(x):
+        a, b = np.meshgrid(np.ones(2), x[2:], copy=False, sparse=True)
+        return np.sum(a * b * b)
+
+    _, derivative = bridge.jvp(f, (X,), (np.ones(4),))
+    np.testing.assert_allclose(derivative, np.sum(4 * X[2:]))
