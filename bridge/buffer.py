@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterator
+from threading import get_ident
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,8 @@ class Tracked(Operators):
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         if method == "__call__" and not kwargs:
+            if len(inputs) == 1:
+                return dispatch.operate_one(ufunc, ufunc, self)
             operate = dispatch.operate_pair if len(inputs) == 2 else dispatch.operate
             return operate(ufunc, ufunc, *inputs)
         return dispatch.ufunc_call(ufunc, method, inputs, kwargs)
@@ -172,8 +175,12 @@ class Buffer(Tracked, InPlace):
     def __getitem__(self, key: Any) -> Any:
         place = self.place
         context = place.context
-        context.check_usable()
+        if context.thread != get_ident():
+            context.check_usable()
         array = self.value
+        if type(key) is slice:
+            value = array[key]
+            return Buffer(value, View(place, key, value))
         kind = kind_of(key, len(array.shape))
         if kind is ADVANCED:
             key = frozen(key)

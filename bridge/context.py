@@ -225,11 +225,11 @@ class Context(Recording):
         more than padding; without it all are.
         """
         with self._suspended():
-            gradients = self._sweep(seeds, wanted, None)
+            gradients = self._sweep(seeds, wanted, None, once)
             if self.zeros == "strong" and any(structure.has_nan(g) for g in gradients):
                 self.play_forward()
                 present = structure.find(self, seeds, exists)
-                gradients = self._sweep(seeds, wanted, present)
+                gradients = self._sweep(seeds, wanted, present, once)
             if once:
                 self.drop()
             else:
@@ -244,11 +244,11 @@ class Context(Recording):
         self.snapshots = Snapshots()
         self.undone_from = None
 
-    def _sweep(self, seeds: Sequence[tuple[Any, Any]], wanted: Sequence[Any], present: Any) -> list[Any]:
+    def _sweep(self, seeds: Sequence[tuple[Any, Any]], wanted: Sequence[Any], present: Any, once: bool) -> list[Any]:
         self.asked = {place.root: None for place in wanted if not place.root.entered}
         try:
             self.rewind(seeds, present)
-            return [self._handed_out(place) for place in wanted]
+            return [self._handed_out(place, once) for place in wanted]
         except BaseException:
             self.play_forward()
             raise
@@ -274,12 +274,9 @@ class Context(Recording):
             if ct is not None:
                 try:
                     if present is None:
-                        cotangents = entry.pull(ct)
+                        entry.push(ct)
                     else:
-                        cotangents = structure.only_present(entry, ct, present[number])
-                    for place, cotangent in cotangents:
-                        if cotangent is not None:
-                            place.accumulate(cotangent)
+                        structure.push_present(entry, ct, present[number])
                 except Exception as error:
                     blame(entry, error)
                     raise
@@ -301,12 +298,14 @@ class Context(Recording):
             for entry in self.log:
                 entry.forget()
 
-    def _handed_out(self, place: Any) -> Any:
+    def _handed_out(self, place: Any, once: bool) -> Any:
         root = place.root
         if place is root:
             ct = root.shadow if root.entered else self.asked[root]
             if ct is None:
                 return self.memory.alloc(place.shape, place.dtype)
+            if once and root.entered and root.owned and type(ct) is np.ndarray:
+                return ct
         else:
             ct = place.region()
         return np.copy(ct) if ct.shape or hasattr(ct, "place") else np.asarray(ct)[...].copy()

@@ -29,6 +29,19 @@ from bridge.snapshots import constant
 from bridge.views import wrap_result
 
 
+def operate_one(function: Callable[..., Any], ufunc: np.ufunc, x: Any) -> Any:
+    """`operate` for one operand."""
+    place = x.place
+    context = place.context
+    if context.thread != get_ident():
+        context.check_usable()
+    value = function(x.value)
+    if ufunc in ZERO_PULL:
+        return context.inactive(value)
+    inputs = (place if place.active else None,)
+    return context.result(RULES.get(ufunc) or rule_for(ufunc), value, inputs, (x.value,), {}, ())
+
+
 def operate_pair(function: Callable[..., Any], ufunc: np.ufunc, x: Any, y: Any) -> Any:
     """`operate` for two operands of one context, or one and a number: what programs are made of."""
     x_place: Any = getattr(x, "place", None)

@@ -137,7 +137,10 @@ def refused(reason: str, *functions: Any) -> None:
 
 def conj(x: Any) -> Any:
     """Complex conjugate; the same object if `x` is real."""
-    return np.conj(x) if np.dtype(getattr(x, "dtype", type(x))).kind == "c" else x
+    dtype = getattr(x, "dtype", None)
+    if dtype is None:
+        return x.conjugate() if type(x) is complex else x
+    return np.conj(x) if dtype.kind == "c" else x
 
 
 def sum_to_shape(ct: Any, shape: tuple[int, ...]) -> Any:

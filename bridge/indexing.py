@@ -84,7 +84,8 @@ def _codes(key: Any, shape: tuple[int, ...]) -> tuple[np.ndarray, int, int]:
         parts.append(Ellipsis)
     taken = sum(_axes_of(part) for part in parts)
     at = next(k for k, part in enumerate(parts) if part is Ellipsis)
-    parts[at : at + 1] = [slice(None)] * (len(shape) - taken)
+    width = len(shape) - taken
+    parts[at : at + 1] = [slice(None)] * width
     arrays: list[np.ndarray] = []
     sizes: list[int] = []
     places: list[int] = []
@@ -97,12 +98,15 @@ def _codes(key: Any, shape: tuple[int, ...]) -> tuple[np.ndarray, int, int]:
             axis += part is not None
             continue
         picked = np.asarray(part)
-        indices = picked.nonzero() if picked.dtype == np.bool_ else (picked,)
-        for index in indices:
-            arrays.append(np.where(index < 0, index + shape[axis], index))
-            sizes.append(shape[axis])
-            axis += 1
-        places.append(number)
+        if picked.dtype == np.bool_ and picked.ndim == 0:
+            arrays.append(np.zeros(int(picked), np.intp))
+            sizes.append(1)
+        else:
+            for index in picked.nonzero() if picked.dtype == np.bool_ else (picked,):
+                arrays.append(np.where(index < 0, index + shape[axis], index))
+                sizes.append(shape[axis])
+                axis += 1
+        places.append(number + (width == 0 and number >= at))  # an ellipsis separates also where it stands for no axis
         basic_before.append(basic)
     broadcast = np.broadcast_arrays(*arrays)
     codes = np.ravel_multi_index(tuple(broadcast), tuple(sizes))
@@ -111,7 +115,7 @@ def _codes(key: Any, shape: tuple[int, ...]) -> tuple[np.ndarray, int, int]:
 
 
 def _axes_of(part: Any) -> int:
-    if part is None or part is Ellipsis:
+    if part is None or part is Ellipsis or isinstance(part, (bool, np.bool_)):
         return 0
     if isinstance(part, np.ndarray) and part.dtype == np.bool_:
         return part.ndim

@@ -52,6 +52,12 @@ class Entry:
         """`(place, cotangent)` of each input, given the cotangent of the output."""
         raise NotImplementedError
 
+    def push(self, ct: Any) -> None:
+        """Add what `pull` gives to the shadows of the inputs."""
+        for place, cotangent in self.pull(ct):
+            if cotangent is not None:
+                place.accumulate(cotangent)
+
     def forget_before(self) -> None:
         """Drop the shadow of a root that held constants before this entry."""
         self.out.root.shadow = None
@@ -139,14 +145,19 @@ class Operation(Birth):
         inputs = self.inputs
         if rule.broadcasts and rule.per_argument is not None:
             pulls = rule.per_argument
-            if len(self.wanted) == 1:
-                (k,) = self.wanted
-                return ((inputs[k], pulls[k](ct, self.output, *self.args)),)
-            if len(inputs) == 2:
-                x, y = self.args
-                return (inputs[0], pulls[0](ct, self.output, x, y)), (inputs[1], pulls[1](ct, self.output, x, y))
             return [(inputs[k], pulls[k](ct, self.output, *self.args)) for k in self.wanted]
         return self._pull_any(ct)
+
+    def push(self, ct: Any) -> None:
+        pulls = self.rule.per_argument
+        if pulls is None or not self.rule.broadcasts:
+            super().push(ct)
+            return
+        inputs, output, args = self.inputs, self.output, self.args
+        for k in self.wanted:
+            cotangent = pulls[k](ct, output, *args)
+            if cotangent is not None:
+                inputs[k].accumulate(cotangent)
 
     def _pull_any(self, ct: Any) -> Iterator[tuple[Any, Any]]:
         for number, cotangent in self.rule.pull(ct, self.output, self.args, self.kwargs, self.wanted):

@@ -32,7 +32,7 @@ def _creator(function: Callable[..., Any]) -> Callable[..., Any]:
         context = _current_context()
         if context is None or kwargs.get("like") is not None:
             return function(*args, **kwargs)
-        if any(hasattr(x, "place") for x in (*args, *kwargs.values())):
+        if _creation.tracked_inside((*args, *kwargs.values())):
             return _filled(function, args, kwargs)
         return _creation.made(context, function, args, kwargs)
 
@@ -63,8 +63,11 @@ def _spaced(function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def space(*args: Any, **kwargs: Any) -> Any:
         context = _current_context()
-        if context is None or any(hasattr(x, "place") for x in (*args, *kwargs.values())):
+        if context is None:
             return function(*args, **kwargs)
+        if _creation.tracked_inside((*args, *kwargs.values())):
+            arrays = (_creation.array(x) if _creation.tracked_inside(x) else x for x in args)
+            return function(*arrays, **kwargs)
         return _creation.made(context, function, args, kwargs)
 
     return space

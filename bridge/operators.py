@@ -17,7 +17,7 @@ Method = Callable[..., Any]
 
 
 def _unary(function: Method, ufunc: np.ufunc) -> Method:
-    return lambda self: dispatch.operate(function, ufunc, self)
+    return lambda self: dispatch.operate_one(function, ufunc, self)
 
 
 def _binary(function: Method, ufunc: np.ufunc) -> Method:

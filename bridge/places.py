@@ -27,11 +27,15 @@ def serial_now() -> int:
     return next(_serials)
 
 
+LAID_OUT = 2
+
+
 class Root:
     """Memory that a context owns, and its shadow.
 
     `shadow` is None until a first contribution arrives. That one is held by reference; `owned` says
-    that the shadow is this root's alone, so that it may be added to in place.
+    that the shadow is this root's alone, so that it may be added to in place, and LAID_OUT that it also
+    lies as the memory does.
     """
 
     __slots__ = ("active", "born_active", "context", "dtype", "owned", "serial", "shadow", "shape", "strides")
@@ -46,7 +50,7 @@ class Root:
         self.dtype = value.dtype
         self.active = self.born_active = active
         self.shadow: Any = None
-        self.owned = False
+        self.owned: int = False
         self.strides: tuple[int, ...] | None = None
         if len(shape) > 1:
             ground = grounded(value)
@@ -92,11 +96,13 @@ class Root:
         shadow = self.shadow
         if shadow is None:
             self.shadow = shadow = self._alloc()
+        elif self.owned == LAID_OUT:
+            return shadow
         elif not (self.owned and self._lies_alike(shadow)):
             fresh = self._alloc()
             fresh[...] = shadow
             self.shadow = shadow = fresh
-        self.owned = True
+        self.owned = LAID_OUT
         return shadow
 
     def _alloc(self) -> Any:

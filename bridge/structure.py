@@ -128,10 +128,17 @@ def _flat(inputs: Any) -> Iterator[Any]:
             yield one
 
 
-def only_present(entry: Any, ct: Any, present: list[Any]) -> Pairs:
-    """What an entry's pull yields, with the NaNs removed that stand where no cotangent exists."""
+def push_present(entry: Any, ct: Any, present: list[Any]) -> None:
+    """Push an entry's cotangents, with the NaNs removed that stand where none exists."""
     if hasattr(entry, "mark"):
-        return entry.pull(ct, present)
+        entry.pull(ct, present)
+        return
+    for place, cotangent in _only_present(entry, ct, present):
+        if cotangent is not None:
+            place.accumulate(cotangent)
+
+
+def _only_present(entry: Entry, ct: Any, present: list[Any]) -> Pairs:
     pairs = list(entry.pull(ct))
     cleaned = [
         (place, c if c is None or not has_nan(c) else np.where(exists, c, np.zeros_like(c)))

@@ -61,7 +61,7 @@ def _cast(array: Any, dtype: Any) -> Any:
 def _by_equivalent(ufunc: np.ufunc, method: str, equivalent: Any, array: Any, options: dict[str, Any]) -> Any:
     """NumPy's own value of a method; its pull is that of an equivalent, step by step."""
     context = context_of((array, *options.values()))
-    if any(hasattr(x, "place") and x.place.active for x in options.values()):
+    if not _is_flat(ufunc) and any(hasattr(x, "place") and x.place.active for x in options.values()):
         return equivalent(ufunc, array, **options)
     options = {name: np.copy(grounded(x)) if hasattr(x, "dtype") else x for name, x in options.items()}
     (value,), inputs, plain = unwrapped(context, (operand(array),))
@@ -131,10 +131,10 @@ def accumulate(ufunc: np.ufunc, args: tuple[Any, ...], kwargs: dict[str, Any]) -
 
 def _accumulate_by_steps(ufunc: np.ufunc, array: Any, axis: int = 0, dtype: Any = None) -> Any:
     array = _cast(array, dtype)
-    parts = [np.take(array, 0, axis)]
+    parts = [np.take(array, 0, axis)] if array.shape[axis] else []
     for k in range(1, array.shape[axis]):
         parts.append(ufunc(parts[-1], np.take(array, k, axis)))
-    return np.stack(parts, axis)
+    return np.stack(parts, axis) if parts else array.copy()
 
 
 def outer(ufunc: np.ufunc, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

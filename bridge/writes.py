@@ -108,6 +108,8 @@ class Update(Operation):
             return self.out.take()
         return None if self.inputs[1] is None else self.out.peek()
 
+    push = Entry.push
+
     def pull(self, ct: Any) -> Cotangents:
         if self.keeps:
             return ((self.inputs[1], ct if self.rule.function is np.add else -ct),)

@@ -70,6 +70,8 @@ def _quantile(a, q, axis, method, keepdims, weights, skip_nan):
     values, kept = _sorted_first(a if a.dtype.kind in "fc" else a.astype(float), axis)
     missing = np.isnan(values)
     n = values.shape[0]
+    if n == 0:
+        return np.full(np.shape(q) + (kept if keepdims else values.shape[1:]), np.nan)
     if skip_nan:
         n = np.sum(~missing, axis=0)
         values = np.where(missing, 0, values)
@@ -126,6 +128,7 @@ def cases() -> Iterator[Case]:
         yield Case(function, (x.T,), {"axis": -1, "keepdims": True})
         yield Case(function, (cube,), {"axis": (0, -1)})
         yield Case(function, (x[1].astype(np.float32),), tolerance=2e-2)
+        yield Case(function, (x[:0],), {"axis": 0})
     for function, scale in ((np.quantile, 1), (np.nanquantile, 1), (np.percentile, 100), (np.nanpercentile, 100)):
         yield Case(function, (x, 0.3 * scale))
         yield Case(function, (x, [0.1 * scale, 0.83 * scale]), {"axis": 0})

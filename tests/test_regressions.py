@@ -105,3 +105,34 @@ def test_forward_mode_of_a_function_that_returns_a_list():
 
     _, derivative = bridge.jvp(f, (X,), (np.ones(4),))
     np.testing.assert_allclose(derivative, np.sum(4 * X[2:]))
+
+
+def _written_last(shape, key):
+    """Where `a[key] = values` leaves the values, by trying."""
+    a = np.full(shape, -1)
+    values = np.arange(a[key].size).reshape(a[key].shape)
+    a[key] = values
+    return (a[key] == values).astype(float)
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        (slice(None), [1, 1], Ellipsis, [0, 0]),
+        (None, [1, 1], Ellipsis, [0, 0], slice(None)),
+        (slice(None), [1, 0, 1], [0, 0, 0], Ellipsis),
+        (True, [0, 0, 1]),
+        ([1, 1], slice(None), np.True_),
+        (slice(None), True, [1, 1]),
+    ],
+)
+def test_repeated_indices_beside_an_ellipsis_of_no_axes_or_a_bool(key):
+    shape = (2, 2, 2)
+    picked = np.zeros(shape)[key].shape
+
+    def f(values):
+        y = np.zeros(shape, like=values)
+        y[key] = values
+        return np.sum(y)
+
+    np.testing.assert_array_equal(bridge.grad(f)(np.ones(picked)), _written_last(shape, key))
