@@ -214,8 +214,7 @@ def _connected(arrays: list[Any]) -> list[list[int]]:
 def _alone(context: Any, array: Any, wanted: bool) -> Buffer:
     ground = grounded(array)
     buffer = context.buffer(array, active=wanted) if _copies_alike(ground) else _strided(context, array, wanted)
-    if isinstance(array, np.ndarray):
-        context.originals.append((array, buffer.place.root))
+    context.originals.append((ground, buffer.place.root))
     return buffer
 
 

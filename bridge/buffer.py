@@ -2,144 +2,22 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterator
 from threading import get_ident
 from typing import Any
 
 import numpy as np
 
-from bridge import creation, dispatch, views
+from bridge import dispatch, views
 from bridge.errors import RefusedError
 from bridge.escapes import escape
 from bridge.flat import Flat
-from bridge.indexing import ADVANCED, ELEMENT, VIEW, frozen, kind_of
+from bridge.indexing import ADVANCED, BOUNDS, ELEMENT, VIEW, frozen, kind_of
 from bridge.memory import Strides, grounded
-from bridge.operators import InPlace, Operators
+from bridge.operators import InPlace
 from bridge.places import Element, Gathered, Layout, Root, View
 from bridge.position import here, resolve
-
-
-class Tracked(Operators):
-    """What a Buffer and a Scalar share: a value, the place of that value, operators, NumPy's protocols."""
-
-    __slots__ = ("__weakref__", "place", "value")
-
-    __array_priority__ = 1000.0
-
-    def __init__(self, value: Any, place: Any) -> None:
-        self.value = value
-        self.place = place
-
-    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        if method == "__call__" and not kwargs:
-            if len(inputs) == 1:
-                return dispatch.operate_one(ufunc, ufunc, self)
-            operate = dispatch.operate_pair if len(inputs) == 2 else dispatch.operate
-            return operate(ufunc, ufunc, *inputs)
-        return dispatch.ufunc_call(ufunc, method, inputs, kwargs)
-
-    def __array_function__(self, function: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if function in creation.WITH_LIKE:
-            return creation.like(self.place.context, function, args, kwargs)
-        return dispatch.call(function, args, kwargs)
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        return np.array(escape(self, "np.asarray(...) or a write into a plain array"), dtype=dtype)
-
-    def __float__(self) -> float:
-        return float(escape(self, "float(...), math.* or a write into a plain array"))
-
-    def __int__(self) -> int:
-        return int(escape(self, "int(...)"))
-
-    def __complex__(self) -> complex:
-        return complex(escape(self, "complex(...)"))
-
-    def __index__(self) -> int:
-        return operator.index(escape(self, "an index"))
-
-    def __bool__(self) -> bool:
-        self.place.context.check_usable()
-        return bool(grounded(self))
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({grounded(self)!r})"
-
-    def __format__(self, spec: str) -> str:
-        return format(grounded(self), spec)
-
-    def __str__(self) -> str:
-        return str(grounded(self))
-
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        raise RefusedError(
-            f"a {type(self).__name__} cannot be pickled: it belongs to a context of this process",
-            where=resolve(here()),
-            remedy="take its value out with bridge.detach(...) first",
-        )
-
-    def __copy__(self) -> Any:
-        return self.copy()
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        return self.copy()
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.value.shape
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return self.value.dtype
-
-    @property
-    def ndim(self) -> int:
-        return len(self.value.shape)
-
-    @property
-    def size(self) -> int:
-        return grounded(self).size
-
-    @property
-    def itemsize(self) -> int:
-        return self.value.dtype.itemsize
-
-    @property
-    def nbytes(self) -> int:
-        return self.size * self.itemsize
-
-    @property
-    def real(self) -> Any:
-        return dispatch.call(np.real, (self,), {})
-
-    @real.setter
-    def real(self, value: Any) -> None:
-        self.real[...] = value
-
-    @property
-    def imag(self) -> Any:
-        return dispatch.call(np.imag, (self,), {})
-
-    @imag.setter
-    def imag(self, value: Any) -> None:
-        self.imag[...] = value
-
-    def copy(self, order: str = "C") -> Any:
-        """A tracked copy, on memory of its own."""
-        return self.place.context.copied(_copy_of(self.value, order), self.place)
-
-    def astype(
-        self, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
-    ) -> Any:
-        """A tracked copy in another dtype."""
-        return dispatch.astype(self, np.dtype(dtype), casting, copy)
-
-
-def _copy_of(value: Any, order: str) -> Any:
-    if isinstance(value, np.generic):
-        return value
-    return value.copy(order)
+from bridge.tracked import Tracked
 
 
 class Scalar(Tracked):
@@ -156,6 +34,13 @@ class Scalar(Tracked):
 
     def __iter__(self) -> Iterator[Any]:
         raise TypeError("iteration over a 0-d array")
+
+    def __hash__(self) -> int:
+        raise RefusedError(
+            f"hash() of a tracked number, as the key of a dictionary or a set (value {grounded(self)})",
+            where=resolve(here()),
+            remedy="use its plain value: bridge.detach(x)",
+        )
 
 
 class Buffer(Tracked, InPlace):
@@ -178,7 +63,7 @@ class Buffer(Tracked, InPlace):
         if context.thread != get_ident():
             context.check_usable()
         array = self.value
-        if type(key) is slice:
+        if type(key) is slice and type(key.start) in BOUNDS and type(key.stop) in BOUNDS and type(key.step) in BOUNDS:
             value = array[key]
             return Buffer(value, View(place, key, value))
         kind = kind_of(key, len(array.shape))
@@ -211,6 +96,7 @@ class Buffer(Tracked, InPlace):
 
     def view_as(self, offset: int, like: Strides) -> Buffer:
         """The view that starts `offset` bytes after this one and lies as `like` says."""
+        self.place.context.check_usable()
         value = self.place.context.memory.view(self.value, offset, like)
         return Buffer(value, Layout(self.place, (offset, like), value))
 
@@ -240,6 +126,7 @@ class Buffer(Tracked, InPlace):
 
     def view(self, dtype: Any = None) -> Any:
         """The same memory seen as another dtype: real and complex of one precision only."""
+        self.place.context.check_usable()
         return views.view_as_dtype(self, dtype)
 
     def reshape(self, *shape: Any, order: str = "C", copy: bool | None = None) -> Any:
@@ -272,9 +159,9 @@ class Buffer(Tracked, InPlace):
             raise ValueError("can only convert an array of size 1 to a Python scalar")
         return self[(0,) * self.ndim]
 
-    def tolist(self) -> list[Any]:
-        """Nested lists of tracked numbers."""
-        return [part.tolist() if isinstance(part, Buffer) else part for part in self]
+    def tolist(self) -> Any:
+        """Nested lists of tracked numbers; one number if there are no axes."""
+        return [part.tolist() if type(part) is Buffer else part for part in self] if self.shape else self[()]
 
     def sort(self, axis: int = -1, kind: Any = None, order: Any = None) -> None:
         """Sort in place."""

@@ -59,6 +59,7 @@ class Context(Recording):
         self.level = -1
         self.memory = ArrayMemory()
         self.snapshots = Snapshots()
+        self.writes = 0
         self.roots: list[Root] = []
         self.originals: list[tuple[np.ndarray, Entered]] = []
         self.asked: dict[Root, Any] = {}
@@ -288,6 +289,8 @@ class Context(Recording):
         if self.undone_from is not None:
             for entry in self.log[self.undone_from :]:
                 entry.undo()
+                for root in entry.woken():
+                    root.active = True
             self.undone_from = None
 
     def forget_shadows(self) -> None:

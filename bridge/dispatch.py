@@ -13,19 +13,20 @@ from bridge.errors import ArgumentError, RefusedError
 from bridge.escapes import remember
 from bridge.extend import MUTATING, REFUSED, RULES, ZERO_PULL
 from bridge.inspection import operation_name
-from bridge.memory import grounded
+from bridge.memory import grounded, holds_arrays
 from bridge.operands import (
     NUMBERS,
     check_not_complex,
     context_of,
     into_plain,
     operand,
+    outputs_by_name,
     refuse_complex,
     rule_for,
     unwrapped,
 )
 from bridge.position import here, resolve
-from bridge.snapshots import constant
+from bridge.snapshots import constant, copy_of_list
 from bridge.views import wrap_result
 
 
@@ -120,6 +121,7 @@ def _operate_across(function: Callable[..., Any], ufunc: np.ufunc, args: tuple[A
 def operate_inplace(operator: Callable[..., Any], ufunc: np.ufunc, target: Any, other: Any) -> Any:
     """An augmented assignment into a Buffer."""
     context = target.place.context
+    context.writable(target)
     if isinstance(other, NUMBERS) or getattr(getattr(other, "place", None), "context", None) is context:
         context.check_usable()
         own, place = target.place, getattr(other, "place", None)
@@ -133,6 +135,7 @@ def update(ufunc: np.ufunc, target: Any, args: tuple[Any, ...], kwargs: dict[str
     """Run `ufunc` on `args` with `target` as `out`."""
     context = target.place.context
     context.check_usable()
+    context.writable(target)
     values, inputs, plain = unwrapped(context, args)
     if "casting" in kwargs:
         check_not_complex(target, values)
@@ -245,6 +248,7 @@ def call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     context = context_of((*args, *kwargs.values()))
     if context is None:
         return function(*args, **kwargs)
+    args, kwargs = outputs_by_name(function, args, kwargs)
     if function in MUTATING:
         return call_mutating(MUTATING[function], args, kwargs)
     rule = rulebook.find(function)
@@ -277,23 +281,20 @@ def _call_with_rule(context: Any, function: Any, rule: Any, args: tuple[Any, ...
         return wrap_result(
             context, value, args, lambda fresh: context.result(rule, fresh, inputs, values, kwargs, plain)
         )
-    named, named_inputs, _ = unwrapped(context, tuple(kwargs.values()))
+    named, _, _ = unwrapped(context, tuple(kwargs.values()))
     named_values = dict(zip(kwargs, named, strict=True))
     value = call(function, values, dict(named_values))
-    tracked_name = any(place is not None for place in named_inputs) or any(map(_is_array, kwargs.values()))
+    tracked_name = any(map(holds_arrays, kwargs.values()))
 
     def report(fresh: Any) -> Any:
         if not tracked_name:
-            return context.result(rule, fresh, inputs, values, named_values, plain)
+            frozen = {name: copy_of_list(x) for name, x in named_values.items()}
+            return context.result(rule, fresh, inputs, values, frozen, plain)
         bound, names = rule.bind(args, kwargs)
         all_values, all_inputs, all_plain = unwrapped(context, bound)
         return context.result(rule, fresh, all_inputs, all_values, {}, all_plain, names)
 
     return wrap_result(context, value, (*args, *kwargs.values()), report)
-
-
-def _is_array(x: Any) -> bool:
-    return isinstance(x, np.ndarray) or hasattr(x, "place")
 
 
 def assign(target: Any, key: Any, place: Any, value: Any) -> None:
@@ -319,9 +320,9 @@ def assign(target: Any, key: Any, place: Any, value: Any) -> None:
     context.write(target, key, place, value, source)
 
 
-def astype(tracked: Any, dtype: np.dtype[Any], casting: str, copy: bool) -> Any:
+def astype(tracked: Any, dtype: np.dtype[Any], casting: str, copy: bool, order: str) -> Any:
     """A copy in another dtype; the same object if nothing changes and no copy is asked."""
-    if dtype == tracked.dtype and not copy:
+    if dtype == tracked.dtype and not copy and lies_in_order(grounded(tracked), order):
         return tracked
     if dtype.kind not in "fciub":
         raise ArgumentError(
@@ -331,7 +332,7 @@ def astype(tracked: Any, dtype: np.dtype[Any], casting: str, copy: bool) -> Any:
         )
     context = tracked.place.context
     context.check_usable()
-    value = tracked.value.astype(dtype, casting=casting) if tracked.value.shape else tracked.value.astype(dtype)
+    value = tracked.value.astype(dtype, order, casting) if tracked.value.shape else tracked.value.astype(dtype)
     if dtype.kind not in "fc":
         return context.inactive(value)
     return context.copied(value, tracked.place)

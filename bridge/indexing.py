@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -10,18 +12,17 @@ from bridge.memory import grounded
 
 VIEW, ELEMENT, ADVANCED = "view", "element", "advanced"
 
-_SLICES = frozenset({slice, type(None), type(Ellipsis)})
+BOUNDS = frozenset({int, type(None), *(np.dtype(code).type for code in np.typecodes["AllInteger"])})
+_NOTHING_PICKED = frozenset({type(None), type(Ellipsis)})
 
 
 def kind_of(key: Any, ndim: int) -> str:
     """Whether indexing an array of `ndim` axes with `key` gives a view, an element, or a gathered copy."""
     kind = type(key)
-    if kind is slice:
-        return VIEW
     if kind is int:
         return ELEMENT if ndim == 1 else VIEW
     if kind is not tuple:
-        if kind in _SLICES:
+        if kind in _NOTHING_PICKED or _is_plain_slice(key):
             return VIEW
         return ADVANCED if not _is_integer(key) else ELEMENT if ndim == 1 else VIEW
     integers = 0
@@ -29,25 +30,43 @@ def kind_of(key: Any, ndim: int) -> str:
         kind = type(part)
         if kind is int:
             integers += 1
-        elif kind not in _SLICES:
+        elif kind not in _NOTHING_PICKED and not _is_plain_slice(part):
             if not _is_integer(part):
                 return ADVANCED
             integers += 1
     return ELEMENT if integers == ndim == len(key) else VIEW
 
 
+def _is_plain_slice(part: Any) -> bool:
+    """Whether a slice has bounds that cannot change: 0-d arrays and objects with `__index__` can."""
+    return (
+        type(part) is slice and type(part.start) in BOUNDS and type(part.stop) in BOUNDS and type(part.step) in BOUNDS
+    )
+
+
 def frozen(key: Any) -> Any:
-    """The same key, with arrays and lists copied, so that later changes of theirs do not reach the log."""
-    if type(key) in _SLICES or type(key) is int:
-        return key
-    if type(key) is tuple:
-        return tuple(map(frozen, key))
-    if type(key) is list:
-        return np.array([grounded(part) for part in key]) if key else np.empty(0, np.intp)
-    ground = grounded(key)
+    """The same key as integers, slices of integers and fresh arrays: later changes do not reach the log."""
+    return tuple(map(_frozen_part, key)) if type(key) is tuple else _frozen_part(key)
+
+
+def _frozen_part(part: Any) -> Any:
+    if type(part) is int or type(part) in _NOTHING_PICKED:
+        return part
+    if type(part) is slice:
+        return slice(_bound(part.start), _bound(part.stop), _bound(part.step))
+    if isinstance(part, (list, tuple)):
+        return np.array([grounded(one) for one in part]) if part else np.empty(0, np.intp)
+    ground = grounded(part)
     if isinstance(ground, np.ndarray):
         return ground.copy()
-    return ground
+    if not isinstance(ground, (bool, np.bool_)) and hasattr(ground, "__index__"):
+        with suppress(TypeError):  # an array of another library
+            return operator.index(ground)
+    return np.array(ground) if hasattr(ground, "__array__") else ground
+
+
+def _bound(bound: Any) -> Any:
+    return bound if type(bound) in BOUNDS else operator.index(bound)
 
 
 def is_unique_by_type(key: Any) -> bool:

@@ -59,8 +59,14 @@ class Entry:
                 place.accumulate(cotangent)
 
     def forget_before(self) -> None:
-        """Drop the shadow of a root that held constants before this entry."""
-        self.out.root.shadow = None
+        """Before this entry, the roots that it woke held constants."""
+        for root in self.woken():
+            root.shadow = None
+            root.active = False
+
+    def woken(self) -> Iterable[Root]:
+        """The roots that this entry was the first to give a value that carries a gradient."""
+        return (self.out.root,) if self.activates else ()
 
     def forget(self) -> None:
         """Drop every shadow that this entry can reach."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.errors import AliasError, RuleError
+from bridge.errors import AliasError, BridgeError, RuleError
 from bridge.inspection import names_read
 from bridge.memory import grounded
 from bridge.operands import into_plain, unwrapped
@@ -21,7 +21,10 @@ from bridge.writes import MutatingCall
 def call(context: Any, rule: MutatingRule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Run the function on tracked arguments, in place, and log it."""
     named = _by_name(rule, args, kwargs)
-    values, inputs, _ = unwrapped(context, tuple(named.values()))
+    for name in rule.mutates:
+        if getattr(getattr(named[name], "place", None), "context", None) is context:
+            context.writable(named[name])
+    values, inputs, plain = unwrapped(context, tuple(named.values()))
     written = [list(named).index(name) for name in rule.mutates]
     for k, name in zip(written, rule.mutates, strict=True):
         target = tuple(named.values())[k]
@@ -32,12 +35,20 @@ def call(context: Any, rule: MutatingRule, args: tuple[Any, ...], kwargs: dict[s
                 where=resolve(here()),
                 remedy=f"make {name} with np.zeros_like(x) or pass it as an argument of the differentiated function",
             )
-        assert context is not None
-        context.writable(target)
     targets = [tuple(named.values())[k] for k in written]
     _refuse_aliases(rule, targets)
     saved = tuple(target.value.copy() for target in targets)
-    result = _run(context, rule, named, values, targets)
+    try:
+        result = _run(context, rule, named, values, targets)
+    except BridgeError:
+        raise
+    except BaseException as error:
+        context.escaped = context.escaped or RuleError(
+            f"{rule.name} raised {type(error).__name__} and may have written before it",
+            where=resolve(here()),
+            remedy="let the exception end the differentiated function, or check the arguments before the call",
+        )
+        raise
     entry = MutatingCall(
         here(),
         rule,
@@ -45,9 +56,8 @@ def call(context: Any, rule: MutatingRule, args: tuple[Any, ...], kwargs: dict[s
         tuple(target.value for target in targets),
         saved,
         inputs,
-        tuple(context.snapshots.of(v) if type(v) is np.ndarray and not _tracked(n) else v
-              for v, n in zip(values, named.values(), strict=True)),
-    )  # fmt: skip
+        tuple(context.snapshots.kept(v, True, k in plain) for k, v in enumerate(values)),
+    )
     if rule.pull_function is None and any(place is not None for place in inputs):
         raise RuleError(
             f"{rule.name} has a mutating rule without a pull",
@@ -68,10 +78,6 @@ def _refuse_aliases(rule: MutatingRule, targets: list[Any]) -> None:
                 where=resolve(here()),
                 remedy=f"pass {second}.copy(), or write a rule for the aliased call",
             )
-
-
-def _tracked(x: Any) -> bool:
-    return hasattr(x, "place")
 
 
 def _by_name(rule: MutatingRule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,7 @@ from bridge.errors import NoRuleError, RefusedError
 from bridge.escapes import remember
 from bridge.extend import ZERO_PULL
 from bridge.inspection import operation_name
+from bridge.memory import grounded
 from bridge.position import here, resolve
 from bridge.snapshots import constant
 
@@ -88,10 +91,15 @@ def unwrapped(context: Any, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], tup
                 inputs.append(place if place.active else None)
                 continue
             _check_level(context, x)
+            context.check_original(grounded(x))
+            plain += (k,)
         elif isinstance(x, np.ndarray):
             if type(x) is not constant:
                 plain += (k,)
             context.check_original(x)
+        elif hasattr(x, "__array__") and not isinstance(x, np.generic):
+            x = np.asarray(x)
+            plain += (k,)
         elif type(x) in (list, tuple) and context_of(x) is not None:
             parts, places, _ = unwrapped(context, tuple(x))
             values.append(list(parts) if type(x) is list else parts)
@@ -100,6 +108,33 @@ def unwrapped(context: Any, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], tup
         values.append(x)
         inputs.append(None)
     return tuple(values), tuple(inputs), plain
+
+
+def outputs_by_name(
+    function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """A call with `out` and `overwrite_input`, which NumPy writes into, among the keywords."""
+    names = _parameters(function)
+    first = next((k for k, name in enumerate(names) if name in ("out", "overwrite_input")), len(args))
+    if len(args) <= first:
+        return args, kwargs
+    return args[:first], dict(zip(names[first:], args[first:], strict=False)) | kwargs
+
+
+@cache
+def _parameters(function: Any) -> tuple[str, ...]:
+    """Names of the parameters of a NumPy function; none for other functions, whose rules speak for themselves."""
+    if not (getattr(function, "__module__", None) or "").startswith("numpy"):
+        return ()
+    try:
+        parameters = inspect.signature(function).parameters.values()
+        positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        return () if any(p.kind is p.VAR_POSITIONAL for p in parameters) else tuple(positional)
+    except (TypeError, ValueError):
+        return _UNREADABLE.get(function, ())
+
+
+_UNREADABLE = {np.dot: ("a", "b", "out"), np.concatenate: ("arrays", "axis", "out")}
 
 
 def _check_level(context: Any, x: Any) -> None:

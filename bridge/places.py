@@ -125,14 +125,14 @@ class Root:
 class Entered(Root):
     """A root that came from outside: an argument of the differentiated function."""
 
-    __slots__ = ("guard", "written")
+    __slots__ = ("guard", "read_as_constant", "written")
 
     entered = True
 
     def __init__(self, context: Any, value: Any, active: bool) -> None:
         super().__init__(context, value, active)
         self.guard: Guard | None = None
-        self.written = False
+        self.read_as_constant = self.written = False
 
 
 class Part:
@@ -277,7 +277,10 @@ class Alias(Part):
     @property
     def active(self) -> bool:
         root = self.root
-        return root.active and isinstance(root, Entered) and root.written
+        if not root.active or not isinstance(root, Entered):
+            return False
+        root.read_as_constant = root.read_as_constant or not root.written
+        return root.written
 
 
 class Guard:

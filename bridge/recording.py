@@ -11,8 +11,8 @@ from bridge.buffer import Buffer, wrap
 from bridge.log import Copy, Operation
 from bridge.operands import unwrapped
 from bridge.places import Element, Entered, Gathered, Place, Root
-from bridge.position import here, resolve
-from bridge.seeds import looks_of, places_of, refuse_read_only
+from bridge.position import Position, here, resolve
+from bridge.seeds import looks_of, places_of, refuse_late_write, refuse_read_only
 from bridge.snapshots import Snapshots
 from bridge.writes import MutatingCall, Scatter, Update, Write
 
@@ -36,6 +36,7 @@ class Recording:
     """Runs operations as they are, and logs those through which a gradient passes or that overwrite memory."""
 
     log: list[Entry]
+    writes: int
     snapshots: Snapshots
 
     def result(
@@ -103,7 +104,6 @@ class Recording:
         run: Callable[[tuple[Any, ...]], Any],
     ) -> None:
         """Run a ufunc with `target` as its `out`, under a mask if there is one."""
-        root = self.writable(target)
         array = target.value
         position = here(4)
         wanted = active_positions(inputs) if rule else ()
@@ -112,12 +112,36 @@ class Recording:
             reads_output, reads = rule.needs(wanted)
             kept = self.snapshots.keep(rule, reads, args, plain)
         saved = array.copy()
+        complaint = None
         try:
             run(args)
+        except FloatingPointError as error:
+            # NumPy has written the result all the same.
+            complaint = error
         except ValueError:
             refuse_read_only(target)
             raise
+        self._log_update(position, rule, target, reads_output, inputs, wanted, kept, saved, mask)
+        if complaint is not None:
+            raise complaint
+
+    def _log_update(
+        self,
+        position: Position,
+        rule: Rule | None,
+        target: Any,
+        reads_output: bool,
+        inputs: tuple[Any, ...],
+        wanted: tuple[int, ...],
+        kept: tuple[Any, ...],
+        saved: Any,
+        mask: Any,
+    ) -> None:
+        root, array = target.place.root, target.value
         if rule is None or (not wanted and (mask is None or not root.active)):
+            self.log.append(Write(position, target.place, array, Ellipsis, saved, None, False))
+            return
+        if target.dtype.kind not in "fc":
             self.log.append(Write(position, target.place, array, Ellipsis, saved, None, False))
             return
         activates = not root.active
@@ -153,7 +177,10 @@ class Recording:
         """The root of `target`, marked as written; raises if its memory may not be written."""
         place = target.place
         root: Root = place if type(place) is Root else place.root
+        self.writes += 1
         if isinstance(root, Entered):
+            if root.read_as_constant and not root.written:
+                refuse_late_write(target)
             if root.guard is not None:
                 root.guard.refuse(resolve(here()))
             root.written = True

@@ -45,6 +45,16 @@ def conforming(ct: Any, value: Any, what: str = "cotangent") -> Any:
     return in_dtype(ct, value.dtype)
 
 
+def refuse_late_write(target: Any) -> None:
+    """Raise: memory was read as a constant under an undifferentiated name, and is written now."""
+    raise AliasError(
+        f"an argument of shape {target.shape} is written after it was read under the name of an undifferentiated "
+        "argument that shares its memory: the gradient cannot tell whether that read counts",
+        where=resolve(here()),
+        remedy="pass a copy (x.copy()) for one of the two arguments",
+    )
+
+
 def refuse_read_only(target: Any) -> None:
     """Raise if the memory that was to be written may only be read."""
     if not grounded(target).flags.writeable:

@@ -14,7 +14,7 @@ from bridge.context import Context
 from bridge.errors import ContextError, ReplayError
 from bridge.log import Birth, Entry, at_birth
 from bridge.memory import grounded, owner
-from bridge.places import Root, serial_now
+from bridge.places import Entered, Root, serial_now
 from bridge.position import here, resolve
 from bridge.writes import MutatingCall, Update, Write
 
@@ -40,7 +40,17 @@ GONE: Any = Gone()
 class Segment(Entry):
     """The entry of a checkpointed call. Its pull replays the call, and walks the log of the replay."""
 
-    __slots__ = ("activated", "args", "body", "context", "overwritten", "results", "structure", "written")
+    __slots__ = (
+        "activated",
+        "args",
+        "body",
+        "context",
+        "overwritten",
+        "results",
+        "structure",
+        "written",
+        "written_before",
+    )
 
     overwrites = True
 
@@ -50,7 +60,9 @@ class Segment(Entry):
         self.position = here()
         self.context = context
         self.body = body
-        self.args, self.structure = leaves_of((args, kwargs))
+        leaves, self.structure = leaves_of((args, kwargs))
+        self.args = [context.snapshots.of(x) if type(x) is np.ndarray else x for x in leaves]
+        self.written_before = {root for root in context.roots if isinstance(root, Entered) and root.written}
         self.out: tuple[Root, ...] = ()
         self.results: list[Any] = []
         self.overwritten: list[tuple[Any, Any, Any, Any]] = []
@@ -109,6 +121,10 @@ class Segment(Entry):
         context = self.context
         log, context.log = context.log, []
         position, context.undone_from = context.undone_from, None
+        written_later = [root for root in context.roots if isinstance(root, Entered) and root.written]
+        written_later = [root for root in written_later if root not in self.written_before]
+        for root in written_later:
+            root.written = False
         try:
             with context.reopened():
                 args, kwargs = rebuilt(self.structure, self.args)
@@ -119,6 +135,10 @@ class Segment(Entry):
             done = len(context.log) if context.undone_from is None else context.undone_from
             for entry in reversed(context.log[:done]):
                 entry.undo()
+                for woken in entry.woken():
+                    woken.active = False
+            for root in written_later:
+                root.written = True
             context.log, context.undone_from = log, position
 
     def _compare(self, results: list[Any]) -> None:
@@ -146,9 +166,8 @@ class Segment(Entry):
                 seeds.append((new.place.root, ct))
         return seeds
 
-    def forget_before(self) -> None:
-        for root in self.activated:
-            root.shadow = None
+    def woken(self) -> list[Root]:
+        return self.activated
 
 
 def record(context: Context, f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from bridge.memory import holds_arrays
 from bridge.rule import Rule, Shaped
 
 SMALL = 16 * 1024
@@ -37,13 +36,19 @@ class constant(np.ndarray):
 class Snapshots:
     """Copies of the plain arrays that operations of one context have read."""
 
-    __slots__ = ("_large",)
+    __slots__ = ("_large", "_outer")
 
     def __init__(self) -> None:
         self._large: dict[tuple[Any, ...], tuple[np.ndarray, np.ndarray]] = {}
+        self._outer: dict[int, tuple[Any, int, Any]] = {}
 
-    def of(self, array: np.ndarray) -> np.ndarray:
-        """An array with the present contents of `array` that nobody will change."""
+    def of(self, array: Any) -> Any:
+        """An array with the present contents of `array` that nobody will change.
+
+        A Buffer of an outer context is one that the program may change: its copy is logged there.
+        """
+        if hasattr(array, "place"):
+            return self._of_outer(array)
         if array.nbytes <= SMALL:
             return array.copy()
         if _is_frozen(array):
@@ -53,6 +58,16 @@ class Snapshots:
         if found is None or not _same_bits(found[1], array):
             found = self._large[key] = (array, array.copy())
         return found[1]
+
+    def _of_outer(self, array: Any) -> Any:
+        if not hasattr(array, "view_as"):
+            return array
+        place = array.place
+        writes = place.context.writes
+        found = self._outer.get(id(place))
+        if found is None or found[0] is not place or found[1] != writes:
+            found = self._outer[id(place)] = (place, writes, array.copy())
+        return found[2]
 
     def keep(self, rule: Rule, reads: frozenset[Any], args: tuple[Any, ...], plain: tuple[int, ...]) -> tuple[Any, ...]:
         """`args` as the pull will get them: read ones kept, the others reduced to what they look like."""
@@ -64,17 +79,23 @@ class Snapshots:
             return tuple([(self.of(x) if k in plain else x) if k in reads else None for k, x in enumerate(args)])
         named = len(rule.parameters)
         return tuple(
-            [self._kept(x, k in reads or (k >= named and "*" in reads), k in plain) for k, x in enumerate(args)]
+            [self.kept(x, k in reads or (k >= named and "*" in reads), k in plain) for k, x in enumerate(args)]
         )
 
-    def _kept(self, x: Any, read: bool, plain: bool) -> Any:
-        if type(x) in (list, tuple) and holds_arrays(x):
-            return type(x)(self._kept(part, read, type(part) is np.ndarray) for part in x)
+    def kept(self, x: Any, read: bool, plain: bool) -> Any:
+        """One operand as a pull will get it."""
+        if type(x) in (list, tuple):
+            return type(x)(self.kept(part, read, isinstance(part, np.ndarray) or hasattr(part, "place")) for part in x)
         if read:
             return self.of(x) if plain else x
         if isinstance(x, np.ndarray) or hasattr(x, "place"):
             return Shaped(x.shape, x.dtype)
         return x
+
+
+def copy_of_list(x: Any) -> Any:
+    """A list with nested lists copied; anything else as it is."""
+    return type(x)(map(copy_of_list, x)) if type(x) in (list, tuple) else x
 
 
 def _is_frozen(array: np.ndarray) -> bool:

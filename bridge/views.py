@@ -14,20 +14,23 @@ from bridge.position import here, resolve
 
 
 def wrap_result(context: Any, value: Any, args: Any, fresh: Callable[[Any], Any]) -> Any:
-    """Wrap what a function returned: views of tracked arguments as views, by address; the rest by `fresh`."""
-    if isinstance(value, (list, tuple)):
-        parts = [_as_view(context, part, args) for part in value]
-        if parts and all(part is not None for part in parts):
-            return type(value)(parts) if not hasattr(value, "_fields") else type(value)(*parts)
-        whole = fresh(value)
-        if any(part is not None for part in parts):
-            return type(value)(one if part is None else part for part, one in zip(parts, whole, strict=True))
-        return whole
-    view = _as_view(context, value, args)
-    return fresh(value) if view is None else view
+    """Wrap what a function returned: views of arguments as views, by address; the rest by `fresh`."""
+    if not isinstance(value, (list, tuple)):
+        view = _as_view(context, value, args)
+        return fresh(value) if view is None else view
+    parts = [_as_view(context, part, _rotated(args, k)) for k, part in enumerate(value)]
+    whole = value if parts and all(part is not None for part in parts) else fresh(value)
+    chosen = (one if part is None else part for part, one in zip(parts, whole, strict=True))
+    return type(value)(*chosen) if hasattr(value, "_fields") else type(value)(chosen)
+
+
+def _rotated(args: Any, k: int) -> Any:
+    """The arguments, the one that a list's part number `k` probably belongs to first."""
+    return (*args[k : k + 1], *args[:k], *args[k + 1 :])
 
 
 def _as_view(context: Any, value: Any, args: Any) -> Any:
+    """`value` as a view of the argument whose memory it shows; a plain argument's stays plain; else None."""
     from bridge.buffer import Buffer
 
     if not isinstance(value, (np.ndarray, Buffer)):
@@ -43,6 +46,8 @@ def _as_view(context: Any, value: Any, args: Any) -> Any:
                 return x
             if np.may_share_memory(ground, grounded(x)):
                 return view_at(x, value)
+        elif isinstance(x, np.ndarray) and ground.size and np.may_share_memory(ground, x):
+            return value
     return None
 
 

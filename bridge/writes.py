@@ -186,6 +186,5 @@ class MutatingCall(Entry):
 
         return cotangents_of_call(self, ct)
 
-    def forget_before(self) -> None:
-        for root in self.activated:
-            root.shadow = None
+    def woken(self) -> tuple[Root, ...]:
+        return self.activated
