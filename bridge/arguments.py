@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import optree
 
-from bridge.buffer import Buffer, Scalar
-from bridge.errors import ArgumentError, CotangentError
+from bridge.buffer import Buffer, Scalar, WeakScalar, weak_scalar
+from bridge.errors import AliasError, ArgumentError, CotangentError
 from bridge.memory import Strides, address, grounded, overlaps_itself
 from bridge.places import Alias, Guard, Root
 
@@ -41,6 +41,7 @@ class Arguments:
         self.single = isinstance(argnums, (int, np.integer))
         self.argnums = _normalised(argnums, len(args))
         self.places: list[Any] = []
+        self._originals: list[tuple[np.ndarray, Any]] = []
         self.buffers: list[Any] = []
         self._structures: dict[int, Any] = {}
         self._given: dict[int, list[Any]] = {}
@@ -56,6 +57,7 @@ class Arguments:
             flat += [(leaf, wanted, name) for leaf in leaves]
             shapes.append((structure, len(leaves)))
         entered = _enter(context, flat)
+        self._originals = [(x, b) for (x, _, _), b in zip(flat, entered, strict=True) if isinstance(x, np.ndarray)]
         self._tracked: dict[int, list[Any]] = {}
         rebuilt_args = []
         start = 0
@@ -72,6 +74,17 @@ class Arguments:
                 if is_differentiable(leaf):
                     self.buffers.append(tracked)
                     self.places.append(tracked.place)
+
+    def check_originals(self) -> None:
+        """Raise if the function wrote into a caller's array itself; its own memory must be as on entry."""
+        for original, buffer in self._originals:
+            value = grounded(buffer)
+            if not (np.array_equal(original, value) or np.array_equal(original, value, equal_nan=True)):
+                raise AliasError(
+                    f"the function wrote into an argument of shape {original.shape} under a global or captured name, "
+                    "which is the caller's array itself: the argument did not follow, and the gradient is of neither",
+                    remedy="write into the argument under its own name, or pass a copy (x.copy())",
+                )
 
     def in_containers(self, gradients: Sequence[Any] | None) -> Any:
         """Gradients in the containers of the differentiated arguments; zeros if there are none."""
@@ -107,6 +120,8 @@ def is_differentiable(leaf: Any) -> bool:
 
 
 def _as_given(gradient: Any, leaf: Any) -> Any:
+    if isinstance(leaf, np.ndarray) and gradient.dtype != leaf.dtype:
+        return gradient.astype(leaf.dtype)  # bytes in the other order
     if isinstance(gradient, np.ndarray) and not isinstance(leaf, np.ndarray) and gradient.shape == ():
         return gradient[()]
     return gradient
@@ -151,17 +166,37 @@ def _enter(context: Any, flat: list[tuple[Any, bool, str]]) -> list[Any]:
     arrays = []
     for k, (leaf, wanted, _) in enumerate(flat):
         if isinstance(leaf, np.ndarray) or type(leaf) is Buffer:
+            _refuse_subclasses(leaf)
             arrays.append(k)
         elif wanted and is_differentiable(leaf):
-            value = context.own_copy(leaf) if type(leaf) is Scalar else np.asarray(leaf)[()]
-            if context.outer is not None and type(leaf) is not Scalar:
-                value = Scalar(value, Root(context.outer, value, False))
-            entered[k] = Scalar(value, context.entering(value, True))
+            entered[k] = _number(context, leaf)
         elif hasattr(leaf, "__array__") and not hasattr(leaf, "place") and hasattr(leaf, "shape") and wanted:
             entered[k] = context.buffer(np.asarray(leaf))
     for group in _groups([flat[k][0] for k in arrays]):
         _enter_group(context, [arrays[member] for member in group], flat, entered)
     return entered
+
+
+def _refuse_subclasses(leaf: Any) -> None:
+    if isinstance(leaf, (np.ma.MaskedArray, np.matrix)):
+        raise ArgumentError(
+            f"an argument is a {type(leaf).__name__}, which changes what operations mean",
+            remedy="pass a plain array (np.asarray), with np.where for a mask and @ for products",
+        )
+
+
+def _number(context: Any, leaf: Any) -> Scalar:
+    """A differentiated number: Python's own stays weak in promotion, as NumPy has it."""
+    if isinstance(leaf, Scalar):
+        value = leaf if isinstance(leaf, WeakScalar) else context.own_copy(leaf)
+        return Scalar(value, context.entering(value, True))
+    if type(leaf) in (float, complex):
+        if context.outer is None:
+            return weak_scalar(context, leaf, context.entering(np.result_type(leaf).type(leaf), True))
+        value = weak_scalar(context.outer, leaf)
+    else:
+        value = leaf if context.outer is None else Scalar(leaf, Root(context.outer, leaf, False))
+    return Scalar(value, context.entering(value, True))
 
 
 def _groups(arrays: list[Any]) -> list[list[int]]:
@@ -214,8 +249,15 @@ def _connected(arrays: list[Any]) -> list[list[int]]:
 def _alone(context: Any, array: Any, wanted: bool) -> Buffer:
     ground = grounded(array)
     buffer = context.buffer(array, active=wanted) if _copies_alike(ground) else _strided(context, array, wanted)
+    _lock_overlapping(ground, buffer)
     context.originals.append((ground, buffer.place.root))
     return buffer
+
+
+def _lock_overlapping(array: np.ndarray, buffer: Any) -> None:
+    """An array that overlaps itself may only be read: one write would change several elements of the original."""
+    if overlaps_itself(array):
+        grounded(buffer).flags.writeable = False
 
 
 def _copies_alike(array: np.ndarray) -> bool:
@@ -256,6 +298,7 @@ def _one_root(context: Any, members: list[int], flat: list[Any], entered: list[A
     for k, array in zip(members, arrays, strict=True):
         view = root.view_as(address(array) - low, Strides(array.shape, array.strides, array.dtype))
         grounded(view)[...] = array
+        _lock_overlapping(array, view)
         context.originals.append((array, root.place.root))
         if differentiated and k not in differentiated:
             view.place.parent = Alias(root.place, None, root.value)

@@ -16,7 +16,7 @@ from bridge.indexing import ADVANCED, BOUNDS, ELEMENT, VIEW, frozen, kind_of
 from bridge.memory import Strides, grounded
 from bridge.operators import InPlace
 from bridge.places import Element, Gathered, Layout, Root, View
-from bridge.position import here, resolve
+from bridge.position import assigns_here, here, resolve
 from bridge.tracked import Tracked
 
 
@@ -35,12 +35,43 @@ class Scalar(Tracked):
     def __iter__(self) -> Iterator[Any]:
         raise TypeError("iteration over a 0-d array")
 
-    def __hash__(self) -> int:
+    def __hash__(self) -> int:  # type: ignore[override]
         raise RefusedError(
             f"hash() of a tracked number, as the key of a dictionary or a set (value {grounded(self)})",
             where=resolve(here()),
             remedy="use its plain value: bridge.detach(x)",
         )
+
+
+class WeakScalar(Scalar):
+    """A tracked Python float or complex: like Python's own, it does not widen the dtype of what it meets."""
+
+    __slots__ = ()
+
+    shape = ()
+    ndim = 0
+    size = 1
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return np.result_type(self.value)
+
+    @property
+    def itemsize(self) -> int:
+        return self.dtype.itemsize
+
+    def copy(self, order: str = "C") -> Scalar:
+        """A tracked copy, a number of NumPy's."""
+        return self.place.context.copied(self.dtype.type(self.value), self.place)
+
+    def astype(self, dtype: Any, *args: Any, **kwargs: Any) -> Any:
+        """A tracked copy in another dtype."""
+        return self.copy().astype(dtype, *args, **kwargs)
+
+
+def weak_scalar(context: Any, value: float | complex, root: Any = None) -> WeakScalar:
+    """A tracked Python number, on a root of its own unless one is given."""
+    return WeakScalar(value, root or Root(context, np.result_type(value).type(value), False))
 
 
 class Buffer(Tracked, InPlace):
@@ -85,6 +116,8 @@ class Buffer(Tracked, InPlace):
         if kind is ADVANCED:
             key = frozen(key)
             kind = kind_of(key, len(array.shape))
+        if type(key) is int and type(value) is Buffer and _swaps_rows(value.place, place) and not assigns_here():
+            _refuse_shuffle(self)
         part = View if kind is VIEW else Element if kind is ELEMENT else Gathered
         dispatch.assign(self, key, part(place, key, array[key]), value)
 
@@ -152,7 +185,7 @@ class Buffer(Tracked, InPlace):
         if index:
             return (
                 self.flat[index[0]]
-                if len(index) == 1 and type(index[0]) is int
+                if len(index) == 1 and isinstance(index[0], (int, np.integer))
                 else self[index[0] if len(index) == 1 else index]
             )
         if self.size != 1:
@@ -163,16 +196,16 @@ class Buffer(Tracked, InPlace):
         """Nested lists of tracked numbers; one number if there are no axes."""
         return [part.tolist() if type(part) is Buffer else part for part in self] if self.shape else self[()]
 
-    def sort(self, axis: int = -1, kind: Any = None, order: Any = None) -> None:
+    def sort(self, axis: int = -1, kind: Any = None, order: Any = None, *, stable: bool | None = None) -> None:
         """Sort in place."""
-        self[...] = dispatch.call(np.sort, (self,), {"axis": axis, "kind": kind})
+        self[...] = dispatch.call(np.sort, (self,), {"axis": axis, "kind": kind, "stable": stable})
 
     def partition(self, kth: Any, axis: int = -1, kind: str = "introselect") -> None:
         """Partition in place."""
         self[...] = dispatch.call(np.partition, (self, kth), {"axis": axis, "kind": kind})
 
-    def dot(self, other: Any) -> Any:
-        return dispatch.call(np.dot, (self, other), {})
+    def dot(self, other: Any, out: Any = None) -> Any:
+        return dispatch.call(np.dot, (self, other), {} if out is None else {"out": out})
 
     def put(self, indices: Any, values: Any, mode: str = "raise") -> None:
         """Write values at flat indices."""
@@ -185,6 +218,20 @@ class Buffer(Tracked, InPlace):
 def _is_this_part(source: Any, place: Any, key: Any) -> bool:
     """Whether an augmented assignment stores the view that it has just updated."""
     return type(source) is View and source.key is key and source.parent is place
+
+
+def _swaps_rows(source: Any, place: Any) -> bool:
+    """Whether a row is to be overwritten with another row of the same array."""
+    return type(source) is View and source.parent is place and type(source.key) is int
+
+
+def _refuse_shuffle(target: Buffer) -> None:
+    """Raise: compiled code that is not NumPy's path for arrays swaps rows through views, and so duplicates them."""
+    raise RefusedError(
+        f"shuffle() of a tracked array of shape {target.shape}: it swaps rows, which are views, and would repeat some",
+        where=resolve(here()),
+        remedy="x[...] = x[generator.permutation(len(x))]; to copy one row, write the statement x[i] = x[j]",
+    )
 
 
 def _dense(value: np.ndarray) -> np.ndarray:
@@ -202,7 +249,7 @@ def wrap(context: Any, value: Any, active: bool) -> Any:
         if kind is np.ndarray and value.base is not None:
             value = _dense(value)
         return Buffer(value, Root(context, value, active and value.dtype.kind in "fc"))
-    if kind is Scalar or isinstance(value, (np.floating, np.complexfloating)):
+    if kind is Scalar or kind is WeakScalar or isinstance(value, (np.floating, np.complexfloating)):
         return Scalar(value, Root(context, value, active))
     if isinstance(value, tuple):
         parts = [wrap(context, part, active) for part in value]
@@ -212,5 +259,5 @@ def wrap(context: Any, value: Any, active: bool) -> Any:
     if isinstance(value, np.ndarray):
         return wrap(context, value.view(np.ndarray), active)
     if kind is float or kind is complex:
-        return wrap(context, np.result_type(value).type(value), active)
+        return weak_scalar(context, value, Root(context, np.result_type(value).type(value), active))
     return value

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.memory import grounded
+from bridge.memory import grounded, lies_in_order
 
 _CONVERT = frozenset({np.array, np.asarray, np.asanyarray, np.ascontiguousarray, np.asfortranarray})
 WITH_LIKE = _CONVERT | {
@@ -48,7 +48,20 @@ def filled(context: Any, shape: Any, fill_value: Any, dtype: Any = None, order: 
 
 def made(context: Any, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What a NumPy creation function returns, as a Buffer of which no gradient is asked."""
-    value = function(*args, **kwargs)
+    return _copied(context, function(*args, **kwargs))
+
+
+def converted_plain(context: Any, function: Any, x: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+    """`np.array(x)` and its kin, of values that are not tracked: a Buffer, or plain memory of `x` where NumPy gives it.
+
+    A Buffer there would be a copy, and a write into it would not reach `x`.
+    """
+    value = function(x, *args, **kwargs)
+    aliases = not isinstance(x, (list, tuple)) and np.may_share_memory(value, x)
+    return value if aliases else _copied(context, value)
+
+
+def _copied(context: Any, value: Any) -> Any:
     if isinstance(value, np.ndarray) and value.dtype.kind in "fciub":
         return context.constant_buffer(np.array(value))
     return value
@@ -60,10 +73,10 @@ def array(
     """`np.array` of tracked values: nested lists are stacked, a Buffer is copied unless `copy` says otherwise."""
     if isinstance(x, (list, tuple)):
         result = np.stack([array(part, copy=None) for part in x])
-        result = result if _lies_in_order(grounded(result), order) else result.copy(order)
+        result = result if lies_in_order(grounded(result), order) else result.copy(order)
     elif hasattr(x, "place"):
         result = x if hasattr(x, "view_as") else np.reshape(x, ())
-        if copy or not _lies_in_order(grounded(result), order):
+        if copy or not lies_in_order(grounded(result), order):
             result = result.copy(order)
     else:
         result = np.asarray(x)
@@ -74,10 +87,6 @@ def array(
     return result
 
 
-def _lies_in_order(ground: Any, order: str) -> bool:
-    return order not in ("C", "F") or bool(ground.flags.c_contiguous if order == "C" else ground.flags.f_contiguous)
-
-
 def tracked_inside(x: Any) -> bool:
     """Whether a tracked value lies in `x`, a possibly nested list."""
     return hasattr(x, "place") or (isinstance(x, (list, tuple)) and any(map(tracked_inside, x)))
@@ -86,6 +95,7 @@ def tracked_inside(x: Any) -> bool:
 def _like(function: Any, a: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     kwargs = {name: value for name, value in kwargs.items() if name not in ("subok", "device")}
     if hasattr(a, "place"):
+        a.place.context.check_usable()
         return a.place.context.constant_buffer(np.asarray(function(grounded(a), *args, **kwargs)))
     from bridge.context import current_context
 

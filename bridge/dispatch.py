@@ -20,13 +20,13 @@ from bridge.operands import (
     context_of,
     into_plain,
     operand,
-    outputs_by_name,
     refuse_complex,
     rule_for,
     unwrapped,
 )
 from bridge.position import here, resolve
 from bridge.snapshots import constant, copy_of_list
+from bridge.spelling import lists_as_arrays, outputs_by_name
 from bridge.views import wrap_result
 
 
@@ -36,11 +36,14 @@ def operate_one(function: Callable[..., Any], ufunc: np.ufunc, x: Any) -> Any:
     context = place.context
     if context.thread != get_ident():
         context.check_usable()
-    value = function(x.value)
+    own = x.value
+    value = function(own)
     if ufunc in ZERO_PULL:
         return context.inactive(value)
+    if type(own) in (float, complex):
+        own = np.result_type(own).type(own)
     inputs = (place if place.active else None,)
-    return context.result(RULES.get(ufunc) or rule_for(ufunc), value, inputs, (x.value,), {}, ())
+    return context.result(RULES.get(ufunc) or rule_for(ufunc), value, inputs, (own,), {}, ())
 
 
 def operate_pair(function: Callable[..., Any], ufunc: np.ufunc, x: Any, y: Any) -> Any:
@@ -275,6 +278,7 @@ def _call_with_rule(context: Any, function: Any, rule: Any, args: tuple[Any, ...
             where=resolve(here()),
             remedy="leave it out",
         )
+    args, kwargs = lists_as_arrays(function, args, kwargs)
     values, inputs, plain = unwrapped(context, args)
     if not kwargs:
         value = call(function, values, {})
@@ -322,7 +326,7 @@ def assign(target: Any, key: Any, place: Any, value: Any) -> None:
 
 def astype(tracked: Any, dtype: np.dtype[Any], casting: str, copy: bool, order: str) -> Any:
     """A copy in another dtype; the same object if nothing changes and no copy is asked."""
-    if dtype == tracked.dtype and not copy and lies_in_order(grounded(tracked), order):
+    if dtype == tracked.dtype and not copy:
         return tracked
     if dtype.kind not in "fciub":
         raise ArgumentError(
@@ -332,7 +336,7 @@ def astype(tracked: Any, dtype: np.dtype[Any], casting: str, copy: bool, order: 
         )
     context = tracked.place.context
     context.check_usable()
-    value = tracked.value.astype(dtype, order, casting) if tracked.value.shape else tracked.value.astype(dtype)
+    value = tracked.value.astype(dtype, order, casting) if tracked.shape else tracked.value.astype(dtype)
     if dtype.kind not in "fc":
         return context.inactive(value)
     return context.copied(value, tracked.place)

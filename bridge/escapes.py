@@ -59,7 +59,8 @@ def detach(value: Any) -> Any:
     if not hasattr(value, "place"):
         return value
     value.place.context.check_usable()
-    return grounded(value).copy()
+    plain = grounded(value)
+    return plain.copy() if hasattr(plain, "copy") else plain
 
 
 def _active_below(value: Any) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bridge.memory import grounded
+from bridge.operands import operand
 
 if TYPE_CHECKING:
     from bridge.buffer import Buffer
@@ -37,6 +38,7 @@ class Flat:
 
     def __setitem__(self, key: Any, value: Any) -> None:
         picked = self._key(key)
+        value = operand(value)
         if np.ndim(picked[0]) and np.ndim(value):
-            value = np.resize(value, np.shape(picked[0])) if not hasattr(value, "place") else value
+            value = np.resize(value, np.shape(picked[0]))
         self.buffer[picked] = value

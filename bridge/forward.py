@@ -18,7 +18,7 @@ from bridge.memory import in_dtype
 from bridge.operands import unwrapped
 from bridge.places import Place, Root
 from bridge.rule import Rule
-from bridge.seeds import places_of
+from bridge.seeds import numpy_numbers, places_of
 from bridge.writes import MutatingCall
 
 
@@ -50,6 +50,8 @@ class ForwardContext(Context):
             value = out.value
         if names:
             args, kwargs = args[: -len(names)], kwargs | dict(zip(names, args[-len(names) :], strict=True))
+        if not rule.broadcasts:
+            args = numpy_numbers(args, inputs[: len(args)])
         with self._suspended():
             tangent = pushed(rule, value, args, kwargs, tangents)
         if isinstance(places, tuple):
@@ -84,7 +86,7 @@ class ForwardContext(Context):
         run: Callable[[tuple[Any, ...]], Any],
     ) -> None:
         self.writable(target)
-        tangents = tuple([tangents_at(place) for place in inputs]) if rule else ()
+        tangents = tuple([tangents_at(place) for place in inputs]) if rule and target.dtype.kind in "fc" else ()
         if any(tangent is not None for tangent in tangents):
             assert rule is not None
             with self._suspended():
@@ -93,11 +95,18 @@ class ForwardContext(Context):
         else:
             tangent = None
         old = tangent_at(target.place) if mask is not None else None
-        run(args)
+        complaint = None
+        try:
+            run(args)
+        except FloatingPointError as error:
+            # NumPy has written the result all the same.
+            complaint = error
         if mask is not None:
             zero = np.zeros(target.shape, target.dtype)
             tangent = np.where(mask, zero if tangent is None else tangent, zero if old is None else old)
         set_tangent(target.place, tangent)
+        if complaint is not None:
+            raise complaint
 
     def scatter_add(self, ufunc: np.ufunc, target: Any, key: Any, operand: Any) -> None:
         self.writable(target)
@@ -165,6 +174,8 @@ def pushed(rule: Rule, value: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     """
     if rule.linear:
         return _linear(rule, args, kwargs, tangents)
+    if type(value) in (float, complex):
+        value = np.result_type(value).type(value)
     real = not isinstance(value, (tuple, list)) and value.dtype.kind == "f"
     if rule.structure == "elementwise" and rule.per_argument is not None and real and _all_real(args):
         total: Any = None
@@ -219,7 +230,8 @@ def _replaced(x: Any, tangent: Any, move: bool) -> Any:
         return type(x)(_replaced(p, t, move) for p, t in zip(x, tangent, strict=True))
     if tangent is not None:
         return tangent if move else np.zeros_like(tangent)
-    return np.zeros_like(x) if hasattr(x, "dtype") and np.dtype(x.dtype).kind in "fc" and hasattr(x, "shape") else x
+    array = hasattr(x, "dtype") and hasattr(x, "shape") and not isinstance(x, type)
+    return np.zeros_like(x) if array and x.dtype.kind in "fc" else x
 
 
 def _transposed(
@@ -227,12 +239,11 @@ def _transposed(
 ) -> list[Any]:
     with Context(zeros="ieee") as context:
         cts = [context.buffer(np.zeros_like(out)) if out.dtype.kind in "fc" else None for out in outputs]
-        cotangents = pull(tuple(cts) if several else cts[0])
-    seeds = [
-        (c.place, in_dtype(t, c.dtype))
-        for c, t in _paired(cotangents, tangents)
-        if getattr(c, "place", None) is not None and c.place.context is context
-    ]
+        seeds = [
+            (c.place, in_dtype(t, c.dtype))
+            for c, t in _paired(pull(tuple(cts) if several else cts[0]), tangents)
+            if getattr(c, "place", None) is not None and c.place.context is context
+        ]
     found = iter(context.pull_back(seeds, [ct.place for ct in cts if ct is not None], once=True))
     return [None if ct is None else next(found) for ct in cts]
 

@@ -119,9 +119,10 @@ def array_function(name: str) -> Callable[..., Any]:
 
 def as_strided(buffer: Any, shape: Any = None, strides: Any = None, subok: bool = False, writeable: bool = True) -> Any:
     """`np.lib.stride_tricks.as_strided` of a Buffer; self-overlapping views may only be read."""
+    context = buffer.place.context
+    context.check_usable()
     base = grounded(buffer)
     view = np.lib.stride_tricks.as_strided(base, shape, strides, writeable=writeable)
-    context = buffer.place.context
     if context.outer is None:
         return view_at(buffer, view)
     return buffer.view_as(0, view)
@@ -129,6 +130,7 @@ def as_strided(buffer: Any, shape: Any = None, strides: Any = None, subok: bool 
 
 def sliding_window_view(x: Any, *args: Any, **kwargs: Any) -> Any:
     """`np.lib.stride_tricks.sliding_window_view` of a Buffer; such a view may only be read."""
+    x.place.context.check_usable()
     kwargs.pop("writeable", None)
     kwargs.pop("subok", None)
     return view_at(x, np.lib.stride_tricks.sliding_window_view(x.value, *args, **kwargs))

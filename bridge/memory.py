@@ -144,6 +144,11 @@ def in_dtype(ct: Any, dtype: np.dtype[Any]) -> Any:
     return ct.astype(dtype)
 
 
+def lies_in_order(array: Any, order: str) -> bool:
+    """Whether an array lies in C or Fortran order, if that is what `order` asks for."""
+    return order not in ("C", "F") or bool(array.flags.c_contiguous if order == "C" else array.flags.f_contiguous)
+
+
 def overlaps_itself(array: Any) -> bool:
     """Whether two elements of a strided view may share memory (broadcasts, sliding windows)."""
     extent = 0

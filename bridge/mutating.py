@@ -22,7 +22,8 @@ def call(context: Any, rule: MutatingRule, args: tuple[Any, ...], kwargs: dict[s
     """Run the function on tracked arguments, in place, and log it."""
     named = _by_name(rule, args, kwargs)
     for name in rule.mutates:
-        if getattr(getattr(named[name], "place", None), "context", None) is context:
+        place = getattr(named[name], "place", None)
+        if place is not None and place.context is context:
             context.writable(named[name])
     values, inputs, plain = unwrapped(context, tuple(named.values()))
     written = [list(named).index(name) for name in rule.mutates]

@@ -1,6 +1,7 @@
 """NumPy whose creation functions return Buffers while a context is open: `import bridge.numpy as np`.
 
-Every other name is NumPy's own. Outside a context the creation functions are NumPy's as well.
+Every other name is NumPy's own. Outside a context the creation functions are NumPy's as well. Where a
+conversion (`asarray`) gives the memory of a plain array itself, it stays plain: only copies become Buffers.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ def _converter(function: Callable[..., Any]) -> Callable[..., Any]:
         if context is None:
             return function(x, *args, **kwargs)
         if not _creation.tracked_inside(x):
-            return _creation.made(context, function, (x, *args), kwargs)
+            return _creation.converted_plain(context, function, x, args, kwargs)
         kwargs.pop("like", None)
         return _creation.converted(function, x, *args, **kwargs)
 

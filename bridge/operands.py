@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -97,7 +95,7 @@ def unwrapped(context: Any, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], tup
             if type(x) is not constant:
                 plain += (k,)
             context.check_original(x)
-        elif hasattr(x, "__array__") and not isinstance(x, np.generic):
+        elif hasattr(x, "__array__") and not isinstance(x, (np.generic, type)):
             x = np.asarray(x)
             plain += (k,)
         elif type(x) in (list, tuple) and context_of(x) is not None:
@@ -108,33 +106,6 @@ def unwrapped(context: Any, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], tup
         values.append(x)
         inputs.append(None)
     return tuple(values), tuple(inputs), plain
-
-
-def outputs_by_name(
-    function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """A call with `out` and `overwrite_input`, which NumPy writes into, among the keywords."""
-    names = _parameters(function)
-    first = next((k for k, name in enumerate(names) if name in ("out", "overwrite_input")), len(args))
-    if len(args) <= first:
-        return args, kwargs
-    return args[:first], dict(zip(names[first:], args[first:], strict=False)) | kwargs
-
-
-@cache
-def _parameters(function: Any) -> tuple[str, ...]:
-    """Names of the parameters of a NumPy function; none for other functions, whose rules speak for themselves."""
-    if not (getattr(function, "__module__", None) or "").startswith("numpy"):
-        return ()
-    try:
-        parameters = inspect.signature(function).parameters.values()
-        positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-        return () if any(p.kind is p.VAR_POSITIONAL for p in parameters) else tuple(positional)
-    except (TypeError, ValueError):
-        return _UNREADABLE.get(function, ())
-
-
-_UNREADABLE = {np.dot: ("a", "b", "out"), np.concatenate: ("arrays", "axis", "out")}
 
 
 def _check_level(context: Any, x: Any) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -62,6 +62,13 @@ class Operators:
     """What Buffers and Scalars can be combined with, and asked."""
 
     __slots__ = ()
+
+    if TYPE_CHECKING:
+
+        @property
+        def shape(self) -> tuple[int, ...]: ...
+        @property
+        def dtype(self) -> np.dtype[Any]: ...
 
     __neg__ = _unary(operator.neg, np.negative)
     __pos__ = _unary(operator.pos, np.positive)

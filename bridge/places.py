@@ -114,6 +114,9 @@ class Root:
         return np.transpose(packed, np.argsort(order))
 
     def _lies_alike(self, shadow: Any) -> bool:
+        if shadow.dtype != self.dtype:
+            # A sum of big-endian cotangents is a native one.
+            return False
         if len(self.shape) < 2:
             return not self.shape or grounded(shadow).flags.c_contiguous
         ground = grounded(shadow)
@@ -138,16 +141,19 @@ class Entered(Root):
 class Part:
     """A part of a root: the cotangent that arrives there is added to the same part of the shadow."""
 
-    __slots__ = ("context", "dtype", "key", "overlapping", "parent", "root", "shape")
+    __slots__ = ("dtype", "key", "overlapping", "parent", "root", "shape")
 
     def __init__(self, parent: Any, key: Any, value: Any) -> None:
         self.parent = parent
         self.key = key
         self.overlapping: bool = parent.overlapping
         self.root: Root = parent.root
-        self.context = self.root.context
         self.shape = value.shape
         self.dtype = value.dtype
+
+    @property
+    def context(self) -> Context:
+        return self.root.context
 
     @property
     def active(self) -> bool:

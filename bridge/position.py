@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dis
 import os
 import sys
 from types import CodeType
@@ -19,6 +20,8 @@ _LIBRARIES = (
 )
 _USERS = (os.path.join(_HERE, "demo") + os.sep,)
 _internal: dict[str, bool] = {}
+
+_ASSIGNS = dis.opmap["STORE_SUBSCR"]
 
 Position = tuple[CodeType, int]
 
@@ -38,6 +41,12 @@ def here(depth: int = 2) -> Position:
         if not internal or frame.f_back is None:
             return code, frame.f_lasti
         frame = frame.f_back
+
+
+def assigns_here(depth: int = 2) -> bool:
+    """Whether the frame `depth` above runs a statement `a[key] = value`, not a call of something that assigns."""
+    frame = sys._getframe(depth)
+    return frame.f_code.co_code[frame.f_lasti] == _ASSIGNS
 
 
 def resolve(position: Position | None) -> str | None:

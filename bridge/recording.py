@@ -12,7 +12,7 @@ from bridge.log import Copy, Operation
 from bridge.operands import unwrapped
 from bridge.places import Element, Entered, Gathered, Place, Root
 from bridge.position import Position, here, resolve
-from bridge.seeds import looks_of, places_of, refuse_late_write, refuse_read_only
+from bridge.seeds import looks_of, numpy_numbers, places_of, refuse_late_write, refuse_read_only
 from bridge.snapshots import Snapshots
 from bridge.writes import MutatingCall, Scatter, Update, Write
 
@@ -63,6 +63,8 @@ class Recording:
                 return out
         reads_output, reads = rule.needs(wanted)
         kept = self.snapshots.keep(rule, reads, args, plain)
+        if not rule.broadcasts:
+            kept = numpy_numbers(kept, inputs)
         if names:
             kept, kwargs = kept[: -len(names)], kwargs | dict(zip(names, kept[-len(names) :], strict=True))
         output = value if reads_output else None if rule.broadcasts else looks_of(value)

@@ -21,6 +21,16 @@ def places_of(out: Any) -> Any:
     return place if place is not None and place.active else None
 
 
+def numpy_numbers(args: tuple[Any, ...], inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Operands as a function's pull may ask them for shape and dtype: tracked Python numbers as NumPy's."""
+    return tuple(
+        [
+            np.result_type(x).type(x) if place is not None and type(x) in (float, complex) else x
+            for x, place in zip(args, inputs, strict=True)
+        ]
+    )
+
+
 def looks_of(value: Any) -> Any:
     """Shape and dtype of an output that its rule does not read."""
     if isinstance(value, (tuple, list)):

@@ -10,7 +10,7 @@ import numpy as np
 from bridge import creation, dispatch
 from bridge.errors import RefusedError
 from bridge.escapes import escape
-from bridge.memory import grounded
+from bridge.memory import grounded, lies_in_order
 from bridge.operators import Operators
 from bridge.position import here, resolve
 
@@ -137,6 +137,7 @@ class Tracked(Operators):
         self, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
     ) -> Any:
         """A tracked copy in another dtype."""
+        copy = copy or not lies_in_order(grounded(self), order)
         return dispatch.astype(self, np.dtype(dtype), casting, copy, order)
 
 

@@ -59,6 +59,8 @@ def value_and_grad(
                 if tracked
                 else None
             )
+            if tracked:
+                arguments.check_originals()
             return out, arguments.in_containers(gradients)
 
     return renamed(differentiated, f, "value_and_grad")

@@ -176,7 +176,8 @@ def at(ufunc: np.ufunc, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     if ufunc in (np.add, np.subtract) and kind_of(key, target.ndim) is ADVANCED:
         target.place.context.scatter_add(ufunc, target, key, operands[0])
         return
-    rounds, shape = _rounds(key, target.shape)
+    shape = np.shape(grounded(target)[key])
+    rounds = _rounds(key, target.shape)
     if rounds is None:
         target[key] = ufunc(target[key], *operands)
         return
@@ -192,10 +193,10 @@ def _full_key(key: Any, shape: tuple[int, ...]) -> tuple[np.ndarray, ...]:
     return np.unravel_index(np.arange(size).reshape(shape)[key], shape)
 
 
-def _rounds(key: Any, shape: tuple[int, ...]) -> tuple[list[Any] | None, tuple[int, ...]]:
+def _rounds(key: Any, shape: tuple[int, ...]) -> list[Any] | None:
     """Masks over the picked region; in each, no element is named twice, and their order is that of the writes."""
     if kind_of(key, len(shape)) is not ADVANCED or surviving(key, shape) is None:
-        return None, ()
+        return None
     picked = np.ravel_multi_index(_full_key(key, shape), shape)
     flat = picked.ravel()
     order = np.argsort(flat, kind="stable")
@@ -205,7 +206,7 @@ def _rounds(key: Any, shape: tuple[int, ...]) -> tuple[list[Any] | None, tuple[i
     count = np.empty(flat.size, np.intp)
     count[order] = np.arange(flat.size) - start
     number = count.reshape(picked.shape)
-    return [number == k for k in range(int(number.max()) + 1)], picked.shape
+    return [number == k for k in range(int(number.max()) + 1)]
 
 
 def _bound(

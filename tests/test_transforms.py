@@ -254,3 +254,35 @@ def test_lists_of_numbers_and_numpy_scalars() -> None:
     g = bridge.grad(lambda p: p[0] * p[1])([2.0, 3.0])
     assert g == [3.0, 2.0]
     assert bridge.grad(np.sin)(np.float32(0.5)).dtype == np.float32
+
+
+def test_python_numbers_stay_weak_in_promotion() -> None:
+    x = X.astype(np.float32)
+
+    def f(x: Any, s: float, z: complex) -> Any:
+        y = np.where(x > 0, x * s, s) + np.clip(x, -s, 2 * s) / (1.0 + s)
+        assert y.dtype == np.float32
+        w = (x.astype(np.complex64) * z).real * abs(z)
+        assert w.dtype == np.float32
+        return np.sum(y * s + w)
+
+    value, pull = bridge.vjp(f, x, 0.7, 0.5 + 0.2j)
+    assert value.dtype == np.float32
+    assert value == f(x.copy(), 0.7, 0.5 + 0.2j)
+    gx, gs, gz = pull(np.float32(1.0))
+    assert gx.dtype == np.float32
+    step = 1e-6
+    wide = X.astype(np.float32).astype(float)
+
+    def plain(s: float, z: complex) -> Any:
+        y = np.where(wide > 0, wide * s, s) + np.clip(wide, -s, 2 * s) / (1.0 + s)
+        return np.sum(y * s + (wide * z).real * abs(z))
+
+    z = 0.5 + 0.2j
+    assert gs == pytest.approx((plain(0.7 + step, z) - plain(0.7 - step, z)) / (2 * step), rel=1e-4)
+    assert gz.real == pytest.approx((plain(0.7, z + step) - plain(0.7, z - step)) / (2 * step), rel=1e-4)
+    assert gz.imag == pytest.approx((plain(0.7, z + 1j * step) - plain(0.7, z - 1j * step)) / (2 * step), rel=1e-4)
+    assert bridge.grad(bridge.grad(lambda s: s**3))(2.0) == 12.0
+    assert bridge.hvp(lambda s: np.sin(s) * s, (0.3,), (1.0,)) == pytest.approx(2 * np.cos(0.3) - 0.3 * np.sin(0.3))
+    assert bridge.jvp(lambda s: s, (2.0,), (3.0,)) == (2.0, 3.0)
+    assert bridge.detach(2.0) == 2.0
