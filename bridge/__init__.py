@@ -13,7 +13,7 @@ from bridge import errors as errors
 from bridge import numpy as numpy
 from bridge.buffer import Buffer as Buffer
 from bridge.context import Context as Context
-from bridge.context import current_context as current_context
+from bridge.current import current_context as current_context
 from bridge.escapes import detach as detach
 from bridge.extend import mutating_rule as mutating_rule
 from bridge.extend import rule as rule

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
 from threading import get_ident
 from types import TracebackType
 from typing import Any, Self
@@ -19,6 +18,7 @@ import numpy as np
 
 from bridge import rulebook, structure
 from bridge.buffer import Buffer, wrap
+from bridge.current import CURRENT, current_context
 from bridge.errors import AliasError, ArgumentError, BridgeError, ContextError, CotangentError
 from bridge.log import Entry, blame
 from bridge.memory import ArrayMemory, OuterMemory
@@ -27,13 +27,6 @@ from bridge.position import here, resolve
 from bridge.recording import Recording
 from bridge.seeds import conforming
 from bridge.snapshots import Snapshots
-
-_current: ContextVar[Context | None] = ContextVar("bridge.context", default=None)
-
-
-def current_context() -> Context | None:
-    """The innermost context that is open in this thread, or None."""
-    return _current.get()
 
 
 class Context(Recording):
@@ -60,6 +53,7 @@ class Context(Recording):
         self.memory = ArrayMemory()
         self.snapshots = Snapshots()
         self.writes = 0
+        self.checkpointing = self.busy = False
         self.roots: list[Root] = []
         self.originals: list[tuple[np.ndarray, Entered]] = []
         self.asked: dict[Root, Any] = {}
@@ -79,14 +73,14 @@ class Context(Recording):
         else:
             self.level = 0
         self.thread = self._home = get_ident()
-        _current.set(self)
+        CURRENT.set(self)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if _current.get() is self:
-            _current.set(self.outer)
+        if CURRENT.get() is self:
+            CURRENT.set(self.outer)
         self.thread = None
         if self.escaped is not None and error is not self.escaped:
             raise self.escaped from error
@@ -316,14 +310,14 @@ class Context(Recording):
     @contextmanager
     def reopened(self) -> Iterator[None]:
         """Open again, for a replay during the backward pass."""
-        before, thread = _current.get(), self.thread
-        _current.set(self)
+        before, thread = CURRENT.get(), self.thread
+        CURRENT.set(self)
         self.thread = self._home
         try:
             yield
         finally:
             self.thread = thread
-            _current.set(before)
+            CURRENT.set(before)
 
     @contextmanager
     def _suspended(self) -> Iterator[None]:
@@ -335,12 +329,12 @@ class Context(Recording):
             )
         if self._sweeping:
             raise ContextError("a gradient is asked of a context during its own backward pass")
-        before = _current.get()
+        before = CURRENT.get()
         self._sweeping = True
-        _current.set(self.outer)
+        CURRENT.set(self.outer)
         try:
             with np.errstate(all="ignore"):
                 yield
         finally:
-            _current.set(before)
+            CURRENT.set(before)
             self._sweeping = False

@@ -97,7 +97,7 @@ def _like(function: Any, a: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
     if hasattr(a, "place"):
         a.place.context.check_usable()
         return a.place.context.constant_buffer(np.asarray(function(grounded(a), *args, **kwargs)))
-    from bridge.context import current_context
+    from bridge.current import current_context
 
     context = current_context()
     value = function(_sample(a), *args, **kwargs)

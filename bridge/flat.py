@@ -28,17 +28,22 @@ class Flat:
     def __iter__(self) -> Iterator[Any]:
         return (self[k] for k in range(len(self)))
 
-    def _key(self, key: Any) -> Any:
-        positions = np.arange(self.buffer.size)[grounded(key)]
-        picked = np.unravel_index(positions, self.buffer.shape)
-        return tuple(map(int, picked)) if np.ndim(positions) == 0 else picked
+    def _picked(self, key: Any) -> tuple[Buffer, Any]:
+        """An array of one axis or more, and where in it the key of the flat one leads."""
+        array = self.buffer if self.buffer.shape else self.buffer[None]
+        positions = np.arange(array.size)[grounded(key)]
+        picked = np.unravel_index(positions, array.shape)
+        return array, tuple(map(int, picked)) if np.ndim(positions) == 0 else picked
 
     def __getitem__(self, key: Any) -> Any:
-        return self.buffer[self._key(key)]
+        array, picked = self._picked(key)
+        return array[picked]
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        picked = self._key(key)
+        array, picked = self._picked(key)
         value = operand(value)
         if np.ndim(picked[0]) and np.ndim(value):
+            if not np.size(value):
+                return
             value = np.resize(value, np.shape(picked[0]))
-        self.buffer[picked] = value
+        array[picked] = value

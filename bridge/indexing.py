@@ -54,15 +54,16 @@ def _frozen_part(part: Any) -> Any:
         return part
     if type(part) is slice:
         return slice(_bound(part.start), _bound(part.stop), _bound(part.step))
-    if isinstance(part, (list, tuple)):
-        return np.array([grounded(one) for one in part]) if part else np.empty(0, np.intp)
-    ground = grounded(part)
+    ground = [grounded(one) for one in part] if isinstance(part, (list, tuple)) else grounded(part)
     if isinstance(ground, np.ndarray):
         return ground.copy()
     if not isinstance(ground, (bool, np.bool_)) and hasattr(ground, "__index__"):
         with suppress(TypeError):  # an array of another library
             return operator.index(ground)
-    return np.array(ground) if hasattr(ground, "__array__") else ground
+    if not hasattr(ground, "__len__") and not hasattr(ground, "__array__"):
+        return ground
+    array = np.array(ground)
+    return array if array.size else array.astype(np.intp)
 
 
 def _bound(bound: Any) -> Any:

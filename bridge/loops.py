@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from bridge.context import current_context
+from bridge.current import current_context
 from bridge.errors import ArgumentError
 from bridge.forward import ForwardContext
 from bridge.memory import grounded

@@ -15,7 +15,7 @@ import numpy as _numpy
 
 from bridge import creation as _creation
 from bridge import functions as _functions
-from bridge.context import current_context as _current_context
+from bridge.current import current_context as _current_context
 
 _CREATORS = (
     "arange", "bartlett", "blackman", "empty", "eye", "frombuffer", "fromfunction", "fromiter", "fromstring", "full",

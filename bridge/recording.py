@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bridge.buffer import Buffer, wrap
+from bridge.current import CURRENT
 from bridge.log import Copy, Operation
 from bridge.operands import unwrapped
 from bridge.places import Element, Entered, Gathered, Place, Root
 from bridge.position import Position, here, resolve
-from bridge.seeds import looks_of, numpy_numbers, places_of, refuse_late_write, refuse_read_only
+from bridge.seeds import looks_of, numpy_numbers, places_of, refuse_late_write, refuse_read_only, refuse_write_outside
 from bridge.snapshots import Snapshots
 from bridge.writes import MutatingCall, Scatter, Update, Write
 
@@ -37,6 +38,7 @@ class Recording:
 
     log: list[Entry]
     writes: int
+    busy: bool
     snapshots: Snapshots
 
     def result(
@@ -86,11 +88,14 @@ class Recording:
         saved = array[key]
         if not isinstance(place, (Element, Gathered)):
             saved = saved.copy()
+        self.busy = True
         try:
             array[key] = value
         except ValueError:
             refuse_read_only(target)
             raise
+        finally:
+            self.busy = False
         activates = source is not None and not root.active
         root.active = root.active or activates
         self.log.append(Write(here(), place, array, key, saved, source, activates))
@@ -115,6 +120,7 @@ class Recording:
             kept = self.snapshots.keep(rule, reads, args, plain)
         saved = array.copy()
         complaint = None
+        self.busy = True
         try:
             run(args)
         except FloatingPointError as error:
@@ -123,6 +129,8 @@ class Recording:
         except ValueError:
             refuse_read_only(target)
             raise
+        finally:
+            self.busy = False
         self._log_update(position, rule, target, reads_output, inputs, wanted, kept, saved, mask)
         if complaint is not None:
             raise complaint
@@ -161,7 +169,11 @@ class Recording:
         array = target.value
         saved = array[key]
         (value,), (source,), _ = unwrapped(self, (operand,))
-        ufunc.at(array, key, value)
+        self.busy = True
+        try:
+            ufunc.at(array, key, value)
+        finally:
+            self.busy = False
         activates = source is not None and not root.active
         root.active = root.active or activates
         place = Gathered(target.place, key, saved)
@@ -180,6 +192,9 @@ class Recording:
         place = target.place
         root: Root = place if type(place) is Root else place.root
         self.writes += 1
+        current = CURRENT.get()
+        if current is not self and current is not None and current.checkpointing and not current.busy:
+            refuse_write_outside(target)
         if isinstance(root, Entered):
             if root.read_as_constant and not root.written:
                 refuse_late_write(target)

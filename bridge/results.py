@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from bridge.arguments import leaves_of, rebuilt
-from bridge.context import current_context
+from bridge.current import current_context
 from bridge.errors import CotangentError
 from bridge.memory import grounded
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.errors import AliasError, CotangentError
+from bridge.errors import AliasError, CotangentError, RefusedError
 from bridge.memory import grounded, in_dtype
 from bridge.position import here, resolve
 from bridge.rule import Shaped
@@ -62,6 +62,15 @@ def refuse_late_write(target: Any) -> None:
         "argument that shares its memory: the gradient cannot tell whether that read counts",
         where=resolve(here()),
         remedy="pass a copy (x.copy()) for one of the two arguments",
+    )
+
+
+def refuse_write_outside(target: Any) -> None:
+    """Raise: a checkpointed function writes an array of an outer differentiation, and would write it twice."""
+    raise RefusedError(
+        f"a checkpointed function inside a nested derivative writes an array of shape {target.shape} of the outer one",
+        where=resolve(here()),
+        remedy="return the value from the checkpointed function and write it outside",
     )
 
 

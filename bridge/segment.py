@@ -126,7 +126,7 @@ class Segment(Entry):
         for root in written_later:
             root.written = False
         try:
-            with context.reopened():
+            with context.reopened(), checkpointing(context):
                 args, kwargs = rebuilt(self.structure, self.args)
                 results = self._tracked(self.body(*args, **kwargs))
             self._compare(results)
@@ -170,13 +170,24 @@ class Segment(Entry):
         return self.activated
 
 
+@contextmanager
+def checkpointing(context: Context) -> Iterator[None]:
+    """Runs a checkpointed function: it may not write arrays of outer contexts, which a replay would not put back."""
+    before, context.checkpointing = context.checkpointing, True
+    try:
+        yield
+    finally:
+        context.checkpointing = before
+
+
 def record(context: Context, f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Run a checkpointed call and log it as one entry."""
     segment = Segment(context, f, args, kwargs)
     since = serial_now()
     log, context.log = context.log, []
     try:
-        result = f(*args, **kwargs)
+        with checkpointing(context):
+            result = f(*args, **kwargs)
         segment.finish(result, context.log, since)
     except BaseException:
         log.extend(context.log)

@@ -189,3 +189,22 @@ def test_a_mutating_function_that_raises_half_way() -> None:
 
     with pytest.raises(errors.RuleError, match="raised OSError and may have written"):
         bridge.grad(f)(X)
+
+
+def test_a_checkpoint_in_a_nested_derivative_may_not_write_outside() -> None:
+    def f(w: Any) -> Any:
+        count = w * 1.0
+
+        def inner(x: Any) -> Any:
+            @bridge.checkpoint
+            def body(x: Any) -> Any:
+                x *= 2.0
+                count[0] += 1.0
+                return x * x
+
+            return np.sum(body(x))
+
+        return np.sum(bridge.grad(inner)(w)) + count[0]
+
+    with pytest.raises(errors.RefusedError, match="checkpointed function inside a nested derivative"):
+        bridge.grad(f)(X)

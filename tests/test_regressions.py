@@ -1,5 +1,9 @@
 """Programs that once gave a wrong number, each named after what it shows."""
 
+from array import array
+from collections import deque
+from copy import copy
+
 import numpy as np
 import pytest
 
@@ -212,10 +216,10 @@ def test_arguments_whose_type_changes_what_operations_mean(kind):
 
 @pytest.mark.parametrize("given", ["C", "F"])
 @pytest.mark.parametrize("asked", ["C", "F", "A", "K"])
-@pytest.mark.parametrize("copy", [True, False])
-def test_astype_in_an_order(given, asked, copy):
+@pytest.mark.parametrize("copies", [True, False])
+def test_astype_in_an_order(given, asked, copies):
     def f(x):
-        y = x.astype(float, order=asked, copy=copy)
+        y = x.astype(float, order=asked, copy=copies)
         flat = y.ravel()
         flat[1] = 5.0
         return np.sum(x * y)
@@ -293,6 +297,33 @@ def test_a_write_into_the_callers_array_itself():
         bridge.grad(f)(original)
     with_nan = np.array([np.nan, 1.0])
     np.testing.assert_array_equal(bridge.grad(lambda x: x[1] ** 2)(with_nan), [0, 2])
+
+
+@pytest.mark.parametrize("key", [array("q", [1, 1]), deque([1, 1]), [1, 1]])
+def test_repeated_indices_in_sequences_that_change(key):
+    key = copy(key)
+
+    def f(x):
+        y = x * 1
+        y[key] = x[:2]
+        key[0] = 3
+        return np.sum(y)
+
+    np.testing.assert_array_equal(bridge.grad(f)(X), [1, 1, 1, 1])
+
+
+def test_flat_of_an_array_without_axes_and_values_of_no_size():
+    def f(x):
+        total = np.zeros((), like=x)
+        total.flat[:] = x[:1]
+        total.flat[0] *= 3
+        z = x * 1
+        z.flat[:] = []
+        return total.flat[0] + 2 * np.sum(z)
+
+    value, gradient = bridge.value_and_grad(f)(X)
+    assert value == 3 * X[0] + 2 * np.sum(X)
+    np.testing.assert_array_equal(gradient, [5, 2, 2, 2])
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 6])
