@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge import dispatch, views
+from bridge import assignment, dispatch, views
 from bridge.errors import RefusedError
 from bridge.escapes import escape
 from bridge.flat import Flat
@@ -119,7 +119,7 @@ class Buffer(Tracked, InPlace):
         if type(key) is int and type(value) is Buffer and _swaps_rows(value.place, place) and not assigns_here():
             _refuse_shuffle(self)
         part = View if kind is VIEW else Element if kind is ELEMENT else Gathered
-        dispatch.assign(self, key, part(place, key, array[key]), value)
+        assignment.assign(self, key, part(place, key, array[key]), value)
 
     def __iter__(self) -> Iterator[Any]:
         return (self[k] for k in range(len(self)))

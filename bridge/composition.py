@@ -7,11 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from bridge.memory import holds_arrays
+from bridge.errors import RuleError
+from bridge.memory import grounded, holds_arrays
 
 
-def pull_of_equivalent(equivalent: Callable[..., Any]) -> Callable[..., Any]:
-    """A pull that differentiates `equivalent`, a composition with the same arguments and value."""
+def pull_of_equivalent(equivalent: Callable[..., Any], compare: str | None = None) -> Callable[..., Any]:
+    """A pull that differentiates `equivalent`, a composition with the same arguments and value.
+
+    With `compare`, the name of the operation, a value that is another than the equivalent's is a RuleError.
+    """
 
     def pull(ct: Any, out: Any, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
         from bridge.context import Context
@@ -20,6 +24,11 @@ def pull_of_equivalent(equivalent: Callable[..., Any]) -> Callable[..., Any]:
             tracked = [_entered(context, x) for x in args]
             tracked_names = {name: _entered(context, x) for name, x in kwargs.items()}
             value = equivalent(*tracked, **tracked_names)
+        if compare is not None and not np.allclose(grounded(value), grounded(out), 1e-5, 1e-8, equal_nan=True):
+            raise RuleError(
+                f"{compare} gave {grounded(out)}, and the same steps one by one give {grounded(value)}",
+                remedy="write the reduction as a loop: this NumPy computes something else",
+            )
         places = [_places(x) for x in (*tracked, *tracked_names.values())]
         flat = [place for place in _flat(places) if place is not None]
         seeds = _seeds(value, ct)

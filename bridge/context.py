@@ -17,11 +17,11 @@ from typing import Any, Self
 import numpy as np
 
 from bridge import rulebook, structure
-from bridge.buffer import Buffer, wrap
 from bridge.current import CURRENT, current_context
-from bridge.errors import AliasError, ArgumentError, BridgeError, ContextError, CotangentError
+from bridge.errors import ArgumentError, BridgeError, ContextError, CotangentError
 from bridge.log import Entry, blame
 from bridge.memory import ArrayMemory, OuterMemory
+from bridge.owning import Owning
 from bridge.places import Entered, Place, Root
 from bridge.position import here, resolve
 from bridge.recording import Recording
@@ -29,7 +29,7 @@ from bridge.seeds import conforming
 from bridge.snapshots import Snapshots
 
 
-class Context(Recording):
+class Context(Owning, Recording):
     """One differentiation: owns the log, the roots, their shadows and the constants' snapshots.
 
     A context manager, of one thread. Inside it, arrays made by `buffer` are tracked; `gradient` walks the
@@ -106,61 +106,6 @@ class Context(Recording):
             where=where,
             remedy="differentiate inside each thread: a context belongs to the thread that made it",
         )
-
-    # Entering memory
-
-    def buffer(self, array: Any, active: bool = True) -> Any:
-        """A tracked copy of `array`: a Buffer of the same shape and dtype, on a root of its own.
-
-        Parameters
-        ----------
-        array : float, complex, integer or boolean array (or number), copied.
-        active : whether gradients may be asked of it; of integers and booleans they never are.
-        """
-        self.check_usable()
-        value = self.own_copy(array)
-        return Buffer(value, self.entering(value, active))
-
-    def entering(self, value: Any, active: bool) -> Root:
-        """A root for memory that came from outside."""
-        root = Entered(self, value, active and value.dtype.kind in "fc")
-        self.roots.append(root)
-        return root
-
-    def own_copy(self, array: Any) -> Any:
-        """Memory of this context that holds a copy of `array`."""
-        if hasattr(array, "place"):
-            return np.copy(array)
-        value = np.array(array, copy=True, order="K", subok=False)
-        if value.dtype.kind not in "fciub":
-            raise ArgumentError(
-                f"an array of dtype {value.dtype} cannot be tracked",
-                where=resolve(here()),
-                remedy="use a float, complex, integer or boolean array",
-            )
-        return value if self.outer is None else self.outer.constant_buffer(value)
-
-    def constant_buffer(self, array: Any) -> Any:
-        """A Buffer on the fresh memory `array`, of which no gradient is asked."""
-        value = array if self.outer is None or hasattr(array, "place") else self.outer.constant_buffer(array)
-        return Buffer(value, Root(self, value, False))
-
-    def inactive(self, value: Any) -> Any:
-        """The result of an operation through which no gradient passes."""
-        return wrap(self, value, False)
-
-    def check_original(self, array: np.ndarray) -> None:
-        """Raise if a plain operand is the caller's original of an argument that the function has written."""
-        for original, root in self.originals:
-            if root.written and np.may_share_memory(array, original):
-                raise AliasError(
-                    f"an array of shape {array.shape} is read under a global or captured name after the function "
-                    "wrote into the argument that shares its memory: the name still holds the old values",
-                    where=resolve(here()),
-                    remedy="read the argument itself, or capture a copy made before the call",
-                )
-
-    # Walking back
 
     def gradient(self, y: Any, wrt: Any, cotangent: Any = None) -> Any:
         """Gradients of `y` with respect to the Buffers `wrt`, as arrays of their shapes and dtypes.

@@ -9,21 +9,11 @@ from typing import Any
 import numpy as np
 
 from bridge import rulebook
-from bridge.errors import ArgumentError, RefusedError
-from bridge.escapes import remember
+from bridge.errors import RefusedError
 from bridge.extend import MUTATING, REFUSED, RULES, ZERO_PULL
 from bridge.inspection import operation_name
 from bridge.memory import grounded, holds_arrays
-from bridge.operands import (
-    NUMBERS,
-    check_not_complex,
-    context_of,
-    into_plain,
-    operand,
-    refuse_complex,
-    rule_for,
-    unwrapped,
-)
+from bridge.operands import NUMBERS, check_not_complex, context_of, operand, refuse_complex, rule_for, store, unwrapped
 from bridge.position import here, resolve
 from bridge.snapshots import constant, copy_of_list
 from bridge.spelling import lists_as_arrays, outputs_by_name
@@ -167,78 +157,6 @@ def _updated(
     return target
 
 
-def ufunc_call(ufunc: np.ufunc, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A ufunc with keywords (`out=`, `where=`, ...), or one of its methods."""
-    if method != "__call__":
-        from bridge import ufunc_methods
-
-        return getattr(ufunc_methods, method.strip("_"))(ufunc, args, kwargs)
-    out = kwargs.pop("out", None)
-    kwargs.pop("subok", None)
-    if out is not None and any(x is not None for x in out):
-        return _ufunc_out(ufunc, args, kwargs, out)
-    context = context_of((*args, *kwargs.values()))
-    if "where" in kwargs:
-        return _ufunc_where(ufunc, args, kwargs)
-    args = tuple(map(operand, args))
-    values, inputs, plain = unwrapped(context, args)
-    value = ufunc(*values, **kwargs)
-    if ufunc in ZERO_PULL:
-        return context.inactive(value)
-    return context.result(rule_for(ufunc), value, inputs, values, _core_axes(ufunc, kwargs), plain)
-
-
-def _core_axes(ufunc: np.ufunc, kwargs: dict[str, Any]) -> dict[str, Any]:
-    """The keywords of a generalised ufunc that its pull needs."""
-    if "axes" in kwargs:
-        raise RefusedError(
-            f"{operation_name(ufunc)} with axes=",
-            where=resolve(here()),
-            remedy="move the axes to the end with np.moveaxis",
-        )
-    return {name: kwargs[name] for name in ("axis", "keepdims") if name in kwargs}
-
-
-def _ufunc_out(ufunc: np.ufunc, args: tuple[Any, ...], kwargs: dict[str, Any], out: tuple[Any, ...]) -> Any:
-    context = context_of((*args, *out, *kwargs.values()))
-    args = tuple(map(operand, args))
-    if len(out) == 1 and ufunc.signature is None:
-        target = out[0]
-        if getattr(getattr(target, "place", None), "context", None) is context:
-            return update(ufunc, target, args, kwargs)
-        into_plain(context, ufunc, args, target)
-        values = tuple(grounded(x) for x in args)
-        return ufunc(*values, out=target, **{name: grounded(x) for name, x in kwargs.items()})
-    results = ufunc(*args, **kwargs)
-    results = results if isinstance(results, tuple) else (results,)
-    for target, result in zip(out, results, strict=True):
-        if target is not None:
-            store(context, ufunc, target, result)
-    given = tuple(result if target is None else target for target, result in zip(out, results, strict=True))
-    return given[0] if len(given) == 1 else given
-
-
-def _ufunc_where(ufunc: np.ufunc, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A masked ufunc without `out`: what the mask leaves out is undefined in NumPy, and zero here."""
-    mask = kwargs["where"]
-    shape = np.broadcast_shapes(*(np.shape(x) for x in (*args, mask)))
-    context = context_of((*args, mask))
-    sample = ufunc(*(np.ones((), getattr(grounded(x), "dtype", None) or type(x)) for x in args))
-    if isinstance(sample, tuple):
-        raise RefusedError(f"{operation_name(ufunc)} with where= and several outputs", remedy="give out=")
-    target = context.constant_buffer(np.zeros(shape, sample.dtype))
-    return update(ufunc, target, tuple(map(operand, args)), kwargs)
-
-
-def store(context: Any, function: Any, target: Any, result: Any) -> None:
-    """Write a result into `out=`."""
-    if hasattr(target, "place"):
-        target[...] = result
-        return
-    into_plain(context, function, (result,), target)
-    target[...] = grounded(result)
-
-
 def call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Any NumPy function, or a function with a rule, on arguments some of which may be tracked."""
     from bridge import functions
@@ -299,47 +217,6 @@ def _call_with_rule(context: Any, function: Any, rule: Any, args: tuple[Any, ...
         return context.result(rule, fresh, all_inputs, all_values, {}, all_plain, names)
 
     return wrap_result(context, value, (*args, *kwargs.values()), report)
-
-
-def assign(target: Any, key: Any, place: Any, value: Any) -> None:
-    """`target[key] = value`, at `place`."""
-    context = place.context
-    if type(value) in (list, tuple):
-        value = operand(value)
-    source = getattr(value, "place", None)
-    if source is not None:
-        if source.context is context:
-            value = value.value
-            source = source if source.active and place.dtype.kind in "fc" else None
-        elif source.context.level > context.level:
-            if source.active:
-                raise remember(value, "a write into a Buffer of an outer context")
-            value, source = grounded(value), None
-        else:
-            source = None
-    elif isinstance(value, np.ndarray):
-        context.check_original(value)
-    if place.dtype.kind != "c" and np.dtype(getattr(value, "dtype", type(value))).kind == "c":
-        refuse_complex(target)
-    context.write(target, key, place, value, source)
-
-
-def astype(tracked: Any, dtype: np.dtype[Any], casting: str, copy: bool, order: str) -> Any:
-    """A copy in another dtype; the same object if nothing changes and no copy is asked."""
-    if dtype == tracked.dtype and not copy:
-        return tracked
-    if dtype.kind not in "fciub":
-        raise ArgumentError(
-            f"astype({dtype}) of a tracked array",
-            where=resolve(here()),
-            remedy="use a float, complex, integer or boolean dtype",
-        )
-    context = tracked.place.context
-    context.check_usable()
-    value = tracked.value.astype(dtype, order, casting) if tracked.shape else tracked.value.astype(dtype)
-    if dtype.kind not in "fc":
-        return context.inactive(value)
-    return context.copied(value, tracked.place)
 
 
 def call_mutating(rule: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

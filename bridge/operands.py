@@ -139,3 +139,12 @@ def rule_for(function: Any) -> Any:
         "    def pull(ct, out, x):          # ct: cotangent of the output; return that of x\n"
         "        return ct * ...\n\n  or use bridge.detach(x) if no gradient should pass",
     )
+
+
+def store(context: Any, function: Any, target: Any, result: Any) -> None:
+    """Write a result into `out=`."""
+    if hasattr(target, "place"):
+        target[...] = result
+        return
+    into_plain(context, function, (result,), target)
+    target[...] = grounded(result)

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bridge.errors import AliasError
 from bridge.extend import sum_to_shape
+from bridge.guard import Guard
 from bridge.memory import Strides, grounded, in_dtype, overlaps_itself
+from bridge.overlap import scatter_into_overlapping
 
 if TYPE_CHECKING:
     from bridge.context import Context
@@ -289,23 +290,6 @@ class Alias(Part):
         return root.written
 
 
-class Guard:
-    """Says no to writes into memory that several differentiated arguments share."""
-
-    __slots__ = ("names",)
-
-    def __init__(self, names: tuple[str, ...]) -> None:
-        self.names = names
-
-    def refuse(self, where: str | None) -> None:
-        raise AliasError(
-            f"the function writes into memory that {len(self.names)} differentiated arguments share "
-            f"({', '.join(self.names)}), so the gradient cannot tell whose value was meant",
-            where=where,
-            remedy="pass copies (x.copy()), or differentiate with respect to only one of them",
-        )
-
-
 Place = Root | Part
 
 
@@ -314,25 +298,3 @@ def is_place(thing: Any) -> bool:
     return isinstance(thing, (Root, Part))
 
 
-def scatter_into_overlapping(region: Any, ct: Any) -> None:
-    """Add to a self-overlapping view so that elements that share memory all count.
-
-    Zero-stride axes are summed first; what overlaps beyond that is added one axis position at a time,
-    in order of the smallest strides, each addition then being free of overlap.
-    """
-    strides = grounded(region).strides
-    zero = tuple(axis for axis, stride in enumerate(strides) if stride == 0 and region.shape[axis] > 1)
-    if zero:
-        ct = np.sum(ct, axis=zero, keepdims=True)
-        region = region[tuple(slice(0, 1) if axis in zero else slice(None) for axis in range(region.ndim))]
-    _add_axis_by_axis(region, ct)
-
-
-def _add_axis_by_axis(region: Any, ct: Any) -> None:
-    if not overlaps_itself(grounded(region)):
-        region += ct
-        return
-    axis = min((n, axis) for axis, n in enumerate(region.shape) if n > 1)[1]
-    for k in range(region.shape[axis]):
-        key = (slice(None),) * axis + (slice(k, k + 1),)
-        _add_axis_by_axis(region[key], ct[key])

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge import creation, dispatch
+from bridge import assignment, creation, dispatch, ufunc_calls
 from bridge.errors import RefusedError
 from bridge.escapes import escape
 from bridge.memory import grounded, lies_in_order
@@ -32,7 +32,7 @@ class Tracked(Operators):
                 return dispatch.operate_one(ufunc, ufunc, self)
             operate = dispatch.operate_pair if len(inputs) == 2 else dispatch.operate
             return operate(ufunc, ufunc, *inputs)
-        return dispatch.ufunc_call(ufunc, method, inputs, kwargs)
+        return ufunc_calls.ufunc_call(ufunc, method, inputs, kwargs)
 
     def __array_function__(self, function: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if function in creation.WITH_LIKE:
@@ -138,7 +138,7 @@ class Tracked(Operators):
     ) -> Any:
         """A tracked copy in another dtype."""
         copy = copy or not lies_in_order(grounded(self), order)
-        return dispatch.astype(self, np.dtype(dtype), casting, copy, order)
+        return assignment.astype(self, np.dtype(dtype), casting, copy, order)
 
 
 def _copy_of(value: Any, order: str) -> Any:

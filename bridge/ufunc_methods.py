@@ -15,7 +15,7 @@ from bridge.extend import ZERO_PULL
 from bridge.indexing import ADVANCED, frozen, kind_of, surviving
 from bridge.inspection import operation_name
 from bridge.memory import grounded
-from bridge.operands import context_of, into_plain, operand, unwrapped
+from bridge.operands import context_of, into_plain, operand, store, unwrapped
 from bridge.position import here, resolve
 from bridge.rule import Rule
 
@@ -74,7 +74,7 @@ def _by_equivalent(ufunc: np.ufunc, method: str, equivalent: Any, array: Any, op
 def _rule_of(ufunc: np.ufunc, method: str, equivalent: Any) -> Rule:
     found = _RULES.get((ufunc, method))
     if found is None:
-        pull = pull_of_equivalent(partial(equivalent, ufunc))
+        pull = pull_of_equivalent(partial(equivalent, ufunc), f"{operation_name(ufunc)}.{method}")
         found = _RULES[ufunc, method] = Rule(
             getattr(ufunc, method), pull, None, reads=None, linear=False, structure=None
         )
@@ -225,7 +225,7 @@ def _into(ufunc: np.ufunc, out: Any, result: Any) -> Any:
     target = out[0] if isinstance(out, tuple) else out
     if target is None:
         return result
-    dispatch.store(context_of((result, target)), ufunc, target, result)
+    store(context_of((result, target)), ufunc, target, result)
     return target
 
 

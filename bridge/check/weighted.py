@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from bridge.arguments import is_differentiable, leaves_of, rebuilt
+from bridge.arguments import leaves_of, rebuilt
 from bridge.check.arrays import Path, is_inexact, leaves, random_like
 from bridge.check.compare import Differentiable
+from bridge.entering import is_differentiable
 
 
 class Weighted(Differentiable):
