@@ -217,7 +217,10 @@ class Buffer(Tracked, InPlace):
 
 def _is_this_part(source: Any, place: Any, key: Any) -> bool:
     """Whether an augmented assignment stores the view that it has just updated."""
-    return type(source) is View and source.key is key and source.parent is place
+    if type(source) is not View or source.parent is not place:
+        return False
+    # From Python 3.12 on, a slice is built anew for the store.
+    return source.key is key or (type(key) is slice and source.key == key)
 
 
 def _swaps_rows(source: Any, place: Any) -> bool:

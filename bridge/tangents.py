@@ -52,6 +52,7 @@ def pushed_forward(
             if tangent is not None:
                 context.seed(buffer, conforming(tangent, buffer, "tangent"))
         value, aux = with_aux(f(*arguments.args), has_aux)
+        arguments.check_originals()
         leaves, container = leaves_of(value)
         derivatives = [_derivative(context, leaf) for leaf in leaves]
         values = [handed_out(leaf) for leaf in leaves]

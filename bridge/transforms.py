@@ -59,8 +59,7 @@ def value_and_grad(
                 if tracked
                 else None
             )
-            if tracked:
-                arguments.check_originals()
+            arguments.check_originals(rewound=tracked)
             return out, arguments.in_containers(gradients)
 
     return renamed(differentiated, f, "value_and_grad")
@@ -97,6 +96,7 @@ def vjp(
     with context:
         arguments = Arguments(context, args, {}, tuple(range(len(args))), allow_int=True)
         value, aux = with_aux(f(*arguments.args), has_aux)
+        arguments.check_originals()
         leaves, container = leaves_of(value)
         out = handed_out(value)
         aux_out = handed_out(aux)
