@@ -296,5 +296,3 @@ Place = Root | Part
 def is_place(thing: Any) -> bool:
     """Whether `thing` is a root or a part of one."""
     return isinstance(thing, (Root, Part))
-
-

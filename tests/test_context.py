@@ -284,3 +284,14 @@ def test_printing_is_no_escape() -> None:
         assert str(x[0]) == "0.5"
         assert f"{x[0]:.2f}" == "0.50"
     assert ctx.escaped is None
+
+
+def test_a_buffer_of_a_buffer_is_a_logged_copy() -> None:
+    with Context() as ctx:
+        x = ctx.buffer(X)
+        y = ctx.buffer(x)
+        s = np.sum(y * y * x)
+        gx, gy = ctx.gradient(s, (x, y))
+        assert type(gx) is type(gy) is np.ndarray
+        np.testing.assert_allclose(gx, 3 * X**2)
+        np.testing.assert_allclose(gy, 2 * X**2)
