@@ -1,0 +1,158 @@
+"""Arguments: memory that they share, contexts that have closed, threads, and what cannot be differentiated."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+
+import bridge
+from bridge import errors
+
+X = np.array([0.7, -0.4, 1.3, 0.2])
+
+
+def test_gradients_survive_what_the_caller_does() -> None:
+    x = X.copy()
+    value, pull = bridge.vjp(lambda x: x * x, x)
+    x[:] = 100.0
+    ct = np.ones(4)
+    (first,) = pull(ct)
+    first[:] = 0.0
+    value[:] = 0.0
+    assert ct.tobytes() == np.ones(4).tobytes()
+    (second,) = pull(ct)
+    np.testing.assert_allclose(second, 2 * X)
+
+
+def test_one_array_passed_twice() -> None:
+    gx, gy = bridge.grad(lambda x, y: np.sum(x * y * y), argnums=(0, 1))(X, X)
+    np.testing.assert_allclose(gx, X * X)
+    np.testing.assert_allclose(gy, 2 * X * X)
+
+
+def test_an_undifferentiated_alias_is_a_constant_until_it_is_written() -> None:
+    np.testing.assert_allclose(bridge.grad(lambda x, y: np.sum(x * y))(X, X), X)
+
+    def f(x: Any, out: Any) -> Any:
+        np.exp(x, out=out)
+        return np.sum(out * x)
+
+    x = X.copy()
+    np.testing.assert_allclose(bridge.grad(f)(x, x), 2 * np.exp(2 * X))
+    assert x.tobytes() == X.tobytes()
+
+
+def test_writing_what_two_differentiated_arguments_share() -> None:
+    def f(x: Any, y: Any) -> Any:
+        x[0] = 1.0
+        return np.sum(x * y)
+
+    with pytest.raises(errors.AliasError, match=r"argument 0, argument 1(.|\n)*x\.copy\(\)"):
+        bridge.grad(f, argnums=(0, 1))(X, X)
+    base = np.arange(6.0)
+    with pytest.raises(errors.AliasError):
+        bridge.grad(f, argnums=(0, 1))(base[:4], base[2:])
+
+
+def test_views_that_do_not_overlap_are_separate() -> None:
+    base = np.arange(6.0)
+
+    def f(x: Any, y: Any) -> Any:
+        x[0] = 2.0 * x[1]
+        return np.sum(x * y)
+
+    gx, gy = bridge.grad(f, argnums=(0, 1))(base[0::2], base[1::2])
+    np.testing.assert_allclose(gx, [0.0, 2.0 * 1.0 + 3.0, 5.0])
+    np.testing.assert_allclose(gy, [4.0, 2.0, 4.0])
+
+
+def test_reading_the_original_of_a_mutated_argument() -> None:
+    original = X.copy()
+
+    def f(x: Any) -> Any:
+        x[0] = 2.0
+        return np.sum(x * original)
+
+    with pytest.raises(errors.AliasError, match="global or captured"):
+        bridge.grad(f)(original)
+
+
+def test_writes_through_overlapping_views_are_refused() -> None:
+    def window(x: Any) -> Any:
+        w = np.lib.stride_tricks.sliding_window_view(x.copy(), 2)
+        w[0] = 1.0
+        return np.sum(w)
+
+    def spread(x: Any) -> Any:
+        w = np.broadcast_to(x, (2, 4))
+        w += 1.0
+        return np.sum(w)
+
+    for f in (window, spread):
+        with pytest.raises(errors.AliasError, match="share memory"):
+            bridge.grad(f)(X)
+
+
+def test_a_buffer_of_a_closed_context() -> None:
+    kept: list[Any] = []
+
+    def f(x: Any) -> Any:
+        kept.append(x)
+        return np.sum(x)
+
+    bridge.grad(f)(X)
+    with pytest.raises(errors.ContextError, match="closed"):
+        kept[0] + 1
+    with pytest.raises(errors.ContextError):
+        bridge.grad(lambda x: np.sum(x * kept[0]))(X)
+    with pytest.raises(errors.ContextError):
+        kept[0][0] = 1.0
+
+
+def test_a_context_belongs_to_one_thread() -> None:
+    caught: list[BaseException] = []
+
+    def f(x: Any) -> Any:
+        def elsewhere() -> None:
+            try:
+                x * 2
+            except errors.ContextError as error:
+                caught.append(error)
+
+        thread = threading.Thread(target=elsewhere)
+        thread.start()
+        thread.join()
+        return np.sum(x)
+
+    np.testing.assert_allclose(bridge.grad(f)(X), np.ones(4))
+    assert "thread" in str(caught[0])
+
+
+def test_threads_differentiate_side_by_side() -> None:
+    results: dict[int, Any] = {}
+
+    def work(k: int) -> None:
+        results[k] = bridge.grad(lambda x: np.sum(np.sin(x) * k))(X)
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for k in range(4):
+        np.testing.assert_allclose(results[k], k * np.cos(X))
+
+
+@pytest.mark.parametrize("bad", [3, True, np.arange(3), np.array(["a"]), np.array([object()]), "text", None])
+def test_arguments_that_cannot_be_differentiated(bad: Any) -> None:
+    with pytest.raises(errors.ArgumentError, match="argument 0"):
+        bridge.grad(lambda x: 1.0)(bad)
+
+
+def test_allow_int() -> None:
+    g = bridge.grad(lambda p: np.sum(p["w"] * p["n"]), allow_int=True)({"w": X, "n": np.arange(4)})
+    assert g["n"] is None
+    np.testing.assert_allclose(g["w"], np.arange(4.0))
