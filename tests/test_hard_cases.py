@@ -1,4 +1,4 @@
-"""The table of hard cases: each row of DESIGN.md section 4, as a user would meet it."""
+"""The table of hard cases: what mutating programs do, each as a user would meet it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kinks: the mean of the subgradients, however the function is spelled (DESIGN.md section 4)."""
+"""Kinks: the mean of the subgradients, however the function is spelled."""
 
 from __future__ import annotations
 
