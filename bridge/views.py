@@ -71,7 +71,7 @@ def view_as_dtype(buffer: Any, dtype: Any) -> Any:
     if asked == own:
         return view_at(buffer, buffer.value[...])
     pair = {own.char, asked.char}
-    if pair not in ({"f", "F"}, {"d", "D"}, {"g", "G"}):
+    if own.isnative != asked.isnative or pair not in ({"f", "F"}, {"d", "D"}, {"g", "G"}):
         raise RefusedError(
             f"a view of a {own} array as {asked}",
             where=resolve(here()),

@@ -197,3 +197,11 @@ def test_forward_mode_of_lists_of_numbers(f):
     tangent = np.array([1.0, -2.0, 0.5, 3.0])
     _, derivative = bridge.jvp(f, (X,), (tangent,))
     np.testing.assert_allclose(derivative, (f(X + 1e-6 * tangent) - f(X - 1e-6 * tangent)) / 2e-6, rtol=1e-8)
+
+
+def test_a_complex_view_of_another_byte_order_is_refused():
+    z = np.array([1 + 2j, 3 - 1j]).astype(">c16")
+    with pytest.raises(RefusedError, match="view"):
+        bridge.grad(lambda z: np.sum(z.view(float)))(z)
+    gradient = bridge.grad(lambda z: np.sum(z.view(">f8") ** 2))(z)
+    np.testing.assert_allclose(gradient, 2 * z)
