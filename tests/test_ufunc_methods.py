@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import bridge
-from bridge import errors
+from bridge import errors, ufunc_methods
 from tests.finite_differences import gradient
 
 X = np.array([[0.7, 1.4, 0.3], [1.1, 0.2, 2.0]])
@@ -126,3 +126,18 @@ def test_an_operator_with_a_plain_array_on_the_left() -> None:
 
     with pytest.raises(errors.EscapeError):
         bridge.grad(refused)(X)
+
+
+def test_rounding_in_another_order_is_no_disagreement() -> None:
+    cancelling = np.array([1e10, -1e10 + 1e-3, 1e-3, 3.0, 1e10, -1e10])
+    g = bridge.grad(lambda x: np.sum(np.add.reduceat(x, [0, 3])))(cancelling)
+    np.testing.assert_array_equal(g, np.ones(6))
+    half = X.astype(np.float16)
+    assert bridge.grad(lambda x: np.sum(np.hypot.reduce(x, axis=None)))(half).dtype == np.float16
+
+
+def test_a_value_that_the_steps_do_not_explain_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ufunc_methods, "_RULES", {})
+    monkeypatch.setattr(ufunc_methods, "_reduce_by_steps", lambda ufunc, x, axis, keepdims: np.sum(x) * 1.1)
+    with pytest.raises(errors.RuleError, match=r"np\.hypot\.reduce gave (.|\n)*one by one give"):
+        bridge.grad(lambda x: np.hypot.reduce(x, axis=None))(X)
