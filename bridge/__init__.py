@@ -10,6 +10,7 @@ if not (_Path(__file__).parent / "rules").is_dir():
     __path__.append(str(_Path(__file__).resolve().parent.parent))
 
 from bridge import errors as errors
+from bridge import julia as julia
 from bridge import numpy as numpy
 from bridge.buffer import Buffer as Buffer
 from bridge.context import Context as Context

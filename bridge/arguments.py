@@ -38,7 +38,7 @@ class Arguments:
     ) -> None:
         self.context = context
         self.single = isinstance(argnums, (int, np.integer))
-        self.argnums = _normalised(argnums, len(args))
+        self.argnums = normalised(argnums, len(args))
         self.places: list[Any] = []
         self._originals: list[tuple[np.ndarray, Any]] = []
         self.buffers: list[Any] = []
@@ -51,7 +51,7 @@ class Arguments:
             wanted = k in self.argnums and k < len(args)
             if wanted:
                 self._structures[k], self._given[k] = structure, leaves
-                _check(leaves, structure, k, allow_int)
+                check_leaves(leaves, structure, k, allow_int)
             name = f"argument {k}" if k < len(args) else "a keyword argument"
             flat += [(leaf, wanted, name) for leaf in leaves]
             shapes.append((structure, len(leaves)))
@@ -127,7 +127,8 @@ def _as_given(gradient: Any, leaf: Any) -> Any:
     return gradient
 
 
-def _normalised(argnums: int | Sequence[int], count: int) -> tuple[int, ...]:
+def normalised(argnums: int | Sequence[int], count: int) -> tuple[int, ...]:
+    """`argnums` as positions from 0; ArgumentError if there is no such argument."""
     numbers = (argnums,) if isinstance(argnums, (int, np.integer)) else tuple(argnums)
     for k in numbers:
         if not -count <= k < count:
@@ -138,7 +139,8 @@ def _normalised(argnums: int | Sequence[int], count: int) -> tuple[int, ...]:
     return tuple(int(k) % count for k in numbers)
 
 
-def _check(leaves: list[Any], structure: Any, position: int, allow_int: bool) -> None:
+def check_leaves(leaves: list[Any], structure: Any, position: int, allow_int: bool) -> None:
+    """Raise ArgumentError if a leaf of the argument at `position` cannot be differentiated."""
     for path, leaf in zip(optree.treespec_paths(structure), leaves, strict=True):
         if is_differentiable(leaf):
             continue

@@ -1,4 +1,4 @@
-"""The shell commands: `python -m bridge demo`, `doctor` and `coverage`."""
+"""The shell commands: `python -m bridge demo`, `doctor`, `julia` and `coverage`."""
 
 from __future__ import annotations
 
@@ -31,6 +31,16 @@ def _parser() -> argparse.ArgumentParser:
     health = commands.add_parser("doctor", help="say what is installed, what is missing, and the line to type")
     health.set_defaults(command=_doctor)
 
+    julia = commands.add_parser("julia", help="set Julia up, or say which Julia is used").add_subparsers(
+        required=True, metavar="ACTION"
+    )
+    setup = julia.add_parser("setup", help="check and prepare Julia; with --exe and --project: one of your own")
+    setup.add_argument("--exe", type=Path, metavar="PATH", help="the julia executable")
+    setup.add_argument("--project", type=Path, metavar="PATH", help="the folder of the Julia project")
+    setup.add_argument("--forget", action="store_true", help="remove what was chosen with --exe and --project")
+    setup.set_defaults(command=_julia_setup)
+    julia.add_parser("status", help="say which Julia is used, without starting it").set_defaults(command=_julia_status)
+
     coverage = commands.add_parser("coverage", help="list what happens to each public function of NumPy")
     action = coverage.add_mutually_exclusive_group()
     action.add_argument("--write", type=Path, metavar="PAGE", help="write the page")
@@ -49,6 +59,26 @@ def _doctor(options: argparse.Namespace) -> int:
     lines, healthy = doctor.examine()
     print("\n".join(lines))
     return 0 if healthy else 1
+
+
+def _julia_setup(options: argparse.Namespace) -> int:
+    from bridge.julia.setup import setup
+
+    try:
+        found = setup(options.exe, options.project, forget=options.forget)
+    except bridge.errors.BridgeError as error:
+        print(error, file=sys.stderr)
+        return 1
+    print(found)
+    return 0 if found.found or options.forget else 1
+
+
+def _julia_status(options: argparse.Namespace) -> int:
+    from bridge.julia.status import status
+
+    found = status()
+    print(found)
+    return 0 if found.found else 1
 
 
 def _coverage(options: argparse.Namespace) -> int:

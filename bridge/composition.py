@@ -11,16 +11,19 @@ from bridge.errors import RuleError
 from bridge.memory import grounded, holds_arrays
 
 
-def pull_of_equivalent(equivalent: Callable[..., Any], compare: str | None = None) -> Callable[..., Any]:
+def pull_of_equivalent(
+    equivalent: Callable[..., Any], compare: str | None = None, opened: Callable[[], Any] | None = None
+) -> Callable[..., Any]:
     """A pull that differentiates `equivalent`, a composition with the same arguments and value.
 
     With `compare`, the name of the operation, a value that is another than the equivalent's is a RuleError.
+    `opened` makes the context in which the composition runs, where an engine supplies its pulls.
     """
 
     def pull(ct: Any, out: Any, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
         from bridge.context import Context
 
-        with Context(zeros="ieee") as context:
+        with Context(zeros="ieee") if opened is None else opened() as context:
             tracked = [_entered(context, x) for x in args]
             tracked_names = {name: _entered(context, x) for name, x in kwargs.items()}
             value = equivalent(*tracked, **tracked_names)
@@ -36,7 +39,7 @@ def pull_of_equivalent(equivalent: Callable[..., Any], compare: str | None = Non
         return tuple(_filled(part, found) for part in places)
 
     pull.__module__ = getattr(equivalent, "__module__", __name__)
-    pull.equivalent = equivalent  # type: ignore[attr-defined]
+    pull.equivalent, pull.compare = equivalent, compare  # type: ignore[attr-defined]
     return pull
 
 

@@ -42,6 +42,8 @@ class Context(Owning, Recording):
         derivative is not finite; "ieee": it is the number 0.0 there, as in JAX.
     """
 
+    engine: Any = None
+
     def __init__(self, *, zeros: str = "strong") -> None:
         if zeros not in ("strong", "ieee"):
             raise ArgumentError(f"zeros={zeros!r}", remedy='use zeros="strong" (the default) or zeros="ieee"')

@@ -19,7 +19,9 @@ import numpy as np
 
 import bridge.numpy
 from bridge import functions, rulebook
+from bridge.engines.table import entries
 from bridge.extend import MUTATING, REFUSED, RULES, ZERO_PULL
+from bridge.inspection import operation_name
 from bridge.rule import Rule
 
 RULE = "rule"
@@ -83,18 +85,31 @@ BEYOND_DISPATCH = (
 
 
 class Row(NamedTuple):
-    """One public function, what happens to a tracked array in it, and a remark."""
+    """One public function, what happens to a tracked array in it, a remark, and how engine="julia" gets its pull."""
 
     name: str
     verdict: str
     note: str
+    julia: str = ""
 
 
 def rows() -> list[Row]:
     """Classify every public callable of the covered modules."""
     found = list(_public_callables())
     rulebook.read_book()
-    return [Row(f"{prefix}.{name}", *_verdict(prefix, name, function)) for prefix, name, function in found]
+    return [
+        Row(f"{prefix}.{name}", *_verdict(prefix, name, function), _in_julia(function))
+        for prefix, name, function in found
+    ]
+
+
+def _in_julia(function: Any) -> str:
+    """The file of Julia's table that names a function, or that a composition of others stands for it."""
+    rule = RULES.get(function)
+    path = entries().get(operation_name(function) if rule is None else rule.name)
+    if path is not None and path.parent.name == "rules":
+        return f"`rules/{path.name}`"
+    return "by its parts" if rule is not None and hasattr(rule.joint, "equivalent") else ""
 
 
 def leftovers() -> list[str]:
@@ -124,12 +139,18 @@ def page() -> str:
             if count[verdict]
         ),
         "",
+        f'With `engine="julia"` the pulls of {sum(bool(row.julia) for row in found)} of these functions come from '
+        "ChainRules and Zygote; the column Julia",
+        "names the file that says what a function is in Julia. The others raise `NoRuleError` there. Writes, views and",
+        "functions without a derivative are the core's, and work under every engine.",
+        "",
         "The keywords `out=` and `where=` of a ufunc, and its methods `reduce`, `accumulate`, `outer`, `reduceat` and",
         "`at`, are as the ufunc itself.",
     ]
     for prefix in dict.fromkeys(row.name.rpartition(".")[0] for row in found):
-        lines += ["", f"## {prefix}", "", "| function | verdict | note |", "|---|---|---|"]
-        lines += [f"| `{r.name}` | {r.verdict} | {r.note} |" for r in found if r.name.rpartition(".")[0] == prefix]
+        lines += ["", f"## {prefix}", "", "| function | verdict | note | Julia |", "|---|---|---|---|"]
+        own = [row for row in found if row.name.rpartition(".")[0] == prefix]
+        lines += [f"| `{row.name}` | {row.verdict} | {row.note} | {row.julia} |" for row in own]
     return "\n".join(lines) + "\n"
 
 

@@ -33,7 +33,7 @@ def operate_one(function: Callable[..., Any], ufunc: np.ufunc, x: Any) -> Any:
     if type(own) in (float, complex):
         own = np.result_type(own).type(own)
     inputs = (place if place.active else None,)
-    return context.result(RULES.get(ufunc) or rule_for(ufunc), value, inputs, (own,), {}, ())
+    return context.result(RULES.get(ufunc) or rule_for(ufunc, context), value, inputs, (own,), {}, ())
 
 
 def operate_pair(function: Callable[..., Any], ufunc: np.ufunc, x: Any, y: Any) -> Any:
@@ -63,7 +63,7 @@ def operate_pair(function: Callable[..., Any], ufunc: np.ufunc, x: Any, y: Any) 
     value = function(*values)
     if ufunc in ZERO_PULL:
         return context.inactive(value)
-    return context.result(RULES.get(ufunc) or rule_for(ufunc), value, inputs, values, {}, ())
+    return context.result(RULES.get(ufunc) or rule_for(ufunc, context), value, inputs, values, {}, ())
 
 
 def operate(function: Callable[..., Any], ufunc: np.ufunc, *args: Any) -> Any:
@@ -98,7 +98,7 @@ def operate(function: Callable[..., Any], ufunc: np.ufunc, *args: Any) -> Any:
     value = function(*values)
     if ufunc in ZERO_PULL:
         return context.inactive(value)
-    return context.result(rule_for(ufunc), value, tuple(inputs), tuple(values), {}, plain)
+    return context.result(rule_for(ufunc, context), value, tuple(inputs), tuple(values), {}, plain)
 
 
 def _operate_across(function: Callable[..., Any], ufunc: np.ufunc, args: tuple[Any, ...]) -> Any:
@@ -108,7 +108,7 @@ def _operate_across(function: Callable[..., Any], ufunc: np.ufunc, args: tuple[A
     value = function(*values)
     if ufunc in ZERO_PULL:
         return context.inactive(value)
-    return context.result(rule_for(ufunc), value, inputs, values, {}, plain)
+    return context.result(rule_for(ufunc, context), value, inputs, values, {}, plain)
 
 
 def operate_inplace(operator: Callable[..., Any], ufunc: np.ufunc, target: Any, other: Any) -> Any:
@@ -146,7 +146,7 @@ def update(ufunc: np.ufunc, target: Any, args: tuple[Any, ...], kwargs: dict[str
 def _updated(
     context: Any, ufunc: np.ufunc, target: Any, inputs: Any, values: Any, plain: Any, mask: Any, run: Any
 ) -> Any:
-    rule = RULES.get(ufunc) or (None if ufunc in ZERO_PULL else rule_for(ufunc))
+    rule = RULES.get(ufunc) or (None if ufunc in ZERO_PULL else rule_for(ufunc, context))
     try:
         context.update(rule, target, inputs, values, plain, mask, run)
     except np.exceptions.ComplexWarning:
@@ -186,7 +186,7 @@ def call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         values, _, _ = unwrapped(context, (*args, *kwargs.values()))
         value = call(function, values[: len(args)], dict(zip(kwargs, values[len(args) :], strict=True)))
         return wrap_result(context, value, args, lambda fresh: context.inactive(fresh))
-    return _call_with_rule(context, function, rule or rule_for(function), args, kwargs)
+    return _call_with_rule(context, function, rule or rule_for(function, context), args, kwargs)
 
 
 def _call_with_rule(context: Any, function: Any, rule: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 import bridge
+from bridge.julia.status import status as julia_status
 
 DISTRIBUTION = "mutation-bridge"
 
 PURPOSES = {
     "": "needed",
     "demo": "for the demo; scipy also brings the rules of scipy.special",
+    "julia": "for bridge.julia and engine='julia'",
     "docs": "for the generated pages of docs/",
     "test": "for the tests",
     "dev": "for the checks of .ci/run",
@@ -53,6 +55,7 @@ def examine() -> tuple[list[str], bool]:
         if any(requirement.found is None for requirement in found):
             lines.append(f"  to get what is missing: {install_line(extra)}")
             healthy = healthy and extra != ""
+    lines += ["", "Julia", *(f"  {line}" for line in str(julia_status()).splitlines())]
     verdict, right = _self_check()
     return [*lines, "", verdict], healthy and right
 

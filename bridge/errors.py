@@ -68,6 +68,20 @@ class EngineNotAvailable(BridgeError, RuntimeError):
     """The engine that was asked for is not there; the remedy is the line to type."""
 
 
+class JuliaNotAvailable(EngineNotAvailable):
+    """There is no Julia that can be used here: none found, a broken one, a wrong version, a missing package."""
+
+
+class JuliaError(BridgeError):
+    """Julia code raised: `julia_message` is what it says, `julia_stack` where in Julia, `where` the Python line."""
+
+    def __init__(
+        self, what: str, *, message: str = "", stack: str = "", where: str | None = None, remedy: str | None = None
+    ) -> None:
+        super().__init__(what, where=where, remedy=remedy)
+        self.julia_message, self.julia_stack = message, stack
+
+
 class CheckError(BridgeError, AssertionError):
     """A gradient or a rule failed its proof; the message lists every failure, `report` holds them."""
 

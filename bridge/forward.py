@@ -174,6 +174,8 @@ def pushed(rule: Rule, value: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     """
     if rule.linear:
         return _linear(rule, args, kwargs, tangents)
+    if hasattr(rule, "pushed"):
+        return rule.pushed(value, args, kwargs, tangents)
     if type(value) in (float, complex):
         value = np.result_type(value).type(value)
     real = not isinstance(value, (tuple, list)) and value.dtype.kind == "f"

@@ -10,14 +10,14 @@ import numpy as np
 from bridge.errors import ArgumentError
 from bridge.memory import grounded
 from bridge.tangents import jvp, pushed_forward
-from bridge.transforms import grad, renamed, vjp
+from bridge.transforms import grad, renamed, shortcut, vjp
 
 
-def jacrev(f: Callable[..., Any], argnums: int = 0) -> Callable[..., Any]:
+def jacrev(f: Callable[..., Any], argnums: int = 0, engine: str = "auto") -> Callable[..., Any]:
     """The Jacobian of an array-valued `f`, row by row in reverse mode: shape `value.shape + argument.shape`."""
 
     def jacobian(*args: Any) -> Any:
-        value, pull = vjp(_closed(f, args, argnums), args[argnums])
+        value, pull = vjp(_closed(f, args, argnums), args[argnums], engine=engine)
         shape = np.shape(value)
         rows = [pull(unit, unit != 0)[0] for unit in _units(value)]
         return np.reshape(np.stack(rows), shape + np.shape(args[argnums])) if rows else _empty(value, args[argnums])
@@ -25,12 +25,17 @@ def jacrev(f: Callable[..., Any], argnums: int = 0) -> Callable[..., Any]:
     return renamed(jacobian, f, "jacrev")
 
 
-def jacfwd(f: Callable[..., Any], argnums: int = 0) -> Callable[..., Any]:
+def jacfwd(f: Callable[..., Any], argnums: int = 0, engine: str = "auto") -> Callable[..., Any]:
     """The Jacobian of an array-valued `f`, column by column in forward mode: shape `value.shape + argument.shape`."""
+    direct = shortcut(f, "jacfwd")
 
     def jacobian(*args: Any) -> Any:
+        if direct is not None:
+            found = direct(args, argnums)
+            if found is not NotImplemented:
+                return found
         closed, x = _closed(f, args, argnums), args[argnums]
-        columns = [pushed_forward(closed, (x,), (unit,), False, "strong", padded=True)[1] for unit in _units(x)]
+        columns = [pushed_forward(closed, (x,), (unit,), False, engine, "strong", padded=True)[1] for unit in _units(x)]
         if not columns:
             return _empty(closed(x), x)
         return np.reshape(np.stack(columns, axis=-1), np.shape(columns[0]) + np.shape(x))
@@ -38,18 +43,34 @@ def jacfwd(f: Callable[..., Any], argnums: int = 0) -> Callable[..., Any]:
     return renamed(jacobian, f, "jacfwd")
 
 
-def hvp(f: Callable[..., Any], args: Sequence[Any], tangents: Sequence[Any]) -> Any:
+def hvp(f: Callable[..., Any], args: Sequence[Any], tangents: Sequence[Any], engine: str = "auto") -> Any:
     """The Hessian of a real `f` times `tangents`: the derivative of its gradient, forward over reverse.
 
-    Returns one array (or container) if there is one argument, else a tuple, in the arguments' shapes.
+    Returns one array (or container) if there is one argument, else a tuple, in the arguments' shapes. `engine`
+    supplies the outer derivative; the inner one's pulls are the rule book's.
     """
+    direct = shortcut(f, "hvp")
+    if direct is not None:
+        found = direct(args, tangents)
+        if found is not NotImplemented:
+            return found
     argnums: Any = 0 if len(args) == 1 else tuple(range(len(args)))
-    return jvp(grad(f, argnums), args, tangents)[1]
+    return jvp(grad(f, argnums), args, tangents, engine=engine)[1]
 
 
-def hessian(f: Callable[..., Any], argnums: int = 0) -> Callable[..., Any]:
-    """The Hessian of a real `f` of one array argument: shape `argument.shape + argument.shape`."""
-    return renamed(jacfwd(grad(f, argnums), argnums), f, "hessian")
+def hessian(f: Callable[..., Any], argnums: int = 0, engine: str = "auto") -> Callable[..., Any]:
+    """The Hessian of a real `f` of one array argument: shape twice `argument.shape`; `engine` as in `hvp`."""
+    columns = jacfwd(grad(f, argnums), argnums, engine)
+    direct = shortcut(f, "hessian")
+
+    def second(*args: Any) -> Any:
+        if direct is not None:
+            found = direct(args, argnums)
+            if found is not NotImplemented:
+                return found
+        return columns(*args)
+
+    return renamed(second, f, "hessian")
 
 
 def _units(x: Any) -> list[np.ndarray]:

@@ -126,9 +126,11 @@ def into_plain(context: Any, function: Any, args: Any, target: Any) -> None:
             raise remember(x, f"{operation_name(function)} with a plain array as out=")
 
 
-def rule_for(function: Any) -> Any:
-    """The rule of an operation; NoRuleError, with how to write one, if there is none."""
+def rule_for(function: Any, context: Any) -> Any:
+    """The rule of an operation, else that of the context's engine; NoRuleError, with how to write one, if none has."""
     rule = rulebook.find(function)
+    if rule is None and context.engine is not None:
+        rule = context.engine.rule(function, None)
     if rule is not None:
         return rule
     name = operation_name(function)

@@ -11,6 +11,7 @@ do not. NaN spreads through a pull to just those inputs that the output depends 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -79,6 +80,7 @@ def _reached(entry: Entry, ct: Any) -> Pairs:
         return _or_all(entry, ct, entry)
     if not isinstance(entry, Operation) or (isinstance(entry, Update) and entry.keeps):
         return entry.pull(ct)
+    entry = _structural(entry)
     if entry.rule.structure == "linear":
         return entry.pull(ct)
     if entry.rule.structure != "elementwise":
@@ -90,6 +92,15 @@ def _reached(entry: Entry, ct: Any) -> Pairs:
     zero = np.zeros_like(ct)
     inside = np.where(entry.mask, ct, zero)
     return [(entry.out, np.where(entry.mask, zero, ct)), *((entry.inputs[k], inside) for k in entry.wanted)]
+
+
+def _structural(entry: Operation) -> Operation:
+    """The operation with its native rule, whose coefficients are known, if its pull is an engine's."""
+    native = getattr(entry.rule, "structural", entry.rule)
+    if native is not entry.rule:
+        entry = copy(entry)
+        entry.rule = native
+    return entry
 
 
 def _or_all(entry: Any, ct: Any, source: Any) -> list[tuple[Any, Any]]:
@@ -149,7 +160,7 @@ def _only_present(entry: Entry, ct: Any, present: list[Any]) -> Pairs:
         and entry.rule.structure == "multilinear"
         and any(c is not None and has_nan(c) for _, c in cleaned)
     ):
-        return _products_of_present(entry, ct, cleaned)
+        return _products_of_present(_structural(entry), ct, cleaned)
     return cleaned + pairs[len(present) :]
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from bridge import engines
 from bridge.arguments import Arguments, leaves_of, rebuilt
 from bridge.errors import ArgumentError, CotangentError
 from bridge.extend import conj
@@ -15,7 +16,7 @@ from bridge.memory import grounded
 from bridge.results import handed_out
 from bridge.seeds import conforming
 from bridge.structure import has_nan
-from bridge.transforms import belongs, vjp, with_aux
+from bridge.transforms import belongs, shortcut, vjp, with_aux
 
 
 def jvp(
@@ -23,6 +24,7 @@ def jvp(
     primals: Sequence[Any],
     tangents: Sequence[Any],
     has_aux: bool = False,
+    engine: str = "auto",
     zeros: str = "strong",
 ) -> tuple[Any, ...]:
     """`f(*primals)` and its derivative along `tangents`, in forward mode through the same mutations.
@@ -31,6 +33,8 @@ def jvp(
     ----------
     primals, tangents : tuples of the same length, containers, shapes and dtypes; the tangent of an integer
         leaf is ignored, and None stands for a tangent that is structurally zero.
+    engine : as in `grad`. With "julia" the derivative of an operation that is not linear is the transpose of its
+        pull, taken element by element of its output: right, and slow for large arrays.
     zeros : "strong" or "ieee". Where a tangent becomes NaN, "strong" runs `f` once more and asks reverse mode
         for that element, with the rules of strong zeros there (docs/conventions.md).
     """
@@ -38,14 +42,25 @@ def jvp(
         raise ArgumentError("jvp takes a tuple of primals and a tuple of tangents", remedy="jvp(f, (x,), (dx,))")
     if len(primals) != len(tangents):
         raise CotangentError(f"{len(primals)} primals and {len(tangents)} tangents", remedy="give one for each primal")
-    return pushed_forward(f, primals, tangents, has_aux, zeros, padded=False)
+    direct = shortcut(f, "jvp")
+    if direct is not None:
+        found = direct(primals, tangents, has_aux)
+        if found is not NotImplemented:
+            return found
+    return pushed_forward(f, primals, tangents, has_aux, engine, zeros, padded=False)
 
 
 def pushed_forward(
-    f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool, zeros: str, padded: bool
+    f: Callable[..., Any],
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    has_aux: bool,
+    engine: str,
+    zeros: str,
+    padded: bool,
 ) -> tuple[Any, ...]:
     """Run `f` forward with tangents; `padded` tangents are structurally zero where they are 0."""
-    with ForwardContext(zeros=zeros) as context:
+    with engines.forward_context(engine, zeros) as context:
         arguments = Arguments(context, tuple(primals), {}, tuple(range(len(primals))), allow_int=True)
         given = arguments.matching(tangents)
         for buffer, tangent in zip(arguments.buffers, given, strict=True):
@@ -58,7 +73,7 @@ def pushed_forward(
         values = [handed_out(leaf) for leaf in leaves]
         aux = handed_out(aux)
     if zeros == "strong" and any(map(has_nan, derivatives)):
-        derivatives = _mended(f, primals, given, has_aux, values, derivatives, padded)
+        derivatives = _mended(f, primals, given, has_aux, values, derivatives, engine, padded)
     out = rebuilt(container, values), rebuilt(container, derivatives)
     return (*out, aux) if has_aux else out
 
@@ -70,6 +85,7 @@ def _mended(
     has_aux: bool,
     values: list[Any],
     derivatives: list[Any],
+    engine: str,
     padded: bool,
 ) -> list[Any]:
     """Derivatives whose NaNs are asked of reverse mode, where absent cotangents are known to be absent."""
@@ -81,7 +97,7 @@ def _mended(
         def part(*args: Any, number: int = number) -> Any:
             return leaves_of(with_aux(f(*args), has_aux)[0])[0][number]
 
-        value, pull = vjp(part, *primals)
+        value, pull = vjp(part, *primals, engine=engine)
         if not np.array_equal(grounded(value), grounded(values[number]), equal_nan=True):
             continue
         fixed = np.copy(derivative)

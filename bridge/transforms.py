@@ -33,7 +33,8 @@ def value_and_grad(
     argnums : position, or positions, of the arguments to differentiate: float or complex arrays or
         numbers, or containers of them (tuples, lists, dicts, named tuples, dataclasses that optree knows).
     has_aux : `f` returns `(number, anything)`; the second is handed out with the value, untracked.
-    engine : "auto" or "native"; "julia", "jax" and "xla" name what is missing where they are not there.
+    engine : who supplies the pulls. "native": the rule book. "julia": ChainRules and Zygote, for every operation.
+        "auto": the rule book, and Julia for what it lacks if a Julia is set up. "jax" and "xla" are not there yet.
     zeros : "strong" or "ieee", what becomes of absent cotangents at non-finite partials (docs/conventions.md).
     allow_int : integer and boolean leaves get None instead of an error.
 
@@ -45,9 +46,14 @@ def value_and_grad(
     ArgumentError, EscapeError, AliasError, NoRuleError, RuleError, ContextError : see `bridge.errors`.
     """
     engines.check(engine)
+    direct = shortcut(f, "value_and_grad")
 
     def differentiated(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
-        with Context(zeros=zeros) as context:
+        if direct is not None:
+            found = direct(args, kwargs, argnums, has_aux, allow_int)
+            if found is not NotImplemented:
+                return found
+        with engines.context(engine, zeros) as context:
             arguments = Arguments(context, args, kwargs, argnums, allow_int)
             result = f(*arguments.args, **arguments.kwargs)
             value, aux = with_aux(result, has_aux)
@@ -92,7 +98,12 @@ def vjp(
     containers and shapes of the value. With `has_aux`, returns `(value, pull, aux)`.
     """
     engines.check(engine)
-    context = Context(zeros=zeros)
+    direct = shortcut(f, "vjp")
+    if direct is not None:
+        found = direct(args, has_aux)
+        if found is not NotImplemented:
+            return found
+    context = engines.context(engine, zeros)
     with context:
         arguments = Arguments(context, args, {}, tuple(range(len(args))), allow_int=True)
         value, aux = with_aux(f(*arguments.args), has_aux)
@@ -116,6 +127,14 @@ def vjp(
         return arguments.in_containers(context.pull_back(seeds, arguments.places, exists=exists))
 
     return (out, pull, aux_out) if has_aux else (out, pull)
+
+
+def shortcut(f: Any, transform: str) -> Any:
+    """What a function that knows its own derivatives offers for a transform; None for any other function.
+
+    It returns NotImplemented where it leaves the arguments at hand to a context.
+    """
+    return getattr(getattr(f, "__bridge_derivatives__", None), transform, None)
 
 
 def with_aux(result: Any, has_aux: bool) -> tuple[Any, Any]:

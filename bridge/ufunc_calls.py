@@ -33,7 +33,7 @@ def ufunc_call(ufunc: np.ufunc, method: str, args: tuple[Any, ...], kwargs: dict
     value = ufunc(*values, **kwargs)
     if ufunc in ZERO_PULL:
         return context.inactive(value)
-    return context.result(rule_for(ufunc), value, inputs, values, _core_axes(ufunc, kwargs), plain)
+    return context.result(rule_for(ufunc, context), value, inputs, values, _core_axes(ufunc, kwargs), plain)
 
 
 def _core_axes(ufunc: np.ufunc, kwargs: dict[str, Any]) -> dict[str, Any]:

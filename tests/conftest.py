@@ -1,9 +1,10 @@
-"""Fixed seeds, strict hypothesis profiles, and the check that no test leaves a context open."""
+"""Fixed seeds, strict hypothesis profiles, the check that no test leaves a context open, and which tests need Julia."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from functools import cache
 
 import hypothesis
 import numpy as np
@@ -22,6 +23,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     chosen = "nightly" if "nightly" in config.option.markexpr.replace("not nightly", "") else "fixed"
     hypothesis.settings.load_profile(chosen)
+
+
+@cache
+def why_no_julia() -> str | None:
+    found = bridge.julia.status()
+    return None if found.found else f"no Julia is set up here ({found.problem or found.missing}); {found.line}"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if item.get_closest_marker("julia"):
+        reason = why_no_julia()
+        if reason:
+            # Skipped here and not by a mark, so that the summary says it in one line, with the number of tests.
+            pytest.skip(reason)
 
 
 @pytest.fixture(autouse=True)

@@ -10,6 +10,7 @@ import pytest
 
 import bridge
 from bridge import cli, demo, doctor
+from bridge.julia.status import Status
 
 ROOT = Path(__file__).parents[1]
 
@@ -47,6 +48,14 @@ def test_doctor_names_the_line_that_installs_what_is_missing(monkeypatch: pytest
     assert f"  to get what is missing: {doctor.install_line('demo')}" in lines
     monkeypatch.setattr(doctor.metadata, "requires", lambda name: ["no-such-thing>=1"])
     assert not doctor.examine()[1]
+
+
+def test_doctor_says_which_julia_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = Status(found=False, problem="no Julia today", line="the line to type")
+    monkeypatch.setattr(doctor, "julia_status", lambda: found)
+    lines, healthy = doctor.examine()
+    assert healthy, "Julia is an extra"
+    assert lines[lines.index("Julia") + 1 :][:2] == ["  no Julia today", "  to type         the line to type"]
 
 
 def test_demo_hands_on_its_options_and_its_exit_status(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -13,10 +13,12 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 
-HEAVY = {"jax", "jaxlib", "juliacall", "juliapkg", "scipy", "sklearn", "matplotlib", "rich", "torch", "autograd"}
+HEAVY = {"jax", "jaxlib", "juliacall", "juliapkg", "platformdirs"}
+HEAVY |= {"scipy", "sklearn", "matplotlib", "rich", "torch", "autograd"}
 
 DOORS = {
     "juliacall": ("bridge/julia/",),
+    "juliapkg": ("bridge/julia/",),
     "jax": ("bridge/engines/jax.py", "bridge/xla/", "bridge/julia/to_jax.py"),
 }
 

@@ -88,8 +88,35 @@ def test_wheel_holds_the_package_and_the_rule_book(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         inside = {name for name in archive.namelist() if ".dist-info/" not in name}
     expected = {path.relative_to(ROOT).as_posix() for path in (ROOT / "bridge").rglob("*.py")} | {"bridge/py.typed"}
-    expected |= {f"bridge/rules/{path.name}" for path in (ROOT / "rules").glob("*.py")}
+    expected |= {path.relative_to(ROOT).as_posix() for path in (ROOT / "bridge").rglob("*.jl")}
+    expected |= {f"bridge/rules/{path.name}" for pattern in ("*.py", "*.jl") for path in (ROOT / "rules").glob(pattern)}
+    # The Julia package, and what asks juliapkg for it, move in beside the code that uses them.
+    julia = [ROOT / "julia" / "Project.toml", *(ROOT / "julia").rglob("*.jl")]
+    expected |= {f"bridge/{path.relative_to(ROOT).as_posix()}" for path in julia} | {"bridge/juliapkg.json"}
     assert inside == expected
+
+
+JULIA_PROBE = """
+import json
+import bridge.julia.discovery as discovery
+from juliapkg.deps import find_requirements
+(package,) = (package for package in find_requirements()[1] if package.name == "MutationBridge")
+print()
+print(json.dumps({"dev": package.dev, "path": package.path, "folder": str(discovery.package_folder())}))
+"""
+
+
+@pytest.mark.parametrize("editable", [False, True])
+def test_juliapkg_finds_the_julia_package(wheel: Path, tmp_path: Path, editable: bool) -> None:
+    pytest.importorskip("juliapkg")
+    python = bare_environment(tmp_path / "environment")
+    install(python, *(("-e", ROOT) if editable else (wheel,)))
+    answer = json.loads(run(python, "-c", JULIA_PROBE, cwd=tmp_path).splitlines()[-1])
+    place = ROOT / "julia" if editable else tmp_path / "environment"
+    assert answer["dev"]
+    assert Path(answer["path"]).resolve() == Path(answer["folder"]).resolve()
+    assert Path(answer["folder"]).resolve().is_relative_to(place.resolve())
+    assert (Path(answer["folder"]) / "src" / "MutationBridge.jl").is_file()
 
 
 def test_wheel_works_from_elsewhere(wheel: Path, tmp_path: Path) -> None:

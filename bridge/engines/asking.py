@@ -1,0 +1,65 @@
+"""Contexts that ask an engine for the pull of every operation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from bridge.context import Context
+from bridge.engines.protocol import Engine, EngineRule
+from bridge.errors import NoRuleError
+from bridge.forward import ForwardContext
+from bridge.position import here, resolve
+from bridge.rule import Rule
+
+
+class Asking:
+    """Replaces the native rules of operations through which a gradient passes, before they are recorded."""
+
+    engine: Any
+
+    def result(
+        self, rule: Rule, value: Any, inputs: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any],
+        plain: tuple[int, ...], names: tuple[str, ...] = (),
+    ) -> Any:  # fmt: skip
+        """Wrap and log the result of an operation."""
+        asked = self._engine_rule(rule, inputs)
+        return super().result(asked, value, inputs, args, kwargs, plain, names)  # type: ignore[misc]
+
+    def update(
+        self, rule: Rule | None, target: Any, inputs: tuple[Any, ...], args: tuple[Any, ...], plain: tuple[int, ...],
+        mask: Any, run: Callable[[tuple[Any, ...]], Any],
+    ) -> None:  # fmt: skip
+        """Run and log a ufunc that writes into existing memory."""
+        asked = None if rule is None else self._engine_rule(rule, inputs)
+        if mask is not None and isinstance(asked, EngineRule):
+            asked = asked.masked()
+        super().update(asked, target, inputs, args, plain, mask, run)  # type: ignore[misc]
+
+    def _engine_rule(self, rule: Rule, inputs: tuple[Any, ...]) -> Rule:
+        if all(place is None for place in inputs) or isinstance(rule, EngineRule):
+            return rule
+        found = self.engine.rule(rule.function, rule)
+        if found is None:
+            raise NoRuleError(
+                f"engine={self.engine.name!r} has no rule for {rule.name}",
+                where=resolve(here()),
+                remedy=f'use engine="native", which has one, or {self.engine.how_to_add(rule.name)}',
+            )
+        return found
+
+
+class AskingContext(Asking, Context):
+    """Reverse mode whose pulls come from an engine."""
+
+    def __init__(self, engine: Engine, *, zeros: str = "strong") -> None:
+        super().__init__(zeros=zeros)
+        self.engine = engine
+
+
+class AskingForwardContext(Asking, ForwardContext):
+    """Forward mode whose derivatives come from an engine."""
+
+    def __init__(self, engine: Engine, *, zeros: str = "strong") -> None:
+        super().__init__(zeros=zeros)
+        self.engine = engine

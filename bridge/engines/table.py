@@ -1,0 +1,30 @@
+"""Julia's table as text: which NumPy operations `rules/*.jl` names, known without starting Julia."""
+
+from __future__ import annotations
+
+import re
+from importlib import import_module
+from pathlib import Path
+
+# What the files of a family need beside the packages that a session always has.
+NEEDS = {"fft": "FFTW"}
+
+_ENTRY = re.compile(r"^\s*@(?:numpy|elementwise|same)\s+(?:function\s+)?(\w+(?:\.\w+)+)", re.MULTILINE)
+_added: list[Path] = []
+
+
+def files() -> list[Path]:
+    """The files of the table, in the order in which they are read."""
+    folders = [Path(folder) for folder in import_module("bridge.rules").__path__]
+    return [*sorted(path for folder in folders for path in folder.glob("*.jl")), *_added]
+
+
+def entries() -> dict[str, Path]:
+    """The names of the operations, and the file that says what each is in Julia."""
+    return {name: path for path in files() for name in _ENTRY.findall(path.read_text(encoding="utf-8"))}
+
+
+def add(path: Path) -> None:
+    """Count a user's file as part of the table."""
+    if path not in _added:
+        _added.append(path)

@@ -1,0 +1,240 @@
+"""Calls into Julia through C entries: one number and one tuple in, one Python object out."""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import operator
+from functools import partial
+from threading import RLock
+from typing import Any, NoReturn
+
+import numpy as np
+
+from bridge.errors import (
+    BridgeError,
+    CotangentError,
+    JuliaError,
+    ReplayError,
+    RuleError,
+)
+from bridge.julia.session import session
+from bridge.position import here, resolve
+
+LOCK = RLock()
+"""Held during every call: Julia may hand the GIL to Python in the middle of one."""
+
+_MODULE = "MutationBridge.Python"
+_ENTRY = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_ssize_t, ctypes.py_object)
+
+
+class Failed(Exception):
+    """Raised by Julia's entries; its argument is the number under which Julia keeps the exception."""
+
+
+class OtherLayout(Exception):
+    """An array lies in memory in a way that Julia cannot wrap: it has to be copied first."""
+
+
+class NotDifferentiable(Exception):
+    """A leaf of which a gradient was asked has none."""
+
+
+class Kept:
+    """A Julia object that Python holds by number, given up with this object."""
+
+    __slots__ = ("__array_interface__", "key")
+
+    __array_interface__: dict[str, Any]
+
+    def __init__(self, key: int) -> None:
+        self.key = key
+
+    def __del__(self) -> None:
+        _gone.append(self.key)
+        if LOCK.acquire(blocking=False):
+            try:
+                _give_up()
+            finally:
+                LOCK.release()
+
+
+_gone: list[int] = []
+
+
+def _give_up() -> None:
+    if _entries is not None:
+        while _gone:
+            _entries.give_up(_gone.pop(), ())
+
+
+class Entries:
+    """Julia's entries, each a function of `(number, tuple)`."""
+
+    ask: Any
+    call: Any
+    call_writing: Any
+    value_and_gradient: Any
+    pullback: Any
+    pull: Any
+    jvp: Any
+    pull_along: Any
+    jacobian: Any
+    hessian: Any
+    keep_array: Any
+    fetch: Any
+    give_up: Any
+
+    def __init__(self) -> None:
+        text = session().text
+        names = text(f"{_MODULE}.function_names()"), text(f"{_MODULE}.object_names()")
+        functions = [str(_address(getattr(ctypes.pythonapi, name))) for name in names[0].split()]
+        objects = [str(id(_OBJECTS[name])) for name in names[1].split()]
+        found = text(f'{_MODULE}.start!("{" ".join(functions)}", "{" ".join(objects)}")')
+        for pair in found.split():
+            name, address = pair.split("=")
+            setattr(self, name, _ENTRY(int(address)))
+        atexit.register(_forget)
+
+    @property
+    def julia(self) -> Any:
+        """The Julia module of the entries, as juliacall's object."""
+        return session().package.Python
+
+
+_entries: Entries | None = None
+
+
+def _forget() -> None:
+    """Julia ends before Python's last objects do: give nothing up any more."""
+    global _entries
+    _entries = None
+
+
+def entries() -> Entries:
+    """The entries of this process' Julia, which is started if need be."""
+    global _entries
+    if _entries is None:
+        with LOCK:
+            if _entries is None:
+                _entries = Entries()
+    return _entries
+
+
+def run(entry: Any, key: int, given: tuple[Any, ...], name: str = "") -> Any:
+    """Call an entry; `name` is what messages call the Julia function.
+
+    Raises
+    ------
+    JuliaError, KeyboardInterrupt, CotangentError, RuleError, ReplayError : what Julia raised, as Python's.
+    OtherLayout, NotDifferentiable : for the caller to deal with.
+    """
+    with LOCK:
+        if _gone:
+            _give_up()
+        try:
+            return entry(key, given)
+        except Failed as failed:
+            number = failed.args[0]
+    return explain(number, name)
+
+
+def ask(number: int, question: str, *texts: str) -> Any:
+    """Julia's answer about the kept value of this number, or about texts alone for number 0."""
+    return run(entries().ask, number, (question, *texts))
+
+
+def explain(number: int, name: str) -> NoReturn:
+    """Raise the Python exception that stands for the Julia exception of this number."""
+    kind, message, short, full = ask(number, "describe")
+    if kind == "layout":
+        raise OtherLayout
+    if kind == "argument":
+        raise NotDifferentiable
+    if kind == "interrupt":
+        raise session().interruption()
+    raise _translated(kind, message, short, full, name)
+
+
+def _translated(kind: str, message: str, short: str, full: str, name: str) -> BridgeError:
+    where = resolve(here())
+    called = f"the Julia function {name}" if name else "Julia"
+    if kind == "number":
+        returned = message.removeprefix("the function returned ")
+        return CotangentError(
+            f"{called} returned {returned}; a gradient needs one real number",
+            where=where,
+            remedy="reduce it (sum, real), use vjp with a cotangent, or has_aux=True if it returned (value, aux)",
+        )
+    if kind.startswith("undeclared"):
+        position = kind.split()[1]
+        return RuleError(
+            f"{called} writes its array argument number {position} (counted over all containers), "
+            "and is not declared to",
+            where=where,
+            remedy='declare what it writes: julia.function("f!", mutates=("u",)), by position or name',
+        )
+    if kind == "replay":
+        return ReplayError(
+            f"{called} gave other values when it was run again for a derivative of higher order",
+            where=where,
+            remedy="let it depend on its arguments and Random.default_rng() alone, or use first-order reverse mode",
+        )
+    return JuliaError(
+        f"{called} raised: {message}" + (f"\n{short}" if short else ""),
+        message=message,
+        stack=full,
+        where=where,
+        remedy=_REMEDIES.get(kind),
+    )
+
+
+_REMEDIES = {
+    "method": "Julia has no method for these types: a C-ordered matrix arrives as a Transpose (np.asfortranarray "
+    "gives a Matrix), float32 as Float32; widen the signature (AbstractMatrix, Real) or convert the argument",
+    "mutation": "use MutationBridge.Buffer in the Julia code, or declare the arguments that it writes (mutates=)",
+    "syntax": "see the marked place in the message",
+}
+
+
+def _held_array(address: int, shape: tuple[int, ...], letter: str, key: int) -> np.ndarray:
+    """A NumPy array on memory of Julia's, which is given up with the array."""
+    kept = Kept(key)
+    dtype = np.dtype(letter)
+    strides = tuple(dtype.itemsize * int(np.prod(shape[:k])) for k in range(len(shape)))
+    kept.__array_interface__ = {
+        "version": 3, "shape": shape, "typestr": dtype.str, "strides": strides, "data": (address, False),
+    }  # fmt: skip
+    return np.asarray(kept)
+
+
+class Returned:
+    """In place of a result that is one of the written arguments."""
+
+    __slots__ = ("position",)
+
+    def __init__(self, position: int) -> None:
+        self.position = position
+
+
+def _opaque(key: int) -> Any:
+    """What juliacall makes of a Julia value."""
+    return entries().julia.take_b(key)
+
+
+_OBJECTS = {
+    "none": None,
+    "failed": Failed,
+    "new_array": partial(np.empty, order="F"),
+    "new_number": operator.itemgetter(()),
+    "held_array": _held_array,
+    "opaque": _opaque,
+    "float64": np.float64,
+    "returned": Returned,
+}
+
+
+def _address(function: Any) -> int:
+    address = ctypes.cast(function, ctypes.c_void_p).value
+    assert address is not None
+    return address

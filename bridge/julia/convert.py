@@ -1,0 +1,86 @@
+"""NumPy arrays as Julia arrays and back: shared memory where layout allows, copies otherwise."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bridge.errors import ArgumentError
+from bridge.julia.calls import OtherLayout, entries, run
+from bridge.memory import grounded
+from bridge.position import here, resolve
+
+
+def to_julia(array: Any, order: str = "keep") -> Any:
+    """A Julia array (juliacall's) of a NumPy array, on the same memory where its layout allows.
+
+    Fortran's order becomes an `Array`, C's order the transpose or permuted view of one; any other layout a copy.
+    The Julia array keeps NumPy's memory alive, and sees later changes of it.
+
+    Parameters
+    ----------
+    array : float16/32/64, complex64/128, integer or boolean array of any shape; or what np.asarray makes one of.
+    order : "keep": the same shape; "reversed": the axes reversed, so that C's order becomes an `Array`.
+    """
+    given = np.asarray(grounded(array))
+    if checked_order(order) == "reversed":
+        given = given.T
+    kept = entries()
+    try:
+        key = run(kept.keep_array, 0, (given,))
+    except OtherLayout:
+        key = run(kept.keep_array, 0, (in_plain_layout(given),))
+    return kept.julia.take_b(key)
+
+
+def to_numpy(value: Any, order: str = "keep") -> Any:
+    """A Julia value as Python's own: arrays (copied), NumPy numbers, tuples, dictionaries.
+
+    Any AbstractArray of numbers becomes a dense array of its size; what has no counterpart stays juliacall's.
+    """
+    if isinstance(value, (np.ndarray, np.generic, float, int, complex, str, bool, type(None))):
+        return value
+    kept = entries()
+    converted = run(kept.fetch, int(kept.julia.keep_b(value)), ())
+    return reversed_axes(converted) if checked_order(order) == "reversed" else converted
+
+
+def checked_order(order: str) -> str:
+    """`order` if it is one; ArgumentError otherwise."""
+    if order not in ("keep", "reversed"):
+        raise ArgumentError(
+            f"order={order!r}", remedy='use order="keep" (the same shapes in Julia) or "reversed" (axes reversed)'
+        )
+    return order
+
+
+def reversed_axes(value: Any) -> Any:
+    """Arrays in containers with their axes reversed; no copies."""
+    if isinstance(value, np.ndarray) or (hasattr(value, "place") and hasattr(value, "transpose")):
+        return value.transpose()
+    if isinstance(value, (tuple, list)):
+        parts = [reversed_axes(part) for part in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
+    if isinstance(value, dict):
+        return {name: reversed_axes(part) for name, part in value.items()}
+    return value
+
+
+def in_plain_layout(leaf: Any) -> Any:
+    """An array as it is if Julia can wrap it, else a copy in Fortran's order and the machine's byte order."""
+    if not isinstance(leaf, (np.ndarray, np.generic)):
+        return leaf
+    dtype = leaf.dtype
+    if dtype.kind not in "fciub" or dtype.itemsize > (16 if dtype.kind == "c" else 8):
+        raise ArgumentError(
+            f"an array of dtype {dtype} has no counterpart in Julia",
+            where=resolve(here()),
+            remedy="convert it to a float, complex, integer or boolean array of at most 64 bits a number",
+        )
+    if not isinstance(leaf, np.ndarray):
+        return leaf
+    flags = leaf.flags
+    if dtype.isnative and flags.aligned and (flags.c_contiguous or flags.f_contiguous):
+        return leaf
+    return np.array(leaf, dtype.newbyteorder("="), order="F", copy=True, subok=False)

@@ -1,0 +1,111 @@
+"""Plans: what is the same in all calls of a Julia function with one structure of arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bridge.arguments import leaves_of, rebuilt
+from bridge.entering import is_differentiable
+from bridge.errors import ArgumentError
+from bridge.julia.calls import Kept, OtherLayout, ask, entries, run
+from bridge.julia.containers import spelled
+from bridge.julia.convert import in_plain_layout, reversed_axes
+from bridge.memory import grounded
+
+if TYPE_CHECKING:
+    from bridge.julia.function import JuliaFunction
+
+KINDS = {np.ndarray: "a", float: "f", int: "i", bool: "b", complex: "c", str: "s", type(None): "n"} | {
+    scalar: "g" for scalar in {np.dtype(letter).type for letter in "?bhiqBHIQefdFD"}
+}
+
+
+class Flattened:
+    """The arguments of one call: leaves, and the structures around them."""
+
+    __slots__ = ("keywords", "leaves", "named", "positional", "positions")
+
+    def __init__(self, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
+        self.leaves, self.positional = leaves_of(tuple(args))
+        self.keywords: Any = None
+        self.named = 0
+        if kwargs:
+            leaves, self.keywords = leaves_of(kwargs)
+            self.named = len(leaves)
+            self.leaves += leaves
+        self.positions = [child.num_leaves for child in self.positional.children()]
+
+    def of_argument(self, number: int) -> range:
+        """The numbers of the leaves of a positional argument."""
+        start = sum(self.positions[:number])
+        return range(start, start + self.positions[number])
+
+    def argument(self, number: int, leaves: Sequence[Any]) -> Any:
+        """`leaves` in the containers of a positional argument."""
+        return rebuilt(self.positional.child(number), leaves)
+
+    def differentiable(self) -> tuple[int, ...]:
+        """The leaves of positional arguments that can be differentiated."""
+        count = len(self.leaves) - self.named
+        return tuple(k for k in range(count) if is_differentiable(self.leaves[k]))
+
+
+def kind(leaf: Any) -> str:
+    """The letter that tells Julia what a leaf is."""
+    found = KINDS.get(type(leaf))
+    if found is not None:
+        return found
+    if isinstance(leaf, (np.ma.MaskedArray, np.matrix)):
+        raise ArgumentError(
+            f"an argument is a {type(leaf).__name__}, which changes what operations mean",
+            remedy="pass a plain array (np.asarray)",
+        )
+    return "a" if isinstance(leaf, np.ndarray) else "g" if isinstance(leaf, np.generic) else "o"
+
+
+def plan(
+    function: JuliaFunction,
+    flat: Flattened,
+    wanted: tuple[int, ...] = (),
+    written: tuple[int, ...] = (),
+    has_aux: bool = False,
+) -> Kept:
+    """The plan of calls like this one; made at the first of them."""
+    kinds = "".join(map(kind, flat.leaves))
+    key = (kinds, flat.positional, flat.keywords, wanted, written, has_aux)
+    found = function.plans.get(key)
+    if found is None:
+        positional, names = spelled(flat.positional)
+        keywords, keyword_names = spelled(flat.keywords) if flat.keywords is not None else ("", "")
+        number = ask(
+            function.kept.key, "plan", kinds, positional, names, keywords, keyword_names,
+            " ".join(map(str, wanted)), " ".join(map(str, written)), "aux" if has_aux else "", function.ad,
+        )  # fmt: skip
+        found = function.plans[key] = Kept(number)
+    return found
+
+
+def sent(leaves: Sequence[Any], order: str) -> tuple[Any, ...]:
+    """Leaves as Julia's entries take them: plain values, and the numbers of all other objects."""
+    return tuple(_sent(reversed_axes(leaf) if order == "reversed" else leaf) for leaf in leaves)
+
+
+def _sent(leaf: Any) -> Any:
+    leaf = grounded(leaf)
+    if kind(leaf) != "o":
+        return leaf
+    kept = getattr(leaf, "kept", None)
+    return ask(kept.key, "again") if isinstance(kept, Kept) else int(entries().julia.keep_b(leaf))
+
+
+def run_plan(function: JuliaFunction, entry: Any, kept: Kept, leaves: Sequence[Any], *more: Any) -> Any:
+    """Call an entry with leaves, which are copied into a plain layout if Julia cannot wrap them as they lie."""
+    try:
+        given = sent(leaves, function.order)
+        return run(entry, kept.key, (given, *more) if more else given, function.name)
+    except OtherLayout:
+        given = sent([in_plain_layout(grounded(leaf)) for leaf in leaves], function.order)
+        return run(entry, kept.key, (given, *more) if more else given, function.name)

@@ -1,0 +1,88 @@
+"""One run of a Julia function inside a NumPy program, and the Julia pullback that it left."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bridge.julia.calls import Kept, entries
+from bridge.julia.convert import reversed_axes
+from bridge.julia.plans import Flattened, plan, run_plan
+from bridge.memory import grounded
+
+if TYPE_CHECKING:
+    from bridge.julia.function import JuliaFunction
+
+
+class Run:
+    """One run of a Julia function on leaves, and the pullback that it left."""
+
+    def __init__(self, function: JuliaFunction, flat: Flattened, written: tuple[int, ...] = ()) -> None:
+        self.function = function
+        self.flat = flat
+        able = set(flat.differentiable())
+        self.wanted = tuple(k for k in sorted(able) if hasattr(flat.leaves[k], "place"))
+        self.plan = plan(function, _ground(flat), self.wanted, written)
+        self.pullback: Kept | None = None
+        self.layout: Any = 0
+        self.outputs: tuple[Any, ...] = ()
+
+    def forward(self, leaves: Sequence[Any]) -> tuple[Any, ...]:
+        """Run the function; returns the leaves of its value."""
+        key, outputs, self.layout = self._entry(entries().pullback, leaves, 1)
+        self.pullback = Kept(key)
+        self.outputs = tuple(outputs)
+        return self.outputs
+
+    def pull(self, cts: Sequence[Any]) -> tuple[Any, ...]:
+        """Cotangents of the wanted leaves; memory is as it was when the function ran."""
+        assert self.pullback is not None
+        given = tuple(self._sent(ct) for ct in cts)
+        return self._back(run_plan(self.function, _pull, self.pullback, [], given))
+
+    def push(self, leaves: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, ...]:
+        """Tangents of the outputs along tangents of the wanted leaves."""
+        assert self.pullback is not None
+        found = self._entry(entries().jvp, leaves, self._placed(leaves, tangents), self.pullback.key)
+        return self._back(found[1])
+
+    def pull_along(self, leaves: Sequence[Any], tangents: Sequence[Any], cts: Sequence[Any]) -> tuple[Any, ...]:
+        """The derivative of `pull(cts)` along tangents of the wanted leaves."""
+        assert self.pullback is not None
+        sent = tuple(self._sent(ct) for ct in cts)
+        return self._back(
+            self._entry(entries().pull_along, leaves, self._placed(leaves, tangents), self.pullback.key, sent, 0)
+        )
+
+    def _entry(self, entry: Any, leaves: Sequence[Any], *more: Any) -> Any:
+        found = run_plan(self.function, entry, self.plan, leaves, *more)
+        if self.function.order == "reversed" and entry is entries().pullback:
+            return found[0], reversed_axes(found[1]), found[2]
+        return found
+
+    def _placed(self, leaves: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, ...]:
+        by_leaf = dict(zip(self.wanted, tangents, strict=True))
+        return tuple(self._sent(by_leaf.get(k)) for k in range(len(leaves)))
+
+    def _sent(self, ct: Any) -> Any:
+        if ct is None:
+            return None
+        plain = np.asarray(grounded(ct))
+        return np.array(plain.T if self.function.order == "reversed" else plain, order="F")
+
+    def _back(self, found: Any) -> tuple[Any, ...]:
+        return tuple(reversed_axes(tuple(found)) if self.function.order == "reversed" else found)
+
+
+def _pull(key: int, given: tuple[Any, ...]) -> Any:
+    return entries().pull(key, given[1])
+
+
+def _ground(flat: Flattened) -> Flattened:
+    made = Flattened((), {})
+    made.leaves = [grounded(leaf) for leaf in flat.leaves]
+    made.positional, made.keywords = flat.positional, flat.keywords
+    made.named, made.positions = flat.named, flat.positions
+    return made

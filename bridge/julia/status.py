@@ -1,0 +1,125 @@
+"""What Julia there is: found where, which versions, what is missing, the line to type. Julia is not started for it."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bridge.errors import JuliaNotAvailable
+from bridge.julia.discovery import (
+    PACKAGE,
+    SET_UP,
+    Candidate,
+    discover,
+    julia_version,
+    juliacall_version,
+    package_requirements,
+    unusable,
+)
+from bridge.julia.preparation import add_line, versions_when_ready
+from bridge.julia.session import started
+
+SHOWN = ("Julia", "juliacall", "PythonCall", "Zygote", "ChainRules", "ForwardDiff", PACKAGE)
+
+
+@dataclass(frozen=True)
+class Status:
+    """What `bridge.julia.status()` found; `print` it.
+
+    Attributes
+    ----------
+    found : whether there is a Julia with everything that is needed.
+    how, source : who says so: "configuration", "environment", "juliapkg" or "running", and where.
+    exe, project : Julia's executable, the folder of the project.
+    versions : of `SHOWN`, as far as they are known.
+    ready : whether everything was seen compiled, so that a session starts within seconds.
+    started : whether this process has started Julia.
+    missing : packages that the project does not have.
+    problem : what is wrong, if anything is.
+    line : what to type next; `None` if nothing is needed.
+    """
+
+    found: bool
+    how: str | None = None
+    source: str | None = None
+    exe: Path | None = None
+    project: Path | None = None
+    versions: dict[str, str] = field(default_factory=dict)
+    ready: bool = False
+    started: bool = False
+    missing: tuple[str, ...] = ()
+    problem: str | None = None
+    line: str | None = None
+
+    def __str__(self) -> str:
+        lines = []
+        if self.source:
+            lines += [f"{'found by':<16}{self.source}", f"{'executable':<16}{self.exe or 'none yet'}"]
+            lines += [f"{'project':<16}{self.project}"]
+        lines += [f"{name:<16}{self.versions.get(name, 'missing')}" for name in SHOWN if self.found or self.versions]
+        if self.missing:
+            lines.append(f"{'missing':<16}{', '.join(self.missing)}")
+        if self.problem:
+            lines.append(self.problem)
+        if self.found:
+            state = "ready" if self.ready else "compiles at first use, or with the line below"
+            lines.append(f"{'state':<16}{'started' if self.started else state}")
+        if self.line:
+            lines.append(f"{'to type':<16}{self.line}")
+        return "\n".join(lines)
+
+
+def status() -> Status:
+    """Say which Julia a session has or would have, from files and `julia --version`; starts and writes nothing."""
+    running = started()
+    try:
+        candidate = running.candidate if running is not None else discover()
+    except JuliaNotAvailable as error:
+        return Status(found=False, problem=error.what, line=_line(error))
+    known: dict[str, Any] = {"how": candidate.how, "source": candidate.source, "project": candidate.project}
+    known |= {"exe": candidate.exe, "started": running is not None}
+    if candidate.exe is None or candidate.project is None:
+        return Status(False, **known, problem="juliapkg has installed no Julia here yet", line=SET_UP)
+    try:
+        versions = {"Julia": julia_version(candidate), "juliacall": juliacall_version()}
+    except JuliaNotAvailable as error:
+        return Status(False, **known, problem=error.what, line=_line(error))
+    seen = versions_when_ready(candidate)
+    versions |= seen if seen is not None else _recorded_versions(candidate.project)
+    missing = _missing(candidate, versions)
+    versions.setdefault(PACKAGE, package_requirements()[0])
+    shown = {name: versions[name] for name in SHOWN if name in versions}
+    known |= {"versions": shown, "ready": seen is not None, "missing": missing}
+    if missing:
+        return Status(False, **known, line=add_line(candidate, list(missing)) or SET_UP)
+    if versions["PythonCall"] != versions["juliacall"]:
+        pair = f"PythonCall is {versions['PythonCall']} and juliacall is {versions['juliacall']}"
+        unequal = unusable(candidate, f"{pair}; they must be of the same version", add_line(candidate, ["PythonCall"]))
+        return Status(False, **known, problem=unequal.what, line=_line(unequal))
+    return Status(True, **known, line=None if seen is not None or running is not None else SET_UP)
+
+
+def _line(error: JuliaNotAvailable) -> str | None:
+    return error.remedy.splitlines()[0] if error.remedy else None
+
+
+def _missing(candidate: Candidate, versions: dict[str, str]) -> tuple[str, ...]:
+    """Name the packages that neither a look by Julia nor the project's manifest has."""
+    return tuple(name for name in ("PythonCall", *package_requirements()[1]) if name not in versions)
+
+
+def _recorded_versions(project: Path) -> dict[str, str]:
+    """Return the versions that the project's manifest holds; the standard library's may have none."""
+    manifests = [*sorted(project.glob("*Manifest-v*.toml")), *sorted(project.glob("*Manifest.toml"))]
+    for manifest in manifests:
+        try:
+            content = tomllib.loads(manifest.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            continue
+        entries = content.get("deps", content)
+        return {
+            name: entry[0].get("version", "with Julia") for name, entry in entries.items() if isinstance(entry, list)
+        }
+    return {}

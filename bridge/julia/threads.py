@@ -1,0 +1,77 @@
+"""Julia's threads in a Python process: the main thread, and one helper that makes the calls of all others.
+
+A thread that called Julia tells it when it ends, without the GIL. If another thread's call collects garbage at that
+moment, the process crashes, since Julia's signal handlers are off. So only threads that never end call Julia.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import threading
+from collections.abc import Callable
+from queue import SimpleQueue
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+class _Call:
+    """A call that waits for the helper, in the context of the thread that wants it."""
+
+    def __init__(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+        self.function, self.arguments = function, arguments
+        self.context = contextvars.copy_context()
+        self.done = threading.Event()
+        self.value: Any = None
+        self.error: BaseException | None = None
+
+    def make(self) -> None:
+        try:
+            self.value = self.context.run(self.function, *self.arguments)
+        except BaseException as error:
+            self.error = error
+        self.done.set()
+
+
+_LOCK = threading.Lock()
+_calls: SimpleQueue[_Call] = SimpleQueue()
+_helper: threading.Thread | None = None
+_able: set[int] = set()
+
+
+def perform(function: Callable[..., T], *arguments: Any) -> T:
+    """Return `function(*arguments)`, called in a thread that may call Julia: this one, if it may."""
+    if threading.get_ident() in _able:
+        return function(*arguments)
+    call = _Call(function, arguments)
+    _help()
+    _calls.put(call)
+    call.done.wait()
+    if call.error is not None:
+        try:
+            raise call.error
+        finally:
+            call.error = None
+    result: T = call.value
+    return result
+
+
+def start(function: Callable[..., T], *arguments: Any) -> T:
+    """Perform the call that starts Julia: in the main thread if this is it, else in the helper."""
+    if threading.current_thread() is threading.main_thread():
+        _able.add(threading.get_ident())
+    return perform(function, *arguments)
+
+
+def _help() -> None:
+    global _helper
+    with _LOCK:
+        if _helper is None:
+            _helper = threading.Thread(target=_serve, name="bridge.julia", daemon=True)
+            _helper.start()
+
+
+def _serve() -> None:
+    _able.add(threading.get_ident())
+    while True:
+        _calls.get().make()

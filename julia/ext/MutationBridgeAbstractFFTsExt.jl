@@ -1,0 +1,59 @@
+# Fourier transforms into a Buffer: fft!, ifft!, bfft!, in-place plans `p * b`, `mul!(y, p, x)`, `ldiv!(y, p, x)`.
+module MutationBridgeAbstractFFTsExt
+
+using AbstractFFTs: AbstractFFTs, Plan, bfft, bfft!, fft, fft!, ifft!, normalization
+using LinearAlgebra: LinearAlgebra, mul!, ldiv!
+using MutationBridge: MutationBridge, Buffer, @mutating_rule, accumulate!, record!, rewind!, touch!, untracked!, value
+using MutationBridge.ZygoteRules: ZygoteRules, AContext
+
+# The adjoint of a transform is the unnormalised transform the other way.
+@mutating_rule fft!(x::Buffer) writes(x) pull(ct, x) = bfft(ct)
+@mutating_rule fft!(x::Buffer, region) writes(x) pull(ct, x, region) = bfft(ct, region)
+@mutating_rule bfft!(x::Buffer) writes(x) pull(ct, x) = fft(ct)
+@mutating_rule bfft!(x::Buffer, region) writes(x) pull(ct, x, region) = fft(ct, region)
+@mutating_rule ifft!(x::Buffer) writes(x) pull(ct, x) = fft(ct) ./ length(ct)
+@mutating_rule ifft!(x::Buffer, region) writes(x) pull(ct, x, region) = fft(ct, region) .* normalization(ct, region)
+
+# Whether a plan works in place is seen when it runs: it then returns the memory that it was given.
+function ZygoteRules._pullback(cx::AContext, ::typeof(*), p::Plan, b::Buffer)
+    touch!(cx, b.r)
+    result = Ref{Any}()
+    entry = record!(cx, b, () -> (result[] = p * value(b)), "plan * Buffer")
+    in_place = result[] === value(b)
+    function plan_pullback(ct)
+        of_memory = rewind!(cx, entry)
+        in_place || accumulate!(b, of_memory)
+        of_result = in_place ? of_memory : MutationBridge.unthunk(ct)
+        of_result === nothing || accumulate!(b, adjoint_transform(p, of_result))
+        return nothing
+    end
+    return in_place ? b : result[], plan_pullback
+end
+
+function Base.:*(p::Plan, b::Buffer)
+    untracked!(b)
+    result = p * value(b)
+    return result === value(b) ? b : result
+end
+
+adjoint_transform(p, ct) = p' * ct
+
+# A plan carries no gradient, but its inverse is kept in a field of it, which Zygote would follow.
+ZygoteRules._pullback(cx::MutationBridge.Context, ::typeof(inv), p::Plan) = inv(p), _ -> nothing
+
+# Transforms from complex to real use their input as scratch memory: they get a copy.
+into!(y, p, x) = mul!(y, p, keep_input(y, x))
+back_into!(y, p, x) = ldiv!(y, p, keep_input(y, x))
+keep_input(y::AbstractArray{<:Real}, x::AbstractArray{<:Complex}) = copy(x)
+keep_input(y, x) = x
+
+@mutating_rule into!(y::Buffer, p, x) writes(y) pull(ct, y, p, x) = (nothing, nothing, adjoint_transform(p, ct))
+@mutating_rule back_into!(y::Buffer, p, x) writes(y) pull(ct, y, p, x) = (nothing, nothing, adjoint_transform(inv(p), ct))
+
+for (f, of_plan) in ((:mul!, :into!), (:ldiv!, :back_into!))
+    @eval LinearAlgebra.$f(y::Buffer, p::Plan, x) = $of_plan(y, p, x)
+    @eval MutationBridge.mutating_rule(::typeof($f), y::Buffer, p::Plan, x) = MutationBridge.mutating_rule($of_plan, y, p, x)
+    @eval ZygoteRules._pullback(cx::AContext, ::typeof($f), y::Buffer, p::Plan, x) = ZygoteRules._pullback(cx, $of_plan, y, p, x)
+end
+
+end

@@ -1,0 +1,39 @@
+"""
+Reverse-mode differentiation of Julia programs that mutate arrays: [`Buffer`](@ref), a tracked array, and [`gradient`](@ref),
+Zygote's transform under a context that logs every write and undoes it on the way back.
+"""
+module MutationBridge
+
+using ChainRulesCore, ForwardDiff, LinearAlgebra, Random, Zygote, ZygoteRules
+using ZygoteRules: AContext
+
+export Buffer, gradient, withgradient, pullback, hessian, LostGradient, MutationError, @mutating_rule, check_rule, RuleFailure
+
+include("errors.jl")
+include("buffer.jl")
+include("context.jl")
+include("log.jl")
+include("refusals.jl")
+include("births.jl")
+include("reads.jl")
+include("writes.jl")
+include("growing.jl")
+include("gradients.jl")
+include("arguments.jl")
+include("second_order.jl")
+include("higher_order.jl")
+
+include("mutating_rules.jl")
+include("arrays.jl")
+include("linear_algebra.jl")
+include("sorting.jl")
+include("check_rule.jl")
+
+include("session.jl")
+include("other_engines.jl")
+include("python/Python.jl")
+include("numpy/NumPy.jl")
+
+include("precompile.jl")
+
+end

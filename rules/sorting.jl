@@ -1,0 +1,51 @@
+# Sorting and distinct values.
+
+# ChainRules gives each cotangent to the element that the algorithm moved. docs/conventions.md: equal values share.
+@numpy np.sort(a; axis=-1) = axis === nothing ? ordered(vec(a), 1) : ordered(a, dim(a, axis))
+ordered(x, d) = isempty(x) ? x : sort(x; dims=d, lt=before)
+ordered(x::AbstractVector, d) = sort(x; lt=before)
+before(x::Real, y::Real) = isless(x, y)
+before(x, y) = isless((real(x), imag(x)), (real(y), imag(y)))
+function ChainRulesCore.rrule(::typeof(ordered), x, d)
+    value = ordered(x, d)
+    function back(ct)
+        found = zeros(eltype(unthunk(ct)), size(x))
+        for cells in line_cells(size(x), (d,))
+            ranked = cells[sortperm(x[cells]; lt=before)]
+            start = 1
+            for k in eachindex(ranked)
+                k < length(ranked) && x[ranked[k+1]] == x[ranked[start]] && continue
+                share = sum(unthunk(ct)[cells[start:k]]) / (k + 1 - start)
+                found[ranked[start:k]] .= share
+                start = k + 1
+            end
+        end
+        return NoTangent(), found, NoTangent()
+    end
+    return value, back
+end
+
+# The order within the parts is NumPy's: the elements of its value, found among the sorted ones.
+@numpy function np.partition(a, kth; axis=-1, out)
+    x, d = axis === nothing ? (vec(a), 1) : (a, dim(a, axis))
+    return ordered(x, d)[ranks(out, d)]
+end
+function ranks(values, d)
+    places, linear = similar(values, Int), LinearIndices(values)
+    for cells in line_cells(size(values), (d,))
+        places[cells[sortperm(values[cells]; lt=before)]] = linear[cells]
+    end
+    return places
+end
+@non_differentiable ranks(::Any, ::Any)
+
+# A distinct value is the mean of its duplicates, so that they share.
+@numpy np.unique_values(x; out) = means_of_equals(vec(x), out)
+@numpy np.unique(ar; return_index=false, return_inverse=false, return_counts=false, out) =
+    out isa Tuple ? (means_of_equals(vec(ar), out[1]), map(nondifferentiable, Base.tail(out))...) : means_of_equals(vec(ar), out)
+@numpy np.unique_all(x; out) = (means_of_equals(vec(x), out[1]), map(nondifferentiable, Base.tail(out))...)
+@same np.unique_counts = np.unique_all
+@same np.unique_inverse = np.unique_all
+means_of_equals(x, values) = transpose(equals(x, values)) * x
+equals(x, values) = (same = x .== permutedims(values); same ./ sum(same; dims=1))
+@non_differentiable equals(::Any, ::Any)

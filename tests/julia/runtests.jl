@@ -1,0 +1,14 @@
+# Runs every tests/julia/*_tests.jl, or those named on the command line; the exit status is 1 if any test fails.
+
+using Test
+
+const here = @__DIR__
+wanted(file) = isempty(ARGS) || any(name -> startswith(file, name), ARGS)
+
+@testset "MutationBridge" begin
+    for file in sort(filter(file -> endswith(file, "_tests.jl") && wanted(file), readdir(here)))
+        @testset "$file" begin
+            include(joinpath(here, file))
+        end
+    end
+end

@@ -1,0 +1,76 @@
+"""The names of engines, and contexts that ask one: without Julia."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import bridge
+from bridge import engines
+from bridge.engines.asking import AskingContext
+from bridge.engines.protocol import Engine, EngineRule
+from bridge.errors import ArgumentError, EngineNotAvailable, NoRuleError
+from bridge.rule import Rule
+
+X = np.array([0.5, -2.0])
+
+
+class Doubling(Engine):
+    """Knows np.tanh alone, whose pull it makes twice as large."""
+
+    name = "doubling"
+
+    def rule(self, function: Any, native: Rule | None) -> Rule | None:
+        return Doubled(function, "np.tanh", native) if function is np.tanh else None
+
+    def how_to_add(self, name: str) -> str:
+        return f"teach it {name}"
+
+
+class Doubled(EngineRule):
+    __slots__ = ()
+
+    def pull(self, ct: Any, out: Any, args: Any, kwargs: Any, wanted: Any) -> Any:
+        assert self.native is not None
+        for position, cotangent in self.native.pull(ct, out, args, kwargs, wanted):
+            yield position, 2 * cotangent
+
+
+def test_unknown_and_absent_engines() -> None:
+    with pytest.raises(ArgumentError, match="'julia'"):
+        bridge.grad(np.sum, engine="torch")
+    with pytest.raises(EngineNotAvailable, match="jax"):
+        bridge.jvp(np.sum, (X,), (X,), engine="jax")
+    for f in (bridge.jacrev, bridge.jacfwd, bridge.hessian):
+        with pytest.raises(EngineNotAvailable, match="xla"):
+            f(np.sum, engine="xla")(X)
+
+
+def test_a_context_asks_its_engine_for_every_operation() -> None:
+    with AskingContext(Doubling()) as context:
+        x = context.buffer(X)
+        y = np.tanh(x)
+        y[0] = 3.0
+        np.testing.assert_allclose(context.gradient(y, x, np.ones(2)), [0.0, 2 / np.cosh(2.0) ** 2])
+        np.tanh(x, out=y)
+        np.testing.assert_allclose(context.gradient(y, x, np.ones(2)), 2 / np.cosh(X) ** 2)
+
+
+def test_what_an_engine_lacks_is_an_error_with_the_line_of_the_call() -> None:
+    with AskingContext(Doubling()) as context, pytest.raises(NoRuleError) as caught:
+        np.sum(np.sin(context.buffer(X)))
+    message = str(caught.value)
+    assert "engine='doubling' has no rule for np.sin" in message and "test_engines.py" in message
+    assert "teach it np.sin" in message
+
+
+def test_constants_are_not_asked_for() -> None:
+    with AskingContext(Doubling()) as context:
+        assert np.sin(context.constant_buffer(np.zeros(2))).value.tolist() == [0.0, 0.0]
+
+
+def test_native_contexts_have_no_engine() -> None:
+    assert engines.context("native", "strong").engine is None
+    assert type(engines.context("auto", "strong")) is bridge.Context
