@@ -12,10 +12,15 @@ mutable struct Context{W} <: AContext
     position::Int
     const redo::Vector{Any}     # closures of rules that keep their own memory, run before a second sweep
     const roots::Vector{Any}
+    writes_arrays::Bool         # a rule wrote a plain array: lazy cotangents are computed before it is undone
+    const began::Int            # what the clock of writes outside of differentiation showed
 end
 
 Context() = Context{Union{}}()
-Context{W}() where {W} = Context{W}(nothing, 0, Any[], Any[])
+Context{W}() where {W} = Context{W}(nothing, 0, Any[], Any[], false, UNTRACKED[])
+
+# Counts the writes to Buffers where nothing is differentiated, in all of them.
+const UNTRACKED = Ref(0)
 
 # What Zygote asks of a context. Specialised on our own type.
 Zygote.cache(cx::Context) = cx.cache === nothing ? (cx.cache = IdDict{Any,Any}()) : cx.cache
@@ -67,8 +72,8 @@ end
 
 @noinline skipped(what, n) = throw(LostGradient("$what: the log is $(abs(n)) entr$(abs(n) == 1 ? "y" : "ies") \
     $(n > 0 ? "ahead of" : "behind") this pullback: pullbacks of writes that came $(n > 0 ? "after" : "before") it \
-    were $(n > 0 ? "skipped" : "run too early"). Do not write Buffers in predicates (any, filter, ...), in catch \
-    blocks, or in functions whose rule runs their pullbacks in another order; write them in a plain loop."))
+    were $(n > 0 ? "skipped" : "run too early"). Do not write Buffers in catch blocks, in sort(by = ...), in \
+    code that is excluded from differentiation, or in functions whose rule runs pullbacks in another order; write them in a plain loop."))
 
 # Ctrl-C: a host (Python) may set a C function that says whether to stop.
 const POLL = Ref{Ptr{Cvoid}}(C_NULL)

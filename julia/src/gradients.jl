@@ -123,8 +123,11 @@ end
 """The last check: the log is empty, and no Buffer that was born here holds gradient that nobody took."""
 function finish!(cx::Context)
     cx.position == 0 || throw(LostGradient("$(cx.position) of the writes were never undone: their pullbacks were skipped. \
-        Do not write Buffers in predicates (any, filter, ...) or in catch blocks."))
+        Do not write Buffers in catch blocks, in sort(by = ...), or in code that is excluded from differentiation."))
     for r in cx.roots
+        r.guest && r.untracked > cx.began && !no_gradient(r.shadow) && throw(LostGradient("a Buffer{$(eltype(r.data))} of size \
+            $(size(r.data)) that was made outside of the differentiated function was written where nothing is differentiated (a \
+            predicate, a broadcast with Boolean result), and its contents carry gradient. Make the Buffer inside, or pass it as an argument."))
         r.guest || no_gradient(r.shadow) || throw(LostGradient("a Buffer{$(eltype(r.data))} of size $(size(r.data)) holds \
             gradient that never reached its constructor, whose pullback did not run."))
     end

@@ -110,7 +110,7 @@ end
 
 # Cotangents that are computed late must not see memory that was rewound meanwhile.
 note_plain_write!(cx) = nothing
-note_plain_write!(cx::Context) = (hasfield(typeof(cx), :writes_arrays) && (cx.writes_arrays = true); nothing)
+note_plain_write!(cx::Context) = (cx.writes_arrays = true; nothing)
 
 roots_of(cx) = ()
 roots_of(cx::Context) = cx.roots

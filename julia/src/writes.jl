@@ -1,7 +1,11 @@
 # Writes to a Buffer: outside of differentiation they advance the version, inside they are logged.
 
 """Note that the memory of `b` was written without a log entry: pullbacks that come later must not trust it."""
-untracked!(b::Buffer) = (b.r.version += 1; nothing)
+function untracked!(b::Buffer)
+    b.r.version += 1
+    b.r.untracked = UNTRACKED[] += 1
+    return nothing
+end
 
 function Base.setindex!(b::Buffer, x, i...)
     setindex!(value(b), incoming(b, x), i...)

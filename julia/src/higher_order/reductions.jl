@@ -21,6 +21,7 @@ spread_over(Δ, size, ::Colon) = fill(Δ, size)
 spread_over(Δ, size, dims) = broadcast((δ, _) -> δ, Δ, zeros(Bool, size))
 
 # Whether ChainRules has the derivative of `f` without running it: then nothing else runs either.
+has_scalar_rule(::Type{typeof(abs2)}, ::Type{<:Number}) = true  # it has a rule for sum(abs2, xs)
 @generated function has_scalar_rule(::Type{F}, ::Type{T}) where {F,T}
     Base.issingletontype(F) && of_julia(F) && T <: Number && isconcretetype(T) && hasmethod(
         ChainRulesCore.derivatives_given_output, Tuple{Any,F,T})

@@ -25,6 +25,21 @@ end
 @inline (r::RuleBack)(Δ) = Zygote.wrap_chainrules_output(r.back(Zygote.wrap_chainrules_input(Δ)))
 @inline (r::RuleBack)(::Nothing) = r.grew ? Zygote.wrap_chainrules_output(r.back(ZeroTangent())) : nothing
 
+"""
+    Prompt(context, back)
+
+The pullback of a rule that computes its lazy cotangents at once if plain arrays are rewound: later, the arrays that
+they hold would have their old contents.
+"""
+struct Prompt{C<:Context,F} <: Function
+    context::C
+    back::F
+end
+@inline function (p::Prompt)(Δ)
+    cotangents = p.back(Δ)
+    return p.context.writes_arrays ? Zygote.unthunk_tangent(cotangents) : cotangents
+end
+
 # A rule of ChainRules cannot say that it writes an argument: Zygote would add the cotangents from before and after.
 @generated function writes_first_argument(::Type{F}, ::Type{A}) where {F,A}
     Base.issingletontype(F) && endswith(String(nameof(F.instance)), '!') && fieldcount(A) > 0 &&
@@ -41,18 +56,18 @@ end
     refuse_mutating_rule(f, args...)
     if runs_no_user_code(f, args...)
         y, back = rrule(config, f, args...)
-        return y, Zygote.ZBack(back)
+        return y, Prompt(config.context, Zygote.ZBack(back))
     end
     start = config.context.position
     y, back = rrule(config, f, args...)
-    y, RuleBack(back, config.context.position != start)
+    y, Prompt(config.context, RuleBack(back, config.context.position != start))
 end
 
 @inline function Zygote.chain_rrule_kw(config::ZygoteRuleConfig{<:Context}, kwf, kwargs, f, args...)
     refuse_mutating_rule(f, args...)
     start = config.context.position
     y, back = rrule(config, f, args...; kwargs...)
-    y, KeywordBack(RuleBack(back, config.context.position != start))
+    y, KeywordBack(Prompt(config.context, RuleBack(back, config.context.position != start)))
 end
 
 """
