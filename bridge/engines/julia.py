@@ -55,20 +55,28 @@ class Julia(Engine):
             running = session()
             with self._lock:
                 if self._module is None:
-                    module = running.package.NumPy
-                    for path in files():
-                        if path.stem not in NEEDS:
-                            module.load(str(path))
-                    self._module = module
-                    self._read_rows()
+                    running.perform(self._read_table, running)
         return self
+
+    def _read_table(self, running: Any) -> None:
+        module = running.package.NumPy
+        for path in files():
+            if path.stem not in NEEDS:
+                module.load(str(path))
+        self._module = module
+        self._read_rows()
 
     def load(self, path: Path) -> None:
         """Read one more file of entries."""
+        from bridge.julia.session import session
+
         try:
-            self._module.load(str(path))
+            session().perform(self._read_file, path)
         except Exception as error:
             raise RuleError(f"{path} is no table of Julia functions: {message_of(error)}") from error
+
+    def _read_file(self, path: Path) -> None:
+        self._module.load(str(path))
         self._read_rows()
 
     def _read_rows(self) -> None:
@@ -120,8 +128,7 @@ class Julia(Engine):
         except JuliaNotAvailable as error:
             self._absent[name] = str(error.remedy)
             return
-        self._module.load(str(path))
-        self._rows = {str(row[0]): Row.of(row) for row in self._module.rows()}
+        session().perform(self._read_file, path)
 
 
 ENGINE = Julia()

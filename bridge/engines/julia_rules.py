@@ -57,7 +57,7 @@ class JuliaRule(EngineRule):
         values = (*args, *kwargs.values())
         targets = {k: target_for(values[k]) for k in wanted}
         found = _like(out) if self.compares and _CHECKED.get() else None
-        self._ask("pull!", call, targets, ct, out, found, values)
+        self._perform("pull!", call, targets, ct, out, found, values)
         if found is not None:
             _compare(self.name, found, out)
         for k in wanted:
@@ -69,10 +69,15 @@ class JuliaRule(EngineRule):
         call = arranged(self.row, self.native, self.function, args, kwargs)
         made = _like(value, floats_only=True)
         values = (*args, *kwargs.values())
-        self._ask(
+        self._perform(
             "push_forward!", call, {k: t for k, t in enumerate(tangents) if t is not None}, None, value, made, values
         )
         return made if isinstance(made, tuple) else made[()]
+
+    def _perform(self, *asked: Any) -> None:
+        from bridge.julia.session import session
+
+        session().perform(self._ask, *asked)
 
     def _ask(
         self, function: str, call: Arrangement, of_inputs: dict[int, Any], ct: Any, out: Any, found: Any, values: Any

@@ -19,6 +19,7 @@ from bridge.errors import (
     RuleError,
 )
 from bridge.julia.session import session
+from bridge.julia.threads import able, perform
 from bridge.position import here, resolve
 
 LOCK = RLock()
@@ -52,7 +53,7 @@ class Kept:
 
     def __del__(self) -> None:
         _gone.append(self.key)
-        if LOCK.acquire(blocking=False):
+        if able() and LOCK.acquire(blocking=False):
             try:
                 _give_up()
             finally:
@@ -129,19 +130,28 @@ def run(entry: Any, key: int, given: tuple[Any, ...], name: str = "") -> Any:
     JuliaError, KeyboardInterrupt, CotangentError, RuleError, ReplayError : what Julia raised, as Python's.
     OtherLayout, NotDifferentiable : for the caller to deal with.
     """
+    try:
+        return perform(_enter, entry, key, given)
+    except Failed as failed:
+        number = failed.args[0]
+    return explain(number, name)
+
+
+def _enter(entry: Any, key: int, given: tuple[Any, ...]) -> Any:
     with LOCK:
         if _gone:
             _give_up()
-        try:
-            return entry(key, given)
-        except Failed as failed:
-            number = failed.args[0]
-    return explain(number, name)
+        return entry(key, given)
 
 
 def ask(number: int, question: str, *texts: str) -> Any:
     """Julia's answer about the kept value of this number, or about texts alone for number 0."""
     return run(entries().ask, number, (question, *texts))
+
+
+def kept_number(value: Any) -> int:
+    """Keep a juliacall object in Julia, under a number."""
+    return perform(lambda: int(entries().julia.keep_b(value)))
 
 
 def explain(number: int, name: str) -> NoReturn:

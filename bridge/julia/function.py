@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from bridge.errors import ArgumentError, RefusedError
-from bridge.julia.calls import Kept, OtherLayout, ask, entries, run
+from bridge.julia.calls import Kept, OtherLayout, ask, entries, kept_number, run
 from bridge.julia.convert import checked_order, reversed_axes
 from bridge.julia.gradients import Derivatives
 from bridge.julia.plans import KINDS, Flattened, plan, run_plan
@@ -75,7 +75,7 @@ class JuliaFunction:
     @property
     def julia_value(self) -> Any:
         """The function itself, as juliacall's object."""
-        return entries().julia.kept(self.kept.key)
+        return session().perform(lambda: entries().julia.kept(self.kept.key))
 
     def __repr__(self) -> str:
         more = "".join(
@@ -141,7 +141,7 @@ def function(
         kept = Kept(ask(0, "value_of_name" if named else "value_of_code", code))
         name = code if named else _title(kept, code)
     elif code is not None:
-        kept = code.kept if isinstance(code, JuliaFunction) else Kept(int(entries().julia.keep_b(code)))
+        kept = code.kept if isinstance(code, JuliaFunction) else Kept(kept_number(code))
         name = ask(kept.key, "title")
     else:
         name = _title(kept, str(path))

@@ -10,7 +10,7 @@ import numpy as np
 from bridge.arguments import leaves_of, rebuilt
 from bridge.entering import is_differentiable
 from bridge.errors import ArgumentError
-from bridge.julia.calls import Kept, OtherLayout, ask, entries, run
+from bridge.julia.calls import Kept, OtherLayout, ask, kept_number, run
 from bridge.julia.containers import spelled
 from bridge.julia.convert import in_plain_layout, reversed_axes
 from bridge.memory import grounded
@@ -98,7 +98,7 @@ def _sent(leaf: Any) -> Any:
     if kind(leaf) != "o":
         return leaf
     kept = getattr(leaf, "kept", None)
-    return ask(kept.key, "again") if isinstance(kept, Kept) else int(entries().julia.keep_b(leaf))
+    return ask(kept.key, "again") if isinstance(kept, Kept) else kept_number(leaf)
 
 
 def run_plan(function: JuliaFunction, entry: Any, kept: Kept, leaves: Sequence[Any], *more: Any) -> Any:

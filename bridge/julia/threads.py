@@ -39,6 +39,11 @@ _helper: threading.Thread | None = None
 _able: set[int] = set()
 
 
+def able() -> bool:
+    """Whether this thread may call Julia itself."""
+    return threading.get_ident() in _able
+
+
 def perform(function: Callable[..., T], *arguments: Any) -> T:
     """Return `function(*arguments)`, called in a thread that may call Julia: this one, if it may."""
     if threading.get_ident() in _able:
