@@ -1,4 +1,5 @@
-# `julia --project benchmarks/julia/run.jl [--quick]`: our Buffer against Zygote's, Mooncake and ReverseDiff, in one process.
+# Our Buffer against Zygote's, Mooncake and ReverseDiff, in one process: `julia --project benchmarks/julia/run.jl [--quick]`,
+# or as the second half of `python -m benchmarks.julia`.
 # Mooncake and ReverseDiff take part where the project has them. Times are the best of several runs.
 
 import MutationBridge, Zygote
@@ -95,3 +96,4 @@ for (n, times) in zip(sizes, only)
     verdict("slice writes alone, N = $n: ours / Zygote.Buffer", times[1] / times[2], "≤ 1.5")
 end
 verdict("scalar recurrence: ours / Zygote.Buffer", scalar[1] / scalar[2], "≤ 1")
+flush(stdout)

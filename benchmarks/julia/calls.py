@@ -1,7 +1,5 @@
 """What a gradient of a Julia function costs from Python: against the same call inside Julia, in one process.
 
-    python -m benchmarks.julia_calls
-
 Two figures: one call of a small function's gradient (at most 3 times the call inside Julia, plus 10 µs), and the
 gradient of a function of 10^7 numbers (within 30 % of native Zygote). Every line is a median of interleaved rounds.
 """
@@ -85,7 +83,3 @@ def main() -> None:
         python, ours, zygote = (one / 1e3 for one in measure(code, (x,), 3, 5))
         ratio = python / zygote
         print(f"{name:<32}{python:>10.1f}{ours:>10.1f}{zygote:>10.1f}{ratio:>14.3f}  {'ok' if ratio <= 1.3 else 'NO'}")
-
-
-if __name__ == "__main__":
-    main()
