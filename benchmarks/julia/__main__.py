@@ -1,4 +1,4 @@
-"""`python -m benchmarks.julia [--quick]`: calls from Python, then Buffers against Julia's other systems, in one process."""
+"""`python -m benchmarks.julia [--quick]`: calls from Python, then Buffers against other systems of Julia's."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ target(cx, rule::MutatingRule, x, k) = throw(MutationError(
     "$(nameof(rule)) writes its argument $(parameter(rule, k)), which is a $(typeof(x)) here; pass a Buffer."))
 function target(cx, rule::MutatingRule, x::AbstractArray, k)
     is_identity(rule) || !carries_gradient(eltype(x)) || refuse_array(rule, x, k)
-    any(r -> Base.mightalias(r.data, x), roots_of(cx)) && throw(MutationError(
+    (is_stand_in(cx, x) || any(r -> Base.mightalias(r.data, x), roots_of(cx))) && throw(MutationError(
         "$(nameof(rule)) writes its argument $(parameter(rule, k)), which is the memory of a Buffer; pass the Buffer itself."))
     note_plain_write!(cx)
     return Buffer(x, Root(similar(Array{eltype(x)}, map(zero, size(x)))))

@@ -83,8 +83,14 @@ function ZygoteRules._pullback(cx::AContext, ::typeof(value), b::Buffer)
             later: what was read before and after the write cannot be told apart. Use copy(b)."))
         return read(ct)
     end
-    return copy(b), value_pullback    # lazy cotangents would read the memory when it is another already
+    return stand_in(cx, copy(b)), value_pullback    # lazy cotangents would read the memory when it is another already
 end
+
+"""Note that `x` stands for the memory of a Buffer: a rule that wrote it would write a copy."""
+stand_in(cx, x) = x
+stand_in(cx::Context, x) = (Zygote.cache(cx)[x] = stand_in; x)
+is_stand_in(cx, x) = false
+is_stand_in(cx::Context, x) = cx.cache !== nothing && get(cx.cache, x, nothing) === stand_in
 
 # Views carry no cotangent of their own: what is read from them goes to the shadow.
 for f in (:view, :transpose, :adjoint, :reshape, :vec, :selectdim)

@@ -69,7 +69,7 @@ for (f, loop) in ((:any, :any_in_loop), (:all, :all_in_loop), (:count, :count_in
     @eval @inline function Zygote.chain_rrule(config::ZygoteRuleConfig{<:Context}, ::typeof($f), args...)
         may_reach_buffer(args...) && return Zygote._pullback(config.context, $loop, args...)
         y, back = rrule(config, $f, args...)
-        y, Zygote.ZBack(back)
+        y, Prompt(config.context, Zygote.ZBack(back))
     end
 end
 

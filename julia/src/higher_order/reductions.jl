@@ -31,7 +31,7 @@ for total in (:sum, :mean)
     @eval function Zygote.chain_rrule(config::ZygoteRuleConfig{<:Context}, ::typeof($total), f::F, xs::AbstractArray{T}) where {F,T}
         has_scalar_rule(F, T) || return sum_of_calls(config.context, $total, f, xs, :)
         y, back = rrule(config, $total, f, xs)
-        y, Zygote.ZBack(back)
+        y, Prompt(config.context, Zygote.ZBack(back))
     end
 
     @eval function Zygote.chain_rrule_kw(config::ZygoteRuleConfig{<:Context}, kwf, kwargs, ::typeof($total), f::F,
@@ -41,7 +41,7 @@ for total in (:sum, :mean)
             return y, KeywordBack(back)
         end
         y, back = rrule(config, $total, f, xs; kwargs...)
-        y, KeywordBack(Zygote.ZBack(back))
+        y, KeywordBack(Prompt(config.context, Zygote.ZBack(back)))
     end
 end
 
