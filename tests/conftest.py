@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import os
 import random
 from collections.abc import Iterator
 from functools import cache
@@ -38,6 +40,14 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         if reason:
             # Skipped here and not by a mark, so that the summary says it in one line, with the number of tests.
             pytest.skip(reason)
+
+
+@pytest.fixture(autouse=True)
+def remarks_of_c_stay_with_their_test() -> Iterator[None]:
+    """Flush C's output while pytest captures it: LAPACK's remarks about NaN would else follow pytest's summary."""
+    yield
+    if os.name == "posix":
+        ctypes.CDLL(None).fflush(None)
 
 
 @pytest.fixture(autouse=True)
