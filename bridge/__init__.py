@@ -12,6 +12,7 @@ if not (_Path(__file__).parent / "rules").is_dir():
 from bridge import errors as errors
 from bridge import julia as julia
 from bridge import numpy as numpy
+from bridge import xla as xla
 from bridge.buffer import Buffer as Buffer
 from bridge.context import Context as Context
 from bridge.current import current_context as current_context

@@ -11,6 +11,7 @@ import optree
 from bridge.entering import enter, is_differentiable
 from bridge.errors import AliasError, ArgumentError, CotangentError
 from bridge.memory import grounded
+from bridge.tracing import is_traced
 
 _NAMESPACE = "bridge"
 
@@ -82,6 +83,8 @@ class Arguments:
         """
         for original, buffer in self._originals:
             if not rewound and buffer.place.root.written:
+                continue
+            if is_traced(buffer):
                 continue
             value = grounded(buffer)
             if not (np.array_equal(original, value) or np.array_equal(original, value, equal_nan=True)):

@@ -11,6 +11,7 @@ from bridge.escapes import remember
 from bridge.memory import grounded
 from bridge.operands import operand, refuse_complex
 from bridge.position import here, resolve
+from bridge.tracing import lowered_to
 
 
 def assign(target: Any, key: Any, place: Any, value: Any) -> None:
@@ -22,11 +23,13 @@ def assign(target: Any, key: Any, place: Any, value: Any) -> None:
     if source is not None:
         if source.context is context:
             value = value.value
-            source = source if source.active and place.dtype.kind in "fc" else None
+            source = source if source.active and (place.dtype.kind in "fc" or context.tracing) else None
         elif source.context.level > context.level:
             if source.active:
                 raise remember(value, "a write into a Buffer of an outer context")
-            value, source = grounded(value), None
+            value = lowered_to(context, value)
+            source = value.place if context.tracing and hasattr(value, "place") else None
+            value = value.value if source is not None else grounded(value)
         else:
             source = None
     elif isinstance(value, np.ndarray):
@@ -49,6 +52,6 @@ def astype(tracked: Any, dtype: np.dtype[Any], casting: str, copy: bool, order: 
     context = tracked.place.context
     context.check_usable()
     value = tracked.value.astype(dtype, order, casting) if tracked.shape else tracked.value.astype(dtype)
-    if dtype.kind not in "fc":
+    if dtype.kind not in "fc" and not context.tracing:
         return context.inactive(value)
     return context.copied(value, tracked.place)

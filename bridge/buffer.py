@@ -17,6 +17,7 @@ from bridge.memory import Strides, grounded
 from bridge.operators import InPlace
 from bridge.places import Element, Gathered, Layout, Root, View
 from bridge.position import assigns_here, here, resolve
+from bridge.tracing import is_traced_mask, mask_as
 from bridge.tracked import Tracked
 
 
@@ -114,6 +115,9 @@ class Buffer(Tracked, InPlace):
         array = self.value
         kind = kind_of(key, len(array.shape))
         if kind is ADVANCED:
+            if is_traced_mask(key):
+                _write_masked(self, key, value)
+                return
             key = frozen(key)
             kind = kind_of(key, len(array.shape))
         if type(key) is int and type(value) is Buffer and _swaps_rows(value.place, place) and not assigns_here():
@@ -221,6 +225,18 @@ def _is_this_part(source: Any, place: Any, key: Any) -> bool:
         return False
     # From Python 3.12 on, a slice is built anew for the store.
     return source.key is key or (type(key) is slice and source.key == key)
+
+
+def _write_masked(target: Buffer, mask: Any, value: Any) -> None:
+    """`target[mask] = value` where the mask is not known yet: everything is written, most of it with what it holds."""
+    axes = len(getattr(mask, "shape", ()))
+    if type(mask) is tuple or len(getattr(value, "shape", ())) > target.ndim - axes:
+        raise RefusedError(
+            f"a write of shape {np.shape(value)} at a mask whose values are not known while the program is compiled",
+            where=resolve(here()),
+            remedy="write one value, or target[...] = np.where(mask, values, target) with values of the target's shape",
+        )
+    target[...] = np.where(mask_as(mask, target.ndim), value, target)
 
 
 def _swaps_rows(source: Any, place: Any) -> bool:

@@ -43,6 +43,14 @@ class Context(Owning, Recording):
     """
 
     engine: Any = None
+    # Whether the values of its Buffers are stand-ins, because the program is being compiled.
+    tracing = False
+    # The tracing context at the bottom, if this one is compiled with it.
+    compiles: Any = None
+    # While a compiled body is tried out: the roots whose shadows it reaches, and what these were before.
+    touched: Any = None
+    # Whether memory need not be played forward again after the sweep that is under way.
+    once = False
 
     def __init__(self, *, zeros: str = "strong") -> None:
         if zeros not in ("strong", "ieee"):
@@ -72,6 +80,9 @@ class Context(Owning, Recording):
         if self.outer is not None:
             self.level = self.outer.level + 1
             self.memory = OuterMemory(self.outer)
+            self.compiles = self.outer.compiles
+            if self.compiles is not None:
+                self.engine = self.compiles.engine
         else:
             self.level = 0
         self.thread = self._home = get_ident()
@@ -166,6 +177,7 @@ class Context(Owning, Recording):
         caller asks only `once`: then the log is dropped. `exists` is a mask of the seeds' elements that are
         more than padding; without it all are.
         """
+        self.once = once
         with self._suspended():
             gradients = self._sweep(seeds, wanted, None, once)
             if self.zeros == "strong" and any(structure.has_nan(g) for g in gradients):

@@ -17,6 +17,7 @@ from bridge.operands import NUMBERS, check_not_complex, context_of, operand, ref
 from bridge.position import here, resolve
 from bridge.snapshots import constant, copy_of_list
 from bridge.spelling import lists_as_arrays, outputs_by_name
+from bridge.tracing import is_traced, settled
 from bridge.views import wrap_result
 
 
@@ -28,11 +29,11 @@ def operate_one(function: Callable[..., Any], ufunc: np.ufunc, x: Any) -> Any:
         context.check_usable()
     own = x.value
     value = function(own)
+    inputs = (place if place.active else None,)
     if ufunc in ZERO_PULL:
-        return context.inactive(value)
+        return context.unpulled(ufunc, value, inputs, (own,))
     if type(own) in (float, complex):
         own = np.result_type(own).type(own)
-    inputs = (place if place.active else None,)
     return context.result(RULES.get(ufunc) or rule_for(ufunc, context), value, inputs, (own,), {}, ())
 
 
@@ -62,7 +63,7 @@ def operate_pair(function: Callable[..., Any], ufunc: np.ufunc, x: Any, y: Any) 
         context.check_usable()
     value = function(*values)
     if ufunc in ZERO_PULL:
-        return context.inactive(value)
+        return context.unpulled(ufunc, value, inputs, values)
     return context.result(RULES.get(ufunc) or rule_for(ufunc, context), value, inputs, values, {}, ())
 
 
@@ -97,7 +98,7 @@ def operate(function: Callable[..., Any], ufunc: np.ufunc, *args: Any) -> Any:
         context.check_original(values[k])
     value = function(*values)
     if ufunc in ZERO_PULL:
-        return context.inactive(value)
+        return context.unpulled(ufunc, value, tuple(inputs), tuple(values))
     return context.result(rule_for(ufunc, context), value, tuple(inputs), tuple(values), {}, plain)
 
 
@@ -107,7 +108,7 @@ def _operate_across(function: Callable[..., Any], ufunc: np.ufunc, args: tuple[A
     values, inputs, plain = unwrapped(context, tuple(map(operand, args)))
     value = function(*values)
     if ufunc in ZERO_PULL:
-        return context.inactive(value)
+        return context.unpulled(ufunc, value, inputs, values)
     return context.result(rule_for(ufunc, context), value, inputs, values, {}, plain)
 
 
@@ -134,7 +135,7 @@ def update(ufunc: np.ufunc, target: Any, args: tuple[Any, ...], kwargs: dict[str
         check_not_complex(target, values)
     mask = kwargs.get("where", True)
     if mask is not True:
-        mask = kwargs["where"] = np.array(grounded(mask))
+        mask = kwargs["where"] = settled(mask) if is_traced(mask) else np.array(grounded(mask))
     if run is None:
 
         def run(operands: tuple[Any, ...]) -> Any:
@@ -146,7 +147,7 @@ def update(ufunc: np.ufunc, target: Any, args: tuple[Any, ...], kwargs: dict[str
 def _updated(
     context: Any, ufunc: np.ufunc, target: Any, inputs: Any, values: Any, plain: Any, mask: Any, run: Any
 ) -> Any:
-    rule = RULES.get(ufunc) or (None if ufunc in ZERO_PULL else rule_for(ufunc, context))
+    rule = RULES.get(ufunc) or (None if ufunc in ZERO_PULL and not context.tracing else rule_for(ufunc, context))
     try:
         context.update(rule, target, inputs, values, plain, mask, run)
     except np.exceptions.ComplexWarning:
@@ -183,9 +184,12 @@ def call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         store(context_of((result, out)) or context, function, out, result)
         return out
     if function in ZERO_PULL:
-        values, _, _ = unwrapped(context, (*args, *kwargs.values()))
-        value = call(function, values[: len(args)], dict(zip(kwargs, values[len(args) :], strict=True)))
-        return wrap_result(context, value, args, lambda fresh: context.inactive(fresh))
+        values, inputs, _ = unwrapped(context, (*args, *kwargs.values()))
+        named = dict(zip(kwargs, values[len(args) :], strict=True))
+        value = call(function, values[: len(args)], named)
+        return wrap_result(
+            context, value, args, lambda fresh: context.unpulled(function, fresh, inputs, values[: len(args)], named)
+        )
     return _call_with_rule(context, function, rule or rule_for(function, context), args, kwargs)
 
 
@@ -224,4 +228,6 @@ def call_mutating(rule: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> A
     from bridge import mutating
 
     context = context_of((*args, *kwargs.values()))
-    return rule.function(*args, **kwargs) if context is None else mutating.call(context, rule, args, kwargs)
+    if context is None or context.tracing:
+        return rule.function(*args, **kwargs)
+    return mutating.call(context, rule, args, kwargs)

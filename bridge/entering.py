@@ -155,7 +155,7 @@ def _one_root(context: Any, members: list[int], flat: list[Any], entered: list[A
     root = context.buffer(whole, active=bool(differentiated))
     for k, array in zip(members, arrays, strict=True):
         view = root.view_as(address(array) - low, Strides(array.shape, array.strides, array.dtype))
-        grounded(view)[...] = array
+        view.value[...] = array
         _lock_overlapping(array, view)
         context.originals.append((array, root.place.root))
         if differentiated and k not in differentiated:

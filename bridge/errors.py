@@ -82,6 +82,14 @@ class JuliaError(BridgeError):
         self.julia_message, self.julia_stack = message, stack
 
 
+class TraceError(BridgeError, TypeError):
+    """A program that is being compiled asked for a value that is known only when the compiled program runs."""
+
+
+class IndexRangeError(BridgeError, IndexError):
+    """A compiled program used an index that lies outside its array; the message names the line and the index."""
+
+
 class CheckError(BridgeError, AssertionError):
     """A gradient or a rule failed its proof; the message lists every failure, `report` holds them."""
 

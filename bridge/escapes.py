@@ -9,6 +9,7 @@ import numpy as np
 from bridge.errors import EscapeError
 from bridge.memory import grounded
 from bridge.position import here, resolve
+from bridge.tracing import is_traced, needs_value, settled
 
 
 def escape(tracked: Any, how: str) -> Any:
@@ -19,6 +20,8 @@ def escape(tracked: Any, how: str) -> Any:
     """
     place = tracked.place
     place.context.check_usable()
+    if is_traced(tracked):
+        raise needs_value(tracked, how)
     if place.active or (hasattr(tracked.value, "place") and _active_below(tracked.value)):
         raise remember(tracked, how)
     plain = grounded(tracked)
@@ -59,7 +62,9 @@ def detach(value: Any) -> Any:
     if not hasattr(value, "place"):
         return value
     value.place.context.check_usable()
-    plain = grounded(value)
+    plain = settled(value)
+    if is_traced(plain):
+        return plain
     return plain.copy() if hasattr(plain, "copy") else plain
 
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bridge.memory import grounded
 from bridge.operands import operand
+from bridge.tracing import value_of
 
 if TYPE_CHECKING:
     from bridge.buffer import Buffer
@@ -31,7 +31,7 @@ class Flat:
     def _picked(self, key: Any) -> tuple[Buffer, Any]:
         """An array of one axis or more, and where in it the key of the flat one leads."""
         array = self.buffer if self.buffer.shape else self.buffer[None]
-        positions = np.arange(array.size)[grounded(key)]
+        positions = np.arange(array.size)[value_of(key, "an index of .flat")]
         picked = np.unravel_index(positions, array.shape)
         return array, tuple(map(int, picked)) if np.ndim(positions) == 0 else picked
 

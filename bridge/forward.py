@@ -114,8 +114,9 @@ class ForwardContext(Context):
         ufunc.at(target.value, key, value)
         tangent = None if source is None else tangent_at(source)
         if tangent is not None:
+            region = target.place.region()
             target.place.root.active = True
-            ufunc.at(target.place.region(), key, tangent)
+            ufunc.at(region, key, tangent)
 
     def mutated(self, entry: MutatingCall, active: bool) -> None:
         tangents = [tangents_at(place) for place in entry.inputs]
@@ -157,6 +158,8 @@ def set_tangent(place: Any, tangent: Any) -> None:
     root = place.root
     if tangent is None and root.shadow is None:
         return
+    if root.context.touched is not None:
+        root.context.touched.setdefault(root, (root.shadow, root.owned, root.active))
     place.take()
     if tangent is not None:
         root.active = True

@@ -13,6 +13,7 @@ from bridge.errors import RefusedError
 from bridge.memory import grounded
 from bridge.operands import context_of, into_plain, operand
 from bridge.position import here, resolve
+from bridge.tracing import is_traced, settled, value_of
 from bridge.views import view_at
 
 
@@ -20,7 +21,7 @@ def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) ->
     """`dst[...] = src`, where the mask says so."""
     if not hasattr(dst, "place"):
         into_plain(context_of((src, where)), np.copyto, (src,), dst)
-        np.copyto(dst, grounded(src), casting, grounded(where))
+        np.copyto(dst, value_of(src, "np.copyto"), casting, value_of(where, "np.copyto"))
         return
     src = operand(src)
     kind = getattr(src, "dtype", None)
@@ -29,6 +30,9 @@ def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) ->
     if where is True:
         dst[...] = src
         return
+    if is_traced(where):
+        dst[...] = np.where(where, src, dst)
+        return
     mask = np.broadcast_to(grounded(where), dst.shape)
     dst[mask] = np.broadcast_to(src, dst.shape)[mask]
 
@@ -36,17 +40,27 @@ def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) ->
 def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
     """`a.flat[ind] = v`, values repeated as needed."""
     _must_be_tracked(a, v, np.put)
-    indices = np.ravel(grounded(operand(ind)))
+    indices = np.ravel(settled(operand(ind)))
     if mode != "raise":
         indices = indices % a.size if mode == "wrap" else np.clip(indices, 0, a.size - 1)
     if indices.size:
-        a[np.unravel_index(np.where(indices < 0, indices + a.size, indices), a.shape)] = _repeated(v, indices.size)
+        a[_unravelled(np.where(indices < 0, indices + a.size, indices), a.shape)] = _repeated(v, indices.size)
+
+
+def _unravelled(indices: Any, shape: tuple[int, ...]) -> tuple[Any, ...]:
+    if not is_traced(indices):
+        return np.unravel_index(indices, shape)
+    found: list[Any] = []
+    for length in reversed(shape):
+        found.insert(0, indices % length)
+        indices = indices // length
+    return tuple(found)
 
 
 def place(arr: Any, mask: Any, vals: Any) -> None:
     """`arr[mask] = vals`, values repeated as needed."""
     _must_be_tracked(arr, vals, np.place)
-    chosen = np.asarray(grounded(mask), bool).reshape(arr.shape)
+    chosen = np.asarray(value_of(mask, "np.place"), bool).reshape(arr.shape)
     count = int(np.count_nonzero(chosen))
     if count:
         arr[chosen] = _repeated(vals, count)
@@ -55,8 +69,11 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
 def putmask(a: Any, mask: Any, values: Any) -> None:
     """`a.flat[n] = values[n % values.size]` where the mask is true."""
     _must_be_tracked(a, values, np.putmask)
-    chosen = np.asarray(grounded(mask), bool).reshape(a.shape)
     spread = _repeated(values, a.size)
+    if is_traced(mask):
+        a[...] = np.where(mask, np.reshape(spread, a.shape) if getattr(spread, "shape", ()) else spread, a)
+        return
+    chosen = np.asarray(grounded(mask), bool).reshape(a.shape)
     a[chosen] = spread.reshape(a.shape)[chosen] if getattr(spread, "shape", ()) else spread
 
 
@@ -73,7 +90,7 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
 def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None = -1) -> None:
     """Write values at the indices along one axis."""
     _must_be_tracked(arr, values, np.put_along_axis)
-    chosen = grounded(indices)
+    chosen = settled(indices)
     if axis is None:
         arr[np.unravel_index(np.ravel(chosen), arr.shape)] = values
         return

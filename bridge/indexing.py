@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from bridge.memory import grounded
+from bridge.tracing import ground_floor, is_traced, is_traced_integer, settled
 
 VIEW, ELEMENT, ADVANCED = "view", "element", "advanced"
 
@@ -40,8 +41,12 @@ def kind_of(key: Any, ndim: int) -> str:
 def _is_plain_slice(part: Any) -> bool:
     """Whether a slice has bounds that cannot change: 0-d arrays and objects with `__index__` can."""
     return (
-        type(part) is slice and type(part.start) in BOUNDS and type(part.stop) in BOUNDS and type(part.step) in BOUNDS
+        type(part) is slice and _is_bound(part.start) and _is_bound(part.stop) and type(part.step) in BOUNDS
     )
+
+
+def _is_bound(bound: Any) -> bool:
+    return type(bound) in BOUNDS or is_traced_integer(bound)
 
 
 def frozen(key: Any) -> Any:
@@ -54,6 +59,10 @@ def _frozen_part(part: Any) -> Any:
         return part
     if type(part) is slice:
         return slice(_bound(part.start), _bound(part.stop), _bound(part.step))
+    if is_traced(part):
+        return settled(part)
+    if isinstance(part, (list, tuple)) and any(map(is_traced, part)):
+        return settled(np.stack(part))
     ground = [grounded(one) for one in part] if isinstance(part, (list, tuple)) else grounded(part)
     if isinstance(ground, np.ndarray):
         return ground.copy()
@@ -67,13 +76,15 @@ def _frozen_part(part: Any) -> Any:
 
 
 def _bound(bound: Any) -> Any:
-    return bound if type(bound) in BOUNDS else operator.index(bound)
+    if type(bound) in BOUNDS:
+        return bound
+    return ground_floor(bound) if is_traced_integer(bound) else operator.index(bound)
 
 
 def is_unique_by_type(key: Any) -> bool:
     """Whether a frozen advanced key cannot name an element twice: its only arrays are boolean masks."""
     parts = key if type(key) is tuple else (key,)
-    return not any(isinstance(part, np.ndarray) and part.dtype != np.bool_ for part in parts)
+    return not any(hasattr(part, "shape") and part.dtype != np.bool_ for part in parts)
 
 
 def surviving(key: Any, shape: tuple[int, ...]) -> Any:
@@ -84,6 +95,9 @@ def surviving(key: Any, shape: tuple[int, ...]) -> Any:
     """
     if is_unique_by_type(key):
         return None
+    for part in key if type(key) is tuple else (key,):
+        if is_traced(part):
+            return part.place.context.surviving(key, shape)
     codes, position, ndim = _codes(key, shape)
     flat = codes.ravel()
     order = np.unique(flat, return_inverse=True)[1]
@@ -143,4 +157,4 @@ def _axes_of(part: Any) -> int:
 
 
 def _is_integer(part: Any) -> bool:
-    return isinstance(part, (int, np.integer)) and not isinstance(part, (bool, np.bool_))
+    return (isinstance(part, (int, np.integer)) and not isinstance(part, (bool, np.bool_))) or is_traced_integer(part)

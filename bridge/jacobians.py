@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from bridge.compiling import compiled, wanted
 from bridge.errors import ArgumentError
 from bridge.memory import grounded
 from bridge.tangents import jvp, pushed_forward
@@ -15,6 +16,8 @@ from bridge.transforms import grad, renamed, shortcut, vjp
 
 def jacrev(f: Callable[..., Any], argnums: int = 0, engine: str = "auto") -> Callable[..., Any]:
     """The Jacobian of an array-valued `f`, row by row in reverse mode: shape `value.shape + argument.shape`."""
+    if wanted(engine):
+        return compiled(jacrev(f, argnums), "error")
 
     def jacobian(*args: Any) -> Any:
         value, pull = vjp(_closed(f, args, argnums), args[argnums], engine=engine)
@@ -27,6 +30,8 @@ def jacrev(f: Callable[..., Any], argnums: int = 0, engine: str = "auto") -> Cal
 
 def jacfwd(f: Callable[..., Any], argnums: int = 0, engine: str = "auto") -> Callable[..., Any]:
     """The Jacobian of an array-valued `f`, column by column in forward mode: shape `value.shape + argument.shape`."""
+    if wanted(engine):
+        return compiled(jacfwd(f, argnums), "error")
     direct = shortcut(f, "jacfwd")
 
     def jacobian(*args: Any) -> Any:
@@ -49,6 +54,8 @@ def hvp(f: Callable[..., Any], args: Sequence[Any], tangents: Sequence[Any], eng
     Returns one array (or container) if there is one argument, else a tuple, in the arguments' shapes. `engine`
     supplies the outer derivative; the inner one's pulls are the rule book's.
     """
+    if wanted(engine):
+        return kept(_hvp, f, "error")(tuple(args), tuple(tangents))
     direct = shortcut(f, "hvp")
     if direct is not None:
         found = direct(args, tangents)
@@ -60,6 +67,8 @@ def hvp(f: Callable[..., Any], args: Sequence[Any], tangents: Sequence[Any], eng
 
 def hessian(f: Callable[..., Any], argnums: int = 0, engine: str = "auto") -> Callable[..., Any]:
     """The Hessian of a real `f` of one array argument: shape twice `argument.shape`; `engine` as in `hvp`."""
+    if wanted(engine):
+        return compiled(hessian(f, argnums), "error")
     columns = jacfwd(grad(f, argnums), argnums, engine)
     direct = shortcut(f, "hessian")
 
@@ -71,6 +80,10 @@ def hessian(f: Callable[..., Any], argnums: int = 0, engine: str = "auto") -> Ca
         return columns(*args)
 
     return renamed(second, f, "hessian")
+
+
+def _hvp(f: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda args, tangents: hvp(f, args, tangents)
 
 
 def _units(x: Any) -> list[np.ndarray]:

@@ -10,8 +10,8 @@ from typing import Any
 from bridge.current import current_context
 from bridge.errors import ArgumentError
 from bridge.forward import ForwardContext
-from bridge.memory import grounded
 from bridge.segment import record
+from bridge.tracing import value_of
 
 
 def checkpoint(f: Callable[..., Any]) -> Callable[..., Any]:
@@ -26,7 +26,7 @@ def checkpoint(f: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(f)
     def checkpointed(*args: Any, **kwargs: Any) -> Any:
         context = current_context()
-        if context is None or isinstance(context, ForwardContext):
+        if context is None or context.tracing or isinstance(context, ForwardContext):
             return f(*args, **kwargs)
         return record(context, f, args, kwargs)
 
@@ -42,6 +42,9 @@ def fori_loop(lower: int, upper: int, body: Callable[[int, Any], Any], init: Any
     body : `body(i, value) -> value`; may write into `value` and into captured arrays.
     init : first value, any container of arrays.
     """
+    context = current_context()
+    if context is not None and context.compiles is not None:
+        return context.compiles.control.fori_loop(context, lower, upper, body, init)
     lower, upper = _integer(lower, "lower"), _integer(upper, "upper")
     step = max(1, math.isqrt(max(0, upper - lower)))
 
@@ -63,6 +66,10 @@ def while_loop(condition: Callable[[Any], Any], body: Callable[[Any], Any], init
     `limit` is the largest number of steps that is allowed (and what compiled engines need to know); a loop
     that wants more raises ArgumentError.
     """
+
+    context = current_context()
+    if context is not None and context.compiles is not None:
+        return context.compiles.control.while_loop(context, condition, body, init, limit)
 
     def steps(count: int, value: Any) -> tuple[Any, int]:
         done = 0
@@ -88,11 +95,14 @@ def while_loop(condition: Callable[[Any], Any], body: Callable[[Any], Any], init
 
 def cond(predicate: Any, true_branch: Callable[..., Any], false_branch: Callable[..., Any], *operands: Any) -> Any:
     """`true_branch(*operands)` if `predicate` holds, else `false_branch(*operands)`; only that one runs."""
+    context = current_context()
+    if context is not None and context.compiles is not None:
+        return context.compiles.control.cond(context, predicate, true_branch, false_branch, operands)
     return true_branch(*operands) if bool(predicate) else false_branch(*operands)
 
 
 def _integer(value: Any, name: str) -> int:
-    plain = grounded(value)
+    plain = value_of(value, f"{name} of a fori_loop")
     try:
         return int(plain.__index__())
     except (AttributeError, TypeError):

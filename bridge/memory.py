@@ -71,7 +71,7 @@ class OuterMemory(ArrayMemory):
         self.outer = outer
 
     def alloc(self, shape: tuple[int, ...], dtype: Any) -> Any:
-        return self.outer.constant_buffer(np.zeros(shape, dtype))
+        return self.outer.blank(shape, dtype)
 
     def view(self, base: Any, offset: int, like: Any) -> Any:
         return base.view_as(offset, like)

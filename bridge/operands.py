@@ -12,6 +12,7 @@ from bridge.escapes import remember
 from bridge.extend import ZERO_PULL
 from bridge.inspection import operation_name
 from bridge.memory import grounded
+from bridge.tracing import value_of
 from bridge.position import here, resolve
 from bridge.snapshots import constant
 
@@ -149,4 +150,4 @@ def store(context: Any, function: Any, target: Any, result: Any) -> None:
         target[...] = result
         return
     into_plain(context, function, (result,), target)
-    target[...] = grounded(result)
+    target[...] = value_of(result, "a write into a plain array")

@@ -64,8 +64,19 @@ class Owning:
         value = array if self.outer is None or hasattr(array, "place") else self.outer.constant_buffer(array)
         return Buffer(value, Root(self, value, False))
 
+    def blank(self, shape: tuple[int, ...], dtype: Any) -> Any:
+        """A Buffer of zeros, of which no gradient is asked."""
+        if self.outer is None:
+            return self.constant_buffer(np.zeros(shape, dtype))
+        value = self.outer.blank(shape, dtype)
+        return Buffer(value, Root(self, value, False))
+
     def inactive(self, value: Any) -> Any:
-        """The result of an operation through which no gradient passes."""
+        """A value through which no gradient passes."""
+        return wrap(self, value, False)
+
+    def unpulled(self, function: Any, value: Any, inputs: Any, args: Any, kwargs: Any = None) -> Any:
+        """The result of a function through which no gradient passes."""
         return wrap(self, value, False)
 
     def check_original(self, array: np.ndarray) -> None:

@@ -39,7 +39,7 @@ class Root:
     lies as the memory does.
     """
 
-    __slots__ = ("active", "born_active", "context", "dtype", "owned", "serial", "shadow", "shape", "strides")
+    __slots__ = ("active", "born_active", "context", "dtype", "held", "owned", "serial", "shadow", "shape", "strides")
 
     entered = False
     overlapping = False
@@ -53,6 +53,9 @@ class Root:
         self.shadow: Any = None
         self.owned: int = False
         self.strides: tuple[int, ...] | None = None
+        if context.compiles is not None:
+            # A compiled loop finds its memory again by its root.
+            self.held = value
         if len(shape) > 1:
             ground = grounded(value)
             if not ground.flags.c_contiguous:
@@ -94,6 +97,8 @@ class Root:
 
     def region(self) -> Any:
         """The shadow as an array that may be written, laid out as the memory is."""
+        if self.context.touched is not None:
+            self.context.touched.setdefault(self, (self.shadow, self.owned, self.active))
         shadow = self.shadow
         if shadow is None:
             self.shadow = shadow = self._alloc()

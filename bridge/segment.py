@@ -24,6 +24,9 @@ class Gone:
 
     level = -1
     thread = None
+    tracing = False
+    compiles = None
+    touched = None
     asked: dict[Any, Any] = {}  # noqa: RUF012
 
     def check_usable(self) -> None:

@@ -69,6 +69,10 @@ class Snapshots:
             found = self._outer[id(place)] = (place, writes, array.copy())
         return found[2]
 
+    def forget_outer(self) -> None:
+        """Forget the copies of outer contexts' Buffers: the next read makes new ones."""
+        self._outer.clear()
+
     def keep(self, rule: Rule, reads: frozenset[Any], args: tuple[Any, ...], plain: tuple[int, ...]) -> tuple[Any, ...]:
         """`args` as the pull will get them: read ones kept, the others reduced to what they look like."""
         if rule.broadcasts:

@@ -19,6 +19,7 @@ import numpy as np
 from bridge.log import Entry, Operation
 from bridge.memory import grounded
 from bridge.rule import Shaped
+from bridge.tracing import ground_floor, is_traced, settled
 from bridge.writes import MutatingCall, Update
 
 Pairs = Iterable[tuple[Any, Any]]
@@ -26,6 +27,8 @@ Pairs = Iterable[tuple[Any, Any]]
 
 def has_nan(gradient: Any) -> bool:
     """Whether a gradient holds a NaN."""
+    if is_traced(gradient):
+        return bool(ground_floor(gradient).place.context.suspect(gradient))
     ground = grounded(gradient)
     with np.errstate(all="ignore"):
         return bool(np.isnan(np.sum(ground))) and bool(np.any(np.isnan(ground)))
@@ -61,7 +64,7 @@ def _walk(context: Any, seeds: Sequence[tuple[Any, Any]]) -> list[Any]:
             found[number] = entry.mark(ct, lambda inner: _walk(context, inner))
         elif ct is not None:
             for place, mark in _reached(entry, ct):
-                found[number].append(None if mark is None else np.isnan(grounded(mark)))
+                found[number].append(None if mark is None else np.isnan(settled(mark)))
                 if mark is not None:
                     place.accumulate(mark)
         if entry.activates:
@@ -86,7 +89,7 @@ def _reached(entry: Entry, ct: Any) -> Pairs:
     if entry.rule.structure != "elementwise":
         return _or_all(entry, ct, _generic(entry))
     if isinstance(ct, tuple):
-        ct = sum(np.where(np.isnan(grounded(one)), np.nan, 0.0) for one in ct if one is not None)
+        ct = sum(np.where(np.isnan(settled(one)), np.nan, 0.0) for one in ct if one is not None)
     if not isinstance(entry, Update) or entry.mask is None:
         return [(entry.inputs[k], ct) for k in entry.wanted]
     zero = np.zeros_like(ct)
@@ -121,7 +124,7 @@ def _generic(entry: Operation) -> Operation | None:
             return type(x)(replaced(part) for part in x)
         if (isinstance(x, Shaped) or hasattr(grounded(x), "dtype")) and x.dtype.kind in "fc":
             return generator.uniform(0.5, 1.5, x.shape).astype(x.dtype)
-        return grounded(x)
+        return settled(x)
 
     args = tuple(map(replaced, entry.args))
     try:
@@ -169,10 +172,10 @@ def _products_of_present(entry: Operation, ct: Any, cleaned: list[tuple[Any, Any
     finite = _with_operands(entry, lambda x: np.where(np.isfinite(x), x, np.zeros_like(x)))
     terms = _with_operands(entry, np.ones_like)
     finite_terms = _with_operands(entry, lambda x: np.isfinite(x).astype(x.dtype))
-    nonzero = (grounded(ct) != 0).astype(grounded(ct).dtype)
+    nonzero = (settled(ct) != 0).astype(ct.dtype)
     counts = zip(terms.pull(nonzero), finite_terms.pull(nonzero), strict=True)
     return [
-        (place, np.where(grounded(every) == grounded(good), c, ieee))
+        (place, np.where(settled(every) == settled(good), c, ieee))
         for (place, ieee), (_, c), ((_, every), (_, good)) in zip(cleaned, finite.pull(ct), counts, strict=True)
     ]
 

@@ -9,13 +9,15 @@ import numpy as np
 
 from bridge import engines
 from bridge.arguments import Arguments, leaves_of, rebuilt
-from bridge.errors import ArgumentError, CotangentError
+from bridge.compiling import kept, wanted
+from bridge.errors import ArgumentError, CotangentError, RefusedError
 from bridge.extend import conj
 from bridge.forward import ForwardContext
 from bridge.memory import grounded
 from bridge.results import handed_out
 from bridge.seeds import conforming
 from bridge.structure import has_nan
+from bridge.tracing import is_traced, settled
 from bridge.transforms import belongs, shortcut, vjp, with_aux
 
 
@@ -26,6 +28,7 @@ def jvp(
     has_aux: bool = False,
     engine: str = "auto",
     zeros: str = "strong",
+    index_mode: str = "error",
 ) -> tuple[Any, ...]:
     """`f(*primals)` and its derivative along `tangents`, in forward mode through the same mutations.
 
@@ -42,12 +45,19 @@ def jvp(
         raise ArgumentError("jvp takes a tuple of primals and a tuple of tangents", remedy="jvp(f, (x,), (dx,))")
     if len(primals) != len(tangents):
         raise CotangentError(f"{len(primals)} primals and {len(tangents)} tangents", remedy="give one for each primal")
+    engines.check(engine, index_mode)
+    if wanted(engine):
+        return kept(_jvp, f, index_mode, has_aux, zeros)(tuple(primals), tuple(tangents))
     direct = shortcut(f, "jvp")
     if direct is not None:
         found = direct(primals, tangents, has_aux)
         if found is not NotImplemented:
             return found
     return pushed_forward(f, primals, tangents, has_aux, engine, zeros, padded=False)
+
+
+def _jvp(f: Callable[..., Any], has_aux: bool, zeros: str) -> Callable[..., Any]:
+    return lambda primals, tangents: jvp(f, primals, tangents, has_aux, zeros=zeros)
 
 
 def pushed_forward(
@@ -98,6 +108,9 @@ def _mended(
             return leaves_of(with_aux(f(*args), has_aux)[0])[0][number]
 
         value, pull = vjp(part, *primals, engine=engine)
+        if is_traced(derivative):
+            mended[number] = _mended_everywhere(pull, value, derivative, tangents, padded)
+            continue
         if not np.array_equal(grounded(value), grounded(values[number]), equal_nan=True):
             continue
         fixed = np.copy(derivative)
@@ -106,6 +119,25 @@ def _mended(
             fixed[position] = _row_times(pull, grounded(value), position, tangents, padded)
         mended[number] = fixed if np.ndim(grounded(derivative)) else fixed[()]
     return mended
+
+
+_MOST_ROWS = 256
+
+
+def _mended_everywhere(pull: Any, value: Any, derivative: Any, tangents: list[Any], padded: bool) -> Any:
+    """The same where it is not known which elements are NaN: every row is asked for."""
+    if derivative.size > _MOST_ROWS:
+        raise RefusedError(
+            f"a tangent of shape {derivative.shape} holds NaNs, and strong zeros in compiled forward mode ask for "
+            f"each of its elements in reverse mode, which is done for up to {_MOST_ROWS}",
+            remedy='use reverse mode, engine="native", or zeros="ieee" for IEEE\'s NaNs',
+        )
+    rows = [
+        _row_times(pull, np.zeros(np.shape(value), value.dtype), index, tangents, padded)
+        for index in np.ndindex(np.shape(value))
+    ]
+    found = np.reshape(np.stack(rows), derivative.shape)
+    return np.where(np.isnan(derivative), found, derivative)
 
 
 def _row_times(pull: Any, value: Any, index: tuple[int, ...], tangents: list[Any], padded: bool) -> Any:
@@ -121,7 +153,7 @@ def _row_times(pull: Any, value: Any, index: tuple[int, ...], tangents: list[Any
             with np.errstate(all="ignore"):
                 products = np.real(conj(gradient) * tangent)
             if padded:
-                products = np.where(grounded(tangent) == 0, np.zeros_like(products), products)
+                products = np.where(settled(tangent) == 0, np.zeros_like(products), products)
             total = total + unit * np.sum(products)
     return total
 

@@ -13,6 +13,7 @@ from bridge.escapes import escape
 from bridge.memory import grounded, lies_in_order
 from bridge.operators import Operators
 from bridge.position import here, resolve
+from bridge.tracing import described, is_traced, value_of
 
 
 class Tracked(Operators):
@@ -56,16 +57,16 @@ class Tracked(Operators):
 
     def __bool__(self) -> bool:
         self.place.context.check_usable()
-        return bool(grounded(self))
+        return bool(value_of(self, "a condition (if, while, and, or, in)"))
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({grounded(self)!r})"
+        return described(self) if is_traced(self) else f"{type(self).__name__}({grounded(self)!r})"
 
     def __format__(self, spec: str) -> str:
-        return format(grounded(self), spec)
+        return described(self) if is_traced(self) else format(grounded(self), spec)
 
     def __str__(self) -> str:
-        return str(grounded(self))
+        return described(self) if is_traced(self) else str(grounded(self))
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         raise RefusedError(

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from bridge import engines
-from bridge.arguments import Arguments, leaves_of
+from bridge.arguments import Arguments, leaves_of, rebuilt
+from bridge.compiling import compiled, kept, wanted
 from bridge.context import Context
 from bridge.errors import ArgumentError, CotangentError
 from bridge.results import handed_out, number
@@ -24,6 +25,7 @@ def value_and_grad(
     engine: str = "auto",
     zeros: str = "strong",
     allow_int: bool = False,
+    index_mode: str = "error",
 ) -> Callable[..., tuple[Any, Any]]:
     """A function that returns `f(*args)` and its gradient.
 
@@ -34,9 +36,11 @@ def value_and_grad(
         numbers, or containers of them (tuples, lists, dicts, named tuples, dataclasses that optree knows).
     has_aux : `f` returns `(number, anything)`; the second is handed out with the value, untracked.
     engine : who supplies the pulls. "native": the rule book. "julia": ChainRules and Zygote, for every operation.
-        "auto": the rule book, and Julia for what it lacks if a Julia is set up. "jax" and "xla" are not there yet.
+        "jax": JAX, for every operation. "auto": the rule book, and for what it lacks Julia, if one is set up, and JAX.
+        "xla": the whole program, value and gradient, is compiled once for each signature (docs/xla.md).
     zeros : "strong" or "ieee", what becomes of absent cotangents at non-finite partials (docs/conventions.md).
     allow_int : integer and boolean leaves get None instead of an error.
+    index_mode : what a run-time index outside its array means under "xla" (see `bridge.xla`); elsewhere only "error".
 
     The gradient has the containers, shapes and dtypes of the arguments: ∂f/∂re + i·∂f/∂im for complex ones.
     The arguments keep their bits, also where `f` writes into them or raises.
@@ -45,7 +49,10 @@ def value_and_grad(
     ------
     ArgumentError, EscapeError, AliasError, NoRuleError, RuleError, ContextError : see `bridge.errors`.
     """
-    engines.check(engine)
+    engines.check(engine, index_mode)
+    if wanted(engine):
+        eager = value_and_grad(f, argnums, has_aux, "auto", zeros, allow_int)
+        return compiled(eager, index_mode)
     direct = shortcut(f, "value_and_grad")
 
     def differentiated(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
@@ -78,9 +85,13 @@ def grad(
     engine: str = "auto",
     zeros: str = "strong",
     allow_int: bool = False,
+    index_mode: str = "error",
 ) -> Callable[..., Any]:
     """A function that returns the gradient of `f`; with `has_aux`, `(gradient, aux)`. See `value_and_grad`."""
-    both = value_and_grad(f, argnums, has_aux, engine, zeros, allow_int)
+    if wanted(engine):
+        engines.check(engine, index_mode)
+        return compiled(grad(f, argnums, has_aux, "auto", zeros, allow_int), index_mode)
+    both = value_and_grad(f, argnums, has_aux, engine, zeros, allow_int, index_mode)
 
     def gradient(*args: Any, **kwargs: Any) -> Any:
         value, gradients = both(*args, **kwargs)
@@ -90,14 +101,21 @@ def grad(
 
 
 def vjp(
-    f: Callable[..., Any], *args: Any, has_aux: bool = False, engine: str = "auto", zeros: str = "strong"
+    f: Callable[..., Any],
+    *args: Any,
+    has_aux: bool = False,
+    engine: str = "auto",
+    zeros: str = "strong",
+    index_mode: str = "error",
 ) -> tuple[Any, ...]:
     """`f(*args)` and its pull, which maps a cotangent of the value to a tuple of cotangents of all arguments.
 
     The pull may be called any number of times, does not write its argument, and takes a cotangent in the
     containers and shapes of the value. With `has_aux`, returns `(value, pull, aux)`.
     """
-    engines.check(engine)
+    engines.check(engine, index_mode)
+    if wanted(engine):
+        return _compiled_vjp(f, args, has_aux, zeros, index_mode)
     direct = shortcut(f, "vjp")
     if direct is not None:
         found = direct(args, has_aux)
@@ -127,6 +145,29 @@ def vjp(
         return arguments.in_containers(context.pull_back(seeds, arguments.places, exists=exists))
 
     return (out, pull, aux_out) if has_aux else (out, pull)
+
+
+def _compiled_vjp(
+    f: Callable[..., Any], args: tuple[Any, ...], has_aux: bool, zeros: str, index_mode: str
+) -> tuple[Any, ...]:
+    """`vjp` as two compiled programs; that of the pull runs the function again."""
+    leaves, container = leaves_of(args)
+    args = rebuilt(container, [leaf.copy() if isinstance(leaf, np.ndarray) else leaf for leaf in leaves])
+    value, aux = with_aux(kept(_function, f, index_mode)(*args), has_aux)
+    program = kept(_pull, f, index_mode, has_aux, zeros)
+
+    def pull(cotangent: Any) -> tuple[Any, ...]:
+        return program(args, cotangent)
+
+    return (value, pull, aux) if has_aux else (value, pull)
+
+
+def _function(f: Callable[..., Any]) -> Callable[..., Any]:
+    return f
+
+
+def _pull(f: Callable[..., Any], has_aux: bool, zeros: str) -> Callable[..., Any]:
+    return lambda args, cotangent: vjp(f, *args, has_aux=has_aux, zeros=zeros)[1](cotangent)
 
 
 def shortcut(f: Any, transform: str) -> Any:

@@ -13,6 +13,7 @@ from bridge.inspection import operation_name
 from bridge.memory import grounded
 from bridge.operands import context_of, into_plain, operand, rule_for, store, unwrapped
 from bridge.position import here, resolve
+from bridge.tracing import value_of
 
 
 def ufunc_call(ufunc: np.ufunc, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -32,7 +33,7 @@ def ufunc_call(ufunc: np.ufunc, method: str, args: tuple[Any, ...], kwargs: dict
     values, inputs, plain = unwrapped(context, args)
     value = ufunc(*values, **kwargs)
     if ufunc in ZERO_PULL:
-        return context.inactive(value)
+        return context.unpulled(ufunc, value, inputs, values, kwargs)
     return context.result(rule_for(ufunc, context), value, inputs, values, _core_axes(ufunc, kwargs), plain)
 
 
@@ -55,8 +56,8 @@ def _ufunc_out(ufunc: np.ufunc, args: tuple[Any, ...], kwargs: dict[str, Any], o
         if getattr(getattr(target, "place", None), "context", None) is context:
             return update(ufunc, target, args, kwargs)
         into_plain(context, ufunc, args, target)
-        values = tuple(grounded(x) for x in args)
-        return ufunc(*values, out=target, **{name: grounded(x) for name, x in kwargs.items()})
+        values = tuple(value_of(x, "a plain array as out=") for x in args)
+        return ufunc(*values, out=target, **{name: value_of(x, f"{name}=") for name, x in kwargs.items()})
     results = ufunc(*args, **kwargs)
     results = results if isinstance(results, tuple) else (results,)
     for target, result in zip(out, results, strict=True):

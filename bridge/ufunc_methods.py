@@ -18,6 +18,7 @@ from bridge.memory import grounded
 from bridge.operands import context_of, into_plain, operand, store, unwrapped
 from bridge.position import here, resolve
 from bridge.rule import Rule
+from bridge.tracing import is_traced, settled, value_of
 
 REDUCTIONS: dict[np.ufunc, Any] = {np.add: np.sum, np.multiply: np.prod, np.maximum: np.max, np.minimum: np.min}
 ACCUMULATIONS: dict[np.ufunc, Any] = {np.add: np.cumsum, np.multiply: np.cumprod}
@@ -61,13 +62,13 @@ def _cast(array: Any, dtype: Any) -> Any:
 def _by_equivalent(ufunc: np.ufunc, method: str, equivalent: Any, array: Any, options: dict[str, Any]) -> Any:
     """NumPy's own value of a method; its pull is that of an equivalent, step by step."""
     context = context_of((array, *options.values()))
-    if not _is_flat(ufunc) and any(hasattr(x, "place") and x.place.active for x in options.values()):
+    if any(hasattr(x, "place") and (is_traced(x) or (x.place.active and not _is_flat(ufunc))) for x in options.values()):
         return equivalent(ufunc, array, **options)
     options = {name: np.copy(grounded(x)) if hasattr(x, "dtype") else x for name, x in options.items()}
     (value,), inputs, plain = unwrapped(context, (operand(array),))
     result = getattr(ufunc, method)(value, **options)
     if _is_flat(ufunc):
-        return context.inactive(result)
+        return context.unpulled(getattr(ufunc, method), result, inputs, (value,), options)
     return context.result(_rule_of(ufunc, method, equivalent), result, inputs, (value,), options, plain)
 
 
@@ -91,7 +92,7 @@ def _reduce_by_steps(
     initial: Any = _NOTHING,
     where: Any = True,
 ) -> Any:
-    where = grounded(where)
+    where = settled(where)
     array = _cast(array, dtype)
     axes = tuple(range(array.ndim)) if axis is None else tuple(np.atleast_1d(axis) % array.ndim)
     if len(axes) > 1:
@@ -155,7 +156,7 @@ def reduceat(ufunc: np.ufunc, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
 
 def _reduceat_by_steps(ufunc: np.ufunc, array: Any, indices: Any, axis: int = 0, dtype: Any = None) -> Any:
     array = _cast(array, dtype)
-    starts = [int(k) for k in grounded(indices)]
+    starts = [int(k) for k in value_of(indices, "reduceat")]
     parts = []
     for start, following in zip(starts, [*starts[1:], array.shape[axis]], strict=True):
         segment = np.take(array, np.arange(start, max(following, start + 1)), axis)
@@ -169,7 +170,7 @@ def at(ufunc: np.ufunc, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     if not hasattr(target, "place"):
         context = context_of((key, *operands))
         into_plain(context, ufunc, operands, target)
-        ufunc.at(target, grounded(key) if hasattr(key, "place") else key, *(grounded(x) for x in operands))
+        ufunc.at(target, value_of(key, f"{ufunc.__name__}.at"), *(value_of(x, f"{ufunc.__name__}.at") for x in operands))
         return
     key = frozen(key)
     operands = [operand(x) for x in operands]

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from bridge.compiling import compiling
 from bridge.context import Context
 from bridge.engines.protocol import Engine, EngineRule
-from bridge.errors import NoRuleError
+from bridge.errors import ArgumentError, NoRuleError
 from bridge.forward import ForwardContext
 from bridge.position import here, resolve
 from bridge.rule import Rule
@@ -17,6 +18,14 @@ class Asking:
     """Replaces the native rules of operations through which a gradient passes, before they are recorded."""
 
     engine: Any
+
+    def __enter__(self) -> Any:
+        if compiling():
+            raise ArgumentError(
+                f"engine={self.engine.name!r} inside of a program that is compiled",
+                remedy="leave the engine out: a compiled program takes its pulls from the rule book, and else from JAX",
+            )
+        return super().__enter__()  # type: ignore[misc]
 
     def result(
         self, rule: Rule, value: Any, inputs: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any],

@@ -1,7 +1,8 @@
-"""The engine of "auto": Julia's table for functions that the rule book does not have, if Julia is set up."""
+"""The engine of "auto": for functions that the rule book does not have, Julia's table if Julia is set up, then JAX."""
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import Any
 
 from bridge.engines.protocol import Engine
@@ -10,21 +11,25 @@ from bridge.rule import Rule
 
 
 class Fallback(Engine):
-    """Asks Julia where there is no native rule. Nothing is downloaded, and Julia starts only for what it has."""
+    """Asks Julia and JAX where there is no native rule. Nothing is downloaded; each starts only when it is asked."""
 
     name = "auto"
 
     def rule(self, function: Any, native: Rule | None) -> Rule | None:
-        """Julia's rule for `function`, if its table has one and a Julia is there."""
+        """Julia's rule for `function`, if its table has one and a Julia is there; else JAX's."""
         if native is not None:
             return native
         from bridge.engines.table import entries
 
-        if operation_name(function) not in entries() or not _julia_is_set_up():
-            return None
-        from bridge.engines.julia import ENGINE
+        if operation_name(function) in entries() and _julia_is_set_up():
+            from bridge.engines.julia import ENGINE as JULIA
 
-        return ENGINE.started().rule(function, None)
+            return JULIA.started().rule(function, None)
+        if find_spec("jax") is None:
+            return None
+        from bridge.engines.jax import ENGINE as JAX
+
+        return JAX.rule(function, None)
 
 
 def _julia_is_set_up() -> bool:

@@ -1,0 +1,1 @@
+"""Gradients compiled by XLA: MutationBridge's beside JAX's own."""

@@ -1,0 +1,175 @@
+"""Integers known only at run time, as linear forms: `s` and `s + 3` are known to lie 3 apart."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+Bound = int | None
+"""A static bound of a run-time integer, inclusive; None if nothing is known."""
+
+_serials = itertools.count()
+
+
+class Atom:
+    """An integer known only at run time, compared by identity.
+
+    Parameters
+    ----------
+    value : integer scalar of JAX.
+    low, high : static bounds, inclusive, where they are known.
+    """
+
+    __slots__ = ("_value", "high", "low", "serial", "wrapped")
+
+    def __init__(self, value: Any, low: Bound = None, high: Bound = None) -> None:
+        self._value, self.low, self.high = value, low, high
+        self.serial = next(_serials)
+        self.wrapped: dict[tuple[Affine, int], Atom] = {}
+
+    @property
+    def value(self) -> Any:
+        """The integer, in JAX's default integer dtype."""
+        return jnp.asarray(self._value).astype(int)
+
+    def __repr__(self) -> str:
+        return f"n{self.serial}"
+
+
+class _Wrapped(Atom):
+    """A run-time index of an axis, counted from the end where it is negative.
+
+    Computed anew at each use: a loop body's tracer must not outlive the body.
+    """
+
+    __slots__ = ("index", "length")
+
+    def __init__(self, index: Affine, length: int) -> None:
+        low, high = index.bounds()
+        known = low is not None and high is not None and -length <= low and high < length
+        super().__init__(None, 0 if known else None, length - 1 if known else None)
+        self.index, self.length = index, length
+
+    @property
+    def value(self) -> Any:
+        value = self.index.value()
+        return lax.select(value < 0, value + self.length, value)
+
+
+@dataclass(frozen=True)
+class Affine:
+    """A constant plus integer multiples of atoms; immutable, compared by content.
+
+    `terms` holds pairs of an atom and its coefficient, none of them 0, in the atoms' order of birth.
+    """
+
+    constant: int
+    terms: tuple[tuple[Atom, int], ...] = field(default=())
+
+    @staticmethod
+    def of(x: Any) -> Affine:
+        """`x` as a linear form; TypeError if it is neither an integer nor one already."""
+        if isinstance(x, Affine):
+            return x
+        if isinstance(x, (int, np.integer)) and not isinstance(x, (bool, np.bool_)):
+            return Affine(int(x))
+        raise TypeError(f"{x!r} is neither an integer nor an Affine")
+
+    @staticmethod
+    def unknown(value: Any, low: Bound = None, high: Bound = None) -> Affine:
+        """A fresh atom with this run-time value, as a linear form."""
+        return Affine(0, ((Atom(value, low, high), 1),))
+
+    def __add__(self, other: Any) -> Affine:
+        try:
+            other = Affine.of(other)
+        except TypeError:
+            return NotImplemented
+        if not other.terms:
+            return Affine(self.constant + other.constant, self.terms)
+        total = dict(self.terms)
+        for atom, coefficient in other.terms:
+            total[atom] = total.get(atom, 0) + coefficient
+        return Affine(self.constant + other.constant, _ordered(total))
+
+    __radd__ = __add__
+
+    def __neg__(self) -> Affine:
+        return self * -1
+
+    def __sub__(self, other: Any) -> Affine:
+        return NotImplemented if not _is_linear(other) else self + -Affine.of(other)
+
+    def __rsub__(self, other: Any) -> Affine:
+        return NotImplemented if not _is_linear(other) else Affine.of(other) + -self
+
+    def __mul__(self, factor: Any) -> Affine:
+        if isinstance(factor, Affine) and not factor.terms:
+            factor = factor.constant
+        if isinstance(factor, (bool, np.bool_)) or not isinstance(factor, (int, np.integer)):
+            return NotImplemented
+        factor = int(factor)
+        return Affine(self.constant * factor, tuple((atom, k * factor) for atom, k in self.terms) if factor else ())
+
+    __rmul__ = __mul__
+
+    @property
+    def is_constant(self) -> bool:
+        return not self.terms
+
+    def value(self) -> Any:
+        """The integer: Python's if it is constant, else a scalar in JAX's default integer dtype."""
+        if not self.terms:
+            return self.constant
+        total: Any = None
+        for atom, coefficient in self.terms:
+            part = atom.value if coefficient == 1 else atom.value * coefficient
+            total = part if total is None else total + part
+        return total + self.constant if self.constant else total
+
+    def bounds(self) -> tuple[Bound, Bound]:
+        """Static bounds, inclusive; None where nothing is known."""
+        low: Bound = self.constant
+        high: Bound = self.constant
+        for atom, coefficient in self.terms:
+            ends = (atom.low, atom.high) if coefficient > 0 else (atom.high, atom.low)
+            low = None if low is None or ends[0] is None else low + coefficient * ends[0]
+            high = None if high is None or ends[1] is None else high + coefficient * ends[1]
+        return low, high
+
+    def is_within(self, low: int, high: int) -> bool:
+        """Whether the bounds prove that the integer lies in [low, high]."""
+        least, most = self.bounds()
+        return least is not None and most is not None and low <= least and most <= high
+
+    def wrapped(self, length: int) -> Affine:
+        """The same index of an axis, counted from the end where it is negative, as NumPy does."""
+        low, high = self.bounds()
+        if low is not None and low >= 0:
+            return self
+        if high is not None and high < 0:
+            return self + length
+        memo = self.terms[0][0].wrapped
+        atom = memo.get((self, length))
+        if atom is None:
+            atom = memo[self, length] = _Wrapped(self, length)
+        return Affine(0, ((atom, 1),))
+
+
+def difference(a: Any, b: Any) -> int | None:
+    """`a - b`, if it is known now; None if it depends on the run."""
+    apart = Affine.of(a) - Affine.of(b)
+    return apart.constant if apart.is_constant else None
+
+
+def _ordered(total: dict[Atom, int]) -> tuple[tuple[Atom, int], ...]:
+    return tuple(sorted(((atom, k) for atom, k in total.items() if k), key=lambda term: term[0].serial))
+
+
+def _is_linear(x: Any) -> bool:
+    return isinstance(x, (Affine, int, np.integer)) and not isinstance(x, (bool, np.bool_))

@@ -1,0 +1,70 @@
+"""Integers in a traced program: which are known to be a fixed distance apart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bridge.tracing import ground_floor
+from bridge.xla.affine import Affine
+
+
+def affine_of(part: Any) -> Affine:
+    """A plain integer, or a traced one, as a linear form."""
+    if not hasattr(part, "place"):
+        return Affine.of(part)
+    cell = ground_floor(part).place.root
+    if cell.affine is None:
+        cell.affine = Affine.unknown(cell.contents)
+    return cell.affine
+
+
+def affine_result(function: Any, operands: tuple[Any, ...], contents: Any) -> Affine:
+    """The linear form of what an integer function returned for integer `operands` (linear forms themselves)."""
+    forms = [one if isinstance(one, Affine) else None for one in operands]
+    if all(form is not None for form in forms):
+        combined = _combined(function, forms)  # type: ignore[arg-type]
+        if combined is not None:
+            return combined
+    low, high = _bounds(function, forms)
+    return Affine.unknown(contents, low, high)
+
+
+def _combined(function: Any, forms: list[Affine]) -> Affine | None:
+    if function is np.add:
+        return forms[0] + forms[1]
+    if function is np.subtract:
+        return forms[0] - forms[1]
+    if function is np.negative:
+        return -forms[0]
+    if function is np.positive:
+        return forms[0]
+    if function is np.multiply and forms[0].is_constant:
+        return forms[1] * forms[0].constant
+    if function is np.multiply and forms[1].is_constant:
+        return forms[0] * forms[1].constant
+    return None
+
+
+def _bounds(function: Any, forms: list[Affine | None]) -> tuple[int | None, int | None]:
+    """Static bounds of an integer function's result, where they are known."""
+    if len(forms) != 2 or forms[1] is None:
+        return None, None
+    divisor = forms[1].constant if forms[1].is_constant else 0
+    if function is np.remainder and divisor > 0:
+        return 0, divisor - 1
+    if forms[0] is None:
+        return None, None
+    (low, high), (other_low, other_high) = forms[0].bounds(), forms[1].bounds()
+    if function is np.floor_divide and divisor > 0:
+        return (None if low is None else low // divisor), (None if high is None else high // divisor)
+    if function is np.minimum:
+        highs = [bound for bound in (high, other_high) if bound is not None]
+        lows = (low, other_low)
+        return (None if None in lows else min(lows)), (min(highs) if highs else None)  # type: ignore[type-var]
+    if function is np.maximum:
+        lows_known = [bound for bound in (low, other_low) if bound is not None]
+        highs_all = (high, other_high)
+        return (max(lows_known) if lows_known else None), (None if None in highs_all else max(highs_all))  # type: ignore[type-var]
+    return None, None

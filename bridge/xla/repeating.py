@@ -1,0 +1,133 @@
+"""Bodies that run in XLA loops and branches, at every level: as they are, with tangents, and with a log.
+
+A differentiating context runs a body as a loop of the context outside it, whose body records, and logs the whole
+as one entry. The backward pass is a loop again: put back what one iteration overwrote, run it again with its log,
+and rewind that. Kept from the forward loop are only the slices that it overwrote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from bridge.forward import ForwardContext
+from bridge.places import Root, serial_now
+from bridge.tracing import lowered_to
+from bridge.xla.entries import Choice, Loop
+from bridge.xla.recorded import settle
+
+Body = Callable[[Any], None]
+
+
+def tried(context: Any, body: Body) -> list[Any]:
+    """Run a body once without effect on the program; returns the outermost context's memory that it writes."""
+    with untouched(context):
+        return context.compiles.dry(_inside(context, body))
+
+
+def dry(context: Any, body: Body) -> set[Any]:
+    """Run a body once without effect; returns the roots of `context` that it writes."""
+    written: set[Any] = set()
+    with untouched(context):
+        cells = context.compiles.dry(_inside(context, body))
+        written.update(cells if context.tracing else _written(context))
+    return written
+
+
+def _written(context: Any) -> Iterator[Root]:
+    for entry in context.log:
+        if entry.overwrites:
+            outs = entry.out if isinstance(entry.out, tuple) else (entry.out,)
+            yield from (out.root for out in outs if out is not None)
+
+
+@contextmanager
+def untouched(context: Any) -> Iterator[None]:
+    """Leave logs, and what is known of older memory, as they are now."""
+    chain = []
+    while context is not None and not context.tracing:
+        chain.append((context, context.log, context.touched))
+        context.log, context.touched = [], {}
+        context = context.outer
+    try:
+        yield
+    finally:
+        for one, log, touched in chain:
+            for entry in one.log:
+                for root in entry.woken():
+                    root.active = False
+            for root, (shadow, owned, active) in one.touched.items():
+                root.shadow, root.owned, root.active = shadow, owned, active
+            one.log, one.touched = log, touched
+
+
+def _inside(context: Any, body: Callable[..., Any]) -> Callable[..., Any]:
+    def run(*args: Any) -> Any:
+        with context.reopened():
+            return body(*args)
+
+    return run
+
+
+def repeat(
+    context: Any, lower: Any, upper: Any, body: Body, going: Callable[[], Any] | None = None, limited: bool = True
+) -> Any:
+    """Run `body(i)` for i from `lower` up to `upper`, or while `going()`; returns where it ended."""
+    if context.tracing:
+        return context.repeat(lower, upper, _inside(context, body), going and _inside(context, going))
+    below = None if going is None else lambda: lowered_to(context.outer, asked(context, going))
+    if isinstance(context, ForwardContext):
+        homes = _homes(context, [body])
+        return repeat(context.outer, lower, upper, _settling(context, body, homes), below)
+    return Loop.recorded_loop(context, lower, upper, body, below, limited)
+
+
+def choose(context: Any, predicate: Any, branches: Sequence[Callable[[], None]]) -> None:
+    """Run the first branch where the predicate holds, else the second."""
+    if context.tracing:
+        context.choose(predicate, [_inside(context, branch) for branch in branches])
+        return
+    bodies: list[Body] = [lambda i, branch=branch: branch() for branch in branches]  # type: ignore[misc]
+    predicate = lowered_to(context.outer, predicate)
+    if isinstance(context, ForwardContext):
+        homes = _homes(context, bodies)
+        settling = [_settling(context, body, homes) for body in bodies]
+        choose(context.outer, predicate, [lambda run=run: run(0) for run in settling])  # type: ignore[misc]
+        return
+    Choice.recorded_choice(context, predicate, bodies)
+
+
+def asked(context: Any, going: Callable[[], Any]) -> Any:
+    """What a condition says now; nothing of it is logged."""
+    with untouched(context):
+        return _inside(context, going)()
+
+
+def _homes(context: Any, bodies: list[Body]) -> dict[Root, Any]:
+    """The tangents of older memory that the bodies reach, as memory that exists before them."""
+    since = serial_now()
+    homes: dict[Root, Any] = {}
+    while True:
+        reached: dict[Root, None] = {}
+
+        def note(i: Any, reached: dict[Root, None] = reached) -> None:
+            reached.update(dict.fromkeys(root for root in context.touched if root.serial <= since))
+
+        for body in bodies:
+            tried(context, lambda i, body=body: (body(i), note(i)))  # type: ignore[misc]
+        fresh = [root for root in reached if root not in homes]
+        if not fresh:
+            return homes
+        for root in fresh:
+            root.active = True
+            homes[root] = root.region()
+
+
+def _settling(context: Any, body: Body, homes: dict[Root, Any]) -> Body:
+    def run(i: Any) -> None:
+        with context.reopened():
+            body(i)
+        settle(homes)
+
+    return run

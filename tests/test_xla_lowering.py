@@ -1,0 +1,245 @@
+"""NumPy functions computed by JAX: value, shape, dtype and container are NumPy's, also while JAX traces."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.special  # its rules are read once it is loaded
+
+from bridge.check.inputs import book
+from bridge.errors import NoRuleError, RefusedError
+from bridge.extend import RULES, ZERO_PULL, Case
+from bridge.inspection import operation_name
+
+jax = pytest.importorskip("jax", reason='engine="jax" needs JAX: pip install "mutation-bridge[jax]"')
+
+from bridge.xla.lowering import has, lower, x64  # noqa: E402, imports JAX
+
+CASES: list[Case] = [case for module in book() if hasattr(module, "cases") for case in module.cases()]
+BY_FUNCTION: dict[Any, list[Case]] = {}
+for _case in CASES:
+    BY_FUNCTION.setdefault(_case.function, []).append(_case)
+LOWERED = {operation_name(f): f for f in BY_FUNCTION if has(f)}
+
+# Functions of the rule book without a counterpart in JAX.
+NOT_LOWERED = set(
+    """agm airy betainccinv betaincinv ellipe ellipeinc ellipk ellipkinc erfi gammainccinv gammaincinv hankel1 hankel2
+    hyp0f1 hyperu iv ive j0 j1 jv k0 k0e k1 k1e kn kv kve ndtri_exp owens_t shichi stdtr stdtrit wrightomega y0 y1 yn
+    yv _lambertw round gammasgn""".split()
+)
+
+# The result's shape or dtype depends on values: refused while JAX traces, right with known ones.
+OF_VALUES = {
+    "np.argwhere", "np.flatnonzero", "np.linalg.eig", "np.linalg.eigvals", "np.nonzero", "np.real_if_close", "np.roots",
+    "np.trim_zeros", "np.union1d", "np.unique", "np.unique_all", "np.unique_counts", "np.unique_inverse",
+    "np.unique_values",
+}  # fmt: skip
+
+# Defined up to signs, or in an order that NumPy leaves open.
+UP_TO_A_CHOICE = {"np.linalg.eigh", "np.linalg.eig", "np.linalg.svd", "np.linalg.qr", "np.partition", "np.argpartition"}
+
+# What JAX computes to fewer digits.
+ROUGHER: dict[str, float] = {}
+
+# Refused by name: other methods, complex arguments, functions that are handed over.
+PARTLY: set[str] = set()
+
+
+def single(x: Any) -> Any:
+    if isinstance(x, (np.ndarray, np.generic)) and x.dtype.char in "dD":
+        return x.astype(x.dtype.char.lower().replace("d", "f") if x.dtype.char == "d" else np.complex64)
+    if isinstance(x, (list, tuple)):
+        return type(x)(map(single, x))
+    return x
+
+
+def same(x: Any) -> Any:
+    return x
+
+
+def differs(found: Any, expected: Any, tolerance: float, values: bool) -> str | None:
+    if isinstance(expected, (tuple, list)):
+        if type(found) is not type(expected) or len(found) != len(expected):
+            return f"a {type(found).__name__} and not a {type(expected).__name__}"
+        problems = (differs(f, e, tolerance, values) for f, e in zip(found, expected, strict=True))
+        return next((problem for problem in problems if problem), None)
+    expected, found = np.asarray(expected), np.asarray(found)
+    if (found.shape, found.dtype) != (expected.shape, expected.dtype):
+        return f"{found.shape} {found.dtype} and not {expected.shape} {expected.dtype}"
+    if not values:
+        return None
+    if expected.dtype.kind not in "fc":
+        return None if np.array_equal(found, expected) else "another value"
+    largest = np.max(np.abs(expected), initial=0, where=np.isfinite(expected))
+    close = np.allclose(found, expected, tolerance, tolerance * largest, equal_nan=True)
+    return None if close else f"off by {np.max(np.abs(found - expected)) / (largest or 1):.1e}"
+
+
+def traced(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The call, compiled with its float and complex arrays as arguments."""
+    moving = [k for k, x in enumerate(args) if isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind in "fc"]
+
+    def run(*arrays: Any) -> Any:
+        every = list(args)
+        for k, x in zip(moving, arrays, strict=True):
+            every[k] = x
+        return lower(function, tuple(every), dict(kwargs))
+
+    with x64():
+        return jax.jit(run)(*[args[k] for k in moving])
+
+
+@pytest.mark.parametrize("kind", [same, single], ids=["double", "single"])
+@pytest.mark.parametrize("name", sorted(LOWERED))
+def test_value_shape_dtype_and_container(name: str, kind: Callable[[Any], Any]) -> None:
+    problems, right = set(), 0
+    for case in BY_FUNCTION[LOWERED[name]]:
+        args, kwargs = kind(case.args), {key: kind(x) for key, x in case.kwargs.items()}
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                expected = case.function(*args, **kwargs)
+            except Exception:
+                continue
+            try:
+                found = traced(case.function, args, kwargs)
+            except RefusedError as error:
+                if name not in OF_VALUES:
+                    problems.add(str(error))
+                continue
+            except NoRuleError as error:
+                if name not in PARTLY:
+                    problems.add(str(error))
+                continue
+            complaint = differs(
+                found, expected, ROUGHER.get(name, 1e-12) if kind is same else 3e-5, name not in UP_TO_A_CHOICE
+            )
+            problems |= {complaint} - {None}
+            right += complaint is None
+    assert not problems
+    assert right or name in OF_VALUES
+
+
+def test_what_is_not_lowered_is_listed() -> None:
+    missing = {operation_name(f).rpartition(".")[2] for f in {*RULES, *ZERO_PULL} if not has(f)}
+    text = {"array2string", "array_repr", "array_str", "can_cast", "common_type", "einsum_path", "iscomplexobj",
+            "isnat", "isrealobj", "may_share_memory", "min_scalar_type", "result_type", "shares_memory"}  # fmt: skip
+    own = {operation_name(f) for f in RULES if not operation_name(f).startswith(("np.", "scipy."))}
+    assert missing - text - NOT_LOWERED - own == set()
+
+
+@pytest.mark.parametrize("name", sorted(OF_VALUES))
+def test_shapes_that_depend_on_values_are_refused_while_traced(name: str) -> None:
+    function: Any = np
+    for part in name.split(".")[1:]:
+        function = getattr(function, part)
+    matrix = name in ("np.linalg.eig", "np.linalg.eigvals")
+    x: Any = np.array([[1.0, 2.0], [0.5, 3.0]]) if matrix else np.array([1.0, 0.0, 2.0, 2.0])
+    if name == "np.real_if_close":
+        x = x + 0j
+    args = (x, x) if name == "np.union1d" else (x,)
+    with pytest.raises(RefusedError, match=name.rpartition(".")[2]):
+        traced(function, args, {})
+    with x64():
+        found = lower(function, args)
+    assert differs(found, function(*args), 1e-12, name not in UP_TO_A_CHOICE) is None
+
+
+BINARY = (np.add, np.divide, np.power, np.maximum, np.arctan2, np.matmul, np.floor_divide, np.less, np.hypot, np.fmod)
+DTYPES = ("f4", "f8", "i4", "i8", "u1", "c8", "c16", "f2", "?")
+
+
+@pytest.mark.parametrize("ufunc", BINARY, ids=lambda f: f.__name__)
+def test_mixed_operands_have_dtypes_of_numpy(ufunc: np.ufunc) -> None:
+    for one in DTYPES:
+        for other in (*DTYPES, int, float):
+            a = np.array([1, 2, 1]).astype(one)
+            b = other(2) if isinstance(other, type) else np.array([2, 1, 1]).astype(other)
+            try:
+                expected = ufunc(a, b)
+            except (TypeError, ValueError):
+                continue
+            with x64():
+                found = jax.jit(lambda x: lower(ufunc, (x, b)))(a)  # noqa: B023, called at once
+            half = np.result_type(expected) == np.float16
+            assert differs(found, expected, 2e-3 if half else 1e-6, True) is None, (one, other)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda run, i, f: run(np.concatenate, ([i, f],)),
+        lambda run, i, f: run(np.stack, ((f, i), 1)),
+        lambda run, i, f: run(np.dot, (i, f)),
+        lambda run, i, f: run(np.where, (i > 1, i, f)),
+        lambda run, i, f: run(np.where, (i > 1, f, 2.0)),
+        lambda run, i, f: run(np.clip, (f, 0, 1.5)),
+        lambda run, i, f: run(np.clip, (f, i, None)),
+        lambda run, i, f: run(np.einsum, ("i,i", i, f)),
+        lambda run, i, f: run(np.einsum, (i, [0], f, [1], [1, 0])),
+        lambda run, i, f: run(np.outer, (f, 2.0)),
+        lambda run, i, f: run(np.mean, (i,)),
+        lambda run, i, f: run(np.var, (i,), {"ddof": 1}),
+        lambda run, i, f: run(np.sum, (i,)),
+        lambda run, i, f: run(np.sum, (i > 1,), {"dtype": np.float32}),
+        lambda run, i, f: run(np.cumsum, (i,)),
+        lambda run, i, f: run(np.fft.fft, (f,)),
+        lambda run, i, f: run(np.interp, (f, i, f)),
+        lambda run, i, f: run(np.quantile, (f, 0.3)),
+        lambda run, i, f: run(np.quantile, (f, [0.3, 0.5])),
+        lambda run, i, f: run(np.linalg.norm, (i,)),
+        lambda run, i, f: run(np.select, ([i > 1], [f], 2.0)),
+        lambda run, i, f: run(np.sort, (f,), {"kind": "stable"}),
+        lambda run, i, f: run(np.logaddexp.reduce, (f,)),
+        lambda run, i, f: run(np.add.reduce, (i,)),
+        lambda run, i, f: run(np.subtract.accumulate, (f,)),
+        lambda run, i, f: run(np.multiply.outer, (f, i)),
+        lambda run, i, f: run(np.add.reduceat, (f, [0, 2])),
+        lambda run, i, f: run(np.add, (f, i), {"dtype": np.float64}),
+    ],
+)
+def test_functions_of_integers_and_single_precision(call: Any) -> None:
+    i, f = np.array([1, 2, 3], np.int32), np.array([0.5, -1.5, 2.0], np.float32)
+
+    def by_jax(function: Any, args: Any, kwargs: Any = None) -> Any:
+        with x64():
+            return lower(function, args, kwargs or {})
+
+    def by_numpy(function: Any, args: Any, kwargs: Any = None) -> Any:
+        return function(*args, **(kwargs or {}))
+
+    assert differs(call(by_jax, i, f), call(by_numpy, i, f), 1e-6, True) is None
+
+
+def test_a_mask_leaves_zeros() -> None:
+    x, mask = np.array([1.0, 4.0]), np.array([True, False])
+    with x64():
+        assert np.asarray(lower(np.sqrt, (x,), {"where": mask})).tolist() == [1.0, 0.0]
+
+
+def test_what_there_is_none_of() -> None:
+    assert has(np.sin) and has(np.logical_and.reduce) and not has(len) and not has(scipy.special.j0)
+    with pytest.raises(NoRuleError, match=r"no counterpart of scipy.special.j0"), x64():
+        lower(scipy.special.j0, (1.0,))
+    with pytest.raises(NoRuleError, match="lambda"), x64():
+        lower(np.apply_along_axis, (lambda x: x, 0, np.ones(3)))
+
+
+def test_vmap_and_grad_of_lowered_functions() -> None:
+    x = np.arange(6.0).reshape(3, 2)
+    with x64():
+        rows = jax.vmap(lambda row: lower(np.multiply, (lower(np.sum, (row,)), row)))(x)
+        slope = jax.grad(lambda y: lower(np.sum, (lower(np.power, (y, 3)),)))(x)
+    np.testing.assert_allclose(rows, np.sum(x, axis=1, keepdims=True) * x)
+    np.testing.assert_allclose(slope, 3 * x**2)
+
+
+def test_nothing_of_the_configuration_changes() -> None:
+    with x64():
+        lower(np.sin, (np.ones(2),))
+    assert jax.numpy.ones(2).dtype == np.float32
+    assert jax.config.jax_default_matmul_precision is None
