@@ -156,7 +156,9 @@ def test_decompositions_follow_the_signs_of_numpy(name: str) -> None:
         parts = found if isinstance(found, tuple) else (found,)
         return sum(np.sum(np.real(part) * weights[0, 0 : 1 if part.ndim < 2 else 3]) for part in parts)
 
-    np.testing.assert_allclose(bridge.grad(f, engine="jax")(a), bridge.grad(f, engine="native")(a), rtol=1e-8, atol=1e-9)
+    np.testing.assert_allclose(
+        bridge.grad(f, engine="jax")(a), bridge.grad(f, engine="native")(a), rtol=1e-8, atol=1e-9
+    )
 
 
 def test_shapes_that_depend_on_values() -> None:
@@ -180,7 +182,7 @@ def test_what_jax_lacks_is_refused_by_name() -> None:
     special = pytest.importorskip("scipy.special")
     with pytest.raises(NoRuleError, match=r"engine='jax' has no rule for scipy.special.j0"):
         bridge.grad(lambda x: np.sum(special.j0(x)), engine="jax")(X)
-    with pytest.raises(NoRuleError, match="longdouble|float128|dtype"):
+    with pytest.raises(NoRuleError, match="no arrays of dtype"):
         bridge.grad(lambda x: np.sum(np.sin(x)), engine="jax")(X.astype(np.longdouble))
 
 
@@ -208,7 +210,7 @@ def test_auto_asks_jax_for_what_the_rule_book_lacks(monkeypatch: pytest.MonkeyPa
 
     np.testing.assert_allclose(bridge.grad(f)(X), X / np.hypot(X, 2.0))
     np.testing.assert_allclose(bridge.jvp(f, (X,), (X,))[1], np.sum(X * X / np.hypot(X, 2.0)))
-    with pytest.raises(NoRuleError, match="nobody has a rule for np.hypot"):
+    with pytest.raises(NoRuleError, match=r"nobody has a rule for np\.hypot"):
         bridge.grad(f, engine="native")(X)
 
 

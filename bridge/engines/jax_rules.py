@@ -46,9 +46,7 @@ class JaxRule(EngineRule):
         form, leaves, program = self._program(out, args, kwargs)
         if self.compares:
             self._compare(program, leaves, out)
-        numbers = tuple(
-            n for k in wanted for n in slots_of(form.at(k)) if _dtype(leaves[n]).kind in "fc"
-        )
+        numbers = tuple(n for k in wanted for n in slots_of(form.at(k)) if _dtype(leaves[n]).kind in "fc")
         cts = [zeros_like(one) if c is None else c for c, one in _floats(ct, out)]
         found = dict(zip(numbers, applied(program.pulled(numbers, len(cts)), [*cts, *leaves]), strict=True))
         for k in wanted:

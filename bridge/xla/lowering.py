@@ -13,21 +13,24 @@ from functools import cache, partial
 from typing import Any
 
 import jax
+import jax.experimental
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy import special as jax_special
 
 from bridge.errors import BridgeError, NoRuleError, RefusedError
 from bridge.inspection import operation_name
+from bridge.xla import lowering_numbers, lowering_selecting, lowering_table
 from bridge.xla.lowering_calls import operand, respelled, strong, weak_dtype
+from bridge.xla.lowering_entries import TABLE, known
 from bridge.xla.lowering_fourier import FOURIER
 from bridge.xla.lowering_linalg import LINALG
 from bridge.xla.lowering_quantiles import QUANTILES
 from bridge.xla.lowering_special import SPECIAL
-from bridge.xla.lowering_table import TABLE, known
 
 __all__ = ["has", "lower", "x64"]
 
+_FAMILIES = (lowering_numbers, lowering_selecting, lowering_table)
 ENTRIES: dict[str, Callable[..., Any]] = {**TABLE, **LINALG, **FOURIER, **QUANTILES, **SPECIAL}
 
 # Text, addresses in memory, and questions about dtypes: nothing that is computed.
@@ -47,9 +50,9 @@ _NOT_CONCRETE = tuple(getattr(jax.errors, name) for name in _SHAPES_OF_VALUES)
 @contextmanager
 def x64() -> Iterator[None]:
     """Inside, JAX keeps 64 bits; in this thread only, and without a change of the user's configuration."""
-    switch = getattr(jax, "enable_x64", None)
+    switch: Any = getattr(jax, "enable_x64", None)
     if not callable(switch):
-        from jax.experimental import enable_x64 as switch
+        switch = jax.experimental.enable_x64  # type: ignore[attr-defined]  # before JAX 0.8
     with switch(True):
         yield
 
@@ -125,7 +128,9 @@ def _ufunc(ufunc: np.ufunc, target: Callable[..., Any], args: tuple[Any, ...], k
         kwargs.pop(neutral, None)
     operands = [operand(x) for x in args]
     outputs = (None,) * ufunc.nout
-    chosen = {} if wished is None else {"signature": (None,) * ufunc.nin + (np.dtype(wished),) * ufunc.nout}
+    chosen: dict[str, Any] = (
+        {} if wished is None else {"signature": (None,) * ufunc.nin + (np.dtype(wished),) * ufunc.nout}
+    )
     dtypes = ufunc.resolve_dtypes((*map(weak_dtype, operands), *outputs), casting="unsafe", **chosen)
     if getattr(target, "keeps_integers", False) and type(operands[-1]) is int:
         inputs = [*(_cast(x, d) for x, d in zip(operands[:-1], dtypes, strict=False)), operands[-1]]
@@ -240,11 +245,13 @@ def _segments(ufunc: np.ufunc, array: Any, indices: Any, axis: int) -> Any:
     starts = known(operand(indices))
     if starts is None:
         raise RefusedError(
-            f"the segments of {operation_name(ufunc)}.reduceat depend on values that are not known when XLA compiles it",
+            f"the segments of {operation_name(ufunc)}.reduceat depend on values that are not known when it is compiled",
             remedy="give their starts as plain integers",
         )
     ends = [*starts[1:].tolist(), array.shape[axis]]
-    segments = [jnp.take(array, np.arange(start, max(end, start + 1)), axis) for start, end in zip(starts, ends, strict=True)]
+    segments = [
+        jnp.take(array, np.arange(start, max(end, start + 1)), axis) for start, end in zip(starts, ends, strict=True)
+    ]
     return jnp.stack([lower(ufunc.reduce, (x,), {"axis": axis}) for x in segments], axis)
 
 

@@ -1,4 +1,4 @@
-"""A NumPy call as jax.numpy takes it: operands as arrays of NumPy's common dtype, defaults and neutral keywords gone."""
+"""A NumPy call as jax.numpy takes it: operands in NumPy's common dtype, without defaults and neutral keywords."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SEQUENCES = frozenset({"tup", "arrays", "choices", "choicelist", "condlist", "ar
 
 # The arrays of these have one common dtype before anything is computed.
 PROMOTED = {
-    "np.append": ("arr", "values"), "np.choose": ("choices",), "np.column_stack": ("tup",),
+    "np.append": ("arr", "values"), "np.column_stack": ("tup",),
     "np.concatenate": ("arrays",), "np.convolve": ("a", "v"), "np.correlate": ("a", "v"), "np.cross": ("a", "b"),
     "np.dot": ("a", "b"), "np.dstack": ("tup",), "np.hstack": ("tup",),
     "np.inner": ("a", "b"), "np.kron": ("a", "b"), "np.linalg.cross": ("x1", "x2"),
@@ -44,8 +44,9 @@ PROMOTED = {
     "np.linalg.solve": ("a", "b"), "np.linalg.tensordot": ("x1", "x2"), "np.linalg.tensorsolve": ("a", "b"),
     "np.linalg.vecdot": ("x1", "x2"), "np.linalg.lstsq": ("a", "b"), "np.outer": ("a", "b"),
     "np.polyadd": ("a1", "a2"), "np.polymul": ("a1", "a2"), "np.polysub": ("a1", "a2"), "np.polyval": ("p", "x"),
-    "np.stack": ("arrays",), "np.tensordot": ("a", "b"), "np.trapezoid": ("y", "x", "dx"), "np.union1d": ("ar1", "ar2"),
-    "np.vdot": ("a", "b"), "np.vstack": ("tup",), "np.average": ("a", "weights"), "np.isin": ("element", "test_elements"),
+    "np.stack": ("arrays",), "np.tensordot": ("a", "b"), "np.trapezoid": ("y", "x"), "np.union1d": ("ar1", "ar2"),
+    "np.vdot": ("a", "b"), "np.vstack": ("tup",), "np.average": ("a", "weights"),
+    "np.isin": ("element", "test_elements"),
     "np.array_equal": ("a1", "a2"), "np.array_equiv": ("a1", "a2"), "np.isclose": ("a", "b"), "np.allclose": ("a", "b"),
     "np.searchsorted": ("a", "v"), "np.linspace": ("start", "stop"), "np.geomspace": ("start", "stop"),
     "np.logspace": ("start", "stop", "base"), "np.diff": ("a", "prepend", "append"),
@@ -61,11 +62,19 @@ _INEXACT_FAMILIES = {
 }
 INEXACT = frozenset(prefix + name for prefix, names in _INEXACT_FAMILIES.items() for name in names.split())
 
+# Narrow integers are summed and multiplied in 64 bits; JAX does so for reductions alone.
+ACCUMULATING = frozenset(
+    {"np.cumsum", "np.cumprod", "np.cumulative_sum", "np.cumulative_prod", "np.nancumsum", "np.nancumprod"}
+)
+
 # Computed in double precision whatever the operands are.
 DOUBLE = frozenset({"np.corrcoef", "np.cov", "np.geomspace", "np.interp", "np.polyfit"})
 
 # NumPy computes these with integers of 64 bits as the other operand: single precision becomes double.
 WITH_INTEGERS = frozenset({"np.polyder", "np.polyint", "np.vander"})
+
+# Python numbers are weak in these too, and no arrays as elsewhere.
+WEAK = frozenset({"np.linspace", "np.logspace"})
 
 # Methods that choose one of the values, and do not compute between two.
 CHOOSING = frozenset({"inverted_cdf", "closest_observation", "lower", "higher", "nearest"})
@@ -129,10 +138,15 @@ def _promote(name: str, given: dict[str, Any]) -> None:
     """Operands in NumPy's common dtype."""
     keys = PROMOTED.get(name, ())
     operands = [part for key in keys if key in given for part in _parts(given[key])]
-    common = np.result_type(*map(_dtype, operands)) if len(operands) > 1 else None
+    kind_of = weak_for_result_type if name in WEAK else _dtype
+    common = np.result_type(*map(kind_of, operands)) if len(operands) > 1 else None
     if name in WITH_INTEGERS and given.get("m", 1) != 0:
         keys = tuple(given)[:1]
         common = np.result_type(_dtype(given[keys[0]]), np.int64)
+    elif name in ACCUMULATING and "dtype" not in given:
+        keys = tuple(given)[:1]
+        kind = _dtype(given[keys[0]])
+        common = np.result_type(kind, np.uint64 if kind.kind == "u" else np.int64) if kind.kind in "iub" else None
     elif name in QUANTILES:
         keys = ("a",)
         common = np.dtype(weak_dtype(given["a"]))

@@ -12,7 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from bridge.errors import RefusedError
-from bridge.xla.lowering_table import absolute, entry, known
+from bridge.xla.lowering_entries import entry, known
+from bridge.xla.lowering_numbers import absolute
 
 LINALG: dict[str, Callable[..., Any]] = {}
 
@@ -32,18 +33,21 @@ def _hermitian(a: Any, lower: bool) -> Any:
 
 @entry("np.linalg.cholesky", into=LINALG)
 def cholesky(a: Any, *, upper: bool = False) -> Any:
+    """Of the Hermitian matrix that the triangle stands for."""
     factor = jax.lax.linalg.cholesky(_hermitian(a, not upper), symmetrize_input=False)
     return jnp.conj(jnp.swapaxes(factor, -1, -2)) if upper else factor
 
 
 @entry("np.linalg.eigh", into=LINALG)
-def eigh(a: Any, UPLO: str = "L") -> Any:  # noqa: N803, NumPy's name
+def eigh(a: Any, UPLO: str = "L") -> Any:
+    """Of the Hermitian matrix that the triangle stands for."""
     values, vectors = jnp.linalg.eigh(_hermitian(a, UPLO.upper() == "L"), symmetrize_input=False)
     return _container("eigh")(values, vectors)
 
 
 @entry("np.linalg.eigvalsh", into=LINALG)
-def eigvalsh(a: Any, UPLO: str = "L") -> Any:  # noqa: N803, NumPy's name
+def eigvalsh(a: Any, UPLO: str = "L") -> Any:
+    """Likewise."""
     return eigh(a, UPLO)[0]
 
 
@@ -63,13 +67,14 @@ def _as_numpy_has_it(values: Any, name: str, a: Any) -> bool:
 def _eig(a: Any) -> Any:
     """With vectors of length 1 also under differentiation; their phases are a convention."""
     named = inspect.signature(jax.lax.linalg.eig).parameters
-    derived = {"enable_eigvec_derivs": True} if "enable_eigvec_derivs" in named else {}
+    derived: dict[str, Any] = {"enable_eigvec_derivs": True} if "enable_eigvec_derivs" in named else {}
     values, vectors = jax.lax.linalg.eig(a, compute_left_eigenvectors=False, **derived)
     return values, vectors / jnp.sqrt(jnp.sum(jnp.real(vectors * jnp.conj(vectors)), -2, keepdims=True))
 
 
 @entry("np.linalg.eig", into=LINALG)
 def eig(a: Any) -> Any:
+    """Real if every imaginary part is 0, as in NumPy: that must be known."""
     values, vectors = _eig(a)
     if _as_numpy_has_it(values, "np.linalg.eig", a):
         values, vectors = jnp.real(values), jnp.real(vectors)
@@ -78,17 +83,20 @@ def eig(a: Any) -> Any:
 
 @entry("np.linalg.eigvals", into=LINALG)
 def eigvals(a: Any) -> Any:
+    """Likewise."""
     values = jnp.linalg.eigvals(a)
     return jnp.real(values) if _as_numpy_has_it(values, "np.linalg.eigvals", a) else values
 
 
 @entry("np.linalg.slogdet", into=LINALG)
 def slogdet(a: Any) -> Any:
+    """In NumPy's named tuple."""
     return _container("slogdet")(*jnp.linalg.slogdet(a))
 
 
 @entry("np.linalg.qr", into=LINALG)
 def qr(a: Any, mode: str = "reduced") -> Any:
+    """In NumPy's named tuple."""
     found = jnp.linalg.qr(a, mode)
     return found if mode == "r" else _container("qr")(*found)
 
@@ -115,9 +123,8 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> tuple[Any, Any, Any, Any]:
     rows, columns = a.shape
     x, _, rank, s = jnp.linalg.lstsq(a, b, rcond)
     residuals = jnp.atleast_1d(jnp.sum(jnp.abs(b - a @ x) ** 2, axis=0))
-    if rows <= columns:
-        residuals = residuals[:0]
-    elif (found := known(rank)) is not None and int(found) < columns:
+    values = known(rank)
+    if rows <= columns or (values is not None and int(values) < columns):
         residuals = residuals[:0]
     else:
         residuals = jnp.where(rank < columns, jnp.nan, residuals)
@@ -156,6 +163,7 @@ def _power_mean(x: Any, ord: float, axis: Any, keepdims: bool) -> Any:
 
 @entry("np.linalg.vector_norm", into=LINALG)
 def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Any:
+    """As `norm` at 0."""
     if ord == 2:
         return _length(x, axis, keepdims)
     return jnp.linalg.vector_norm(absolute(x), axis=axis, keepdims=keepdims, ord=ord)
@@ -163,4 +171,5 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any
 
 @entry("np.linalg.matrix_norm", into=LINALG)
 def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
+    """As `norm`."""
     return norm(x, ord, (-2, -1), keepdims)

@@ -8,11 +8,11 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from bridge.xla.lowering_table import entry
+from bridge.xla.lowering_entries import entry
 
 QUANTILES: dict[str, Callable[..., Any]] = {}
 
-# Hyndman and Fan, "Sample quantiles in statistical packages" (1996): the position is n*q + alpha + q*(1 - alpha - beta) - 1.
+# Hyndman and Fan, "Sample quantiles in statistical packages" (1996): the place is n*q + alpha + q*(1-alpha-beta) - 1.
 _CONTINUOUS = {
     "interpolated_inverted_cdf": (0.0, 1.0), "hazen": (0.5, 0.5), "weibull": (0.0, 0.0), "linear": (1.0, 1.0),
     "median_unbiased": (1 / 3, 1 / 3), "normal_unbiased": (3 / 8, 3 / 8),
@@ -55,7 +55,9 @@ def _quantile(a: Any, q: Any, axis: Any, method: str, keepdims: bool, skips: boo
     rest = tuple(k for k in range(a.ndim) if k not in dims)
     kept = tuple(a.shape[k] for k in rest)
     shape = tuple(1 if k in dims else n for k, n in enumerate(a.shape)) if keepdims else kept
-    rows = jnp.reshape(jnp.transpose(a, (*dims, *rest)), (-1, *kept)) if a.size else jnp.full((1, *kept), jnp.nan, a.dtype)
+    rows = (
+        jnp.reshape(jnp.transpose(a, (*dims, *rest)), (-1, *kept)) if a.size else jnp.full((1, *kept), jnp.nan, a.dtype)
+    )
     ordered = jnp.sort(rows, axis=0)
     count = rows.shape[0]
     broken = jnp.isnan(ordered[-1])
@@ -98,6 +100,7 @@ def median(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
 
 @entry("np.nanmedian", into=QUANTILES)
 def nanmedian(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    """The median of what is no NaN."""
     return _median(a, axis, keepdims, True)
 
 

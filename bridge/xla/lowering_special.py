@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jax import nn
 from jax.scipy import special
 
-from bridge.xla.lowering_table import entry
+from bridge.xla.lowering_entries import entry
 
 SPECIAL: dict[str, Callable[..., Any]] = {
     "scipy.special.cbrt": jnp.cbrt,
@@ -62,6 +62,7 @@ def polygamma(n: Any, x: Any) -> Any:
 
 @entry("scipy.special.huber", into=SPECIAL)
 def huber(delta: Any, r: Any) -> Any:
+    """`delta` and the residual, as in SciPy."""
     inside = jnp.abs(r) <= delta
     value = jnp.where(inside, r * r / 2, delta * (jnp.abs(r) - delta / 2))
     return jnp.where(delta < 0, jnp.inf, value)

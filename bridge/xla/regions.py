@@ -70,6 +70,11 @@ class Region:
         return not self.steps
 
     @property
+    def is_most(self) -> bool:
+        """Whether it is half of the cell or more, in one static block: then it is written as all of the cell."""
+        return len(self.steps) == 1 and isinstance(self.steps[0], Window) and self.steps[0].is_most
+
+    @property
     def dynamic(self) -> bool:
         """Whether it depends on the run which elements are shown."""
         return any(isinstance(step, Window) and step.is_dynamic for step in self.steps)

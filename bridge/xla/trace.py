@@ -225,13 +225,28 @@ class TraceContext(Context):
         self.writable(target)
         run(args)
         self.operations += 1
-        found = jnp.asarray(lower(rule.function, self._operands(args, inputs), {}))
         place = target.place
+        if mask is None and inputs[0] is place and rule.function in (np.add, np.subtract) and self._added(place, rule, args, inputs):
+            return
+        found = jnp.asarray(lower(rule.function, self._operands(args, inputs), {}))
         found = _spread(_in(found, place.dtype), place.shape)
         if mask is not None:
             chosen = self.read(mask.place) if hasattr(mask, "place") else mask
             found = jnp.where(chosen, found, self.read(place))
         self.put(place, found)
+
+    def _added(self, place: Place, rule: Rule, args: tuple[Any, ...], inputs: tuple[Any, ...]) -> bool:
+        """Add to most of an array in one pass over all of it; whether that is the case."""
+        region = region_of(place)
+        if not region.is_most or np.result_type(*args) != place.dtype:
+            return False
+        other = jnp.asarray(self._operand(args[1], inputs[1]))
+        if other.size and np.broadcast_shapes(other.shape, place.shape) == place.shape:
+            change = _spread(_in(other, place.dtype), place.shape)
+            cell: Any = place.root
+            cell.contents = region.add(cell.contents, change if rule.function is np.add else -change, self.index_mode)
+            return True
+        return False
 
     def scatter_add(self, ufunc: np.ufunc, target: Any, key: Any, operand: Any) -> None:
         self.writable(target)

@@ -46,6 +46,8 @@ def write_window(part: Window, x: Any, value: Any, mode: str) -> Any:
         value = block.at[_mesh(part, guarded)].set(value, mode="drop", unique_indices=True)
     elif any(abs(one.step) > 1 for one in part.axes):
         value = lax.select(_mask(part, spans), _spread(part, value), _cut(x, starts, spans))
+    if part.is_most:
+        return _put_most(x, value, starts)
     return _put(x, value, starts)
 
 
@@ -54,6 +56,11 @@ def add_to_window(part: Window, x: Any, value: Any, mode: str) -> Any:
     value = _unarranged(part, value)
     guarded = _guarded(part, mode)
     starts, spans = _block(part, guarded, mode)
+    if part.is_most and x.dtype != np.bool_:
+        # What is added outside is the number that changes nothing, not even the sign of a zero.
+        nothing = -jnp.zeros((), x.dtype)
+        rest = [(s, n - s - m, 0) for s, n, m in zip(starts, x.shape, value.shape, strict=True)]
+        return x + lax.pad(value, nothing, rest)
     block = _cut(x, starts, spans)
     if guarded:
         block = adder(block.at[_mesh(part, guarded)])(value, mode="drop", unique_indices=True)
@@ -99,6 +106,23 @@ def _put(x: Any, block: Any, starts: list[Any]) -> Any:
     return lax.dynamic_update_slice(
         x, block, [jnp.asarray(start, int) for start in starts], allow_negative_indices=False
     )
+
+
+def _put_most(x: Any, block: Any, starts: list[int]) -> Any:
+    """`x` with a block that is most of it: an elementwise choice, which XLA fuses with what is around it."""
+    rest = [(start, n - start - m, 0) for start, n, m in zip(starts, x.shape, block.shape, strict=True)]
+    return lax.select(_inside(x.shape, starts, block.shape), lax.pad(block, jnp.zeros((), block.dtype), rest), x)
+
+
+def _inside(shape: tuple[int, ...], starts: list[int], sizes: tuple[int, ...]) -> Any:
+    """Which places of an array lie in a block."""
+    mask: Any = None
+    for axis, (n, start, size) in enumerate(zip(shape, starts, sizes, strict=True)):
+        if size != n:
+            place = lax.broadcasted_iota(np.int32, shape, axis)
+            part = (place >= start) & (place < start + size)
+            mask = part if mask is None else mask & part
+    return mask
 
 
 def _arranged(part: Window, block: Any) -> Any:

@@ -98,6 +98,12 @@ class Window:
         return all(one.size == n and not one.guard for one, n in zip(self.axes, self.lengths, strict=True))
 
     @property
+    def is_most(self) -> bool:
+        """Whether it is one static block of half the array or more."""
+        static = all(one.start.is_constant and abs(one.step) == 1 and not one.guard for one in self.axes)
+        return static and 2 * math.prod(one.size for one in self.axes) >= math.prod(self.lengths) > 0
+
+    @property
     def is_identity(self) -> bool:
         kept = [k for k in self.outputs if k is not None]
         whole = all(one.step == 1 and one.start == Affine(0) for one in self.axes)
