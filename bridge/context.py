@@ -49,8 +49,9 @@ class Context(Owning, Recording):
     compiles: Any = None
     # While a compiled body is tried out: the roots whose shadows it reaches, and what these were before.
     touched: Any = None
-    # Whether memory need not be played forward again after the sweep that is under way.
-    once = False
+    # Of the sweep that is under way: whether memory need not be played forward again after it, whether it carries
+    # marks in place of cotangents, and whether it knows from marks which cotangents exist.
+    once = walking = mending = False
 
     def __init__(self, *, zeros: str = "strong") -> None:
         if zeros not in ("strong", "ieee"):
@@ -177,7 +178,7 @@ class Context(Owning, Recording):
         caller asks only `once`: then the log is dropped. `exists` is a mask of the seeds' elements that are
         more than padding; without it all are.
         """
-        self.once = once
+        self.once = once and not (self.zeros == "strong" and getattr(self.compiles, "mends", False))
         with self._suspended():
             gradients = self._sweep(seeds, wanted, None, once)
             if self.zeros == "strong" and any(structure.has_nan(g) for g in gradients):
@@ -215,6 +216,7 @@ class Context(Owning, Recording):
 
         `present` holds, entry by entry, where the cotangents structurally exist; without it they all do.
         """
+        self.mending = present is not None
         for place, ct in seeds:
             if place.active:
                 place.accumulate(ct)

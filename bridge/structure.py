@@ -36,18 +36,26 @@ def has_nan(gradient: Any) -> bool:
 
 def existing(ct: Any) -> Any:
     """A cotangent that exists everywhere, in the shape and dtype of `ct`."""
-    ground = grounded(ct)
-    return np.full(ground.shape, np.nan, ground.dtype)[()]
+    return np.full(ct.shape, np.nan, ct.dtype)[()]
 
 
 def find(context: Any, seeds: Sequence[tuple[Any, Any]], exists: Any = None) -> list[Any]:
     """For each entry of the log, where the cotangents that its pull yields exist."""
     try:
         with np.errstate(all="ignore"):
-            return _walk(context, [(place, _where_seeded(ct, exists)) for place, ct in seeds])
+            return walk(context, [(place, _where_seeded(ct, exists)) for place, ct in seeds])
     finally:
         context.forget_shadows()
         context.play_forward()
+
+
+def walk(context: Any, seeds: Sequence[tuple[Any, Any]]) -> list[Any]:
+    """Walk the log back with marks in place of cotangents; where they exist, entry by entry."""
+    before, context.walking = context.walking, True
+    try:
+        return _walk(context, seeds)
+    finally:
+        context.walking = before
 
 
 def _walk(context: Any, seeds: Sequence[tuple[Any, Any]]) -> list[Any]:

@@ -61,7 +61,7 @@ def single(x: Any) -> Any:
 def is_double(x: Any) -> bool:
     if isinstance(x, (list, tuple)):
         return all(map(is_double, x))
-    return getattr(x, "dtype", np.dtype(float)).char not in "efF"
+    return not isinstance(x, (np.ndarray, np.generic)) or x.dtype.char not in "efF"
 
 
 def same(x: Any) -> Any:

@@ -14,7 +14,7 @@ from benchmarks import timing
 from benchmarks.requirements import Cells, Requirement
 from benchmarks.timing import Effort
 from benchmarks.xla import report, requirements
-from benchmarks.xla.programs import WORKLOADS
+from benchmarks.xla.programs import CALLS, WORKLOADS
 
 WIDTH_WITHOUT_TERMINAL = 170
 QUICK = Effort(level=0, repeats=7, at_least=1, budget=1.0, patience=5.0)
@@ -44,6 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             status.update(workload.title)
             try:
                 cells[workload.name] = timing.measure(workload, columns, effort)
+                of_one_call(workload.name, cells)
             except ModuleNotFoundError as error:
                 notes.append(f"{workload.name} is left out: {error.name} is not installed")
             if workload.program == "writes":
@@ -68,6 +69,12 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--columns", nargs="+", metavar="KEY", help="xla, jax, option, rewritten, ref, torch, native")
     parser.add_argument("--output", type=Path, metavar="FILE", help="write the tables to FILE as Markdown")
     return parser.parse_args(arguments)
+
+
+def of_one_call(name: str, cells: Cells) -> None:
+    """Divide the samples of a workload that is timed in a row."""
+    for cell in cells[name].values():
+        cell.samples = [seconds / CALLS.get(name, 1) for seconds in cell.samples]
 
 
 def spellings(columns: dict[str, Any]) -> list[str]:

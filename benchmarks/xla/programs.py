@@ -85,3 +85,6 @@ WORKLOADS = (
     Workload("recurrence-1e4", "scalar recurrence of 10,000", "recurrence", random_vector(10_000), slow={"torch": 1}),
     Workload("digits", "digits, one step, batch of 256", "digits", digits_parameters, data=digits_batch),
 )
+
+CALLS = {"heat-1e3": 20, "recurrence-1e3": 20, "digits": 20}
+"""Calls that make one sample: what takes less than a millisecond is timed in a row, as a training loop runs it."""

@@ -25,15 +25,16 @@ class Frame:
 
     `before` holds, for the cells of outer frames that were written in this one, what they held on entry; `reads`
     the sizes of what was read of them. `scratch` is carried memory through which a loop's body reads what it also
-    writes, in the row `row` of two.
+    writes: for each read two rows, of which `row` is this iteration's.
     """
 
-    __slots__ = ("before", "open", "reads", "row", "scratch", "since")
+    __slots__ = ("before", "open", "reads", "row", "scratch", "since", "used")
 
-    def __init__(self, scratch: dict[Cell, Any] | None = None, row: Any = None) -> None:
+    def __init__(self, scratch: dict[Cell, list[Any]] | None = None, row: Any = None) -> None:
         self.before: dict[Cell, Any] = {}
         self.reads: dict[Cell, list[int]] = {}
-        self.scratch = {cell: [array, 0] for cell, array in (scratch or {}).items()}
+        self.scratch = scratch or {}
+        self.used = dict.fromkeys(self.scratch, 0)
         self.row = row
         self.since = Atom(0).serial
         self.open = True
@@ -139,11 +140,11 @@ class Cell(Root):
         """
         context: Any = self.context
         contents = self._contents
-        held = context.frames[-1].scratch.get(self)
+        frame = context.frames[-1]
         for region, value in self.pending:
-            if held is not None and held[1]:
-                last = lax.dynamic_slice(held[0], (context.frames[-1].row, np.int64(0)), (1, 1))[0, 0]
-                value = jnp.where(context.never, last, value)
+            for array in frame.scratch.get(self, ())[: frame.used.get(self, 0)]:
+                first = lax.dynamic_slice(array, (frame.row, np.int64(0)), (1, 1))
+                value = jnp.where(context.never, first[0, 0], value)
             contents = region.write(contents, value, context.index_mode)
         self.pending, self.seen = [], []
         self._contents = contents
@@ -157,11 +158,11 @@ class Cell(Root):
         held = frame.scratch.get(self)
         if held is None:
             return found
-        array, offset = held
-        start = (frame.row, np.int64(offset))
-        array = lax.dynamic_update_slice(array, jnp.reshape(found, (1, -1)), start)
-        held[:] = [array, offset + found.size]
-        return jnp.reshape(lax.dynamic_slice(array, start, (1, found.size)), found.shape)
+        number = frame.used[self]
+        frame.used[self] = number + 1
+        start = (frame.row, np.int64(0))
+        held[number] = lax.dynamic_update_slice(held[number], jnp.reshape(found, (1, -1)), start)
+        return jnp.reshape(lax.dynamic_slice(held[number], start, (1, found.size)), found.shape)
 
     @property
     def root(self) -> Cell:

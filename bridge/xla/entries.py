@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from bridge.errors import TraceError
 from bridge.log import Entry
 from bridge.places import Root, serial_now
@@ -34,6 +36,7 @@ class Structured(Entry):
         self.out: tuple[Root, ...] = tuple(self.roots)
         self.rewound = False
         self.undone = False
+        self.marks: dict[Root, Any] = {}
 
     def _find_active(self) -> None:
         """Which memory carries a gradient after an iteration it carries one before the next."""
@@ -59,8 +62,13 @@ class Structured(Entry):
     def take(self) -> Any:
         """Go back through it, if a cotangent has arrived; nothing is left for a pull then."""
         if any(root.shadow is not None for root in self.roots):
-            homes = homes_of(self.roots)
-            self.sweep(lambda one, i, k: one.backward(i, k, homes), back=True)
+            context = self.context
+            homes, marks = homes_of(self.roots), None
+            if context.walking:
+                self.marks = {root: np.copy(home) for root, home in homes.items()}
+            elif context.mending:
+                marks = self.marks
+            self.sweep(lambda one, i, k: one.backward(i, k, homes, marks), back=True)
             self.rewound = self.undone = True
         return None
 

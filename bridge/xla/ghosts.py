@@ -29,14 +29,38 @@ class Ghost(np.ndarray):
                 return results
             _check_fits(ufunc, inputs, results, out)
             return out[0] if len(out) == 1 else out
-        plain = [x.view(np.ndarray) if isinstance(x, Ghost) else x for x in inputs]
+        plain = map(_plain, inputs)
         if kwargs.get("out") is not None:
             kwargs["out"] = tuple(None if x is None else np.empty_like(x, subok=False) for x in kwargs["out"])
+        if method == "reduceat":
+            kwargs.pop("indices", None)  # NumPy hands it on by position as well
         with np.errstate(all="ignore"):
-            return getattr(ufunc, method)(*plain, **kwargs)
+            return getattr(ufunc, method)(*plain, **{name: _plain(x) for name, x in kwargs.items()})
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        if getattr(function, "__module__", None) == "numpy.linalg":
+            return function(*map(_regular, args), **kwargs)
+        if isinstance(kwargs.get("where"), Ghost):
+            # Nothing selected is something that NumPy warns of.
+            kwargs = kwargs | {"where": np.ones(kwargs["where"].shape, bool)}
+        return super().__array_function__(function, types, args, kwargs)
 
     def __getitem__(self, key: Any) -> Any:
         return super().__getitem__(_known(key, self.shape))
+
+
+def _plain(x: Any) -> Any:
+    return x.view(np.ndarray) if isinstance(x, Ghost) else x
+
+
+def _regular(x: Any) -> Any:
+    """Instead of a ghost an array of its shape and dtype that no decomposition fails on."""
+    if isinstance(x, (list, tuple)):
+        return type(x)(map(_regular, x))
+    if not isinstance(x, Ghost):
+        return x
+    shape = x.shape[-2:] if x.ndim > 1 else (*x.shape, 1)
+    return np.broadcast_to(np.eye(*shape, dtype=x.dtype).reshape(x.shape[-2:]), x.shape)
 
 
 def ghost_like(value: np.ndarray) -> Ghost:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from bridge import structure
 from bridge.log import Entry
 from bridge.places import LAID_OUT, Picked, Root, is_place
 from bridge.segment import Segment
@@ -103,17 +104,36 @@ class Recorded:
             else:
                 array[key] = log[k]
 
-    def backward(self, i: Any, k: Any, homes: dict[Root, Any]) -> None:
-        """Undo iteration `k`, run it again with its log, and rewind that."""
+    def backward(self, i: Any, k: Any, homes: dict[Root, Any], marks: dict[Root, Any] | None) -> None:
+        """Undo iteration `k`, run it again with its log, and rewind that.
+
+        With `marks`, memory like the shadows', first see which cotangents structurally exist.
+        """
         context = self.context
         self.exchange(i, k, back=True, keep=not context.once)
         log, position = context.log, context.undone_from
         try:
             context.log, context.undone_from = self.run(i), None
-            context.rewind(())
+            if context.walking:
+                structure.walk(context, ())
+            elif marks is None:
+                context.rewind(())
+            else:
+                lend(marks)
+                present = structure.walk(context, ())
+                context.play_forward()
+                settle(marks)
+                lend(homes)
+                context.rewind((), present)
         finally:
             context.log, context.undone_from = log, position
         settle(homes)
+
+
+def lend(homes: dict[Root, Any]) -> None:
+    """Let the shadows of older roots be these arrays."""
+    for root, home in homes.items():
+        root.shadow, root.owned = home, LAID_OUT
 
 
 def settle(homes: dict[Root, Any]) -> None:

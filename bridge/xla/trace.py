@@ -263,7 +263,7 @@ class TraceContext(Context):
     # Loops and branches: what a body writes in outer memory becomes what XLA carries.
 
     @contextmanager
-    def frame(self, scratch: dict[Cell, Any] | None = None, row: Any = None) -> Iterator[Frame]:
+    def frame(self, scratch: dict[Cell, list[Any]] | None = None, row: Any = None) -> Iterator[Frame]:
         """A part of the program of its own; afterwards outer memory is as before it."""
         frame = Frame(scratch, row)
         self.frames.append(frame)
@@ -316,18 +316,18 @@ class TraceContext(Context):
         reads: dict[Cell, list[int]] = {}
         cells = self.dry(body, reads)
         through = [cell for cell in cells if cell in reads and _is_small(reads[cell], cell)]
-        scratch = tuple(jnp.zeros((2, sum(reads[cell])), cell.dtype) for cell in through)
+        scratch = tuple([jnp.zeros((2, size), cell.dtype) for size in reads[cell]] for cell in through)
         (low, high) = affine_of(lower), affine_of(upper)
         bounds = low.bounds()[0], high.bounds()[1]
 
         def step(i: Any, carry: tuple[Any, ...]) -> tuple[Any, ...]:
             contents, held = carry
-            with self.frame(dict(zip(through, held, strict=True)), i & 1) as frame:
+            with self.frame({cell: list(arrays) for cell, arrays in zip(through, held, strict=True)}, i & 1) as frame:
                 _fill(cells, contents)
                 body(self.number(0, i, Affine.unknown(i, bounds[0], None if bounds[1] is None else bounds[1] - 1)))
                 self.flush()
                 after = tuple([_in(cell.contents, cell.dtype) for cell in cells])
-                return after, tuple([frame.scratch[cell][0] for cell in through])
+                return after, tuple([frame.scratch[cell] for cell in through])
 
         start, stop = (jnp.asarray(one.value(), np.int64) for one in (low, high))
         carry = tuple([_in(cell.contents, cell.dtype) for cell in cells]), scratch
