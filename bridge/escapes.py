@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.errors import EscapeError
+from bridge.errors import BridgeError, EscapeError
 from bridge.memory import grounded
 from bridge.position import here, resolve
 from bridge.tracing import is_traced, needs_value, settled
@@ -21,7 +21,7 @@ def escape(tracked: Any, how: str) -> Any:
     place = tracked.place
     place.context.check_usable()
     if is_traced(tracked):
-        raise needs_value(tracked, how)
+        raise _noted(tracked, needs_value(tracked, how))
     if place.active or (hasattr(tracked.value, "place") and _active_below(tracked.value)):
         raise remember(tracked, how)
     plain = grounded(tracked)
@@ -41,6 +41,10 @@ def remember(tracked: Any, how: str) -> EscapeError:
         "`import bridge.numpy as np` for arrays that are written into, np.* for math.*; "
         "or let it go on purpose with bridge.detach(value)",
     )
+    return _noted(tracked, error)
+
+
+def _noted(tracked: Any, error: BridgeError) -> Any:
     value = tracked
     while hasattr(value, "place"):
         if value.place.context.escaped is None:

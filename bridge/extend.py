@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from bridge.current import current_context
 from bridge.errors import RefusedError, RuleError
 from bridge.inspection import pull_parameters
 from bridge.rule import Case, MutatingRule, Rule, Shaped, Structure
@@ -160,6 +161,12 @@ def sum_to_shape(ct: Any, shape: tuple[int, ...]) -> Any:
 
 
 def zeros(shape: int | tuple[int, ...], like: Any, dtype: Any = None) -> Any:
-    """Zeros of `shape` where `like` lives (tracked if it is tracked), with its dtype unless given."""
+    """Zeros of `shape` where `like` lives (tracked if it is tracked), with its dtype unless given.
+
+    In a program that is being compiled they are always tracked: what is added into them may be known only later.
+    """
     kind = like.dtype if dtype is None else dtype
+    context = current_context()
+    if context is not None and context.compiles is not None and not hasattr(like, "place"):
+        return context.blank((shape,) if isinstance(shape, int) else shape, kind)
     return np.zeros(shape, kind, like=like) if hasattr(like, "__array_function__") else np.zeros(shape, kind)

@@ -236,10 +236,9 @@ def test_threads() -> None:
 
 
 def test_kept_programs_are_bounded() -> None:
-    from bridge.engines import jax_rules
-    from bridge.engines.jax_programs import KEPT
+    from bridge.engines.jax import KEPT, program_of
 
-    assert jax_rules._program_of.cache_info().maxsize == KEPT
+    assert program_of.cache_info().maxsize == KEPT
 
 
 WITHOUT = """

@@ -61,7 +61,7 @@ def _julia() -> Engine:
 
 
 def _jax() -> Engine:
-    from bridge.engines.jax import ENGINE
+    from bridge.engines.jax_engine import ENGINE
 
     return ENGINE
 

@@ -27,7 +27,7 @@ class Fallback(Engine):
             return JULIA.started().rule(function, None)
         if find_spec("jax") is None:
             return None
-        from bridge.engines.jax import ENGINE as JAX
+        from bridge.engines.jax_engine import ENGINE as JAX
 
         return JAX.rule(function, None)
 

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from copy import copy
-from functools import lru_cache
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
+from bridge.engines.jax import GAUGES, Program, applied, program_of, zeros_like
 from bridge.engines.jax_calls import Form, arranged_as, formed, paired, slots_of
-from bridge.engines.jax_programs import KEPT, Program, applied, zeros_like
 from bridge.engines.protocol import EngineRule
 from bridge.errors import NoRuleError, RuleError
 from bridge.memory import grounded
 from bridge.rule import Rule
-from bridge.xla.lowering import lower
 
 TOLERANCES = {"e": 1e-2, "f": 1e-4, "F": 1e-4}
 
@@ -73,7 +69,7 @@ class JaxRule(EngineRule):
         single = not isinstance(out, (tuple, list))
         real = np.result_type(grounded(out) if single else grounded(out[0])).kind != "c"
         try:
-            return form, leaves, _program_of(self.name, self.function, form, looks, real)
+            return form, leaves, program_of(self.name, self.function, form, looks, real)
         except TypeError as error:
             if "unhashable" not in str(error):
                 raise
@@ -96,71 +92,6 @@ class JaxRule(EngineRule):
                     remedy='use engine="native" for this operation',
                 )
         program.compared = True
-
-
-@lru_cache(maxsize=KEPT)
-def _program_of(name: str, function: Any, form: Form, looks: tuple[Any, ...], real: bool) -> Program:
-    """The program of one signature: its outputs are the float and complex ones of the function."""
-    gauge = GAUGES.get(name)
-    count = max(slots_of_form(form), default=-1) + 1
-
-    def outputs(*leaves: Any) -> tuple[Any, ...]:
-        args, kwargs = form.filled(leaves)
-        if name in ("np.linalg.eig", "np.linalg.eigvals"):
-            args = (jnp.asarray(args[0]) + 0j, *args[1:])
-        found = lower(function, args, kwargs)
-        if gauge is not None:
-            found = gauge(found, leaves[count:])
-        parts = found if isinstance(found, (tuple, list)) else (found,)
-        if name in ("np.linalg.eig", "np.linalg.eigvals") and real:
-            parts = tuple(map(jnp.real, parts))
-        return tuple(x for x in parts if x.dtype.kind in "fc")
-
-    return Program(name, outputs)
-
-
-def slots_of_form(form: Form) -> list[int]:
-    """Every leaf of a form."""
-    return [n for part in (*form.positional, *form.keywords) for n in slots_of(part)]
-
-
-def _phase(found: Any, wanted: Any, axis: int) -> Any:
-    """What turns vectors along an axis into the ones that NumPy chose; a constant."""
-    turn = jnp.sum(jnp.conj(jax.lax.stop_gradient(found)) * wanted, axis, keepdims=True)
-    size = jnp.abs(turn)
-    return jax.lax.stop_gradient(jnp.where(size == 0, 1, turn / jnp.where(size == 0, 1, size)))
-
-
-def _eigenvectors(found: Any, out: Any) -> Any:
-    return found[0], found[1] * _phase(found[1], out[1], -2).astype(found[1].dtype)
-
-
-def _singular(found: Any, out: Any) -> Any:
-    if not isinstance(found, tuple):
-        return found
-    u, s, vh = found
-    turn = _phase(u, out[0], -2).astype(u.dtype)
-    rank = min(vh.shape[-2], turn.shape[-1])
-    rows = jnp.swapaxes(jnp.conj(turn), -1, -2)[..., :rank, :]
-    turned = jnp.concatenate([vh[..., :rank, :] * rows, vh[..., rank:, :]], axis=-2)
-    return u * turn, s, turned
-
-
-def _orthogonal(found: Any, out: Any) -> Any:
-    if not isinstance(found, tuple):
-        return found * _phase(found, out[0], -1).astype(found.dtype)
-    q, r = found
-    turn = _phase(q, out[0], -2).astype(q.dtype)
-    return q * turn, r * jnp.swapaxes(jnp.conj(turn), -1, -2)
-
-
-# Functions whose value is defined up to signs or phases: JAX's choice is turned into NumPy's.
-GAUGES: dict[str, Callable[[Any, Any], Any]] = {
-    "np.linalg.eig": _eigenvectors,
-    "np.linalg.eigh": _eigenvectors,
-    "np.linalg.svd": _singular,
-    "np.linalg.qr": _orthogonal,
-}
 
 
 def _floats(ct: Any, out: Any) -> list[tuple[Any, Any]]:
@@ -186,6 +117,3 @@ def _agree(found: Any, out: Any) -> bool:
     tolerance = TOLERANCES.get(out.dtype.char, 1e-10)
     largest = np.max(np.abs(out), initial=0, where=np.isfinite(out))
     return bool(np.allclose(found, out, tolerance, tolerance * largest, equal_nan=True))
-
-
-__all__ = ["JaxRule"]

@@ -44,10 +44,11 @@ class Cell(Root):
     """Functional memory: writing it is to give it other contents.
 
     Writes of regions wait in `pending`, so that a read of the same region, or a write over it, never touches the
-    array. `seen` are the regions that were read of the array as it is without them.
+    array. `seen` are the regions that were read of the array as it is without them. `affine` is what is known of an
+    integer, `run` the first of consecutive ones.
     """
 
-    __slots__ = ("_contents", "affine", "frame", "ghost", "pending", "seen", "seen_in")
+    __slots__ = ("_contents", "affine", "frame", "ghost", "pending", "run", "seen", "seen_in")
 
     def __init__(self, context: TraceContext, ghost: Any, contents: Any) -> None:
         super().__init__(context, ghost, True)
@@ -55,6 +56,7 @@ class Cell(Root):
         self.ghost = ghost
         self.frame = context.frames[-1]
         self.affine: Affine | None = None
+        self.run: Affine | None = None
         self._contents = contents
         self.pending: list[tuple[Region, Any]] = []
         self.seen: list[tuple[Region, Any]] = []

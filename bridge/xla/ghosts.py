@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from bridge.errors import RefusedError, TraceError
+from bridge.memory import ArrayMemory
 from bridge.position import here, resolve
 from bridge.tracing import is_traced, is_traced_integer
 from bridge.xla.integers import affine_of
@@ -40,6 +41,8 @@ class Ghost(np.ndarray):
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         if getattr(function, "__module__", None) == "numpy.linalg":
             return function(*map(_regular, args), **kwargs)
+        if function.__name__.startswith("nan"):
+            return function(*map(_plain, args), **{name: _plain(x) for name, x in kwargs.items()})
         if isinstance(kwargs.get("where"), Ghost):
             # Nothing selected is something that NumPy warns of.
             kwargs = kwargs | {"where": np.ones(kwargs["where"].shape, bool)}
@@ -61,6 +64,15 @@ def _regular(x: Any) -> Any:
         return x
     shape = x.shape[-2:] if x.ndim > 1 else (*x.shape, 1)
     return np.broadcast_to(np.eye(*shape, dtype=x.dtype).reshape(x.shape[-2:]), x.shape)
+
+
+class GhostMemory(ArrayMemory):
+    """The memory interface on ghosts."""
+
+    __slots__ = ()
+
+    def view(self, base: Any, offset: int, like: Any) -> Any:
+        return super().view(base, offset, like).view(Ghost)
 
 
 def ghost_like(value: np.ndarray) -> Ghost:

@@ -31,6 +31,51 @@ def affine_result(function: Any, operands: tuple[Any, ...], contents: Any) -> Af
     return Affine.unknown(contents, low, high)
 
 
+def consecutive(function: Any, args: tuple[Any, ...], inputs: tuple[Any, ...]) -> Affine | None:
+    """The first of consecutive integers, if `start + np.arange(n)` and its kin is what was computed."""
+    if function is np.add and len(args) == 2:
+        pairs = list(zip(args, inputs, strict=True))
+        for (x, place), (other, other_place) in (pairs, pairs[::-1]):
+            first = _first(x, place)
+            if first is not None and np.shape(other) == ():
+                form = _number(other, other_place)
+                return None if form is None else first + form
+    return None
+
+
+def _first(x: Any, place: Any) -> Affine | None:
+    if place is not None:
+        return getattr(place, "run", None)
+    if isinstance(x, np.ndarray) and x.ndim == 1 and x.dtype.kind in "iu" and x.size and (np.diff(x) == 1).all():
+        return Affine.of(x[0])
+    return None
+
+
+def _number(x: Any, place: Any) -> Affine | None:
+    if place is None:
+        return Affine.of(x) if isinstance(x, (int, np.integer)) and not isinstance(x, (bool, np.bool_)) else None
+    return getattr(place, "affine", None)
+
+
+def as_window(key: Any, shape: tuple[int, ...]) -> Any:
+    """A key of slices in place of one whose only array holds consecutive integers known to lie inside; else None."""
+    parts = key if type(key) is tuple else (key,)
+    if Ellipsis in [part for part in parts if part is Ellipsis] or any(part is None for part in parts):
+        return None
+    window: list[Any] = []
+    found = 0
+    for part, length in zip(parts, shape, strict=False):
+        if type(part) is slice and not hasattr(part.start, "place") and not hasattr(part.stop, "place"):
+            window.append(part)
+            continue
+        first = ground_floor(part).place.root.run if hasattr(part, "place") and len(part.shape) == 1 else None
+        if first is None or not first.is_within(0, length - part.shape[0]):
+            return None
+        found += 1
+        window.append(slice(first, first + part.shape[0]))
+    return tuple(window) if found == 1 else None
+
+
 def _combined(function: Any, forms: list[Affine]) -> Affine | None:
     if function is np.add:
         return forms[0] + forms[1]

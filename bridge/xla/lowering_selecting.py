@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from bridge.errors import NoRuleError, RefusedError
-from bridge.xla.lowering_calls import operand
+from bridge.xla.lowering_calls import operand, weak_dtype
 from bridge.xla.lowering_entries import common, entry, known
 
 
@@ -163,3 +163,14 @@ def _lowered(function: Any) -> Any:
             remedy='write it as a loop over slices, or use engine="native"',
         )
     return lambda *args, **kwargs: lower(function, args, kwargs)
+
+
+@entry("np.histogram")
+def histogram(a: Any, bins: Any = 10, range: Any = None, density: bool = False, weights: Any = None) -> Any:
+    """Densities in double precision, edges in that of the edges that are given, else of the data."""
+    counts, edges = jnp.histogram(a, bins, range, weights, density)
+    if jnp.ndim(bins):
+        edges = jnp.asarray(bins)
+    if density:
+        return counts.astype(np.float64), edges
+    return counts.astype(np.intp if weights is None else np.dtype(weak_dtype(weights))), edges

@@ -33,13 +33,18 @@ class Unknowns:
     def _look(self, key: Any) -> None:
         for part in _parts(key):
             if is_traced_integer(part):
-                for atom, _ in affine_of(part).terms:
-                    if atom is not self.own and self.trace.born_inside(atom, self.frame):
-                        self.atoms.setdefault(atom, len(self.atoms))
+                self._look_at(affine_of(part))
             elif is_traced(part):
                 floor = ground_floor(part)
-                if floor.place.root.frame is self.frame:
+                if floor.place.root.run is not None:
+                    self._look_at(floor.place.root.run)
+                elif floor.place.root.frame is self.frame:
                     self.arrays.setdefault(id(floor), (floor, len(self.arrays)))
+
+    def _look_at(self, form: Affine) -> None:
+        for atom, _ in form.terms:
+            if atom is not self.own and self.trace.born_inside(atom, self.frame):
+                self.atoms.setdefault(atom, len(self.atoms))
 
     def values(self) -> list[Any]:
         """The unknowns, as traced numbers and arrays."""
@@ -56,17 +61,22 @@ class Unknowns:
             new[self.own] = affine_of(i)
         arrays = {floor: kept[len(self.atoms) + number] for floor, (_, number) in self.arrays.items()}
 
+        def form_of(old: Affine) -> Affine:
+            form = Affine.of(old.constant)
+            for atom, coefficient in old.terms:
+                form = form + new.get(atom, Affine(0, ((atom, 1),))) * coefficient
+            return form
+
         def part_of(part: Any) -> Any:
             if type(part) is slice:
                 return slice(part_of(part.start), part_of(part.stop), part.step)
             if is_traced_integer(part):
-                form = Affine.of(0)
-                old = affine_of(part)
-                for atom, coefficient in old.terms:
-                    form = form + new.get(atom, Affine(0, ((atom, 1),))) * coefficient
-                form = form + old.constant
+                form = form_of(affine_of(part))
                 return form.constant if form.is_constant else self.trace.number(0, form.value(), form)
             if is_traced(part):
+                run = ground_floor(part).place.root.run
+                if run is not None:
+                    return self.trace.consecutive(form_of(run), part)
                 return arrays.get(id(ground_floor(part)), part)
             return part
 
