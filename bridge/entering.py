@@ -75,6 +75,15 @@ def _groups(arrays: list[Any]) -> list[list[int]]:
     return groups
 
 
+def sharing(arrays: list[Any]) -> list[list[int]]:
+    """Indices of arrays, grouped by shared memory; arrays that lie between each other's elements are apart."""
+    found = []
+    for group in _groups(arrays):
+        parts = [[0]] if len(group) == 1 else _connected([arrays[k] for k in group])
+        found += [[group[k] for k in part] for part in parts]
+    return found
+
+
 def _enter_group(context: Any, members: list[int], flat: list[tuple[Any, bool, str]], entered: list[Any]) -> None:
     first = flat[members[0]][0]
     if len(members) == 1:
@@ -106,7 +115,7 @@ def _connected(arrays: list[Any]) -> list[list[int]]:
 
 def _alone(context: Any, array: Any, wanted: bool) -> Buffer:
     ground = grounded(array)
-    buffer = context.buffer(array, active=wanted) if _copies_alike(ground) else _strided(context, array, wanted)
+    buffer = context.buffer(array, active=wanted) if copies_alike(ground) else _strided(context, array, wanted)
     _lock_overlapping(ground, buffer)
     context.originals.append((ground, buffer.place.root))
     return buffer
@@ -118,7 +127,7 @@ def _lock_overlapping(array: np.ndarray, buffer: Any) -> None:
         grounded(buffer).flags.writeable = False
 
 
-def _copies_alike(array: np.ndarray) -> bool:
+def copies_alike(array: np.ndarray) -> bool:
     """Whether a plain copy lies as `array` does, so that reshapes of both alias or copy alike."""
     if array.flags.c_contiguous or array.flags.f_contiguous or overlaps_itself(array):
         return True
@@ -141,23 +150,29 @@ def _one_root(context: Any, members: list[int], flat: list[Any], entered: list[A
     """Arrays on shared memory, at most one of them differentiated: one root over all their bytes."""
     arrays = [flat[k][0] for k in members]
     kinds = {array.dtype for array in arrays}
-    if len(kinds) > 1 or any(hasattr(array, "place") for array in arrays):
-        raise ArgumentError(
-            "arguments share memory under different dtypes or inside a nested transform",
-            remedy="pass copies (x.copy())",
-        )
-    low = min(np.lib.array_utils.byte_bounds(array)[0] for array in arrays)
-    high = max(np.lib.array_utils.byte_bounds(array)[1] for array in arrays)
+    if len(kinds) > 1:
+        raise ArgumentError("arguments share memory under different dtypes", remedy="pass copies (x.copy())")
+    low = min(np.lib.array_utils.byte_bounds(grounded(array))[0] for array in arrays)
+    high = max(np.lib.array_utils.byte_bounds(grounded(array))[1] for array in arrays)
     item = arrays[0].dtype.itemsize
     if any((address(array) - low) % item for array in arrays):
         raise ArgumentError("arguments share memory at odd offsets", remedy="pass copies (x.copy())")
     whole = np.zeros((high - low) // item, arrays[0].dtype)
     root = context.buffer(whole, active=bool(differentiated))
-    for k, array in zip(members, arrays, strict=True):
-        view = root.view_as(address(array) - low, Strides(array.shape, array.strides, array.dtype))
+    # Those that carry an outer context's gradient come last: what the others hold of the same elements is constant.
+    for k, array in sorted(zip(members, arrays, strict=True), key=lambda one: _carries(one[1])):
+        ground = grounded(array)
+        view = root.view_as(address(array) - low, Strides(ground.shape, ground.strides, ground.dtype))
         view.value[...] = array
-        _lock_overlapping(array, view)
-        context.originals.append((array, root.place.root))
+        _lock_overlapping(ground, view)
+        context.originals.append((ground, root.place.root))
         if differentiated and k not in differentiated:
             view.place.parent = Alias(root.place, None, root.value)
         entered[k] = view
+
+
+def _carries(array: Any) -> bool:
+    """Whether an array carries a gradient of an outer context."""
+    if not hasattr(array, "place") or array.place.context.tracing:
+        return False
+    return bool(array.place.active) or _carries(array.value)

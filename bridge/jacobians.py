@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.compiling import compiled, wanted
+from bridge.compiling import compiled, kept, wanted
 from bridge.errors import ArgumentError
 from bridge.memory import grounded
 from bridge.tangents import jvp, pushed_forward

@@ -66,7 +66,6 @@ def while_loop(condition: Callable[[Any], Any], body: Callable[[Any], Any], init
     `limit` is the largest number of steps that is allowed (and what compiled engines need to know); a loop
     that wants more raises ArgumentError.
     """
-
     context = current_context()
     if context is not None and context.compiles is not None:
         return context.compiles.control.while_loop(context, condition, body, init, limit)

@@ -12,9 +12,9 @@ from bridge.escapes import remember
 from bridge.extend import ZERO_PULL
 from bridge.inspection import operation_name
 from bridge.memory import grounded
-from bridge.tracing import value_of
 from bridge.position import here, resolve
 from bridge.snapshots import constant
+from bridge.tracing import value_of
 
 NUMBERS = (int, float, complex, np.generic)
 

@@ -130,6 +130,8 @@ class Segment(Entry):
             root.written = False
         try:
             with context.reopened(), checkpointing(context):
+                if context.compiles is not None:
+                    context.compiles.separate()
                 args, kwargs = rebuilt(self.structure, self.args)
                 results = self._tracked(self.body(*args, **kwargs))
             self._compare(results)

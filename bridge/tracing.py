@@ -38,7 +38,8 @@ def settled(value: Any) -> Any:
 
 def is_traced_integer(part: Any) -> bool:
     """Whether a part of an index is an integer whose value is not known yet."""
-    return getattr(part, "shape", None) == () and _kind(part) in "iu" and not hasattr(part, "view_as") and is_traced(part)
+    number = getattr(part, "shape", None) == () and not hasattr(part, "view_as")
+    return number and _kind(part) in "iu" and is_traced(part)
 
 
 def is_traced_mask(key: Any) -> bool:

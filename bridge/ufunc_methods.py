@@ -62,7 +62,8 @@ def _cast(array: Any, dtype: Any) -> Any:
 def _by_equivalent(ufunc: np.ufunc, method: str, equivalent: Any, array: Any, options: dict[str, Any]) -> Any:
     """NumPy's own value of a method; its pull is that of an equivalent, step by step."""
     context = context_of((array, *options.values()))
-    if any(hasattr(x, "place") and (is_traced(x) or (x.place.active and not _is_flat(ufunc))) for x in options.values()):
+    tracked = [x for x in options.values() if hasattr(x, "place")]
+    if any(is_traced(x) or (x.place.active and not _is_flat(ufunc)) for x in tracked):
         return equivalent(ufunc, array, **options)
     options = {name: np.copy(grounded(x)) if hasattr(x, "dtype") else x for name, x in options.items()}
     (value,), inputs, plain = unwrapped(context, (operand(array),))
@@ -170,7 +171,8 @@ def at(ufunc: np.ufunc, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     if not hasattr(target, "place"):
         context = context_of((key, *operands))
         into_plain(context, ufunc, operands, target)
-        ufunc.at(target, value_of(key, f"{ufunc.__name__}.at"), *(value_of(x, f"{ufunc.__name__}.at") for x in operands))
+        name = f"{ufunc.__name__}.at"
+        ufunc.at(target, value_of(key, name), *(value_of(x, name) for x in operands))
         return
     key = frozen(key)
     operands = [operand(x) for x in operands]

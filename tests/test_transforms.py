@@ -186,12 +186,20 @@ def test_tangents_that_do_not_fit() -> None:
         bridge.jvp(np.sum, X, X)
 
 
-@pytest.mark.parametrize("engine", ["xla"])
-def test_engines_that_are_not_there(engine: str) -> None:
-    with pytest.raises(errors.EngineNotAvailable, match=engine):
-        bridge.grad(np.sum, engine=engine)
+@pytest.mark.parametrize("engine", ["jax", "xla"])
+def test_engines_that_are_not_there(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bridge.engines.find_spec", lambda name: None)
+    with pytest.raises(errors.EngineNotAvailable, match=r"(?s)needs JAX.*remedy: pip install"):
+        bridge.grad(np.sum, engine=engine)(X)
     with pytest.raises(errors.EngineNotAvailable, match=engine):
         bridge.vjp(np.sum, X, engine=engine)
+
+
+def test_index_modes_are_for_compiled_programs() -> None:
+    with pytest.raises(errors.ArgumentError, match=r"(?s)index_mode='clip' with engine='native'.*np.take"):
+        bridge.grad(np.sum, engine="native", index_mode="clip")(X)
+    with pytest.raises(errors.ArgumentError, match="index_mode='wrap'"):
+        bridge.grad(np.sum, engine="xla", index_mode="wrap")(X)
 
 
 def test_an_unknown_engine_and_an_unknown_argument() -> None:

@@ -48,7 +48,7 @@ class Cell(Root):
     integer, `run` the first of consecutive ones.
     """
 
-    __slots__ = ("_contents", "affine", "frame", "ghost", "pending", "run", "seen", "seen_in")
+    __slots__ = ("__weakref__", "_contents", "affine", "frame", "ghost", "pending", "run", "seen", "seen_in")
 
     def __init__(self, context: TraceContext, ghost: Any, contents: Any) -> None:
         super().__init__(context, ghost, True)
@@ -61,6 +61,7 @@ class Cell(Root):
         self.pending: list[tuple[Region, Any]] = []
         self.seen: list[tuple[Region, Any]] = []
         self.seen_in = self.frame
+        context.alive.add(self)
 
     @property
     def contents(self) -> Any:
@@ -70,6 +71,12 @@ class Cell(Root):
             self.flush()
         return self._contents
 
+    @contents.setter
+    def contents(self, contents: Any) -> None:
+        self._note_write()
+        self.pending, self.seen = [], []
+        self._contents = contents
+
     def check_open(self) -> None:
         """Raise if the memory belongs to a loop body or a branch that has ended."""
         if not self.frame.open:
@@ -78,12 +85,6 @@ class Cell(Root):
                 where=resolve(here()),
                 remedy="return it from the body, or write it into an array that exists before the loop",
             )
-
-    @contents.setter
-    def contents(self, contents: Any) -> None:
-        self._note_write()
-        self.pending, self.seen = [], []
-        self._contents = contents
 
     def _note_write(self) -> None:
         frame = self.context.frames[-1]  # type: ignore[attr-defined]

@@ -60,18 +60,15 @@ class Program:
     def _entered(self, context: TraceContext, values: list[Any]) -> Any:
         found = iter(values)
         entered: list[Any] = []
+        roots: dict[int, Any] = {}
         for leaf in self.signature.leaves:
             if isinstance(leaf, Static):
                 entered.append(leaf.value)
                 continue
             contents = next(found)
-            if leaf.same is not None:
-                entered.append(entered[leaf.same])
-                continue
             contents = jnp.asarray(contents)
-            if len(entered) < len(self.signature.arrays) and self.signature.arrays[len(entered)]:
-                like = leaf.like() if leaf.shape else np.zeros((), leaf.dtype)
-                entered.append(context.entered(like, contents))
+            if self.signature.arrays[len(entered)]:
+                entered.append(leaf.entered(context, contents, roots, len(entered)))
             else:
                 entered.append(context.number(leaf.like(), contents))
         return rebuilt(self.signature.structure, entered)

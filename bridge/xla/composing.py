@@ -1,16 +1,26 @@
-"""A compiled function inside of a JAX program: `jax.jit`, `jax.vmap` and `jax.grad` around it."""
+"""A compiled function inside of a JAX program: `jax.jit`, `jax.vmap`, `jax.grad`, `jax.jvp` and the rest around it.
+
+For JAX the function is one operation, whose derivatives are the rewind and forward mode of this package, compiled
+likewise; so JAX never differentiates through memory, and derivatives of any order are ours.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
-from bridge.arguments import leaves_of
+from bridge import engines
+from bridge.arguments import Arguments, leaves_of
+from bridge.errors import ArgumentError
+from bridge.tangents import pushed_forward
 from bridge.tracing import ground_floor, is_traced
-from bridge.transforms import vjp
+from bridge.transforms import belongs
 from bridge.xla.lowering import x64
 from bridge.xla.signature import Dynamic, Signature
 from bridge.xla.trace import TraceContext
@@ -18,68 +28,186 @@ from bridge.xla.trace import TraceContext
 if TYPE_CHECKING:
     from bridge.xla.compiled import Compiled
 
+Function = Callable[[list[Any]], list[Any]]
+Enter = Callable[[TraceContext, Any], Any]
+
 
 def composed(compiled: Compiled, signature: Signature, values: list[Any]) -> Any:
-    """The function's result as part of the JAX program that is being traced; its reverse mode is our rewind.
+    """The function's result as part of the JAX program that is being traced.
 
     Nothing can be raised from inside of that program: where an index lies outside under `index_mode="error"`,
-    every float that it returns is NaN.
+    or a loop wants more than its limit, every float that it returns is NaN.
     """
+    from bridge.xla.operations import program_p
+
+    found = compiled.parts.get(signature)
+    if found is None:
+        found = compiled.parts[signature] = _whole(compiled, signature)
+    program, part = found
+    with x64():
+        own = [jnp.asarray(value) for value, leaf in zip(values, _dynamic(signature), strict=True) if leaf.same is None]
+        outputs = program_p.bind(*own, part=part, batches=())
+    return program.handed_out(outputs, lambda x, is_array: x)
+
+
+def _whole(compiled: Compiled, signature: Signature) -> tuple[Any, Part]:
     from bridge.xla.compiled import Program
 
-    program = Program(compiled.function, signature, compiled.index_mode, mends=True)
-    dtypes = [leaf.dtype for leaf in signature.leaves if isinstance(leaf, Dynamic)]
+    program = Program(compiled.function, signature, compiled.index_mode, mends=False)
+    enters = [leaf for leaf in _dynamic(signature) if leaf.same is None]
+    arrays = [
+        is_array
+        for leaf, is_array in zip(signature.leaves, signature.arrays, strict=True)
+        if isinstance(leaf, Dynamic) and leaf.same is None
+    ]
+    entering = [program.entering(leaf, is_array) for leaf, is_array in zip(enters, arrays, strict=True)]
+    avals = [jax.ShapeDtypeStruct(leaf.shape, leaf.dtype) for leaf in enters]
+    return program, Part(program.ran_on, entering, avals, compiled.index_mode)
 
-    @jax.custom_vjp
-    def run(*values: Any) -> list[Any]:
+
+def _dynamic(signature: Signature) -> list[Dynamic]:
+    return [leaf for leaf in signature.leaves if isinstance(leaf, Dynamic)]
+
+
+class Part:
+    """A function of a list of traced values, to be one operation of a JAX program.
+
+    Parameters
+    ----------
+    function : takes and returns lists of Buffers and traced numbers.
+    entering : for each input, how it becomes one of these in the context of a trace.
+    avals : the inputs' shapes and dtypes.
+    """
+
+    def __init__(self, function: Function, entering: Sequence[Enter], avals: Sequence[Any], index_mode: str) -> None:
+        self.function = function
+        self.entering = list(entering)
+        self.avals = list(avals)
+        self.index_mode = index_mode
+        self._pulled: dict[tuple[int, ...], Part] = {}
+        self._pushed: dict[tuple[int, ...], Part] = {}
+
+    @cached_property
+    def plain(self) -> tuple[Any, bool]:
+        """The program as JAX sees it, and whether it finds out if a gradient holds a NaN (its last output)."""
+        return self._traced(mends=False)
+
+    @cached_property
+    def mending(self) -> Any:
+        """The program that runs where a gradient holds a NaN: strong zeros at any cost."""
+        return self._traced(mends=True)[0]
+
+    @cached_property
+    def outputs(self) -> list[Any]:
+        """Shapes and dtypes of what it returns."""
+        return list(self.plain[0].out_avals[:-1])
+
+    @cached_property
+    def floats(self) -> list[int]:
+        """The outputs that have derivatives."""
+        return [k for k, aval in enumerate(self.outputs) if jnp.issubdtype(aval.dtype, jnp.inexact)]
+
+    def _traced(self, mends: bool) -> tuple[Any, bool]:
+        watches = False
+
+        def run(*values: Any) -> list[Any]:
+            nonlocal watches
+            context = TraceContext(_never(values), self.index_mode, mends)
+            with np.errstate(all="ignore"), context:
+                context.faults.open()
+                leaves = [enter(context, value) for enter, value in zip(self.entering, values, strict=True)]
+                outputs = [_contents(context, leaf) for leaf in self.function(leaves)]
+                fault, nan = context.faults.contents
+                if context.faults.sites:
+                    outputs = [_poisoned(x, fault) for x in outputs]
+                watches = context.faults.watches_nan
+            return [*outputs, nan]
+
         with x64():
-            outputs, fault, _ = program(jnp.zeros((), bool), list(values))
-            return [_poisoned(x, fault) for x in outputs]
+            made = jax.make_jaxpr(run)(*self.avals)
+        if any(isinstance(const, jax.core.Tracer) for const in made.consts):
+            raise captured()
+        return made, watches
 
-    def forward(*values: Any) -> tuple[list[Any], Any]:
-        return run(*values), values
+    def pulled(self, moving: tuple[int, ...]) -> Part:
+        """Cotangents of the inputs `moving`, from all inputs and the cotangents of the floats."""
+        found = self._pulled.get(moving)
+        if found is None:
+            cotangents = [self.outputs[k] for k in self.floats]
+            found = self._pulled[moving] = self._grown(lambda leaves: self._pull(leaves, moving), cotangents)
+        return found
 
-    def backward(values: Any, cts: list[Any]) -> tuple[Any, ...]:
-        with x64():
-            return _pulled(program, list(values), cts, dtypes)
+    def pushed(self, moving: tuple[int, ...]) -> Part:
+        """Tangents of the floats, from all inputs and the tangents of those that are `moving`."""
+        found = self._pushed.get(moving)
+        if found is None:
+            tangents = [self.avals[k] for k in moving]
+            found = self._pushed[moving] = self._grown(lambda leaves: self._push(leaves, moving), tangents)
+        return found
 
-    run.defvjp(forward, backward)
-    return program.handed_out(run(*values), lambda x, is_array: x)
+    def _grown(self, function: Function, avals: list[Any]) -> Part:
+        return Part(function, [*self.entering, *map(_as_array, avals)], [*self.avals, *avals], self.index_mode)
+
+    def _pull(self, leaves: list[Any], moving: tuple[int, ...]) -> list[Any]:
+        own, cts = leaves[: len(self.avals)], leaves[len(self.avals) :]
+        with engines.context("auto", "strong") as context:
+            arguments = Arguments(context, tuple(own), {}, moving, allow_int=True)
+            found = self.function(list(arguments.args))
+            seeds = [
+                (found[k].place, np.conj(ct) if found[k].dtype.kind == "c" else ct)
+                for k, ct in zip(self.floats, cts, strict=True)
+                if belongs(context, found[k])
+            ]
+            gradients = list(arguments.in_containers(context.pull_back(seeds, arguments.places, once=True)))
+        # JAX's cotangents of complex values are the conjugates of ours.
+        return [np.conj(g) if g.dtype.kind == "c" else g for g in gradients]
+
+    def _push(self, leaves: list[Any], moving: tuple[int, ...]) -> list[Any]:
+        own = leaves[: len(self.avals)]
+        tangents: list[Any] = [None] * len(own)
+        for k, tangent in zip(moving, leaves[len(self.avals) :], strict=True):
+            tangents[k] = tangent
+        _, found = pushed_forward(lambda *args: self.function(list(args)), own, tangents, False, "auto", "ieee", False)
+        return [found[k] for k in self.floats]
+
+
+def captured() -> ArgumentError:
+    """The error of a program that uses a JAX value which nobody passed to it."""
+    return ArgumentError(
+        "a compiled program uses a JAX value of a transformation around it (jax.jit, jax.vmap, jax.grad) "
+        "that is not among its arguments",
+        remedy="pass it as an argument",
+    )
+
+
+def _as_array(aval: Any) -> Enter:
+    like = np.zeros((), aval.dtype) if not aval.shape else np.broadcast_to(np.zeros((), aval.dtype), aval.shape)
+    return lambda context, contents: context.entered(like, contents)
+
+
+def _contents(context: TraceContext, leaf: Any) -> Any:
+    return context.read(ground_floor(leaf).place) if is_traced(leaf) else jnp.asarray(leaf)
+
+
+def traced_leaves(result: Any) -> list[Any]:
+    """The leaves of a result that the program computes."""
+    return [leaf for leaf in leaves_of(result)[0] if is_traced(leaf)]
 
 
 def _poisoned(x: Any, fault: Any) -> Any:
-    return jnp.where(fault[0] == 0, x, jnp.nan) if jnp.issubdtype(x.dtype, jnp.inexact) else x
+    return jnp.where(fault[0] == 0, x, jnp.asarray(jnp.nan, x.dtype)) if jnp.issubdtype(x.dtype, jnp.inexact) else x
 
 
-def _pulled(program: Any, values: list[Any], cts: list[Any], dtypes: list[np.dtype[Any]]) -> tuple[Any, ...]:
-    """Cotangents of the dynamic leaves, by the rewind; JAX's convention for complex ones is the conjugate of ours."""
-    context = TraceContext(jnp.zeros((), bool), program.index_mode, mends=True)
-    with np.errstate(all="ignore"), context:
-        context.faults.open()
-        args, kwargs = program._entered(context, values)
-        leaves, structure = leaves_of((args, kwargs))
-        wanted = [k for k, leaf in enumerate(leaves) if is_traced(leaf)]
-        floats = [k for k, ct in enumerate(cts) if ct.dtype != jax.dtypes.float0]
-
-        def flat(*tracked: Any) -> list[Any]:
-            from bridge.arguments import rebuilt
-
-            own = list(leaves)
-            for k, one in zip(wanted, tracked, strict=True):
-                own[k] = one
-            own_args, own_kwargs = rebuilt(structure, own)
-            found, _ = leaves_of(program.function(*own_args, **own_kwargs))
-            traced = [leaf for leaf in found if is_traced(leaf)]
-            return [traced[k] for k in floats]
-
-        _, pull = vjp(flat, *(leaves[k] for k in wanted), engine="xla")
-        seeds = [context.entered(np.zeros(cts[k].shape, cts[k].dtype), jnp.conj(cts[k])) for k in floats]
-        pulled = pull(seeds)
-        found = [
-            np.zeros(np.shape(value), jax.dtypes.float0)
-            if dtype.kind not in "fc"
-            else jnp.conj(context.read(ground_floor(ct).place)).astype(dtype)
-            for ct, dtype, value in zip(pulled, dtypes, values, strict=True)
-        ]
-        fault, _ = context.faults.contents
-        return tuple(x if x.dtype == jax.dtypes.float0 else _poisoned(x, fault) for x in found)
+def _never(values: Sequence[Any]) -> Any:
+    """A boolean that is false when the program runs, and that XLA cannot know: no square is 3 modulo 4."""
+    for value in values:
+        if not value.size or value.dtype == bool:
+            continue
+        first = lax.stop_gradient(value).reshape(-1)[0]
+        if jnp.issubdtype(first.dtype, jnp.complexfloating):
+            first = first.real
+        if jnp.issubdtype(first.dtype, jnp.inexact):
+            first = lax.bitcast_convert_type(first, f"int{8 * first.dtype.itemsize}")
+        first = lax.convert_element_type(first, jnp.int32)
+        return (first * first) & 3 == 3
+    return jnp.zeros((), bool)

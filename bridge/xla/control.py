@@ -7,6 +7,7 @@ the loop, unless it returns the very arrays that it was given.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -55,7 +56,7 @@ def cond(context: Any, predicate: Any, true_branch: Any, false_branch: Any, oper
         return true_branch(*operands) if bool(predicate) else false_branch(*operands)
     results = [_Result(context, branch, operands) for branch in (true_branch, false_branch)]
     shared = _shared(context, *results)
-    choose(context, predicate, [lambda one=one: one.write(shared) for one in results])
+    choose(context, predicate, [partial(one.write, shared) for one in results])
     return rebuilt(results[0].structure, [_read(cell, number) for cell, number in shared])
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -151,4 +152,4 @@ class Choice(Structured):
     def sweep(self, step: Callable[[Recorded, Any, Any], None], back: bool) -> None:
         from bridge.xla.repeating import choose
 
-        choose(self.context.outer, self.predicate, [lambda one=one: step(one, 0, 0) for one in self.recorded])
+        choose(self.context.outer, self.predicate, [partial(step, one, 0, 0) for one in self.recorded])

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
+from weakref import WeakSet
 
 import jax
 import jax.numpy as jnp
@@ -26,6 +28,7 @@ class Framing:
 
     frames: list[Frame]
     dirty: dict[Cell, None]
+    alive: WeakSet[Cell]
     number: Callable[..., Any]
     read: Callable[..., Any]
 
@@ -53,6 +56,13 @@ class Framing:
             if cell.pending:
                 cell.flush()
         self.dirty.clear()
+
+    def separate(self) -> None:
+        """Hide from XLA that what is computed from here on was computed before: it would keep the values instead."""
+        cells = [cell for cell in self.alive if cell.frame is self.frames[-1]]
+        self.flush()
+        for cell, contents in zip(cells, lax.optimization_barrier([cell.contents for cell in cells]), strict=True):
+            cell.contents = contents
 
     def forget_copies(self) -> None:
         """Forget the copies of outer memory that contexts keep for a while: they belong to one frame."""
@@ -124,7 +134,7 @@ class Framing:
         """Run the first branch where the predicate holds, else the second."""
         written: dict[Cell, None] = {}
         for branch in branches:
-            written.update(dict.fromkeys(self.dry(lambda i, branch=branch: branch())))  # type: ignore[misc]
+            written.update(dict.fromkeys(self.dry(partial(_ignoring_index, branch))))
         cells = list(written)
 
         def run(branch: Callable[[], Any]) -> Callable[[Any], Any]:
@@ -147,8 +157,12 @@ class Framing:
         """A condition as a boolean scalar of JAX."""
         contents = jnp.asarray(self.read(ground_floor(value).place) if is_traced(value) else value)
         if contents.shape != ():
-            raise ValueError("The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()")
+            raise ValueError(f"a condition is an array of shape {contents.shape}; use np.any or np.all")
         return contents != 0
+
+
+def _ignoring_index(branch: Callable[[], Any], i: Any) -> None:
+    branch()
 
 
 def _fill(cells: list[Cell], contents: Sequence[Any]) -> None:

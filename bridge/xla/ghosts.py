@@ -15,8 +15,8 @@ from bridge.errors import RefusedError, TraceError
 from bridge.memory import ArrayMemory
 from bridge.position import here, resolve
 from bridge.tracing import is_traced, is_traced_integer
-from bridge.xla.integers import affine_of
 from bridge.xla.affine import difference
+from bridge.xla.integers import affine_of
 
 
 class Ghost(np.ndarray):

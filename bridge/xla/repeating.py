@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from bridge.forward import ForwardContext
@@ -88,14 +89,18 @@ def choose(context: Any, predicate: Any, branches: Sequence[Callable[[], None]])
     if context.tracing:
         context.choose(predicate, [_inside(context, branch) for branch in branches])
         return
-    bodies: list[Body] = [lambda i, branch=branch: branch() for branch in branches]  # type: ignore[misc]
+    bodies = [_without_index(branch) for branch in branches]
     predicate = lowered_to(context.outer, predicate)
     if isinstance(context, ForwardContext):
         homes = _homes(context, bodies)
         settling = [_settling(context, body, homes) for body in bodies]
-        choose(context.outer, predicate, [lambda run=run: run(0) for run in settling])  # type: ignore[misc]
+        choose(context.outer, predicate, [partial(run, 0) for run in settling])
         return
     Choice.recorded_choice(context, predicate, bodies)
+
+
+def _without_index(branch: Callable[[], None]) -> Body:
+    return lambda i: branch()
 
 
 def asked(context: Any, going: Callable[[], Any]) -> Any:
@@ -111,11 +116,12 @@ def _homes(context: Any, bodies: list[Body]) -> dict[Root, Any]:
     while True:
         reached: dict[Root, None] = {}
 
-        def note(i: Any, reached: dict[Root, None] = reached) -> None:
+        def run(body: Body, reached: dict[Root, None], i: Any) -> None:
+            body(i)
             reached.update(dict.fromkeys(root for root in context.touched if root.serial <= since))
 
         for body in bodies:
-            tried(context, lambda i, body=body: (body(i), note(i)))  # type: ignore[misc]
+            tried(context, partial(run, body, reached))
         fresh = [root for root in reached if root not in homes]
         if not fresh:
             return homes

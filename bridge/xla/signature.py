@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +9,9 @@ import jax
 import numpy as np
 
 from bridge.arguments import leaves_of
+from bridge.entering import copies_alike, sharing
 from bridge.errors import AliasError, ArgumentError
+from bridge.memory import ArrayMemory, Strides, address, overlaps_itself
 from bridge.xla.ghosts import ghost_like
 
 _NUMBERS = (float, complex, np.floating, np.complexfloating)
@@ -21,7 +22,8 @@ class Dynamic:
     """A leaf that is an input of the compiled program.
 
     `weak` is the type of a Python number; `order` the axes of an array from slow to fast; `same` the number of
-    an earlier leaf that is the same memory.
+    an earlier leaf on the same memory. An array that leaves gaps, or shares its memory with others, comes in as
+    the `span` elements between its first and its last; `lies` says where in them it begins, and its strides.
     """
 
     shape: tuple[int, ...]
@@ -29,6 +31,8 @@ class Dynamic:
     weak: type | None = None
     order: tuple[int, ...] = ()
     same: int | None = None
+    span: int = 0
+    lies: tuple[int, tuple[int, ...]] | None = None
 
     def like(self) -> Any:
         """A stand-in that looks as the leaf does."""
@@ -38,6 +42,18 @@ class Dynamic:
             return self.dtype.type(0)
         packed = np.empty([self.shape[axis] for axis in self.order], self.dtype)
         return ghost_like(packed.transpose(np.argsort(self.order)))
+
+    def entered(self, context: Any, contents: Any, roots: dict[int, Any], number: int) -> Any:
+        """The leaf, an array, as a Buffer; `roots` holds the memory of those before it by their numbers."""
+        root = roots.get(number if self.same is None else self.same)
+        if root is None:
+            flat = np.broadcast_to(np.zeros((), self.dtype), (self.span,))
+            like = (self.like() if self.shape else np.zeros((), self.dtype)) if self.lies is None else flat
+            root = roots[number] = context.entered(like, contents)
+        if self.lies is None:
+            return root
+        offset, strides = self.lies
+        return root.view_as(offset, Strides(self.shape, strides, self.dtype))
 
 
 @dataclass(frozen=True)
@@ -62,17 +78,17 @@ def signature_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Signatu
     leaves, structure = leaves_of((args, kwargs))
     described: list[Dynamic | Static] = []
     values: list[Any] = []
-    known: list[tuple[int, np.ndarray]] = []
     from_jax = False
-    for leaf in leaves:
+    shared = _shared([(k, leaf) for k, leaf in enumerate(leaves) if isinstance(leaf, np.ndarray)])
+    for number, leaf in enumerate(leaves):
         if isinstance(leaf, jax.Array):
             from_jax = True
             described.append(Dynamic(leaf.shape, np.dtype(leaf.dtype), order=tuple(range(leaf.ndim))))
             values.append(leaf)
         elif isinstance(leaf, np.ndarray):
-            described.append(_described(leaf, known))
-            known.append((len(described) - 1, leaf))
-            values.append(leaf if leaf.dtype.isnative else leaf.astype(leaf.dtype.newbyteorder("=")))
+            one, value = _described(leaf, number, shared[number])
+            described.append(one)
+            values.append(value)
         elif isinstance(leaf, _NUMBERS):
             weak = type(leaf) if type(leaf) in (float, complex) else None
             described.append(Dynamic((), np.result_type(leaf), weak))
@@ -83,7 +99,15 @@ def signature_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Signatu
     return Signature(structure, tuple(described), is_array), values, from_jax
 
 
-def _described(array: np.ndarray, known: Sequence[tuple[int, np.ndarray]]) -> Dynamic:
+def _shared(arrays: list[tuple[int, np.ndarray]]) -> dict[int, list[tuple[int, np.ndarray]]]:
+    """For the number of each array those, itself among them, that lie on the same memory."""
+    for _, array in arrays:
+        _check(array)
+    groups = sharing([array for _, array in arrays])
+    return {arrays[k][0]: [arrays[m] for m in sorted(group)] for group in groups for k in group}
+
+
+def _check(array: np.ndarray) -> None:
     if isinstance(array, (np.ma.MaskedArray, np.matrix)):
         raise ArgumentError(
             f"an argument is a {type(array).__name__}, which changes what operations mean",
@@ -94,20 +118,38 @@ def _described(array: np.ndarray, known: Sequence[tuple[int, np.ndarray]]) -> Dy
             f"an argument has dtype {array.dtype}, which XLA does not have",
             remedy='use float64, float32, complex, integers or booleans, or engine="native"',
         )
-    same = None
-    for number, other in known:
-        if np.may_share_memory(array, other):
-            a, b = array.__array_interface__, other.__array_interface__
-            if a["data"] == b["data"] and array.shape == other.shape and array.strides == other.strides:
-                same = number
-            elif np.shares_memory(array, other):
-                raise AliasError(
-                    f"two arguments of shapes {other.shape} and {array.shape} share part of their memory",
-                    remedy='pass copies (x.copy()), or use engine="native", which keeps both on one memory',
-                )
-    order = sorted(range(array.ndim), key=lambda axis: -abs(array.strides[axis]))
+
+
+def _described(array: np.ndarray, number: int, group: list[tuple[int, np.ndarray]]) -> tuple[Dynamic, np.ndarray]:
+    """What an array argument looks like, and what comes in for it."""
+    first = group[0][0]
+    same = None if first == number else first
     dtype = array.dtype.newbyteorder("=")
-    return Dynamic(array.shape, dtype, order=tuple(order), same=same)
+    if all(_lies(other) == _lies(array) for _, other in group) and copies_alike(array) and not overlaps_itself(array):
+        order = tuple(sorted(range(array.ndim), key=lambda axis: -abs(array.strides[axis])))
+        native = array if array.dtype.isnative else array.astype(dtype)
+        return Dynamic(array.shape, dtype, order=order, same=same), native
+    low = min(np.lib.array_utils.byte_bounds(other)[0] for _, other in group)
+    high = max(np.lib.array_utils.byte_bounds(other)[1] for _, other in group)
+    offset, item = address(array) - low, array.itemsize
+    uneven = any(step % item for step in array.strides) or offset % item or (high - low) % item
+    if uneven or any(other.dtype != array.dtype for _, other in group):
+        raise AliasError(
+            f"an argument of shape {array.shape} and dtype {array.dtype} lies at odd steps, or shares its memory with "
+            "an argument of another dtype",
+            remedy='pass copies (x.copy()), or use engine="native"',
+        )
+    described = Dynamic(array.shape, dtype, same=same, span=(high - low) // item, lies=(offset, array.strides))
+    if same is not None:
+        return described, array
+    flat = np.zeros(described.span, dtype)
+    for _, other in group:
+        ArrayMemory().view(flat, address(other) - low, Strides(other.shape, other.strides, dtype))[...] = other
+    return described, flat
+
+
+def _lies(array: np.ndarray) -> tuple[Any, ...]:
+    return address(array), array.shape, array.strides, array.dtype
 
 
 def _static(leaf: Any) -> Static:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+from weakref import WeakSet
 
 import jax.numpy as jnp
 import numpy as np
@@ -17,9 +18,11 @@ from bridge.buffer import Buffer, Scalar, WeakScalar
 from bridge.context import Context
 from bridge.errors import RefusedError
 from bridge.inspection import operation_name
+from bridge.memory import grounded
 from bridge.places import Place
 from bridge.position import here, resolve
 from bridge.rule import Rule
+from bridge.seeds import refuse_read_only
 from bridge.tracing import ground_floor
 from bridge.xla import control
 from bridge.xla.accessing import Accessing
@@ -50,6 +53,7 @@ class TraceContext(Framing, Accessing, Context):
         super().__init__()
         self.frames = [Frame()]
         self.dirty: dict[Cell, None] = {}
+        self.alive: WeakSet[Cell] = WeakSet()
         self.never = never
         self.index_mode = index_mode
         self.mends = mends
@@ -98,6 +102,11 @@ class TraceContext(Framing, Accessing, Context):
         made = self.entered(np.zeros(like.shape, like.dtype), contents)
         made.place.run = first
         return made
+
+    def writable(self, target: Any) -> Any:
+        if not grounded(target).flags.writeable:
+            refuse_read_only(target)
+        return super().writable(target)
 
     # What dispatch reports.
 
@@ -150,7 +159,7 @@ class TraceContext(Framing, Accessing, Context):
         return result
 
     def wrapped(self, value: Any, found: Any, function: Any = None) -> Any:
-        """What a function returned, as Buffers and Scalars: NumPy's `value` says how it looks, JAX's `found` what it is."""
+        """What a function returned, as Buffers and Scalars: NumPy's `value` says how it looks, `found` what it is."""
         if isinstance(value, (list, tuple)):
             parts = [self.wrapped(v, f, function) for v, f in zip(value, found, strict=True)]
             return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
@@ -206,7 +215,8 @@ class TraceContext(Framing, Accessing, Context):
         run(args)
         self.operations += 1
         place = target.place
-        if mask is None and inputs[0] is place and rule.function in (np.add, np.subtract) and self._added(place, rule, args, inputs):
+        in_place = mask is None and inputs[0] is place and rule.function in (np.add, np.subtract)
+        if in_place and self._added(place, rule, args, inputs):
             return
         found = jnp.asarray(lower(rule.function, self._operands(args, inputs), {}))
         found = spread(in_dtype(found, place.dtype), place.shape)

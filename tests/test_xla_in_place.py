@@ -1,0 +1,158 @@
+"""What XLA makes of loops that write slices: no array is copied in a loop's body, whatever its length."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import bridge
+import bridge.numpy as bnp
+
+LENGTH, WIDTH, STEPS = 200_000, 100, 50
+STARTS = np.random.default_rng(1).permutation(LENGTH // WIDTH - 2)[:STEPS] * WIDTH
+
+
+def apart(x: Any) -> Any:
+    """Reads and writes of neighbouring slices."""
+    b = bnp.ones(LENGTH)
+
+    def body(i: Any, b: Any) -> Any:
+        s = (i * WIDTH) % (LENGTH - 2 * WIDTH)
+        b[s + WIDTH : s + 2 * WIDTH] = np.sin(x[s : s + WIDTH]) * b[s : s + WIDTH] + x[s + WIDTH : s + 2 * WIDTH]
+        return b
+
+    return np.sum(bridge.fori_loop(0, STEPS, body, b) ** 2)
+
+
+def overlapping(x: Any) -> Any:
+    """A slice that is written overlaps the one that is read."""
+    b = bnp.ones(LENGTH)
+
+    def body(i: Any, b: Any) -> Any:
+        s = i * WIDTH
+        b[s + WIDTH // 2 : s + WIDTH // 2 + WIDTH] = np.sin(x[s : s + WIDTH]) * b[s : s + WIDTH]
+        return b
+
+    return np.sum(bridge.fori_loop(0, STEPS, body, b) ** 2)
+
+
+def consecutive_indices(x: Any) -> Any:
+    """The same through arrays of consecutive indices."""
+    b = bnp.ones(LENGTH)
+
+    def body(i: Any, b: Any) -> Any:
+        k = (i * WIDTH) % (LENGTH - 2 * WIDTH) + np.arange(WIDTH)
+        b[k + WIDTH] = np.sin(x[k]) * b[k] + x[k + WIDTH]
+        return b
+
+    return np.sum(bridge.fori_loop(0, STEPS, body, b) ** 2)
+
+
+def rows(x: Any) -> Any:
+    """Rows of a matrix that is a view, updated from their neighbours."""
+    u = x.copy().reshape(-1, WIDTH)
+
+    def body(i: Any, u: Any) -> Any:
+        u[i + 1] += np.tanh(u[i]) * u[i + 2]
+        return u
+
+    return np.sum(bridge.fori_loop(0, STEPS, body, u) ** 2)
+
+
+def partly_overwritten(x: Any) -> Any:
+    """A row, then a part of the same row."""
+    u = x.copy().reshape(-1, WIDTH)
+
+    def body(i: Any, u: Any) -> Any:
+        u[i + 1] += u[i]
+        u[i + 1, 3:7] *= 2
+        return u
+
+    return np.sum(bridge.fori_loop(0, STEPS, body, u) ** 2)
+
+
+def starts_from_a_table(x: Any) -> Any:
+    """Starts that are known at run time only, so that they have to be kept for the way back."""
+    b, starts = bnp.ones(LENGTH), bnp.array(STARTS)
+
+    def body(i: Any, b: Any) -> Any:
+        s = starts[i]
+        b[s : s + WIDTH] = np.sin(b[s + 50 : s + WIDTH + 50]) * x[s : s + WIDTH]
+        return b
+
+    return np.sum(bridge.fori_loop(0, STEPS, body, b) ** 2)
+
+
+def elements(x: Any) -> Any:
+    """Two elements, exchanged through a number."""
+    b = x.copy()
+
+    def body(i: Any, b: Any) -> Any:
+        held = b[i]
+        b[i] = b[i + 1] * 1.5
+        b[i + 1] = np.sin(held)
+        return b
+
+    return np.sum(bridge.fori_loop(0, STEPS, body, b) ** 2)
+
+
+IN_PLACE = (apart, overlapping, consecutive_indices, rows, partly_overwritten, starts_from_a_table, elements)
+_RESULT = re.compile(r"(?:ROOT )?%([\w.\-]+) = \w+\[([\d,]*)\]\S* ([\w\-]+)\(")
+
+
+def copied_in_loops(text: str, length: int) -> list[str]:
+    """Instructions in loop bodies that make an array of `length` elements or more, other than updates in place."""
+    bodies = set(re.findall(r"body=%([\w.\-]+)", text))
+    assert bodies, "there is no loop"
+    found = []
+    for computation in re.split(r"\n\n", text):
+        name = re.match(r"\n?%([\w.\-]+) ", computation)
+        if name is None or name.group(1) not in bodies:
+            continue
+        for line in computation.split("\n")[1:]:
+            result = _RESULT.match(line.strip())
+            if result is None or math.prod(int(n) for n in result.group(2).split(",") if n) < length:
+                continue
+            if result.group(3) in ("get-tuple-element", "parameter", "bitcast") or "update" in result.group(1):
+                continue
+            found.append(line.strip())
+    return found
+
+
+@pytest.mark.parametrize("program", IN_PLACE, ids=lambda f: f.__name__)
+def test_no_copy_in_a_loop(program: Callable[[Any], Any]) -> None:
+    x = np.random.default_rng(0).random(LENGTH)
+    compiled = bridge.value_and_grad(program, engine="xla")
+    value, gradient = compiled(x)
+    expected, reference = bridge.value_and_grad(program, engine="native")(x)
+    assert value == pytest.approx(expected, rel=1e-12)
+    np.testing.assert_allclose(gradient, reference, rtol=1e-10, atol=1e-10)
+    assert copied_in_loops(compiled.compile(x).as_text(), LENGTH) == []
+
+
+def test_the_search_finds_a_copy() -> None:
+    """A loop that keeps the old array of each step has to copy it."""
+
+    def program(x: Any) -> Any:
+        def body(i: Any, carried: Any) -> Any:
+            b, total = carried
+            before = b.copy()
+            b[i] = 2.0 * x[i]
+            return b, total + np.sum(before * b)
+
+        return bridge.fori_loop(0, STEPS, body, (x.copy(), 0.0))[1]
+
+    text = bridge.xla(program).compile(np.ones(LENGTH)).as_text()
+    assert copied_in_loops(text, LENGTH)
+
+
+def test_memory_is_that_of_the_slices() -> None:
+    """What a loop keeps for its way back does not grow with the array."""
+    compiled = bridge.value_and_grad(apart, engine="xla")
+    memory = compiled.compile(np.ones(LENGTH)).memory_analysis()
+    assert memory.temp_size_in_bytes < 6 * 8 * LENGTH + 8 * 8 * STEPS * WIDTH
