@@ -123,7 +123,7 @@ class Arguments:
 
 
 def _as_given(gradient: Any, leaf: Any) -> Any:
-    if hasattr(leaf, "view_as") and not hasattr(gradient, "view_as"):
+    if hasattr(leaf, "view_as") and not leaf.shape and not hasattr(gradient, "view_as"):
         return np.reshape(gradient, (1,))[0, ...]  # an array without axes has a gradient that is one
     if isinstance(leaf, np.ndarray) and gradient.dtype != leaf.dtype:
         return gradient.astype(leaf.dtype)  # bytes in the other order

@@ -17,7 +17,7 @@ from bridge.memory import Strides, grounded
 from bridge.operators import InPlace
 from bridge.places import Element, Gathered, Layout, Root, View
 from bridge.position import assigns_here, here, resolve
-from bridge.tracing import is_traced_mask, mask_as
+from bridge.tracing import is_traced_mask, mask_as, spelled_out
 from bridge.tracked import Tracked
 
 
@@ -98,6 +98,8 @@ class Buffer(Tracked, InPlace):
         if type(key) is slice and type(key.start) in BOUNDS and type(key.stop) in BOUNDS and type(key.step) in BOUNDS:
             value = array[key]
             return Buffer(value, View(place, key, value))
+        if context.compiles is not None:
+            key = spelled_out(key)
         kind = kind_of(key, len(array.shape))
         if kind is ADVANCED:
             key = frozen(key)
@@ -113,6 +115,8 @@ class Buffer(Tracked, InPlace):
             return
         place.context.check_usable()
         array = self.value
+        if place.context.compiles is not None:
+            key = spelled_out(key)
         kind = kind_of(key, len(array.shape))
         if kind is ADVANCED:
             if is_traced_mask(key):

@@ -17,7 +17,7 @@ from bridge.operands import NUMBERS, check_not_complex, context_of, operand, ref
 from bridge.position import here, resolve
 from bridge.snapshots import constant, copy_of_list
 from bridge.spelling import lists_as_arrays, outputs_by_name
-from bridge.tracing import is_traced, settled
+from bridge.tracing import is_traced, settled, spelled_out
 from bridge.views import wrap_result
 
 
@@ -170,6 +170,10 @@ def call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     context = context_of((*args, *kwargs.values()))
     if context is None:
         return function(*args, **kwargs)
+    if context.compiles is not None and function in _SHAPED_BY_VALUES:
+        known = [spelled_out(x) for x in args]
+        args = tuple(known) if context_of(known) is not None else args
+        kwargs = {name: spelled_out(x) for name, x in kwargs.items()}
     args, kwargs = outputs_by_name(function, args, kwargs)
     if function in MUTATING:
         return call_mutating(MUTATING[function], args, kwargs)
@@ -191,6 +195,12 @@ def call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             context, value, args, lambda fresh: context.unpulled(function, fresh, inputs, values[: len(args)], named)
         )
     return _call_with_rule(context, function, rule or rule_for(function, context), args, kwargs)
+
+
+# What these return has a shape that depends on the values of a second argument.
+_SHAPED_BY_VALUES = frozenset({
+    np.array_split, np.compress, np.delete, np.dsplit, np.extract, np.hsplit, np.insert, np.repeat, np.split, np.vsplit,
+})  # fmt: skip
 
 
 def _call_with_rule(context: Any, function: Any, rule: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

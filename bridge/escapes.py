@@ -9,7 +9,7 @@ import numpy as np
 from bridge.errors import BridgeError, EscapeError
 from bridge.memory import grounded
 from bridge.position import here, resolve
-from bridge.tracing import is_traced, needs_value, settled
+from bridge.tracing import is_traced, known, needs_value, settled
 
 
 def escape(tracked: Any, how: str) -> Any:
@@ -20,11 +20,12 @@ def escape(tracked: Any, how: str) -> Any:
     """
     place = tracked.place
     place.context.check_usable()
-    if is_traced(tracked):
+    spelled = known(tracked) if is_traced(tracked) else None
+    if spelled is None and is_traced(tracked):
         raise _noted(tracked, needs_value(tracked, how))
-    if place.active or (hasattr(tracked.value, "place") and _active_below(tracked.value)):
+    if spelled is None and (place.active or (hasattr(tracked.value, "place") and _active_below(tracked.value))):
         raise remember(tracked, how)
-    plain = grounded(tracked)
+    plain = grounded(tracked) if spelled is None else spelled
     if isinstance(plain, np.ndarray):
         plain = plain.copy()
         plain.flags.writeable = False

@@ -23,7 +23,14 @@ from bridge.writes import MutatingCall
 
 
 class ForwardContext(Context):
-    """One forward differentiation: primal and tangent memory move together."""
+    """One forward differentiation: primal and tangent memory move together.
+
+    `tangents_seen` are the roots whose tangents were read while a compiled body is tried out.
+    """
+
+    def __init__(self, *, zeros: str = "strong") -> None:
+        super().__init__(zeros=zeros)
+        self.tangents_seen: set[Root] = set()
 
     def seed(self, buffer: Any, tangent: Any) -> None:
         """Give an argument its tangent."""
@@ -135,6 +142,8 @@ class ForwardContext(Context):
 def tangent_at(place: Any) -> Any:
     """The tangent of the value at `place`; None if it is structurally zero. Not to be written."""
     root = place.root
+    if root.context.touched is not None:
+        root.context.tangents_seen.add(root)
     if root.shadow is None or not place.active:
         return None
     if type(place) is Root:

@@ -32,8 +32,29 @@ def settled(value: Any) -> Any:
     """What does not change any more: the plain value under a tracked one, or a traced one's logged copy."""
     if not is_traced(value):
         return grounded(value)
+    spelled = known(value)
+    if spelled is not None:
+        return spelled.copy()
     floor = ground_floor(value)
     return floor.copy() if hasattr(floor, "view_as") else floor
+
+
+def known(value: Any) -> Any:
+    """The integers or booleans of a traced value, if the program spells them out, and has not written into them."""
+    floor = ground_floor(value)
+    return floor.place.context.known(floor.place)
+
+
+def spelled_out(key: Any) -> Any:
+    """A key with what is known of its traced parts in their places."""
+    if type(key) is tuple:
+        return tuple(map(spelled_out, key))
+    if type(key) is slice:
+        return slice(spelled_out(key.start), spelled_out(key.stop), spelled_out(key.step))
+    if not is_traced(key):
+        return [spelled_out(part) for part in key] if type(key) is list else key
+    found = known(key)
+    return key if found is None else found.copy()
 
 
 def is_traced_integer(part: Any) -> bool:
@@ -78,9 +99,12 @@ def described(value: Any) -> str:
 
 def value_of(value: Any, how: str) -> Any:
     """The plain value of a tracked one; TraceError, naming `how` it is used, if it is not known yet."""
-    if is_traced(value):
+    if not is_traced(value):
+        return grounded(value)
+    found = known(value)
+    if found is None:
         raise needs_value(value, how)
-    return grounded(value)
+    return found.copy()
 
 
 def mask_as(mask: Any, ndim: int) -> Any:

@@ -10,6 +10,8 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
+from collections.abc import Sequence
+from typing import Any
 
 DEVICES = 8
 
@@ -23,7 +25,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec  # noqa: E402
 import bridge  # noqa: E402
 
 
-def network(w1, b1, w2, b2, inputs, targets, hidden):
+def network(w1: Any, b1: Any, w2: Any, b2: Any, inputs: Any, targets: Any, hidden: Any) -> Any:
     """Mean squared error of two layers; `hidden` is a buffer, overwritten three times."""
     np.matmul(inputs, w1, out=hidden)
     hidden += b1
@@ -34,24 +36,24 @@ def network(w1, b1, w2, b2, inputs, targets, hidden):
     return np.mean(errors**2)
 
 
-def rod(u):
+def rod(u: Any) -> Any:
     """Twenty steps of the heat equation with a source, in place; the loss is the squared norm of the result."""
 
-    def step(_, u):
+    def step(_: Any, u: Any) -> Any:
         u[1:-1] += 0.1 * (u[2:] - 2 * u[1:-1] + u[:-2]) + 0.01 * np.sin(u[1:-1])
         return u
 
     return np.sum(bridge.fori_loop(0, 20, step, u.copy()) ** 2)
 
 
-def exchanged(compiled) -> str:
+def exchanged(compiled: Any) -> str:
     """The collective operations in the text of a compiled program, counted."""
     names = r" (all-gather|all-reduce|all-to-all|collective-permute|reduce-scatter)(?:-start)?\("
     found = Counter(re.findall(names, compiled.as_text()))
     return ", ".join(f"{count} {name}" for name, count in sorted(found.items())) or "nothing"
 
 
-def difference(found, expected) -> float:
+def difference(found: Sequence[Any], expected: Sequence[Any]) -> float:
     """Largest difference of any element, relative to the largest element of its array."""
     return max(
         float(np.max(np.abs(np.asarray(a) - b)) / np.max(np.abs(b))) for a, b in zip(found, expected, strict=True)

@@ -4,6 +4,8 @@ JAX takes the number of simulated devices when it starts, so that all cases run 
 as a program, which prints what it found as JSON.
 """
 
+from __future__ import annotations
+
 import importlib.util
 import json
 import os
@@ -12,7 +14,9 @@ import socket
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -28,7 +32,7 @@ COLLECTIVE = re.compile(r" (all-gather|all-reduce|all-to-all|collective-permute|
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="JAX is not installed")
 
 
-def network(w1, b1, w2, b2, inputs, targets, hidden):
+def network(w1: Any, b1: Any, w2: Any, b2: Any, inputs: Any, targets: Any, hidden: Any) -> Any:
     """Squared error of two layers; `hidden` is overwritten, and then a part of it once more."""
     np.matmul(inputs, w1, out=hidden)
     hidden += b1
@@ -42,54 +46,54 @@ def network(w1, b1, w2, b2, inputs, targets, hidden):
     return np.mean(errors)
 
 
-def heat(u):
+def heat(u: Any) -> Any:
     """The heat equation along a rod."""
 
-    def step(_, u):
+    def step(_: Any, u: Any) -> Any:
         u[1:-1] += 0.1 * (u[2:] - 2 * u[1:-1] + u[:-2])
         return u
 
     return np.sum(bridge.fori_loop(0, STEPS, step, u.copy()) ** 2)
 
 
-def reaction(u):
+def reaction(u: Any) -> Any:
     """The same with a source, whose pull needs what the rod held: the overwritten slices are kept, and sharded too."""
 
-    def step(_, u):
+    def step(_: Any, u: Any) -> Any:
         u[1:-1] += 0.1 * (u[2:] - 2 * u[1:-1] + u[:-2]) + 0.05 * np.sin(u[1:-1])
         return u
 
     return np.sum(bridge.fori_loop(0, STEPS, step, u.copy()) ** 2)
 
 
-def rods(u):
+def rods(u: Any) -> Any:
     """Many rods, one a row: no step needs another row."""
 
-    def step(_, u):
+    def step(_: Any, u: Any) -> Any:
         u[:, 1:-1] += 0.1 * (u[:, 2:] - 2 * u[:, 1:-1] + u[:, :-2]) + 0.05 * np.sin(u[:, 1:-1])
         return u
 
     return np.sum(bridge.fori_loop(0, STEPS, step, u.copy()) ** 2)
 
 
-def ring(u, coefficient):
+def ring(u: Any, coefficient: Any) -> Any:
     """The heat equation on a ring, with whole arrays and `np.roll`."""
 
-    def step(_, u):
+    def step(_: Any, u: Any) -> Any:
         u += coefficient * (np.roll(u, -1) - 2 * u + np.roll(u, 1))
         return u
 
     return np.sum(bridge.fori_loop(0, STEPS, step, u.copy()) ** 2)
 
 
-def batch_of_network():
+def batch_of_network() -> list[np.ndarray]:
     """Parameters, and a batch with its buffer."""
     rng = np.random.default_rng(0)
     shapes = [(64, 32), (32,), (32, 10), (10,), (256, 64), (256, 10), (256, 32)]
     return [rng.normal(0, 0.2, shape) for shape in shapes]
 
 
-def cases():
+def cases() -> dict[str, tuple[Any, tuple[int, ...], list[np.ndarray], list[int | None]]]:
     """Program, differentiated arguments, all arguments, and the axis of each that lies across the devices, if any."""
     line = np.random.default_rng(1).random(1024)
     rectangle = np.random.default_rng(2).random((64, 40))
@@ -102,26 +106,26 @@ def cases():
     }
 
 
-def largest_difference(found, expected):
+def largest_difference(found: Sequence[Any], expected: Sequence[Any]) -> float:
     """Largest difference of any element, relative to the largest element of its array."""
     return max(
         float(np.max(np.abs(np.asarray(a) - b)) / np.max(np.abs(b))) for a, b in zip(found, expected, strict=True)
     )
 
 
-def collectives(text):
+def collectives(text: str) -> dict[str, int]:
     """How often each collective stands in the text of a compiled program."""
     return dict(Counter(COLLECTIVE.findall(text)))
 
 
-def run_on_devices():
+def run_on_devices() -> dict[str, Any]:
     """All cases on simulated devices: what is printed, as JSON, for the tests below."""
     import jax
     from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
     jax.config.update("jax_enable_x64", True)
     mesh = Mesh(np.array(jax.devices()), ("shards",))
-    found = {"devices": len(jax.devices())}
+    found: dict[str, Any] = {"devices": len(jax.devices())}
     for name, (program, argnums, arguments, axes) in cases().items():
         gradient = bridge.xla(bridge.grad(program, argnums=argnums))
         expected = gradient(*arguments)
@@ -146,7 +150,7 @@ def run_on_devices():
     return found
 
 
-def run_on_machine(address, count, number):
+def run_on_machine(address: str, count: str, number: str) -> dict[str, Any]:
     """The network's gradient by one of several processes, of its own part of the batch: the difference, as JSON."""
     import jax
     from jax.sharding import Mesh, NamedSharding, PartitionSpec
@@ -169,7 +173,7 @@ def run_on_machine(address, count, number):
     return {"devices": len(jax.devices()), "difference": difference}
 
 
-def process(*command, devices):
+def process(*command: str, devices: int) -> subprocess.Popen[str]:
     """A Python process that sees `devices` simulated devices."""
     environment = {
         **os.environ,
@@ -187,7 +191,7 @@ def process(*command, devices):
     )
 
 
-def output_of(started):
+def output_of(started: subprocess.Popen[str]) -> str:
     """What a process printed; its errors are the test's."""
     try:
         output, errors = started.communicate(timeout=300)
@@ -198,49 +202,49 @@ def output_of(started):
 
 
 @pytest.fixture(scope="module")
-def sharded():
+def sharded() -> dict[str, Any]:
     """What the cases gave on eight devices."""
     return json.loads(output_of(process(__file__, devices=DEVICES)).splitlines()[-1])
 
 
 @pytest.mark.parametrize("name", cases())
 @pytest.mark.parametrize("how", ["placed", "around"])
-def test_the_gradient_is_that_of_one_device(sharded, name, how):
+def test_the_gradient_is_that_of_one_device(sharded: dict[str, Any], name: str, how: str) -> None:
     assert sharded["devices"] == DEVICES
     assert sharded[name][how] <= 1e-12
 
 
 @pytest.mark.parametrize("name", cases())
-def test_the_gradient_is_that_of_the_native_engine(sharded, name):
+def test_the_gradient_is_that_of_the_native_engine(sharded: dict[str, Any], name: str) -> None:
     assert sharded[name]["native"] <= 1e-12
 
 
 @pytest.mark.parametrize("name", cases())
-def test_gradients_lie_where_their_arguments_do(sharded, name):
+def test_gradients_lie_where_their_arguments_do(sharded: dict[str, Any], name: str) -> None:
     assert sharded[name]["like arguments"]
 
 
 @pytest.mark.parametrize("name", cases())
 @pytest.mark.parametrize("how", ["collectives", "collectives around"])
-def test_no_sharded_array_is_gathered(sharded, name, how):
+def test_no_sharded_array_is_gathered(sharded: dict[str, Any], name: str, how: str) -> None:
     assert not {"all-gather", "all-to-all"} & set(sharded[name][how])
 
 
-def test_parameter_gradients_are_summed_over_the_batch(sharded):
+def test_parameter_gradients_are_summed_over_the_batch(sharded: dict[str, Any]) -> None:
     assert set(sharded["network"]["collectives"]) == {"all-reduce"}
 
 
 @pytest.mark.parametrize("name", ["heat", "reaction", "ring"])
-def test_stencils_exchange_borders(sharded, name):
+def test_stencils_exchange_borders(sharded: dict[str, Any], name: str) -> None:
     assert sharded[name]["collectives"]["collective-permute"] >= 2
 
 
-def test_rows_that_need_no_other_rows_exchange_nothing(sharded):
+def test_rows_that_need_no_other_rows_exchange_nothing(sharded: dict[str, Any]) -> None:
     assert set(sharded["rods"]["collectives"]) <= {"all-reduce"}
 
 
 @pytest.mark.nightly
-def test_several_processes_give_the_gradient_of_one():
+def test_several_processes_give_the_gradient_of_one() -> None:
     with socket.socket() as found:
         found.bind(("localhost", 0))
         address = f"localhost:{found.getsockname()[1]}"
@@ -251,12 +255,19 @@ def test_several_processes_give_the_gradient_of_one():
         assert result["difference"] <= 1e-12
 
 
-def test_the_example_runs():
+def test_the_example_runs() -> None:
     output = output_of(process("examples/sharded_gradient.py", devices=1))
     assert "8 devices" in output
     assert "all-reduce" in output
     assert "collective-permute" in output
     assert "all-gather" not in output
+
+
+def test_the_page_shows_what_happens() -> None:
+    page = (ROOT / "docs" / "scaling.md").read_text(encoding="utf-8")
+    placed, step, seen, *_ = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    output = output_of(process("-c", placed + step + seen, devices=1))
+    assert output.splitlines()[0] == re.findall(r"# (Counter.*)", seen)[0]
 
 
 if __name__ == "__main__":

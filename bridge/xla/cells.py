@@ -9,6 +9,7 @@ import numpy as np
 from jax import lax
 
 from bridge.errors import ContextError
+from bridge.memory import ArrayMemory
 from bridge.places import Alias, Gathered, Layout, Place, Root
 from bridge.position import here, resolve
 from bridge.tracing import ground_floor, is_traced
@@ -45,10 +46,10 @@ class Cell(Root):
 
     Writes of regions wait in `pending`, so that a read of the same region, or a write over it, never touches the
     array. `seen` are the regions that were read of the array as it is without them. `affine` is what is known of an
-    integer, `run` the first of consecutive ones.
+    integer, `run` the first of consecutive ones, `known` the integers or booleans that the program spells out.
     """
 
-    __slots__ = ("__weakref__", "_contents", "affine", "frame", "ghost", "pending", "run", "seen", "seen_in")
+    __slots__ = ("__weakref__", "_contents", "affine", "frame", "ghost", "known", "pending", "run", "seen", "seen_in")
 
     def __init__(self, context: TraceContext, ghost: Any, contents: Any) -> None:
         super().__init__(context, ghost, True)
@@ -57,6 +58,7 @@ class Cell(Root):
         self.frame = context.frames[-1]
         self.affine: Affine | None = None
         self.run: Affine | None = None
+        self.known: Any = None
         self._contents = contents
         self.pending: list[tuple[Region, Any]] = []
         self.seen: list[tuple[Region, Any]] = []
@@ -87,6 +89,7 @@ class Cell(Root):
             )
 
     def _note_write(self) -> None:
+        self.run = self.known = None
         frame = self.context.frames[-1]  # type: ignore[attr-defined]
         if self.frame is not frame and self not in frame.before:
             frame.before[self] = self._contents
@@ -180,6 +183,23 @@ def ghost_of(place: Any) -> np.ndarray:
         offset, like = place.key
         return place.context.memory.view(ghost_of(place.parent), offset, like)
     return ghost_of(place.parent) if isinstance(place, Alias) else ghost_of(place.parent)[place.key]
+
+
+def known_at(place: Any) -> Any:
+    """What lies at a place, if that is known while the program is traced: integers and booleans that it spells out."""
+    if place.root.known is None:
+        return None
+    if isinstance(place, Cell):
+        return place.known
+    parent = known_at(place.parent)
+    if parent is None or isinstance(place, Alias):
+        return parent
+    if isinstance(place, Layout):
+        offset, like = place.key
+        return ArrayMemory().view(parent, offset, like)
+    parts = place.key if type(place.key) is tuple else (place.key,)
+    bounds = [bound for part in parts if type(part) is slice for bound in (part.start, part.stop)]
+    return None if any(map(is_traced, (*parts, *bounds))) else parent[place.key]
 
 
 def region_of(place: Place) -> Region:

@@ -16,7 +16,7 @@ import numpy as np
 from jax import lax
 
 from bridge import engines
-from bridge.arguments import Arguments, leaves_of
+from bridge.arguments import Arguments
 from bridge.errors import ArgumentError
 from bridge.tangents import pushed_forward
 from bridge.tracing import ground_floor, is_traced
@@ -44,29 +44,23 @@ def composed(compiled: Compiled, signature: Signature, values: list[Any]) -> Any
     if found is None:
         found = compiled.parts[signature] = _whole(compiled, signature)
     program, part = found
+    dynamic = [leaf for leaf in signature.leaves if isinstance(leaf, Dynamic)]
     with x64():
-        own = [jnp.asarray(value) for value, leaf in zip(values, _dynamic(signature), strict=True) if leaf.same is None]
+        own = [jnp.asarray(value) for value, leaf in zip(values, dynamic, strict=True) if leaf.same is None]
         outputs = program_p.bind(*own, part=part, batches=())
     return program.handed_out(outputs, lambda x, is_array: x)
 
 
 def _whole(compiled: Compiled, signature: Signature) -> tuple[Any, Part]:
-    from bridge.xla.compiled import Program
+    from bridge.xla.compiled import Program, entered
 
     program = Program(compiled.function, signature, compiled.index_mode, mends=False)
-    enters = [leaf for leaf in _dynamic(signature) if leaf.same is None]
-    arrays = [
-        is_array
-        for leaf, is_array in zip(signature.leaves, signature.arrays, strict=True)
-        if isinstance(leaf, Dynamic) and leaf.same is None
+    entering = [
+        lambda context, contents, leaf=leaf, is_array=is_array: entered(context, leaf, is_array, contents)
+        for leaf, is_array in program.inputs
     ]
-    entering = [program.entering(leaf, is_array) for leaf, is_array in zip(enters, arrays, strict=True)]
-    avals = [jax.ShapeDtypeStruct(leaf.shape, leaf.dtype) for leaf in enters]
+    avals = [jax.ShapeDtypeStruct(leaf.shape, leaf.dtype) for leaf, _ in program.inputs]
     return program, Part(program.ran_on, entering, avals, compiled.index_mode)
-
-
-def _dynamic(signature: Signature) -> list[Dynamic]:
-    return [leaf for leaf in signature.leaves if isinstance(leaf, Dynamic)]
 
 
 class Part:
@@ -189,11 +183,6 @@ def _contents(context: TraceContext, leaf: Any) -> Any:
     return context.read(ground_floor(leaf).place) if is_traced(leaf) else jnp.asarray(leaf)
 
 
-def traced_leaves(result: Any) -> list[Any]:
-    """The leaves of a result that the program computes."""
-    return [leaf for leaf in leaves_of(result)[0] if is_traced(leaf)]
-
-
 def _poisoned(x: Any, fault: Any) -> Any:
     return jnp.where(fault[0] == 0, x, jnp.asarray(jnp.nan, x.dtype)) if jnp.issubdtype(x.dtype, jnp.inexact) else x
 
@@ -203,7 +192,7 @@ def _never(values: Sequence[Any]) -> Any:
     for value in values:
         if not value.size or value.dtype == bool:
             continue
-        first = lax.stop_gradient(value).reshape(-1)[0]
+        first = value[(0,) * value.ndim]
         if jnp.issubdtype(first.dtype, jnp.complexfloating):
             first = first.real
         if jnp.issubdtype(first.dtype, jnp.inexact):

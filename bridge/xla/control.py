@@ -16,6 +16,7 @@ from bridge.arguments import leaves_of, rebuilt
 from bridge.errors import ArgumentError, RefusedError, TraceError
 from bridge.position import here, resolve
 from bridge.tracing import is_traced, needs_value
+from bridge.xla.integers import Bounds, bounds_of
 from bridge.xla.repeating import asked, choose, dry, repeat
 
 
@@ -26,7 +27,7 @@ def fori_loop(context: Any, lower: Any, upper: Any, body: Callable[[Any, Any], A
             raise ArgumentError(f"{name}={bound!r} of a fori_loop is no integer", remedy="give an integer")
     if not is_traced(lower) and not is_traced(upper) and upper <= lower:
         return init
-    carried = Carried(context, body, init)
+    carried = Carried(context, body, init, bounds_of(lower, upper))
     repeat(context, lower, upper, carried.step)
     return carried.value()
 
@@ -63,8 +64,11 @@ def cond(context: Any, predicate: Any, true_branch: Any, false_branch: Any, oper
 class Carried:
     """The value that a loop carries: which of its arrays the body writes in place, and cells for the rest."""
 
-    def __init__(self, context: Any, body: Callable[[Any, Any], Any], init: Any) -> None:
+    def __init__(
+        self, context: Any, body: Callable[[Any, Any], Any], init: Any, bounds: Bounds = (None, None)
+    ) -> None:
         self.context = context
+        self.bounds = bounds
         self.body = body
         leaves, self.structure = leaves_of(init)
         new = self._tried(init)
@@ -82,7 +86,7 @@ class Carried:
         def attempt(i: Any) -> None:
             found[:] = self._checked(self.body(i, init))
 
-        written = dry(self.context, attempt)
+        written = dry(self.context, attempt, self.bounds)
         leaves, _ = leaves_of(init)
         for leaf, new in zip(leaves, found, strict=True):
             place = getattr(leaf, "place", None)

@@ -12,8 +12,8 @@ from bridge.errors import TraceError
 from bridge.log import Entry
 from bridge.places import Root, serial_now
 from bridge.position import here, resolve
-from bridge.xla.integers import affine_of
-from bridge.xla.recorded import Recorded, homes_of
+from bridge.xla.integers import Bounds, bounds_of
+from bridge.xla.recorded import Recorded, Sweep, homes_of
 
 Body = Callable[[Any], None]
 
@@ -23,9 +23,10 @@ class Structured(Entry):
 
     overwrites = True
 
-    def __init__(self, context: Any, bodies: list[Body]) -> None:
+    def __init__(self, context: Any, bodies: list[Body], bounds: Bounds = (None, None)) -> None:
         self.position = here()
         self.context = context
+        self.bounds = bounds
         since = serial_now()
         self.recorded = [Recorded(context, body, since) for body in bodies]
         self.activated: list[Root] = []
@@ -45,9 +46,11 @@ class Structured(Entry):
 
         while True:
             for one in self.recorded:
-                tried(self.context, one.describe)
+                tried(self.context, one.describe, self.bounds)
             fresh = [root for one in self.recorded for root in one.woken if not root.active]
             if not fresh:
+                for one in self.recorded:
+                    one.settle_activity()
                 return
             for root in dict.fromkeys(fresh):
                 root.active = True
@@ -69,7 +72,8 @@ class Structured(Entry):
                 self.marks = {root: np.copy(home) for root, home in homes.items()}
             elif context.mending:
                 marks = self.marks
-            self.sweep(lambda one, i, k: one.backward(i, k, homes, marks), back=True)
+            sweep = Sweep(homes, marks, context.walking, context.once)
+            self.sweep(lambda one, i, k: one.backward(i, k, sweep), back=True)
             self.rewound = self.undone = True
         return None
 
@@ -99,8 +103,8 @@ class Loop(Structured):
         """Run a loop under the log of `context`; returns where it ended."""
         from bridge.xla.repeating import repeat
 
-        made = cls(context, [body])
-        low, high = affine_of(lower).bounds()[0], affine_of(upper).bounds()[1]
+        low, high = bounds_of(lower, upper)
+        made = cls(context, [body], (low, high))
         if low is None or high is None or not limited:
             raise TraceError(
                 "a gradient passes through a loop of which nobody knows how long it may be",

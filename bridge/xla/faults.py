@@ -10,6 +10,7 @@ import numpy as np
 from jax import lax
 
 from bridge.errors import ArgumentError, IndexRangeError
+from bridge.inspection import operation_name
 from bridge.position import Position, here, resolve
 from bridge.xla.gathers import out_of_range
 
@@ -20,11 +21,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Site:
-    """A place in the user's program where an index is looked at when the program runs."""
+    """A place in the user's program where something is looked at when the program runs: an index, or a matrix."""
 
     position: Position
     low: int
     high: int
+    name: str = ""
 
 
 class Faults:
@@ -67,8 +69,16 @@ class Faults:
         """Look whether a loop that has reached its limit wants to go on."""
         self._note(wants_more, jnp.int64(_LIMIT), limit, limit)
 
-    def _note(self, outside: Any, value: Any, low: int, high: int) -> None:
-        self.sites.append(Site(here(), low, high))
+    def check_matrix(self, function: Any, operands: Any, found: Any) -> None:
+        """Look whether a matrix was singular, or not positive definite, where NumPy raises."""
+        if function not in _RAISING:
+            return
+        arrays = [x for x in (*operands, found) if hasattr(x, "dtype") and x.dtype.kind in "fc"]
+        *given, result = [jnp.all(jnp.isfinite(x)) for x in arrays]
+        self._note(~result & jnp.all(jnp.stack(given)), jnp.int64(_SINGULAR), 0, 0, operation_name(function))
+
+    def _note(self, outside: Any, value: Any, low: int, high: int, name: str = "") -> None:
+        self.sites.append(Site(here(), low, high, name))
         (fault, _) = self.cells
         found = jnp.stack([jnp.int64(len(self.sites)), lax.convert_element_type(value, np.int64)])
         before = fault.contents
@@ -90,6 +100,9 @@ class Faults:
             raise ArgumentError(
                 f"while_loop wants more than limit={site.low} steps", where=resolve(site.position), remedy="raise limit"
             )
+        if value == _SINGULAR:
+            kind = "not positive definite" if site.name.endswith("cholesky") else "singular"
+            raise np.linalg.LinAlgError(f"{site.name}: a matrix is {kind}, at {resolve(site.position)}")
         seen = "an index" if value == _UNNAMED else f"index {value}"
         raise IndexRangeError(
             f"{seen} is out of range: {site.low} to {site.high} lie inside",
@@ -100,3 +113,9 @@ class Faults:
 
 _UNNAMED = np.iinfo(np.int64).min
 _LIMIT = _UNNAMED + 1
+_SINGULAR = _UNNAMED + 2
+
+_RAISING = frozenset({
+    np.linalg.solve, np.linalg.inv, np.linalg.cholesky, np.linalg.tensorsolve, np.linalg.tensorinv,
+    np.linalg.matrix_power,
+})  # fmt: skip

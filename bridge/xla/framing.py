@@ -18,10 +18,7 @@ from bridge.tracing import ground_floor, is_traced
 from bridge.xla.affine import Affine
 from bridge.xla.cells import Cell, Frame
 from bridge.xla.contents import in_dtype
-from bridge.xla.integers import affine_of
-
-Bounds = tuple[int | None, int | None]
-
+from bridge.xla.integers import Bounds, affine_of, bounds_of
 
 class Framing:
     """Runs parts of a program in frames of their own."""
@@ -94,7 +91,7 @@ class Framing:
         """Run `body(i)` for each i from `lower` up to `upper`, or while `going()` holds; returns where it ended."""
         reads: dict[Cell, list[int]] = {}
         low, high = affine_of(lower), affine_of(upper)
-        bounds = low.bounds()[0], high.bounds()[1]
+        bounds = bounds_of(lower, upper)
         cells = self.dry(body, reads, bounds)
         through = [cell for cell in cells if cell in reads and _is_small(reads[cell], cell)]
         scratch = tuple([jnp.zeros((2, size), cell.dtype) for size in reads[cell]] for cell in through)

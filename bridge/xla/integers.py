@@ -20,6 +20,14 @@ def affine_of(part: Any) -> Affine:
     return cell.affine
 
 
+Bounds = tuple[int | None, int | None]
+
+
+def bounds_of(lower: Any, upper: Any) -> Bounds:
+    """Between which integers a loop runs, where that is known: from the first, to below the second."""
+    return affine_of(lower).bounds()[0], affine_of(upper).bounds()[1]
+
+
 def affine_result(function: Any, operands: tuple[Any, ...], contents: Any) -> Affine:
     """The linear form of what an integer function returned for integer `operands` (linear forms themselves)."""
     forms = [one if isinstance(one, Affine) else None for one in operands]

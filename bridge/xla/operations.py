@@ -1,19 +1,18 @@
-"""Parts of JAX programs that are ours as operations of JAX: how they are run, batched, pushed and pulled.
+"""Parts of JAX programs that are ours, as operations of JAX: how they are run, batched, pushed and pulled.
 
 They are traced and lowered in 64 bit, whatever the program around them does, so that 32-bit programs of JAX can hold
-them. `batches` says for each `jax.vmap` around an operation, from the innermost, which of its inputs have that
-axis in front; all outputs have it.
+them. `batches` has for each `jax.vmap` around an operation, from the innermost, its size, and which of the inputs
+have that axis in front; all outputs have it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache, reduce
+from functools import lru_cache
 from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import lax
 from jax.extend.core import Primitive, jaxpr_as_fun
 from jax.interpreters import ad, batching, mlir
@@ -21,7 +20,7 @@ from jax.interpreters import ad, batching, mlir
 from bridge.xla.composing import Part
 from bridge.xla.lowering import x64
 
-Batches = tuple[tuple[bool, ...], ...]
+Batches = tuple[tuple[int, tuple[bool, ...]], ...]
 
 program_p = Primitive("bridge_program")
 """A part, run."""
@@ -47,14 +46,10 @@ def _function(part: Part, batches: Batches) -> Callable[..., list[Any]]:
 
 
 def _batched(jaxpr: Any, batches: Batches) -> Callable[..., Any]:
-    def over(function: Callable[..., Any], flags: tuple[bool, ...]) -> Callable[..., Any]:
-        return jax.vmap(function, in_axes=tuple(0 if flag else None for flag in flags))
-
-    return reduce(over, batches, jaxpr_as_fun(jaxpr))
-
-
-def _pushed(part: Part, moving: tuple[int, ...]) -> Part:
-    return part.pushed(moving)
+    function = jaxpr_as_fun(jaxpr)
+    for size, flags in batches:
+        function = jax.vmap(function, in_axes=tuple(0 if flag else None for flag in flags), axis_size=size)
+    return function
 
 
 @lru_cache(maxsize=256)
@@ -62,24 +57,21 @@ def _jitted(part: Part, batches: Batches) -> Any:
     return jax.jit(_function(part, batches))
 
 
-@lru_cache(maxsize=1024)
-def _avals(part: Part, batches: Batches, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-    with x64():
-        structs = [jax.ShapeDtypeStruct(shape, dtype) for shape, dtype in inputs]
-        found = jax.eval_shape(_batched(part.plain[0], batches), *structs)[:-1]
-    return tuple((one.shape, one.dtype) for one in found)
-
-
-def _abstract(part: Part, batches: Batches, avals: Sequence[Any]) -> list[Any]:
-    inputs = tuple((aval.shape, np.dtype(aval.dtype)) for aval in avals)
-    # Not made by way of JAX's public functions, which would make 32-bit values of them in a 32-bit program.
-    with x64():
-        return [jax.core.ShapedArray(shape, dtype) for shape, dtype in _avals(part, batches, inputs)]
-
-
 def _run(part: Part, batches: Batches, values: Sequence[Any]) -> Any:
     with x64():
         return _jitted(part, batches)(*values)
+
+
+def _described(outputs: Sequence[Any], batches: Batches) -> list[Any]:
+    sizes = tuple(size for size, _ in reversed(batches))
+    with x64():
+        return [jax.core.ShapedArray((*sizes, *one.shape), one.dtype) for one in outputs]
+
+
+def _tangent_of(aval: Any) -> Any:
+    """JAX's type of the tangents of a value: `float0` for integers and booleans."""
+    inexact = jnp.issubdtype(aval.dtype, jnp.inexact)
+    return aval if inexact else jax.core.ShapedArray(aval.shape, jax.dtypes.float0)
 
 
 def _lowered(context: Any, part: Part, batches: Batches, operands: Sequence[Any]) -> Any:
@@ -87,47 +79,122 @@ def _lowered(context: Any, part: Part, batches: Batches, operands: Sequence[Any]
         return mlir.lower_fun(_function(part, batches), multiple_results=True)(context, *operands)
 
 
+def _extended(batches: Batches, chosen: Sequence[int], more: int = 0) -> Batches:
+    """The flags of all inputs, then again those of the chosen ones, then `more` that always have the axis."""
+    return tuple((size, (*flags, *(flags[k] for k in chosen), *(True,) * more)) for size, flags in batches)
+
+
+# A part, run.
+
+
 @program_p.def_impl
-def _run_program(*values: Any, part: Part, batches: Batches) -> Any:
+def _program_run(*values: Any, part: Part, batches: Batches) -> Any:
     return _run(part, batches, values)
 
 
 @program_p.def_abstract_eval
-def _describe_program(*avals: Any, part: Part, batches: Batches) -> Any:
-    return _abstract(part, batches, avals)
+def _program_described(*avals: Any, part: Part, batches: Batches) -> Any:
+    return _described(part.outputs, batches)
+
+
+def _program_lowered(context: Any, *operands: Any, part: Part, batches: Batches) -> Any:
+    return _lowered(context, part, batches, operands)
+
+
+def _program_pushed(values: Any, tangents: Any, part: Part, batches: Batches) -> Any:
+    with x64():
+        outputs = program_p.bind(*values, part=part, batches=batches)
+        moving = tuple(k for k, tangent in enumerate(tangents) if type(tangent) is not ad.Zero)
+        changes = [ad.Zero(_tangent_of(aval)) for aval in _described(part.outputs, batches)]
+        found = tangent_p.bind(
+            *values,
+            *(tangents[k] for k in moving),
+            part=part,
+            moving=moving,
+            batches=_extended(batches, moving),
+        )
+        for k, change in zip(part.floats, found, strict=True):
+            changes[k] = change
+        return outputs, changes
+
+
+# Its derivative.
 
 
 @tangent_p.def_impl
-def _run_tangent(*values: Any, part: Part, moving: tuple[int, ...], batches: Batches) -> Any:
+def _tangent_run(*values: Any, part: Part, moving: tuple[int, ...], batches: Batches) -> Any:
     return _run(part.pushed(moving), batches, values)
 
 
 @tangent_p.def_abstract_eval
-def _describe_tangent(*avals: Any, part: Part, moving: tuple[int, ...], batches: Batches) -> Any:
-    # As the part's own floats, so that no forward mode is traced where only reverse mode is wanted.
+def _tangent_described(*avals: Any, part: Part, moving: tuple[int, ...], batches: Batches) -> Any:
+    return _described([part.outputs[k] for k in part.floats], batches)
+
+
+def _tangent_lowered(context: Any, *operands: Any, part: Part, moving: tuple[int, ...], batches: Batches) -> Any:
+    return _lowered(context, part.pushed(moving), batches, operands)
+
+
+def _tangent_pushed(values: Any, tangents: Any, part: Part, moving: tuple[int, ...], batches: Batches) -> Any:
     count = len(part.avals)
-    whole = _abstract(part, tuple(flags[:count] for flags in batches), avals[:count]) if batches == () else None
-    if whole is not None:
-        return [whole[k] for k in part.floats]
-    sizes = [
-        next(aval.shape[len(batches) - 1 - _inside(batches, level, k)] for k, aval in enumerate(avals) if flags[k])
-        for level, flags in enumerate(batches)
-    ]
     with x64():
-        return [
-            jax.core.ShapedArray((*reversed(sizes), *part.outputs[k].shape), part.outputs[k].dtype)
-            for k in part.floats
-        ]
+        outputs = tangent_p.bind(*values, part=part, moving=moving, batches=batches)
+        if all(type(tangent) is ad.Zero for tangent in tangents[:count]):
+            changes = [ad.instantiate_zeros(tangent) for tangent in tangents[count:]]
+            return outputs, tangent_p.bind(*values[:count], *changes, part=part, moving=moving, batches=batches)
+        changing = tuple(k for k, tangent in enumerate(tangents) if type(tangent) is not ad.Zero)
+        return outputs, tangent_p.bind(
+            *values,
+            *(tangents[k] for k in changing),
+            part=part.pushed(moving),
+            moving=changing,
+            batches=_extended(batches, changing),
+        )
 
 
-def _inside(batches: Batches, level: int, number: int) -> int:
-    raise NotImplementedError
+def _tangent_pulled(cts: Any, *inputs: Any, part: Part, moving: tuple[int, ...], batches: Batches) -> Any:
+    count = len(part.avals)
+    wanted = [j for j, one in enumerate(inputs[count:]) if ad.is_undefined_primal(one)]
+    result: list[Any] = [None] * len(inputs)
+    if all(type(ct) is ad.Zero for ct in cts):
+        for j in wanted:
+            result[count + j] = ad.Zero(inputs[count + j].aval)
+        return result
+    own = tuple((size, flags[:count]) for size, flags in batches)
+    with x64():
+        cts = [ad.instantiate_zeros(ct) for ct in cts]
+        found = program_p.bind(
+            *inputs[:count],
+            *cts,
+            part=part.pulled(tuple(moving[j] for j in wanted)),
+            batches=_extended(own, (), len(cts)),
+        )
+        for j, ct in zip(wanted, found, strict=True):
+            # The outermost axis is the first one.
+            shared = [axis for axis, (_, flags) in enumerate(reversed(batches)) if not flags[count + j]]
+            result[count + j] = jnp.sum(ct, axis=tuple(shared)) if shared else ct
+    return result
 
 
-mlir.register_lowering(
-    program_p, lambda context, *operands, part, batches: _lowered(context, part, batches, operands)
-)
-mlir.register_lowering(
-    tangent_p,
-    lambda context, *operands, part, moving, batches: _lowered(context, part.pushed(moving), batches, operands),
-)
+# Both.
+
+
+def _over(primitive: Primitive) -> Callable[..., Any]:
+    def batched(values: Any, dims: Any, *, batches: Batches, **params: Any) -> Any:
+        size = next(x.shape[d] for x, d in zip(values, dims, strict=True) if d is not None)
+        with x64():
+            moved = [x if d is None else jnp.moveaxis(x, d, 0) for x, d in zip(values, dims, strict=True)]
+            flags = tuple(d is not None for d in dims)
+            outputs = primitive.bind(*moved, batches=(*batches, (size, flags)), **params)
+        return outputs, [0] * len(outputs)
+
+    return batched
+
+
+mlir.register_lowering(program_p, _program_lowered)
+mlir.register_lowering(tangent_p, _tangent_lowered)
+ad.primitive_jvps[program_p] = _program_pushed
+ad.primitive_jvps[tangent_p] = _tangent_pushed
+ad.primitive_transposes[tangent_p] = _tangent_pulled
+batching.primitive_batchers[program_p] = _over(program_p)
+batching.primitive_batchers[tangent_p] = _over(tangent_p)

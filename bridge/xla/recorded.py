@@ -7,6 +7,7 @@ has computed are kept with the overwritten slices; those that follow from the lo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,20 @@ from bridge.places import LAID_OUT, Picked, Root, is_place
 from bridge.segment import Segment
 from bridge.writes import MutatingCall, Update, Write
 from bridge.xla.relocating import Unknowns, array_at
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """A walk back through a loop, as it was begun: a context outside may take it again when this one has ended.
+
+    `homes` are the shadows of older memory; `marks`, memory like it, says which cotangents structurally exist at
+    the loop's end, where that is known; in a walk with marks in place of cotangents, `walking`, the homes hold them.
+    """
+
+    homes: dict[Root, Any]
+    marks: dict[Root, Any] | None
+    walking: bool
+    once: bool
 
 
 class Recorded:
@@ -34,12 +49,14 @@ class Recorded:
         self.indices: list[tuple[tuple[int, ...], np.dtype[Any]]] = []
         self.logs: list[Any] = []
         self.index_logs: list[Any] = []
+        self.active: dict[Root, bool] = {}
 
     def describe(self, i: Any) -> None:
         """Run the body once and note what it does; effects on the program are the caller's to undo."""
         entries = self.run(i)
         older = [root for entry in entries for root in _roots(entry) if root.serial <= self.since]
         self.roots = [root for root in dict.fromkeys(older) if root.dtype.kind in "fc"]
+        self.active = {}
         self.woken = [root for entry in entries for root in entry.woken() if root.serial <= self.since]
         self.whole = [root for root in dict.fromkeys(_written_whole(entries)) if root.serial <= self.since]
         parts = self._parts(entries)
@@ -49,15 +66,27 @@ class Recorded:
         self.indices = [(tuple(one.shape), one.dtype) for one in unknowns.values()]
 
     def run(self, i: Any) -> list[Entry]:
-        """Run the body with a log of its own."""
+        """Run the body with a log of its own.
+
+        A context outside may run it again long after this one has ended: older memory is active as it was.
+        """
         context = self.context
         log, context.log = context.log, []
+        before = {root: root.active for root in self.active}
         try:
+            for root, active in self.active.items():
+                root.active = active
             with context.reopened():
                 self.body(i)
             return context.log
         finally:
             context.log = log
+            for root, active in before.items():
+                root.active = active
+
+    def settle_activity(self) -> None:
+        """Note which older memory carries a gradient, now that it is known."""
+        self.active = {root: root.active for root in self.roots}
 
     def _parts(self, entries: list[Entry]) -> list[tuple[Any, Any]]:
         """`(place, saved)` of the older memory that the entries overwrote."""
@@ -104,30 +133,33 @@ class Recorded:
             else:
                 array[key] = log[k]
 
-    def backward(self, i: Any, k: Any, homes: dict[Root, Any], marks: dict[Root, Any] | None) -> None:
-        """Undo iteration `k`, run it again with its log, and rewind that.
-
-        With `marks`, memory like the shadows', first see which cotangents structurally exist.
-        """
+    def backward(self, i: Any, k: Any, sweep: Sweep) -> None:
+        """Undo iteration `k`, run it again with its log, and rewind that."""
         context = self.context
-        self.exchange(i, k, back=True, keep=not context.once)
-        log, position = context.log, context.undone_from
+        self.exchange(i, k, back=True, keep=not sweep.once)
+        log, position, walking = context.log, context.undone_from, context.walking
+        active = {root: root.active for root in self.active}
+        lend(sweep.homes)
         try:
-            context.log, context.undone_from = self.run(i), None
-            if context.walking:
+            context.log, context.undone_from, context.walking = self.run(i), None, sweep.walking
+            for root, was in self.active.items():
+                root.active = was
+            if sweep.walking:
                 structure.walk(context, ())
-            elif marks is None:
+            elif sweep.marks is None:
                 context.rewind(())
             else:
-                lend(marks)
+                lend(sweep.marks)
                 present = structure.walk(context, ())
                 context.play_forward()
-                settle(marks)
-                lend(homes)
+                settle(sweep.marks)
+                lend(sweep.homes)
                 context.rewind((), present)
         finally:
-            context.log, context.undone_from = log, position
-        settle(homes)
+            context.log, context.undone_from, context.walking = log, position, walking
+            for root, was in active.items():
+                root.active = was
+        settle(sweep.homes)
 
 
 def lend(homes: dict[Root, Any]) -> None:

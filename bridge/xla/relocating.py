@@ -21,7 +21,7 @@ class Unknowns:
 
     def __init__(self, trace: Any, i: Any, places: list[Any]) -> None:
         self.trace = trace
-        self.own = _atom_of(i)
+        self.own, self.sign, self.rest = _solved(i)
         self.frame = trace.frames[-1]
         self.atoms: dict[Atom, int] = {}
         self.arrays: dict[int, tuple[Any, int]] = {}
@@ -58,7 +58,7 @@ class Unknowns:
             fresh = Atom(affine_of(kept[number]).value(), atom.low, atom.high)
             new[atom] = Affine(0, ((fresh, 1),))
         if self.own is not None:
-            new[self.own] = affine_of(i)
+            new[self.own] = (affine_of(i) - self.rest) * self.sign
         arrays = {floor: kept[len(self.atoms) + number] for floor, (_, number) in self.arrays.items()}
 
         def form_of(old: Affine) -> Affine:
@@ -94,11 +94,13 @@ def array_at(place: Any, replaced: Replaced) -> Any:
     return array_at(place.parent, replaced)[replaced(place.key)]
 
 
-def _atom_of(i: Any) -> Atom | None:
-    if not is_traced(i):
-        return None
-    terms = affine_of(i).terms
-    return terms[0][0] if len(terms) == 1 else None
+def _solved(i: Any) -> tuple[Atom | None, int, Affine]:
+    """The youngest atom of a loop's index, and the index as plus or minus that atom and a rest."""
+    form = affine_of(i)
+    if not form.terms or abs(form.terms[-1][1]) != 1:
+        return None, 1, form
+    own, sign = form.terms[-1]
+    return own, sign, form - Affine(0, ((own, sign),))
 
 
 def _parts(key: Any) -> list[Any]:

@@ -10,28 +10,36 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from bridge.forward import ForwardContext
 from bridge.places import Root, serial_now
 from bridge.tracing import lowered_to
 from bridge.xla.entries import Choice, Loop
-from bridge.xla.recorded import settle
+from bridge.xla.integers import Bounds, bounds_of
+from bridge.xla.recorded import lend, settle
 
 Body = Callable[[Any], None]
 
 
-def tried(context: Any, body: Body) -> list[Any]:
+class Tangents(NamedTuple):
+    """Tangents of older memory: those that a body writes, and those that it only reads."""
+
+    homes: dict[Root, Any]
+    seen: dict[Root, Any]
+
+
+def tried(context: Any, body: Body, bounds: Bounds = (None, None)) -> list[Any]:
     """Run a body once without effect on the program; returns the outermost context's memory that it writes."""
     with untouched(context):
-        return context.compiles.dry(_inside(context, body))
+        return context.compiles.dry(_inside(context, body), bounds=bounds)
 
 
-def dry(context: Any, body: Body) -> set[Any]:
+def dry(context: Any, body: Body, bounds: Bounds = (None, None)) -> set[Any]:
     """Run a body once without effect; returns the roots of `context` that it writes."""
     written: set[Any] = set()
     with untouched(context):
-        cells = context.compiles.dry(_inside(context, body))
+        cells = context.compiles.dry(_inside(context, body), bounds=bounds)
         written.update(cells if context.tracing else _written(context))
     return written
 
@@ -79,7 +87,7 @@ def repeat(
         return context.repeat(lower, upper, _inside(context, body), going and _inside(context, going))
     below = None if going is None else lambda: lowered_to(context.outer, asked(context, going))
     if isinstance(context, ForwardContext):
-        homes = _homes(context, [body])
+        homes = _homes(context, [body], bounds_of(lower, upper))
         return repeat(context.outer, lower, upper, _settling(context, body, homes), below)
     return Loop.recorded_loop(context, lower, upper, body, below, limited)
 
@@ -109,31 +117,44 @@ def asked(context: Any, going: Callable[[], Any]) -> Any:
         return _inside(context, going)()
 
 
-def _homes(context: Any, bodies: list[Body]) -> dict[Root, Any]:
-    """The tangents of older memory that the bodies reach, as memory that exists before them."""
+def _homes(context: Any, bodies: list[Body], bounds: Bounds = (None, None)) -> Tangents:
+    """The tangents of older memory that the bodies reach; those that they write as memory that exists before them."""
     since = serial_now()
     homes: dict[Root, Any] = {}
+    seen: dict[Root, Any] = {}
     while True:
         reached: dict[Root, None] = {}
 
         def run(body: Body, reached: dict[Root, None], i: Any) -> None:
             body(i)
             reached.update(dict.fromkeys(root for root in context.touched if root.serial <= since))
+            seen.update((root, root.shadow) for root in context.tangents_seen if root.serial <= since)
 
         for body in bodies:
-            tried(context, partial(run, body, reached))
+            tried(context, partial(run, body, reached), bounds)
         fresh = [root for root in reached if root not in homes]
         if not fresh:
-            return homes
+            return Tangents(homes, {root: shadow for root, shadow in seen.items() if root not in homes})
         for root in fresh:
             root.active = True
             homes[root] = root.region()
 
 
-def _settling(context: Any, body: Body, homes: dict[Root, Any]) -> Body:
+def _settling(context: Any, body: Body, tangents: Tangents) -> Body:
+    """The body with tangents where they were when the loop began, however late a context outside runs it again."""
+    homes, seen = tangents
+
     def run(i: Any) -> None:
+        before = {root: (root.shadow, root.owned, root.active) for root in (*homes, *seen)}
+        lend(homes)
+        for root in homes:
+            root.active = True
+        for root, shadow in seen.items():
+            root.shadow, root.owned, root.active = shadow, False, True
         with context.reopened():
             body(i)
         settle(homes)
+        for root, (shadow, owned, active) in before.items():
+            root.shadow, root.owned, root.active = shadow, owned, active
 
     return run

@@ -34,22 +34,19 @@ class Dynamic:
     span: int = 0
     lies: tuple[int, tuple[int, ...]] | None = None
 
-    def like(self) -> Any:
-        """A stand-in that looks as the leaf does."""
-        if self.weak is not None:
-            return self.weak(0)
-        if not self.order and not self.shape:
-            return self.dtype.type(0)
-        packed = np.empty([self.shape[axis] for axis in self.order], self.dtype)
-        return ghost_like(packed.transpose(np.argsort(self.order)))
+    def like_number(self) -> Any:
+        """A number that looks as the leaf does."""
+        return self.dtype.type(0) if self.weak is None else self.weak(0)
 
-    def entered(self, context: Any, contents: Any, roots: dict[int, Any], number: int) -> Any:
-        """The leaf, an array, as a Buffer; `roots` holds the memory of those before it by their numbers."""
-        root = roots.get(number if self.same is None else self.same)
-        if root is None:
-            flat = np.broadcast_to(np.zeros((), self.dtype), (self.span,))
-            like = (self.like() if self.shape else np.zeros((), self.dtype)) if self.lies is None else flat
-            root = roots[number] = context.entered(like, contents)
+    def like(self) -> np.ndarray:
+        """A stand-in that lies as the memory of the leaf does."""
+        if self.lies is not None:
+            return np.broadcast_to(np.zeros((), self.dtype), (self.span,))
+        packed = np.empty([self.shape[axis] for axis in self.order], self.dtype)
+        return ghost_like(packed.transpose(np.argsort(self.order) if self.order else ()))
+
+    def shown(self, root: Any) -> Any:
+        """The leaf as the function gets it, on the Buffer of the memory that came in."""
         if self.lies is None:
             return root
         offset, strides = self.lies

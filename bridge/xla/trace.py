@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 from weakref import WeakSet
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -27,7 +28,7 @@ from bridge.tracing import ground_floor
 from bridge.xla import control
 from bridge.xla.accessing import Accessing
 from bridge.xla.affine import Affine
-from bridge.xla.cells import Cell, Frame, region_of
+from bridge.xla.cells import Cell, Frame, known_at, region_of
 from bridge.xla.contents import constant_contents, in_dtype, spread
 from bridge.xla.faults import Faults
 from bridge.xla.framing import Framing
@@ -70,7 +71,10 @@ class TraceContext(Framing, Accessing, Context):
         if hasattr(array, "place"):
             return array
         ghost = ghost_like(array)
-        return Buffer(ghost, Cell(self, ghost, constant_contents(array)))
+        cell = Cell(self, ghost, constant_contents(array))
+        if array.dtype.kind in "iub" and array.size <= _SPELLED_OUT:
+            cell.known = _as(array, ghost)
+        return Buffer(ghost, cell)
 
     def blank(self, shape: tuple[int, ...], dtype: Any) -> Any:
         return self.entered(np.broadcast_to(np.zeros((), dtype), shape), lax.full(shape, 0, dtype))
@@ -102,6 +106,10 @@ class TraceContext(Framing, Accessing, Context):
         made = self.entered(np.zeros(like.shape, like.dtype), contents)
         made.place.run = first
         return made
+
+    def known(self, place: Place) -> Any:
+        """The integers or booleans at a place, if the program spells them out."""
+        return known_at(place)
 
     def writable(self, target: Any) -> Any:
         if not grounded(target).flags.writeable:
@@ -135,7 +143,8 @@ class TraceContext(Framing, Accessing, Context):
         if isinstance(place, (list, tuple)):
             return type(x)([self._operand(part, inner) for part, inner in zip(x, place, strict=True)])
         if place is not None:
-            return self.read(place)
+            known = known_at(place)
+            return self.read(place) if known is None else known
         if isinstance(x, np.ndarray) and x.ndim:
             return self.snapshots.of(x)
         return x
@@ -144,18 +153,32 @@ class TraceContext(Framing, Accessing, Context):
         self, function: Any, value: Any, operands: tuple[Any, ...], kwargs: dict[str, Any], args: Any, inputs: Any
     ) -> Any:
         self.operations += 1
+        if _is_spelled_out(value, (operands, kwargs)):
+            return self._spelled_out(function(*operands, **kwargs))
         try:
             found = lower(function, operands, kwargs, like=value)
         except Exception as error:
             if hasattr(error, "add_place"):
                 error.add_place(resolve(here()))
             raise
+        self.faults.check_matrix(function, operands, found)
         result = self.wrapped(value, found, function)
         if type(result) in (Scalar, WeakScalar) and result.dtype.kind in "iu":
             forms = tuple(map(_form, args, inputs))
             result.place.affine = affine_result(function, forms, result.place.contents)
         elif type(result) is Buffer and len(result.shape) == 1 and result.dtype.kind in "iu":
             result.place.run = consecutive(function, args, inputs)
+        return result
+
+    def _spelled_out(self, value: Any) -> Any:
+        """Integers and booleans that follow from what the program spells out."""
+        if isinstance(value, (list, tuple)):
+            parts = list(map(self._spelled_out, value))
+            return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
+        if isinstance(value, np.ndarray):
+            return self.constant_buffer(np.array(value))
+        result = self.number(value, jnp.asarray(value), Affine.of(value) if np.result_type(value).kind in "iu" else None)
+        result.place.known = np.asarray(value)[()]
         return result
 
     def wrapped(self, value: Any, found: Any, function: Any = None) -> Any:
@@ -179,6 +202,9 @@ class TraceContext(Framing, Accessing, Context):
         return self.number(value, contents)
 
     def copied(self, value: Any, source: Place) -> Any:
+        known = known_at(source)
+        if known is not None and value.dtype.kind in "iub":
+            return self._spelled_out(known.astype(value.dtype))
         contents = in_dtype(self.read(source), np.result_type(value))
         if isinstance(value, np.ndarray):
             copy = self.entered(value, contents)
@@ -254,3 +280,21 @@ def _form(x: Any, place: Any) -> Any:
         return place.affine
     plain = place is None and isinstance(x, (int, np.integer)) and not isinstance(x, (bool, np.bool_))
     return Affine.of(x) if plain else None
+
+
+_SPELLED_OUT = 1 << 16
+
+
+def _as(array: np.ndarray, ghost: np.ndarray) -> np.ndarray:
+    """A copy of an array that lies as its ghost does."""
+    copy = np.empty_like(ghost, subok=False)
+    copy[...] = array
+    return copy
+
+
+def _is_spelled_out(value: Any, operands: Any) -> bool:
+    """Whether a result holds integers or booleans only, and nothing that it comes from is traced."""
+    if isinstance(value, (list, tuple)):
+        return bool(value) and all(_is_spelled_out(part, operands) for part in value)
+    whole = isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind in "iub"
+    return whole and not any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(operands))
