@@ -102,6 +102,8 @@ class Buffer(Tracked, InPlace):
             key = spelled_out(key)
         kind = kind_of(key, len(array.shape))
         if kind is ADVANCED:
+            if is_traced_mask(key):
+                return context.compiles.selected(self, key)
             key = frozen(key)
             kind = kind_of(key, len(array.shape))
         value = array[key]
@@ -234,6 +236,9 @@ def _is_this_part(source: Any, place: Any, key: Any) -> bool:
 def _write_masked(target: Buffer, mask: Any, value: Any) -> None:
     """`target[mask] = value` where the mask is not known yet: everything is written, most of it with what it holds."""
     axes = len(getattr(mask, "shape", ()))
+    if hasattr(value, "written_to"):
+        target[...] = np.where(mask_as(mask, target.ndim), value.written_to(target, mask), target)
+        return
     if type(mask) is tuple or len(getattr(value, "shape", ())) > target.ndim - axes:
         raise RefusedError(
             f"a write of shape {np.shape(value)} at a mask whose values are not known while the program is compiled",

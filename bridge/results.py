@@ -34,9 +34,9 @@ def number(value: Any) -> Any:
     shape = getattr(value, "shape", ())
     kind = np.dtype(getattr(value, "dtype", type(value))).kind
     if shape != () or kind not in "fiub":
-        described = (
-            f"a {type(grounded(value)).__name__} of shape {shape}" if kind in "fciub" else f"a {type(value).__name__}"
-        )
+        plain = grounded(value)
+        name = "ndarray" if isinstance(plain, np.ndarray) else type(plain).__name__
+        described = f"a {name} of shape {shape}" if kind in "fciub" else f"a {type(value).__name__}"
         raise CotangentError(
             f"the function returned {described}{' and complex dtype' if kind == 'c' else ''}; "
             "a gradient needs one real number",

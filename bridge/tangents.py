@@ -137,7 +137,8 @@ def _mended_everywhere(pull: Any, value: Any, derivative: Any, tangents: list[An
         for index in np.ndindex(np.shape(value))
     ]
     found = np.reshape(np.stack(rows), derivative.shape)
-    return np.where(np.isnan(derivative), found, derivative)
+    mended = np.where(np.isnan(derivative), found, derivative)
+    return mended if hasattr(derivative, "view_as") or not hasattr(mended, "view_as") else mended[()]
 
 
 def _row_times(pull: Any, value: Any, index: tuple[int, ...], tangents: list[Any], padded: bool) -> Any:

@@ -113,9 +113,9 @@ def largest_difference(found: Sequence[Any], expected: Sequence[Any]) -> float:
     )
 
 
-def collectives(text: str) -> dict[str, int]:
+def collectives(text: str | None) -> dict[str, int]:
     """How often each collective stands in the text of a compiled program."""
-    return dict(Counter(COLLECTIVE.findall(text)))
+    return dict(Counter(COLLECTIVE.findall(text or "")))
 
 
 def run_on_devices() -> dict[str, Any]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -14,7 +15,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from bridge.arguments import leaves_of, rebuilt
+from bridge.buffer import WeakScalar
 from bridge.compiling import compiling
+from bridge.current import current_context
 from bridge.errors import ArgumentError
 from bridge.tracing import ground_floor, is_traced
 from bridge.xla.cache import persistent
@@ -71,14 +74,22 @@ class Program:
                 root = roots[number] = next(found) if leaf.same is None else roots[leaf.same]
                 leaves.append(leaf.shown(root))
         args, kwargs = rebuilt(self.signature.structure, leaves)
-        results, self.structure = leaves_of(self.function(*args, **kwargs))
-        self.results = [_Traced(hasattr(leaf, "view_as")) if is_traced(leaf) else leaf for leaf in results]
+        with _only_numpy():
+            results, self.structure = leaves_of(self.function(*args, **kwargs))
+        self.results = [_Traced(leaf) if is_traced(leaf) else leaf for leaf in results]
         return [leaf for leaf in results if is_traced(leaf)]
 
-    def handed_out(self, outputs: list[Any], convert: Callable[[Any, bool], Any]) -> Any:
-        """The function's result in its containers."""
+    def handed_out(self, outputs: list[Any], plain: bool = False) -> Any:
+        """The function's result in its containers: JAX arrays, or NumPy's arrays and numbers if `plain`."""
         found = iter(outputs)
-        leaves = [convert(next(found), x.is_array) if isinstance(x, _Traced) else _own(x) for x in self.results]
+        leaves = []
+        for result in self.results:
+            if not isinstance(result, _Traced):
+                leaves.append(result.copy() if isinstance(result, np.ndarray) else result)
+            elif plain:
+                leaves.append(result.plain(next(found)))
+            else:
+                leaves.append(next(found))
         return rebuilt(self.structure, leaves)
 
 
@@ -90,16 +101,43 @@ def entered(context: TraceContext, leaf: Dynamic, is_array: bool, contents: Any)
     return context.entered(leaf.like(), contents)
 
 
-def _own(constant: Any) -> Any:
-    """A result that is the same in every call, as the caller's own."""
-    return constant.copy() if isinstance(constant, np.ndarray) else constant
+@contextmanager
+def _only_numpy() -> Iterator[None]:
+    """Inside, JAX's errors about values that NumPy cannot have, or JAX not, name what to do."""
+    try:
+        yield
+    except (jax.errors.TracerArrayConversionError, jax.errors.UnexpectedTracerError) as error:
+        raise captured() from error
+    except TypeError as error:
+        if "not a valid JAX type" not in str(error):
+            raise
+        raise ArgumentError(
+            "a compiled program gives one of its arrays to a function of JAX", remedy="write it with NumPy: np for jnp"
+        ) from error
+
+
+def captured() -> ArgumentError:
+    """The error of a program that uses a JAX value which nobody passed to it."""
+    return ArgumentError(
+        "a compiled program uses a JAX value that is not among its arguments: one of a transformation around it "
+        "(jax.jit, jax.vmap, jax.grad), or what jax.numpy made inside of it",
+        remedy="pass it as an argument, and write the program with NumPy",
+    )
 
 
 class _Traced:
     """In the place of a result that the program computes."""
 
-    def __init__(self, is_array: bool) -> None:
-        self.is_array = is_array
+    def __init__(self, leaf: Any) -> None:
+        self.is_array = hasattr(leaf, "view_as")
+        self.is_weak = isinstance(leaf, WeakScalar)
+
+    def plain(self, x: Any) -> Any:
+        """The result as NumPy, or Python for its own numbers, would give it, in memory of its own."""
+        own = np.array(x)
+        if self.is_weak:
+            return own.item()
+        return own if self.is_array else own[()]
 
 
 class Compiled:
@@ -118,6 +156,9 @@ class Compiled:
     def __init__(self, function: Callable[..., Any], index_mode: str = "error", cache: Any = None) -> None:
         if index_mode not in INDEX_MODES:
             raise ArgumentError(f"index_mode={index_mode!r}", remedy=f"use one of {', '.join(map(repr, INDEX_MODES))}")
+        if not callable(function):
+            raise ArgumentError(f"a {type(function).__name__} cannot be compiled", remedy="give a function")
+        self.__name__ = type(function).__name__
         functools.update_wrapper(self, function, updated=())
         self.function = function
         self.index_mode = index_mode
@@ -127,7 +168,7 @@ class Compiled:
         self._lock = threading.RLock()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if compiling():
+        if compiling() or self._is_tracked(args, kwargs):
             return self.function(*args, **kwargs)
         signature, values, from_jax = signature_of(args, kwargs)
         if any(isinstance(x, jax.core.Tracer) for x in values):
@@ -139,7 +180,18 @@ class Compiled:
             with x64():
                 values = [x if isinstance(x, jax.Array) else jax.device_put(np.array(x)) for x in values]
         outputs, program = self._run(signature, _inputs(signature, values), mends=False)
-        return program.handed_out(outputs, _as_it_is if from_jax else _as_numpy)
+        return program.handed_out(outputs, plain=not from_jax)
+
+    def _is_tracked(self, args: Any, kwargs: Any) -> bool:
+        """Whether a gradient that is not compiled passes through this call: then the function runs as it is."""
+        if current_context() is None or not any(hasattr(leaf, "place") for leaf in leaves_of((args, kwargs))[0]):
+            return False
+        if self.index_mode != "error":
+            raise ArgumentError(
+                f"a gradient that is not compiled passes through a program with index_mode={self.index_mode!r}",
+                remedy='compile the gradient: engine="xla", or bridge.xla around it, with the same index_mode',
+            )
+        return True
 
     def _run(self, signature: Signature, values: list[Any], mends: bool) -> tuple[list[Any], Program]:
         program, run = self.program(signature, mends)
@@ -152,8 +204,6 @@ class Compiled:
             else:
                 outputs, fault, nan = run(_never(), values)
         if any(isinstance(x, jax.core.Tracer) for x in outputs):
-            from bridge.xla.composing import captured
-
             raise captured()
         looks = program.faults.watches_nan and not mends
         if program.faults.sites or looks:
@@ -201,15 +251,6 @@ def _inputs(signature: Signature, values: list[Any]) -> list[Any]:
 def _never() -> Any:
     """False, as an input that XLA cannot know; on the device already."""
     return jax.device_put(np.False_)
-
-
-def _as_it_is(x: Any, is_array: bool) -> Any:
-    return x
-
-
-def _as_numpy(x: Any, is_array: bool) -> Any:
-    plain = np.array(x)
-    return plain if is_array else plain[()]
 
 
 __all__ = ["Compiled", "Dynamic", "Program"]

@@ -17,7 +17,6 @@ from jax import lax
 
 from bridge import engines
 from bridge.arguments import Arguments
-from bridge.errors import ArgumentError
 from bridge.tangents import pushed_forward
 from bridge.tracing import ground_floor, is_traced
 from bridge.transforms import belongs
@@ -48,7 +47,7 @@ def composed(compiled: Compiled, signature: Signature, values: list[Any]) -> Any
     with x64():
         own = [jnp.asarray(value) for value, leaf in zip(values, dynamic, strict=True) if leaf.same is None]
         outputs = program_p.bind(*own, part=part, batches=())
-    return program.handed_out(outputs, lambda x, is_array: x)
+    return program.handed_out(outputs)
 
 
 def _whole(compiled: Compiled, signature: Signature) -> tuple[Any, Part]:
@@ -120,6 +119,8 @@ class Part:
         with x64():
             made = jax.make_jaxpr(run)(*self.avals)
         if any(isinstance(const, jax.core.Tracer) for const in made.consts):
+            from bridge.xla.compiled import captured
+
             raise captured()
         return made, watches
 
@@ -163,15 +164,6 @@ class Part:
             tangents[k] = tangent
         _, found = pushed_forward(lambda *args: self.function(list(args)), own, tangents, False, "auto", "ieee", False)
         return [found[k] for k in self.floats]
-
-
-def captured() -> ArgumentError:
-    """The error of a program that uses a JAX value which nobody passed to it."""
-    return ArgumentError(
-        "a compiled program uses a JAX value of a transformation around it (jax.jit, jax.vmap, jax.grad) "
-        "that is not among its arguments",
-        remedy="pass it as an argument",
-    )
 
 
 def _as_array(aval: Any) -> Enter:

@@ -64,9 +64,7 @@ def cond(context: Any, predicate: Any, true_branch: Any, false_branch: Any, oper
 class Carried:
     """The value that a loop carries: which of its arrays the body writes in place, and cells for the rest."""
 
-    def __init__(
-        self, context: Any, body: Callable[[Any, Any], Any], init: Any, bounds: Bounds = (None, None)
-    ) -> None:
+    def __init__(self, context: Any, body: Callable[[Any, Any], Any], init: Any, bounds: Bounds = (None, None)) -> None:
         self.context = context
         self.bounds = bounds
         self.body = body

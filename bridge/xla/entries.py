@@ -32,9 +32,7 @@ class Structured(Entry):
         self.activated: list[Root] = []
         self._find_active()
         self.roots = list(dict.fromkeys(root for one in self.recorded for root in one.roots if root.active))
-        self.written_roots = list(
-            dict.fromkeys(root for one in self.recorded for root in (*one.whole, *one.written))
-        )
+        self.written_roots = list(dict.fromkeys(root for one in self.recorded for root in (*one.whole, *one.written)))
         self.out: tuple[Root, ...] = tuple(self.roots)
         self.rewound = False
         self.undone = False
@@ -97,9 +95,7 @@ class Loop(Structured):
         return "loop"
 
     @classmethod
-    def recorded_loop(
-        cls, context: Any, lower: Any, upper: Any, body: Body, going: Any, limited: bool
-    ) -> Any:
+    def recorded_loop(cls, context: Any, lower: Any, upper: Any, body: Body, going: Any, limited: bool) -> Any:
         """Run a loop under the log of `context`; returns where it ended."""
         from bridge.xla.repeating import repeat
 

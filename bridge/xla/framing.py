@@ -20,6 +20,7 @@ from bridge.xla.cells import Cell, Frame
 from bridge.xla.contents import in_dtype
 from bridge.xla.integers import Bounds, affine_of, bounds_of
 
+
 class Framing:
     """Runs parts of a program in frames of their own."""
 

@@ -80,6 +80,7 @@ def signature_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Signatu
     for number, leaf in enumerate(leaves):
         if isinstance(leaf, jax.Array):
             from_jax = True
+            _check_kind(leaf.dtype)
             described.append(Dynamic(leaf.shape, np.dtype(leaf.dtype), order=tuple(range(leaf.ndim))))
             values.append(leaf)
         elif isinstance(leaf, np.ndarray):
@@ -87,6 +88,7 @@ def signature_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Signatu
             described.append(one)
             values.append(value)
         elif isinstance(leaf, _NUMBERS):
+            _check(np.asarray(leaf))
             weak = type(leaf) if type(leaf) in (float, complex) else None
             described.append(Dynamic((), np.result_type(leaf), weak))
             values.append(leaf)
@@ -110,11 +112,19 @@ def _check(array: np.ndarray) -> None:
             f"an argument is a {type(array).__name__}, which changes what operations mean",
             remedy="pass a plain array (np.asarray), with np.where for a mask and @ for products",
         )
-    if array.dtype.kind not in "fciub" or array.dtype.itemsize > (16 if array.dtype.kind == "c" else 8):
+    _check_kind(array.dtype)
+
+
+def _check_kind(dtype: Any) -> None:
+    if jax.dtypes.issubdtype(dtype, jax.dtypes.extended) or not _is_known(dtype):
         raise ArgumentError(
-            f"an argument has dtype {array.dtype}, which XLA does not have",
+            f"an argument has dtype {dtype}, which a compiled program does not have",
             remedy='use float64, float32, complex, integers or booleans, or engine="native"',
         )
+
+
+def _is_known(dtype: np.dtype[Any]) -> bool:
+    return dtype.kind in "fciub" and dtype.itemsize <= (16 if dtype.kind == "c" else 8)
 
 
 def _described(array: np.ndarray, number: int, group: list[tuple[int, np.ndarray]]) -> tuple[Dynamic, np.ndarray]:
@@ -150,6 +160,11 @@ def _lies(array: np.ndarray) -> tuple[Any, ...]:
 
 
 def _static(leaf: Any) -> Static:
+    if hasattr(leaf, "__array__") or hasattr(leaf, "__dlpack__"):
+        raise ArgumentError(
+            f"an argument is an array of type {type(leaf).__module__}.{type(leaf).__name__}",
+            remedy="pass NumPy's or JAX's: np.asarray(x)",
+        )
     try:
         hash(leaf)
     except TypeError:

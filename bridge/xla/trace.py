@@ -36,6 +36,7 @@ from bridge.xla.ghosts import Ghost, GhostMemory, ghost_like
 from bridge.xla.integers import affine_result, consecutive
 from bridge.xla.lowering import lower
 from bridge.xla.pulls import LOWERINGS
+from bridge.xla.selections import selected
 
 
 class TraceContext(Framing, Accessing, Context):
@@ -64,6 +65,7 @@ class TraceContext(Framing, Accessing, Context):
         self.control = control
         self.faults = Faults(self)
         self.operations = 0
+        self.comparisons: dict[Any, Any] = {}
 
     # Values that come in.
 
@@ -128,13 +130,29 @@ class TraceContext(Framing, Accessing, Context):
             operands = operands[: -len(names)]
         return self._computed(rule.function, value, operands, kwargs, args, inputs)
 
+    def selected(self, buffer: Any, mask: Any) -> Any:
+        """`buffer[mask]` for a mask that is known at run time only."""
+        return selected(buffer, mask)
+
     def unpulled(self, function: Any, value: Any, inputs: Any, args: Any, kwargs: Any = None) -> Any:
         operands = self._operands(args, inputs[: len(args)])
+        if function in _COMPARISONS and not kwargs:
+            return self._compared(function, value, operands, args, inputs)
         named = dict(kwargs or {})
         if len(inputs) > len(args):
             found = self._operands(tuple(named.values()), inputs[len(args) :])
             named = dict(zip(named, found, strict=True))
         return self._computed(function, value, operands, named, args, inputs)
+
+    def _compared(self, function: Any, value: Any, operands: tuple[Any, ...], args: Any, inputs: Any) -> Any:
+        """A comparison; asked twice of the same values it has the same contents, so that masks may be recognised."""
+        key = (function, *map(_identity, operands, inputs))
+        frame, kept, made = self.comparisons.get(key, (None, None, None))
+        if frame is self.frames[-1] and made is not None:
+            return self.entered(value, made) if isinstance(value, np.ndarray) else self.number(value, made)
+        result = self._computed(function, value, operands, {}, args, inputs)
+        self.comparisons[key] = (self.frames[-1], operands, result.place.contents)
+        return result
 
     def _operands(self, args: Any, inputs: Any) -> tuple[Any, ...]:
         return tuple([self._operand(x, place) for x, place in zip(args, inputs, strict=True)])
@@ -177,7 +195,9 @@ class TraceContext(Framing, Accessing, Context):
             return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
         if isinstance(value, np.ndarray):
             return self.constant_buffer(np.array(value))
-        result = self.number(value, jnp.asarray(value), Affine.of(value) if np.result_type(value).kind in "iu" else None)
+        result = self.number(
+            value, jnp.asarray(value), Affine.of(value) if np.result_type(value).kind in "iu" else None
+        )
         result.place.known = np.asarray(value)[()]
         return result
 
@@ -270,6 +290,18 @@ class TraceContext(Framing, Accessing, Context):
         """Note whether a gradient holds a NaN; the answer says what to assume while the program is traced."""
         self.faults.note_nan(self.read(ground_floor(gradient).place))
         return self.mends
+
+
+def _identity(x: Any, place: Any) -> Any:
+    """What two operands share that hold the same values; the operand must be kept alive."""
+    if place is not None or np.ndim(x):
+        return id(x)
+    return type(x), np.asarray(x).tobytes()
+
+
+_COMPARISONS = frozenset(
+    {np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal, np.isnan, np.isfinite}
+)
 
 
 def _form(x: Any, place: Any) -> Any:

@@ -1,0 +1,242 @@
+"""Indices that are known only at run time: in each mode value, reverse, forward and finite differences agree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import bridge
+import bridge.numpy as bnp
+from bridge import errors
+
+pytest.importorskip("jax")
+
+X = np.array([0.3, 1.2, -0.7, 0.4, 0.9, -0.2, 0.6])
+LENGTH = len(X)
+MODES = ("clip", "fill", "drop")
+
+
+def known(v: Any) -> Any:
+    """What was read, with the NaNs of "fill" as ones."""
+    return np.where(np.isnan(v), 1.0, v)
+
+
+def element(x: Any, k: Any) -> Any:
+    return known(x[k[0]]) ** 2
+
+
+def element_of_two(x: Any, k: Any) -> Any:
+    return known(np.reshape(x[:6], (2, 3))[1, k[0]]) ** 2
+
+
+def row(x: Any, k: Any) -> Any:
+    return np.sum(known(np.outer(x, x[:2])[k[0]]) ** 2)
+
+
+def window(x: Any, k: Any) -> Any:
+    return np.sum(known(x[k[0] : k[0] + 3]) ** 2 * np.arange(1, 4))
+
+
+def loop(x: Any, k: Any) -> Any:
+    def body(i: Any, total: Any) -> Any:
+        s = k[0] + 2 * i
+        return total + np.sum(known(x[s : s + 3]) ** 3 * np.arange(1, 4))
+
+    return bridge.fori_loop(0, 3, body, 0.0)
+
+
+def gather(x: Any, k: Any) -> Any:
+    return np.sum(known(x[k]) ** 2 * np.arange(1, 4))
+
+
+def written(x: Any, k: Any) -> Any:
+    y = x * x
+    y[k[0]] = 3 * x[0]
+    return np.sum(y * np.arange(1, LENGTH + 1))
+
+
+def window_written(x: Any, k: Any) -> Any:
+    y = x * x
+    y[k[0] : k[0] + 3] = 2 * x[1:4]
+    y[0] *= x[2]
+    return np.sum(y * y)
+
+
+def scattered(x: Any, k: Any) -> Any:
+    y = x * x
+    y[k] = 2 * x[1:4]
+    return np.sum(y * y * np.arange(1, LENGTH + 1))
+
+
+def added(x: Any, k: Any) -> Any:
+    y = x * x
+    np.add.at(y, k, 2 * x[1:4])
+    return np.sum(y * y * np.arange(1, LENGTH + 1))
+
+
+def loop_written(x: Any, k: Any) -> Any:
+    b = bnp.ones(LENGTH)
+
+    def body(i: Any, b: Any) -> Any:
+        s = k[0] + 2 * i
+        b[s : s + 2] = np.sin(x[i : i + 2]) * b[i + 1 : i + 3]
+        return b
+
+    return np.sum(bridge.fori_loop(0, 4, body, b) ** 2)
+
+
+READS = (element, element_of_two, row, window, loop, gather)
+WRITES = (written, window_written, scattered, added, loop_written)
+INSIDE, ABOVE, FAR, BELOW = (np.array(k) for k in ([2, 0, 1], [5, 1, 9], [11, 12, 2], [-9, 3, -12]))
+
+
+def differences(f: Callable[[Any], Any], x: np.ndarray, step: float = 1e-5) -> np.ndarray:
+    return np.array([(f(x + step * e) - f(x - step * e)) / (2 * step) for e in np.eye(len(x))])
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("program", READS + WRITES)
+def test_derivatives_are_those_of_the_value(program: Any, mode: str) -> None:
+    both = bridge.value_and_grad(program, engine="xla", index_mode=mode)
+    value = bridge.xla(program, index_mode=mode)
+    push = bridge.xla(lambda x, k, v: bridge.jvp(lambda x: program(x, k), (x,), (v,)), index_mode=mode)
+    v = np.cos(np.arange(LENGTH))
+    for k in (INSIDE, ABOVE, FAR, BELOW):
+        found, gradient = both(X, k)
+        np.testing.assert_allclose(found, value(X, k), rtol=1e-13)
+        np.testing.assert_allclose(gradient, differences(lambda x, k=k: value(x, k), X), rtol=1e-6, atol=1e-8)
+        np.testing.assert_allclose(push(X, k, v)[1], gradient @ v, rtol=1e-11, atol=1e-12)
+
+
+@pytest.mark.parametrize("program", READS + WRITES)
+def test_inside_every_mode_is_the_program(program: Any) -> None:
+    expected, gradient = bridge.value_and_grad(program)(X, INSIDE)
+    for mode in ("error", *MODES):
+        found = bridge.value_and_grad(program, engine="xla", index_mode=mode)(X, INSIDE)
+        np.testing.assert_allclose(found[0], expected, rtol=1e-12)
+        np.testing.assert_allclose(found[1], gradient, rtol=1e-12, atol=1e-14)
+
+
+def places(k: np.ndarray) -> np.ndarray:
+    """Indices that count from the end, as NumPy means them."""
+    return np.where((k < 0) & (k >= -LENGTH), k + LENGTH, k)
+
+
+@pytest.mark.parametrize("k", [INSIDE, ABOVE, FAR, BELOW, np.array([-1, -7, 6])])
+def test_what_is_read(k: np.ndarray) -> None:
+    at = places(k)
+    outside = (at < 0) | (at >= LENGTH)
+    clipped = X[np.clip(at, 0, LENGTH - 1)]
+
+    def read(x: Any, k: Any) -> Any:
+        return x[k], x[k[0]]
+
+    for mode, expected in (
+        ("clip", clipped),
+        ("fill", np.where(outside, np.nan, clipped)),
+        ("drop", np.where(outside, 0.0, clipped)),
+    ):
+        gathered, one = bridge.xla(read, index_mode=mode)(X, k)
+        np.testing.assert_array_equal(gathered, expected, err_msg=mode)
+        np.testing.assert_array_equal(one, expected[0], err_msg=mode)
+    whole = bridge.xla(lambda x, k: x[k], index_mode="fill")(np.arange(1, 8), k)
+    np.testing.assert_array_equal(whole, np.where(outside, 0, np.clip(at, 0, 6) + 1))
+
+
+@pytest.mark.parametrize("start", [0, 2, 4, 5, 6, 7, 30])
+def test_windows_read_and_written(start: int) -> None:
+    k = np.array([start])
+    at = start + np.arange(3)
+    outside = at >= LENGTH
+    clamped = X[min(start, LENGTH - 3) :][:3]
+    inside = X[np.minimum(at, LENGTH - 1)]
+    for mode, expected in (
+        ("clip", clamped),
+        ("fill", np.where(outside, np.nan, inside)),
+        ("drop", np.where(outside, 0.0, inside)),
+    ):
+        found = bridge.xla(lambda x, k: x[k[0] : k[0] + 3], index_mode=mode)(X, k)
+        np.testing.assert_array_equal(found, expected, err_msg=mode)
+    dropped = X.copy()
+    dropped[at[~outside]] = (10 + np.arange(3.0))[~outside]
+    shifted = X.copy()
+    shifted[min(start, LENGTH - 3) :][:3] = 10 + np.arange(3.0)
+
+    def write(x: Any, k: Any) -> Any:
+        x[k[0] : k[0] + 3] = 10.0 + np.arange(3)
+        return x
+
+    for mode, expected in (("clip", shifted), ("fill", dropped), ("drop", dropped)):
+        np.testing.assert_array_equal(bridge.xla(write, index_mode=mode)(X, k), expected, err_msg=mode)
+
+
+@pytest.mark.parametrize(
+    ("program", "k", "index", "inside"),
+    [
+        (element, [9, 0, 0], "index 9", "-7 to 6"),
+        (element, [-8, 0, 0], "index -8", "-7 to 6"),
+        (row, [7, 0, 0], "index 7", "-7 to 6"),
+        (window, [5, 0, 0], "index 5", "0 to 4"),
+        (window, [-1, 0, 0], "index -1", "0 to 4"),
+        (loop, [1, 0, 0], "index 5", "0 to 4"),
+        (gather, [0, 8, 1], "an index", "-7 to 6"),
+        (written, [7, 0, 0], "index 7", "-7 to 6"),
+        (window_written, [6, 0, 0], "index 6", "0 to 4"),
+        (scattered, [0, 0, 99], "an index", "-7 to 6"),
+        (added, [0, -8, 1], "an index", "-7 to 6"),
+        (loop_written, [0, 0, 0], "index 6", "0 to 5"),
+    ],
+)
+def test_an_index_outside_is_named(program: Any, k: list[int], index: str, inside: str) -> None:
+    if program is loop_written:
+        k = [1, 0, 0]
+        index = "index 7"
+    line = program.__code__.co_firstlineno
+    for compiled in (bridge.xla(program), bridge.value_and_grad(program, engine="xla")):
+        with pytest.raises(errors.IndexRangeError, match=f"{index} is out of range: {inside} lie inside") as caught:
+            compiled(X, np.array(k))
+        where = str(caught.value.where)
+        number = int(where.split("test_xla_index_modes.py:")[1].split(" ")[0])
+        assert line < number <= line + 9
+        assert "clip" in str(caught.value)
+        # The session goes on.
+        expected = bridge.grad(program)(X, INSIDE) if compiled.__name__ != program.__name__ else program(X, INSIDE)
+        found = compiled(X, INSIDE)
+        np.testing.assert_allclose(found[1] if isinstance(found, tuple) else found, expected, rtol=1e-12, atol=1e-14)
+
+
+def test_the_error_is_an_index_error() -> None:
+    with pytest.raises(IndexError):
+        bridge.xla(element)(X, np.array([70]))
+
+
+def test_static_indices_are_numpys() -> None:
+    for mode in ("error", *MODES):
+        with pytest.raises(IndexError, match="out of bounds"):
+            bridge.xla(lambda x: x[9], index_mode=mode)(X)
+
+
+def test_other_engines_have_only_errors() -> None:
+    with pytest.raises(errors.ArgumentError, match=r"index_mode='clip' with engine='native'"):
+        bridge.grad(element, engine="native", index_mode="clip")
+    with pytest.raises(errors.ArgumentError, match=r"index_mode='wrap'"):
+        bridge.grad(element, engine="xla", index_mode="wrap")
+    with pytest.raises(errors.ArgumentError, match=r"index_mode='wrap'"):
+        bridge.xla(element, index_mode="wrap")
+    with pytest.raises(errors.ArgumentError, match="not compiled passes through"):
+        bridge.grad(bridge.xla(element, index_mode="clip"))(X, INSIDE)
+
+
+def test_inside_of_a_jax_program_an_index_outside_makes_nan() -> None:
+    import jax
+    import jax.numpy as jnp
+
+    for transform in (lambda f: f, jax.grad):
+        f = jax.jit(transform(bridge.xla(element)))
+        assert np.isfinite(f(jnp.asarray(X), jnp.array([2]))).all()
+        assert np.isnan(f(jnp.asarray(X), jnp.array([12]))).all()
+        g = jax.jit(transform(bridge.xla(element, index_mode="clip")))
+        assert np.isfinite(g(jnp.asarray(X), jnp.array([12]))).all()
