@@ -8,7 +8,7 @@ pass, and mutation is an ordinary operation.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from threading import get_ident
 from types import TracebackType
@@ -103,6 +103,13 @@ class Context(Owning, Recording):
         """Raise if this is another thread, or if the context is not open."""
         if self.thread != get_ident():
             self._complain()
+
+    def must_differentiate(self) -> None:
+        """Say that what comes means something else where a context differentiates; a tape refuses it."""
+
+    def rerolled(self, f: Callable[..., Any]) -> Callable[..., Any]:
+        """What runs in place of `f`; a program that is being compiled may put loops in place of what repeats itself."""
+        return f if self.compiles is None else self.compiles.rerolled(f)
 
     def _complain(self) -> None:
         where = resolve(here())

@@ -20,6 +20,7 @@ import numpy as np
 import bridge.numpy
 from bridge import functions, rulebook
 from bridge.engines.table import entries
+from bridge.errors import EngineNotAvailable
 from bridge.extend import MUTATING, REFUSED, RULES, ZERO_PULL
 from bridge.inspection import operation_name
 from bridge.rule import Rule
@@ -85,22 +86,39 @@ BEYOND_DISPATCH = (
 
 
 class Row(NamedTuple):
-    """One public function, what happens to a tracked array in it, a remark, and how engine="julia" gets its pull."""
+    """One public function, what happens to a tracked array in it, a remark, and whether Julia and JAX compute it.
+
+    `julia` says where engine="julia" has its pull from, `jax` whether engine="jax" and engine="xla" have the function.
+    """
 
     name: str
     verdict: str
     note: str
     julia: str = ""
+    jax: str = ""
 
 
 def rows() -> list[Row]:
     """Classify every public callable of the covered modules."""
     found = list(_public_callables())
     rulebook.read_book()
-    return [
-        Row(f"{prefix}.{name}", *_verdict(prefix, name, function), _in_julia(function))
-        for prefix, name, function in found
-    ]
+    return [_row(prefix, name, function) for prefix, name, function in found]
+
+
+def _row(prefix: str, name: str, function: Any) -> Row:
+    verdict, note = _verdict(prefix, name, function)
+    return Row(f"{prefix}.{name}", verdict, note, _in_julia(function), _in_jax(function, verdict))
+
+
+def _in_jax(function: Any, verdict: str) -> str:
+    """Whether JAX computes a function that computes something."""
+    if find_spec("jax") is None:
+        raise EngineNotAvailable(
+            "the page says what JAX has, and JAX is not installed", remedy='pip install "mutation-bridge[jax]"'
+        )
+    from bridge.xla.lowering import has
+
+    return "yes" if verdict in (RULE, ZERO, NO_RULE) and has(function) else ""
 
 
 def _in_julia(function: Any) -> str:
@@ -144,13 +162,17 @@ def page() -> str:
         "names the file that says what a function is in Julia. The others raise `NoRuleError` there. Writes, views and",
         "functions without a derivative are the core's, and work under every engine.",
         "",
+        f'JAX computes {sum(bool(row.jax) for row in found)} of them, for `engine="jax"` and `engine="xla"`; single calls may '
+        "be refused by name,",
+        "such as those whose result has a shape that depends on values.",
+        "",
         "The keywords `out=` and `where=` of a ufunc, and its methods `reduce`, `accumulate`, `outer`, `reduceat` and",
         "`at`, are as the ufunc itself.",
     ]
     for prefix in dict.fromkeys(row.name.rpartition(".")[0] for row in found):
-        lines += ["", f"## {prefix}", "", "| function | verdict | note | Julia |", "|---|---|---|---|"]
+        lines += ["", f"## {prefix}", "", "| function | verdict | note | Julia | JAX |", "|---|---|---|---|---|"]
         own = [row for row in found if row.name.rpartition(".")[0] == prefix]
-        lines += [f"| `{row.name}` | {row.verdict} | {row.note} | {row.julia} |" for row in own]
+        lines += [f"| `{row.name}` | {row.verdict} | {row.note} | {row.julia} | {row.jax} |" for row in own]
     return "\n".join(lines) + "\n"
 
 

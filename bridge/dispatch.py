@@ -238,6 +238,8 @@ def call_mutating(rule: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> A
     from bridge import mutating
 
     context = context_of((*args, *kwargs.values()))
+    if context is not None:
+        context.must_differentiate()
     if context is None or context.tracing:
         return rule.function(*args, **kwargs)
     return mutating.call(context, rule, args, kwargs)

@@ -28,6 +28,10 @@ class BridgeError(Exception):
         return message if self.remedy is None else f"{message}\n  remedy: {self.remedy}"
 
 
+class BridgeWarning(UserWarning):
+    """Something works, but not as well as it could; the message names the remedy."""
+
+
 class EscapeError(BridgeError, TypeError):
     """A tracked float left tracking (`float(s)`, `plain[0] = s`, `math.sin(s)`): its gradient would be lost."""
 

@@ -67,6 +67,7 @@ def detach(value: Any) -> Any:
     if not hasattr(value, "place"):
         return value
     value.place.context.check_usable()
+    value.place.context.must_differentiate()
     plain = settled(value)
     if is_traced(plain):
         return plain

@@ -76,7 +76,7 @@ def pushed_forward(
         for buffer, tangent in zip(arguments.buffers, given, strict=True):
             if tangent is not None:
                 context.seed(buffer, conforming(tangent, buffer, "tangent"))
-        value, aux = with_aux(f(*arguments.args), has_aux)
+        value, aux = with_aux(context.rerolled(f)(*arguments.args), has_aux)
         arguments.check_originals()
         leaves, container = leaves_of(value)
         derivatives = [_derivative(context, leaf) for leaf in leaves]
@@ -138,7 +138,7 @@ def _mended_everywhere(pull: Any, value: Any, derivative: Any, tangents: list[An
     ]
     found = np.reshape(np.stack(rows), derivative.shape)
     mended = np.where(np.isnan(derivative), found, derivative)
-    return mended if hasattr(derivative, "view_as") or not hasattr(mended, "view_as") else mended[()]
+    return mended[()] if mended.shape == () else mended
 
 
 def _row_times(pull: Any, value: Any, index: tuple[int, ...], tangents: list[Any], padded: bool) -> Any:
@@ -163,6 +163,6 @@ def _derivative(context: ForwardContext, leaf: Any) -> Any:
     if belongs(context, leaf):
         tangent = leaf.place.peek()
         if tangent is not None:
-            return np.copy(tangent)[()] if not hasattr(tangent, "place") else np.copy(tangent)
+            return np.copy(tangent)[()] if tangent.shape == () else np.copy(tangent)
     plain = np.asarray(grounded(leaf))
     return np.zeros(plain.shape, plain.dtype if plain.dtype.kind in "fc" else float)[()]

@@ -62,7 +62,7 @@ def value_and_grad(
                 return found
         with engines.context(engine, zeros) as context:
             arguments = Arguments(context, args, kwargs, argnums, allow_int)
-            result = f(*arguments.args, **arguments.kwargs)
+            result = context.rerolled(f)(*arguments.args, **arguments.kwargs)
             value, aux = with_aux(result, has_aux)
             value = number(value)
             tracked = belongs(context, value)
@@ -124,7 +124,7 @@ def vjp(
     context = engines.context(engine, zeros)
     with context:
         arguments = Arguments(context, args, {}, tuple(range(len(args))), allow_int=True)
-        value, aux = with_aux(f(*arguments.args), has_aux)
+        value, aux = with_aux(context.rerolled(f)(*arguments.args), has_aux)
         arguments.check_originals()
         leaves, container = leaves_of(value)
         out = handed_out(value)

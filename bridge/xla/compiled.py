@@ -18,11 +18,13 @@ from bridge.arguments import leaves_of, rebuilt
 from bridge.buffer import WeakScalar
 from bridge.compiling import compiling
 from bridge.current import current_context
+from bridge.current import current_context
 from bridge.errors import ArgumentError
 from bridge.tracing import ground_floor, is_traced
 from bridge.xla.cache import persistent
 from bridge.xla.lowering import x64
 from bridge.xla.patience import told_if_long
+from bridge.xla.rerolling import Rerolling, Unrolled
 from bridge.xla.signature import Dynamic, Signature, Static, signature_of
 from bridge.xla.trace import TraceContext
 
@@ -41,11 +43,21 @@ class Program:
         self.structure: Any = None
         self.results: list[Any] = []
         self.seconds: float | None = None
+        # A loop hides from strong zeros which cotangents do not exist.
+        self.loops = "plain" if mends else "short"
 
     def __call__(self, never: Any, values: list[Any]) -> tuple[list[Any], Any, Any]:
         """The results that are traced, the first fault, and whether a gradient held a NaN."""
+        while True:
+            try:
+                return self._traced(never, values)
+            except Unrolled:
+                self.loops = "rolling" if self.loops == "short" else "plain"
+
+    def _traced(self, never: Any, values: list[Any]) -> tuple[list[Any], Any, Any]:
         with x64(), np.errstate(all="ignore"):
-            context = TraceContext(never, self.index_mode, self.mends)
+            rerolling = Rerolling(self.loops)
+            context = TraceContext(never, self.index_mode, self.mends, rerolling)
             with context:
                 context.faults.open()
                 leaves = [
@@ -54,6 +66,7 @@ class Program:
                 ]
                 outputs = [context.read(ground_floor(leaf).place) for leaf in self.ran_on(leaves)]
                 self.faults = context.faults
+                rerolling.warn()
                 return outputs, *context.faults.contents
 
     @property
@@ -75,7 +88,9 @@ class Program:
                 leaves.append(leaf.shown(root))
         args, kwargs = rebuilt(self.signature.structure, leaves)
         with _only_numpy():
-            results, self.structure = leaves_of(self.function(*args, **kwargs))
+            context = current_context()
+        function = self.function if context is None else context.rerolled(self.function)
+        results, self.structure = leaves_of(function(*args, **kwargs))
         self.results = [_Traced(leaf) if is_traced(leaf) else leaf for leaf in results]
         return [leaf for leaf in results if is_traced(leaf)]
 

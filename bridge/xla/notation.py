@@ -64,6 +64,7 @@ class Notes:
             return self._object(x), x
         if x.nbytes <= _SMALL:
             x = np.array(x, order="K")
+            x.flags.writeable = False
             return ("array", x.dtype.str, x.shape, x.strides, x.tobytes()), x
         value = x[(0,) * x.ndim]
         if (x == value).all():
@@ -73,9 +74,8 @@ class Notes:
         return self._object(x), x
 
     def value(self, note: tuple[Any, ...]) -> Any:
-        """What a noted constant is; an array is the caller's own."""
-        found = self._kept[note[1]]
-        return np.array(found, order="K") if type(found) is np.ndarray else found
+        """What a noted constant is; an array is not to be written."""
+        return self._kept[note[1]]
 
 
 class Writer:

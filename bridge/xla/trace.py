@@ -36,6 +36,7 @@ from bridge.xla.ghosts import Ghost, GhostMemory, ghost_like
 from bridge.xla.integers import affine_result, consecutive
 from bridge.xla.lowering import lower
 from bridge.xla.pulls import LOWERINGS
+from bridge.xla.rerolling import Rerolling
 from bridge.xla.selections import selected
 
 
@@ -47,12 +48,16 @@ class TraceContext(Framing, Accessing, Context):
     never : a boolean scalar of JAX that is false when the program runs; XLA cannot know.
     index_mode : "error", "clip", "fill" or "drop": what a run-time index outside its array means.
     mends : whether cotangents that structurally do not exist are told apart (strong zeros) at any cost.
+    rerolling : counts operations, and says whether Python's loops become loops again.
     """
 
     tracing = True
 
-    def __init__(self, never: Any, index_mode: str = "error", mends: bool = False) -> None:
+    def __init__(
+        self, never: Any, index_mode: str = "error", mends: bool = False, rerolling: Rerolling | None = None
+    ) -> None:
         super().__init__()
+        self.rerolling = rerolling or Rerolling("plain")
         self.frames = [Frame()]
         self.dirty: dict[Cell, None] = {}
         self.alive: WeakSet[Cell] = WeakSet()
@@ -66,6 +71,14 @@ class TraceContext(Framing, Accessing, Context):
         self.faults = Faults(self)
         self.operations = 0
         self.comparisons: dict[Any, Any] = {}
+
+    def rerolled(self, f: Callable[..., Any]) -> Callable[..., Any]:
+        return f if len(self.frames) > 1 else self.rerolling.function(f)
+
+    def _count(self) -> None:
+        self.operations += 1
+        if len(self.frames) == 1:
+            self.rerolling.count()
 
     # Values that come in.
 
@@ -170,7 +183,7 @@ class TraceContext(Framing, Accessing, Context):
     def _computed(
         self, function: Any, value: Any, operands: tuple[Any, ...], kwargs: dict[str, Any], args: Any, inputs: Any
     ) -> Any:
-        self.operations += 1
+        self._count()
         if _is_spelled_out(value, (operands, kwargs)):
             return self._spelled_out(function(*operands, **kwargs))
         try:
@@ -222,6 +235,7 @@ class TraceContext(Framing, Accessing, Context):
         return self.number(value, contents)
 
     def copied(self, value: Any, source: Place) -> Any:
+        self._count()
         known = known_at(source)
         if known is not None and value.dtype.kind in "iub":
             return self._spelled_out(known.astype(value.dtype))
@@ -239,6 +253,7 @@ class TraceContext(Framing, Accessing, Context):
 
     def write(self, target: Any, key: Any, place: Place, value: Any, source: Place | None) -> None:
         self.writable(target)
+        self._count()
         if source is None:
             value = np.array(value)
             contents = value if value.ndim else value[()]
@@ -259,7 +274,7 @@ class TraceContext(Framing, Accessing, Context):
         assert rule is not None
         self.writable(target)
         run(args)
-        self.operations += 1
+        self._count()
         place = target.place
         in_place = mask is None and inputs[0] is place and rule.function in (np.add, np.subtract)
         if in_place and self._added(place, rule, args, inputs):
