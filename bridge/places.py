@@ -177,12 +177,16 @@ class Part:
         if self.root.shadow is None:
             return None
         region = self.region()
-        ct = region.copy()
+        compiles = self.root.context.compiles
+        ct = region.copy() if compiles is None else compiles.of_shadow(region.copy)
         region[...] = 0
         return ct
 
     def peek(self) -> Any:
-        return None if self.root.shadow is None else self.region().copy()
+        if self.root.shadow is None:
+            return None
+        compiles = self.root.context.compiles
+        return self.region().copy() if compiles is None else compiles.of_shadow(self.region().copy)
 
     def store(self, value: Any) -> None:
         region = self.region()
@@ -226,7 +230,11 @@ class Picked(Part):
     __slots__ = ()
 
     def peek(self) -> Any:
-        return None if self.root.shadow is None else self.parent.region()[self.key]
+        return None if self.root.shadow is None else self._picked(self.parent.region())
+
+    def _picked(self, region: Any) -> Any:
+        compiles = self.root.context.compiles
+        return region[self.key] if compiles is None else compiles.of_shadow(lambda: region[self.key])
 
     def store(self, value: Any) -> None:
         region = self.parent.region()
@@ -242,7 +250,7 @@ class Element(Picked):
         if self.root.shadow is None:
             return None
         region = self.parent.region()
-        ct = region[self.key]
+        ct = self._picked(region)
         region[self.key] = 0
         return ct
 
@@ -262,7 +270,7 @@ class Gathered(Picked):
         from bridge.indexing import surviving
 
         region = self.parent.region()
-        ct = region[self.key]
+        ct = self._picked(region)
         region[self.key] = 0
         survivors = surviving(self.key, self.parent.shape)
         return ct if survivors is None else np.where(survivors, ct, np.zeros_like(ct))

@@ -16,6 +16,7 @@ _NUMPY = os.path.dirname(os.path.abspath(np.__file__))
 _LIBRARIES = (
     _NUMPY + os.sep,
     os.path.join(os.path.dirname(_NUMPY), "scipy") + os.sep,
+    os.path.join(os.path.dirname(_NUMPY), "jax") + os.sep,
     _HERE,
     os.path.join(os.path.dirname(_HERE[:-1]), "rules") + os.sep,
 )
@@ -31,7 +32,7 @@ REPLAYED: dict[int, Position] = {}
 
 
 def here(depth: int = 2) -> Position:
-    """The innermost frame outside this package, NumPy and SciPy, as code object and instruction.
+    """The innermost frame outside this package, NumPy, SciPy and JAX, as code object and instruction.
 
     `depth` is the number of frames, this one included, that are known to be inside.
     """

@@ -1,7 +1,8 @@
 """How a tape notes the operands of an operation, and how they are made again.
 
 A note is a nested tuple that says what an operand looks like; the integers of index keys and the memory that is
-meant are noted beside it, in lists, so that operations that differ only in these have the same note.
+meant are noted beside it, in lists, and so are plain floats and arrays of them, each by the number of a constant:
+operations that differ only in these have the same note.
 """
 
 from __future__ import annotations
@@ -9,15 +10,25 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
+from bridge.current import current_context
 from bridge.memory import Strides
 from bridge.places import Layout, View
-from bridge.snapshots import Snapshots
-from bridge.tracing import is_traced
+from bridge.snapshots import Snapshots, constant
+from bridge.tracing import ground_floor, is_traced
+from bridge.xla.affine import Affine
+from bridge.xla.ghosts import Ghost
 
 _SMALL = 1024
 _PLAIN = (str, bytes, bool, float, complex, type(None), type(Ellipsis), np.generic)
+_EXACT = frozenset({str, bytes, bool, int, type(None), type(Ellipsis)})
+
+
+Datum = tuple[int, tuple[Any, ...]]
+"""The number of a constant or a table, and the indices into the table."""
 
 
 class NotRepeatable(BaseException):
@@ -34,7 +45,6 @@ class Notes:
         self.since = since
         self._numbers: dict[Any, int] = {}
         self._kept: dict[int, Any] = {}
-        self._alive: dict[int, Any] = {}
         self._snapshots = Snapshots()
 
     def number(self, note: Any) -> int:
@@ -44,38 +54,80 @@ class Notes:
     def constant(self, x: Any) -> tuple[Any, ...]:
         """The note of a value that is the same whenever the tape is run."""
         if isinstance(x, np.ndarray):
-            key, x = self._array(x)
-        elif isinstance(x, _PLAIN) or type(x) is int:
-            key = ("number", type(x), np.asarray(x).tobytes() if isinstance(x, (float, complex, np.generic)) else x)
-        else:
-            key = self._object(x)
-        found = self._numbers.get(key)
-        if found is None:
-            found = self._numbers[key] = len(self._numbers)
-            self._kept[found] = x
-        return ("constant", found)
+            return self._array(x)
+        if isinstance(x, (np.dtype, type, np.ufunc)):
+            return self.the(x)
+        if not isinstance(x, _PLAIN) and type(x) is not int:
+            # A function may do something else the next time.
+            raise NotRepeatable
+        return self._kept_as(("number", type(x), x if type(x) in _EXACT else np.asarray(x).tobytes()), x)
 
-    def _object(self, x: Any) -> Any:
-        self._alive[id(x)] = x  # nothing else gets its id
-        return ("object", id(x))
+    def _kept_as(self, key: Any, x: Any) -> tuple[Any, ...]:
+        number = self.number(key)
+        self._kept.setdefault(number, x)
+        return ("constant", number)
 
-    def _array(self, x: np.ndarray) -> tuple[Any, Any]:
-        if x.dtype.hasobject or type(x) is not np.ndarray:
-            return self._object(x), x
+    def the(self, x: Any) -> tuple[Any, ...]:
+        """The note of this very object, which does not change."""
+        return self._kept_as(("the", id(x)), x)  # kept: nothing else gets its id
+
+    def _array(self, x: np.ndarray) -> tuple[Any, ...]:
+        if isinstance(x, constant):
+            return self.the(x)
+        if x.dtype.kind not in "fciub" or isinstance(x, Ghost):
+            raise NotRepeatable
+        x = x.view(np.ndarray)
         if x.nbytes <= _SMALL:
             x = np.array(x, order="K")
             x.flags.writeable = False
-            return ("array", x.dtype.str, x.shape, x.strides, x.tobytes()), x
+            return self._kept_as(("array", x.dtype.str, x.shape, x.strides, x.tobytes()), x)
         value = x[(0,) * x.ndim]
-        if (x == value).all():
-            x = np.broadcast_to(value, x.shape)
-            return ("full", x.dtype.str, x.shape, value.tobytes()), x
-        x = self._snapshots.of(x)
-        return self._object(x), x
+        if all(_is_uniform(part) for part in ((x.real, x.imag) if x.dtype.kind == "c" else (x,))):
+            return self._kept_as(("full", x.dtype.str, x.shape, value.tobytes()), np.broadcast_to(value, x.shape))
+        return self.the(self._snapshots.of(x))
 
-    def value(self, note: tuple[Any, ...]) -> Any:
-        """What a noted constant is; an array is not to be written."""
-        return self._kept[note[1]]
+    def value(self, number: int) -> Any:
+        """The constant of a number; an array is not to be written."""
+        return self._kept[number]
+
+    def table(self, numbers: tuple[int, ...]) -> int:
+        """The number of a table of constants, or of tables."""
+        return self._kept_as(("table", numbers), Table(numbers))[1]
+
+    def looked_up(self, number: int, indices: tuple[Any, ...]) -> Any:
+        """What lies in a table; a constant is a table without axes."""
+        while indices and type(indices[0]) is int:
+            number, indices = self.value(number).numbers[indices[0]], indices[1:]
+        return tabled(self._stacked(number), self._first(number), indices) if indices else self.value(number)
+
+    def _stacked(self, number: int) -> Any:
+        kept = self.value(number)
+        return np.stack([self._stacked(one) for one in kept.numbers]) if type(kept) is Table else np.asarray(kept)
+
+    def _first(self, number: int) -> Any:
+        kept = self.value(number)
+        return self._first(kept.numbers[0]) if type(kept) is Table else kept
+
+
+class Table:
+    """Constants, by their numbers, one for each repetition."""
+
+    def __init__(self, numbers: tuple[int, ...]) -> None:
+        self.numbers = numbers
+
+
+def tabled(table: np.ndarray, like: Any, indices: tuple[Any, ...]) -> Any:
+    """The part of a table at traced indices, as a traced constant that looks as `like` does."""
+    context = current_context()
+    assert context is not None
+    trace = context.compiles
+    contents = jnp.asarray(table)
+    for index in indices:
+        contents = lax.dynamic_index_in_dim(contents, trace.read(ground_floor(index).place), keepdims=False)
+    if isinstance(like, np.ndarray):
+        return trace.entered(like, contents)
+    integer = Affine.unknown(contents, int(table.min()), int(table.max())) if table.dtype.kind in "iu" else None
+    return trace.number(like, contents, integer)
 
 
 class Writer:
@@ -86,15 +138,16 @@ class Writer:
         self.notes = notes
         self.integers: list[int] = []
         self.roots: list[int] = []
+        self.data: list[int] = []
 
     def operand(self, x: Any, counts: bool) -> Any:
-        """The note of an operand; Python's integers may differ from one operation to the next where it `counts`."""
+        """The note of an operand; numbers may differ from one operation to the next where it `counts`."""
         if hasattr(x, "place"):
             if x.place.context is self.tape:
                 return self.place(x.place)
             if x.place.root.serial > self.notes.since or not is_traced(x):
                 raise NotRepeatable
-            return ("foreign", *self.notes.constant(x.place), *self.notes.constant(x))
+            return ("foreign", *self.notes.the(x.place), *self.notes.the(x))
         if type(x) in (list, tuple):
             return (type(x), *(self.operand(part, counts) for part in x))
         if type(x) is dict:
@@ -104,7 +157,14 @@ class Writer:
             return ("integer",)
         if type(x) is slice:
             return (slice, *(self.operand(part, False) for part in (x.start, x.stop, x.step)))
-        return self.notes.constant(x)
+        return self._datum(x) if _is_datum(x, counts) else self.notes.constant(x)
+
+    def _datum(self, x: Any) -> Any:
+        self.data.append(self.notes.constant(x)[1])
+        if isinstance(x, np.ndarray):
+            x = self.notes.value(self.data[-1])
+            return ("datum", np.ndarray, x.dtype, x.shape, x.strides)
+        return ("datum", type(x))
 
     def place(self, place: Any) -> Any:
         """The note of a part of the tape's memory."""
@@ -148,6 +208,18 @@ class Writer:
         return ("window", max(stop - start, 0), step)
 
 
+def _is_datum(x: Any, counts: bool) -> bool:
+    """Whether a plain value may be another one in the next repetition."""
+    if isinstance(x, np.ndarray):
+        return x.ndim > 0 and x.dtype.kind in "fc" and not isinstance(x, Ghost)
+    return counts and isinstance(x, (float, complex, np.floating, np.complexfloating))
+
+
+def _is_uniform(x: np.ndarray) -> bool:
+    first = x[(0,) * x.ndim]
+    return bool((x == first).all() and (x.dtype.kind != "f" or (np.signbit(x) == np.signbit(first)).all()))
+
+
 def _axes(part: Any) -> int:
     """How many axes a part of a key stands for."""
     if part is None or part is Ellipsis or isinstance(part, (bool, np.bool_)):
@@ -160,8 +232,9 @@ def _axes(part: Any) -> int:
 class Reader:
     """Makes the operands of one operation again, from their notes, integers, and memory."""
 
-    def __init__(self, notes: Notes, integers: list[Any], roots: list[Any]) -> None:
+    def __init__(self, notes: Notes, integers: list[Any], roots: list[Any], data: list[Datum]) -> None:
         self.notes = notes
+        self.data: Iterator[Datum] = iter(data)
         self.integers: Iterator[Any] = iter(integers)
         self.roots: Iterator[Any] = iter(roots)
 
@@ -174,9 +247,11 @@ class Reader:
                 value = value[self.operand(step[1])] if step[0] == "view" else _laid_out(value, *step[1:])
             return value
         if kind == "constant":
-            return self.notes.value(note)
+            return self.notes.value(note[1])
         if kind == "foreign":
-            return self.notes.value(note[3:])
+            return self.notes.value(note[4])
+        if kind == "datum":
+            return self.notes.looked_up(*next(self.data))
         if kind == "integer":
             return next(self.integers)
         if kind == "window":

@@ -16,37 +16,54 @@ Item = Any
 Born = dict[int, tuple[int, int]]
 
 
+class Part:
+    """One item of a repeated segment.
+
+    `uses` are its memory: a number born in the segment, ("outer", k), ("carried", k). `steps` say how much its
+    integers grow with each repetition, or, as tuples, how far they are from the first; `varies` which data differ.
+    """
+
+    __slots__ = ("item", "steps", "uses", "varies")
+
+    def __init__(self, item: Item, uses: list[Any], steps: list[Any], varies: list[bool]) -> None:
+        self.item, self.uses, self.steps, self.varies = item, uses, steps, varies
+
+
 class Repeat:
     """`count` repetitions of a segment: an item of a tape, as an Entry is.
 
-    `body` holds the segment's items, each with what its memory is (a number born in the segment, ("outer", k),
-    ("carried", k)) and with how much its integers grow from one repetition to the next. `roots` are the memory from
-    outside, and at the end the first values of what is `carried`; `returned` are the numbers in the first repetition,
-    and `born` those in the last, of what is carried and of what is used after the loop; `looks` is what they are.
+    `roots` are the memory from outside, and at the end the first values of what is `carried`; `returned` are the
+    numbers in the first repetition, and `born` those in the last, of what is carried and of what is used after the
+    loop; `looks` is what they are. `integers` are those of the first repetition.
     """
 
     __slots__ = (
-        "body", "born", "carried", "count", "integers", "looks", "position", "returned", "roots", "sign", "writes",
+        "body", "born", "carried", "count", "data", "integers", "looks", "position", "returned", "roots",
+        "sign", "weight", "writes",
     )  # fmt: skip
 
     def __init__(self, segment: list[Item], count: int, found: Found, numbers: list[Look], notes: Notes) -> None:
         self.count = count
         self.position = segment[0].position
         self.body = []
-        uses, steps = iter(found.uses), iter(found.steps)
+        uses, steps, varies = iter(found.uses), iter(found.steps), iter(found.varies)
         for item in segment:
-            self.body.append((item, [next(uses) for _ in item.roots], [next(steps) for _ in item.integers]))
+            parts = [next(uses) for _ in item.roots], [next(steps) for _ in item.integers]
+            self.body.append(Part(item, *parts, [next(varies) for _ in item.data]))
+        self.data = [notes.table(column) if differs else column[0] for column, differs in found.columns(count)]
         self.integers = found.starts
         self.roots = (*found.outer, *found.first)
         self.carried = found.carried
         self.returned, self.born = found.returned, found.born
         self.looks = [numbers[number] for number in self.returned]
         self.writes = found.writes
+        self.weight = count * sum(item.weight for item in segment)
         relative = tuple((use if type(use) is tuple else ("inner", found.inner[use])) for use in found.uses)
         back = tuple(found.inner[number] for number in self.returned)
         self.sign = notes.number(
-            (Repeat, count, tuple(item.sign for item in segment), relative, tuple(found.steps), back, len(found.carried))
-        )
+            (Repeat, count, tuple(item.sign for item in segment), relative, tuple(found.steps),
+             tuple(found.varies), back, len(found.carried))
+        )  # fmt: skip
 
 
 class Found:
@@ -55,7 +72,9 @@ class Found:
     def __init__(self) -> None:
         self.uses: list[Any] = []
         self.starts: list[int] = []
-        self.steps: list[int] = []
+        self.steps: list[Any] = []
+        self.varies: list[bool] = []
+        self.data: list[tuple[int, ...]] = []
         self.outer: list[int] = []
         self.first: list[int] = []
         self.carried: list[int] = []
@@ -63,6 +82,17 @@ class Found:
         self.born: list[int] = []
         self.inner: dict[int, int] = {}
         self.writes: frozenset[int] = frozenset()
+
+    def columns(self, count: int) -> list[tuple[tuple[int, ...], bool]]:
+        """For each datum its values, and whether they differ."""
+        return [(column[:count], differs) for column, differs in zip(self.data, self.varies, strict=True)]
+
+    def vary(self, rows: list[_Row]) -> None:
+        """Find out how integers and data differ between the rows."""
+        self.starts = rows[0].integers
+        self.steps = [_step(column) for column in zip(*(row.integers for row in rows), strict=True)]
+        self.data = list(zip(*(row.data for row in rows), strict=True))
+        self.varies = [len(set(column)) > 1 for column in self.data]
 
 
 def with_repeats(entries: list[Entry], used: set[int], looks: list[Look], notes: Notes) -> list[Item]:
@@ -122,13 +152,15 @@ def _repeat(
     count = 1
     while signs[start + count * length : start + (count + 1) * length] == first:
         count += 1
-    if count < FEWEST or count * length < _WORTH:
+    weight = sum(item.weight for item in items[start : start + length])
+    if count < FEWEST or count * weight < _WORTH:
         return None
     rows = [_Row(items[start + k * length : start + (k + 1) * length]) for k in range(count)]
     found = Found()
     count = _same(rows, found)
-    if count < FEWEST or count * length < _WORTH:
+    if count < FEWEST or count * weight < _WORTH:
         return None
+    found.vary(rows[:count])
     end = start + count * length
     if any(last_use.get(number, -1) >= end for row in rows[: count - 1] for number in row.born):
         return None
@@ -149,6 +181,7 @@ class _Row:
         self.roots = [root for item in segment for root in item.roots]
         self.integers = [integer for item in segment for integer in item.integers]
         self.born = [number for item in segment for number in item.born]
+        self.data = [datum for item in segment for datum in item.data]
         self.written: list[int] = []
         at = 0
         for item in segment:
@@ -181,24 +214,28 @@ def _same(rows: list[_Row], found: Found) -> int:
             kinds.append(("carried", place))
             found.uses.append(("carried", number))
     found.inner = {number: k for k, number in enumerate(rows[0].born)}
-    found.starts = rows[0].integers
-    found.steps = [b - a for a, b in zip(rows[0].integers, rows[1].integers, strict=True)]
     found.writes = frozenset(int(found.uses[k][1]) for k in rows[0].written if kinds[k][0] == "outer")
     for j in range(1, len(rows)):
-        if not _continues(rows, j, kinds, found):
+        if not _continues(rows, j, kinds):
             return j
     return len(rows)
 
 
-def _continues(rows: list[_Row], j: int, kinds: list[tuple[str, int]], found: Found) -> bool:
+def _continues(rows: list[_Row], j: int, kinds: list[tuple[str, int]]) -> bool:
     """Whether repetition `j` is the first one, `j` steps further."""
     row, before = rows[j], rows[j - 1]
     for root, (kind, which) in zip(row.roots, kinds, strict=True):
         if root != (row.born[which] if kind == "inner" else before.born[which] if kind == "carried" else which):
             return False
-    return all(
-        now == start + j * step for now, start, step in zip(row.integers, found.starts, found.steps, strict=True)
-    )
+    return True
+
+
+def _step(column: tuple[int, ...]) -> Any:
+    """How integers grow from the first on: by how much each time, or a tuple of how much in all."""
+    first, step = column[0], column[1] - column[0]
+    if all(now == first + j * step for j, now in enumerate(column)):
+        return step
+    return tuple(now - first for now in column)
 
 
 def _can_be_carried(row: _Row, found: Found, looks: list[Look]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import islice
 from threading import get_ident
 from typing import Any
 
@@ -13,7 +14,7 @@ from bridge.current import current_context
 from bridge.dispatch import call
 from bridge.loops import fori_loop
 from bridge.position import REPLAYED
-from bridge.xla.notation import NotRepeatable, Notes, Reader
+from bridge.xla.notation import Datum, Notes, NotRepeatable, Reader, tabled
 from bridge.xla.repeats import Repeat
 from bridge.xla.tape import Entry, look_of
 
@@ -46,17 +47,21 @@ class Player:
         before = REPLAYED.get(mine)
         try:
             for item in items:
-                self._item(item, list(item.integers), [memory[root] for root in item.roots], memory)
+                values = [memory[root] for root in item.roots]
+                self._item(item, list(item.integers), values, [(number, ()) for number in item.data], memory)
         finally:
             _put_back(mine, before)
 
-    def _item(self, item: Any, integers: list[Any], roots: list[Any], memory: dict[Any, Any]) -> None:
+    def _item(
+        self, item: Any, integers: list[Any], roots: list[Any], data: list[Datum], memory: dict[Any, Any]
+    ) -> None:
         REPLAYED[get_ident()] = item.position
-        made = self._entry(item, integers, roots) if type(item) is Entry else self._repeat(item, integers, roots)
+        run = self._entry if type(item) is Entry else self._repeat
+        made = run(item, integers, roots, data)
         memory.update(zip(item.born, made, strict=True))
 
-    def _entry(self, entry: Entry, integers: list[Any], roots: list[Any]) -> list[Any]:
-        reader = Reader(self.notes, integers, roots)
+    def _entry(self, entry: Entry, integers: list[Any], roots: list[Any], data: list[Datum]) -> list[Any]:
+        reader = Reader(self.notes, integers, roots, data)
         made = [leaf for leaf in leaves_of(self._result(entry, reader))[0] if hasattr(leaf, "place")]
         if entry.kind in ("write", "update", "scatter"):
             return []
@@ -91,8 +96,8 @@ class Player:
             entry.function.at(target, key, reader.operand(note[2]))
         return None
 
-    def _repeat(self, repeat: Repeat, integers: list[Any], roots: list[Any]) -> list[Any]:
-        fixed = {("outer", k): value for k, value in enumerate(roots)}
+    def _repeat(self, repeat: Repeat, integers: list[Any], roots: list[Any], data: list[Datum]) -> list[Any]:
+        fixed: dict[Any, Any] = {("outer", k): value for k, value in enumerate(roots)}
         first = roots[len(roots) - len(repeat.carried) :] if repeat.carried else []
         blank = [np.zeros(look[1], look[2])[()] if look[0].__name__ == "Scalar" else np.zeros(look[1], look[2])
                  for look in repeat.looks[len(first) :]]  # fmt: skip
@@ -100,19 +105,35 @@ class Player:
         def body(i: Any, carried: Any) -> Any:
             mine = get_ident()
             before = REPLAYED.get(mine)
-            memory = fixed | {("carried", k): value for k, value in enumerate(carried[: len(first)])}
-            at = 0
+            memory: dict[Any, Any] = fixed | {("carried", k): value for k, value in enumerate(carried[: len(first)])}
+            starts, given = iter(integers), iter(data)
+            steps_taken: dict[Any, Any] = {}
             try:
-                for item, uses, steps in repeat.body:
-                    starts = integers[at : at + len(steps)]
-                    at += len(steps)
-                    now = [start if step == 0 else start + i * step for start, step in zip(starts, steps, strict=True)]
-                    self._item(item, now, [memory[use] for use in uses], memory)
+                for part in repeat.body:
+                    now = [_stepped(next(starts), step, i, steps_taken) for step in part.steps]
+                    looked_up = [
+                        (number, (*indices, i) if varies else indices)
+                        for varies, (number, indices) in zip(part.varies, islice(given, len(part.varies)), strict=True)
+                    ]
+                    self._item(part.item, now, [memory[use] for use in part.uses], looked_up, memory)
             finally:
                 _put_back(mine, before)
             return [memory[number] for number in repeat.returned]
 
         return self.loop(0, repeat.count, body, [*first, *blank])
+
+
+def _stepped(start: Any, step: Any, i: Any, taken: dict[Any, Any]) -> Any:
+    """An integer in repetition `i`: so many steps further, or as far further as a table says."""
+    if step == 0:
+        return start
+    if type(step) is int:
+        return start + i * step
+    if type(i) is int:
+        return start + step[i]
+    if step not in taken:
+        taken[step] = tabled(np.array(step), 0, (i,))
+    return start + taken[step]
 
 
 def _copied(source: Any, dtype: Any, order: str) -> Any:

@@ -17,7 +17,7 @@ from bridge.current import current_context
 from bridge.errors import BridgeWarning
 from bridge.places import Root, serial_now
 from bridge.position import Position, resolve
-from bridge.xla.notation import NotRepeatable, Notes, Reader, Writer
+from bridge.xla.notation import Notes, NotRepeatable, Reader, Writer
 from bridge.xla.repeating import tried
 from bridge.xla.repeats import with_repeats
 from bridge.xla.replaying import Player, in_python
@@ -93,13 +93,14 @@ def _roots(context: Any, leaves: list[Any]) -> list[int] | None:
 class _Recording:
     """A function on a tape, and what runs in its place: `found`, or None."""
 
+    found: Callable[[list[Any]], Any] | None = None
+
     def __init__(
         self, context: Any, f: Callable[..., Any], leaves: list[Any], structure: Any, reels: list[int],
         lines: Counter[Position],
     ) -> None:  # fmt: skip
         self.leaves, self.structure, self.reels = leaves, structure, reels
         self.notes = Notes(serial_now())
-        self.found: Callable[[list[Any]], Any] | None = None
         self.items: list[Any] = []
         self.container: Any = None
         self.results: list[Any] = []
@@ -109,7 +110,7 @@ class _Recording:
         except (NotRepeatable, Exception):
             # What an error means is said by the function itself, which runs next.
             written = [None]
-        if not self.found or written:
+        if written or self.found is None:
             self.found = None
             lines.update(entry.position for tape in tapes[:1] for entry in tape.entries)
         else:
@@ -119,11 +120,13 @@ class _Recording:
         tape = Tape(self.notes)
         tapes.append(tape)
         with tape:
-            taken, leaves = self._taken(tape)
+            _, leaves = self._taken(tape)
             args, kwargs = rebuilt(self.structure, leaves)
             found, self.container = leaves_of(f(*args, **kwargs))
             self.results = [self._result(tape, leaf) for leaf in found]
-        del taken
+        if tape.escaped is not None:
+            # An error that the program swallowed: it must not stay hidden.
+            raise NotRepeatable
         used = {number for _, numbers in self.results for number in numbers}
         self.items = with_repeats(tape.entries, used, tape.looks, self.notes)
         if len(self.items) == len(tape.entries):
@@ -143,8 +146,6 @@ class _Recording:
             return leaf, ()
         writer = Writer(tape, self.notes)
         note = writer.operand(leaf, False)
-        if writer.integers and any(type(part) is not int for part in writer.integers):
-            raise NotRepeatable
         return (note, tuple(writer.integers)), tuple(writer.roots)
 
     def _is_same(self, tape: Tape) -> bool:
@@ -157,7 +158,10 @@ class _Recording:
         both = zip(tape.entries, other.entries, strict=False)
         return (
             len(tape.entries) == len(other.entries)
-            and all(a.sign == b.sign and a.integers == b.integers and a.roots == b.roots for a, b in both)
+            and all(
+                a.sign == b.sign and a.integers == b.integers and a.roots == b.roots and a.data == b.data
+                for a, b in both
+            )
             and all(_alike(a, b) for a, b in zip(self.results, results, strict=True))
         )
 
@@ -171,7 +175,7 @@ class _Recording:
         for result, numbers in self.results:
             if numbers:
                 note, integers = result
-                result = Reader(self.notes, list(integers), [memory[number] for number in numbers]).operand(note)
+                result = Reader(self.notes, list(integers), [memory[number] for number in numbers], []).operand(note)
             outputs.append(result)
         return rebuilt(self.container, outputs)
 

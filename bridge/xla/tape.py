@@ -21,7 +21,7 @@ from bridge.tracing import ground_floor
 from bridge.xla.affine import Affine
 from bridge.xla.ghosts import Ghost, GhostMemory, ghost_like
 from bridge.xla.integers import affine_result
-from bridge.xla.notation import NotRepeatable, Notes, Writer
+from bridge.xla.notation import Notes, NotRepeatable, Writer
 from bridge.xla.pulls import LOWERINGS
 
 Look = tuple[type, tuple[int, ...], np.dtype[Any], tuple[int, ...]]
@@ -58,16 +58,20 @@ def _ground(buffer: Any) -> Any:
 class Entry:
     """An operation on a tape.
 
-    `sign` is alike for operations that differ only in the `integers` of their keys and in the memory that they
-    use, which is given by numbers: `roots` of operands, `born` of results. `writes` says that the first one is written.
+    `sign` is alike for operations that differ only in their `integers`, in their `data`, which are plain numbers and
+    arrays, and in the memory that they use, all given by numbers: `roots` of operands, `born` of results. `writes`
+    says that the first one is written.
     """
 
-    __slots__ = ("born", "function", "integers", "kind", "looks", "note", "position", "roots", "sign", "writes")
+    weight = 1
+
+    __slots__ = ("born", "data", "function", "integers", "kind", "looks", "note", "position", "roots", "sign", "writes")
 
     def __init__(self, kind: str, function: Any, note: Any, writer: Writer, position: Position) -> None:
         self.kind, self.function, self.note = kind, function, note
         self.integers = tuple(writer.integers)
         self.roots = tuple(writer.roots)
+        self.data = tuple(writer.data)
         self.writes = frozenset((0,)) if kind in ("write", "update", "scatter") else frozenset()
         self.position = position
         self.born: tuple[int, ...] = ()
@@ -115,7 +119,8 @@ class Tape(Context):
 
     def must_differentiate(self) -> None:
         """What comes means something else where a context differentiates."""
-        raise NotRepeatable
+        if self.beside is None or not self.beside.tracing:
+            raise NotRepeatable
 
     def known(self, place: Any) -> Any:
         """No values are known here."""
@@ -137,7 +142,7 @@ class Tape(Context):
     def constant_buffer(self, array: Any) -> Any:
         if hasattr(array, "place"):
             return array
-        return self._noted("new", None, lambda writer: writer.operand(np.asarray(array), False), np.asarray(array))
+        return self._noted("new", None, lambda writer: writer.notes.constant(np.asarray(array)), np.asarray(array))
 
     def blank(self, shape: tuple[int, ...], dtype: Any) -> Any:
         return self.constant_buffer(np.broadcast_to(np.zeros((), dtype), shape))
@@ -145,7 +150,8 @@ class Tape(Context):
     def own_copy(self, array: Any) -> Any:
         raise NotRepeatable
 
-    buffer = own_copy
+    def buffer(self, array: Any, active: bool = True) -> Any:
+        raise NotRepeatable
 
     def inactive(self, value: Any) -> Any:
         if isinstance(value, np.ndarray) and not isinstance(value, Ghost):
@@ -189,7 +195,7 @@ class Tape(Context):
         self._noted(
             "write",
             None,
-            lambda w: (w.place(target.place), w.key(key, target.shape), w.operand(_joined(value, source), False)),
+            lambda w: (w.place(target.place), w.key(key, target.shape), w.operand(_joined(value, source), True)),
         )
 
     def update(
