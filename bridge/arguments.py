@@ -127,7 +127,8 @@ def _as_given(gradient: Any, leaf: Any) -> Any:
         return np.reshape(gradient, (1,))[0, ...]  # an array without axes has a gradient that is one
     if isinstance(leaf, np.ndarray) and gradient.dtype != leaf.dtype:
         return gradient.astype(leaf.dtype)  # bytes in the other order
-    if isinstance(gradient, np.ndarray) and not isinstance(leaf, np.ndarray) and gradient.shape == ():
+    is_number = not isinstance(leaf, np.ndarray) and not hasattr(leaf, "view_as")
+    if is_number and gradient.shape == () and (isinstance(gradient, np.ndarray) or hasattr(gradient, "view_as")):
         return gradient[()]
     return gradient
 

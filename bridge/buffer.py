@@ -55,7 +55,7 @@ class WeakScalar(Scalar):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        return np.result_type(self.value)
+        return np.result_type(grounded(self.value))
 
     @property
     def itemsize(self) -> int:
@@ -230,7 +230,12 @@ def _is_this_part(source: Any, place: Any, key: Any) -> bool:
     if type(source) is not View or source.parent is not place:
         return False
     # From Python 3.12 on, a slice is built anew for the store.
-    return source.key is key or (type(key) is slice and source.key == key)
+    if source.key is key:
+        return True
+    if type(key) is not slice or type(source.key) is not slice:
+        return False
+    pairs = zip((key.start, key.stop, key.step), (source.key.start, source.key.stop, source.key.step), strict=True)
+    return all(a is b or (type(a) in BOUNDS and type(b) in BOUNDS and a == b) for a, b in pairs)
 
 
 def _write_masked(target: Buffer, mask: Any, value: Any) -> None:

@@ -61,7 +61,13 @@ def operate_pair(function: Callable[..., Any], ufunc: np.ufunc, x: Any, y: Any) 
         inputs = (x_place if x_place.active else None, y_place if y_place.active else None)
     if context.thread != get_ident():
         context.check_usable()
-    value = function(*values)
+    try:
+        value = function(*values)
+    except ZeroDivisionError:
+        if not context.tracing:
+            raise
+        # Python's numbers, of which only the type is known here.
+        value = function(*(type(x)(1) for x in values))
     if ufunc in ZERO_PULL:
         return context.unpulled(ufunc, value, inputs, values)
     return context.result(RULES.get(ufunc) or rule_for(ufunc, context), value, inputs, values, {}, ())

@@ -25,7 +25,7 @@ def _one(leaf: Any) -> Any:
     if context is not None and leaf.place.context is context:
         leaf = leaf.value
     if hasattr(leaf, "place"):
-        return leaf.copy()
+        return leaf.copy() if hasattr(leaf, "view_as") else leaf
     return leaf.copy() if isinstance(leaf, np.ndarray) else leaf
 
 

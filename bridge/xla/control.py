@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from bridge.arguments import leaves_of, rebuilt
+from bridge.buffer import WeakScalar
 from bridge.errors import ArgumentError, RefusedError, TraceError
 from bridge.position import here, resolve
 from bridge.tracing import is_traced, needs_value
@@ -49,6 +50,7 @@ def while_loop(
 
 
 _MANY = 2**62
+_PYTHON = (bool, int, float, complex)
 
 
 def cond(context: Any, predicate: Any, true_branch: Any, false_branch: Any, operands: tuple[Any, ...]) -> Any:
@@ -58,7 +60,7 @@ def cond(context: Any, predicate: Any, true_branch: Any, false_branch: Any, oper
     results = [_Result(context, branch, operands) for branch in (true_branch, false_branch)]
     shared = _shared(context, *results)
     choose(context, predicate, [partial(one.write, shared) for one in results])
-    return rebuilt(results[0].structure, [_read(cell, number) for cell, number in shared])
+    return rebuilt(results[0].structure, [_read(*both) for both in shared])
 
 
 class Carried:
@@ -71,7 +73,7 @@ class Carried:
         leaves, self.structure = leaves_of(init)
         new = self._tried(init)
         self.in_place = [_is_same(one, leaf) for one, leaf in zip(new, leaves, strict=True)]
-        self.numbers = [not hasattr(leaf, "view_as") and not isinstance(leaf, np.ndarray) for leaf in leaves]
+        self.kinds = [_kind(leaf, one) for leaf, one in zip(leaves, new, strict=True)]
         self.cells = [
             leaf if same else _cell(context, leaf, one)
             for leaf, one, same in zip(leaves, new, self.in_place, strict=True)
@@ -114,7 +116,7 @@ class Carried:
 
     def current(self) -> Any:
         """The value as the body sees it."""
-        return rebuilt(self.structure, [_read(c, n) for c, n in zip(self.cells, self.numbers, strict=True)])
+        return rebuilt(self.structure, [_read(*both) for both in zip(self.cells, self.kinds, strict=True)])
 
     def step(self, i: Any) -> None:
         """Run the body once, and write what it returns into the cells."""
@@ -136,13 +138,35 @@ def _is_same(new: Any, old: Any) -> bool:
     return new is old or (mine is not None and hasattr(new, "view_as") and mine is given)
 
 
-def _read(cell: Any, number: bool) -> Any:
-    return cell[()] if number and hasattr(cell, "view_as") else cell
+def _kind(*leaves: Any) -> str:
+    """Whether values that take turns in one place are arrays, or numbers; "weak" if all are Python's own."""
+    if any(hasattr(leaf, "view_as") or isinstance(leaf, np.ndarray) for leaf in leaves):
+        return "array"
+    return "weak" if all(isinstance(leaf, (WeakScalar, *_PYTHON)) for leaf in leaves) else "number"
+
+
+def _promoting(leaf: Any) -> Any:
+    """What `np.result_type` takes for a value: of Python's numbers only their type counts."""
+    if isinstance(leaf, WeakScalar):
+        return leaf.dtype.type(0).item()
+    return type(leaf)(0) if isinstance(leaf, _PYTHON) else leaf.dtype
+
+
+def _read(cell: Any, kind: str) -> Any:
+    if kind == "array" or not hasattr(cell, "view_as"):
+        return cell
+    return _weak(cell[()]) if kind == "weak" else cell[()]
+
+
+def _weak(number: Any) -> Any:
+    """A tracked number as one of Python's, which does not widen what it meets."""
+    inner = number.value
+    return WeakScalar(_weak(inner) if hasattr(inner, "place") else inner.item(), number.place)
 
 
 def _cell(context: Any, leaf: Any, new: Any) -> Any:
     """Memory for a carried value, holding the first one."""
-    if not hasattr(leaf, "shape") and not isinstance(leaf, (bool, int, float, complex)):
+    if not hasattr(leaf, "shape") and not isinstance(leaf, _PYTHON):
         raise ArgumentError(
             f"a loop cannot carry a {type(leaf).__name__}",
             where=resolve(here()),
@@ -150,8 +174,8 @@ def _cell(context: Any, leaf: Any, new: Any) -> Any:
         )
     dtype = np.result_type(getattr(leaf, "dtype", type(leaf)))
     wanted = np.result_type(getattr(new, "dtype", type(new)))
-    if type(leaf) in (bool, int, float, complex):
-        dtype = np.result_type(dtype, wanted)
+    if isinstance(leaf, (WeakScalar, *_PYTHON)):
+        dtype = np.result_type(_promoting(leaf), _promoting(new))
     elif not np.can_cast(wanted, dtype, "same_kind"):
         raise ArgumentError(
             f"the body of a loop got a value of dtype {dtype} and returned one of {wanted}",
@@ -176,7 +200,7 @@ class _Result:
 
         dry(context, attempt)
 
-    def write(self, shared: list[tuple[Any, bool]]) -> None:
+    def write(self, shared: list[tuple[Any, str]]) -> None:
         """Run the branch, and write what it returns into the shared cells."""
         leaves, _ = leaves_of(self.branch(*self.operands))
         for (cell, _), leaf in zip(shared, leaves, strict=True):
@@ -184,7 +208,7 @@ class _Result:
                 cell[...] = leaf
 
 
-def _shared(context: Any, first: _Result, second: _Result) -> list[tuple[Any, bool]]:
+def _shared(context: Any, first: _Result, second: _Result) -> list[tuple[Any, str]]:
     """Cells for what either branch returns, and which of them are numbers; arrays that both return are themselves."""
     if first.structure != second.structure:
         raise ArgumentError(
@@ -195,9 +219,9 @@ def _shared(context: Any, first: _Result, second: _Result) -> list[tuple[Any, bo
     shared = []
     for a, b in zip(first.leaves, second.leaves, strict=True):
         if _is_same(a, b):
-            shared.append((a, False))
+            shared.append((a, "array"))
             continue
-        if not hasattr(a, "shape") and not isinstance(a, (bool, int, float, complex)):
+        if not hasattr(a, "shape") and not isinstance(a, _PYTHON):
             raise TraceError(
                 f"the branches of a cond return {a!r} and {b!r}, and which it is is not known",
                 where=resolve(here()),
@@ -209,9 +233,9 @@ def _shared(context: Any, first: _Result, second: _Result) -> list[tuple[Any, bo
                 where=resolve(here()),
                 remedy="return the same shapes from both",
             )
-        dtype = np.result_type(*(getattr(x, "dtype", type(x)) for x in (a, b)))
-        number = not hasattr(a, "view_as") and not isinstance(a, np.ndarray)
-        shared.append((context.constant_buffer(np.zeros(np.shape(a), dtype)), number))
+        kind = _kind(a, b)
+        dtype = np.result_type(*(_promoting(x) for x in (a, b)))
+        shared.append((context.constant_buffer(np.zeros(np.shape(a), dtype)), kind))
     return shared
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -23,10 +23,13 @@ class Structured(Entry):
 
     overwrites = True
 
-    def __init__(self, context: Any, bodies: list[Body], bounds: Bounds = (None, None)) -> None:
+    def __init__(
+        self, context: Any, bodies: list[Body], bounds: Bounds = (None, None), carried: Sequence[Any] = ()
+    ) -> None:
         self.position = here()
         self.context = context
         self.bounds = bounds
+        self.cells = list(carried)
         since = serial_now()
         self.recorded = [Recorded(context, body, since) for body in bodies]
         self.activated: list[Root] = []
@@ -44,7 +47,8 @@ class Structured(Entry):
 
         while True:
             for one in self.recorded:
-                tried(self.context, one.describe, self.bounds)
+                written = tried(self.context, one.describe, self.bounds, self.cells)
+                self.cells = list(dict.fromkeys([*self.cells, *written]))
             fresh = [root for one in self.recorded for root in one.woken if not root.active]
             if not fresh:
                 for one in self.recorded:
@@ -95,12 +99,14 @@ class Loop(Structured):
         return "loop"
 
     @classmethod
-    def recorded_loop(cls, context: Any, lower: Any, upper: Any, body: Body, going: Any, limited: bool) -> Any:
+    def recorded_loop(
+        cls, context: Any, lower: Any, upper: Any, body: Body, going: Any, limited: bool, carried: Sequence[Any]
+    ) -> Any:
         """Run a loop under the log of `context`; returns where it ended."""
         from bridge.xla.repeating import repeat
 
         low, high = bounds_of(lower, upper)
-        made = cls(context, [body], (low, high))
+        made = cls(context, [body], (low, high), carried)
         if low is None or high is None or not limited:
             raise TraceError(
                 "a gradient passes through a loop of which nobody knows how long it may be",
@@ -110,7 +116,7 @@ class Loop(Structured):
         (one,) = made.recorded
         one.make_logs(max(0, high - low))
         made.lower = lower
-        made.upper = repeat(context.outer, lower, upper, lambda i: one.forward(i, i - lower), going)
+        made.upper = repeat(context.outer, lower, upper, lambda i: one.forward(i, i - lower), going, carried=made.cells)
         context.log.append(made)
         return made.upper
 
@@ -127,7 +133,7 @@ class Loop(Structured):
             k = count - 1 - j if back else j
             step(one, self.lower + k, k)
 
-        repeat(self.context.outer, 0, count, iteration)
+        repeat(self.context.outer, 0, count, iteration, carried=self.cells)
 
 
 class Choice(Structured):
@@ -140,9 +146,9 @@ class Choice(Structured):
         return "cond"
 
     @classmethod
-    def recorded_choice(cls, context: Any, predicate: Any, bodies: list[Body]) -> None:
+    def recorded_choice(cls, context: Any, predicate: Any, bodies: list[Body], carried: Sequence[Any]) -> None:
         """Run one of two bodies under the log of `context`."""
-        made = cls(context, bodies)
+        made = cls(context, bodies, carried=carried)
         made.predicate = predicate
         for one in made.recorded:
             one.make_logs(1)
@@ -152,4 +158,4 @@ class Choice(Structured):
     def sweep(self, step: Callable[[Recorded, Any, Any], None], back: bool) -> None:
         from bridge.xla.repeating import choose
 
-        choose(self.context.outer, self.predicate, [partial(step, one, 0, 0) for one in self.recorded])
+        choose(self.context.outer, self.predicate, [partial(step, one, 0, 0) for one in self.recorded], self.cells)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -29,6 +30,11 @@ class Framing:
     alive: WeakSet[Cell]
     number: Callable[..., Any]
     read: Callable[..., Any]
+
+    @property
+    def is_inside(self) -> bool:
+        """Whether what runs is the body of a loop or a branch."""
+        return len(self.frames) > 1
 
     @contextmanager
     def frame(self, scratch: dict[Cell, list[Any]] | None = None, row: Any = None) -> Iterator[Frame]:
@@ -70,32 +76,53 @@ class Framing:
             context = context.outer
 
     def dry(
-        self, body: Callable[[Any], Any], reads: dict[Cell, list[int]] | None = None, bounds: Bounds = (None, None)
+        self,
+        body: Callable[[Any], Any],
+        carried: Sequence[Cell] = (),
+        bounds: Bounds = (None, None),
+        reads: dict[Cell, list[tuple[int, ...]]] | None = None,
     ) -> list[Cell]:
-        """Run a body for what it does to Python's objects; returns the outer cells that it writes."""
+        """Run a body for what it does to Python's objects; returns the outer cells that it writes.
+
+        The `carried` ones hold anything: what the other cells hold now they have to hold in every iteration.
+        """
         written: list[Cell] = []
         # Before XLA's tracing begins: what is pending belongs to the frame outside.
         self.flush()
 
-        def run(i: Any) -> None:
+        def run(i: Any, contents: tuple[Any, ...]) -> None:
             with self.frame() as frame:
+                _fill(carried, contents)
                 body(self._index(i, bounds))
                 self.flush()
                 written.extend(frame.before)
                 if reads is not None:
                     reads.update(frame.reads)
 
-        jax.eval_shape(run, jax.ShapeDtypeStruct((), np.dtype(np.int64)))
+        held = tuple(jax.ShapeDtypeStruct(cell.shape, cell.dtype) for cell in carried)
+        jax.eval_shape(run, jax.ShapeDtypeStruct((), np.dtype(np.int64)), held)
         return written
 
-    def repeat(self, lower: Any, upper: Any, body: Callable[[Any], Any], going: Callable[[], Any] | None = None) -> Any:
+    def repeat(
+        self,
+        lower: Any,
+        upper: Any,
+        body: Callable[[Any], Any],
+        going: Callable[[], Any] | None = None,
+        carried: Sequence[Cell] = (),
+    ) -> Any:
         """Run `body(i)` for each i from `lower` up to `upper`, or while `going()` holds; returns where it ended."""
-        reads: dict[Cell, list[int]] = {}
+        reads: dict[Cell, list[tuple[int, ...]]] = {}
         low, high = affine_of(lower), affine_of(upper)
         bounds = bounds_of(lower, upper)
-        cells = self.dry(body, reads, bounds)
+
+        def attempt(carried: Sequence[Cell]) -> list[Cell]:
+            reads.clear()
+            return self.dry(body, carried, bounds, reads)
+
+        cells = until_stable(attempt, carried)
         through = [cell for cell in cells if cell in reads and _is_small(reads[cell], cell)]
-        scratch = tuple([jnp.zeros((2, size), cell.dtype) for size in reads[cell]] for cell in through)
+        scratch = tuple([jnp.zeros((2, *shape), cell.dtype) for shape in reads[cell]] for cell in through)
 
         def step(i: Any, carry: tuple[Any, ...]) -> tuple[Any, ...]:
             contents, held = carry
@@ -128,11 +155,11 @@ class Framing:
         low, high = bounds
         return self.number(0, i, Affine.unknown(i, low, None if high is None else high - 1))
 
-    def choose(self, predicate: Any, branches: Sequence[Callable[[], Any]]) -> None:
+    def choose(self, predicate: Any, branches: Sequence[Callable[[], Any]], carried: Sequence[Cell] = ()) -> None:
         """Run the first branch where the predicate holds, else the second."""
         written: dict[Cell, None] = {}
         for branch in branches:
-            written.update(dict.fromkeys(self.dry(partial(_ignoring_index, branch))))
+            written.update(dict.fromkeys(until_stable(partial(self.dry, partial(_ignoring_index, branch)), carried)))
         cells = list(written)
 
         def run(branch: Callable[[], Any]) -> Callable[[Any], Any]:
@@ -159,15 +186,29 @@ class Framing:
         return contents != 0
 
 
+def until_stable(attempt: Callable[[Sequence[Cell]], list[Cell]], carried: Sequence[Cell] = ()) -> list[Cell]:
+    """The cells that a body writes, found by attempts that take those of the attempt before to hold anything.
+
+    `carried` are cells of which that is known already. Only of integers and masks more is known than their look, so
+    that only they may be mistaken for the same in every iteration.
+    """
+    while True:
+        written = attempt(carried)
+        found = list(dict.fromkeys([*carried, *(cell for cell in written if cell.dtype.kind in "iub")]))
+        if len(found) == len(carried):
+            return written
+        carried = found
+
+
 def _ignoring_index(branch: Callable[[], Any], i: Any) -> None:
     branch()
 
 
-def _fill(cells: list[Cell], contents: Sequence[Any]) -> None:
+def _fill(cells: Sequence[Cell], contents: Sequence[Any]) -> None:
     for cell, one in zip(cells, contents, strict=True):
         cell.contents = one
 
 
-def _is_small(reads: list[int], cell: Cell) -> bool:
+def _is_small(reads: list[tuple[int, ...]], cell: Cell) -> bool:
     """Whether what a body reads of a cell is little beside the cell itself."""
-    return 4 * sum(reads) <= int(np.prod(cell.shape))
+    return 4 * sum(map(math.prod, reads)) <= int(np.prod(cell.shape))

@@ -15,8 +15,18 @@ def affine_of(part: Any) -> Affine:
     if not hasattr(part, "place"):
         return Affine.of(part)
     cell = ground_floor(part).place.root
+    return form_of(cell)
+
+
+def form_of(cell: Any) -> Affine:
+    """The linear form of an integer's cell; two reads of one element that nobody wrote meanwhile have the same."""
     if cell.affine is None:
-        cell.affine = Affine.unknown(cell.contents)
+        contents = cell.contents
+        forms = getattr(cell.context, "forms", {})
+        if id(contents) not in forms:
+            # The value is kept with its form, so that its address stays its own.
+            forms[id(contents)] = contents, Affine.unknown(contents)
+        cell.affine = forms[id(contents)][1]
     return cell.affine
 
 

@@ -58,6 +58,8 @@ class Recorded:
         self.roots = [root for root in dict.fromkeys(older) if root.dtype.kind in "fc"]
         self.active = {}
         self.woken = [root for entry in entries for root in entry.woken() if root.serial <= self.since]
+        for root in self.woken:
+            root.active = False
         self.whole = [root for root in dict.fromkeys(_written_whole(entries)) if root.serial <= self.since]
         parts = self._parts(entries)
         self.written = [place.root for place, _ in parts]

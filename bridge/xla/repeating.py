@@ -16,10 +16,12 @@ from bridge.forward import ForwardContext
 from bridge.places import Root, serial_now
 from bridge.tracing import lowered_to
 from bridge.xla.entries import Choice, Loop
+from bridge.xla.framing import until_stable
 from bridge.xla.integers import Bounds, bounds_of
 from bridge.xla.recorded import lend, settle
 
 Body = Callable[[Any], None]
+Cells = Sequence[Any]
 
 
 class Tangents(NamedTuple):
@@ -29,18 +31,27 @@ class Tangents(NamedTuple):
     seen: dict[Root, Any]
 
 
-def tried(context: Any, body: Body, bounds: Bounds = (None, None)) -> list[Any]:
-    """Run a body once without effect on the program; returns the outermost context's memory that it writes."""
-    with untouched(context):
-        return context.compiles.dry(_inside(context, body), bounds=bounds)
+def tried(context: Any, body: Body, bounds: Bounds = (None, None), carried: Cells = ()) -> list[Any]:
+    """Run a body without effect on the program; returns the outermost context's memory that it writes."""
+
+    def attempt(carried: Sequence[Any]) -> list[Any]:
+        with untouched(context):
+            return context.compiles.dry(_inside(context, body), carried, bounds)
+
+    return until_stable(attempt, carried)
 
 
 def dry(context: Any, body: Body, bounds: Bounds = (None, None)) -> set[Any]:
     """Run a body once without effect; returns the roots of `context` that it writes."""
     written: set[Any] = set()
-    with untouched(context):
-        cells = context.compiles.dry(_inside(context, body), bounds=bounds)
-        written.update(cells if context.tracing else _written(context))
+
+    def attempt(carried: Sequence[Any]) -> list[Any]:
+        with untouched(context):
+            cells: list[Any] = context.compiles.dry(_inside(context, body), carried, bounds)
+            written.update(cells if context.tracing else _written(context))
+            return cells
+
+    until_stable(attempt)
     return written
 
 
@@ -80,31 +91,40 @@ def _inside(context: Any, body: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def repeat(
-    context: Any, lower: Any, upper: Any, body: Body, going: Callable[[], Any] | None = None, limited: bool = True
+    context: Any,
+    lower: Any,
+    upper: Any,
+    body: Body,
+    going: Callable[[], Any] | None = None,
+    limited: bool = True,
+    carried: Cells = (),
 ) -> Any:
-    """Run `body(i)` for i from `lower` up to `upper`, or while `going()`; returns where it ended."""
+    """Run `body(i)` for i from `lower` up to `upper`, or while `going()`; returns where it ended.
+
+    `carried` is memory of the outermost context of which it is known that the body writes it.
+    """
     if context.tracing:
-        return context.repeat(lower, upper, _inside(context, body), going and _inside(context, going))
+        return context.repeat(lower, upper, _inside(context, body), going and _inside(context, going), carried)
     below = None if going is None else lambda: lowered_to(context.outer, asked(context, going))
     if isinstance(context, ForwardContext):
-        homes = _homes(context, [body], bounds_of(lower, upper))
-        return repeat(context.outer, lower, upper, _settling(context, body, homes), below)
-    return Loop.recorded_loop(context, lower, upper, body, below, limited)
+        homes = _homes(context, [body], carried, bounds_of(lower, upper))
+        return repeat(context.outer, lower, upper, _settling(context, body, homes), below, carried=carried)
+    return Loop.recorded_loop(context, lower, upper, body, below, limited, carried)
 
 
-def choose(context: Any, predicate: Any, branches: Sequence[Callable[[], None]]) -> None:
+def choose(context: Any, predicate: Any, branches: Sequence[Callable[[], None]], carried: Cells = ()) -> None:
     """Run the first branch where the predicate holds, else the second."""
     if context.tracing:
-        context.choose(predicate, [_inside(context, branch) for branch in branches])
+        context.choose(predicate, [_inside(context, branch) for branch in branches], carried)
         return
     bodies = [_without_index(branch) for branch in branches]
     predicate = lowered_to(context.outer, predicate)
     if isinstance(context, ForwardContext):
-        homes = _homes(context, bodies)
+        homes = _homes(context, bodies, carried)
         settling = [_settling(context, body, homes) for body in bodies]
-        choose(context.outer, predicate, [partial(run, 0) for run in settling])
+        choose(context.outer, predicate, [partial(run, 0) for run in settling], carried)
         return
-    Choice.recorded_choice(context, predicate, bodies)
+    Choice.recorded_choice(context, predicate, bodies, carried)
 
 
 def _without_index(branch: Callable[[], None]) -> Body:
@@ -117,7 +137,7 @@ def asked(context: Any, going: Callable[[], Any]) -> Any:
         return _inside(context, going)()
 
 
-def _homes(context: Any, bodies: list[Body], bounds: Bounds = (None, None)) -> Tangents:
+def _homes(context: Any, bodies: list[Body], carried: Cells, bounds: Bounds = (None, None)) -> Tangents:
     """The tangents of older memory that the bodies reach; those that they write as memory that exists before them."""
     since = serial_now()
     homes: dict[Root, Any] = {}
@@ -131,7 +151,7 @@ def _homes(context: Any, bodies: list[Body], bounds: Bounds = (None, None)) -> T
             seen.update((root, root.shadow) for root in context.tangents_seen if root.serial <= since)
 
         for body in bodies:
-            tried(context, partial(run, body, reached), bounds)
+            carried = list(dict.fromkeys([*carried, *tried(context, partial(run, body, reached), bounds, carried)]))
         fresh = [root for root in reached if root not in homes]
         if not fresh:
             return Tangents(homes, {root: shadow for root, shadow in seen.items() if root not in homes})
