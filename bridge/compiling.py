@@ -22,9 +22,9 @@ def wanted(engine: str) -> bool:
 
 def compiled(function: Callable[..., Any], index_mode: str, name: str | None = None) -> Any:
     """A function, transforms in it included, as one XLA program for each signature."""
-    from bridge import xla
+    from bridge.xla import program
 
-    made = xla(function, index_mode=index_mode)
+    made = program(function, index_mode=index_mode)
     if name is not None:
         made.__name__ = made.__qualname__ = name
     return made

@@ -162,8 +162,8 @@ def page() -> str:
         "names the file that says what a function is in Julia. The others raise `NoRuleError` there. Writes, views and",
         "functions without a derivative are the core's, and work under every engine.",
         "",
-        f'JAX computes {sum(bool(row.jax) for row in found)} of them, for `engine="jax"` and `engine="xla"`; single calls may '
-        "be refused by name,",
+        f'JAX computes {sum(bool(row.jax) for row in found)} of them, for `engine="jax"` and `engine="xla"`; '
+        "single calls may be refused by name,",
         "such as those whose result has a shape that depends on values.",
         "",
         "The keywords `out=` and `where=` of a ufunc, and its methods `reduce`, `accumulate`, `outer`, `reduceat` and",

@@ -22,7 +22,7 @@ def escape(tracked: Any, how: str) -> Any:
     place.context.check_usable()
     spelled = known(tracked) if is_traced(tracked) else None
     if spelled is None and is_traced(tracked):
-        raise _noted(tracked, needs_value(tracked, how))
+        raise _noted(tracked, needs_value(tracked, how, _REMEDIES.get(how.partition("(")[0])))
     if spelled is None and (place.active or (hasattr(tracked.value, "place") and _active_below(tracked.value))):
         raise remember(tracked, how)
     plain = grounded(tracked) if spelled is None else spelled
@@ -84,3 +84,16 @@ def _active_below(value: Any) -> bool:
 
 def _short(plain: Any) -> str:
     return np.array2string(np.asarray(plain), precision=4, threshold=6, edgeitems=2)
+
+
+_TRACKED = (
+    "keep it tracked: np.stack([...]) for np.array([...]), np.zeros_like(x) or `import bridge.numpy as np` for arrays "
+    'that are written into, np.* for math.*; or use engine="native"'
+)
+_REMEDIES = {
+    "np.asarray": _TRACKED,
+    "float": _TRACKED,
+    "complex": _TRACKED,
+    "an index": "index a tracked array: np.array(table) of `import bridge.numpy as np`, or an argument; plain ones and "
+    'lists must be indexed by plain integers; or use engine="native"',
+}

@@ -40,9 +40,7 @@ def kind_of(key: Any, ndim: int) -> str:
 
 def _is_plain_slice(part: Any) -> bool:
     """Whether a slice has bounds that cannot change: 0-d arrays and objects with `__index__` can."""
-    return (
-        type(part) is slice and _is_bound(part.start) and _is_bound(part.stop) and type(part.step) in BOUNDS
-    )
+    return type(part) is slice and _is_bound(part.start) and _is_bound(part.stop) and type(part.step) in BOUNDS
 
 
 def _is_bound(bound: Any) -> bool:

@@ -102,7 +102,8 @@ def _empty(value: Any, x: Any) -> np.ndarray:
 
 
 def _closed(f: Callable[..., Any], args: tuple[Any, ...], position: int) -> Callable[[Any], Any]:
-    if not hasattr(grounded(args[position]), "dtype") and not isinstance(args[position], (int, float, complex, list)):
+    plain = grounded(args[position])
+    if not hasattr(plain, "dtype") and not isinstance(plain, (int, float, complex, list)):
         raise ArgumentError(
             f"a Jacobian with respect to a {type(args[position]).__name__}", remedy="differentiate one array argument"
         )

@@ -26,7 +26,12 @@ def checkpoint(f: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(f)
     def checkpointed(*args: Any, **kwargs: Any) -> Any:
         context = current_context()
+        if context is not None:
+            context.must_differentiate()
         if context is None or context.tracing or isinstance(context, ForwardContext):
+            return f(*args, **kwargs)
+        if context.compiles is not None and context.compiles.is_inside:
+            # A compiled loop keeps only what its body overwrites anyway.
             return f(*args, **kwargs)
         return record(context, f, args, kwargs)
 

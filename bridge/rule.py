@@ -146,7 +146,9 @@ class Rule:
         signature = inspect.signature(self.joint or first_pull(self.per_argument))
         bound = signature.bind(None, None, *args, **kwargs)
         bound.apply_defaults()
-        return bound.args[2:] + tuple(bound.kwargs.values()), tuple(bound.kwargs)
+        # The pull's own defaults stay with it: the function may not have these keywords.
+        named = {name: value for name, value in bound.kwargs.items() if name in kwargs}
+        return bound.args[2:] + tuple(named.values()), tuple(named)
 
     def pull(
         self, ct: Any, out: Any, args: tuple[Any, ...], kwargs: dict[str, Any], wanted: tuple[int, ...]

@@ -50,11 +50,16 @@ def spelled_out(key: Any) -> Any:
     if type(key) is tuple:
         return tuple(map(spelled_out, key))
     if type(key) is slice:
-        return slice(spelled_out(key.start), spelled_out(key.stop), spelled_out(key.step))
+        return slice(*(_bound(spelled_out(bound)) for bound in (key.start, key.stop, key.step)))
     if not is_traced(key):
         return [spelled_out(part) for part in key] if type(key) is list else key
     found = known(key)
     return key if found is None else found.copy()
+
+
+def _bound(bound: Any) -> Any:
+    """A bound of a slice; an integer array without axes is taken as the number that it holds."""
+    return bound[()] if hasattr(bound, "view_as") and bound.shape == () else bound
 
 
 def is_traced_integer(part: Any) -> bool:
@@ -81,12 +86,13 @@ def lowered_to(context: Any, value: Any) -> Any:
     return value
 
 
-def needs_value(value: Any, how: str) -> TraceError:
+def needs_value(value: Any, how: str, remedy: str | None = None) -> TraceError:
     """The error of a program that wants to know a number while it is compiled."""
     return TraceError(
         f"{how} needs the value of {described(value)}, which is not known while the program is compiled",
         where=resolve(here()),
-        remedy="use bridge.cond, bridge.while_loop or np.where for choices that depend on values, fori_loop's index in "
+        remedy=remedy
+        or "use bridge.cond, bridge.while_loop or np.where for choices that depend on values, fori_loop's index in "
         'slices of fixed width, or engine="native", where Python control flow is free',
     )
 

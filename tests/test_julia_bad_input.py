@@ -74,7 +74,7 @@ def test_type_unstable_functions() -> None:
     np.testing.assert_allclose(bridge.grad(unstable)(X), 2 * X)
     np.testing.assert_allclose(bridge.grad(unstable)(-X), np.ones(3))
     np.testing.assert_array_equal(bridge.grad(unstable)(-10 * X), np.zeros(3))
-    either = bridge.julia.function("x -> x[1] > 0 ? x : \"text\"")
+    either = bridge.julia.function('x -> x[1] > 0 ? x : "text"')
     np.testing.assert_array_equal(either(X), X)
     assert either(-X) == "text"
 
@@ -98,7 +98,7 @@ def test_an_exception_in_the_pullback_has_its_message_and_stack() -> None:
 
 
 def test_the_short_stack_shows_the_users_frames_only() -> None:
-    deep = bridge.julia.function("inner_of_deep(x) = error(\"deep\")\nouter_of_deep(x) = inner_of_deep(x) + 1")
+    deep = bridge.julia.function('inner_of_deep(x) = error("deep")\nouter_of_deep(x) = inner_of_deep(x) + 1')
     with pytest.raises(JuliaError) as caught:
         bridge.grad(deep)(X)
     text = str(caught.value)

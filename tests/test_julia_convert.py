@@ -172,9 +172,7 @@ def test_containers_have_gradients_in_the_same_nesting() -> None:
     value, gradient = bridge.value_and_grad(loss)(parameters)
     first, second = parameters["layers"]
     x, y = parameters["point"]
-    assert value == pytest.approx(
-        np.sum(first.weight @ second.weight) + np.sum(x * y) * 2 + np.sum(first.bias) ** 2
-    )
+    assert value == pytest.approx(np.sum(first.weight @ second.weight) + np.sum(x * y) * 2 + np.sum(first.bias) ** 2)
     assert optree.tree_structure(gradient, namespace="bridge") == optree.tree_structure(parameters, namespace="bridge")
     np.testing.assert_allclose(gradient["layers"][0].weight, np.ones((2, 2)) @ second.weight.T)
     np.testing.assert_allclose(gradient["layers"][0].bias, 2 * np.sum(first.bias) * np.ones(2))
@@ -185,7 +183,7 @@ def test_containers_have_gradients_in_the_same_nesting() -> None:
 
 
 def test_results_in_containers() -> None:
-    function = bridge.julia.function("x -> (sum=sum(x), parts=(x[1:2], (last=x[end], none=nothing)), name=\"n\")")
+    function = bridge.julia.function('x -> (sum=sum(x), parts=(x[1:2], (last=x[end], none=nothing)), name="n")')
     found = function(np.arange(3.0))
     assert found["sum"] == 3 and found["name"] == "n" and found["parts"][1] == {"last": 2.0, "none": None}
     np.testing.assert_array_equal(found["parts"][0], [0.0, 1.0])

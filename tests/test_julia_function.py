@@ -43,7 +43,7 @@ def test_keyword_arguments() -> None:
 
 
 def test_arguments_that_are_no_arrays() -> None:
-    chosen = bridge.julia.function("(x, how, n, flag) -> how == \"sum\" ? sum(x) * n : flag ? prod(x) : nothing")
+    chosen = bridge.julia.function('(x, how, n, flag) -> how == "sum" ? sum(x) * n : flag ? prod(x) : nothing')
     assert chosen(X, "sum", 3, True) == pytest.approx(3 * np.sum(X))
     assert chosen(X, "", 3, False) is None
     np.testing.assert_allclose(bridge.grad(chosen)(X, "sum", 3, True), [3.0, 3, 3])
@@ -85,7 +85,7 @@ def test_files(tmp_path: Path) -> None:
 
 def test_eval_gives_values() -> None:
     np.testing.assert_array_equal(bridge.julia.eval("[1.0 2.0; 3.0 4.0]"), [[1.0, 2.0], [3.0, 4.0]])
-    assert bridge.julia.eval("(a=1, b=\"two\")") == {"a": 1, "b": "two"}
+    assert bridge.julia.eval('(a=1, b="two")') == {"a": 1, "b": "two"}
     assert bridge.julia.eval("nothing") is None
     assert bridge.julia.eval("x -> x + 1")(2) == 3
 
@@ -193,7 +193,7 @@ def test_vjp_pulls_often_and_owns_its_arguments() -> None:
 
 
 def test_aux_and_integers() -> None:
-    both = bridge.julia.function("x -> (sum(x .^ 2), (doubled=2x, name=\"aux\"))")
+    both = bridge.julia.function('x -> (sum(x .^ 2), (doubled=2x, name="aux"))')
     (value, aux), gradient = bridge.value_and_grad(both, has_aux=True)(X)
     assert value == pytest.approx(np.sum(X**2)) and aux["name"] == "aux"
     np.testing.assert_allclose(aux["doubled"], 2 * X)

@@ -116,7 +116,7 @@ def test_views_transposes_and_orders(loss: Any) -> None:
 
 
 def test_several_outputs_in_containers() -> None:
-    function = bridge.julia.function("(x, s) -> (sum(x), (squares=x .^ 2, parts=[(s * x[1])], name=\"n\", count=3))")
+    function = bridge.julia.function('(x, s) -> (sum(x), (squares=x .^ 2, parts=[(s * x[1])], name="n", count=3))')
 
     def program(x: Any) -> Any:
         total, more = function(x, x[1])

@@ -204,7 +204,7 @@ print(session().text("1 + 1"))
 
 def test_package_that_is_broken_is_named(variables: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / "Broken" / "src").mkdir(parents=True)
-    (tmp_path / "Broken" / "src" / "Broken.jl").write_text("module Broken\nerror(\"on purpose\")\nend\n")
+    (tmp_path / "Broken" / "src" / "Broken.jl").write_text('module Broken\nerror("on purpose")\nend\n')
     code = f"""
 from bridge.julia.session import session
 jl = session()

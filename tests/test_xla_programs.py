@@ -18,12 +18,9 @@ pytest.importorskip("jax", reason='engine="xla" needs JAX: pip install "mutation
 
 # What asks for a value while the program is compiled (TraceError), or has a shape or a kind that depends on one.
 NOT_COMPILED: dict[str, tuple[type[BridgeError], str]] = {
-    "indices: mask computed from the values it changes": (TraceError, "a read through a run-time mask"),
-    "indices: empty selections": (TraceError, "a read through a run-time mask"),
     "indices: index from values": (TraceError, "int() of a run-time index"),
     "indices: positions from conditions": (RefusedError, "np.where with one argument"),
     "indices: choosing functions": (RefusedError, "np.extract with a run-time condition"),
-    "nan and inf: invalid element masked out": (TraceError, "a read through a run-time mask"),
     "nan and inf: maximum of the finite ones": (TraceError, "a read through a run-time mask"),
     "kinks: python maximum takes the branch that ran": (TraceError, "max() of Python's"),
     "control flow: loop until small": (TraceError, "a loop of Python's"),
@@ -101,7 +98,7 @@ def test_refused_programs_are_refused(program: Program) -> None:
     assert [x.tobytes() for x in program.inputs] == before, "the caller's arrays changed"
 
 
-@pytest.mark.parametrize("program", sampled(SINGLE, 5), ids=str)
+@pytest.mark.parametrize("program", sampled(SINGLE, 8), ids=str)
 def test_single_precision(program: Program) -> None:
     inputs = tuple(reference.replica(x, np.float32) for x in program.inputs)
     value, gradients = differentiate(program, inputs)
@@ -138,4 +135,4 @@ def test_second_derivatives(program: Program) -> None:
     nested = bridge.grad(slope, argnums=positions, engine="xla")(*program.inputs)
     for one, again, other in zip(found, nested, expected, strict=True):
         assert_equal(one, other, 1e-9)
-        assert_equal(again, other, 1e-9)
+        assert_equal(np.asarray(again), np.asarray(other), 1e-9)

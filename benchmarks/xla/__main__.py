@@ -11,6 +11,7 @@ from typing import Any
 from rich.console import Console
 
 from benchmarks import timing
+from benchmarks.programs import Workload
 from benchmarks.requirements import Cells, Requirement
 from benchmarks.timing import Effort
 from benchmarks.xla import report, requirements
@@ -18,7 +19,9 @@ from benchmarks.xla.programs import CALLS, WORKLOADS
 
 WIDTH_WITHOUT_TERMINAL = 170
 QUICK = Effort(level=0, repeats=7, at_least=1, budget=1.0, patience=10.0)
-USUAL = Effort(level=1, repeats=31, at_least=3, budget=4.0, patience=12.0)
+USUAL = Effort(level=1, repeats=15, at_least=3, budget=3.0, patience=5.0)
+
+Report = tuple[list[Workload], dict[str, Any], Cells, list[Requirement], list[str]]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -38,7 +41,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     workloads = [w for w in WORKLOADS if not options.only or any(part in w.name for part in options.only)]
     cells: Cells = {}
     allocated: dict[str, list[float]] = {}
-    notes: list[str] = []
+    missing: list[str] = []
+
+    def so_far() -> Report:
+        """What is known by now; a run that is cut short has written the rows before."""
+        measured = [workload for workload in workloads if workload.name in cells]
+        notes = [*missing, *spellings(columns), *reasons(columns, cells), *requirements.disagreements(cells)]
+        found = measured, columns, cells, list(requirements.of_times(cells, allocated)), notes
+        if options.output:
+            report.write(options.output, report.markdown(*found))
+        return found
+
     with Console(stderr=True).status("starting") as status:
         for workload in workloads:
             status.update(workload.title)
@@ -46,18 +59,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 cells[workload.name] = timing.measure(workload, columns, effort)
                 of_one_call(workload.name, cells)
             except ModuleNotFoundError as error:
-                notes.append(f"{workload.name} is left out: {error.name} is not installed")
+                missing.append(f"{workload.name} is left out: {error.name} is not installed")
             if workload.program == "writes":
                 allocated[workload.name] = peers.allocations(workload.inputs()[0].size, effort.repeats)
-    measured = [workload for workload in workloads if workload.name in cells]
-    notes += [*spellings(columns), *reasons(columns, cells)]
-    differences = requirements.disagreements(cells)
-    notes += differences
-    judged: list[Requirement] = list(requirements.of_times(cells, allocated))
-    report.show(console, measured, columns, cells, judged, notes)
-    if options.output:
-        report.write(options.output, report.markdown(measured, columns, cells, judged, notes))
-    return 1 if differences else 0
+            so_far()
+    report.show(console, *so_far())
+    return 1 if requirements.disagreements(cells) else 0
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:

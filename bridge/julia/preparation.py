@@ -218,4 +218,3 @@ def _fingerprint(candidate: Candidate) -> str:
     for file in files:
         digest.update(f"\n{file}\n".encode() + file.read_bytes())
     return digest.hexdigest()
-

@@ -13,28 +13,31 @@ from typing import Any
 from bridge.errors import EngineNotAvailable
 
 
-class _Callable(ModuleType):
-    def __call__(self, function: Callable[..., Any], *, index_mode: str = "error", cache: Any = None) -> Any:
-        """`function` as one XLA program for each signature of its arguments (`bridge.xla.compiled.Compiled`).
+def program(function: Callable[..., Any], *, index_mode: str = "error", cache: Any = None) -> Any:
+    """`function` as one XLA program for each signature of its arguments (`bridge.xla.compiled.Compiled`).
 
-        Parameters
-        ----------
-        function : a NumPy-style program; may write into its arguments and its own arrays, and use bridge's transforms.
-        index_mode : what an index that is known only at run time means outside its array. "error": IndexRangeError
-            after the call; "clip": the nearest index inside; "fill": NaN (0 for integers) is read, and writes are
-            dropped; "drop": 0 is read, and writes are dropped. Gradients follow.
-        cache : a folder in which compiled programs are kept between processes; True for the user's cache folder.
-        """
-        try:
-            from bridge.xla.compiled import Compiled
-        except ImportError as error:
-            if (error.name or "").partition(".")[0] not in ("jax", "jaxlib"):
-                raise
-            raise EngineNotAvailable(
-                "compiling needs JAX, which is not installed",
-                remedy='pip install "mutation-bridge[jax]"; engine="native" works without',
-            ) from error
-        return Compiled(function, index_mode, cache)
+    Parameters
+    ----------
+    function : a NumPy-style program; may write into its arguments and its own arrays, and use bridge's transforms.
+    index_mode : what an index that is known only at run time means outside its array. "error": IndexRangeError
+        after the call; "clip": the nearest index inside; "fill": NaN (0 for integers) is read, and writes are
+        dropped; "drop": 0 is read, and writes are dropped. Gradients follow.
+    cache : a folder in which compiled programs are kept between processes; True for the user's cache folder.
+    """
+    try:
+        from bridge.xla.compiled import Compiled
+    except ImportError as error:
+        if (error.name or "").partition(".")[0] not in ("jax", "jaxlib"):
+            raise
+        raise EngineNotAvailable(
+            "compiling needs JAX, which is not installed",
+            remedy='pip install "mutation-bridge[jax]"; engine="native" works without',
+        ) from error
+    return Compiled(function, index_mode, cache)
+
+
+class _Callable(ModuleType):
+    __call__ = staticmethod(program)
 
 
 sys.modules[__name__].__class__ = _Callable

@@ -24,6 +24,7 @@ class Accessing:
     faults: Faults
     entered: Callable[..., Any]
     writable: Callable[..., Any]
+    shadows = False
 
     def read(self, place: Place) -> Any:
         """What lies at a place, as a JAX value."""
@@ -31,8 +32,17 @@ class Accessing:
             return place.contents
         cell: Any = place.root
         region, key = self._parts(place)
-        found = cell.read(region, self.index_mode)
-        return found if key is None else gather(found, key, self.index_mode)
+        mode = "drop" if self.shadows and self.index_mode == "fill" else self.index_mode
+        found = cell.read(region, mode)
+        return found if key is None else gather(found, key, mode)
+
+    def of_shadow(self, read: Callable[[], Any]) -> Any:
+        """What `read` reads of a shadow: where an index lies outside, there is no cotangent and no tangent."""
+        before, self.shadows = self.shadows, True
+        try:
+            return read()
+        finally:
+            self.shadows = before
 
     def put(self, place: Place, value: Any) -> None:
         """Overwrite what lies at a place."""

@@ -25,7 +25,7 @@ class Frame:
     """A part of the program that XLA sees as one: the whole, the body of a loop, a branch.
 
     `before` holds, for the cells of outer frames that were written in this one, what they held on entry; `reads`
-    the sizes of what was read of them. `scratch` is carried memory through which a loop's body reads what it also
+    the shapes of what was read of them. `scratch` is carried memory through which a loop's body reads what it also
     writes: for each read two rows, of which `row` is this iteration's.
     """
 
@@ -33,7 +33,7 @@ class Frame:
 
     def __init__(self, scratch: dict[Cell, list[Any]] | None = None, row: Any = None) -> None:
         self.before: dict[Cell, Any] = {}
-        self.reads: dict[Cell, list[int]] = {}
+        self.reads: dict[Cell, list[tuple[int, ...]]] = {}
         self.scratch = scratch or {}
         self.used = dict.fromkeys(self.scratch, 0)
         self.row = row
@@ -89,8 +89,8 @@ class Cell(Root):
             )
 
     def _note_write(self) -> None:
-        self.run = self.known = None
         frame = self.context.frames[-1]  # type: ignore[attr-defined]
+        self.run = self.known = None
         if self.frame is not frame and self not in frame.before:
             frame.before[self] = self._contents
 
@@ -149,8 +149,10 @@ class Cell(Root):
         frame = context.frames[-1]
         for region, value in self.pending:
             for array in frame.scratch.get(self, ())[: frame.used.get(self, 0)]:
-                first = lax.dynamic_slice(array, (frame.row, np.int64(0)), (1, 1))
-                value = jnp.where(context.never, first[0, 0], value)
+                # The row, then its first element: a run-time slice of one element gathers an array that is sharded.
+                row = lax.dynamic_slice(array, (frame.row, *[np.int64(0)] * (array.ndim - 1)), (1, *array.shape[1:]))
+                first = lax.slice(row, (0,) * row.ndim, (1,) * row.ndim)
+                value = jnp.where(context.never, jnp.reshape(first, ()), value)
             contents = region.write(contents, value, context.index_mode)
         self.pending, self.seen = [], []
         self._contents = contents
@@ -160,15 +162,15 @@ class Cell(Root):
         frame = self.context.frames[-1]  # type: ignore[attr-defined]
         if self.frame is frame or not found.size:
             return found
-        frame.reads.setdefault(self, []).append(found.size)
+        frame.reads.setdefault(self, []).append(found.shape)
         held = frame.scratch.get(self)
         if held is None:
             return found
         number = frame.used[self]
         frame.used[self] = number + 1
-        start = (frame.row, np.int64(0))
-        held[number] = lax.dynamic_update_slice(held[number], jnp.reshape(found, (1, -1)), start)
-        return jnp.reshape(lax.dynamic_slice(held[number], start, (1, found.size)), found.shape)
+        start = (frame.row, *[np.int64(0)] * found.ndim)
+        held[number] = lax.dynamic_update_slice(held[number], found[None], start)
+        return lax.dynamic_slice(held[number], start, (1, *found.shape))[0]
 
     @property
     def root(self) -> Cell:

@@ -18,7 +18,6 @@ from bridge.arguments import leaves_of, rebuilt
 from bridge.buffer import WeakScalar
 from bridge.compiling import compiling
 from bridge.current import current_context
-from bridge.current import current_context
 from bridge.errors import ArgumentError
 from bridge.tracing import ground_floor, is_traced
 from bridge.xla.cache import persistent
@@ -66,7 +65,8 @@ class Program:
                 ]
                 outputs = [context.read(ground_floor(leaf).place) for leaf in self.ran_on(leaves)]
                 self.faults = context.faults
-                rerolling.warn()
+                if not self.mends:
+                    rerolling.warn()
                 return outputs, *context.faults.contents
 
     @property
@@ -87,10 +87,10 @@ class Program:
                 root = roots[number] = next(found) if leaf.same is None else roots[leaf.same]
                 leaves.append(leaf.shown(root))
         args, kwargs = rebuilt(self.signature.structure, leaves)
-        with _only_numpy():
-            context = current_context()
+        context = current_context()
         function = self.function if context is None else context.rerolled(self.function)
-        results, self.structure = leaves_of(function(*args, **kwargs))
+        with _only_numpy():
+            results, self.structure = leaves_of(function(*args, **kwargs))
         self.results = [_Traced(leaf) if is_traced(leaf) else leaf for leaf in results]
         return [leaf for leaf in results if is_traced(leaf)]
 

@@ -58,7 +58,10 @@ def _whole(compiled: Compiled, signature: Signature) -> tuple[Any, Part]:
         lambda context, contents, leaf=leaf, is_array=is_array: entered(context, leaf, is_array, contents)
         for leaf, is_array in program.inputs
     ]
-    avals = [jax.ShapeDtypeStruct(leaf.shape, leaf.dtype) for leaf, _ in program.inputs]
+    avals = [
+        jax.ShapeDtypeStruct(leaf.shape if leaf.lies is None else (leaf.span,), leaf.dtype)
+        for leaf, _ in program.inputs
+    ]
     return program, Part(program.ran_on, entering, avals, compiled.index_mode)
 
 
@@ -70,13 +73,18 @@ class Part:
     function : takes and returns lists of Buffers and traced numbers.
     entering : for each input, how it becomes one of these in the context of a trace.
     avals : the inputs' shapes and dtypes.
+    order : of which derivative by JAX this is; from the second on NaNs are IEEE's, as compiling what mends them
+        takes too long.
     """
 
-    def __init__(self, function: Function, entering: Sequence[Enter], avals: Sequence[Any], index_mode: str) -> None:
+    def __init__(
+        self, function: Function, entering: Sequence[Enter], avals: Sequence[Any], index_mode: str, order: int = 0
+    ) -> None:
         self.function = function
         self.entering = list(entering)
         self.avals = list(avals)
         self.index_mode = index_mode
+        self.order = order
         self._pulled: dict[tuple[int, ...], Part] = {}
         self._pushed: dict[tuple[int, ...], Part] = {}
 
@@ -113,7 +121,7 @@ class Part:
                 fault, nan = context.faults.contents
                 if context.faults.sites:
                     outputs = [_poisoned(x, fault) for x in outputs]
-                watches = context.faults.watches_nan
+                watches = context.faults.watches_nan and self.order < 2
             return [*outputs, nan]
 
         with x64():
@@ -141,7 +149,8 @@ class Part:
         return found
 
     def _grown(self, function: Function, avals: list[Any]) -> Part:
-        return Part(function, [*self.entering, *map(_as_array, avals)], [*self.avals, *avals], self.index_mode)
+        entering = [*self.entering, *map(_as_array, avals)]
+        return Part(function, entering, [*self.avals, *avals], self.index_mode, self.order + 1)
 
     def _pull(self, leaves: list[Any], moving: tuple[int, ...]) -> list[Any]:
         own, cts = leaves[: len(self.avals)], leaves[len(self.avals) :]

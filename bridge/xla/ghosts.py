@@ -43,6 +43,10 @@ class Ghost(np.ndarray):
             return function(*map(_regular, args), **kwargs)
         if function.__name__.startswith("nan"):
             return function(*map(_plain, args), **{name: _plain(x) for name, x in kwargs.items()})
+        if function is np.average:
+            # Weights that are all zero are an error of NumPy's.
+            kwargs = {name: np.ones_like(x, subok=False) if isinstance(x, Ghost) else x for name, x in kwargs.items()}
+            args = (*args[:2], *(np.ones_like(x, subok=False) if isinstance(x, Ghost) else x for x in args[2:]))
         if isinstance(kwargs.get("where"), Ghost):
             # Nothing selected is something that NumPy warns of.
             kwargs = kwargs | {"where": np.ones(kwargs["where"].shape, bool)}
@@ -87,10 +91,10 @@ def _laid_out(operands: list[Any], dtype: np.dtype[Any]) -> Any:
     shape = np.broadcast_shapes(*(x.shape for x in operands))
     if not shape:
         return dtype.type(0)
-    flags = ["zerosize_ok", "refs_ok", "multi_index"]
+    flags: Any = ["zerosize_ok", "refs_ok", "multi_index"]
     access: list[Any] = [["readonly"]] * len(operands) + [["writeonly", "allocate"]]
     plain = [x.view(np.ndarray) for x in operands]
-    result = np.nditer([*plain, None], flags, access, [None] * len(operands) + [dtype]).operands[-1]  # type: ignore[call-overload]
+    result = np.nditer([*plain, None], flags, access, [None] * len(operands) + [dtype]).operands[-1]
     return ghost_like(result)
 
 
@@ -113,7 +117,8 @@ def _of_ufunc(ufunc: np.ufunc, inputs: tuple[Any, ...], kwargs: dict[str, Any]) 
     arrays = [x if isinstance(x, np.ndarray) else np.asarray(x) for x in inputs]
     if isinstance(kwargs.get("where"), np.ndarray):
         arrays.append(kwargs["where"])
-    dtypes = ufunc.resolve_dtypes(resolvable(ufunc, inputs, kwargs.get("dtype")), casting=kwargs.get("casting", "same_kind"))
+    operands = resolvable(ufunc, inputs, kwargs.get("dtype"))
+    dtypes = ufunc.resolve_dtypes(operands, casting=kwargs.get("casting", "same_kind"))
     results = tuple(_laid_out(arrays, dtype) for dtype in dtypes[ufunc.nin :])
     return results[0] if ufunc.nout == 1 else results
 
@@ -204,7 +209,9 @@ def _part_known(part: Any) -> Any:
                 remedy="use slices of a fixed width, x[s:s + 3], or a mask with np.where",
             )
         count = max(0, -(-width // step))
-        return slice(None, count, 1) if step > 0 else slice(None, None, -1) if count == 0 else slice(count - 1, None, -1)
+        if step > 0 or not count:
+            return slice(0, max(0, width), abs(step)) if count else slice(0, 0)
+        return slice((count - 1) * -step, None, step)
     if not is_traced(part):
         return part
     if part.dtype.kind == "b":

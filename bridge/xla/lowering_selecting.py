@@ -99,8 +99,11 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Any:
 @entry("np.piecewise")
 def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Any:
     """Each function is computed everywhere; where several conditions hold, the last one counts."""
-    if not isinstance(condlist, (list, tuple)) or not condlist or (not jnp.ndim(condlist[0]) and jnp.ndim(x)):
-        condlist = [condlist] if jnp.ndim(condlist) <= jnp.ndim(x) else list(condlist)
+    if isinstance(condlist, (list, tuple)):
+        single = not condlist or (not isinstance(condlist[0], list) and not jnp.ndim(condlist[0]) and jnp.ndim(x) > 0)
+    else:
+        single = jnp.ndim(condlist) <= jnp.ndim(x)
+    condlist = [condlist] if single else list(condlist)
     conditions = [jnp.asarray(operand(c), bool) for c in condlist]
     if len(funclist) == len(conditions) + 1:
         conditions.append(~sum(conditions[1:], conditions[0]))

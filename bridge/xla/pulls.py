@@ -29,9 +29,7 @@ class Lowerings(Engine):
 class LoweredRule(EngineRule):
     """A rule whose pull is that of `jax.vjp`."""
 
-    def pull(
-        self, ct: Any, out: Any, args: tuple[Any, ...], kwargs: dict[str, Any], wanted: tuple[int, ...]
-    ) -> Any:
+    def pull(self, ct: Any, out: Any, args: tuple[Any, ...], kwargs: dict[str, Any], wanted: tuple[int, ...]) -> Any:
         """Yield `(position, cotangent)`, computed by the tracing context."""
         context = next(ground_floor(x).place.context for x in (ct, *args) if is_traced(x))
         values = [context.read(ground_floor(x).place) if is_traced(x) else x for x in args]

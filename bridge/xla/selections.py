@@ -19,7 +19,8 @@ class Selection(np.lib.mixins.NDArrayOperatorsMixin):
     """The elements of a Buffer that a run-time mask picks.
 
     Ufuncs of it with numbers, and with other selections by the same mask, are selections; `np.sum`, `np.mean`,
-    `np.prod`, `np.any` and `np.all` of it are numbers; it can be written through the same mask. All else is a TraceError.
+    `np.prod`, `np.any` and `np.all` of it are numbers; it can be written through the same mask. All else
+    is a TraceError.
     """
 
     def __init__(self, whole: Any, mask: Any, token: Any) -> None:

@@ -160,7 +160,7 @@ def _lies(array: np.ndarray) -> tuple[Any, ...]:
 
 
 def _static(leaf: Any) -> Static:
-    if hasattr(leaf, "__array__") or hasattr(leaf, "__dlpack__"):
+    if (hasattr(leaf, "__array__") or hasattr(leaf, "__dlpack__")) and not isinstance(leaf, (np.integer, np.bool_)):
         raise ArgumentError(
             f"an argument is an array of type {type(leaf).__module__}.{type(leaf).__name__}",
             remedy="pass NumPy's or JAX's: np.asarray(x)",

@@ -33,7 +33,7 @@ from bridge.xla.contents import constant_contents, in_dtype, spread
 from bridge.xla.faults import Faults
 from bridge.xla.framing import Framing
 from bridge.xla.ghosts import Ghost, GhostMemory, ghost_like
-from bridge.xla.integers import affine_result, consecutive
+from bridge.xla.integers import affine_result, consecutive, form_of
 from bridge.xla.lowering import lower
 from bridge.xla.pulls import LOWERINGS
 from bridge.xla.rerolling import Rerolling
@@ -71,6 +71,7 @@ class TraceContext(Framing, Accessing, Context):
         self.faults = Faults(self)
         self.operations = 0
         self.comparisons: dict[Any, Any] = {}
+        self.forms: dict[int, tuple[Any, Affine]] = {}
 
     def rerolled(self, f: Callable[..., Any]) -> Callable[..., Any]:
         return f if len(self.frames) > 1 else self.rerolling.function(f)
@@ -160,7 +161,7 @@ class TraceContext(Framing, Accessing, Context):
     def _compared(self, function: Any, value: Any, operands: tuple[Any, ...], args: Any, inputs: Any) -> Any:
         """A comparison; asked twice of the same values it has the same contents, so that masks may be recognised."""
         key = (function, *map(_identity, operands, inputs))
-        frame, kept, made = self.comparisons.get(key, (None, None, None))
+        frame, _, made = self.comparisons.get(key, (None, None, None))
         if frame is self.frames[-1] and made is not None:
             return self.entered(value, made) if isinstance(value, np.ndarray) else self.number(value, made)
         result = self._computed(function, value, operands, {}, args, inputs)
@@ -322,9 +323,7 @@ _COMPARISONS = frozenset(
 def _form(x: Any, place: Any) -> Any:
     """An integer operand as a linear form; None for anything else."""
     if isinstance(place, Cell) and place.shape == () and place.dtype.kind in "iu":
-        if place.affine is None:
-            place.affine = Affine.unknown(place.contents)
-        return place.affine
+        return form_of(place)
     plain = place is None and isinstance(x, (int, np.integer)) and not isinstance(x, (bool, np.bool_))
     return Affine.of(x) if plain else None
 
