@@ -1,0 +1,1 @@
+"""Cross-checking: one program under every engine, and the operation to blame where they part."""
