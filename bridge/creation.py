@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from bridge.memory import grounded, lies_in_order
+from bridge.tracing import note_plain
 
 _CONVERT = frozenset({np.array, np.asarray, np.asanyarray, np.ascontiguousarray, np.asfortranarray})
 WITH_LIKE = _CONVERT | {
@@ -56,6 +57,7 @@ def converted_plain(context: Any, function: Any, x: Any, args: Any, kwargs: dict
 
     A Buffer there would be a copy, and a write into it would not reach `x`.
     """
+    note_plain(x)
     value = function(x, *args, **kwargs)
     aliases = not isinstance(x, (list, tuple)) and np.may_share_memory(value, x)
     return value if aliases else _copied(context, value)

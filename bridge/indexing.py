@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from bridge.memory import grounded
-from bridge.tracing import ground_floor, is_traced, is_traced_integer, settled
+from bridge.tracing import ground_floor, is_traced, is_traced_integer, note_plain, settled
 
 VIEW, ELEMENT, ADVANCED = "view", "element", "advanced"
 
@@ -63,6 +63,7 @@ def _frozen_part(part: Any) -> Any:
         return settled(np.stack(part))
     ground = [grounded(one) for one in part] if isinstance(part, (list, tuple)) else grounded(part)
     if isinstance(ground, np.ndarray):
+        note_plain(ground)
         return ground.copy()
     if not isinstance(ground, (bool, np.bool_)) and hasattr(ground, "__index__"):
         with suppress(TypeError):  # an array of another library

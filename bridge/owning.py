@@ -19,6 +19,7 @@ class Owning:
     """Makes roots that no operation made."""
 
     outer: Context | None
+    compiles: Any
     roots: list[Root]
     originals: list[tuple[np.ndarray, Entered]]
 
@@ -81,6 +82,8 @@ class Owning:
 
     def check_original(self, array: np.ndarray) -> None:
         """Raise if a plain operand is the caller's original of an argument that the function has written."""
+        if self.compiles is not None:
+            self.compiles.captured.add(array)
         for original, root in self.originals:
             if root.written and np.may_share_memory(array, original):
                 raise AliasError(

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from bridge.current import current_context
 from bridge.errors import TraceError
 from bridge.memory import grounded
 from bridge.position import here, resolve
@@ -37,6 +38,13 @@ def settled(value: Any) -> Any:
         return spelled.copy()
     floor = ground_floor(value)
     return floor.copy() if hasattr(floor, "view_as") else floor
+
+
+def note_plain(array: Any) -> None:
+    """Let a program that is being compiled know of an array that becomes part of it."""
+    context = current_context()
+    if context is not None and context.compiles is not None:
+        context.compiles.captured.add(array)
 
 
 def known(value: Any) -> Any:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 import threading
 import time
+import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -18,15 +20,18 @@ from bridge.arguments import leaves_of, rebuilt
 from bridge.buffer import WeakScalar
 from bridge.compiling import compiling
 from bridge.current import current_context
-from bridge.errors import ArgumentError
+from bridge.errors import ArgumentError, BridgeWarning
 from bridge.tracing import ground_floor, is_traced
 from bridge.xla.cache import persistent
+from bridge.xla.captured import Captured
 from bridge.xla.lowering import x64
 from bridge.xla.patience import told_if_long
 from bridge.xla.rerolling import Rerolling, Unrolled
 from bridge.xla.signature import Dynamic, Signature, Static, signature_of
 from bridge.xla.trace import TraceContext
 
+OFTEN = 8
+"""How often a program may be compiled again because of what is not among its arguments, before the user is told."""
 INDEX_MODES = ("error", "clip", "fill", "drop")
 
 
@@ -42,21 +47,26 @@ class Program:
         self.structure: Any = None
         self.results: list[Any] = []
         self.seconds: float | None = None
+        self.captured = Captured(function)
         # A loop hides from strong zeros which cotangents do not exist.
         self.loops = "plain" if mends else "short"
 
-    def __call__(self, never: Any, values: list[Any]) -> tuple[list[Any], Any, Any]:
-        """The results that are traced, the first fault, and whether a gradient held a NaN."""
+    def __call__(self, never: Any, values: list[Any]) -> tuple[list[Any], Any, tuple[Any, Any]]:
+        """The results that are traced; whether to look at the rest: the first fault, and whether there was a NaN."""
         while True:
             try:
-                return self._traced(never, values)
+                outputs, fault, nan = self._traced(never, values)
             except Unrolled:
                 self.loops = "rolling" if self.loops == "short" else "plain"
+
+            else:
+                self.captured.close()
+                return outputs, (fault[0] != 0) | nan, (fault, nan)
 
     def _traced(self, never: Any, values: list[Any]) -> tuple[list[Any], Any, Any]:
         with x64(), np.errstate(all="ignore"):
             rerolling = Rerolling(self.loops)
-            context = TraceContext(never, self.index_mode, self.mends, rerolling)
+            context = TraceContext(never, self.index_mode, self.mends, rerolling, self.captured)
             with context:
                 context.faults.open()
                 leaves = [
@@ -68,6 +78,11 @@ class Program:
                 if not self.mends:
                     rerolling.warn()
                 return outputs, *context.faults.contents
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether it may have found out something when it ran."""
+        return bool(self.faults.sites) or (self.faults.watches_nan and not self.mends)
 
     @property
     def inputs(self) -> list[tuple[Dynamic, bool]]:
@@ -180,6 +195,7 @@ class Compiled:
         self.cache = cache
         self.parts: dict[Signature, Any] = {}
         self._programs: dict[tuple[Signature, bool], tuple[Program, Any]] = {}
+        self._changes: Counter[str] = Counter()
         self._lock = threading.RLock()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -214,17 +230,16 @@ class Compiled:
             if program.seconds is None:
                 with self._lock, told_if_long(self.__name__), persistent(self.cache):
                     start = time.perf_counter()
-                    outputs, fault, nan = run(_never(), values)
+                    outputs, alarm, found = run(_never(), values)
                     program.seconds = time.perf_counter() - start
             else:
-                outputs, fault, nan = run(_never(), values)
+                outputs, alarm, found = run(_never(), values)
         if any(isinstance(x, jax.core.Tracer) for x in outputs):
             raise captured()
-        looks = program.faults.watches_nan and not mends
-        if program.faults.sites or looks:
-            fault, nan = jax.device_get((fault, nan))
+        if program.is_watched and np.asarray(alarm):
+            fault, nan = found
             program.faults.raise_if_any(fault)
-            if looks and nan:
+            if nan and not mends and program.faults.watches_nan:
                 return self._run(signature, values, mends=True)
         return outputs, program
 
@@ -232,10 +247,34 @@ class Compiled:
         """The program of a signature, and the function that runs it."""
         with self._lock:
             found = self._programs.get((signature, mends))
+            if found is not None and found[0].seconds is not None:
+                found = self._forgotten_if_changed(signature, found)
             if found is None:
                 program = Program(self.function, signature, self.index_mode, mends)
                 found = self._programs[signature, mends] = (program, jax.jit(program))
             return found
+
+    def _forgotten_if_changed(self, signature: Signature, found: tuple[Program, Any]) -> tuple[Program, Any] | None:
+        """A program, unless what it was traced with has changed since."""
+        name = found[0].captured.changed()
+        if name is None:
+            return found
+        self.forget(signature, name)
+        return None
+
+    def forget(self, signature: Signature, changed: str) -> None:
+        """Drop what was traced for a signature, because `changed` has; the user is told if it happens often."""
+        for key in [key for key in self._programs if key[0] == signature]:
+            del self._programs[key]
+        self.parts.pop(signature, None)
+        self._changes[changed] += 1
+        if self._changes[changed] == OFTEN:
+            warnings.warn(
+                f"{self.__name__} has been compiled {OFTEN} times more because {changed} has changed between its calls"
+                "\n  remedy: pass it as an argument",
+                BridgeWarning,
+                stacklevel=5,
+            )
 
     def lower(self, *args: Any, **kwargs: Any) -> Any:
         """The program for these arguments as `jax.stages.Lowered`: its text, before XLA has optimised it."""

@@ -20,6 +20,7 @@ from bridge.arguments import Arguments
 from bridge.tangents import pushed_forward
 from bridge.tracing import ground_floor, is_traced
 from bridge.transforms import belongs
+from bridge.xla.captured import Captured
 from bridge.xla.lowering import x64
 from bridge.xla.signature import Dynamic, Signature
 from bridge.xla.trace import TraceContext
@@ -40,6 +41,10 @@ def composed(compiled: Compiled, signature: Signature, values: list[Any]) -> Any
     from bridge.xla.operations import program_p
 
     found = compiled.parts.get(signature)
+    changed = None if found is None else found[1].captured.changed()
+    if changed is not None:
+        compiled.forget(signature, changed)
+        found = None
     if found is None:
         found = compiled.parts[signature] = _whole(compiled, signature)
     program, part = found
@@ -62,7 +67,7 @@ def _whole(compiled: Compiled, signature: Signature) -> tuple[Any, Part]:
         jax.ShapeDtypeStruct(leaf.shape if leaf.lies is None else (leaf.span,), leaf.dtype)
         for leaf, _ in program.inputs
     ]
-    return program, Part(program.ran_on, entering, avals, compiled.index_mode)
+    return program, Part(program.ran_on, entering, avals, compiled.index_mode, program.captured)
 
 
 class Part:
@@ -73,17 +78,20 @@ class Part:
     function : takes and returns lists of Buffers and traced numbers.
     entering : for each input, how it becomes one of these in the context of a trace.
     avals : the inputs' shapes and dtypes.
+    captured : takes note of what the function reads that is not among its inputs.
     order : of which derivative by JAX this is; from the second on NaNs are IEEE's, as compiling what mends them
         takes too long.
     """
 
     def __init__(
-        self, function: Function, entering: Sequence[Enter], avals: Sequence[Any], index_mode: str, order: int = 0
-    ) -> None:
+        self, function: Function, entering: Sequence[Enter], avals: Sequence[Any], index_mode: str, captured: Captured,
+        order: int = 0,
+    ) -> None:  # fmt: skip
         self.function = function
         self.entering = list(entering)
         self.avals = list(avals)
         self.index_mode = index_mode
+        self.captured = captured
         self.order = order
         self._pulled: dict[tuple[int, ...], Part] = {}
         self._pushed: dict[tuple[int, ...], Part] = {}
@@ -113,7 +121,7 @@ class Part:
 
         def run(*values: Any) -> list[Any]:
             nonlocal watches
-            context = TraceContext(_never(values), self.index_mode, mends)
+            context = TraceContext(_never(values), self.index_mode, mends, captured=self.captured)
             with np.errstate(all="ignore"), context:
                 context.faults.open()
                 leaves = [enter(context, value) for enter, value in zip(self.entering, values, strict=True)]
@@ -126,6 +134,7 @@ class Part:
 
         with x64():
             made = jax.make_jaxpr(run)(*self.avals)
+        self.captured.close()
         if any(isinstance(const, jax.core.Tracer) for const in made.consts):
             from bridge.xla.compiled import captured
 
@@ -150,7 +159,7 @@ class Part:
 
     def _grown(self, function: Function, avals: list[Any]) -> Part:
         entering = [*self.entering, *map(_as_array, avals)]
-        return Part(function, entering, [*self.avals, *avals], self.index_mode, self.order + 1)
+        return Part(function, entering, [*self.avals, *avals], self.index_mode, self.captured, self.order + 1)
 
     def _pull(self, leaves: list[Any], moving: tuple[int, ...]) -> list[Any]:
         own, cts = leaves[: len(self.avals)], leaves[len(self.avals) :]

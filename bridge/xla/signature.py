@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import jax
@@ -14,6 +16,7 @@ from bridge.errors import AliasError, ArgumentError
 from bridge.memory import ArrayMemory, Strides, address, overlaps_itself
 from bridge.xla.ghosts import ghost_like
 
+_STATIC = frozenset({int, bool, str, type(None)})
 _NUMBERS = (float, complex, np.floating, np.complexfloating)
 
 
@@ -69,10 +72,67 @@ class Signature:
     leaves: tuple[Dynamic | Static, ...]
     arrays: tuple[bool, ...]
 
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.structure, self.leaves, self.arrays))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+
+_SEEN: dict[Any, tuple[Signature, bool]] = {}
+"""Signatures of arguments that are packed arrays and numbers only: what most calls have, and again and again."""
+_MANY = 4096
+
 
 def signature_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Signature, list[Any], bool]:
     """The signature of a call, the values of its dynamic leaves, and whether one of them is a JAX array."""
     leaves, structure = leaves_of((args, kwargs))
+    looks, values = _looks(leaves)
+    if looks is None:
+        return _described_whole(leaves, structure)
+    found = _SEEN.get((structure, looks))
+    if found is None:
+        signature, _, from_jax = _described_whole(leaves, structure)
+        if len(_SEEN) >= _MANY:
+            _SEEN.clear()
+        found = _SEEN[structure, looks] = (signature, from_jax)
+    return found[0], values, found[1]
+
+
+def _looks(leaves: list[Any]) -> tuple[Any, list[Any]]:
+    """What makes up the signature of leaves that are packed arrays and numbers, and the dynamic ones; else None."""
+    looks: list[Any] = []
+    values: list[Any] = []
+    spans: list[tuple[int, int]] = []
+    for leaf in leaves:
+        kind = type(leaf)
+        if kind is np.ndarray:
+            dtype = leaf.dtype
+            if not (leaf.flags.c_contiguous and leaf.flags.aligned and dtype.isnative and dtype.kind in "fciub"):
+                return None, values
+            looks.append((leaf.shape, dtype))
+            values.append(leaf)
+            start = leaf.__array_interface__["data"][0]
+            spans.append((start, start + max(leaf.nbytes, 1)))
+        elif kind is float or kind is complex:
+            looks.append(kind)
+            values.append(leaf)
+        elif kind in _STATIC:
+            looks.append((kind, leaf))
+        elif isinstance(leaf, jax.Array):
+            looks.append((jax.Array, leaf.shape, leaf.dtype))
+            values.append(leaf)
+        else:
+            return None, values
+    if len(spans) > 1:
+        spans.sort()
+        if any(one[1] > other[0] for one, other in pairwise(spans)):
+            return None, values
+    return tuple(looks), values
+
+
+def _described_whole(leaves: list[Any], structure: Any) -> tuple[Signature, list[Any], bool]:
     described: list[Dynamic | Static] = []
     values: list[Any] = []
     from_jax = False

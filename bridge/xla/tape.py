@@ -105,6 +105,7 @@ class Tape(Context):
         self.beside = CURRENT.get()
         assert self.beside is not None
         self.level = self.beside.level + 1
+        self.captured = self.beside.compiles.captured
         self.thread = self._home = get_ident()
         CURRENT.set(self)
         return self

@@ -28,6 +28,7 @@ from bridge.tracing import ground_floor
 from bridge.xla import control
 from bridge.xla.accessing import Accessing
 from bridge.xla.affine import Affine
+from bridge.xla.captured import Captured
 from bridge.xla.cells import Cell, Frame, known_at, region_of
 from bridge.xla.contents import constant_contents, in_dtype, spread
 from bridge.xla.faults import Faults
@@ -49,15 +50,22 @@ class TraceContext(Framing, Accessing, Context):
     index_mode : "error", "clip", "fill" or "drop": what a run-time index outside its array means.
     mends : whether cotangents that structurally do not exist are told apart (strong zeros) at any cost.
     rerolling : counts operations, and says whether Python's loops become loops again.
+    captured : takes note of what the program reads that is not among its arguments.
     """
 
     tracing = True
 
     def __init__(
-        self, never: Any, index_mode: str = "error", mends: bool = False, rerolling: Rerolling | None = None
+        self,
+        never: Any,
+        index_mode: str = "error",
+        mends: bool = False,
+        rerolling: Rerolling | None = None,
+        captured: Captured | None = None,
     ) -> None:
         super().__init__()
         self.rerolling = rerolling or Rerolling("plain")
+        self.captured = captured or Captured()
         self.frames = [Frame()]
         self.dirty: dict[Cell, None] = {}
         self.alive: WeakSet[Cell] = WeakSet()

@@ -1,0 +1,199 @@
+"""What a compiled program reads without being given it is read again when it has changed."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+import bridge
+import bridge.numpy
+from bridge.errors import BridgeWarning
+
+jax = pytest.importorskip("jax", reason='engine="xla" needs JAX: pip install "mutation-bridge[jax]"')
+
+X = np.array([1.0, 2.0, 3.0])
+scale = 2.0
+table = np.array([1.0, 10.0, 100.0])
+
+
+class TestArrays:
+    def test_an_operand_that_changes_between_calls(self) -> None:
+        w = np.ones(3)
+        run = bridge.value_and_grad(lambda x: np.sum(x * w), engine="xla")
+        assert run(X)[0] == 6
+        w[1] = 5
+        value, gradient = run(X)
+        assert value == 14
+        np.testing.assert_array_equal(gradient, w)
+
+    def test_a_view_made_inside(self) -> None:
+        w = np.arange(8.0)
+        run = bridge.xla(lambda x: x * w[::2][1:])
+        run(X)
+        w[4] = -1
+        np.testing.assert_array_equal(run(X), X * np.array([2.0, -1.0, 6.0]))
+
+    def test_one_that_numpy_computes_with_first(self) -> None:
+        w = np.ones(3)
+        run = bridge.xla(lambda x: x * (2 * w))
+        run(X)
+        w[:] = 3
+        np.testing.assert_array_equal(run(X), 6 * X)
+
+    def test_an_index(self) -> None:
+        picks = [np.array([0, 1])]
+        run = bridge.xla(lambda x: x[picks[0]])
+        run(X)
+        picks[0][:] = 2
+        np.testing.assert_array_equal(run(X), [3, 3])
+
+    def test_one_copied_into_a_buffer(self) -> None:
+        held = [np.ones(3)]
+        run = bridge.xla(lambda x: x + bridge.numpy.array(held[0]))
+        run(X)
+        held[0][0] = 7
+        np.testing.assert_array_equal(run(X), [8, 3, 4])
+
+    def test_one_written_into_memory(self) -> None:
+        held = [np.ones(3)]
+
+        def f(x: Any) -> Any:
+            y = x.copy()
+            y[:] = held[0]
+            return y + x
+
+        run = bridge.xla(f)
+        run(X)
+        held[0][0] = 7
+        np.testing.assert_array_equal(run(X), [8, 3, 4])
+
+    def test_nan_is_no_change(self) -> None:
+        w = np.array([np.nan, 1.0, 1.0])
+        run = bridge.xla(lambda x: x * w)
+        run(X)
+        run(X)
+        assert len(run.compile_seconds) == 1
+
+    def test_a_promised_constant_is_not_looked_at(self) -> None:
+        w = np.ones(3)
+        promised = bridge.constant(w)
+        held = [promised]
+        run = bridge.xla(lambda x: x * held[0])
+        run(X)
+        w[:] = 2
+        np.testing.assert_array_equal(run(X), X)
+
+    def test_inside_of_a_loop_that_was_unrolled(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        from bridge.xla import rerolling
+
+        monkeypatch.setattr(rerolling, "PATIENCE", 20)
+        held = [np.arange(30.0)]
+
+        def f(x: Any) -> Any:
+            s = x[0]
+            for i in range(30):
+                s = s * 0.5 + held[0][i : i + 1] * x[1]
+            return np.sum(s)
+
+        run = bridge.xla(f)
+        assert run(X) == pytest.approx(float(f(X)))
+        held[0][3] = 50
+        assert run(X) == pytest.approx(float(f(X)))
+
+
+class Model:
+    def __init__(self) -> None:
+        self.power = 2
+        self.w = np.ones(3)
+
+    def __call__(self, x: Any) -> Any:
+        return np.sum(self.w * x**self.power)
+
+    def loss(self, x: Any) -> Any:
+        return self(x)
+
+
+class TestNames:
+    def test_a_number_of_a_closure(self) -> None:
+        factor = 2.0
+        run = bridge.grad(lambda x: np.sum(x * factor), engine="xla")
+        np.testing.assert_array_equal(run(X), [2, 2, 2])
+        factor = 3.0
+        np.testing.assert_array_equal(run(X), [3, 3, 3])
+
+    def test_a_number_of_a_module(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        run = bridge.xla(lambda x: x * scale)
+        np.testing.assert_array_equal(run(X), 2 * X)
+        monkeypatch.setitem(globals(), "scale", 4.0)
+        np.testing.assert_array_equal(run(X), 4 * X)
+
+    def test_a_number_that_a_helper_reads(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        run = bridge.xla(lambda x: helper(x) + 1)
+        np.testing.assert_array_equal(run(X), 2 * X + 1)
+        monkeypatch.setitem(globals(), "scale", 4.0)
+        np.testing.assert_array_equal(run(X), 4 * X + 1)
+
+    def test_another_array_under_the_name(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        run = bridge.xla(lambda x: x * np.log10(table))
+        np.testing.assert_array_equal(run(X), [0, 2, 6])
+        monkeypatch.setitem(globals(), "table", np.array([10.0, 10.0, 10.0]))
+        np.testing.assert_array_equal(run(X), X)
+
+    def test_a_helper_that_is_defined_anew(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        run = bridge.xla(lambda x: helper(x))
+        run(X)
+        monkeypatch.setitem(globals(), "helper", lambda x: x - 1)
+        np.testing.assert_array_equal(run(X), X - 1)
+
+    @pytest.mark.parametrize("how", ["object", "method", "closure"])
+    def test_attributes_of_an_object(self, how: str) -> None:
+        model = Model()
+        f = {"object": model, "method": model.loss, "closure": lambda x: model(x)}[how]
+        run = bridge.value_and_grad(f, engine="xla")
+        assert run(X)[0] == 14
+        model.w = np.full(3, 2.0)
+        assert run(X)[0] == 28
+        model.power = 1
+        assert run(X)[0] == 12
+        model.w[0] = 0
+        assert run(X)[0] == 10
+
+    def test_a_name_that_the_program_writes_itself(self) -> None:
+        traced = 0
+
+        def f(x: Any) -> Any:
+            nonlocal traced
+            traced += 1
+            return x * 2
+
+        run = bridge.xla(f)
+        for _ in range(3):
+            run(X)
+        assert traced == 1
+
+
+def helper(x: Any) -> Any:
+    return x * scale
+
+
+def test_inside_of_a_jax_program() -> None:
+    w = np.ones(3)
+    run = bridge.xla(lambda x: np.sum(x * w))
+    np.testing.assert_array_equal(jax.grad(run)(X), [1, 1, 1])
+    w[0] = 5
+    np.testing.assert_array_equal(jax.grad(run)(X), [5, 1, 1])
+
+
+def test_who_changes_it_all_the_time_is_told() -> None:
+    step = [np.zeros(1)]
+    run = bridge.xla(lambda x: x + step[0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(8):
+            run(X)
+            step[0] += 1
+    with pytest.warns(BridgeWarning, match=r"compiled 8 times more because an array of shape \(1,\).*\n  remedy: pass"):
+        np.testing.assert_array_equal(run(X), X + 8)
