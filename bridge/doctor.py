@@ -11,12 +11,14 @@ from typing import NamedTuple
 
 import bridge
 from bridge.julia.status import status as julia_status
+from bridge.xla.status import status as jax_status
 
 DISTRIBUTION = "mutation-bridge"
 
 PURPOSES = {
     "": "needed",
     "demo": "for the demo; scipy also brings the rules of scipy.special",
+    "jax": "for bridge.xla, engine='xla' and engine='jax'",
     "julia": "for bridge.julia and engine='julia'",
     "docs": "for the generated pages of docs/",
     "test": "for the tests",
@@ -56,8 +58,10 @@ def examine() -> tuple[list[str], bool]:
             lines.append(f"  to get what is missing: {install_line(extra)}")
             healthy = healthy and extra != ""
     lines += ["", "Julia", *(f"  {line}" for line in str(julia_status()).splitlines())]
+    of_jax, works = jax_status()
+    lines += ["", "JAX", *(f"  {line}" for line in of_jax)]
     verdict, right = _self_check()
-    return [*lines, "", verdict], healthy and right
+    return [*lines, "", verdict], healthy and right and works
 
 
 def requirements(declared: list[str], extra: str) -> list[Requirement]:

@@ -50,6 +50,36 @@ def test_doctor_names_the_line_that_installs_what_is_missing(monkeypatch: pytest
     assert not doctor.examine()[1]
 
 
+def test_doctor_says_what_jax_runs_on() -> None:
+    pytest.importorskip("jax")
+    lines, healthy = doctor.examine()
+    assert healthy
+    version, gradient = lines[lines.index("JAX") + 1 :][:2]
+    assert "cpu" in version or "gpu" in version
+    assert gradient == "  compiled gradient of an in-place program: right"
+
+
+def test_a_jax_that_does_not_work_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    jax = pytest.importorskip("jax")
+
+    def fail() -> None:
+        raise RuntimeError("no backend today")
+
+    monkeypatch.setattr(jax, "devices", fail)
+    lines, healthy = doctor.examine()
+    assert not healthy
+    assert any("does not work: RuntimeError: no backend today" in line for line in lines)
+
+
+def test_without_jax_doctor_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    from bridge.xla import status
+
+    monkeypatch.setattr(status, "find_spec", lambda name: None)
+    lines, healthy = doctor.examine()
+    assert healthy, "JAX is an extra"
+    assert lines[lines.index("JAX") + 1].startswith("  not installed: engine='jax'")
+
+
 def test_doctor_says_which_julia_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
     found = Status(found=False, problem="no Julia today", line="the line to type")
     monkeypatch.setattr(doctor, "julia_status", lambda: found)
