@@ -10,18 +10,14 @@ from collections.abc import Callable
 from typing import Any
 from weakref import WeakSet
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
 from bridge.buffer import Buffer, Scalar, WeakScalar
 from bridge.context import Context
-from bridge.errors import RefusedError
-from bridge.inspection import operation_name
 from bridge.memory import grounded
 from bridge.places import Place
-from bridge.position import here, resolve
 from bridge.rule import Rule
 from bridge.seeds import refuse_read_only
 from bridge.tracing import ground_floor
@@ -30,18 +26,17 @@ from bridge.xla.accessing import Accessing
 from bridge.xla.affine import Affine
 from bridge.xla.captured import Captured
 from bridge.xla.cells import Cell, Frame, known_at, region_of
+from bridge.xla.computing import Computing
 from bridge.xla.contents import constant_contents, in_dtype, spread
 from bridge.xla.faults import Faults
 from bridge.xla.framing import Framing
 from bridge.xla.ghosts import Ghost, GhostMemory, ghost_like
-from bridge.xla.integers import affine_result, consecutive, form_of
 from bridge.xla.lowering import lower
 from bridge.xla.pulls import LOWERINGS
 from bridge.xla.rerolling import Rerolling
-from bridge.xla.selections import selected
 
 
-class TraceContext(Framing, Accessing, Context):
+class TraceContext(Framing, Accessing, Computing, Context):
     """One tracing of a program.
 
     Parameters
@@ -84,7 +79,8 @@ class TraceContext(Framing, Accessing, Context):
     def rerolled(self, f: Callable[..., Any]) -> Callable[..., Any]:
         return f if len(self.frames) > 1 else self.rerolling.function(f)
 
-    def _count(self) -> None:
+    def count(self) -> None:
+        """Note one more operation that is compiled."""
         self.operations += 1
         if len(self.frames) == 1:
             self.rerolling.count()
@@ -140,121 +136,6 @@ class TraceContext(Framing, Accessing, Context):
             refuse_read_only(target)
         return super().writable(target)
 
-    # What dispatch reports.
-
-    def result(
-        self, rule: Rule, value: Any, inputs: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any],
-        plain: tuple[int, ...], names: tuple[str, ...] = (),
-    ) -> Any:  # fmt: skip
-        operands = self._operands(args, inputs)
-        if names:
-            kwargs = kwargs | dict(zip(names, operands[-len(names) :], strict=True))
-            operands = operands[: -len(names)]
-        return self._computed(rule.function, value, operands, kwargs, args, inputs)
-
-    def selected(self, buffer: Any, mask: Any) -> Any:
-        """`buffer[mask]` for a mask that is known at run time only."""
-        return selected(buffer, mask)
-
-    def unpulled(self, function: Any, value: Any, inputs: Any, args: Any, kwargs: Any = None) -> Any:
-        operands = self._operands(args, inputs[: len(args)])
-        if function in _COMPARISONS and not kwargs:
-            return self._compared(function, value, operands, args, inputs)
-        named = dict(kwargs or {})
-        if len(inputs) > len(args):
-            found = self._operands(tuple(named.values()), inputs[len(args) :])
-            named = dict(zip(named, found, strict=True))
-        return self._computed(function, value, operands, named, args, inputs)
-
-    def _compared(self, function: Any, value: Any, operands: tuple[Any, ...], args: Any, inputs: Any) -> Any:
-        """A comparison; asked twice of the same values it has the same contents, so that masks may be recognised."""
-        key = (function, *map(_identity, operands, inputs))
-        frame, _, made = self.comparisons.get(key, (None, None, None))
-        if frame is self.frames[-1] and made is not None:
-            return self.entered(value, made) if isinstance(value, np.ndarray) else self.number(value, made)
-        result = self._computed(function, value, operands, {}, args, inputs)
-        self.comparisons[key] = (self.frames[-1], operands, result.place.contents)
-        return result
-
-    def _operands(self, args: Any, inputs: Any) -> tuple[Any, ...]:
-        return tuple([self._operand(x, place) for x, place in zip(args, inputs, strict=True)])
-
-    def _operand(self, x: Any, place: Any) -> Any:
-        if isinstance(place, (list, tuple)):
-            return type(x)([self._operand(part, inner) for part, inner in zip(x, place, strict=True)])
-        if place is not None:
-            known = known_at(place)
-            return self.read(place) if known is None else known
-        if isinstance(x, np.ndarray) and x.ndim:
-            return self.snapshots.of(x)
-        return x
-
-    def _computed(
-        self, function: Any, value: Any, operands: tuple[Any, ...], kwargs: dict[str, Any], args: Any, inputs: Any
-    ) -> Any:
-        self._count()
-        if _is_spelled_out(value, (operands, kwargs)):
-            return self._spelled_out(function(*operands, **kwargs))
-        try:
-            found = lower(function, operands, kwargs, like=value)
-        except Exception as error:
-            if hasattr(error, "add_place"):
-                error.add_place(resolve(here()))
-            raise
-        self.faults.check_matrix(function, operands, found)
-        result = self.wrapped(value, found, function)
-        if type(result) in (Scalar, WeakScalar) and result.dtype.kind in "iu":
-            forms = tuple(map(_form, args, inputs))
-            result.place.affine = affine_result(function, forms, result.place.contents)
-        elif type(result) is Buffer and len(result.shape) == 1 and result.dtype.kind in "iu":
-            result.place.run = consecutive(function, args, inputs)
-        return result
-
-    def _spelled_out(self, value: Any) -> Any:
-        """Integers and booleans that follow from what the program spells out."""
-        if isinstance(value, (list, tuple)):
-            parts = list(map(self._spelled_out, value))
-            return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
-        if isinstance(value, np.ndarray):
-            return self.constant_buffer(np.array(value))
-        result = self.number(
-            value, jnp.asarray(value), Affine.of(value) if np.result_type(value).kind in "iu" else None
-        )
-        result.place.known = np.asarray(value)[()]
-        return result
-
-    def wrapped(self, value: Any, found: Any, function: Any = None) -> Any:
-        """What a function returned, as Buffers and Scalars: NumPy's `value` says how it looks, `found` what it is."""
-        if isinstance(value, (list, tuple)):
-            parts = [self.wrapped(v, f, function) for v, f in zip(value, found, strict=True)]
-            return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
-        if value is None or isinstance(value, (str, bytes)):
-            return value
-        contents = jnp.asarray(found)
-        shape, dtype = np.shape(value), np.result_type(value)
-        if contents.shape != shape:
-            raise RefusedError(
-                f"the shape of what {operation_name(function)} returns depends on values (it may be {shape})",
-                where=resolve(here()),
-                remedy="use np.where or a mask, whose shapes are known while the program is compiled",
-            )
-        contents = in_dtype(contents, dtype)
-        if isinstance(value, np.ndarray):
-            return self.entered(value, contents)
-        return self.number(value, contents)
-
-    def copied(self, value: Any, source: Place) -> Any:
-        self._count()
-        known = known_at(source)
-        if known is not None and value.dtype.kind in "iub":
-            return self._spelled_out(known.astype(value.dtype))
-        contents = in_dtype(self.read(source), np.result_type(value))
-        if isinstance(value, np.ndarray):
-            copy = self.entered(value, contents)
-            copy.place.run = getattr(source, "run", None) if value.dtype.kind in "iu" else None
-            return copy
-        return self.number(value, contents)
-
     def inactive(self, value: Any) -> Any:
         if isinstance(value, np.ndarray) and not isinstance(value, Ghost):
             return self.constant_buffer(value)
@@ -262,7 +143,7 @@ class TraceContext(Framing, Accessing, Context):
 
     def write(self, target: Any, key: Any, place: Place, value: Any, source: Place | None) -> None:
         self.writable(target)
-        self._count()
+        self.count()
         if source is None:
             value = np.array(value)
             contents = value if value.ndim else value[()]
@@ -283,12 +164,12 @@ class TraceContext(Framing, Accessing, Context):
         assert rule is not None
         self.writable(target)
         run(args)
-        self._count()
+        self.count()
         place = target.place
         in_place = mask is None and inputs[0] is place and rule.function in (np.add, np.subtract)
         if in_place and self._added(place, rule, args, inputs):
             return
-        found = jnp.asarray(lower(rule.function, self._operands(args, inputs), {}))
+        found = jnp.asarray(lower(rule.function, self.operands(args, inputs), {}))
         found = spread(in_dtype(found, place.dtype), place.shape)
         if mask is not None:
             chosen = self.read(mask.place) if hasattr(mask, "place") else mask
@@ -300,7 +181,7 @@ class TraceContext(Framing, Accessing, Context):
         region = region_of(place)
         if not region.is_most or np.result_type(*args) != place.dtype:
             return False
-        other = jnp.asarray(self._operand(args[1], inputs[1]))
+        other = jnp.asarray(self.operand(args[1], inputs[1]))
         if other.size and np.broadcast_shapes(other.shape, place.shape) == place.shape:
             change = spread(in_dtype(other, place.dtype), place.shape)
             cell: Any = place.root
@@ -316,26 +197,6 @@ class TraceContext(Framing, Accessing, Context):
         return self.mends
 
 
-def _identity(x: Any, place: Any) -> Any:
-    """What two operands share that hold the same values; the operand must be kept alive."""
-    if place is not None or np.ndim(x):
-        return id(x)
-    return type(x), np.asarray(x).tobytes()
-
-
-_COMPARISONS = frozenset(
-    {np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal, np.isnan, np.isfinite}
-)
-
-
-def _form(x: Any, place: Any) -> Any:
-    """An integer operand as a linear form; None for anything else."""
-    if isinstance(place, Cell) and place.shape == () and place.dtype.kind in "iu":
-        return form_of(place)
-    plain = place is None and isinstance(x, (int, np.integer)) and not isinstance(x, (bool, np.bool_))
-    return Affine.of(x) if plain else None
-
-
 _SPELLED_OUT = 1 << 16
 
 
@@ -344,11 +205,3 @@ def _as(array: np.ndarray, ghost: np.ndarray) -> np.ndarray:
     copy = np.empty_like(ghost, subok=False)
     copy[...] = array
     return copy
-
-
-def _is_spelled_out(value: Any, operands: Any) -> bool:
-    """Whether a result holds integers or booleans only, and nothing that it comes from is traced."""
-    if isinstance(value, (list, tuple)):
-        return bool(value) and all(_is_spelled_out(part, operands) for part in value)
-    whole = isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind in "iub"
-    return whole and not any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(operands))
