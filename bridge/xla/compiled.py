@@ -27,9 +27,10 @@ from bridge.xla.captured import Captured
 from bridge.xla.lowering import x64
 from bridge.xla.patience import told_if_long
 from bridge.xla.rerolling import Rerolling, Unrolled
-from bridge.xla.signature import Dynamic, Signature, Static, signature_of
+from bridge.xla.signature import Dynamic, Signature, Static, call_of
 from bridge.xla.trace import TraceContext
 
+_OF_THE_CALLER = frozenset({np.ndarray, float, complex, *np.sctypeDict.values()})
 OFTEN = 8
 """How often a program may be compiled again because of what is not among its arguments, before the user is told."""
 INDEX_MODES = ("error", "clip", "fill", "drop")
@@ -111,6 +112,8 @@ class Program:
 
     def handed_out(self, outputs: list[Any], plain: bool = False) -> Any:
         """The function's result in its containers: JAX arrays, or NumPy's arrays and numbers if `plain`."""
+        if not plain and len(outputs) == len(self.results):
+            return rebuilt(self.structure, outputs)
         found = iter(outputs)
         leaves = []
         for result in self.results:
@@ -199,23 +202,23 @@ class Compiled:
         self._lock = threading.RLock()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if compiling() or self._is_tracked(args, kwargs):
+        if current_context() is not None and (compiling() or self._is_tracked(args, kwargs)):
             return self.function(*args, **kwargs)
-        signature, values, from_jax = signature_of(args, kwargs)
-        if any(isinstance(x, jax.core.Tracer) for x in values):
+        signature, values, home = call_of(args, kwargs)
+        if home == "traced":
             from bridge.xla.composing import composed
 
             return composed(self, signature, values)
-        if from_jax:
-            # The program may still run, and its results may lie where its arguments do, when the caller goes on.
-            with x64():
-                values = [x if isinstance(x, jax.Array) else jax.device_put(np.array(x)) for x in values]
-        outputs, program = self._run(signature, _inputs(signature, values), mends=False)
-        return program.handed_out(outputs, plain=not from_jax)
+        with x64():
+            if home == "jax":
+                # The program may still run, and its results may lie where its arguments do, when the caller goes on.
+                values = [x if type(x) not in _OF_THE_CALLER else jax.device_put(np.array(x)) for x in values]
+            outputs, program = self._run(signature, values, mends=False)
+        return program.handed_out(outputs, plain=home == "numpy")
 
     def _is_tracked(self, args: Any, kwargs: Any) -> bool:
         """Whether a gradient that is not compiled passes through this call: then the function runs as it is."""
-        if current_context() is None or not any(hasattr(leaf, "place") for leaf in leaves_of((args, kwargs))[0]):
+        if not any(hasattr(leaf, "place") for leaf in leaves_of((args, kwargs))[0]):
             return False
         if self.index_mode != "error":
             raise ArgumentError(
@@ -226,16 +229,15 @@ class Compiled:
 
     def _run(self, signature: Signature, values: list[Any], mends: bool) -> tuple[list[Any], Program]:
         program, run = self.program(signature, mends)
-        with x64():
-            if program.seconds is None:
-                with self._lock, told_if_long(self.__name__), persistent(self.cache):
-                    start = time.perf_counter()
-                    outputs, alarm, found = run(_never(), values)
-                    program.seconds = time.perf_counter() - start
-            else:
+        if program.seconds is None:
+            with self._lock, told_if_long(self.__name__), persistent(self.cache):
+                start = time.perf_counter()
                 outputs, alarm, found = run(_never(), values)
-        if any(isinstance(x, jax.core.Tracer) for x in outputs):
-            raise captured()
+                if any(isinstance(x, jax.core.Tracer) for x in outputs):
+                    raise captured()
+                program.seconds = time.perf_counter() - start
+        else:
+            outputs, alarm, found = run(_never(), values)
         if program.is_watched and np.asarray(alarm):
             fault, nan = found
             program.faults.raise_if_any(fault)
@@ -278,10 +280,10 @@ class Compiled:
 
     def lower(self, *args: Any, **kwargs: Any) -> Any:
         """The program for these arguments as `jax.stages.Lowered`: its text, before XLA has optimised it."""
-        signature, values, _ = signature_of(args, kwargs)
+        signature, values, _ = call_of(args, kwargs)
         _, run = self.program(signature)
         with x64():
-            return run.lower(_never(), _inputs(signature, values))
+            return run.lower(_never(), values)
 
     def compile(self, *args: Any, **kwargs: Any) -> Any:
         """The program for these arguments as `jax.stages.Compiled`: HLO text, memory and cost analysis."""
@@ -293,12 +295,6 @@ class Compiled:
     def compile_seconds(self) -> list[float]:
         """Seconds that the first run of each program took: tracing, compiling, and running once."""
         return [program.seconds for program, _ in self._programs.values() if program.seconds is not None]
-
-
-def _inputs(signature: Signature, values: list[Any]) -> list[Any]:
-    """The values that the program takes: memory that is passed twice is taken once."""
-    dynamic = [leaf for leaf in signature.leaves if isinstance(leaf, Dynamic)]
-    return [value for value, leaf in zip(values, dynamic, strict=True) if leaf.same is None]
 
 
 @cache

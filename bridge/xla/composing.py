@@ -22,7 +22,7 @@ from bridge.tracing import ground_floor, is_traced
 from bridge.transforms import belongs
 from bridge.xla.captured import Captured
 from bridge.xla.lowering import x64
-from bridge.xla.signature import Dynamic, Signature
+from bridge.xla.signature import Signature
 from bridge.xla.trace import TraceContext
 
 if TYPE_CHECKING:
@@ -48,10 +48,8 @@ def composed(compiled: Compiled, signature: Signature, values: list[Any]) -> Any
     if found is None:
         found = compiled.parts[signature] = _whole(compiled, signature)
     program, part = found
-    dynamic = [leaf for leaf in signature.leaves if isinstance(leaf, Dynamic)]
     with x64():
-        own = [jnp.asarray(value) for value, leaf in zip(values, dynamic, strict=True) if leaf.same is None]
-        outputs = program_p.bind(*own, part=part, batches=())
+        outputs = program_p.bind(*map(jnp.asarray, values), part=part, batches=())
     return program.handed_out(outputs)
 
 

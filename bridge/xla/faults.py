@@ -88,7 +88,8 @@ class Faults:
         """Remember whether a gradient holds a NaN."""
         self.watches_nan = True
         nan = self.cells[1]
-        nan.contents = nan.contents | jnp.any(jnp.isnan(gradient))
+        # A sum is NaN where an element is; that of both infinities is a false alarm, which costs a second run.
+        nan.contents = nan.contents | jnp.isnan(jnp.sum(gradient))
 
     def raise_if_any(self, fault: Any) -> None:
         """Raise IndexRangeError if the program that has run saw an index outside."""

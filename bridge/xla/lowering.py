@@ -7,10 +7,10 @@ mean something else there have entries in `lowering_table`, `lowering_linalg` an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from functools import cache, partial
-from typing import Any
+from typing import Any, cast
 
 import jax
 import jax.experimental
@@ -24,14 +24,18 @@ from bridge.xla import lowering_numbers, lowering_selecting, lowering_table
 from bridge.xla.lowering_calls import operand, respelled, strong, weak_dtype
 from bridge.xla.lowering_entries import TABLE, known
 from bridge.xla.lowering_fourier import FOURIER
+from bridge.xla.lowering_gamma import GAMMA
 from bridge.xla.lowering_linalg import LINALG
 from bridge.xla.lowering_quantiles import QUANTILES
+from bridge.xla.lowering_random import RANDOM
 from bridge.xla.lowering_special import SPECIAL
 
 __all__ = ["has", "lower", "x64"]
 
 _FAMILIES = (lowering_numbers, lowering_selecting, lowering_table)
-ENTRIES: dict[str, Callable[..., Any]] = {**TABLE, **LINALG, **FOURIER, **QUANTILES, **SPECIAL}
+ENTRIES: dict[str, Callable[..., Any]] = {
+    **TABLE, **LINALG, **FOURIER, **GAMMA, **QUANTILES, **RANDOM, **SPECIAL
+}  # fmt: skip
 
 # Text, addresses in memory, and questions about dtypes: nothing that is computed.
 NEVER = frozenset({
@@ -47,14 +51,18 @@ _SHAPES_OF_VALUES = (
 _NOT_CONCRETE = tuple(getattr(jax.errors, name) for name in _SHAPES_OF_VALUES)
 
 
-@contextmanager
-def x64() -> Iterator[None]:
+_SWITCH: Any = getattr(jax, "enable_x64", None)
+if not callable(_SWITCH):
+    _SWITCH = jax.experimental.enable_x64  # type: ignore[attr-defined]  # before JAX 0.8
+
+_AS_IT_IS: AbstractContextManager[None] = nullcontext()
+
+
+def x64() -> AbstractContextManager[Any]:
     """Inside, JAX keeps 64 bits; in this thread only, and without a change of the user's configuration."""
-    switch: Any = getattr(jax, "enable_x64", None)
-    if not callable(switch):
-        switch = jax.experimental.enable_x64  # type: ignore[attr-defined]  # before JAX 0.8
-    with switch(True):
-        yield
+    if jax.config.jax_enable_x64:  # to switch it anew would make each call slower
+        return _AS_IT_IS
+    return cast(AbstractContextManager[Any], _SWITCH(True))
 
 
 def has(function: Any) -> bool:

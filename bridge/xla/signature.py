@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -80,37 +80,51 @@ class Signature:
         return self._hash
 
 
-_SEEN: dict[Any, tuple[Signature, bool]] = {}
+class Call(NamedTuple):
+    """One call: its signature, what comes in (memory that is passed twice once), and where that is at home.
+
+    `home` is "traced" if JAX is tracing one of the values, else "jax" if one is a JAX array, else "numpy".
+    """
+
+    signature: Signature
+    values: list[Any]
+    home: str
+
+
+_SEEN: dict[Any, Signature] = {}
 """Signatures of arguments that are packed arrays and numbers only: what most calls have, and again and again."""
 _MANY = 4096
+_ON_DEVICES: set[type] = set()
+"""The types of JAX's arrays that are not being traced."""
 
 
-def signature_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Signature, list[Any], bool]:
-    """The signature of a call, the values of its dynamic leaves, and whether one of them is a JAX array."""
+def call_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
+    """What a call with these arguments asks for."""
     leaves, structure = leaves_of((args, kwargs))
-    looks, values = _looks(leaves)
+    looks, values, home = _looks(leaves)
     if looks is None:
         return _described_whole(leaves, structure)
-    found = _SEEN.get((structure, looks))
-    if found is None:
-        signature, _, from_jax = _described_whole(leaves, structure)
+    signature = _SEEN.get((structure, looks))
+    if signature is None:
+        signature = _described_whole(leaves, structure).signature
         if len(_SEEN) >= _MANY:
             _SEEN.clear()
-        found = _SEEN[structure, looks] = (signature, from_jax)
-    return found[0], values, found[1]
+        _SEEN[structure, looks] = signature
+    return Call(signature, values, home)
 
 
-def _looks(leaves: list[Any]) -> tuple[Any, list[Any]]:
-    """What makes up the signature of leaves that are packed arrays and numbers, and the dynamic ones; else None."""
+def _looks(leaves: list[Any]) -> tuple[Any, list[Any], str]:
+    """What makes up the signature of leaves that are packed arrays and numbers, else None; what comes in; its home."""
     looks: list[Any] = []
     values: list[Any] = []
+    home = "numpy"
     spans: list[tuple[int, int]] = []
     for leaf in leaves:
         kind = type(leaf)
         if kind is np.ndarray:
             dtype = leaf.dtype
             if not (leaf.flags.c_contiguous and leaf.flags.aligned and dtype.isnative and dtype.kind in "fciub"):
-                return None, values
+                return None, values, home
             looks.append((leaf.shape, dtype))
             values.append(leaf)
             start = leaf.__array_interface__["data"][0]
@@ -120,33 +134,46 @@ def _looks(leaves: list[Any]) -> tuple[Any, list[Any]]:
             values.append(leaf)
         elif kind in _STATIC:
             looks.append((kind, leaf))
+        elif kind in _ON_DEVICES:
+            home = "jax" if home == "numpy" else home
+            looks.append((jax.Array, leaf.shape, leaf.dtype))
+            values.append(leaf)
         elif isinstance(leaf, jax.Array):
+            home = _home(leaf, home)
             looks.append((jax.Array, leaf.shape, leaf.dtype))
             values.append(leaf)
         else:
-            return None, values
+            return None, values, home
     if len(spans) > 1:
         spans.sort()
         if any(one[1] > other[0] for one, other in pairwise(spans)):
-            return None, values
-    return tuple(looks), values
+            return None, values, home
+    return tuple(looks), values, home
 
 
-def _described_whole(leaves: list[Any], structure: Any) -> tuple[Signature, list[Any], bool]:
+def _home(leaf: Any, before: str) -> str:
+    if isinstance(leaf, jax.core.Tracer):
+        return "traced"
+    _ON_DEVICES.add(type(leaf))
+    return "jax" if before == "numpy" else before
+
+
+def _described_whole(leaves: list[Any], structure: Any) -> Call:
     described: list[Dynamic | Static] = []
     values: list[Any] = []
-    from_jax = False
+    home = "numpy"
     shared = _shared([(k, leaf) for k, leaf in enumerate(leaves) if isinstance(leaf, np.ndarray)])
     for number, leaf in enumerate(leaves):
         if isinstance(leaf, jax.Array):
-            from_jax = True
+            home = _home(leaf, home)
             _check_kind(leaf.dtype)
             described.append(Dynamic(leaf.shape, np.dtype(leaf.dtype), order=tuple(range(leaf.ndim))))
             values.append(leaf)
         elif isinstance(leaf, np.ndarray):
             one, value = _described(leaf, number, shared[number])
             described.append(one)
-            values.append(value)
+            if one.same is None:
+                values.append(value)
         elif isinstance(leaf, _NUMBERS):
             _check(np.asarray(leaf))
             weak = type(leaf) if type(leaf) in (float, complex) else None
@@ -155,7 +182,7 @@ def _described_whole(leaves: list[Any], structure: Any) -> tuple[Signature, list
         else:
             described.append(_static(leaf))
     is_array = tuple(isinstance(leaf, (np.ndarray, jax.Array)) for leaf in leaves)
-    return Signature(structure, tuple(described), is_array), values, from_jax
+    return Call(Signature(structure, tuple(described), is_array), values, home)
 
 
 def _shared(arrays: list[tuple[int, np.ndarray]]) -> dict[int, list[tuple[int, np.ndarray]]]:
