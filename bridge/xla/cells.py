@@ -24,15 +24,18 @@ if TYPE_CHECKING:
 class Frame:
     """A part of the program that XLA sees as one: the whole, the body of a loop, a branch.
 
+    `integers` are those that operations in it have computed, by operation and operands.
+
     `before` holds, for the cells of outer frames that were written in this one, what they held on entry; `reads`
     the shapes of what was read of them. `scratch` is carried memory through which a loop's body reads what it also
     writes: for each read two rows, of which `row` is this iteration's.
     """
 
-    __slots__ = ("before", "open", "reads", "row", "scratch", "since", "used")
+    __slots__ = ("before", "integers", "open", "reads", "row", "scratch", "since", "used")
 
     def __init__(self, scratch: dict[Cell, list[Any]] | None = None, row: Any = None) -> None:
         self.before: dict[Cell, Any] = {}
+        self.integers: dict[Any, Affine] = {}
         self.reads: dict[Cell, list[tuple[int, ...]]] = {}
         self.scratch = scratch or {}
         self.used = dict.fromkeys(self.scratch, 0)

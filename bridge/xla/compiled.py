@@ -256,6 +256,14 @@ class Compiled:
                 found = self._programs[signature, mends] = (program, jax.jit(program))
             return found
 
+    def watch(self, *args: Any, **kwargs: Any) -> Callable[[], str | None]:
+        """A function that says what has changed since of what the program reads without being given it.
+
+        The program for these arguments must have run.
+        """
+        found = self._programs.get((call_of(args, kwargs).signature, False))
+        return (lambda: None) if found is None else found[0].captured.changed
+
     def _forgotten_if_changed(self, signature: Signature, found: tuple[Program, Any]) -> tuple[Program, Any] | None:
         """A program, unless what it was traced with has changed since."""
         name = found[0].captured.changed()

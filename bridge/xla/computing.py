@@ -46,7 +46,7 @@ class Computing:
     ) -> Any:  # fmt: skip
         operands = self.operands(args, inputs)
         if names:
-            kwargs = kwargs | dict(zip(names, operands[-len(names) :], strict=True))
+            kwargs = kwargs | rule.given(dict(zip(names, operands[-len(names) :], strict=True)))
             operands = operands[: -len(names)]
         return self._computed(rule.function, value, operands, kwargs, args, inputs)
 
@@ -104,11 +104,22 @@ class Computing:
         self.faults.check_matrix(function, operands, found)
         result = self.wrapped(value, found, function)
         if type(result) in (Scalar, WeakScalar) and result.dtype.kind in "iu":
-            forms = tuple(map(_form, args, inputs))
-            result.place.affine = affine_result(function, forms, result.place.contents)
+            result.place.affine = self._form_of_result(function, tuple(map(_form, args, inputs)), result)
         elif type(result) is Buffer and len(result.shape) == 1 and result.dtype.kind in "iu":
             result.place.run = consecutive(function, args, inputs)
         return result
+
+    def _form_of_result(self, function: Any, forms: tuple[Any, ...], result: Any) -> Affine:
+        """What is known of an integer that was computed; the same operation on the same integers gives the same one."""
+        key = (function, forms, result.dtype)
+        if None not in forms:
+            for frame in reversed(self.frames):
+                if key in frame.integers:
+                    return frame.integers[key]
+        form = affine_result(function, forms, result.place.contents)
+        if None not in forms:
+            self.frames[-1].integers[key] = form
+        return form
 
     def _spelled_out(self, value: Any) -> Any:
         """Integers and booleans that follow from what the program spells out."""

@@ -14,6 +14,7 @@ import numpy as np
 
 from bridge.arguments import leaves_of, rebuilt
 from bridge.buffer import WeakScalar
+from bridge.closures import Closure
 from bridge.errors import ArgumentError, RefusedError, TraceError
 from bridge.position import here, resolve
 from bridge.tracing import is_traced, needs_value
@@ -28,7 +29,7 @@ def fori_loop(context: Any, lower: Any, upper: Any, body: Callable[[Any, Any], A
             raise ArgumentError(f"{name}={bound!r} of a fori_loop is no integer", remedy="give an integer")
     if not is_traced(lower) and not is_traced(upper) and upper <= lower:
         return init
-    carried = Carried(context, body, init, bounds_of(lower, upper))
+    carried = Carried(context, Closure(body), init, bounds_of(lower, upper))
     repeat(context, lower, upper, carried.step)
     return carried.value()
 
@@ -37,6 +38,7 @@ def while_loop(
     context: Any, condition: Callable[[Any], Any], body: Callable[[Any], Any], init: Any, limit: int | None
 ) -> Any:
     """`bridge.while_loop`, as one XLA loop; a limit is needed where a gradient passes through it."""
+    condition, body = Closure(condition), Closure(body)
     carried = Carried(context, lambda i, value: body(value), init)
 
     def going() -> Any:
@@ -57,7 +59,7 @@ def cond(context: Any, predicate: Any, true_branch: Any, false_branch: Any, oper
     """`bridge.cond`: both branches are compiled, and one runs."""
     if not is_traced(predicate):
         return true_branch(*operands) if bool(predicate) else false_branch(*operands)
-    results = [_Result(context, branch, operands) for branch in (true_branch, false_branch)]
+    results = [_Result(context, Closure(branch), operands) for branch in (true_branch, false_branch)]
     shared = _shared(context, *results)
     choose(context, predicate, [partial(one.write, shared) for one in results])
     return rebuilt(results[0].structure, [_read(*both) for both in shared])

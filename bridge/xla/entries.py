@@ -12,6 +12,7 @@ from bridge.errors import TraceError
 from bridge.log import Entry
 from bridge.places import Root, serial_now
 from bridge.position import here, resolve
+from bridge.tracing import lowered_to
 from bridge.xla.integers import Bounds, bounds_of
 from bridge.xla.recorded import Recorded, Sweep, homes_of
 
@@ -106,6 +107,7 @@ class Loop(Structured):
         from bridge.xla.repeating import repeat
 
         low, high = bounds_of(lower, upper)
+        lower, upper = lowered_to(context.outer, lower), lowered_to(context.outer, upper)
         made = cls(context, [body], (low, high), carried)
         if low is None or high is None or not limited:
             raise TraceError(

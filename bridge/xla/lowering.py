@@ -60,7 +60,8 @@ _AS_IT_IS: AbstractContextManager[None] = nullcontext()
 
 def x64() -> AbstractContextManager[Any]:
     """Inside, JAX keeps 64 bits; in this thread only, and without a change of the user's configuration."""
-    if jax.config.jax_enable_x64:  # to switch it anew would make each call slower
+    config: Any = jax.config
+    if config.jax_enable_x64:  # to switch it anew would make each call slower
         return _AS_IT_IS
     return cast(AbstractContextManager[Any], _SWITCH(True))
 

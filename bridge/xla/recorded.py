@@ -13,11 +13,14 @@ from typing import Any
 import numpy as np
 
 from bridge import structure
+from bridge.errors import ReplayError
 from bridge.log import Entry
 from bridge.places import LAID_OUT, Picked, Root, is_place
+from bridge.position import here, resolve
 from bridge.segment import Segment
 from bridge.writes import MutatingCall, Update, Write
 from bridge.xla.relocating import Unknowns, array_at
+from bridge.xla.trail import Trail, parting
 
 
 @dataclass(frozen=True)
@@ -37,7 +40,10 @@ class Sweep:
 class Recorded:
     """One body under the log of a context, for loops and branches alike."""
 
+    trail: Trail
+
     def __init__(self, context: Any, body: Callable[[Any], None], since: int) -> None:
+        self.position = here()
         self.context = context
         self.body = body
         self.since = since
@@ -67,24 +73,46 @@ class Recorded:
         unknowns = Unknowns(self.context.compiles, i, [place for place, _ in parts])
         self.indices = [(tuple(one.shape), one.dtype) for one in unknowns.values()]
 
-    def run(self, i: Any) -> list[Entry]:
+    def run(self, i: Any, earlier: Trail | None = None) -> list[Entry]:
         """Run the body with a log of its own.
 
         A context outside may run it again long after this one has ended: older memory is active as it was.
         """
         context = self.context
+        trace = context.compiles
+        around = trace.trail
+        self.trail = trace.trail = Trail(self.since, around if earlier is None else earlier.around)
         log, context.log = context.log, []
         before = {root: root.active for root in self.active}
         try:
             for root, active in self.active.items():
                 root.active = active
-            with context.reopened():
+            with context.reopened(), self.trail.listening(context):
                 self.body(i)
             return context.log
         finally:
+            trace.trail = around
+            if earlier is None:
+                self.trail.close()
             context.log = log
             for root, active in before.items():
                 root.active = active
+
+    def run_again(self, i: Any) -> list[Entry]:
+        """Run the body for the backward pass; ReplayError if it does not do what it did before."""
+        before = self.trail
+        entries = self.run(i, before)
+        differs = parting(before, self.trail)
+        if differs is not None:
+            raise self._replay_error(differs)
+        return entries
+
+    def _replay_error(self, differs: str) -> ReplayError:
+        return ReplayError(
+            f"the body of a loop or branch was run again for the backward pass, and did something else: {differs}",
+            where=resolve(self.position),
+            remedy="make it depend on its arguments only: pass random numbers in, keep counters and files outside",
+        )
 
     def settle_activity(self) -> None:
         """Note which older memory carries a gradient, now that it is known."""
@@ -112,6 +140,8 @@ class Recorded:
         for root, log in zip(self.whole, self.logs, strict=False):
             log[k] = root.held
         parts = self._parts(self.run(i))
+        if [(tuple(np.shape(saved)), saved.dtype) for _, saved in parts] != self.saved:
+            raise self._replay_error(f"{len(self.saved)} writes before, {len(parts)} now, or of other shapes")
         for (_, saved), log in zip(parts, self.logs[len(self.whole) :], strict=True):
             log[k] = saved
         unknowns = Unknowns(self.context.compiles, i, [place for place, _ in parts])
@@ -143,7 +173,7 @@ class Recorded:
         active = {root: root.active for root in self.active}
         lend(sweep.homes)
         try:
-            context.log, context.undone_from, context.walking = self.run(i), None, sweep.walking
+            context.log, context.undone_from, context.walking = self.run_again(i), None, sweep.walking
             for root, was in self.active.items():
                 root.active = was
             if sweep.walking:

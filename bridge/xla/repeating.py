@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from bridge.forward import ForwardContext
 from bridge.places import Root, serial_now
 from bridge.tracing import lowered_to
-from bridge.xla.entries import Choice, Loop
+from bridge.xla.entries import Choice, Loop, Structured
 from bridge.xla.framing import until_stable
 from bridge.xla.integers import Bounds, bounds_of
 from bridge.xla.recorded import lend, settle
@@ -57,7 +57,9 @@ def dry(context: Any, body: Body, bounds: Bounds = (None, None)) -> set[Any]:
 
 def _written(context: Any) -> Iterator[Root]:
     for entry in context.log:
-        if entry.overwrites:
+        if isinstance(entry, Structured):
+            yield from entry.written_roots
+        elif entry.overwrites:
             outs = entry.out if isinstance(entry.out, tuple) else (entry.out,)
             yield from (out.root for out in outs if out is not None)
 

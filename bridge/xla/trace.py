@@ -34,6 +34,7 @@ from bridge.xla.ghosts import Ghost, GhostMemory, ghost_like
 from bridge.xla.lowering import lower
 from bridge.xla.pulls import LOWERINGS
 from bridge.xla.rerolling import Rerolling
+from bridge.xla.trail import Trail
 
 
 class TraceContext(Framing, Accessing, Computing, Context):
@@ -74,6 +75,7 @@ class TraceContext(Framing, Accessing, Computing, Context):
         self.faults = Faults(self)
         self.operations = 0
         self.comparisons: dict[Any, Any] = {}
+        self.trail: Trail | None = None
         self.forms: dict[int, tuple[Any, Affine]] = {}
 
     def rerolled(self, f: Callable[..., Any]) -> Callable[..., Any]:
