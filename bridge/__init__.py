@@ -34,8 +34,11 @@ from bridge.transforms import value_and_grad as value_and_grad
 from bridge.transforms import vjp as vjp
 
 if _TYPE_CHECKING:
+    from bridge import random as random
     from bridge.check import check_gradient as check_gradient
     from bridge.check import check_rule as check_rule
+    from bridge.crosschecking.crosscheck import crosscheck as crosscheck
+    from bridge.crosschecking.watching import trace as trace
 
 
 def __getattr__(name: str) -> object:
@@ -44,4 +47,16 @@ def __getattr__(name: str) -> object:
         from bridge import check
 
         return getattr(check, name)
+    if name == "crosscheck":
+        from bridge.crosschecking.crosscheck import crosscheck
+
+        return crosscheck
+    if name == "trace":
+        from bridge.crosschecking.watching import trace
+
+        return trace
+    if name == "random":
+        from importlib import import_module
+
+        return import_module("bridge.random")
     raise AttributeError(f"module 'bridge' has no attribute {name!r}")

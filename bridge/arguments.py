@@ -58,6 +58,7 @@ class Arguments:
             shapes.append((structure, len(leaves)))
         entered = enter(context, flat)
         self._originals = [(x, b) for (x, _, _), b in zip(flat, entered, strict=True) if isinstance(x, np.ndarray)]
+        context.entered_as = [buffer for _, buffer in self._originals]
         self._tracked: dict[int, list[Any]] = {}
         rebuilt_args = []
         start = 0
@@ -78,21 +79,15 @@ class Arguments:
     def check_originals(self, rewound: bool = False) -> None:
         """Raise if the function wrote into a caller's array itself.
 
-        Compares with the arguments' memory, which is as on entry once it is `rewound`; before, only where the
-        function has not written it.
+        Compares with the arguments' memory as it was on entry: it is `rewound`, or is taken back for this where
+        the function has written it. In an inner context, whose rewinding the outer one would record, it is not.
         """
-        for original, buffer in self._originals:
-            if not rewound and buffer.place.root.written:
-                continue
-            if is_traced(buffer):
-                continue
-            value = grounded(buffer)
-            if not (np.array_equal(original, value) or np.array_equal(original, value, equal_nan=True)):
-                raise AliasError(
-                    f"the function wrote into an argument of shape {original.shape} under a global or captured name, "
-                    "which is the caller's array itself: the argument did not follow, and the gradient is of neither",
-                    remedy="write into the argument under its own name, or pass a copy (x.copy())",
-                )
+        pairs = [(original, buffer) for original, buffer in self._originals if not is_traced(buffer)]
+        written = [] if rewound else [pair for pair in pairs if pair[1].place.root.written]
+        _check_same([pair for pair in pairs if rewound or not pair[1].place.root.written])
+        if written and self.context.outer is None:
+            with self.context.as_on_entry():
+                _check_same(written)
 
     def in_containers(self, gradients: Sequence[Any] | None) -> Any:
         """Gradients in the containers of the differentiated arguments; zeros if there are none."""
@@ -120,6 +115,17 @@ class Arguments:
                 )
             found += [t for t, leaf in zip(leaves, self._given[k], strict=True) if is_differentiable(leaf)]
         return found
+
+
+def _check_same(pairs: Sequence[tuple[np.ndarray, Any]]) -> None:
+    for original, buffer in pairs:
+        value = grounded(buffer)
+        if not (np.array_equal(original, value) or np.array_equal(original, value, equal_nan=True)):
+            raise AliasError(
+                f"the function wrote into an argument of shape {original.shape} under a global or captured name, "
+                "which is the caller's array itself: the argument did not follow, and the gradient is of neither",
+                remedy="write into the argument under its own name, or pass a copy (x.copy())",
+            )
 
 
 def _as_given(gradient: Any, leaf: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The shell commands: `python -m bridge demo`, `doctor`, `julia` and `coverage`."""
+"""The shell commands: `python -m bridge check`, `demo`, `doctor`, `julia` and `coverage`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import bridge
-from bridge import doctor
+from bridge import cli_check, doctor
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -46,6 +46,8 @@ def _parser() -> argparse.ArgumentParser:
     action.add_argument("--write", type=Path, metavar="PAGE", help="write the page")
     action.add_argument("--check", type=Path, metavar="PAGE", help="fail if the page is not up to date")
     coverage.set_defaults(command=_coverage)
+
+    cli_check.add_command(commands)
     return parser
 
 

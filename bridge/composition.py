@@ -18,30 +18,43 @@ def pull_of_equivalent(
     """A pull that differentiates `equivalent`, a composition with the same arguments and value.
 
     With `compare`, the name of the operation, a value that is another than the equivalent's is a RuleError.
-    `opened` makes the context in which the composition runs, where an engine supplies its pulls.
+    `opened` makes the context in which the composition runs, where an engine supplies its pulls. The pull's
+    attribute `marks` is a pull too: of marks that say where cotangents exist (`bridge.structure`).
     """
 
-    def pull(ct: Any, out: Any, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
-        from bridge.context import Context
-
-        with Context(zeros="ieee") if opened is None else opened() as context:
+    def run(make: Callable[[], Any], args: Any, kwargs: Any) -> tuple[Any, Any, list[Any]]:
+        with make() as context:
             tracked = [_entered(context, x) for x in args]
             tracked_names = {name: _entered(context, x) for name, x in kwargs.items()}
             value = equivalent(*tracked, **tracked_names)
+        return context, value, [_places(x) for x in (*tracked, *tracked_names.values())]
+
+    def pull(ct: Any, out: Any, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        context, value, places = run(_plain if opened is None else opened, args, kwargs)
         if compare is not None and not is_traced(value) and not _agree(grounded(value), grounded(out), args):
             raise RuleError(
                 f"{compare} gave {grounded(out)}, and the same steps one by one give {grounded(value)}",
                 remedy="write the reduction as a loop: this NumPy computes something else",
             )
-        places = [_places(x) for x in (*tracked, *tracked_names.values())]
         flat = [place for place in _flat(places) if place is not None]
-        seeds = _seeds(value, ct)
-        found = iter(context.pull_back(seeds, flat, once=True))
+        found = iter(context.pull_back(_seeds(value, ct), flat, once=True))
+        return tuple(_filled(part, found) for part in places)
+
+    def marks(ct: Any, out: Any, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        context, value, places = run(_plain, args, kwargs)
+        flat = [place for place in _flat(places) if place is not None]
+        found = iter(context.marked(_seeds(value, ct), flat))
         return tuple(_filled(part, found) for part in places)
 
     pull.__module__ = getattr(equivalent, "__module__", __name__)
-    pull.equivalent, pull.compare = equivalent, compare  # type: ignore[attr-defined]
+    pull.equivalent, pull.compare, pull.marks = equivalent, compare, marks  # type: ignore[attr-defined]
     return pull
+
+
+def _plain() -> Any:
+    from bridge.context import Context
+
+    return Context(zeros="ieee")
 
 
 def _agree(value: Any, out: Any, operands: tuple[Any, ...]) -> bool:

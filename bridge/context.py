@@ -47,6 +47,8 @@ class Context(Owning, Recording):
     tracing = False
     # The tracing context at the bottom, if this one is compiled with it.
     compiles: Any = None
+    # Whether another differentiation ran inside of it.
+    nested = False
     # While a compiled body is tried out: the roots whose shadows it reaches, and what these were before.
     touched: Any = None
     # Of the sweep that is under way: whether memory need not be played forward again after it, whether it carries
@@ -67,6 +69,7 @@ class Context(Owning, Recording):
         self.checkpointing = self.busy = False
         self.roots: list[Root] = []
         self.originals: list[tuple[np.ndarray, Entered]] = []
+        self.entered_as: list[Any] = []
         self.asked: dict[Root, Any] = {}
         self.escaped: BridgeError | None = None
         self.thread: int | None = None
@@ -80,6 +83,7 @@ class Context(Owning, Recording):
         self.outer = current_context()
         if self.outer is not None:
             self.level = self.outer.level + 1
+            self.outer.nested = self.outer.nested or self.zeros == "strong"
             self.memory = OuterMemory(self.outer)
             self.compiles = self.outer.compiles
             if self.compiles is not None:
@@ -197,6 +201,26 @@ class Context(Owning, Recording):
             else:
                 self.play_forward()
             return gradients
+
+    def marked(self, seeds: Sequence[tuple[Any, Any]], wanted: Sequence[Any]) -> list[Any]:
+        """Marks at the places `wanted` of arguments, given marks at those of the seeds; the log is dropped."""
+        with self._suspended():
+            structure.walk(self, seeds)
+            marks = [self._handed_out(place, once=False) for place in wanted]
+            self.forget_shadows()
+            self.drop()
+            return marks
+
+    @contextmanager
+    def as_on_entry(self) -> Iterator[None]:
+        """Inside, memory is as it was when the function was called."""
+        try:
+            for number in range(len(self.log) - 1, -1, -1):
+                self.log[number].undo()
+                self.undone_from = number
+            yield
+        finally:
+            self.play_forward()
 
     def drop(self) -> None:
         """Let go of the log and of everything that it keeps alive."""

@@ -20,6 +20,7 @@ PURPOSES = {
     "demo": "for the demo; scipy also brings the rules of scipy.special",
     "jax": "for bridge.xla, engine='xla' and engine='jax'",
     "julia": "for bridge.julia and engine='julia'",
+    "report": "for reports of bridge.crosscheck and bridge.trace as tables and pages",
     "docs": "for the generated pages of docs/",
     "test": "for the tests",
     "dev": "for the checks of .ci/run",

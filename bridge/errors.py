@@ -94,6 +94,10 @@ class IndexRangeError(BridgeError, IndexError):
     """A compiled program used an index that lies outside its array; the message names the line and the index."""
 
 
+class RandomGradientError(BridgeError, TypeError):
+    """A random draw has a parameter that carries a gradient, and was told to refuse it, or has none to give."""
+
+
 class CheckError(BridgeError, AssertionError):
     """A gradient or a rule failed its proof; the message lists every failure, `report` holds them."""
 

@@ -25,6 +25,7 @@ def escape(tracked: Any, how: str) -> Any:
         raise _noted(tracked, needs_value(tracked, how, _REMEDIES.get(how.partition("(")[0])))
     if spelled is None and (place.active or (hasattr(tracked.value, "place") and _active_below(tracked.value))):
         raise remember(tracked, how)
+    place.context.left(tracked, how)
     plain = grounded(tracked) if spelled is None else spelled
     if isinstance(plain, np.ndarray):
         plain = plain.copy()
@@ -68,6 +69,7 @@ def detach(value: Any) -> Any:
         return value
     value.place.context.check_usable()
     value.place.context.must_differentiate()
+    value.place.context.left(value, "bridge.detach")
     plain = settled(value)
     if is_traced(plain):
         return plain

@@ -14,6 +14,7 @@ import numpy as np
 from bridge.buffer import wrap
 from bridge.context import Context
 from bridge.dispatch import call
+from bridge.keeping import KeepsArguments
 from bridge.memory import in_dtype
 from bridge.operands import unwrapped
 from bridge.places import Place, Root
@@ -22,7 +23,7 @@ from bridge.seeds import numpy_numbers, places_of
 from bridge.writes import MutatingCall
 
 
-class ForwardContext(Context):
+class ForwardContext(KeepsArguments, Context):
     """One forward differentiation: primal and tangent memory move together.
 
     `tangents_seen` are the roots whose tangents were read while a compiled body is tried out.

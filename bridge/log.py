@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bridge.errors import BridgeError, RuleError
-from bridge.places import Root, is_place
+from bridge.places import Picked, Root, is_place
 from bridge.position import Position, resolve
 from bridge.rule import Rule
 
@@ -216,7 +216,7 @@ class Copy(Birth):
 
     @property
     def name(self) -> str:
-        return "copy" if type(self.source) is Root else "getitem"
+        return "getitem" if isinstance(self.source, Picked) else "copy"
 
     def pull(self, ct: Any) -> Cotangents:
         return ((self.source, ct),)

@@ -80,6 +80,11 @@ class Owning:
         """The result of a function through which no gradient passes."""
         return wrap(self, value, False)
 
+    def left(self, tracked: Any, how: str) -> None:
+        """Take note that the plain value of a tracked one was handed out; the contexts below are told."""
+        if hasattr(tracked.value, "place"):
+            tracked.value.place.context.left(tracked.value, how)
+
     def check_original(self, array: np.ndarray) -> None:
         """Raise if a plain operand is the caller's original of an argument that the function has written."""
         if self.compiles is not None:

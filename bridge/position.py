@@ -45,11 +45,18 @@ def here(depth: int = 2) -> Position:
         code = frame.f_code
         internal = _internal.get(code.co_filename)
         if internal is None:
-            name = code.co_filename
-            internal = _internal[name] = name.startswith(_LIBRARIES) and not name.startswith(_USERS)
+            internal = is_internal(code.co_filename)
         if not internal or frame.f_back is None:
             return code, frame.f_lasti
         frame = frame.f_back
+
+
+def is_internal(file: str) -> bool:
+    """Whether a file belongs to this package, NumPy, SciPy or JAX."""
+    internal = _internal.get(file)
+    if internal is None:
+        internal = _internal[file] = file.startswith(_LIBRARIES) and not file.startswith(_USERS)
+    return internal
 
 
 def assigns_here(depth: int = 2) -> bool:

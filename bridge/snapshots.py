@@ -7,6 +7,7 @@ not, so it is copied when an operation reads it: small ones always, large ones o
 from __future__ import annotations
 
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 
@@ -36,10 +37,11 @@ class constant(np.ndarray):
 class Snapshots:
     """Copies of the plain arrays that operations of one context have read."""
 
-    __slots__ = ("_large", "_outer")
+    __slots__ = ("_large", "_outer", "_sums")
 
     def __init__(self) -> None:
         self._large: dict[tuple[Any, ...], tuple[np.ndarray, np.ndarray]] = {}
+        self._sums: dict[tuple[Any, ...], int] = {}
         self._outer: dict[int, tuple[Any, int, Any]] = {}
 
     def of(self, array: Any) -> Any:
@@ -57,7 +59,22 @@ class Snapshots:
         found = self._large.get(key)
         if found is None or not _same_bits(found[1], array):
             found = self._large[key] = (array, array.copy())
+            self._sums.pop(key, None)
         return found[1]
+
+    def checksum(self, array: np.ndarray) -> int | None:
+        """A number that tells the contents of a snapshot from others; None for large arrays that are none.
+
+        That of a large snapshot is kept: many operations may have read it.
+        """
+        if array.nbytes <= SMALL:
+            return crc32(array.tobytes())
+        key = next((key for key, (_, copy) in self._large.items() if copy is array), None)
+        if key is None:
+            return None
+        if key not in self._sums:
+            self._sums[key] = crc32(array.tobytes())
+        return self._sums[key]
 
     def _of_outer(self, array: Any) -> Any:
         if not hasattr(array, "view_as"):

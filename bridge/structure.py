@@ -11,6 +11,8 @@ do not. NaN spreads through a pull to just those inputs that the output depends 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from copy import copy
 from typing import Any
 
@@ -24,11 +26,36 @@ from bridge.writes import MutatingCall, Update
 
 Pairs = Iterable[tuple[Any, Any]]
 
+_INNER: ContextVar[bool] = ContextVar("inner_sweeps_mend", default=False)
+
+
+@contextmanager
+def inner_sweeps_mend() -> Iterator[None]:
+    """Inside, sweeps that an outer context differentiates look for absent cotangents also where they see no NaN.
+
+    The partial of a first derivative may be infinite where that derivative is finite (`x**1.5` at 0): only the
+    outer sweep meets the NaN then, and only the inner one knows that no cotangent came.
+    """
+    token = _INNER.set(True)
+    try:
+        yield
+    finally:
+        _INNER.reset(token)
+
+
+def may_be_born_inside(context: Any, gradients: Iterable[Any]) -> bool:
+    """Whether NaNs in the gradients of a context may come from sweeps inside of it, which did not look."""
+    if not context.nested or context.zeros != "strong" or context.compiles is not None or _INNER.get():
+        return False
+    return any(map(has_nan, gradients))
+
 
 def has_nan(gradient: Any) -> bool:
-    """Whether a gradient holds a NaN."""
+    """Whether a gradient holds a NaN, or must be taken to hold one."""
     if is_traced(gradient):
         return bool(ground_floor(gradient).place.context.suspect(gradient))
+    if hasattr(gradient, "place") and _INNER.get():
+        return True
     ground = grounded(gradient)
     with np.errstate(all="ignore"):
         return bool(np.isnan(np.sum(ground))) and bool(np.any(np.isnan(ground)))
@@ -95,7 +122,7 @@ def _reached(entry: Entry, ct: Any) -> Pairs:
     if entry.rule.structure == "linear":
         return entry.pull(ct)
     if entry.rule.structure != "elementwise":
-        return _or_all(entry, ct, _generic(entry))
+        return _or_all(entry, ct, _walked(entry) or _generic(entry))
     if isinstance(ct, tuple):
         ct = sum(np.where(np.isnan(settled(one)), np.nan, 0.0) for one in ct if one is not None)
     if not isinstance(entry, Update) or entry.mask is None:
@@ -111,6 +138,17 @@ def _structural(entry: Operation) -> Operation:
     if native is not entry.rule:
         entry = copy(entry)
         entry.rule = native
+    return entry
+
+
+def _walked(entry: Operation) -> Operation | None:
+    """The operation with a pull that walks its composition with marks, if its rule is one."""
+    marks = getattr(entry.rule.joint, "marks", None)
+    if marks is None:
+        return None
+    entry = copy(entry)
+    entry.rule = copy(entry.rule)
+    entry.rule.joint = marks
     return entry
 
 
@@ -163,7 +201,7 @@ def push_present(entry: Any, ct: Any, present: list[Any]) -> None:
 def _only_present(entry: Entry, ct: Any, present: list[Any]) -> Pairs:
     pairs = list(entry.pull(ct))
     cleaned = [
-        (place, c if c is None or not has_nan(c) else np.where(exists, c, np.zeros_like(c)))
+        (place, c if c is None or not has_nan(c) else np.where(_of_shape(exists, c.shape), c, np.zeros_like(c)))
         for (place, c), exists in zip(pairs, present, strict=False)
     ]
     if (
@@ -173,6 +211,16 @@ def _only_present(entry: Entry, ct: Any, present: list[Any]) -> Pairs:
     ):
         return _products_of_present(_structural(entry), ct, cleaned)
     return cleaned + pairs[len(present) :]
+
+
+def _of_shape(exists: Any, shape: tuple[int, ...]) -> Any:
+    """Where a cotangent exists that was summed to `shape` from the shape of `exists`."""
+    surplus = np.ndim(exists) - len(shape)
+    if surplus < 0 or exists.shape == shape:
+        return exists
+    exists = np.any(exists, axis=tuple(range(surplus)))
+    short = tuple(k for k, length in enumerate(shape) if length == 1 and exists.shape[k] != 1)
+    return np.any(exists, axis=short, keepdims=True) if short else exists
 
 
 def _products_of_present(entry: Operation, ct: Any, cleaned: list[tuple[Any, Any]]) -> Pairs:

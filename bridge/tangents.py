@@ -16,7 +16,7 @@ from bridge.forward import ForwardContext
 from bridge.memory import grounded
 from bridge.results import handed_out
 from bridge.seeds import conforming
-from bridge.structure import has_nan
+from bridge.structure import has_nan, inner_sweeps_mend, may_be_born_inside
 from bridge.tracing import is_traced, settled
 from bridge.transforms import belongs, shortcut, vjp, with_aux
 
@@ -82,6 +82,9 @@ def pushed_forward(
         derivatives = [_derivative(context, leaf) for leaf in leaves]
         values = [handed_out(leaf) for leaf in leaves]
         aux = handed_out(aux)
+    if may_be_born_inside(context, derivatives):
+        with inner_sweeps_mend():
+            return pushed_forward(f, primals, tangents, has_aux, engine, zeros, padded)
     if zeros == "strong" and any(map(has_nan, derivatives)):
         derivatives = _mended(f, primals, given, has_aux, values, derivatives, engine, padded)
     out = rebuilt(container, values), rebuilt(container, derivatives)
@@ -113,11 +116,13 @@ def _mended(
             continue
         if not np.array_equal(grounded(value), grounded(values[number]), equal_nan=True):
             continue
+        if np.ndim(grounded(derivative)) == 0:
+            mended[number] = _row_times(pull, grounded(value), (), tangents, padded)
+            continue
         fixed = np.copy(derivative)
-        for index in zip(*np.nonzero(np.isnan(grounded(np.atleast_1d(derivative)))), strict=True):
-            position = index if np.ndim(grounded(derivative)) else ()
-            fixed[position] = _row_times(pull, grounded(value), position, tangents, padded)
-        mended[number] = fixed if np.ndim(grounded(derivative)) else fixed[()]
+        for index in zip(*np.nonzero(np.isnan(grounded(derivative))), strict=True):
+            fixed[index] = _row_times(pull, grounded(value), index, tangents, padded)
+        mended[number] = fixed
     return mended
 
 

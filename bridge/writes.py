@@ -122,7 +122,8 @@ class Update(Operation):
         yield self.out, np.where(self.mask, zero, ct)
         if self.wanted:
             for place, cotangent in super().pull(np.where(self.mask, ct, zero)):
-                yield place, np.where(self.mask, cotangent, zero)
+                # One that a rule has summed already was made from nothing but what lies under the mask.
+                yield place, np.where(self.mask, cotangent, zero) if cotangent.shape == ct.shape else cotangent
 
     def forget(self) -> None:
         forget_shadows_at(self.out)

@@ -33,7 +33,12 @@ def _power_of_base(ct: Any, out: Any, x: Any, y: Any) -> Any:
             return np.zeros_like(ct)
         if y == 1:
             return ct
-        return ct * (2 * conj(x)) if y == 2 else ct * conj(y * x ** (y - 1))
+        if y == 2:
+            return ct * (2 * conj(x))
+        if np.ndim(x) == 0:
+            # Python's own `0.0 ** -0.5` raises; the sum is complex where a negative base has a complex power.
+            return ct * conj(y * np.power(x + np.zeros_like(ct), y - 1))
+        return ct * conj(y * x ** (y - 1))
     constant = (x == 0) & (y == 0)
     # A float one, so that an unsigned exponent 0 does not wrap around, in the precision of the power.
     lowered = y - np.ones_like(ct)

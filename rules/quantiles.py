@@ -60,7 +60,7 @@ def _sorted_first(a, axis):
     return np.sort(flat, axis=0), tuple(1 if k in reduced else a.shape[k] for k in range(a.ndim))
 
 
-def _quantile(a, q, axis, method, keepdims, weights, skip_nan):
+def _quantile(a, q, axis, method, keepdims, weights, skip_nan, fixed=False):
     if weights is not None:
         raise RuleError(
             "a quantile with weights= has no rule",
@@ -80,6 +80,9 @@ def _quantile(a, q, axis, method, keepdims, weights, skip_nan):
     full = (below.shape[0], *values.shape[1:])
     last = np.maximum(n - 1, 0)
     lower, upper = (np.broadcast_to(np.clip(k, 0, last).astype(np.intp), full) for k in (below, below + 1))
+    if fixed:
+        # What has no weight is not read, so that a slope there which is not finite does not matter.
+        upper = np.where(weight == 0, lower, upper)
     weight = weight.astype(values.dtype)
     result = np.take_along_axis(values, lower, axis=0) * (1 - weight)
     result = result + np.take_along_axis(values, upper, axis=0) * weight
@@ -110,12 +113,12 @@ def nanpercentile(a, q, axis=None, _out=None, overwrite_input=False, method="lin
 
 @composed(np.median)
 def median(a, axis=None, _out=None, overwrite_input=False, keepdims=False):
-    return _quantile(a, 0.5, axis, "linear", keepdims, None, skip_nan=False)
+    return _quantile(a, 0.5, axis, "linear", keepdims, None, skip_nan=False, fixed=True)
 
 
 @composed(np.nanmedian)
 def nanmedian(a, axis=None, _out=None, overwrite_input=False, keepdims=False):
-    return _quantile(a, 0.5, axis, "linear", keepdims, None, skip_nan=True)
+    return _quantile(a, 0.5, axis, "linear", keepdims, None, skip_nan=True, fixed=True)
 
 
 def cases() -> Iterator[Case]:

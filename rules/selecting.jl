@@ -5,7 +5,7 @@ choose(mask, x, y) = ifelse.(mask, x, y)
 function ChainRulesCore.rrule(::typeof(choose), mask, x, y)
     function back(ct)
         full = asarray(unthunk(ct))
-        of(part, operand) = operand isa Number ? NoTangent() : fitted(part, operand)
+        of(part, operand) = operand isa Number ? NoTangent() : fitted(asarray(part), operand)
         zeroed = zero(eltype(full))
         return NoTangent(), NoTangent(), of(ifelse.(mask, full, zeroed), x), of(ifelse.(mask, zeroed, full), y)
     end

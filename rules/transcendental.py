@@ -58,14 +58,20 @@ def _without_zeros(x: Any) -> Any:
     return np.where(x == 0, 1, x)
 
 
+def _direction(part: Any, radius: Any) -> Any:
+    """`part / radius**2`, 0 at the origin and infinitely far from it, where the angle does not move."""
+    far = np.isinf(radius)
+    radius = np.where(far | (radius == 0), 1, radius)
+    # The sum takes a Python number into the precision of the arrays.
+    return np.where(far, 0, part + np.zeros_like(radius)) / radius / radius
+
+
 def _arctan2_of_ordinate(ct: Any, out: Any, y: Any, x: Any) -> Any:
-    radius = _without_zeros(np.hypot(y, x))
-    return ct * (x / radius / radius)
+    return ct * _direction(x, np.hypot(y, x))
 
 
 def _arctan2_of_abscissa(ct: Any, out: Any, y: Any, x: Any) -> Any:
-    radius = _without_zeros(np.hypot(y, x))
-    return -ct * (y / radius / radius)
+    return -ct * _direction(y, np.hypot(y, x))
 
 
 pulls(np.arctan2, _arctan2_of_ordinate, _arctan2_of_abscissa)

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import bridge
-
-PAGE = Path(__file__).parent.parent / "docs" / "conventions.md"
-ROW = re.compile(r"^\| `(?P<function>[^`]+)` \| `(?P<at>[^`]+)` \| `(?P<gradient>[^`]+)` \|")
+from bridge.crosschecking.conventions import page, table
 
 
 def rows() -> list[tuple[str, str, str]]:
     """Function, point and gradient of every row, as they are written."""
-    found = map(ROW.match, PAGE.read_text(encoding="utf-8").splitlines())
-    return [match.group("function", "at", "gradient") for match in found if match]
+    return [(row.function, row.at, row.gradient) for row in table()]
 
 
 def loss_of(expression: str) -> Callable[[Any], Any]:
@@ -33,7 +28,9 @@ def value_of(expression: str) -> np.ndarray:
 
 
 def test_every_line_of_the_tables_is_a_row_that_is_read() -> None:
-    lines = PAGE.read_text(encoding="utf-8").splitlines()
+    path = page()
+    assert path is not None
+    lines = path.read_text(encoding="utf-8").splitlines()
     tables = sum(line.startswith("|---") for line in lines)
     assert tables > 5
     assert len(rows()) == sum(line.startswith("|") for line in lines) - 2 * tables

@@ -17,6 +17,7 @@ from bridge.check.report import Report
 from bridge.check.values import difference
 from bridge.check.weighted import Weighted, copied
 from bridge.errors import BridgeError
+from bridge.random.holding import held
 
 REMEDIES = {
     "wrong-gradient": "prove the rules that it calls (bridge.check_rule); look for values that leave tracking",
@@ -59,7 +60,7 @@ def check_gradient(
     def checked(*args: Any, **kwargs: Any) -> Report:
         report = Report(f"check_gradient({getattr(f, '__name__', repr(f))})")
         rng = np.random.default_rng(seed)
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
+        with held(), warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             subject = Weighted(f, argnums, args, kwargs)
             if _prove_deterministic(subject, report):

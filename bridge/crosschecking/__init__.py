@@ -1,1 +1,1 @@
-"""Cross-checking: one program under every engine, and the operation to blame where they part."""
+"""Cross-checking: one program under every engine, and the operation to blame where answers differ."""

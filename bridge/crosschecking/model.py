@@ -5,8 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from bridge.crosschecking.shown import Shown
+
 KINDS = ("primal", "nan", "kink", "index", "random", "precision", "missing-gradient", "mismatch")
 """How differences are classified; `kink` and `precision` are remarks, the others make a report not ok."""
+
+REFERENCES = ("finite differences", "complex step")
+"""Runs that say what the derivative is without being any engine's answer."""
 
 
 @dataclass(frozen=True)
@@ -76,8 +81,9 @@ class Run:
 class Difference:
     """Where two answers differ.
 
-    `engines` are the two that differ, the suspect first; `what` is "value", "gradient of x[3]", ...; `operation` the
-    number in the timeline to blame, if it was found; `confidence` of the verdict, from 0 to 1.
+    `engines` are the two that differ, the suspect first; `what` is "value", "gradient of x[3]", ...; `largest` the
+    largest relative difference; `operation` the number in the timeline to blame, if it was found; `confidence` of the
+    verdict, from 0 to 1.
     """
 
     kind: str
@@ -95,9 +101,9 @@ class Difference:
     shapes: tuple[tuple[int, ...], ...] = ()
 
 
-@dataclass
-class Report:
-    """What a cross-check found. `ok`: no engine gives a wrong value or gradient."""
+@dataclass(repr=False)
+class Report(Shown):
+    """What a cross-check found. `ok`: no engine gives a wrong value or gradient, and at least one gives any."""
 
     program: str
     arguments: str
@@ -110,5 +116,16 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        """Whether all differences are kinks or rounding."""
-        return all(one.kind in ("kink", "precision") for one in self.differences)
+        """Whether there was something to compare, and all differences are kinks or rounding."""
+        answers = [run for run in self.runs if not run.engine.startswith(REFERENCES)]
+        compared = not self.runs or any(run.status == "ran" and run.gradients for run in answers)
+        return compared and all(one.kind in ("kink", "precision") for one in self.differences)
+
+
+@dataclass(frozen=True, repr=False)
+class Trace(Shown):
+    """What `bridge.trace` saw: the value that the program returned, and the timeline of its operations."""
+
+    program: str
+    value: Any
+    timeline: Timeline

@@ -39,7 +39,7 @@ class JaxRule(EngineRule):
         self, ct: Any, out: Any, args: tuple[Any, ...], kwargs: dict[str, Any], wanted: tuple[int, ...]
     ) -> Iterator[tuple[int, Any]]:
         """Yield `(position, cotangent)` for the arguments at the `wanted` positions."""
-        form, leaves, program = self._program(out, args, kwargs)
+        form, leaves, program = self._program(out, self.spread(args, ct, wanted), kwargs)
         if self.compares:
             self._compare(program, leaves, out)
         numbers = tuple(n for k in wanted for n in slots_of(form.at(k)) if _dtype(leaves[n]).kind in "fc")

@@ -53,6 +53,7 @@ class JuliaRule(EngineRule):
     ) -> Iterator[tuple[int, Any]]:
         """Yield `(position, cotangent)` for the arguments at the `wanted` positions."""
         ct, out, args, kwargs = (_untracked(self.name, x) for x in (ct, out, args, kwargs))
+        args = self.spread(args, ct, wanted)
         call = arranged(self.row, self.native, self.function, args, kwargs)
         values = (*args, *kwargs.values())
         targets = {k: target_for(values[k]) for k in wanted}

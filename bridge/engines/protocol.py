@@ -5,6 +5,9 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Any
 
+import numpy as np
+
+from bridge.memory import grounded
 from bridge.rule import Rule
 
 
@@ -50,10 +53,31 @@ class EngineRule(Rule):
         """The rule for an operation that writes some elements only, so that its output holds other values too."""
         return self
 
+    def spread(self, args: tuple[Any, ...], ct: Any, wanted: tuple[int, ...]) -> tuple[Any, ...]:
+        """Operands of a ufunc in the shape of its output, where their cotangents are asked for.
+
+        An engine sums a cotangent over the axes that an operand lacks. Masks (`where=`) and strong zeros say
+        element by element what belongs into that sum, so the context makes it, as it does for native rules.
+        """
+        if not self.broadcasts:
+            return args
+        ct = next(one for one in (ct if isinstance(ct, tuple) else (ct,)) if one is not None)
+        return tuple(_spread(x, ct) if k in wanted else x for k, x in enumerate(args))
+
     def needs(self, wanted: tuple[int, ...]) -> tuple[bool, frozenset[Any]]:
         """Everything is read: another function's pull may need any of it."""
         assert self.reads is not None
         return True, self.reads
+
+
+def _spread(x: Any, ct: Any) -> Any:
+    if np.shape(grounded(x)) == ct.shape:
+        return x
+    if type(grounded(x)) in (float, complex):
+        # A Python number takes the precision of the array that it meets.
+        precision = np.finfo(ct.dtype).dtype if type(grounded(x)) is float else ct.dtype
+        return x * np.ones(ct.shape, precision)
+    return np.broadcast_to(x, ct.shape)
 
 
 _MOST_ARGUMENTS = 64

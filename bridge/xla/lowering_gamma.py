@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax.scipy import special as jax_special
 from jax.scipy.special import digamma
 
 from bridge.xla.lowering_entries import entry
@@ -38,8 +39,31 @@ def _slope_moves(primals: Any, tangents: Any) -> Any:
 
 @jax.custom_jvp
 def moved(a: Any, x: Any, start: Any) -> Any:
-    """`x` where `a` is `start`, which is where a draw needs it; NaN elsewhere: quantiles are not solved for here."""
-    return jnp.where(a == start, x, jnp.nan)
+    """The number at whose quantile under `a` lies what `x` is under `start`: `x` itself where the two are equal."""
+    proper = (a > 0) & (start > 0) & (x > 0) & jnp.isfinite(a) & jnp.isfinite(start) & jnp.isfinite(x)
+    kind = jnp.result_type(a, x, start)
+    end, number, begin = (jnp.where(proper, jnp.asarray(one, np.float64), 1) for one in (a, x, start))
+    found = _same_quantile(end, number, begin, proper & (a != start)).astype(kind)
+    stays = (a == start) | ((a > 0) & (start > 0))
+    return jnp.where(proper & (a != start), found, jnp.where(stays, x, jnp.nan)).astype(kind)
+
+
+def _same_quantile(a: Any, x: Any, start: Any, wanted: Any) -> Any:
+    """By Newton's method for the logarithm of the smaller tail, in log x; no step where nothing is wanted."""
+    at = jax_special.gammainc(start, x), jax_special.gammaincc(start, x)
+    left = at[0] < at[1]
+    level = jnp.log(jnp.minimum(*at))
+
+    def nearer(state: Any) -> Any:
+        turn, log, _ = state
+        now = jnp.exp(log)
+        tail = jnp.log(jnp.where(left, jax_special.gammainc(a, now), jax_special.gammaincc(a, now)))
+        step = (tail - level) / jnp.exp(_log_density(a, now) + log - tail)
+        step = jnp.where(wanted, jnp.clip(jnp.where(left, step, -step), -1, 1), 0)
+        return turn + 1, log - step, jnp.any(jnp.abs(step) > 1e-15)
+
+    state = (0, jnp.log(x), jnp.any(wanted))
+    return jnp.exp(lax.while_loop(lambda state: state[2] & (state[0] < 60), nearer, state)[1])
 
 
 @moved.defjvp

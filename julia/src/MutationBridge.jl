@@ -29,6 +29,8 @@ include("linear_algebra.jl")
 include("sorting.jl")
 include("check_rule.jl")
 
+include("random.jl")
+
 include("session.jl")
 include("other_engines.jl")
 include("python/Python.jl")

@@ -51,7 +51,9 @@ end
 
 "The product of a unit cotangent at element `k` of output `number`, pulled back, with the tangents."
 function directional(back, outputs, several, number, k, tangents, args, unit)
-    seed = outputs[number] isa Number ? unit : (s = zero(outputs[number] .* unit); s[k] = unit; s)
+    output = outputs[number]
+    # Not by broadcasting, which makes a number of an array without axes.
+    seed = output isa Number ? unit : (s = zeros(promote_type(eltype(output), typeof(unit)), size(output)); s[k] = unit; s)
     ct = several ? ntuple(j -> j == number ? seed : nothing, length(outputs)) : seed
     by_args, by_keywords = back(ct)
     total = 0.0

@@ -1,0 +1,187 @@
+"""`python -m bridge check`: a cross-check of one function from a shell."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import importlib
+import importlib.util
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from bridge.errors import ArgumentError, BridgeError
+
+OK, DIFFERENT, UNUSABLE = 0, 1, 2
+
+
+def add_command(commands: Any) -> None:
+    """Add `check` to the commands of `bridge.cli`."""
+    parser = commands.add_parser(
+        "check",
+        help="run a function under every engine and name the operation where they part",
+        description="Run a function under every engine and compare values and gradients. Exit status: 0 if they agree, "
+        "1 if they do not, 2 if nothing could be compared.",
+    )
+    parser.add_argument(
+        "function", metavar="MODULE:FUNCTION", help="what to check; MODULE may be the path of a .py file"
+    )
+    parser.add_argument(
+        "--arg",
+        action="append",
+        default=[],
+        metavar="VALUE",
+        dest="values",
+        help="an argument, in their order: a .npy file or a Python literal; a list of numbers is an array",
+    )
+    parser.add_argument("--engines", metavar="NAMES", help="separated by commas (every engine there is)")
+    parser.add_argument("--html", type=Path, metavar="FILE", help="write the report as a page")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the report as JSON")
+    parser.set_defaults(command=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Check, print the report, write what was asked for, and return the exit status."""
+    try:
+        function = find(options.function)
+        values = [argument(text) for text in options.values]
+        _check_folders(options.html, options.json)
+        report = _checked(function, values, options.engines)
+        _print(report)
+        if options.html is not None:
+            report.to_html(options.html)
+        if options.json is not None:
+            report.to_json(options.json)
+    except BridgeError as error:
+        print(f"{type(error).__name__}: {error}", file=sys.stderr)
+        return UNUSABLE
+    return OK if report.ok else DIFFERENT
+
+
+def find(name: str) -> Callable[..., Any]:
+    """The function that `module:function` names; ArgumentError if there is none."""
+    where, _, path = name.rpartition(":")
+    if not where or not path:
+        raise ArgumentError(f"{name!r} names no function", remedy="write module:function or path/to/file.py:function")
+    found: Any = _module(where)
+    for part in path.split("."):
+        if not hasattr(found, part):
+            there = sorted(key for key, value in vars(found).items() if callable(value) and not key.startswith("_"))
+            raise ArgumentError(f"{where} has no {path!r}", remedy=f"it has: {', '.join(there) or 'no functions'}")
+        found = getattr(found, part)
+    if not callable(found):
+        raise ArgumentError(f"{name} is no function but a {type(found).__name__}", remedy="name a function")
+    return found
+
+
+def _module(name: str) -> ModuleType:
+    if name.endswith(".py"):
+        return _module_at(Path(name))
+    if "" not in sys.path and str(Path.cwd()) not in sys.path:
+        sys.path.insert(0, str(Path.cwd()))
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{name}.".startswith(f"{error.name}."):
+            raise _unusable(name, error) from error
+        remedy = "start it where the module can be imported, or give the path of its .py file"
+        raise ArgumentError(f"there is no module {name!r}", remedy=remedy) from error
+    except Exception as error:
+        raise _unusable(name, error) from error
+
+
+def _module_at(path: Path) -> ModuleType:
+    if not path.is_file():
+        raise ArgumentError(f"there is no file {path}", remedy="check the path; it is read from the current folder")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules.setdefault(path.stem, module)
+    sys.path.insert(0, str(path.resolve().parent))
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise _unusable(str(path), error) from error
+    return module
+
+
+def _unusable(name: str, error: Exception) -> ArgumentError:
+    return ArgumentError(
+        f"{name} raised {type(error).__name__} when it was imported: {error}", remedy="mend the module first"
+    )
+
+
+def argument(text: str) -> Any:
+    """What `--arg` says: the array of a .npy file, or a literal, lists of numbers as arrays."""
+    if text.endswith(".npy"):
+        return _loaded(Path(text))
+    try:
+        value = ast.literal_eval(text)
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError) as error:
+        raise ArgumentError(
+            f"--arg {text!r} is neither a .npy file nor a Python literal",
+            remedy="write a number, a list ('[1.0, 2.0]', quoted for the shell), or the path of a .npy file",
+        ) from error
+    return _as_arrays(value)
+
+
+def _loaded(path: Path) -> Any:
+    try:
+        return np.load(path, allow_pickle=False)
+    except FileNotFoundError:
+        remedy = "check the path; it is read from the current folder"
+        raise ArgumentError(f"there is no file {path}", remedy=remedy) from None
+    except (ValueError, OSError, EOFError) as error:
+        remedy = "write it with numpy.save, of an array of numbers"
+        raise ArgumentError(f"{path} cannot be read as an array: {error}", remedy=remedy) from error
+
+
+def _as_arrays(value: Any) -> Any:
+    """Lists and tuples of numbers as arrays; dictionaries keep their keys."""
+    if isinstance(value, dict):
+        return {key: _as_arrays(part) for key, part in value.items()}
+    if not isinstance(value, (list, tuple)):
+        return value
+    try:
+        array = np.array(value)
+    except ValueError:
+        array = None
+    if array is not None and array.dtype.kind in "fciub":
+        return array
+    return type(value)(_as_arrays(part) for part in value)
+
+
+def _check_folders(*paths: Path | None) -> None:
+    for path in paths:
+        if path is not None and not path.resolve().parent.is_dir():
+            raise ArgumentError(f"{path} cannot be written: there is no folder {path.parent}", remedy="make it first")
+
+
+def _checked(function: Callable[..., Any], values: list[Any], engines: str | None) -> Any:
+    import bridge
+
+    chosen: dict[str, Any] = {}
+    if engines is not None:
+        chosen["engines"] = tuple(name.strip() for name in engines.split(",") if name.strip())
+    try:
+        return bridge.crosscheck(function, **chosen)(*values)
+    except BridgeError:
+        raise
+    except Exception as error:
+        name = getattr(function, "__name__", "the function")
+        raise ArgumentError(
+            f"{name} raised {type(error).__name__}: {error}", remedy="check that it runs with these arguments"
+        ) from error
+
+
+def _print(report: Any) -> None:
+    try:
+        from rich.console import Console
+    except ImportError:
+        print(repr(report))
+    else:
+        Console().print(report)

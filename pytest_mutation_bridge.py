@@ -1,0 +1,118 @@
+"""The pytest plugin: fixture and marker `crosscheck`, `--bridge-engines`, `--bridge-report`.
+
+It stands outside the package, so that test runs which do not use it import neither bridge nor NumPy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+_FAILED = pytest.StashKey[list[Any]]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("mutation-bridge")
+    group.addoption(
+        "--bridge-engines",
+        metavar="NAMES",
+        help="engines that the fixture crosscheck may use, separated by commas (every engine there is)",
+    )
+    group.addoption(
+        "--bridge-report",
+        type=Path,
+        metavar="FILE",
+        help="write a page with the reports of all tests whose cross-check failed",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers", "crosscheck(engines=(...), **options): what the fixture crosscheck hands to bridge.crosscheck"
+    )
+    path = config.getoption("--bridge-report")
+    if path is not None and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(_Failures(path), "mutation-bridge-failures")
+
+
+@pytest.fixture
+def crosscheck(request: pytest.FixtureRequest) -> Callable[..., Callable[..., Any]]:
+    """`crosscheck(f, **options)(*args)`: the Report if the engines agree; fails the test with its text otherwise.
+
+    Options are those of `bridge.crosscheck`; the marker's are used where none are given here. `--bridge-engines`
+    leaves only engines that it names; a test for which none is left is skipped.
+    """
+    marker = request.node.get_closest_marker("crosscheck")
+    if marker is not None and marker.args:
+        pytest.fail(f"the marker crosscheck takes keywords only, and has {marker.args}: write engines=(...)", False)
+    defaults = dict(marker.kwargs) if marker is not None else {}
+
+    def prepare(f: Callable[..., Any], **options: Any) -> Callable[..., Any]:
+        options = defaults | options
+        _restrict(options, request.config.getoption("--bridge-engines"))
+
+        def run(*args: Any, **kwargs: Any) -> Any:
+            __tracebackhide__ = True
+            import bridge
+
+            report = bridge.crosscheck(f, **options)(*args, **kwargs)
+            if not report.ok:
+                request.node.stash.setdefault(_FAILED, []).append(report)
+                pytest.fail(repr(report))
+            return report
+
+        return run
+
+    return prepare
+
+
+def _restrict(options: dict[str, Any], allowed: str | None) -> None:
+    """Leave only the engines that the command line names."""
+    if allowed is None:
+        return
+    names = tuple(name.strip() for name in allowed.split(",") if name.strip())
+    asked = options.get("engines")
+    asked = (asked,) if isinstance(asked, str) else asked
+    options["engines"] = names if asked is None else tuple(name for name in asked if name in names)
+    if not options["engines"]:
+        pytest.skip(f"--bridge-engines={allowed} leaves none of the engines that the test asks for: {asked}")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    made = yield
+    failed = item.stash.get(_FAILED, [])
+    if call.when == "call" and failed and item.config.getoption("--bridge-report") is not None:
+        # As text, so that it also travels from the workers of pytest-xdist.
+        made.bridge_reports = [report.to_json() for report in failed]  # type: ignore[attr-defined]
+    return made
+
+
+class _Failures:
+    """Collects the reports of failed tests, and writes them into one page at the end."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.found: list[tuple[str, str]] = []
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self.found += [(report.nodeid, text) for text in getattr(report, "bridge_reports", ())]
+
+    def pytest_sessionfinish(self) -> None:
+        from bridge.crosschecking.html import page
+        from bridge.crosschecking.json_form import from_json
+
+        text = page([from_json(one) for _, one in self.found], [name for name, _ in self.found], self._count())
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self.path.write_text(text, encoding="utf-8")
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        terminalreporter.write_line(f"{self._count()} in {self.path}")
+
+    def _count(self) -> str:
+        return f"{len(self.found)} failed cross-check{'' if len(self.found) == 1 else 's'}"

@@ -1,0 +1,153 @@
+"""Plain arrays under captured names: the caller's own that are written, and constants of checkpoints that change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import bridge
+from bridge.errors import AliasError, ReplayError
+
+VALUES = np.array([1.0, 2.0, 3.0])
+
+
+def transforms(engine: str) -> list[tuple[str, Callable[[Any, np.ndarray], Any]]]:
+    return [
+        ("grad", lambda f, x: bridge.grad(f, engine=engine)(x)),
+        ("vjp", lambda f, x: bridge.vjp(f, x, engine=engine)[1](1.0)[0]),
+        ("jvp", lambda f, x: bridge.jvp(f, (x,), (np.ones(3),), engine=engine)[1]),
+    ]
+
+
+EAGER = [pytest.param(name, run, id=name) for name, run in transforms("native")]
+
+
+@pytest.mark.parametrize(("name", "run"), EAGER)
+@pytest.mark.parametrize("first", ["argument", "captured"])
+def test_both_are_written(name: str, run: Any, first: str) -> None:
+    x = VALUES.copy()
+
+    def f(a: Any) -> Any:
+        if first == "captured":
+            x[1] = 9.0
+        a[0] = a[1] * 2
+        x[1] = 9.0
+        return np.sum(a * a)
+
+    with pytest.raises(AliasError, match="captured name"):
+        run(f, x)
+
+
+@pytest.mark.parametrize(("name", "run"), EAGER)
+def test_both_are_written_with_the_same_values(name: str, run: Any) -> None:
+    x = VALUES.copy()
+
+    def f(a: Any) -> Any:
+        a[:] = 0.0 * a
+        x[:] = 0.0
+        return np.sum(a)
+
+    with pytest.raises(AliasError, match="captured name"):
+        run(f, x)
+
+
+@pytest.mark.parametrize(("name", "run"), EAGER)
+def test_a_part_of_a_larger_array(name: str, run: Any) -> None:
+    whole = np.arange(12.0)
+
+    def f(a: Any) -> Any:
+        a[0] = a[1] * 2
+        whole[2] = 7.0
+        return np.sum(a * a)
+
+    with pytest.raises(AliasError, match="captured name"):
+        run(f, whole[::2][:3])
+
+
+@pytest.mark.parametrize(("name", "run"), EAGER)
+def test_an_argument_that_alone_is_written_is_as_before(name: str, run: Any) -> None:
+    x = VALUES.copy()
+
+    def f(a: Any) -> Any:
+        a[0] = a[1] * 2
+        a[1:] += bridge.checkpoint(lambda v: v * v)(a[:2])
+        a.sort()
+        return np.sum(a * a)
+
+    def plain(v: np.ndarray) -> Any:
+        a = v.copy()
+        a[0] = a[1] * 2
+        a[1:] += a[:2] ** 2
+        a.sort()
+        return np.sum(a * a)
+
+    expected = np.array([(plain(x + 1e-6 * e) - plain(x - 1e-6 * e)) / 2e-6 for e in np.eye(3)])
+    np.testing.assert_allclose(run(f, x), np.sum(expected) if name == "jvp" else expected, rtol=1e-6)
+    np.testing.assert_array_equal(x, VALUES)
+    value, pull = bridge.vjp(f, x)
+    assert value == plain(x)
+    np.testing.assert_allclose(pull(1.0)[0], expected, rtol=1e-6)
+    np.testing.assert_allclose(pull(2.0)[0], 2 * expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize(("name", "run"), EAGER)
+def test_nan_compares_equal(name: str, run: Any) -> None:
+    x = np.array([np.nan, 2.0, 3.0])
+
+    def f(a: Any) -> Any:
+        a[0] = 1.0
+        return np.sum(a * a)
+
+    np.testing.assert_allclose(run(f, x), 10.0 if name == "jvp" else [0.0, 4.0, 6.0])
+
+
+@pytest.mark.parametrize("size", [3, 5000], ids=["small", "large"])
+@pytest.mark.parametrize("nested", [False, True])
+def test_a_constant_of_a_checkpoint_that_changes_without_changing_the_values(size: int, nested: bool) -> None:
+    """0 times 1 is 0 times 2: only the contents of the array tell the two runs apart."""
+    factor = np.ones(size)
+
+    def f(x: Any) -> Any:
+        y = bridge.checkpoint(lambda v: v * factor)(x)
+        factor[:] = 2.0
+        return np.sum(y)
+
+    outer = (lambda x: np.sum(bridge.grad(f)(x) * x)) if nested else f
+    with pytest.raises(ReplayError, match="read other constants") as caught:
+        bridge.grad(outer)(np.zeros(size))
+    assert caught.value.remedy and "test_captured_writes.py" in str(caught.value)
+
+
+@pytest.mark.parametrize("size", [2, 5000], ids=["small", "large"])
+def test_an_index_of_a_checkpoint_that_changes_without_changing_the_values(size: int) -> None:
+    index = np.zeros(size, int)
+
+    def f(x: Any) -> Any:
+        y = bridge.checkpoint(lambda v: v[index] * 2.0)(x)
+        index[:] = 1
+        return np.sum(y)
+
+    with pytest.raises(ReplayError, match="read other constants"):
+        bridge.grad(f)(np.ones(3))
+
+
+@pytest.mark.parametrize("size", [3, 5000], ids=["small", "large"])
+def test_constants_of_a_checkpoint_that_do_not_change(size: int) -> None:
+    factor, index = np.linspace(1.0, 2.0, size), np.arange(size)[::-1]
+
+    def f(x: Any) -> Any:
+        for _ in range(3):
+            x = bridge.checkpoint(lambda v: np.sin(v)[index] * factor)(x)
+        return np.sum(x)
+
+    def plain(x: Any) -> Any:
+        for _ in range(3):
+            x = np.sin(x)[index] * factor
+        return np.sum(x)
+
+    x = np.cos(np.arange(float(size)))
+    np.testing.assert_allclose(bridge.grad(f)(x), bridge.grad(plain)(x), rtol=1e-12)
+    np.testing.assert_allclose(bridge.hvp(f, (x,), (x,)), bridge.hvp(plain, (x,), (x,)), rtol=1e-12)

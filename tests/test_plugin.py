@@ -1,0 +1,188 @@
+"""The pytest plugin, run by pytest itself on test files that are right and wrong."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.accessibility import complaints
+
+pytest_plugins = ["pytester"]
+ROOT = Path(__file__).parents[1]
+
+RIGHT = """
+import numpy as np
+
+def program(x):
+    y = np.zeros_like(x)
+    y[1:] = np.sin(x[:-1])
+    return np.sum(y)
+"""
+
+WRONG = """
+import numpy as np
+import pytest
+from bridge.extend import rule
+
+def twice(x):
+    return np.asarray(x) * 2.0
+
+@rule(twice)
+def doubled(ct, out, x):
+    return ct * 3.0
+
+def program(x):
+    y = x.copy()
+    y[1:] = doubled(x[1:])
+    return np.sum(y)
+"""
+
+
+@pytest.fixture
+def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT), prepend=os.pathsep)
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    return pytester
+
+
+def run(project: pytest.Pytester, code: str, *options: str) -> pytest.RunResult:
+    """The file `test_it.py` under pytest in a process of its own."""
+    project.makepyfile(test_it=code)
+    plugins = ["-p", "pytest_mutation_bridge", "-p", "no:cacheprovider", "--strict-markers"]
+    return project.runpytest_subprocess(*plugins, *options)
+
+
+def test_programs_that_agree_pass_and_hand_out_the_report(project: pytest.Pytester) -> None:
+    code = RIGHT + (
+        "def test_it(crosscheck):\n"
+        "    report = crosscheck(program, engines=('native',))(np.linspace(0.1, 1.0, 4))\n"
+        "    assert report.ok and report.timeline.operations\n"
+    )
+    run(project, code).assert_outcomes(passed=1)
+
+
+def test_wrong_program_fails_with_the_reports_text_file_and_line(project: pytest.Pytester) -> None:
+    code = WRONG + "def test_it(crosscheck):\n    crosscheck(program, engines=('native',))(np.ones(3))\n"
+    result = run(project, code)
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines([
+        "*crosscheck(program, engines=('native',))(np.ones(3))",
+        "E*Failed: crosscheck of *program(*): engines part in 1 place",
+        "E*mismatch: gradient of *",
+        "E*blamed: *twice (operation *), test_it.py:14 in program",
+        "E*y[[]1:] = doubled(x[[]1:])",
+        "test_it.py:17: Failed",
+    ])  # fmt: skip
+    assert "pytest_mutation_bridge.py" not in result.stdout.str()
+
+
+def test_marker_chooses_engines_and_options(project: pytest.Pytester) -> None:
+    code = RIGHT + (
+        "import pytest\n"
+        "@pytest.mark.crosscheck(engines=('native',), fd=False)\n"
+        "def test_it(crosscheck):\n"
+        "    report = crosscheck(program)(np.ones(3))\n"
+        "    assert {run.engine for run in report.runs} == {'numpy', 'native'}\n"
+        "@pytest.mark.crosscheck('native')\n"
+        "def test_positional(crosscheck):\n"
+        "    pass\n"
+    )
+    result = run(project, code)
+    result.assert_outcomes(passed=1, errors=1)
+    result.stdout.fnmatch_lines(["*takes keywords only, and has ('native',): write engines=(...)*"])
+
+
+def test_command_line_restricts_engines(project: pytest.Pytester) -> None:
+    code = RIGHT + (
+        "import pytest\n"
+        "def engines(report):\n"
+        "    return {run.engine for run in report.runs if run.engine in ('native', 'jax', 'xla', 'julia')}\n"
+        "def test_all(crosscheck):\n"
+        "    assert engines(crosscheck(program)(np.ones(3))) == {'native'}\n"
+        "def test_some(crosscheck):\n"
+        "    assert engines(crosscheck(program, engines=('native', 'jax'))(np.ones(3))) == {'native'}\n"
+        "@pytest.mark.crosscheck(engines='jax')\n"
+        "def test_none(crosscheck):\n"
+        "    crosscheck(program)(np.ones(3))\n"
+    )
+    result = run(project, code, "--bridge-engines=native", "-rs")
+    result.assert_outcomes(passed=2, skipped=1)
+    result.stdout.fnmatch_lines(["*--bridge-engines=native leaves none of the engines that the test asks for*jax*"])
+
+
+def test_engine_that_does_not_exist_is_named(project: pytest.Pytester) -> None:
+    code = RIGHT + "def test_it(crosscheck):\n    crosscheck(program)(np.ones(3))\n"
+    result = run(project, code, "--bridge-engines=nativ")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*nativ*"])
+
+
+def test_failures_are_written_into_one_page(project: pytest.Pytester) -> None:
+    code = WRONG + (
+        "@pytest.mark.parametrize('n', [2, 3])\n"
+        "def test_wrong(crosscheck, n):\n"
+        "    crosscheck(program, engines=('native',))(np.ones(n))\n"
+        "def test_right(crosscheck):\n"
+        "    crosscheck(lambda x: np.sum(x * x), engines=('native',))(np.ones(2))\n"
+        "def test_of_something_else():\n"
+        "    assert False\n"
+    )
+    result = run(project, code, "--bridge-report=out/failures.html")
+    result.assert_outcomes(failed=3, passed=1)
+    result.stdout.fnmatch_lines(["2 failed cross-checks in out*failures.html"])
+    page = (project.path / "out" / "failures.html").read_text(encoding="utf-8")
+    assert complaints(page) == []
+    assert "test_it.py::test_wrong[2]" in page
+    assert "test_it.py::test_wrong[3]" in page
+    assert "test_right" not in page
+
+
+def test_failures_come_from_the_workers_of_xdist(project: pytest.Pytester) -> None:
+    pytest.importorskip("xdist")
+    code = WRONG + "def test_it(crosscheck):\n    crosscheck(program, engines=('native',))(np.ones(2))\n"
+    result = run(project, code, "-p", "xdist.plugin", "-n", "2", "--bridge-report=out.html")
+    result.stdout.fnmatch_lines(["1 failed cross-check in out.html"])
+    assert "test_it.py::test_it" in (project.path / "out.html").read_text(encoding="utf-8")
+
+
+def test_page_without_failures_says_so(project: pytest.Pytester) -> None:
+    (project.path / "out.html").write_text("of the run before", encoding="utf-8")
+    run(project, "def test_it():\n    pass\n", "--bridge-report=out.html").assert_outcomes(passed=1)
+    page = (project.path / "out.html").read_text(encoding="utf-8")
+    assert "<h1>0 failed cross-checks</h1>" in page
+    assert complaints(page) == []
+
+
+def test_programs_own_error_is_the_tests_error(project: pytest.Pytester) -> None:
+    code = RIGHT + "def test_it(crosscheck):\n    crosscheck(lambda x: x.no_such_thing, engines='native')(np.ones(3))\n"
+    result = run(project, code)
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*no_such_thing*"])
+
+
+def test_fixture_and_options_describe_themselves(project: pytest.Pytester) -> None:
+    result = run(project, "", "--help")
+    result.stdout.fnmatch_lines(["*--bridge-engines=NAMES*", "*--bridge-report=FILE*"])
+    run(project, "", "--markers").stdout.fnmatch_lines(["@pytest.mark.crosscheck(engines=*"])
+    run(project, "", "--fixtures").stdout.fnmatch_lines(["crosscheck*", "*the Report if the engines agree*"])
+
+
+def test_runs_that_do_not_use_it_import_neither_bridge_nor_numpy(project: pytest.Pytester) -> None:
+    code = (
+        "import sys\n"
+        "def test_it():\n"
+        "    assert not {'bridge', 'numpy', 'jax', 'rich.table', 'jinja2'} & set(sys.modules)\n"
+    )
+    run(project, code).assert_outcomes(passed=1)
+
+
+def test_importing_the_plugin_loads_only_pytest() -> None:
+    code = (
+        "import pytest, sys; before = set(sys.modules); import pytest_mutation_bridge; print(set(sys.modules) - before)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "{'pytest_mutation_bridge'}"
