@@ -7,12 +7,14 @@ import os
 import random
 from collections.abc import Iterator
 from functools import cache
+from typing import Any
 
 import hypothesis
 import numpy as np
 import pytest
 
 import bridge
+from bridge.extend import MUTATING, RULES
 
 hypothesis.settings.register_profile("fixed", derandomize=True, deadline=None, print_blob=True)
 hypothesis.settings.register_profile("nightly", deadline=None, print_blob=True)
@@ -60,6 +62,20 @@ def fixed_seeds() -> None:
 def rng() -> np.random.Generator:
     """A generator with a fixed seed."""
     return np.random.default_rng(0)
+
+
+@pytest.fixture(autouse=True)
+def rules_of_a_test_end_with_it() -> Iterator[None]:
+    """Take out of the rule book what a test has taught it."""
+    yield
+    for registry in (RULES, MUTATING):
+        for function in [function for function in registry if not _is_of_the_book(function)]:
+            del registry[function]
+
+
+def _is_of_the_book(function: Any) -> bool:
+    home = getattr(function, "__module__", None) or "numpy"
+    return home.partition(".")[0] in ("bridge", "rules", "numpy", "scipy")
 
 
 @pytest.fixture(autouse=True)

@@ -29,7 +29,7 @@ X = np.array([[0.3, -1.2, 0.7], [1.1, 0.4, -0.5], [-0.9, 0.8, 0.2]])
 WITHOUT_ENTRY = {
     "np.histogram", "np.i0", "np.insert", "np.interp", "np.linalg.eig", "np.linalg.eigvals", "np.linalg.qr",
     "np.poly", "np.polyadd", "np.polyder", "np.polymul", "np.polysub", "np.polyval", "np.roots", "np.trim_zeros",
-    "np.vander", "bridge.rules.gamma_quantiles.gamma_moved",
+    "np.vander", "bridge.rules.gamma_quantiles.gamma_moved", "bridge.rules.gamma_quantiles.gamma_slope",
 }  # fmt: skip
 # Recorded programs that use one of them, or a function of SciPy.
 PROGRAMS_WITHOUT_ENTRY = 7

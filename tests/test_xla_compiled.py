@@ -394,3 +394,14 @@ class TestCompilation:
         assert "sine" in run.lower(X).as_text()
         assert run.compile(X).memory_analysis() is not None
         assert run.__name__ == "<lambda>"
+
+
+def test_a_folder_for_one_program_is_not_used_by_others(tmp_path: Any) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    bridge.xla(lambda x: np.sin(x) * 31, cache=first)(X)
+    kept = sorted(path.name for path in first.iterdir())
+    assert kept
+    bridge.xla(lambda x: np.sin(x) * 32)(X)
+    bridge.xla(lambda x: np.sin(x) * 33, cache=second)(X)
+    assert sorted(path.name for path in first.iterdir()) == kept
+    assert list(second.iterdir())

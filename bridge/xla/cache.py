@@ -8,14 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import jax
+from jax.experimental.compilation_cache import compilation_cache
 
 
 @contextmanager
 def persistent(cache: Any) -> Iterator[None]:
     """Inside, what XLA compiles is kept in a folder: `cache`, or the user's cache folder for True.
 
-    The settings are JAX's own, and are put back at the end; JAX keeps one cache for a process, so that the folder
-    that was used first is used on.
+    The settings are JAX's own, and are put back at the end. JAX opens its cache once, and keeps it whatever the
+    settings say later; so it is closed before and after.
     """
     if not cache:
         yield
@@ -29,6 +30,8 @@ def persistent(cache: Any) -> Iterator[None]:
     }
     before = {name: getattr(jax.config, name) for name in wanted}
     with ExitStack() as stack:
+        compilation_cache.reset_cache()
+        stack.callback(compilation_cache.reset_cache)
         for name, value in wanted.items():
             jax.config.update(name, value)
             stack.callback(jax.config.update, name, before[name])
