@@ -74,7 +74,7 @@ class Segment(Entry):
         self.overwritten: list[tuple[Any, Any, Any, Any]] = []
         self.activated: list[Root] = []
         self.written = False
-        self.constants: list[Any] = []
+        self.constants = (0, 0)
 
     @property
     def activates(self) -> bool:  # type: ignore[override]
@@ -215,42 +215,37 @@ def record(context: Context, f: Callable[..., Any], args: tuple[Any, ...], kwarg
     return result
 
 
-def _constants(context: Context, entries: list[Entry]) -> list[tuple[str, list[Any]]]:
-    """Operation by operation, checksums of the plain arrays that its pull will read and of its index arrays."""
+def _constants(context: Context, entries: list[Entry]) -> tuple[int, int]:
+    """Checksums of a call's operations, and of the plain arrays that their pulls and indices read."""
     if context.compiles is not None:
-        return []
-    found = []
+        return 0, 0
+    steps = sums = 0
     for entry in entries:
-        sums: list[Any] = []
+        found: list[Any] = []
         if isinstance(entry, Segment):
-            sums = entry.constants
+            inner, found = entry.constants[0], [entry.constants[1]]
+            steps = hash((steps, inner))
         elif isinstance(entry, Operation):
-            plain = zip(entry.args, entry.inputs, strict=False)
-            sums = [context.snapshots.checksum(x) if type(x) is np.ndarray and p is None else None for x, p in plain]
+            for x, place in zip(entry.args, entry.inputs, strict=False):
+                if type(x) is np.ndarray:
+                    found.append(context.snapshots.checksum(x) if place is None else None)
         place = entry.source if isinstance(entry, Copy) else entry.out
         key = getattr(place, "key", None)
-        parts = key if type(key) is tuple else (key,)
-        sums = sums + [crc32(part.tobytes()) for part in parts if type(part) is np.ndarray]
-        found.append((entry.name, sums))
-    return found
+        if key is not None:
+            found += [crc32(part.tobytes()) for part in (key if type(key) is tuple else (key,))
+                      if type(part) is np.ndarray]  # fmt: skip
+        steps = hash((steps, entry.name, *[one is None for one in found]))
+        if found:
+            sums = hash((sums, *found))
+    return steps, sums
 
 
-def _same_constants(before: Any, now: Any) -> bool:
-    """Whether two runs read the same constants, as far as they logged the same operations.
+def _same_constants(before: tuple[int, int], now: tuple[int, int]) -> bool:
+    """Whether two runs read the same constants, where they logged the same operations.
 
     An array may carry a gradient in the second run that it did not carry yet in the first: then more is logged.
     """
-    if [name for name, _ in before] != [name for name, _ in now]:
-        return True
-    for (_, one), (_, other) in zip(before, now, strict=True):
-        if one and type(one[0]) is tuple:
-            if not _same_constants(one, other):
-                return False
-        elif len(one) == len(other) and any(
-            a is not None and b is not None and a != b for a, b in zip(one, other, strict=True)
-        ):
-            return False
-    return True
+    return before[0] != now[0] or before[1] == now[1]
 
 
 def _parts(entry: Entry) -> list[tuple[Any, Any, Any, Any]]:
