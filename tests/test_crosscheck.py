@@ -247,3 +247,16 @@ def test_the_examples_of_the_page_give_what_it_says(tmp_path: Path, capsys: pyte
 def test_import_of_bridge_does_not_load_it() -> None:
     code = "import bridge, sys; print(any(name.startswith('bridge.crosschecking') for name in sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "False\n"
+
+
+def test_an_engine_that_is_imported_on_the_way_does_not_move_the_generators() -> None:
+    pytest.importorskip("jax")
+    code = (
+        "import numpy as np, bridge\n"
+        "report = bridge.crosscheck(lambda x: np.sum(x * np.random.rand(3)), engines=('jax', 'xla'))(np.ones(3))\n"
+        "print([one.kind for one in report.differences])"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", code], cwd=Path(__file__).parents[1], capture_output=True, text=True, check=True
+    )
+    assert ran.stdout == "['random']\n"

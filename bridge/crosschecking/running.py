@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
+from functools import cache
 from importlib.util import find_spec
 from time import perf_counter
 from typing import Any
@@ -72,6 +73,7 @@ def answer(engine: str, subject: Subject, directions: Sequence[Sequence[Any]], g
     why = available(engine)
     if why:
         return Answer(Run(engine, "not available", why))
+    _started(engine)
     generators.restore()
     args, kwargs = subject.arguments()
     begin = perf_counter()
@@ -89,6 +91,13 @@ def answer(engine: str, subject: Subject, directions: Sequence[Sequence[Any]], g
     found = Answer(Run(engine, "ran", "", value, gradients, seconds))
     _forward(found, engine, subject, directions, generators)
     return found
+
+
+@cache
+def _started(engine: str) -> None:
+    """Let an engine load what it needs, once: libraries draw from NumPy's global generator when they are imported."""
+    with suppress(Exception):  # what is wrong with the engine, the program's own run says
+        bridge.grad(lambda x: x * x, engine=engine)(1.0)
 
 
 def _forward(
