@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import bridge
-from bridge.extend import MUTATING, RULES
+from bridge.extend import MUTATING, RULES, ZERO_PULL
 
 hypothesis.settings.register_profile("fixed", derandomize=True, deadline=None, print_blob=True)
 hypothesis.settings.register_profile("nightly", deadline=None, print_blob=True)
@@ -71,6 +71,7 @@ def rules_of_a_test_end_with_it() -> Iterator[None]:
     for registry in (RULES, MUTATING):
         for function in [function for function in registry if not _is_of_the_book(function)]:
             del registry[function]
+    ZERO_PULL.difference_update([function for function in ZERO_PULL if not _is_of_the_book(function)])
 
 
 def _is_of_the_book(function: Any) -> bool:
