@@ -104,8 +104,8 @@ class _Failures:
         self.found += [(report.nodeid, text) for text in getattr(report, "bridge_reports", ())]
 
     def pytest_sessionfinish(self) -> None:
-        from bridge.crosschecking.html import page
-        from bridge.crosschecking.json_form import from_json
+        from bridge.proof.report.html import page
+        from bridge.proof.report.json_form import from_json
 
         text = page([from_json(one) for _, one in self.found], [name for name, _ in self.found], self._count())
         self.path.parent.mkdir(parents=True, exist_ok=True)

@@ -2,6 +2,7 @@
 
 __version__ = "0.1.0"
 
+from importlib import import_module as _import_module
 from pathlib import Path as _Path
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
@@ -13,50 +14,45 @@ from bridge import errors as errors
 from bridge import julia as julia
 from bridge import numpy as numpy
 from bridge import xla as xla
-from bridge.buffer import Buffer as Buffer
-from bridge.context import Context as Context
-from bridge.current import current_context as current_context
-from bridge.escapes import detach as detach
+from bridge.arrays.buffer import Buffer as Buffer
 from bridge.extend import mutating_rule as mutating_rule
 from bridge.extend import rule as rule
-from bridge.jacobians import hessian as hessian
-from bridge.jacobians import hvp as hvp
-from bridge.jacobians import jacfwd as jacfwd
-from bridge.jacobians import jacrev as jacrev
-from bridge.loops import checkpoint as checkpoint
-from bridge.loops import cond as cond
-from bridge.loops import fori_loop as fori_loop
-from bridge.loops import while_loop as while_loop
-from bridge.snapshots import constant as constant
-from bridge.tangents import jvp as jvp
-from bridge.transforms import grad as grad
-from bridge.transforms import value_and_grad as value_and_grad
-from bridge.transforms import vjp as vjp
+from bridge.rewind.context import Context as Context
+from bridge.rewind.escapes import detach as detach
+from bridge.rewind.interpreter import current_context as current_context
+from bridge.rewind.snapshots import constant as constant
+from bridge.transforms.grad import grad as grad
+from bridge.transforms.grad import value_and_grad as value_and_grad
+from bridge.transforms.grad import vjp as vjp
+from bridge.transforms.jacobians import hessian as hessian
+from bridge.transforms.jacobians import hvp as hvp
+from bridge.transforms.jacobians import jacfwd as jacfwd
+from bridge.transforms.jacobians import jacrev as jacrev
+from bridge.transforms.jvp import jvp as jvp
+from bridge.transforms.loops import checkpoint as checkpoint
+from bridge.transforms.loops import cond as cond
+from bridge.transforms.loops import fori_loop as fori_loop
+from bridge.transforms.loops import while_loop as while_loop
 
 if _TYPE_CHECKING:
     from bridge import random as random
-    from bridge.check import check_gradient as check_gradient
-    from bridge.check import check_rule as check_rule
-    from bridge.crosschecking.crosscheck import crosscheck as crosscheck
-    from bridge.crosschecking.watching import trace as trace
+    from bridge.proof.programs.check_gradient import check_gradient as check_gradient
+    from bridge.proof.programs.crosscheck import crosscheck as crosscheck
+    from bridge.proof.report.trace import trace as trace
+    from bridge.proof.rules.check_rule import check_rule as check_rule
+
+# Proofs are needed in tests, not in programs: their modules are imported when they are first asked for.
+_ON_USE = {
+    "check_gradient": "bridge.proof.programs.check_gradient",
+    "check_rule": "bridge.proof.rules.check_rule",
+    "crosscheck": "bridge.proof.programs.crosscheck",
+    "trace": "bridge.proof.report.trace",
+}
 
 
 def __getattr__(name: str) -> object:
-    if name in ("check_gradient", "check_rule"):
-        # The proofs are needed in tests, not in programs.
-        from bridge import check
-
-        return getattr(check, name)
-    if name == "crosscheck":
-        from bridge.crosschecking.crosscheck import crosscheck
-
-        return crosscheck
-    if name == "trace":
-        from bridge.crosschecking.watching import trace
-
-        return trace
     if name == "random":
-        from importlib import import_module
-
-        return import_module("bridge.random")
+        return _import_module("bridge.random")
+    if name in _ON_USE:
+        return getattr(_import_module(_ON_USE[name]), name)
     raise AttributeError(f"module 'bridge' has no attribute {name!r}")

@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from bridge.current import current_context
+from bridge.calls import pull_parameters
 from bridge.errors import RefusedError, RuleError
-from bridge.inspection import pull_parameters
-from bridge.rule import Case, MutatingRule, Rule, Shaped, Structure
+from bridge.rewind.interpreter import current_context
+from bridge.rewind.rule import Case, MutatingRule, Rule, Shaped, Structure
 
 __all__ = [
     "Case",
@@ -97,7 +97,7 @@ def composed(function: Callable[..., Any]) -> Callable[[Callable[..., Any]], Rul
     """
 
     def register(equivalent: Callable[..., Any]) -> Rule:
-        from bridge.composition import pull_of_equivalent
+        from bridge.rewind.composition import pull_of_equivalent
 
         made = Rule(function, pull_of_equivalent(equivalent), None, reads=None, linear=False, structure=None)
         made._parameters, made.variadic = pull_parameters(equivalent, leading=0)

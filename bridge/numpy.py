@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as _numpy
 
-from bridge import creation as _creation
-from bridge import functions as _functions
-from bridge.current import current_context as _current_context
+from bridge.arrays import creation as _creation
+from bridge.arrays import functions as _functions
+from bridge.rewind.interpreter import current_context as _current_context
 
 _CREATORS = (
     "arange", "bartlett", "blackman", "empty", "eye", "frombuffer", "fromfunction", "fromiter", "fromstring", "full",

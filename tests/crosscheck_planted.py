@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from bridge import rulebook
 from bridge.extend import RULES
-from bridge.rule import Rule
+from bridge.rewind import book
+from bridge.rewind.rule import Rule
 
 Mistake = Callable[[Any], Any]
 
@@ -65,7 +65,7 @@ class PlantedRule(Rule):
 @contextmanager
 def planted(function: Any, mistake: Mistake) -> Iterator[PlantedRule]:
     """Inside, the rule book's rule of `function` makes a mistake."""
-    native = rulebook.find(function)
+    native = book.find(function)
     assert native is not None, f"{function} has no rule"
     RULES[function] = wrong = PlantedRule(native, mistake)
     try:

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 import bridge
-from bridge.arguments import Arguments
-from bridge.crosschecking.model import KINDS, Difference, Report, Run, Timeline
-from bridge.crosschecking.timeline import names_of, timeline_of
+from bridge.proof.report.model import KINDS, Difference, Report, Run, Timeline
+from bridge.proof.report.timeline import names_of, timeline_of
+from bridge.transforms.arguments import Arguments
 
 
 def small(x: Any, w: Any) -> Any:

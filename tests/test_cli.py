@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 import bridge
-from bridge import cli, demo, doctor
+from bridge import demo
+from bridge.cli import commands, doctor
 from bridge.julia.status import Status
 
 ROOT = Path(__file__).parents[1]
@@ -23,13 +24,13 @@ def test_module_runs_as_a_command() -> None:
 
 def test_no_command_shows_the_usage(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stopped:
-        cli.main([])
+        commands.main([])
     assert stopped.value.code == 2
     assert "usage: python -m bridge" in capsys.readouterr().err
 
 
 def test_doctor_finds_this_installation_healthy(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["doctor"]) == 0
+    assert commands.main(["doctor"]) == 0
     assert "gradient of an in-place program: right" in capsys.readouterr().out
 
 
@@ -91,16 +92,16 @@ def test_doctor_says_which_julia_there_is(monkeypatch: pytest.MonkeyPatch) -> No
 def test_demo_hands_on_its_options_and_its_exit_status(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     calls = []
     monkeypatch.setattr(demo, "run", lambda output, quick: calls.append((output, quick)) or 7)
-    assert cli.main(["demo", "--quick", "--output", str(tmp_path)]) == 7
-    assert cli.main(["demo"]) == 7
+    assert commands.main(["demo", "--quick", "--output", str(tmp_path)]) == 7
+    assert commands.main(["demo"]) == 7
     assert calls == [(tmp_path, True), (Path("bridge-demo"), False)]
 
 
 def test_coverage_is_printed_written_and_checked(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     page = tmp_path / "coverage.md"
-    assert cli.main(["coverage", "--check", str(page)]) == 1
+    assert commands.main(["coverage", "--check", str(page)]) == 1
     assert f"{page} is out of date" in capsys.readouterr().err
-    assert cli.main(["coverage", "--write", str(page)]) == 0
-    assert cli.main(["coverage", "--check", str(page)]) == 0
-    assert cli.main(["coverage"]) == 0
+    assert commands.main(["coverage", "--write", str(page)]) == 0
+    assert commands.main(["coverage", "--check", str(page)]) == 0
+    assert commands.main(["coverage"]) == 0
     assert capsys.readouterr().out == page.read_text(encoding="utf-8")

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bridge import cli, cli_check
-from bridge.crosschecking.json_form import from_json
+from bridge.cli import check as cli_check
+from bridge.cli import commands as cli
+from bridge.proof.report.json_form import from_json
 from tests.accessibility import complaints
 
 ROOT = Path(__file__).parents[1]

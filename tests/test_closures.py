@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import bridge
-from bridge.closures import Closure
 from bridge.errors import ReplayError
+from bridge.rewind.closures import Closure
 from tests import finite_differences as reference
 
 X = np.array([1.0, 2.0, 3.0])

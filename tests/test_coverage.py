@@ -12,11 +12,13 @@ import pytest
 
 import bridge
 import bridge.numpy
-from bridge import coverage, dispatch, functions, rulebook
+from bridge.arrays import dispatch, functions
+from bridge.cli import coverage
 from bridge.errors import BridgeError, EscapeError, NoRuleError, RefusedError
 from bridge.extend import REFUSED, RULES, ZERO_PULL
+from bridge.rewind import book
 
-rulebook.read_book()
+book.read_book()
 
 PAGE = Path(__file__).parents[1] / "docs" / "coverage.md"
 

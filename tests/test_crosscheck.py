@@ -15,10 +15,10 @@ import pytest
 
 import bridge
 from benchmarks.crosscheck.figures import Figures, count_correct, run_all
-from bridge.crosschecking.conventions import convention_of, table
-from bridge.crosschecking.sampling import complex_step, sampled
-from bridge.crosschecking.subject import Subject
 from bridge.errors import ArgumentError
+from bridge.proof.numerics.sampling import complex_step, sampled
+from bridge.proof.programs.conventions import convention_of, table
+from bridge.proof.programs.subject import Subject
 
 HAS_JAX = importlib.util.find_spec("jax") is not None
 ENGINES = ("native", "jax", "xla") if HAS_JAX else ("native",)
@@ -84,7 +84,7 @@ def test_every_engine_is_in_the_report_with_its_gradient() -> None:
 
 
 def test_engines_that_are_not_there_say_why(monkeypatch: pytest.MonkeyPatch) -> None:
-    from bridge.crosschecking import running
+    from bridge.proof.programs import running
 
     monkeypatch.setattr(running, "julia_missing", lambda: "no Julia is set up: bridge.julia.setup()")
     report = bridge.crosscheck(heat, engines=("native", "julia"))(np.linspace(0, 1, 6), 3)
@@ -245,7 +245,7 @@ def test_the_examples_of_the_page_give_what_it_says(tmp_path: Path, capsys: pyte
 
 
 def test_import_of_bridge_does_not_load_it() -> None:
-    code = "import bridge, sys; print(any(name.startswith('bridge.crosschecking') for name in sys.modules))"
+    code = "import bridge, sys; print(any(name.startswith('bridge.proof') for name in sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "False\n"
 
 

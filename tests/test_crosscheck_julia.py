@@ -65,7 +65,7 @@ def test_a_numpy_program_under_julias_rules() -> None:
 
 
 def test_a_wrong_pull_of_julia_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    from bridge.engines.julia_rules import JuliaRule
+    from bridge.engines.julia.rules import JuliaRule
 
     right = JuliaRule.pull
 

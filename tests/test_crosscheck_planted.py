@@ -13,10 +13,10 @@ import pytest
 
 import bridge
 from benchmarks.crosscheck.figures import Figures, count_wrong, run_all
-from bridge.crosschecking.model import Difference, Report
-from bridge.dispatch import call
+from bridge.arrays.dispatch import call
 from bridge.extend import MUTATING, composed, mutating_rule, nondifferentiable, rule
-from bridge.places import Gathered
+from bridge.proof.report.model import Difference, Report
+from bridge.rewind.places import Gathered
 from tests.crosscheck_planted import MISTAKES, planted
 
 X = np.array([0.3, -0.7, 1.1, 0.4])
@@ -85,7 +85,7 @@ def test_an_honest_program_beside_the_plants_is_fine() -> None:
 
 @needs_jax
 def test_a_wrong_pull_of_jax(monkeypatch: pytest.MonkeyPatch) -> None:
-    from bridge.engines.jax_rules import JaxRule
+    from bridge.engines.jax.rules import JaxRule
 
     right = JaxRule.pull
 
@@ -102,19 +102,19 @@ def test_a_wrong_pull_of_jax(monkeypatch: pytest.MonkeyPatch) -> None:
 @contextmanager
 def lowered(name: str, function: Callable[..., Any]) -> Iterator[None]:
     """Inside, XLA computes `name` by another function."""
-    from bridge.xla import lowering
+    from bridge.xla.lowering import lower
 
-    before = lowering.ENTRIES.get(name)
-    lowering.ENTRIES[name] = function
-    lowering._counterpart.cache_clear()
+    before = lower.ENTRIES.get(name)
+    lower.ENTRIES[name] = function
+    lower._counterpart.cache_clear()
     try:
         yield
     finally:
         if before is None:
-            del lowering.ENTRIES[name]
+            del lower.ENTRIES[name]
         else:
-            lowering.ENTRIES[name] = before
-        lowering._counterpart.cache_clear()
+            lower.ENTRIES[name] = before
+        lower._counterpart.cache_clear()
 
 
 @needs_jax
@@ -143,16 +143,16 @@ def test_a_wrong_gradient_under_xla_is_localised_by_compiling_its_operations() -
 
 @needs_jax
 def test_a_function_that_jax_computes_otherwise_is_a_primal_difference() -> None:
-    from bridge.engines import jax
+    from bridge.engines.jax import programs
 
     def squares(x: Any) -> Any:
         y = np.square(x)  # squares
         return np.sum(y * x)
 
-    jax.program_of.cache_clear()
+    programs.program_of.cache_clear()
     with lowered("np.square", lambda x: x * x * 1.01):
         report = bridge.crosscheck(squares, engines=("native", "jax"))(X)
-    jax.program_of.cache_clear()
+    programs.program_of.cache_clear()
     first = assert_found(report, "primal", "jax", "np.square", line_of(squares, "squares"))
     assert "JAX computes np.square" in first.explanation
 
@@ -248,7 +248,7 @@ def test_a_wrong_mutating_rule(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_scatter_that_takes_the_wrong_sign(monkeypatch: pytest.MonkeyPatch) -> None:
-    from bridge.writes import Scatter
+    from bridge.rewind.writes import Scatter
 
     monkeypatch.setattr(Scatter, "pull", lambda self, ct: ((self.source, -ct),))
     report = bridge.crosscheck(updates, engines=("native",))(X)
@@ -262,8 +262,8 @@ def test_an_overwritten_element_that_keeps_its_cotangent(monkeypatch: pytest.Mon
 
 
 def test_a_masked_update_that_forgets_its_mask(monkeypatch: pytest.MonkeyPatch) -> None:
-    from bridge.log import Operation
-    from bridge.writes import Update
+    from bridge.rewind.log import Operation
+    from bridge.rewind.writes import Update
 
     monkeypatch.setattr(Update, "_pull_masked", lambda self, ct: Operation.pull(self, ct))
     report = bridge.crosscheck(updates, engines=("native",))(X)
@@ -370,7 +370,7 @@ def test_random_numbers_are_found_and_their_line_is_named() -> None:
 
 
 def test_an_answer_where_the_program_raises_is_an_index_difference(monkeypatch: pytest.MonkeyPatch) -> None:
-    from bridge.buffer import Buffer
+    from bridge.arrays.buffer import Buffer
 
     right = Buffer.__getitem__
     monkeypatch.setattr(Buffer, "__getitem__", lambda self, key: right(self, min(key, len(self) - 1)))

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import bridge
-from bridge import engines
+from bridge.engines import registry
 from bridge.engines.asking import AskingContext
 from bridge.engines.protocol import Engine, EngineRule
 from bridge.errors import ArgumentError, NoRuleError
-from bridge.rule import Rule
+from bridge.rewind.rule import Rule
 
 X = np.array([0.5, -2.0])
 
@@ -67,5 +67,5 @@ def test_constants_are_not_asked_for() -> None:
 
 
 def test_native_contexts_have_no_engine() -> None:
-    assert engines.context("native", "strong").engine is None
-    assert type(engines.context("auto", "strong")) is bridge.Context
+    assert registry.context("native", "strong").engine is None
+    assert type(registry.context("auto", "strong")) is bridge.Context

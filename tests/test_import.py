@@ -19,7 +19,7 @@ HEAVY |= {"scipy", "sklearn", "matplotlib", "rich", "torch", "autograd"}
 DOORS = {
     "juliacall": ("bridge/julia/",),
     "juliapkg": ("bridge/julia/",),
-    "jax": ("bridge/engines/jax.py", "bridge/xla/", "bridge/julia/to_jax.py"),
+    "jax": ("bridge/engines/jax/", "bridge/xla/", "bridge/julia/to_jax.py"),
 }
 
 RULES_MAY_IMPORT = {"__future__", "collections", "typing", "math", "functools", "itertools", "numpy", "scipy", "bridge"}

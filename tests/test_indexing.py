@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bridge.indexing import ADVANCED, ELEMENT, VIEW, frozen, kind_of, surviving
+from bridge.rewind.indices import ADVANCED, ELEMENT, VIEW, frozen, kind_of, surviving
 
 MASK = np.array([True, False, True])
 

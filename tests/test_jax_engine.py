@@ -187,15 +187,15 @@ def test_what_jax_lacks_is_refused_by_name() -> None:
 
 
 def test_a_function_that_is_another_in_jax_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    from bridge.xla import lowering
+    from bridge.xla.lowering import lower
 
-    monkeypatch.setitem(lowering.ENTRIES, "np.arctan2", lambda x, y: x * y)
-    lowering._counterpart.cache_clear()
+    monkeypatch.setitem(lower.ENTRIES, "np.arctan2", lambda x, y: x * y)
+    lower._counterpart.cache_clear()
     try:
         with pytest.raises(RuleError, match=r"JAX computes np.arctan2 as .* and NumPy as"):
             bridge.grad(lambda x: np.sum(np.arctan2(x, 0.123)), engine="jax")(X[:2])
     finally:
-        lowering._counterpart.cache_clear()
+        lower._counterpart.cache_clear()
 
 
 def test_auto_asks_jax_for_what_the_rule_book_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -236,7 +236,7 @@ def test_threads() -> None:
 
 
 def test_kept_programs_are_bounded() -> None:
-    from bridge.engines.jax import KEPT, program_of
+    from bridge.engines.jax.programs import KEPT, program_of
 
     assert program_of.cache_info().maxsize == KEPT
 

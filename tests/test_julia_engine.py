@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 import bridge
-from bridge.engines import julia
-from bridge.engines.table import entries
+from bridge.engines.julia import engine as julia
+from bridge.engines.julia.table import entries
 from bridge.errors import ArgumentError, NoRuleError, RefusedError, RuleError
 from bridge.extend import RULES, Case, rule
-from bridge.rule import Rule
+from bridge.rewind.rule import Rule
 from tests.julia_engine.comparison import of_case
 from tests.julia_process import ROOT, environment
 
@@ -297,7 +297,7 @@ def test_absent_cotangents_stay_absent() -> None:
 
 
 def test_auto_asks_julia_where_the_rule_book_has_nothing(tmp_path: Path) -> None:
-    from bridge.dispatch import call
+    from bridge.arrays.dispatch import call
 
     def cubes(x: Any) -> Any:
         return x**3

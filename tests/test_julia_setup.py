@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from bridge import cli, julia
+from bridge import julia
+from bridge.cli import commands
 from bridge.errors import ArgumentError, JuliaNotAvailable
 from bridge.julia import config, discovery, preparation, session
 from bridge.julia.progress import ProgressLine
@@ -40,26 +41,26 @@ def test_setup_keeps_a_choice_only_if_it_works(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     old = fake_julia(tmp_path / "old", "julia version 1.9.0")
-    assert cli.main(["julia", "setup", "--exe", str(old[0]), "--project", str(old[1])]) == 1
+    assert commands.main(["julia", "setup", "--exe", str(old[0]), "--project", str(old[1])]) == 1
     assert "is Julia 1.9.0; Julia 1.10.3 to 1.12 is needed (from what was given to setup)" in capsys.readouterr().err
     assert config.read() is None
     exe, project = fake_julia(tmp_path / "new", "julia version 1.11.2", READY)
     monkeypatch.chdir(tmp_path)
-    assert cli.main(["julia", "setup", "--exe", "new/julia", "--project", "new/project"]) == 0
+    assert commands.main(["julia", "setup", "--exe", "new/julia", "--project", "new/project"]) == 0
     assert config.read() == config.Choice(exe, project)
     printed = capsys.readouterr().out
     assert f"found by        {config.place()}" in printed
-    assert cli.main(["julia", "status"]) == 0
+    assert commands.main(["julia", "status"]) == 0
     assert capsys.readouterr().out == printed
-    assert cli.main(["julia", "setup", "--forget"]) == 0
+    assert commands.main(["julia", "setup", "--forget"]) == 0
     assert config.read() is None
-    assert cli.main(["julia", "status"]) == 1
+    assert commands.main(["julia", "status"]) == 1
 
 
 def test_setup_wants_both_paths(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(ArgumentError, match="exe and project are given together"):
         julia.setup(exe="julia")
-    assert cli.main(["julia", "setup", "--project", "p"]) == 1
+    assert commands.main(["julia", "setup", "--project", "p"]) == 1
     assert "python -m bridge julia setup --exe PATH --project PATH" in capsys.readouterr().err
 
 

@@ -8,7 +8,7 @@ from numpy.lib.stride_tricks import as_strided, sliding_window_view
 
 import bridge
 from bridge import errors
-from bridge.memory import ArrayMemory, Strides, address, grounded, overlaps_itself, owner
+from bridge.rewind.memory import ArrayMemory, Strides, address, grounded, overlaps_itself, owner
 
 BASE = np.arange(24.0).reshape(4, 6)
 

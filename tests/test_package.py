@@ -94,7 +94,7 @@ def test_wheel_holds_the_package_and_the_rule_book(wheel: Path) -> None:
     julia = [ROOT / "julia" / "Project.toml", *(ROOT / "julia").rglob("*.jl")]
     expected |= {f"bridge/{path.relative_to(ROOT).as_posix()}" for path in julia} | {"bridge/juliapkg.json"}
     # What reports are made of, the table that they quote, and the plugin, which pytest loads without the package.
-    templates = (ROOT / "bridge" / "crosschecking" / "templates").iterdir()
+    templates = (ROOT / "bridge" / "proof" / "report" / "templates").iterdir()
     expected |= {path.relative_to(ROOT).as_posix() for path in templates if path.is_file()}
     expected |= {"bridge/conventions.md", "pytest_mutation_bridge.py"}
     assert inside == expected

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import bridge
-from bridge.crosschecking import html
+from bridge.proof.report import html
 from tests.browser import Browser, browser, why_no_browser
 from tests.report_samples import heat, large_report, report_of, small_report
 

@@ -12,8 +12,8 @@ import scipy.stats
 
 import bridge
 from bridge import random
-from bridge.check import check_gradient
 from bridge.errors import ArgumentError, BridgeError, RandomGradientError, RefusedError
+from bridge.proof.programs.check_gradient import check_gradient
 from bridge.random import threefry
 from bridge.rules import gamma_quantiles
 

@@ -24,7 +24,7 @@ LOGITS = RNG.normal(size=(3, 4, 5))
 @pytest.fixture(autouse=True)
 def wide_integers() -> Iterator[None]:
     """JAX with 64 bits, as bridge computes."""
-    from bridge.xla.lowering import x64
+    from bridge.xla.lowering.lower import x64
 
     with x64():
         yield

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bridge.crosschecking import html, rendering, text
-from bridge.crosschecking.json_form import from_json, to_json
-from bridge.crosschecking.model import KINDS, Report, Run, Trace
 from bridge.errors import ArgumentError, BridgeError
+from bridge.proof.report import html, rendering, text
+from bridge.proof.report.json_form import from_json, to_json
+from bridge.proof.report.model import KINDS, Report, Run, Trace
 from tests.accessibility import complaints, contrast
 from tests.report_samples import agreeing_report, difference, large_report, report_of, small_report
 

@@ -12,8 +12,7 @@ import pytest
 
 import bridge
 from bridge.errors import CheckError, RuleError
-from bridge.extend import Case
-from bridge.rule import Rule
+from bridge.rewind.rule import Case, Rule
 from tests import finite_differences as reference
 from tests.reported import ENGINES, assert_agreement, needed
 
@@ -83,15 +82,15 @@ def test_check_rule_compares_values_and_names_the_pull_of_another_function() -> 
 
 def test_a_lowering_with_another_value_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("jax")
-    from bridge.xla import lowering
+    from bridge.xla.lowering import lower
 
-    monkeypatch.setitem(lowering.ENTRIES, "np.arctan2", lambda x, y: x * y)
-    lowering._counterpart.cache_clear()
+    monkeypatch.setitem(lower.ENTRIES, "np.arctan2", lambda x, y: x * y)
+    lower._counterpart.cache_clear()
     try:
         with pytest.raises(RuleError, match=r"JAX computes np\.arctan2 as (?s:.*) and NumPy as"):
             bridge.grad(lambda x: np.sum(np.arctan2(x, 0.321)), engine="jax")(POINTS)
     finally:
-        lowering._counterpart.cache_clear()
+        lower._counterpart.cache_clear()
 
 
 def test_crosscheck_of_a_jax_function_whose_rule_has_another_value() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bridge.crosschecking.text import MARKS
+from bridge.proof.report.text import MARKS
 
 pytest_plugins = ["pytester"]
 ROOT = Path(__file__).parents[1]

@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 import scipy.special  # noqa: F401, its rules are read once it is loaded
 
-from bridge.check import check_rule
-from bridge.check.compare import compare
-from bridge.check.inputs import book, call_of
-from bridge.check.rule_calls import RuleCall
+from bridge.calls import operation_name
 from bridge.errors import CheckError
-from bridge.extend import MUTATING, RULES, ZERO_PULL, Case, MutatingRule, Rule
-from bridge.inspection import operation_name
+from bridge.extend import MUTATING, RULES, ZERO_PULL
+from bridge.proof.numerics.compare import compare
+from bridge.proof.rules.check_rule import check_rule
+from bridge.proof.rules.inputs import book, call_of
+from bridge.proof.rules.rule_calls import RuleCall
+from bridge.rewind.rule import Case, MutatingRule, Rule
 
 MODULES = [module for module in book() if hasattr(module, "cases")]
 CASES = [(module.__name__.rpartition(".")[2], case) for module in MODULES for case in module.cases()]

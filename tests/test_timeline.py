@@ -11,9 +11,9 @@ import pytest
 
 import bridge
 import bridge.numpy
-from bridge.crosschecking.extents import bounding
-from bridge.crosschecking.model import Memory, Operation, Region, Timeline
-from bridge.crosschecking.payload import MOST_LANES, payload
+from bridge.proof.report.extents import bounding
+from bridge.proof.report.model import Memory, Operation, Region, Timeline
+from bridge.proof.report.payload import MOST_LANES, payload
 from tests.report_samples import large_report, recorded, small
 
 
@@ -44,7 +44,7 @@ def test_memory_that_all_lives_to_the_end_shares_the_last_lane() -> None:
 
 
 def test_page_of_a_very_long_program_holds_its_ends_and_what_is_to_blame(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bridge.crosschecking.payload.MOST_OPERATIONS", 1000)
+    monkeypatch.setattr("bridge.proof.report.payload.MOST_OPERATIONS", 1000)
     large = large_report()
     held = payload(large.timeline, large.differences)  # type: ignore[arg-type]
     assert held["total"] == len(large.timeline.operations) == 10005  # type: ignore[union-attr]

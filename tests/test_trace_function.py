@@ -9,10 +9,10 @@ import pytest
 
 import bridge
 import bridge.numpy
-from bridge.crosschecking import text
-from bridge.crosschecking.json_form import from_json
-from bridge.crosschecking.model import Region
 from bridge.errors import AliasError
+from bridge.proof.report import text
+from bridge.proof.report.json_form import from_json
+from bridge.proof.report.model import Region
 from tests.accessibility import complaints
 from tests.programs import PROGRAMS, Program
 from tests.report_samples import heat

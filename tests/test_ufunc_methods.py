@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import bridge
-from bridge import errors, ufunc_methods
+from bridge import errors
+from bridge.arrays import ufunc_methods
 from tests.finite_differences import gradient
 
 X = np.array([[0.7, 1.4, 0.3], [1.1, 0.2, 2.0]])

@@ -87,7 +87,7 @@ class TestArrays:
         np.testing.assert_array_equal(run(X), X)
 
     def test_inside_of_a_loop_that_was_unrolled(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        from bridge.xla import rerolling
+        from bridge.xla.rerolling import rerolling
 
         monkeypatch.setattr(rerolling, "PATIENCE", 20)
         held = [np.arange(30.0)]

@@ -13,8 +13,9 @@ jax = pytest.importorskip("jax")
 import jax.numpy as jnp  # noqa: E402
 
 from bridge.errors import RefusedError  # noqa: E402
-from bridge.xla.affine import Affine  # noqa: E402
-from bridge.xla.gathers import gather, out_of_range, scatter_add, scatter_set, survivors  # noqa: E402
+from bridge.xla.regions.advanced import out_of_range  # noqa: E402
+from bridge.xla.regions.affine import Affine  # noqa: E402
+from bridge.xla.regions.gathers import gather, scatter_add, scatter_set, survivors  # noqa: E402
 
 MODES = ["error", "clip", "fill", "drop"]
 

@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 import scipy.special  # its rules are read once it is loaded
 
-from bridge.check.inputs import book
+from bridge.calls import operation_name
 from bridge.errors import NoRuleError, RefusedError
 from bridge.extend import RULES, ZERO_PULL, Case
-from bridge.inspection import operation_name
+from bridge.proof.rules.inputs import book
 
 jax = pytest.importorskip("jax", reason='engine="jax" needs JAX: pip install "mutation-bridge[jax]"')
 
-from bridge.xla.lowering import has, lower, x64  # noqa: E402, imports JAX
+from bridge.xla.lowering.lower import has, lower, x64  # noqa: E402
 
 CASES: list[Case] = [case for module in book() if hasattr(module, "cases") for case in module.cases()]
 BY_FUNCTION: dict[Any, list[Case]] = {}

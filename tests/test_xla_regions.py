@@ -16,8 +16,8 @@ jax = pytest.importorskip("jax")
 import jax.numpy as jnp  # noqa: E402
 
 from bridge.errors import AliasError, RefusedError  # noqa: E402
-from bridge.xla.affine import Affine, Atom, difference  # noqa: E402
-from bridge.xla.regions import Region, contains, disjoint, same  # noqa: E402
+from bridge.xla.regions.affine import Affine, Atom, difference  # noqa: E402
+from bridge.xla.regions.region import Region, contains, disjoint, same  # noqa: E402
 
 
 @pytest.fixture(autouse=True)

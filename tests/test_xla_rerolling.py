@@ -13,7 +13,7 @@ import bridge.numpy as np
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch):
-    from bridge.xla import rerolling
+    from bridge.xla.rerolling import rerolling
 
     monkeypatch.setattr(rerolling, "PATIENCE", 40)
 

@@ -11,7 +11,7 @@ import numpy as np
 
 import bridge
 from benchmarks.crosscheck.planting import Plant, plant_for
-from bridge.crosschecking.model import Report
+from bridge.proof.report.model import Report
 from tests.crosscheck_planted import MISTAKES, planted
 from tests.random_programs import RandomProgram, programs
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 import bridge
-from bridge.context import Context
 from bridge.extend import RULES
-from bridge.log import Operation
+from bridge.rewind.context import Context
+from bridge.rewind.log import Operation
 from tests.crosscheck_planted import MISTAKES, planted
 from tests.random_programs import RandomProgram
 

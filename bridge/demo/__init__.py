@@ -6,7 +6,7 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
-from bridge.doctor import install_line
+from bridge.cli.doctor import install_line
 
 __all__ = ["run"]
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from bridge.compiling import compiling
-from bridge.context import Context
 from bridge.engines.protocol import Engine, EngineRule
 from bridge.errors import ArgumentError, NoRuleError
-from bridge.forward import ForwardContext
 from bridge.position import here, resolve
-from bridge.rule import Rule
+from bridge.rewind.context import Context
+from bridge.rewind.forward import ForwardContext
+from bridge.rewind.rule import Rule
+from bridge.transforms.compiling import compiling
 
 
 class Asking:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import Any
 
+from bridge.calls import operation_name
 from bridge.engines.protocol import Engine
-from bridge.inspection import operation_name
-from bridge.rule import Rule
+from bridge.rewind.rule import Rule
 
 
 class Fallback(Engine):
@@ -19,15 +19,15 @@ class Fallback(Engine):
         """Julia's rule for `function`, if its table has one and a Julia is there; else JAX's."""
         if native is not None:
             return native
-        from bridge.engines.table import entries
+        from bridge.engines.julia.table import entries
 
         if operation_name(function) in entries() and _julia_is_set_up():
-            from bridge.engines.julia import ENGINE as JULIA
+            from bridge.engines.julia.engine import ENGINE as JULIA
 
             return JULIA.started().rule(function, None)
         if find_spec("jax") is None:
             return None
-        from bridge.engines.jax_engine import ENGINE as JAX
+        from bridge.engines.jax.engine import ENGINE as JAX
 
         return JAX.rule(function, None)
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from bridge.memory import grounded
-from bridge.rule import Rule
+from bridge.rewind.memory import grounded
+from bridge.rewind.rule import Rule
 
 
 class Engine:

@@ -8,8 +8,8 @@ import numpy as np
 
 from bridge.errors import ArgumentError
 from bridge.julia.calls import OtherLayout, entries, run
-from bridge.memory import grounded
 from bridge.position import here, resolve
+from bridge.rewind.memory import grounded
 
 
 def to_julia(array: Any, order: str = "keep") -> Any:

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bridge.arguments import check_leaves, leaves_of, normalised, rebuilt
-from bridge.current import current_context
 from bridge.errors import CotangentError
 from bridge.julia.calls import Kept, NotDifferentiable, OtherLayout, entries, run
 from bridge.julia.containers import filled
 from bridge.julia.convert import reversed_axes
 from bridge.julia.plans import KINDS, Flattened, plan, run_plan
-from bridge.seeds import conforming
+from bridge.rewind.cotangents import conforming
+from bridge.rewind.interpreter import current_context
+from bridge.transforms.arguments import check_leaves, leaves_of, normalised, rebuilt
 
 if TYPE_CHECKING:
     from bridge.julia.function import JuliaFunction

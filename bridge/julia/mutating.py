@@ -17,8 +17,8 @@ from bridge.julia.containers import filled
 from bridge.julia.convert import in_plain_layout
 from bridge.julia.plans import Flattened, plan, sent
 from bridge.julia.programs import run_tracked
-from bridge.memory import grounded
 from bridge.position import here, resolve
+from bridge.rewind.memory import grounded
 
 if TYPE_CHECKING:
     from bridge.julia.function import JuliaFunction

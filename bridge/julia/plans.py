@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bridge.arguments import leaves_of, rebuilt
-from bridge.entering import is_differentiable
 from bridge.errors import ArgumentError
 from bridge.julia.calls import Kept, OtherLayout, ask, kept_number, run
 from bridge.julia.containers import spelled
 from bridge.julia.convert import in_plain_layout, reversed_axes
-from bridge.memory import grounded
+from bridge.rewind.memory import grounded
+from bridge.transforms.arguments import leaves_of, rebuilt
+from bridge.transforms.entering import is_differentiable
 
 if TYPE_CHECKING:
     from bridge.julia.function import JuliaFunction

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bridge.arrays.operands import context_of, unwrapped
 from bridge.engines.protocol import EngineRule
 from bridge.errors import RefusedError
 from bridge.julia.containers import filled
 from bridge.julia.plans import Flattened
 from bridge.julia.runs import Run
-from bridge.memory import grounded
-from bridge.operands import context_of, unwrapped
 from bridge.position import here, resolve
+from bridge.rewind.memory import grounded
 
 if TYPE_CHECKING:
     from bridge.julia.function import JuliaFunction

@@ -10,7 +10,7 @@ import numpy as np
 from bridge.julia.calls import Kept, entries
 from bridge.julia.convert import reversed_axes
 from bridge.julia.plans import Flattened, plan, run_plan
-from bridge.memory import grounded
+from bridge.rewind.memory import grounded
 
 if TYPE_CHECKING:
     from bridge.julia.function import JuliaFunction

@@ -9,13 +9,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from bridge.buffer import WeakScalar
-from bridge.creation import array
+from bridge.arrays.buffer import WeakScalar
+from bridge.arrays.creation import array
+from bridge.arrays.operands import context_of
 from bridge.errors import ArgumentError, RandomGradientError
-from bridge.escapes import detach
-from bridge.operands import context_of
 from bridge.position import here, resolve
-from bridge.tracing import is_traced
+from bridge.rewind.escapes import detach
+from bridge.rewind.values import is_traced
 
 Gradient = Literal["pathwise", "frozen", "error"]
 

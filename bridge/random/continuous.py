@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.dispatch import call
-from bridge.escapes import detach
+from bridge.arrays.dispatch import call
 from bridge.random import draws
 from bridge.random.checking import (
     Gradient,
@@ -20,6 +19,7 @@ from bridge.random.checking import (
     refuse_complex,
 )
 from bridge.random.holding import first, is_held, noise
+from bridge.rewind.escapes import detach
 
 
 def uniform(

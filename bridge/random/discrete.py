@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from bridge.creation import array
-from bridge.dispatch import call
-from bridge.operands import context_of
+from bridge.arrays.creation import array
+from bridge.arrays.dispatch import call
+from bridge.arrays.operands import context_of
 from bridge.random import draws
 from bridge.random.checking import (
     Gradient,

@@ -15,7 +15,7 @@ import numpy as np
 
 from bridge.extend import nondifferentiable
 from bridge.random import gamma_sampler, normals, threefry
-from bridge.snapshots import constant
+from bridge.rewind.snapshots import constant
 
 Shape = tuple[int, ...]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.dispatch import call
+from bridge.arrays.dispatch import call
 from bridge.random import draws
 from bridge.random.checking import checked_key, checked_shape, is_integer, known_integer, wrong
 

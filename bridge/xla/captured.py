@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from bridge.memory import ArrayMemory, Strides, address, owner
-from bridge.snapshots import constant
-from bridge.xla.ghosts import Ghost
+from bridge.rewind.memory import ArrayMemory, Strides, address, owner
+from bridge.rewind.snapshots import constant
+from bridge.xla.tracing.abstract import Ghost
 
 _VALUES = (bool, int, float, complex, str, bytes, type(None), np.generic)
 _Read = Callable[[], Any]

@@ -16,19 +16,19 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from bridge.arguments import leaves_of, rebuilt
-from bridge.buffer import WeakScalar
-from bridge.compiling import compiling
-from bridge.current import current_context
+from bridge.arrays.buffer import WeakScalar
 from bridge.errors import ArgumentError, BridgeWarning
-from bridge.tracing import ground_floor, is_traced
+from bridge.rewind.interpreter import current_context
+from bridge.rewind.values import ground_floor, is_traced
+from bridge.transforms.arguments import leaves_of, rebuilt
+from bridge.transforms.compiling import compiling
 from bridge.xla.cache import persistent
 from bridge.xla.captured import Captured
-from bridge.xla.lowering import x64
-from bridge.xla.patience import told_if_long
-from bridge.xla.rerolling import Rerolling, Unrolled
+from bridge.xla.lowering.lower import x64
+from bridge.xla.progress import told_if_long
+from bridge.xla.rerolling.rerolling import Rerolling, Unrolled
 from bridge.xla.signature import Dynamic, Signature, Static, call_of
-from bridge.xla.trace import TraceContext
+from bridge.xla.tracing.context import TraceContext
 
 _OF_THE_CALLER = frozenset({np.ndarray, float, complex, *np.sctypeDict.values()})
 OFTEN = 8
@@ -206,7 +206,7 @@ class Compiled:
             return self.function(*args, **kwargs)
         signature, values, home = call_of(args, kwargs)
         if home == "traced":
-            from bridge.xla.composing import composed
+            from bridge.xla.in_jax import composed
 
             return composed(self, signature, values)
         with x64():

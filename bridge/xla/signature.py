@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from bridge.arguments import leaves_of
-from bridge.entering import copies_alike, sharing
 from bridge.errors import AliasError, ArgumentError
-from bridge.memory import ArrayMemory, Strides, address, overlaps_itself
-from bridge.xla.ghosts import ghost_like
+from bridge.rewind.memory import ArrayMemory, Strides, address, overlaps_itself
+from bridge.transforms.arguments import leaves_of
+from bridge.transforms.entering import copies_alike, sharing
+from bridge.xla.tracing.abstract import ghost_like
 
 _STATIC = frozenset({int, bool, str, type(None)})
 _NUMBERS = (float, complex, np.floating, np.complexfloating)

@@ -17,7 +17,7 @@ import numpy as np
 
 import bridge
 import bridge.numpy
-from bridge.crosschecking.model import Report
+from bridge.proof.report.model import Report
 from tests.conformance import written
 from tests.conformance.test_corpus import CASES, argument, function, name
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bridge.crosschecking.model import Difference, Report, Run
+from bridge.proof.report.model import Difference, Report, Run
 from tests.conformance import table
 from tests.conformance.test_corpus import CASES, name
 

@@ -16,11 +16,12 @@ import numpy as np
 import scipy.special  # noqa: F401, its rules are read once it is loaded
 
 import bridge.numpy
-from bridge.check.inputs import book
-from bridge.engines.julia import ENGINE
+from bridge.engines.julia.engine import ENGINE
 from bridge.engines.protocol import EngineRule
 from bridge.errors import NoRuleError
-from bridge.extend import RULES, Case, Rule
+from bridge.extend import RULES
+from bridge.proof.rules.inputs import book
+from bridge.rewind.rule import Case, Rule
 from tests import finite_differences as reference
 from tests.conformance.test_corpus import GRADIENT, KINKS, argument, function, name
 from tests.julia_engine.comparison import of_case, of_program

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 import bridge
-from bridge.check.rule_calls import RuleCall
-from bridge.engines.julia import checked_values
-from bridge.extend import Case, Rule
+from bridge.engines.julia.rules import checked_values
+from bridge.proof.rules.rule_calls import RuleCall
+from bridge.rewind.rule import Case, Rule
 
 HALF, SINGLE, DOUBLE = 1e-2, 1e-4, 1e-10
 

@@ -1,0 +1,296 @@
+"""Buffer and Scalar: what a program holds in place of an array or a number while it is differentiated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from threading import get_ident
+from typing import Any
+
+import numpy as np
+
+from bridge.arrays import assignment, dispatch, views
+from bridge.arrays.flat import Flat
+from bridge.arrays.operators import InPlace
+from bridge.arrays.tracked import Tracked
+from bridge.errors import RefusedError
+from bridge.position import assigns_here, here, resolve
+from bridge.rewind.escapes import escape
+from bridge.rewind.indices import ADVANCED, BOUNDS, ELEMENT, VIEW, frozen, kind_of
+from bridge.rewind.memory import Strides, grounded
+from bridge.rewind.places import Element, Gathered, Layout, Root, View
+from bridge.rewind.values import is_traced_mask, mask_as, spelled_out
+
+
+class Scalar(Tracked):
+    """A tracked number: immutable, a copy of what it was read from."""
+
+    __slots__ = ()
+
+    def item(self) -> Scalar:
+        """The number itself, still tracked."""
+        return self
+
+    def __getitem__(self, key: Any) -> Any:
+        return self if key == () else dispatch.call(np.reshape, (self, (1,)), {})[0, ...][key]
+
+    def __iter__(self) -> Iterator[Any]:
+        raise TypeError("iteration over a 0-d array")
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        raise RefusedError(
+            f"hash() of a tracked number, as the key of a dictionary or a set (value {grounded(self)})",
+            where=resolve(here()),
+            remedy="use its plain value: bridge.detach(x)",
+        )
+
+
+class WeakScalar(Scalar):
+    """A tracked Python float or complex: like Python's own, it does not widen the dtype of what it meets."""
+
+    __slots__ = ()
+
+    shape = ()
+    ndim = 0
+    size = 1
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return np.result_type(grounded(self.value))
+
+    @property
+    def itemsize(self) -> int:
+        return self.dtype.itemsize
+
+    def copy(self, order: str = "C") -> Scalar:
+        """A tracked copy, a number of NumPy's."""
+        return self.place.context.copied(self.dtype.type(self.value), self.place)
+
+    def astype(self, dtype: Any, *args: Any, **kwargs: Any) -> Any:
+        """A tracked copy in another dtype."""
+        return self.copy().astype(dtype, *args, **kwargs)
+
+
+def weak_scalar(context: Any, value: float | complex, root: Any = None) -> WeakScalar:
+    """A tracked Python number, on a root of its own unless one is given."""
+    return WeakScalar(value, root or Root(context, np.result_type(value).type(value), False))
+
+
+class Buffer(Tracked, InPlace):
+    """A tracked array: NumPy's indexing, operators and functions work on it and are logged.
+
+    Views of a Buffer are Buffers on the same memory. Made by the transforms for every array argument, by
+    `Context.buffer`, and by operations on other Buffers.
+    """
+
+    __slots__ = ()
+
+    def __len__(self) -> int:
+        if not self.value.shape:
+            raise TypeError("len() of unsized object")
+        return self.value.shape[0]
+
+    def __getitem__(self, key: Any) -> Any:
+        place = self.place
+        context = place.context
+        if context.thread != get_ident():
+            context.check_usable()
+        array = self.value
+        if type(key) is slice and type(key.start) in BOUNDS and type(key.stop) in BOUNDS and type(key.step) in BOUNDS:
+            value = array[key]
+            return Buffer(value, View(place, key, value))
+        if context.compiles is not None:
+            key = spelled_out(key)
+        kind = kind_of(key, len(array.shape))
+        if kind is ADVANCED:
+            if is_traced_mask(key):
+                return context.compiles.selected(self, key)
+            key = frozen(key)
+            kind = kind_of(key, len(array.shape))
+        value = array[key]
+        if kind is VIEW:
+            return Buffer(value, View(place, key, value))
+        return context.copied(value, (Element if kind is ELEMENT else Gathered)(place, key, value))
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        place = self.place
+        if type(value) is Buffer and _is_this_part(value.place, place, key):
+            return
+        place.context.check_usable()
+        array = self.value
+        if place.context.compiles is not None:
+            key = spelled_out(key)
+        kind = kind_of(key, len(array.shape))
+        if kind is ADVANCED:
+            if is_traced_mask(key):
+                _write_masked(self, key, value)
+                return
+            key = frozen(key)
+            kind = kind_of(key, len(array.shape))
+        if type(key) is int and type(value) is Buffer and _swaps_rows(value.place, place) and not assigns_here():
+            _refuse_shuffle(self)
+        part = View if kind is VIEW else Element if kind is ELEMENT else Gathered
+        assignment.assign(self, key, part(place, key, array[key]), value)
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[k] for k in range(len(self)))
+
+    def __contains__(self, value: Any) -> bool:
+        return bool(np.any(self == value))
+
+    def view_as(self, offset: int, like: Strides) -> Buffer:
+        """The view that starts `offset` bytes after this one and lies as `like` says."""
+        self.place.context.check_usable()
+        value = self.place.context.memory.view(self.value, offset, like)
+        return Buffer(value, Layout(self.place, (offset, like), value))
+
+    @property
+    def T(self) -> Any:
+        return dispatch.call(np.transpose, (self,), {})
+
+    @property
+    def mT(self) -> Any:
+        return dispatch.call(np.matrix_transpose, (self,), {})
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        return grounded(self).strides
+
+    @property
+    def flags(self) -> Any:
+        return grounded(self).flags
+
+    @property
+    def flat(self) -> Flat:
+        return Flat(self)
+
+    @flat.setter
+    def flat(self, value: Any) -> None:
+        self.flat[:] = value
+
+    def view(self, dtype: Any = None) -> Any:
+        """The same memory seen as another dtype: real and complex of one precision only."""
+        self.place.context.check_usable()
+        return views.view_as_dtype(self, dtype)
+
+    def reshape(self, *shape: Any, order: str = "C", copy: bool | None = None) -> Any:
+        given = {"order": order} if copy is None else {"order": order, "copy": copy}
+        return dispatch.call(np.reshape, (self, shape[0] if len(shape) == 1 else shape), given)
+
+    def transpose(self, *axes: Any) -> Any:
+        return dispatch.call(np.transpose, (self, axes[0] if len(axes) == 1 else axes or None), {})
+
+    def ravel(self, order: str = "C") -> Any:
+        return dispatch.call(np.ravel, (self,), {"order": order})
+
+    def flatten(self, order: str = "C") -> Any:
+        """A 1-d tracked copy."""
+        return self.ravel(order).copy()
+
+    def fill(self, value: Any) -> None:
+        """Write one value everywhere."""
+        self[...] = value
+
+    def item(self, *index: Any) -> Any:
+        """One element, still tracked."""
+        if index:
+            return (
+                self.flat[index[0]]
+                if len(index) == 1 and isinstance(index[0], (int, np.integer))
+                else self[index[0] if len(index) == 1 else index]
+            )
+        if self.size != 1:
+            raise ValueError("can only convert an array of size 1 to a Python scalar")
+        return self[(0,) * self.ndim]
+
+    def tolist(self) -> Any:
+        """Nested lists of tracked numbers; one number if there are no axes."""
+        return [part.tolist() if type(part) is Buffer else part for part in self] if self.shape else self[()]
+
+    def sort(self, axis: int = -1, kind: Any = None, order: Any = None, *, stable: bool | None = None) -> None:
+        """Sort in place."""
+        self[...] = dispatch.call(np.sort, (self,), {"axis": axis, "kind": kind, "stable": stable})
+
+    def partition(self, kth: Any, axis: int = -1, kind: str = "introselect") -> None:
+        """Partition in place."""
+        self[...] = dispatch.call(np.partition, (self, kth), {"axis": axis, "kind": kind})
+
+    def dot(self, other: Any, out: Any = None) -> Any:
+        return dispatch.call(np.dot, (self, other), {} if out is None else {"out": out})
+
+    def put(self, indices: Any, values: Any, mode: str = "raise") -> None:
+        """Write values at flat indices."""
+        dispatch.call(np.put, (self, indices, values), {"mode": mode})
+
+    def tobytes(self, order: str = "C") -> bytes:
+        return escape(self, "tobytes()").tobytes(order)
+
+
+def _is_this_part(source: Any, place: Any, key: Any) -> bool:
+    """Whether an augmented assignment stores the view that it has just updated."""
+    if type(source) is not View or source.parent is not place:
+        return False
+    # From Python 3.12 on, a slice is built anew for the store.
+    if source.key is key:
+        return True
+    if type(key) is not slice or type(source.key) is not slice:
+        return False
+    pairs = zip((key.start, key.stop, key.step), (source.key.start, source.key.stop, source.key.step), strict=True)
+    return all(a is b or (type(a) in BOUNDS and type(b) in BOUNDS and a == b) for a, b in pairs)
+
+
+def _write_masked(target: Buffer, mask: Any, value: Any) -> None:
+    """`target[mask] = value` where the mask is not known yet: everything is written, most of it with what it holds."""
+    axes = len(getattr(mask, "shape", ()))
+    if hasattr(value, "written_to"):
+        target[...] = np.where(mask_as(mask, target.ndim), value.written_to(target, mask), target)
+        return
+    if type(mask) is tuple or len(getattr(value, "shape", ())) > target.ndim - axes:
+        raise RefusedError(
+            f"a write of shape {np.shape(value)} at a mask whose values are not known while the program is compiled",
+            where=resolve(here()),
+            remedy="write one value, or target[...] = np.where(mask, values, target) with values of the target's shape",
+        )
+    target[...] = np.where(mask_as(mask, target.ndim), value, target)
+
+
+def _swaps_rows(source: Any, place: Any) -> bool:
+    """Whether a row is to be overwritten with another row of the same array."""
+    return type(source) is View and source.parent is place and type(source.key) is int
+
+
+def _refuse_shuffle(target: Buffer) -> None:
+    """Raise: compiled code that is not NumPy's path for arrays swaps rows through views, and so duplicates them."""
+    raise RefusedError(
+        f"shuffle() of a tracked array of shape {target.shape}: it swaps rows, which are views, and would repeat some",
+        where=resolve(here()),
+        remedy="x[...] = x[generator.permutation(len(x))]; to copy one row, write the statement x[i] = x[j]",
+    )
+
+
+def _dense(value: np.ndarray) -> np.ndarray:
+    """Memory without gaps: a root's shadow lies as its memory does."""
+    owner = value.base
+    if isinstance(owner, np.ndarray) and owner.nbytes == value.nbytes and min(value.strides, default=0) >= 0:
+        return value
+    return value.copy("K")
+
+
+def wrap(context: Any, value: Any, active: bool) -> Any:
+    """A fresh result as a tracked one; integers, booleans and whatever is no array stay plain numbers."""
+    kind = type(value)
+    if kind is np.ndarray or kind is Buffer:
+        if kind is np.ndarray and value.base is not None:
+            value = _dense(value)
+        return Buffer(value, Root(context, value, active and value.dtype.kind in "fc"))
+    if kind is Scalar or kind is WeakScalar or isinstance(value, (np.floating, np.complexfloating)):
+        return Scalar(value, Root(context, value, active))
+    if isinstance(value, tuple):
+        parts = [wrap(context, part, active) for part in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
+    if isinstance(value, list):
+        return [wrap(context, part, active) for part in value]
+    if isinstance(value, np.ndarray):
+        return wrap(context, value.view(np.ndarray), active)
+    if kind is float or kind is complex:
+        return weak_scalar(context, value, Root(context, np.result_type(value).type(value), active))
+    return value

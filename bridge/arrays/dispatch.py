@@ -1,0 +1,260 @@
+"""From a NumPy call on tracked operands to an entry of the log: unwrap, run, wrap, report to the context."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import get_ident
+from typing import Any
+
+import numpy as np
+
+from bridge.arrays.call_forms import lists_as_arrays, outputs_by_name
+from bridge.arrays.operands import (
+    NUMBERS,
+    check_not_complex,
+    context_of,
+    operand,
+    refuse_complex,
+    rule_for,
+    store,
+    unwrapped,
+)
+from bridge.arrays.views import wrap_result
+from bridge.calls import operation_name
+from bridge.errors import RefusedError
+from bridge.extend import MUTATING, REFUSED, RULES, ZERO_PULL
+from bridge.position import here, resolve
+from bridge.rewind import book
+from bridge.rewind.memory import grounded, holds_arrays
+from bridge.rewind.snapshots import constant, copy_of_list
+from bridge.rewind.values import is_traced, settled, spelled_out
+
+
+def operate_one(function: Callable[..., Any], ufunc: np.ufunc, x: Any) -> Any:
+    """`operate` for one operand."""
+    place = x.place
+    context = place.context
+    if context.thread != get_ident():
+        context.check_usable()
+    own = x.value
+    value = function(own)
+    inputs = (place if place.active else None,)
+    if ufunc in ZERO_PULL:
+        return context.unpulled(ufunc, value, inputs, (own,))
+    if type(own) in (float, complex):
+        own = np.result_type(own).type(own)
+    return context.result(RULES.get(ufunc) or rule_for(ufunc, context), value, inputs, (own,), {}, ())
+
+
+def operate_pair(function: Callable[..., Any], ufunc: np.ufunc, x: Any, y: Any) -> Any:
+    """`operate` for two operands of one context, or one and a number: what programs are made of."""
+    x_place: Any = getattr(x, "place", None)
+    y_place: Any = getattr(y, "place", None)
+    if y_place is None:
+        if not isinstance(y, NUMBERS):
+            return operate(function, ufunc, x, y)
+        context = x_place.context
+        values = (x.value, y)
+        inputs = (x_place if x_place.active else None, None)
+    elif x_place is None:
+        if not isinstance(x, NUMBERS):
+            return operate(function, ufunc, x, y)
+        context = y_place.context
+        values = (x, y.value)
+        inputs = (None, y_place if y_place.active else None)
+    else:
+        context = x_place.context
+        if context is not y_place.context:
+            return operate(function, ufunc, x, y)
+        values = (x.value, y.value)
+        inputs = (x_place if x_place.active else None, y_place if y_place.active else None)
+    if context.thread != get_ident():
+        context.check_usable()
+    try:
+        value = function(*values)
+    except ZeroDivisionError:
+        if not context.tracing:
+            raise
+        # Python's numbers, of which only the type is known here.
+        value = function(*(type(x)(1) for x in values))
+    if ufunc in ZERO_PULL:
+        return context.unpulled(ufunc, value, inputs, values)
+    return context.result(RULES.get(ufunc) or rule_for(ufunc, context), value, inputs, values, {}, ())
+
+
+def operate(function: Callable[..., Any], ufunc: np.ufunc, *args: Any) -> Any:
+    """A ufunc, or the operator that stands for it, on operands of which one is tracked."""
+    context: Any = None
+    values = []
+    inputs = []
+    plain: tuple[int, ...] = ()
+    for k, x in enumerate(args):
+        place = getattr(x, "place", None)
+        if place is not None:
+            if context is None:
+                context = place.context
+            elif context is not place.context:
+                return _operate_across(function, ufunc, args)
+            values.append(x.value)
+            inputs.append(place if place.active else None)
+            continue
+        inputs.append(None)
+        if not isinstance(x, NUMBERS):
+            x = operand(x)
+            if x is NotImplemented:
+                return NotImplemented
+            if hasattr(x, "place"):
+                return operate(function, ufunc, *(operand(y) for y in args))
+            if type(x) is not constant:
+                plain += (k,)
+        values.append(x)
+    context.check_usable()
+    for k in plain:
+        context.check_original(values[k])
+    value = function(*values)
+    if ufunc in ZERO_PULL:
+        return context.unpulled(ufunc, value, tuple(inputs), tuple(values))
+    return context.result(rule_for(ufunc, context), value, tuple(inputs), tuple(values), {}, plain)
+
+
+def _operate_across(function: Callable[..., Any], ufunc: np.ufunc, args: tuple[Any, ...]) -> Any:
+    """Operands of nested contexts: the operation belongs to the innermost one, the others are constants there."""
+    context = context_of(args)
+    values, inputs, plain = unwrapped(context, tuple(map(operand, args)))
+    value = function(*values)
+    if ufunc in ZERO_PULL:
+        return context.unpulled(ufunc, value, inputs, values)
+    return context.result(rule_for(ufunc, context), value, inputs, values, {}, plain)
+
+
+def operate_inplace(operator: Callable[..., Any], ufunc: np.ufunc, target: Any, other: Any) -> Any:
+    """An augmented assignment into a Buffer."""
+    context = target.place.context
+    context.writable(target)
+    if isinstance(other, NUMBERS) or getattr(getattr(other, "place", None), "context", None) is context:
+        context.check_usable()
+        own, place = target.place, getattr(other, "place", None)
+        values = (target.value, other if place is None else other.value)
+        inputs = (own if own.active else None, place if place is not None and place.active else None)
+        return _updated(context, ufunc, target, inputs, values, (), None, lambda operands: operator(*operands))
+    return update(ufunc, target, (target, other), {}, lambda values: operator(*values))
+
+
+def update(ufunc: np.ufunc, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any], run: Any = None) -> Any:
+    """Run `ufunc` on `args` with `target` as `out`."""
+    context = target.place.context
+    context.check_usable()
+    context.writable(target)
+    values, inputs, plain = unwrapped(context, args)
+    if "casting" in kwargs:
+        check_not_complex(target, values)
+    mask = kwargs.get("where", True)
+    if mask is not True:
+        mask = kwargs["where"] = settled(mask) if is_traced(mask) else np.array(grounded(mask))
+    if run is None:
+
+        def run(operands: tuple[Any, ...]) -> Any:
+            return ufunc(*operands, out=target.value, **kwargs)
+
+    return _updated(context, ufunc, target, inputs, values, plain, None if mask is True else mask, run)
+
+
+def _updated(
+    context: Any, ufunc: np.ufunc, target: Any, inputs: Any, values: Any, plain: Any, mask: Any, run: Any
+) -> Any:
+    rule = RULES.get(ufunc) or (None if ufunc in ZERO_PULL and not context.tracing else rule_for(ufunc, context))
+    try:
+        context.update(rule, target, inputs, values, plain, mask, run)
+    except np.exceptions.ComplexWarning:
+        refuse_complex(target)
+    except TypeError:
+        check_not_complex(target, values)
+        raise
+    return target
+
+
+def call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Any NumPy function, or a function with a rule, on arguments some of which may be tracked."""
+    from bridge.arrays import functions
+
+    handler = functions.HANDLED.get(function)
+    if handler is not None:
+        return handler(*args, **kwargs)
+    if isinstance(function, np.ufunc):
+        return function(*args, **kwargs)
+    context = context_of((*args, *kwargs.values()))
+    if context is None:
+        return function(*args, **kwargs)
+    if context.compiles is not None and function in _SHAPED_BY_VALUES:
+        known = [spelled_out(x) for x in args]
+        args = tuple(known) if context_of(known) is not None else args
+        kwargs = {name: spelled_out(x) for name, x in kwargs.items()}
+    args, kwargs = outputs_by_name(function, args, kwargs)
+    if function in MUTATING:
+        return call_mutating(MUTATING[function], args, kwargs)
+    rule = book.find(function)
+    if function in REFUSED:
+        raise RefusedError(
+            f"{operation_name(function)} of a tracked array", where=resolve(here()), remedy=REFUSED[function]
+        )
+    out = kwargs.pop("out", None) if rule is None or "out" not in rule.parameters else None
+    if out is not None:
+        result = call(function, args, kwargs)
+        store(context_of((result, out)) or context, function, out, result)
+        return out
+    if function in ZERO_PULL:
+        values, inputs, _ = unwrapped(context, (*args, *kwargs.values()))
+        named = dict(zip(kwargs, values[len(args) :], strict=True))
+        value = call(function, values[: len(args)], named)
+        return wrap_result(
+            context, value, args, lambda fresh: context.unpulled(function, fresh, inputs, values[: len(args)], named)
+        )
+    return _call_with_rule(context, function, rule or rule_for(function, context), args, kwargs)
+
+
+# What these return has a shape that depends on the values of a second argument.
+_SHAPED_BY_VALUES = frozenset({
+    np.array_split, np.compress, np.delete, np.dsplit, np.extract, np.hsplit, np.insert, np.repeat, np.split, np.vsplit,
+})  # fmt: skip
+
+
+def _call_with_rule(context: Any, function: Any, rule: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if kwargs.get("overwrite_input"):
+        raise RefusedError(
+            f"{rule.name} with overwrite_input=True leaves its argument in an order that NumPy does not specify",
+            where=resolve(here()),
+            remedy="leave it out",
+        )
+    args, kwargs = lists_as_arrays(function, args, kwargs)
+    values, inputs, plain = unwrapped(context, args)
+    if not kwargs:
+        value = call(function, values, {})
+        return wrap_result(
+            context, value, args, lambda fresh: context.result(rule, fresh, inputs, values, kwargs, plain)
+        )
+    named, _, _ = unwrapped(context, tuple(kwargs.values()))
+    named_values = dict(zip(kwargs, named, strict=True))
+    value = call(function, values, dict(named_values))
+    tracked_name = any(map(holds_arrays, kwargs.values()))
+
+    def report(fresh: Any) -> Any:
+        if not tracked_name:
+            frozen = {name: copy_of_list(x) for name, x in named_values.items()}
+            return context.result(rule, fresh, inputs, values, frozen, plain)
+        bound, names = rule.bind(args, kwargs)
+        all_values, all_inputs, all_plain = unwrapped(context, bound)
+        return context.result(rule, fresh, all_inputs, all_values, {}, all_plain, names)
+
+    return wrap_result(context, value, (*args, *kwargs.values()), report)
+
+
+def call_mutating(rule: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A function with a mutating rule."""
+    from bridge.arrays import mutating
+
+    context = context_of((*args, *kwargs.values()))
+    if context is not None:
+        context.must_differentiate()
+    if context is None or context.tracing:
+        return rule.function(*args, **kwargs)
+    return mutating.call(context, rule, args, kwargs)

@@ -1,0 +1,192 @@
+"""NumPy functions that the core handles itself: writes lowered to assignments, and questions about shape."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from bridge.arrays import creation
+from bridge.arrays.dispatch import call
+from bridge.arrays.operands import context_of, into_plain, operand
+from bridge.arrays.views import view_at
+from bridge.errors import RefusedError
+from bridge.position import here, resolve
+from bridge.rewind.memory import grounded
+from bridge.rewind.values import is_traced, settled, value_of
+
+
+def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
+    """`dst[...] = src`, where the mask says so."""
+    if not hasattr(dst, "place"):
+        into_plain(context_of((src, where)), np.copyto, (src,), dst)
+        np.copyto(dst, value_of(src, "np.copyto"), casting, value_of(where, "np.copyto"))
+        return
+    src = operand(src)
+    kind = getattr(src, "dtype", None)
+    if kind is not None and not np.can_cast(kind, dst.dtype, casting):
+        raise TypeError(f"Cannot cast array data from {kind!r} to {dst.dtype!r} according to the rule {casting!r}")
+    if where is True:
+        dst[...] = src
+        return
+    if is_traced(where):
+        dst[...] = np.where(where, src, dst)
+        return
+    mask = np.broadcast_to(grounded(where), dst.shape)
+    dst[mask] = np.broadcast_to(src, dst.shape)[mask]
+
+
+def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
+    """`a.flat[ind] = v`, values repeated as needed."""
+    _must_be_tracked(a, v, np.put)
+    indices = np.ravel(settled(operand(ind)))
+    if mode != "raise":
+        indices = indices % a.size if mode == "wrap" else np.clip(indices, 0, a.size - 1)
+    if indices.size:
+        a[_unravelled(np.where(indices < 0, indices + a.size, indices), a.shape)] = _repeated(v, indices.size)
+
+
+def _unravelled(indices: Any, shape: tuple[int, ...]) -> tuple[Any, ...]:
+    if not is_traced(indices):
+        return np.unravel_index(indices, shape)
+    found: list[Any] = []
+    for length in reversed(shape):
+        found.insert(0, indices % length)
+        indices = indices // length
+    return tuple(found)
+
+
+def place(arr: Any, mask: Any, vals: Any) -> None:
+    """`arr[mask] = vals`, values repeated as needed."""
+    _must_be_tracked(arr, vals, np.place)
+    chosen = np.asarray(value_of(mask, "np.place"), bool).reshape(arr.shape)
+    count = int(np.count_nonzero(chosen))
+    if count:
+        arr[chosen] = _repeated(vals, count)
+
+
+def putmask(a: Any, mask: Any, values: Any) -> None:
+    """`a.flat[n] = values[n % values.size]` where the mask is true."""
+    _must_be_tracked(a, values, np.putmask)
+    spread = _repeated(values, a.size)
+    if is_traced(mask):
+        a[...] = np.where(mask, np.reshape(spread, a.shape) if getattr(spread, "shape", ()) else spread, a)
+        return
+    chosen = np.asarray(grounded(mask), bool).reshape(a.shape)
+    a[chosen] = spread.reshape(a.shape)[chosen] if getattr(spread, "shape", ()) else spread
+
+
+def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
+    """Write the main diagonal."""
+    _must_be_tracked(a, val, np.fill_diagonal)
+    sample = np.zeros(a.shape, bool)
+    np.fill_diagonal(sample, True, wrap)
+    picked = np.nonzero(sample)
+    if picked[0].size:
+        a[picked] = _repeated(val, picked[0].size)
+
+
+def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None = -1) -> None:
+    """Write values at the indices along one axis."""
+    _must_be_tracked(arr, values, np.put_along_axis)
+    chosen = settled(indices)
+    if axis is None:
+        arr[np.unravel_index(np.ravel(chosen), arr.shape)] = values
+        return
+    axis = axis % arr.ndim
+    grid = [np.arange(n).reshape((-1,) + (1,) * (arr.ndim - k - 1)) for k, n in enumerate(arr.shape)]
+    grid[axis] = chosen
+    arr[tuple(grid)] = values
+
+
+def _must_be_tracked(target: Any, values: Any, function: Any) -> None:
+    if not hasattr(target, "place"):
+        into_plain(context_of((values,)), function, (values,), target)
+        raise RefusedError(
+            f"np.{function.__name__} into a plain array with a tracked index or mask",
+            where=resolve(here()),
+            remedy="use bridge.detach for the index, or a tracked target",
+        )
+
+
+def _repeated(values: Any, count: int) -> Any:
+    values = operand(values)
+    if not getattr(values, "shape", ()):
+        return values
+    flat = np.ravel(values)
+    return flat if flat.shape[0] == count else np.take(flat, np.arange(count) % flat.shape[0])
+
+
+def broadcast_arrays(*args: Any, subok: bool = False) -> tuple[Any, ...]:
+    """Read-only views of the arguments, broadcast against each other."""
+    shape = np.broadcast_shapes(*(np.shape(x) for x in args))
+    return tuple(np.broadcast_to(x, shape) for x in args)
+
+
+def array_function(name: str) -> Callable[..., Any]:
+    """The NumPy function of this name, asked of the plain values."""
+
+    def ask(a: Any, *args: Any, **kwargs: Any) -> Any:
+        plain = grounded(a) if hasattr(a, "place") else [grounded(part) for part in a]
+        return getattr(np, name)(plain, *args, **kwargs)
+
+    return ask
+
+
+def as_strided(buffer: Any, shape: Any = None, strides: Any = None, subok: bool = False, writeable: bool = True) -> Any:
+    """`np.lib.stride_tricks.as_strided` of a Buffer; self-overlapping views may only be read."""
+    context = buffer.place.context
+    context.check_usable()
+    base = grounded(buffer)
+    view = np.lib.stride_tricks.as_strided(base, shape, strides, writeable=writeable)
+    if context.outer is None:
+        return view_at(buffer, view)
+    return buffer.view_as(0, view)
+
+
+def sliding_window_view(x: Any, *args: Any, **kwargs: Any) -> Any:
+    """`np.lib.stride_tricks.sliding_window_view` of a Buffer; such a view may only be read."""
+    x.place.context.check_usable()
+    kwargs.pop("writeable", None)
+    kwargs.pop("subok", None)
+    return view_at(x, np.lib.stride_tricks.sliding_window_view(x.value, *args, **kwargs))
+
+
+def nan_to_num_in_place(x: Any, copy: bool = True, **kwargs: Any) -> Any:
+    """`np.nan_to_num`; with copy=False the result is written into `x`."""
+    result = call_plain(np.nan_to_num, (x,), kwargs)
+    if copy:
+        return result
+    x[...] = result
+    return x
+
+
+def call_plain(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Dispatch past the handler of this file."""
+    handler = HANDLED.pop(function)
+    try:
+        return call(function, args, kwargs)
+    finally:
+        HANDLED[function] = handler
+
+
+HANDLED: dict[Any, Callable[..., Any]] = {
+    np.copyto: copyto,
+    np.put: put,
+    np.place: place,
+    np.putmask: putmask,
+    np.fill_diagonal: fill_diagonal,
+    np.put_along_axis: put_along_axis,
+    np.lib.stride_tricks.sliding_window_view: sliding_window_view,
+    np.broadcast_arrays: broadcast_arrays,
+    np.nan_to_num: nan_to_num_in_place,
+    np.shape: array_function("shape"),
+    np.ndim: array_function("ndim"),
+    np.size: array_function("size"),
+    np.zeros_like: creation.zeros_like,
+    np.ones_like: creation.ones_like,
+    np.empty_like: creation.empty_like,
+    np.full_like: creation.full_like,
+    np.copy: creation.copy,
+}

@@ -1,0 +1,156 @@
+"""Calls of functions with a mutating rule: save what they write, run them on the memory itself, log them."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from bridge.arrays.operands import into_plain, unwrapped
+from bridge.calls import names_read
+from bridge.errors import AliasError, BridgeError, RuleError
+from bridge.position import here, resolve
+from bridge.rewind.memory import grounded
+from bridge.rewind.rule import MutatingRule
+from bridge.rewind.writes import MutatingCall
+
+
+def call(context: Any, rule: MutatingRule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Run the function on tracked arguments, in place, and log it."""
+    named = _by_name(rule, args, kwargs)
+    for name in rule.mutates:
+        place = getattr(named[name], "place", None)
+        if place is not None and place.context is context:
+            context.writable(named[name])
+    values, inputs, plain = unwrapped(context, tuple(named.values()))
+    written = [list(named).index(name) for name in rule.mutates]
+    for k, name in zip(written, rule.mutates, strict=True):
+        target = tuple(named.values())[k]
+        if getattr(getattr(target, "place", None), "context", None) is not context:
+            into_plain(context, rule.function, tuple(named.values()), target)
+            raise RuleError(
+                f"{rule.name} writes its argument {name}, which is not tracked here but is given with tracked ones",
+                where=resolve(here()),
+                remedy=f"make {name} with np.zeros_like(x) or pass it as an argument of the differentiated function",
+            )
+    targets = [tuple(named.values())[k] for k in written]
+    _refuse_aliases(rule, targets)
+    saved = tuple(target.value.copy() for target in targets)
+    try:
+        result = _run(context, rule, named, values, targets)
+    except BridgeError:
+        raise
+    except BaseException as error:
+        context.escaped = context.escaped or RuleError(
+            f"{rule.name} raised {type(error).__name__} and may have written before it",
+            where=resolve(here()),
+            remedy="let the exception end the differentiated function, or check the arguments before the call",
+        )
+        raise
+    entry = MutatingCall(
+        here(),
+        rule,
+        tuple(target.place for target in targets),
+        tuple(target.value for target in targets),
+        saved,
+        inputs,
+        tuple(context.snapshots.kept(v, True, k in plain) for k, v in enumerate(values)),
+    )
+    if rule.pull_function is None and any(place is not None for place in inputs):
+        raise RuleError(
+            f"{rule.name} has a mutating rule without a pull",
+            where=resolve(here()),
+            remedy=f"add one:\n\n    @{rule.function.__name__}.pull\n"
+            f"    def _(ct, {', '.join(rule.parameters)}):\n        ...",
+        )
+    context.mutated(entry, any(place is not None for place in inputs))
+    return result
+
+
+def _refuse_aliases(rule: MutatingRule, targets: list[Any]) -> None:
+    """Raise if two arguments that are written share memory: their cotangents could not be told apart."""
+    for (first, a), (second, b) in combinations(zip(rule.mutates, targets, strict=True), 2):
+        if np.shares_memory(grounded(a), grounded(b)):
+            raise AliasError(
+                f"{rule.name} writes its arguments {first} and {second}, which share memory",
+                where=resolve(here()),
+                remedy=f"pass {second}.copy(), or write a rule for the aliased call",
+            )
+
+
+def _by_name(rule: MutatingRule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    if rule.signature is None:
+        return dict(zip(rule.parameters, args, strict=False)) | kwargs
+    bound = rule.signature.bind(*args, **kwargs)
+    bound.apply_defaults()
+    return dict(bound.arguments)
+
+
+def _run(context: Any, rule: MutatingRule, named: dict[str, Any], values: tuple[Any, ...], targets: list[Any]) -> Any:
+    """Call the function on plain memory; in a nested context the new contents are written back as logged writes."""
+    if context.outer is None:
+        result = _call(rule, values, named)
+        return _handed_back(rule, result, values, named)
+    result = rule(**dict(zip(named, values, strict=True))) if rule.signature else rule(*values)
+    return _handed_back(rule, result, values, named)
+
+
+def _call(rule: MutatingRule, values: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    if rule.signature is None:
+        return rule.function(*values)
+    bound = inspect.BoundArguments(rule.signature, dict(zip(named, values, strict=True)))
+    return rule.function(*bound.args, **bound.kwargs)
+
+
+def _handed_back(rule: MutatingRule, result: Any, values: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    if result is None or isinstance(result, (bool, int, str)):
+        return result
+    for value, given in zip(values, named.values(), strict=True):
+        if result is value:
+            return given
+    raise RuleError(
+        f"{rule.name} returned a {type(grounded(result)).__name__} that is none of its arguments",
+        where=resolve(here()),
+        remedy="return None or one of the arguments, and write a separate rule for a function that makes a new array",
+    )
+
+
+def cotangents_of_call(entry: MutatingCall, ct: tuple[Any, ...]) -> Iterator[tuple[Any, Any]]:
+    """Cotangents of the arguments before the call; the written ones' shadows were emptied when `ct` was taken."""
+    rule = entry.rule
+    pull = rule.pull_function
+    assert pull is not None
+    extra = {}
+    if "after" in names_read(pull) and "after" in inspect.signature(pull).parameters:
+        after = entry.saved
+        extra["after"] = after[0] if len(after) == 1 else after
+    result = pull(ct[0] if len(ct) == 1 else ct, *entry.args, **extra)
+    arrays = [k for k, value in enumerate(entry.args) if hasattr(value, "dtype") and value.dtype.kind in "fc"]
+    results = result if isinstance(result, tuple) else (result,)
+    if len(results) == len(entry.args):
+        pairs = list(enumerate(results))
+    elif len(results) == len(arrays):
+        pairs = list(zip(arrays, results, strict=True))
+    else:
+        raise RuleError(
+            f"the pull of {rule.name} returned {len(results)} cotangents for {len(arrays)} array arguments "
+            f"({', '.join(rule.parameters)})",
+            remedy="return one for each array argument, in their order: the written ones' from before the call",
+        )
+    for k, cotangent in pairs:
+        place = entry.inputs[k]
+        if place is None or cotangent is None:
+            continue
+        shape = getattr(cotangent, "shape", None)
+        if shape is None:
+            cotangent = np.asarray(cotangent)
+        if cotangent.shape != place.shape:
+            raise RuleError(
+                f"the pull of {rule.name} returned a cotangent of shape {cotangent.shape} for {rule.parameters[k]}, "
+                f"which has shape {place.shape}",
+                remedy="return one of the argument's shape",
+            )
+        yield place, cotangent

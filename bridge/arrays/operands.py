@@ -1,0 +1,153 @@
+"""Operands of an operation: whose they are, what they hold, and which must not be there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bridge.calls import operation_name
+from bridge.errors import NoRuleError, RefusedError
+from bridge.extend import ZERO_PULL
+from bridge.position import here, resolve
+from bridge.rewind import book
+from bridge.rewind.escapes import remember
+from bridge.rewind.memory import grounded
+from bridge.rewind.snapshots import constant
+from bridge.rewind.values import value_of
+
+NUMBERS = (int, float, complex, np.generic)
+
+
+def context_of(args: Any) -> Any:
+    """The innermost context among tracked operands, which must be usable; None if nothing is tracked."""
+    context = None
+    for x in args:
+        place = getattr(x, "place", None)
+        if place is not None:
+            own = place.context
+            if own is not context:
+                own.check_usable()
+                if context is None or own.level > context.level:
+                    context = own
+        elif type(x) in (list, tuple):
+            inner = context_of(x)
+            if inner is not None and (context is None or inner.level > context.level):
+                context = inner
+    return context
+
+
+def check_not_complex(target: Any, values: tuple[Any, ...]) -> None:
+    """Raise if a complex operand is to be written into a real array."""
+    if target.dtype.kind != "c" and any(np.dtype(getattr(v, "dtype", type(v))).kind == "c" for v in values):
+        refuse_complex(target)
+
+
+def refuse_complex(target: Any) -> None:
+    """Raise: a complex value would lose its imaginary part in real memory."""
+    raise RefusedError(
+        f"a complex value is written into an array of dtype {target.dtype}: its imaginary part would be lost",
+        where=resolve(here()),
+        remedy="write np.real(value), or make the array complex",
+    )
+
+
+def operand(x: Any) -> Any:
+    """An operand that is neither tracked nor a NumPy array, as one or the other."""
+    if type(x) is np.ndarray or hasattr(x, "place") or isinstance(x, NUMBERS):
+        return x
+    if isinstance(x, (np.ma.MaskedArray, np.matrix)):
+        raise RefusedError(
+            f"a {type(x).__name__} is an operand: it changes what operations mean",
+            where=resolve(here()),
+            remedy="use a plain array (np.asarray), with np.where for a mask and @ for products",
+        )
+    if isinstance(x, np.ndarray):
+        return x
+    if getattr(type(x), "__array_ufunc__", ...) is None:
+        return NotImplemented
+    if isinstance(x, (list, tuple)):
+        if context_of(x) is not None:
+            from bridge.arrays.creation import array
+
+            return array(x)
+        return np.asarray(x)
+    if hasattr(x, "__array__"):
+        return np.asarray(x)
+    return NotImplemented
+
+
+def unwrapped(context: Any, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...], tuple[int, ...]]:
+    """Values, active places and positions of plain arrays of a call's arguments."""
+    values: list[Any] = []
+    inputs: list[Any] = []
+    plain: tuple[int, ...] = ()
+    for k, x in enumerate(args):
+        place = getattr(x, "place", None)
+        if place is not None:
+            if place.context is context:
+                values.append(x.value)
+                inputs.append(place if place.active else None)
+                continue
+            _check_level(context, x)
+            context.check_original(grounded(x))
+            plain += (k,)
+        elif isinstance(x, np.ndarray):
+            if type(x) is not constant:
+                plain += (k,)
+            context.check_original(x)
+        elif hasattr(x, "__array__") and not isinstance(x, (np.generic, type)):
+            x = np.asarray(x)
+            plain += (k,)
+        elif type(x) in (list, tuple) and context_of(x) is not None:
+            parts, places, _ = unwrapped(context, tuple(x))
+            values.append(list(parts) if type(x) is list else parts)
+            inputs.append(list(places) if any(p is not None for p in places) else None)
+            continue
+        values.append(x)
+        inputs.append(None)
+    return tuple(values), tuple(inputs), plain
+
+
+def _check_level(context: Any, x: Any) -> None:
+    """An operand of another context is a constant, if that context is an outer one."""
+    x.place.context.check_usable()
+    if x.place.context.level >= context.level and _is_active(x):
+        raise remember(x, "an operation in a Buffer of an outer context")
+
+
+def _is_active(x: Any) -> bool:
+    return bool(x.place.active)
+
+
+def into_plain(context: Any, function: Any, args: Any, target: Any) -> None:
+    """Raise EscapeError if a value that carries a gradient is written into an array that is not tracked."""
+    for x in args:
+        if hasattr(x, "place") and x.place.active and function not in ZERO_PULL:
+            raise remember(x, f"{operation_name(function)} with a plain array as out=")
+
+
+def rule_for(function: Any, context: Any) -> Any:
+    """The rule of an operation, else that of the context's engine; NoRuleError, with how to write one, if none has."""
+    rule = book.find(function)
+    if rule is None and context.engine is not None:
+        rule = context.engine.rule(function, None)
+    if rule is not None:
+        return rule
+    name = operation_name(function)
+    raise NoRuleError(
+        f"nobody has a rule for {name}",
+        where=resolve(here()),
+        remedy=f"write one:\n\n    from bridge.extend import rule\n\n    @rule({name})\n"
+        "    def pull(ct, out, x):          # ct: cotangent of the output; return that of x\n"
+        "        return ct * ...\n\n  or use bridge.detach(x) if no gradient should pass",
+    )
+
+
+def store(context: Any, function: Any, target: Any, result: Any) -> None:
+    """Write a result into `out=`."""
+    if hasattr(target, "place"):
+        target[...] = result
+        return
+    into_plain(context, function, (result,), target)
+    target[...] = value_of(result, "a write into a plain array")

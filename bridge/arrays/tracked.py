@@ -1,0 +1,148 @@
+"""What a Buffer and a Scalar share."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from bridge.arrays import assignment, creation, dispatch, ufuncs
+from bridge.arrays.operators import Operators
+from bridge.errors import RefusedError
+from bridge.position import here, resolve
+from bridge.rewind.escapes import escape
+from bridge.rewind.memory import grounded, lies_in_order
+from bridge.rewind.values import described, is_traced, value_of
+
+
+class Tracked(Operators):
+    """A value, the place of that value, operators, and NumPy's protocols."""
+
+    __slots__ = ("__weakref__", "place", "value")
+
+    __array_priority__ = 1000.0
+
+    def __init__(self, value: Any, place: Any) -> None:
+        self.value = value
+        self.place = place
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        if method == "__call__" and not kwargs:
+            if len(inputs) == 1:
+                return dispatch.operate_one(ufunc, ufunc, self)
+            operate = dispatch.operate_pair if len(inputs) == 2 else dispatch.operate
+            return operate(ufunc, ufunc, *inputs)
+        return ufuncs.ufunc_call(ufunc, method, inputs, kwargs)
+
+    def __array_function__(self, function: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if function in creation.WITH_LIKE:
+            return creation.like(self.place.context, function, args, kwargs)
+        return dispatch.call(function, args, kwargs)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return np.array(escape(self, "np.asarray(...) or a write into a plain array"), dtype=dtype)
+
+    def __float__(self) -> float:
+        return float(escape(self, "float(...), math.* or a write into a plain array"))
+
+    def __int__(self) -> int:
+        return int(escape(self, "int(...)"))
+
+    def __complex__(self) -> complex:
+        return complex(escape(self, "complex(...)"))
+
+    def __index__(self) -> int:
+        return operator.index(escape(self, "an index"))
+
+    def __bool__(self) -> bool:
+        self.place.context.check_usable()
+        return bool(value_of(self, "a condition (if, while, and, or, in)"))
+
+    def __repr__(self) -> str:
+        return described(self) if is_traced(self) else f"{type(self).__name__}({grounded(self)!r})"
+
+    def __format__(self, spec: str) -> str:
+        return described(self) if is_traced(self) else format(grounded(self), spec)
+
+    def __str__(self) -> str:
+        return described(self) if is_traced(self) else str(grounded(self))
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise RefusedError(
+            f"a {type(self).__name__} cannot be pickled: it belongs to a context of this process",
+            where=resolve(here()),
+            remedy="take its value out with bridge.detach(...) first",
+        )
+
+    def __copy__(self) -> Any:
+        return self.copy()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        return self.copy()
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.value.shape
+
+    @shape.setter
+    def shape(self, shape: Any) -> None:
+        raise RefusedError(
+            f"the shape of a tracked {type(self).__name__} is set to {shape}: its memory keeps its layout",
+            where=resolve(here()),
+            remedy="rebind it: x = np.reshape(x, shape), which shares its memory where NumPy's does",
+        )
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.value.dtype
+
+    @property
+    def ndim(self) -> int:
+        return len(self.value.shape)
+
+    @property
+    def size(self) -> int:
+        return grounded(self).size
+
+    @property
+    def itemsize(self) -> int:
+        return self.value.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        return self.size * self.itemsize
+
+    @property
+    def real(self) -> Any:
+        return dispatch.call(np.real, (self,), {})
+
+    @real.setter
+    def real(self, value: Any) -> None:
+        self.real[...] = value
+
+    @property
+    def imag(self) -> Any:
+        return dispatch.call(np.imag, (self,), {})
+
+    @imag.setter
+    def imag(self, value: Any) -> None:
+        self.imag[...] = value
+
+    def copy(self, order: str = "C") -> Any:
+        """A tracked copy, on memory of its own."""
+        self.place.context.check_usable()
+        return self.place.context.copied(_copy_of(self.value, order), self.place)
+
+    def astype(
+        self, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
+    ) -> Any:
+        """A tracked copy in another dtype."""
+        copy = copy or not lies_in_order(grounded(self), order)
+        return assignment.astype(self, np.dtype(dtype), casting, copy, order)
+
+
+def _copy_of(value: Any, order: str) -> Any:
+    if isinstance(value, np.generic):
+        return value
+    return value.copy(order)

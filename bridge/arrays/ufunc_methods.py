@@ -1,0 +1,235 @@
+"""`reduce`, `accumulate`, `outer`, `reduceat` and `at` of ufuncs on tracked arrays."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from bridge.arrays import dispatch
+from bridge.arrays.operands import context_of, into_plain, operand, store, unwrapped
+from bridge.calls import operation_name
+from bridge.errors import RefusedError
+from bridge.extend import ZERO_PULL
+from bridge.position import here, resolve
+from bridge.rewind.composition import pull_of_equivalent
+from bridge.rewind.indices import ADVANCED, frozen, kind_of, surviving
+from bridge.rewind.memory import grounded
+from bridge.rewind.rule import Rule
+from bridge.rewind.values import is_traced, settled, value_of
+
+REDUCTIONS: dict[np.ufunc, Any] = {np.add: np.sum, np.multiply: np.prod, np.maximum: np.max, np.minimum: np.min}
+ACCUMULATIONS: dict[np.ufunc, Any] = {np.add: np.cumsum, np.multiply: np.cumprod}
+_NOTHING: Any = object()
+_RULES: dict[tuple[np.ufunc, str], Rule] = {}
+
+
+def reduce(ufunc: np.ufunc, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """`ufunc.reduce`: by the rule of the function that it is, otherwise step by step."""
+    array, axis, dtype, out, keepdims, initial, where = _bound(
+        args, kwargs, (0, None, None, False, _NOTHING, True), ("axis", "dtype", "out", "keepdims", "initial", "where")
+    )
+    options: dict[str, Any] = {"axis": axis, "keepdims": keepdims}
+    if initial is not _NOTHING and initial is not None:
+        options["initial"] = initial
+    if where is not True:
+        options["where"] = where
+    function = REDUCTIONS.get(ufunc)
+    if _is_flat(ufunc) or function is None:
+        if dtype is not None:
+            options["dtype"] = dtype
+        result = _by_equivalent(ufunc, "reduce", _reduce_by_steps, array, options)
+    else:
+        if dtype is not None and function in (np.sum, np.prod):
+            options["dtype"] = dtype
+        result = dispatch.call(function, (_cast(array, None if "dtype" in options else dtype),), options)
+    return _into(ufunc, out, result)
+
+
+def _is_flat(ufunc: np.ufunc) -> bool:
+    """Whether no gradient passes through its methods; `floor_divide` hands the first element on, and that one does."""
+    return ufunc in ZERO_PULL and all(kinds[-1] not in "efdgFDG" for kinds in ufunc.types)
+
+
+def _cast(array: Any, dtype: Any) -> Any:
+    """The operand in the `dtype=` of a method."""
+    array = operand(array)
+    return array if dtype is None or array.dtype == dtype else array.astype(dtype)
+
+
+def _by_equivalent(ufunc: np.ufunc, method: str, equivalent: Any, array: Any, options: dict[str, Any]) -> Any:
+    """NumPy's own value of a method; its pull is that of an equivalent, step by step."""
+    context = context_of((array, *options.values()))
+    tracked = [x for x in options.values() if hasattr(x, "place")]
+    if any(is_traced(x) or (x.place.active and not _is_flat(ufunc)) for x in tracked):
+        return equivalent(ufunc, array, **options)
+    options = {name: np.copy(grounded(x)) if hasattr(x, "dtype") else x for name, x in options.items()}
+    (value,), inputs, plain = unwrapped(context, (operand(array),))
+    result = getattr(ufunc, method)(value, **options)
+    if _is_flat(ufunc):
+        return context.unpulled(getattr(ufunc, method), result, inputs, (value,), options)
+    return context.result(_rule_of(ufunc, method, equivalent), result, inputs, (value,), options, plain)
+
+
+def _rule_of(ufunc: np.ufunc, method: str, equivalent: Any) -> Rule:
+    found = _RULES.get((ufunc, method))
+    if found is None:
+        pull = pull_of_equivalent(partial(equivalent, ufunc), f"{operation_name(ufunc)}.{method}")
+        found = _RULES[ufunc, method] = Rule(
+            getattr(ufunc, method), pull, None, reads=None, linear=False, structure=None
+        )
+        found.name = f"{operation_name(ufunc)}.{method}"
+    return found
+
+
+def _reduce_by_steps(
+    ufunc: np.ufunc,
+    array: Any,
+    axis: Any,
+    keepdims: bool = False,
+    dtype: Any = None,
+    initial: Any = _NOTHING,
+    where: Any = True,
+) -> Any:
+    where = settled(where)
+    array = _cast(array, dtype)
+    axes = tuple(range(array.ndim)) if axis is None else tuple(np.atleast_1d(axis) % array.ndim)
+    if len(axes) > 1:
+        ufunc.reduce(np.ones((1,) * array.ndim), axis=axes)  # raises if its order over several axes is not defined
+    rest = [k for k in range(array.ndim) if k not in axes]
+    shape = (math.prod(array.shape[k] for k in axes), *(array.shape[k] for k in rest))
+    lined = np.reshape(np.transpose(array, (*axes, *rest)), shape)
+    if where is not True:
+        mask = np.reshape(np.transpose(np.broadcast_to(where, array.shape), (*axes, *rest)), shape)
+    result = ufunc.identity if initial is _NOTHING and ufunc.identity is not None else initial
+    for k in range(lined.shape[0]):
+        row = lined[k, ...] if rest else lined[k]
+        step = row if result is _NOTHING else ufunc(result, row)
+        if where is not True:
+            if result is _NOTHING:
+                raise ValueError(f"reduction operation '{ufunc.__name__}' with where= needs initial=")
+            step = np.where(mask[k], step, result)
+        result = step
+    if result is _NOTHING:
+        raise ValueError(f"zero-size array to reduction operation {ufunc.__name__} which has no identity")
+    if keepdims:
+        result = np.reshape(result, tuple(1 if k in axes else n for k, n in enumerate(array.shape)))
+    return result
+
+
+def accumulate(ufunc: np.ufunc, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """`ufunc.accumulate` along one axis."""
+    array, axis, dtype, out = _bound(args, kwargs, (0, None, None), ("axis", "dtype", "out"))
+    function = ACCUMULATIONS.get(ufunc)
+    options = {"axis": axis, "dtype": dtype}
+    if function is not None:
+        result = dispatch.call(function, (array,), options)
+    else:
+        result = _by_equivalent(ufunc, "accumulate", _accumulate_by_steps, array, options)
+    return _into(ufunc, out, result)
+
+
+def _accumulate_by_steps(ufunc: np.ufunc, array: Any, axis: int = 0, dtype: Any = None) -> Any:
+    array = _cast(array, dtype)
+    parts = [np.take(array, 0, axis)] if array.shape[axis] else []
+    for k in range(1, array.shape[axis]):
+        parts.append(ufunc(parts[-1], np.take(array, k, axis)))
+    return np.stack(parts, axis) if parts else array.copy()
+
+
+def outer(ufunc: np.ufunc, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """`ufunc.outer(a, b)`: every element of `a` with every element of `b`."""
+    a, b = (operand(x) for x in args)
+    lifted = np.reshape(a, np.shape(a) + (1,) * np.ndim(b))
+    return ufunc(lifted, b, **kwargs)
+
+
+def reduceat(ufunc: np.ufunc, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """`ufunc.reduceat`: a reduction over each segment of one axis."""
+    array, indices, axis, dtype, out = _bound(
+        args, kwargs, (_NOTHING, 0, None, None), ("indices", "axis", "dtype", "out")
+    )
+    options = {"indices": indices, "axis": axis, "dtype": dtype}
+    return _into(ufunc, out, _by_equivalent(ufunc, "reduceat", _reduceat_by_steps, array, options))
+
+
+def _reduceat_by_steps(ufunc: np.ufunc, array: Any, indices: Any, axis: int = 0, dtype: Any = None) -> Any:
+    array = _cast(array, dtype)
+    starts = [int(k) for k in value_of(indices, "reduceat")]
+    parts = []
+    for start, following in zip(starts, [*starts[1:], array.shape[axis]], strict=True):
+        segment = np.take(array, np.arange(start, max(following, start + 1)), axis)
+        parts.append(ufunc.reduce(segment, axis=axis))
+    return np.stack(parts, axis)
+
+
+def at(ufunc: np.ufunc, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """`ufunc.at(a, indices, b)`: unbuffered, so that an index named twice counts twice."""
+    target, key, *operands = args
+    if not hasattr(target, "place"):
+        context = context_of((key, *operands))
+        into_plain(context, ufunc, operands, target)
+        name = f"{ufunc.__name__}.at"
+        ufunc.at(target, value_of(key, name), *(value_of(x, name) for x in operands))
+        return
+    key = frozen(key)
+    operands = [operand(x) for x in operands]
+    if ufunc in (np.add, np.subtract) and kind_of(key, target.ndim) is ADVANCED:
+        target.place.context.scatter_add(ufunc, target, key, operands[0])
+        return
+    shape = np.shape(grounded(target)[key])
+    rounds = _rounds(key, target.shape)
+    if rounds is None:
+        target[key] = ufunc(target[key], *operands)
+        return
+    own = [np.copy(x) if np.may_share_memory(grounded(x), grounded(target)) else x for x in operands]
+    spread = [np.broadcast_to(x, shape) for x in own]
+    for chosen in rounds:
+        part = tuple(axis[chosen] for axis in _full_key(key, target.shape))
+        target[part] = ufunc(target[part], *(x[chosen] for x in spread))
+
+
+def _full_key(key: Any, shape: tuple[int, ...]) -> tuple[np.ndarray, ...]:
+    size = int(np.prod(shape))
+    return np.unravel_index(np.arange(size).reshape(shape)[key], shape)
+
+
+def _rounds(key: Any, shape: tuple[int, ...]) -> list[Any] | None:
+    """Masks over the picked region; in each, no element is named twice, and their order is that of the writes."""
+    if kind_of(key, len(shape)) is not ADVANCED or surviving(key, shape) is None:
+        return None
+    picked = np.ravel_multi_index(_full_key(key, shape), shape)
+    flat = picked.ravel()
+    order = np.argsort(flat, kind="stable")
+    ordered = flat[order]
+    first = np.r_[True, ordered[1:] != ordered[:-1]]
+    start = np.maximum.accumulate(np.where(first, np.arange(flat.size), 0))
+    count = np.empty(flat.size, np.intp)
+    count[order] = np.arange(flat.size) - start
+    number = count.reshape(picked.shape)
+    return [number == k for k in range(int(number.max()) + 1)]
+
+
+def _bound(
+    args: tuple[Any, ...], kwargs: dict[str, Any], defaults: tuple[Any, ...], names: tuple[str, ...]
+) -> list[Any]:
+    unknown = set(kwargs) - set(names)
+    if unknown:
+        raise RefusedError(f"unknown keywords {sorted(unknown)}", where=resolve(here()))
+    values = [args[0]]
+    for k, (name, default) in enumerate(zip(names, defaults, strict=True), 1):
+        values.append(args[k] if k < len(args) else kwargs.get(name, default))
+    return values
+
+
+def _into(ufunc: np.ufunc, out: Any, result: Any) -> Any:
+    target = out[0] if isinstance(out, tuple) else out
+    if target is None:
+        return result
+    store(context_of((result, target)), ufunc, target, result)
+    return target
+
+
+__all__ = ["accumulate", "at", "operation_name", "outer", "reduce", "reduceat"]

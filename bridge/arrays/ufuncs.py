@@ -1,0 +1,79 @@
+"""Ufuncs called with keywords: `out=`, `where=`, `dtype=`, the axes of generalised ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bridge.arrays.dispatch import update
+from bridge.arrays.operands import context_of, into_plain, operand, rule_for, store, unwrapped
+from bridge.calls import operation_name
+from bridge.errors import RefusedError
+from bridge.extend import ZERO_PULL
+from bridge.position import here, resolve
+from bridge.rewind.memory import grounded
+from bridge.rewind.values import value_of
+
+
+def ufunc_call(ufunc: np.ufunc, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A ufunc with keywords (`out=`, `where=`, ...), or one of its methods."""
+    if method != "__call__":
+        from bridge.arrays import ufunc_methods
+
+        return getattr(ufunc_methods, method.strip("_"))(ufunc, args, kwargs)
+    out = kwargs.pop("out", None)
+    kwargs.pop("subok", None)
+    if out is not None and any(x is not None for x in out):
+        return _ufunc_out(ufunc, args, kwargs, out)
+    context = context_of((*args, *kwargs.values()))
+    if "where" in kwargs:
+        return _ufunc_where(ufunc, args, kwargs)
+    args = tuple(map(operand, args))
+    values, inputs, plain = unwrapped(context, args)
+    value = ufunc(*values, **kwargs)
+    if ufunc in ZERO_PULL:
+        return context.unpulled(ufunc, value, inputs, values, kwargs)
+    return context.result(rule_for(ufunc, context), value, inputs, values, _core_axes(ufunc, kwargs), plain)
+
+
+def _core_axes(ufunc: np.ufunc, kwargs: dict[str, Any]) -> dict[str, Any]:
+    """The keywords of a generalised ufunc that its pull needs."""
+    if "axes" in kwargs:
+        raise RefusedError(
+            f"{operation_name(ufunc)} with axes=",
+            where=resolve(here()),
+            remedy="move the axes to the end with np.moveaxis",
+        )
+    return {name: kwargs[name] for name in ("axis", "keepdims") if name in kwargs}
+
+
+def _ufunc_out(ufunc: np.ufunc, args: tuple[Any, ...], kwargs: dict[str, Any], out: tuple[Any, ...]) -> Any:
+    context = context_of((*args, *out, *kwargs.values()))
+    args = tuple(map(operand, args))
+    if len(out) == 1 and ufunc.signature is None:
+        target = out[0]
+        if getattr(getattr(target, "place", None), "context", None) is context:
+            return update(ufunc, target, args, kwargs)
+        into_plain(context, ufunc, args, target)
+        values = tuple(value_of(x, "a plain array as out=") for x in args)
+        return ufunc(*values, out=target, **{name: value_of(x, f"{name}=") for name, x in kwargs.items()})
+    results = ufunc(*args, **kwargs)
+    results = results if isinstance(results, tuple) else (results,)
+    for target, result in zip(out, results, strict=True):
+        if target is not None:
+            store(context, ufunc, target, result)
+    given = tuple(result if target is None else target for target, result in zip(out, results, strict=True))
+    return given[0] if len(given) == 1 else given
+
+
+def _ufunc_where(ufunc: np.ufunc, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A masked ufunc without `out`: what the mask leaves out is undefined in NumPy, and zero here."""
+    mask = kwargs["where"]
+    shape = np.broadcast_shapes(*(np.shape(x) for x in (*args, mask)))
+    context = context_of((*args, mask))
+    sample = ufunc(*(np.ones((), getattr(grounded(x), "dtype", None) or type(x)) for x in args))
+    if isinstance(sample, tuple):
+        raise RefusedError(f"{operation_name(ufunc)} with where= and several outputs", remedy="give out=")
+    target = context.constant_buffer(np.zeros(shape, sample.dtype))
+    return update(ufunc, target, tuple(map(operand, args)), kwargs)

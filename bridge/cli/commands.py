@@ -1,0 +1,99 @@
+"""The shell commands: `python -m bridge check`, `demo`, `doctor`, `julia` and `coverage`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import bridge
+from bridge.cli import check, doctor
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return the exit status; `arguments` default to those of the process."""
+    options = _parser().parse_args(arguments)
+    status: int = options.command(options)
+    return status
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m bridge", description=bridge.__doc__)
+    parser.add_argument("--version", action="version", version=f"{doctor.DISTRIBUTION} {bridge.__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    demo = commands.add_parser("demo", help="train and calibrate on real data, with gradients of in-place code")
+    demo.add_argument("--output", type=Path, default=Path("bridge-demo"), help="folder of the plots (%(default)s)")
+    demo.add_argument("--quick", action="store_true", help="smaller problems, for a first look or a test run")
+    demo.set_defaults(command=_demo)
+
+    health = commands.add_parser("doctor", help="say what is installed, what is missing, and the line to type")
+    health.set_defaults(command=_doctor)
+
+    julia = commands.add_parser("julia", help="set Julia up, or say which Julia is used").add_subparsers(
+        required=True, metavar="ACTION"
+    )
+    setup = julia.add_parser("setup", help="check and prepare Julia; with --exe and --project: one of your own")
+    setup.add_argument("--exe", type=Path, metavar="PATH", help="the julia executable")
+    setup.add_argument("--project", type=Path, metavar="PATH", help="the folder of the Julia project")
+    setup.add_argument("--forget", action="store_true", help="remove what was chosen with --exe and --project")
+    setup.set_defaults(command=_julia_setup)
+    julia.add_parser("status", help="say which Julia is used, without starting it").set_defaults(command=_julia_status)
+
+    coverage = commands.add_parser("coverage", help="list what happens to each public function of NumPy")
+    action = coverage.add_mutually_exclusive_group()
+    action.add_argument("--write", type=Path, metavar="PAGE", help="write the page")
+    action.add_argument("--check", type=Path, metavar="PAGE", help="fail if the page is not up to date")
+    coverage.set_defaults(command=_coverage)
+
+    check.add_command(commands)
+    return parser
+
+
+def _demo(options: argparse.Namespace) -> int:
+    from bridge.demo import run
+
+    return run(options.output, options.quick)
+
+
+def _doctor(options: argparse.Namespace) -> int:
+    lines, healthy = doctor.examine()
+    print("\n".join(lines))
+    return 0 if healthy else 1
+
+
+def _julia_setup(options: argparse.Namespace) -> int:
+    from bridge.julia.setup import setup
+
+    try:
+        found = setup(options.exe, options.project, forget=options.forget)
+    except bridge.errors.BridgeError as error:
+        print(error, file=sys.stderr)
+        return 1
+    print(found)
+    return 0 if found.found or options.forget else 1
+
+
+def _julia_status(options: argparse.Namespace) -> int:
+    from bridge.julia.status import status
+
+    found = status()
+    print(found)
+    return 0 if found.found else 1
+
+
+def _coverage(options: argparse.Namespace) -> int:
+    from bridge.cli import coverage
+
+    if options.check is not None:
+        complaint = coverage.complaint(options.check)
+        if complaint:
+            print(complaint, file=sys.stderr)
+        return 1 if complaint else 0
+    page = coverage.page()
+    if options.write is None:
+        print(page, end="")
+    else:
+        options.write.write_text(page, encoding="utf-8")
+    return 0

@@ -1,0 +1,1 @@
+"""The engine "jax": every pull is that of JAX."""

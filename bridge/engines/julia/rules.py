@@ -1,0 +1,196 @@
+"""Rules whose pulls Julia computes: by an entry of the table, or by a composition of functions that have entries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from copy import copy
+from typing import Any
+
+import numpy as np
+
+from bridge.engines.julia.arrangement import Arrangement, Row, arranged
+from bridge.engines.julia.exchange import Exchange, target_for
+from bridge.engines.protocol import EngineRule
+from bridge.errors import BridgeError, NoRuleError, RefusedError, RuleError
+from bridge.rewind.composition import pull_of_equivalent
+from bridge.rewind.memory import grounded
+from bridge.rewind.rule import Rule
+
+_CHECKED: ContextVar[bool] = ContextVar("checked_values", default=False)
+
+
+@contextmanager
+def checked_values() -> Iterator[None]:
+    """Inside, each pull compares the Julia function's value with NumPy's, and raises RuleError where they differ."""
+    token = _CHECKED.set(True)
+    try:
+        yield
+    finally:
+        _CHECKED.reset(token)
+
+
+class JuliaRule(EngineRule):
+    """A rule whose pull is Zygote's of the table's Julia function."""
+
+    __slots__ = ("compares", "module", "row")
+
+    def __init__(self, function: Any, name: str, native: Rule | None, row: Row, module: Any) -> None:
+        super().__init__(function, name, native)
+        self.row = row
+        self.module = module
+        self.compares = True
+
+    def masked(self) -> JuliaRule:
+        """The same rule, which compares no values: outside of the mask the output is not the function's."""
+        made = copy(self)
+        made.compares = False
+        return made
+
+    def pull(
+        self, ct: Any, out: Any, args: tuple[Any, ...], kwargs: dict[str, Any], wanted: tuple[int, ...]
+    ) -> Iterator[tuple[int, Any]]:
+        """Yield `(position, cotangent)` for the arguments at the `wanted` positions."""
+        ct, out, args, kwargs = (_untracked(self.name, x) for x in (ct, out, args, kwargs))
+        args = self.spread(args, ct, wanted)
+        call = arranged(self.row, self.native, self.function, args, kwargs)
+        values = (*args, *kwargs.values())
+        targets = {k: target_for(values[k]) for k in wanted}
+        found = _like(out) if self.compares and _CHECKED.get() else None
+        self._perform("pull!", call, targets, ct, out, found, values)
+        if found is not None:
+            _compare(self.name, found, out)
+        for k in wanted:
+            yield k, targets[k]
+
+    def pushed(self, value: Any, args: tuple[Any, ...], kwargs: dict[str, Any], tangents: tuple[Any, ...]) -> Any:
+        """The tangent of the outputs, by transposing the pull: one pull for each element of the output."""
+        value, args, kwargs, tangents = (_untracked(self.name, x) for x in (value, args, kwargs, tangents))
+        call = arranged(self.row, self.native, self.function, args, kwargs)
+        made = _like(value, floats_only=True)
+        values = (*args, *kwargs.values())
+        self._perform(
+            "push_forward!", call, {k: t for k, t in enumerate(tangents) if t is not None}, None, value, made, values
+        )
+        return made if isinstance(made, tuple) else made[()]
+
+    def _perform(self, *asked: Any) -> None:
+        from bridge.julia.session import session
+
+        session().perform(self._ask, *asked)
+
+    def _ask(
+        self, function: str, call: Arrangement, of_inputs: dict[int, Any], ct: Any, out: Any, found: Any, values: Any
+    ) -> None:
+        from bridge.julia.session import interrupted, session
+
+        reached = {
+            p for k in (*call.positional, *call.keywords.values()) for p in (k if isinstance(k, tuple) else (k,))
+        }
+        if not reached.issuperset(of_inputs):
+            raise NoRuleError(
+                f'engine="julia" has no rule for {self.name} with respect to all of its arguments here',
+                remedy='use engine="native"',
+            )
+        exchange = Exchange(self.module, self.name)
+        positional = tuple(
+            exchange.nested(k, lambda p: exchange.value(values[p], p in of_inputs)) for k in call.positional
+        )
+        keywords = {
+            name: exchange.nested(k, lambda p: exchange.value(values[p], p in of_inputs, keyword=True))
+            for name, k in call.keywords.items()
+        }
+        inputs = tuple(
+            exchange.nested(k, lambda p: exchange.target(of_inputs.get(p)))
+            for k in (*call.positional, *call.keywords.values())
+        )
+        if "out" in self.row.keywords:
+            keywords["out"] = exchange.value(out, True)
+        names, given = tuple(keywords), tuple(keywords.values())
+        try:
+            if function == "pull!":
+                self.module.pull_b(
+                    inputs, exchange.target(found), self.name, exchange.value(ct, True), positional, names, given
+                )
+            else:
+                outputs = found if isinstance(found, tuple) else (found,)
+                self.module.push_forward_b(exchange.target(outputs), self.name, inputs, positional, names, given)
+        except BridgeError:
+            raise
+        except Exception as error:
+            if interrupted(error):
+                raise session().interruption() from None
+            raise _translated(self.name, error) from error
+
+
+class ComposedRule(EngineRule):
+    """A rule that runs the native rule's equivalent, each of whose operations asks Julia."""
+
+    __slots__ = ()
+
+    def __init__(self, function: Any, name: str, native: Rule, opened: Callable[[], Any]) -> None:
+        super().__init__(function, name, native)
+        joint: Any = native.joint
+        self.joint = pull_of_equivalent(joint.equivalent, joint.compare, opened)
+
+
+def _untracked(name: str, value: Any) -> Any:
+    """The plain values of what a pull gets; RefusedError if an outer differentiation would have to see through it."""
+    if isinstance(value, dict):
+        return {key: _untracked(name, x) for key, x in value.items()}
+    if isinstance(value, (list, tuple)):
+        plain = [_untracked(name, x) for x in value]
+        return plain if type(value) is list else tuple(plain)
+    place = getattr(value, "place", None)
+    if place is None:
+        return value
+    if place.active:
+        raise RefusedError(
+            f'the pull of {name} comes from engine="julia" and is itself differentiated',
+            remedy='use engine="native" for the inner derivative; the outer one may be engine="julia"',
+        )
+    return grounded(value)
+
+
+def _like(out: Any, floats_only: bool = False) -> Any:
+    if isinstance(out, (tuple, list)):
+        return tuple(_like(part, floats_only) for part in out)
+    dtype = np.asarray(out).dtype
+    return None if floats_only and dtype.kind not in "fc" else np.zeros(np.shape(out), dtype)
+
+
+TOLERANCES = {"e": 1e-2, "f": 1e-4, "F": 1e-4}
+
+
+def _compare(name: str, found: Any, out: Any) -> None:
+    """Raise RuleError unless the Julia function's value is NumPy's."""
+    if isinstance(found, tuple):
+        for one, other in zip(found, out, strict=True):
+            _compare(name, one, other)
+        return
+    out = np.asarray(out)
+    tolerance = TOLERANCES.get(out.dtype.char, 1e-10)
+    largest = np.max(np.abs(out), initial=0, where=np.isfinite(out))
+    if not np.allclose(found, out, tolerance, tolerance * largest, equal_nan=True):
+        raise RuleError(
+            f"the Julia function that the table names for {name} gives {found}, and NumPy gives {out}",
+            remedy=f"correct the entry of {name}: its pull would be that of another function",
+        )
+
+
+def message_of(error: Exception) -> str:
+    """Julia's message, without its stack."""
+    return str(error).split("\nStacktrace")[0]
+
+
+def _translated(name: str, error: Exception) -> BridgeError:
+    message = message_of(error)
+    if "NotCovered" in message:
+        return NoRuleError(
+            f'engine="julia" has no rule for {name} as it is called here: {message.partition("NotCovered: ")[2]}',
+            remedy='use engine="native", or extend the entry of its table',
+        )
+    return RuleError(
+        f'engine="julia": the Julia function that stands for {name} raised\n{message}', remedy='use engine="native"'
+    )

@@ -1,0 +1,1 @@
+"""Which operation is to blame where answers differ."""

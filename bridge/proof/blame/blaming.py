@@ -1,0 +1,141 @@
+"""Which operation is to blame for a wrong gradient, under the engines that replay the log."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bridge.position import resolve
+from bridge.proof.blame.observing import Step, flat_values
+from bridge.proof.blame.proving import Proof
+from bridge.proof.blame.recorded import Recorded
+from bridge.proof.blame.references import spans
+from bridge.proof.blame.walking import Walk
+from bridge.proof.numerics.tolerances import apart, short
+from bridge.proof.programs.running import is_other_value
+from bridge.proof.report.timeline import source_at
+from bridge.rewind.log import Copy, Entry
+from bridge.rewind.writes import Scatter, Write
+
+# Operations that move elements to where an index says.
+INDEXING = frozenset({
+    "getitem", "setitem", "np.add.at", "np.subtract.at", "np.take", "np.take_along_axis", "np.compress", "np.extract",
+    "np.choose", "np.select", "np.diagonal", "np.delete", "np.insert", "np.repeat", "np.roll", "np.searchsorted",
+})  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Blame:
+    """The operation at which a gradient goes wrong: where it is, what it got and what it should have given.
+
+    `kind` is the kind of difference that it makes by itself; `others` counts further operations that disagree.
+    """
+
+    kind: str
+    name: str
+    where: str | None
+    detail: str
+    operation: int | None = None
+    shapes: tuple[tuple[int, ...], ...] = ()
+    others: int = 0
+    engine: str = ""
+
+    @property
+    def source(self) -> str | None:
+        """The line of code."""
+        return source_at(self.where)
+
+    @property
+    def place(self) -> str:
+        """The operation and its line, as an explanation names it."""
+        return f"{self.name} at {self.where}" if self.where else self.name
+
+
+def blamed(recorded: Recorded, walk: Walk) -> Blame | None:
+    """The first operation of the backward pass that disagrees with its own differences; None if none does."""
+    if walk.failed is not None:
+        entry = recorded.context.log[walk.failed]
+        kind = "primal" if is_other_value(walk.error) else "mismatch"
+        detail = f"its pull raises {type(walk.error).__name__}: {walk.error}"
+        return _made(recorded, walk.failed, entry, kind, detail, 0)
+    wrong = walk.wrong
+    if not wrong:
+        return None
+    first = next((proof for proof in wrong if not _is_kink(proof)), wrong[0])
+    step = recorded.by_entry.get(first.number)
+    kind = _kind(first, step)
+    detail = (
+        f"along a random direction its pull gives {first.got:.6g}, and differences of the operation itself give "
+        f"{first.expected:.6g}"
+    )
+    if kind == "primal":
+        detail = f"{_other_value(first.entry, step)}; {detail}"
+    same = {(proof.entry.name, proof.entry.where) for proof in wrong}
+    return _made(recorded, first.number, first.entry, kind, detail, len(same) - 1)
+
+
+def _made(recorded: Recorded, number: int, entry: Entry, kind: str, detail: str, others: int) -> Blame:
+    step = recorded.by_entry.get(number)
+    return Blame(kind, entry.name, entry.where, detail, number, spans(step), others, recorded.engine)
+
+
+def _is_kink(proof: Proof) -> bool:
+    return proof.slope.kind != "smooth"
+
+
+def _kind(proof: Proof, step: Step | None) -> str:
+    if isinstance(proof.entry, (Copy, Write, Scatter)) or proof.entry.name in INDEXING:
+        return "index"
+    if not np.isfinite(proof.got):
+        return "nan"
+    if _other_value(proof.entry, step):
+        return "primal"
+    return "missing-gradient" if proof.where_zero else "mismatch"
+
+
+def _other_value(entry: Any, step: Step | None) -> str:
+    """How the composition from which a pull is taken differs from the function itself; empty if it does not."""
+    equivalent = getattr(getattr(getattr(entry, "rule", None), "joint", None), "equivalent", None)
+    if equivalent is None or step is None or step.names:
+        return ""
+    try:
+        found = equivalent(*step.operands, **step.kwargs)
+    except Exception:
+        return ""
+    for a, b in zip(flat_values(found), flat_values(step.value), strict=False):
+        if np.shape(a) != np.shape(b) or apart(a, b, 1e-6, 1e-12)[0]:
+            return f"the function gives {short(b)}, and the composition from which its pull is taken gives {short(a)}"
+    return ""
+
+
+def first_not_finite(steps: list[Step]) -> Step | None:
+    """The first operation whose value is not finite although all its operands are."""
+    for step in steps:
+        if not _finite(step.value) and _finite(step.operands):
+            return step
+    return None
+
+
+def born_blame(recorded: Recorded, number: int) -> Blame:
+    """The operation whose pull made the first cotangent that is not finite."""
+    entry = recorded.context.log[number]
+    step = recorded.by_entry.get(number)
+    operands = "" if step is None else f" of {', '.join(short(x) for x in flat_values(step.operands))}"
+    detail = f"its pull makes the first derivative that is not finite, at operands{operands}"
+    return _made(recorded, number, entry, "nan", detail, 0)
+
+
+def of_step(step: Step, kind: str, detail: str, engine: str = "") -> Blame:
+    """The blame of an operation that was only observed."""
+    return Blame(kind, step.name, step.where, detail, step.entry, spans(step), 0, engine)
+
+
+def of_position(position: Any, name: str, kind: str, detail: str) -> Blame:
+    """The blame of a line."""
+    return Blame(kind, name, resolve(position), detail)
+
+
+def _finite(value: Any) -> bool:
+    return all(np.isfinite(x).all() for x in map(np.asarray, flat_values(value)) if x.dtype.kind in "fc")

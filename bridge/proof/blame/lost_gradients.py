@@ -1,0 +1,110 @@
+"""Where a gradient is lost although every pull is right: values that depend on the arguments and are not tracked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bridge.position import resolve
+from bridge.proof.blame.blaming import Blame, of_position, of_step
+from bridge.proof.blame.observing import Step, flat_values
+from bridge.proof.blame.recorded import Recorded, record
+from bridge.proof.numerics.tolerances import apart, short
+from bridge.proof.programs.generators import Generators
+from bridge.proof.programs.subject import Subject
+
+STEP = 1e-4
+COMPARISONS = frozenset({
+    "np.greater", "np.greater_equal", "np.less", "np.less_equal", "np.equal", "np.not_equal", "np.sign", "np.floor",
+    "np.ceil", "np.rint", "np.trunc", "np.heaviside", "np.isclose",
+})  # fmt: skip
+
+
+def lost(recorded: Recorded, direction: list[np.ndarray], generators: Generators) -> Blame | None:
+    """The first operation that uses, untracked, what moves with the arguments.
+
+    The program runs again with its arguments moved along `direction`; both runs are laid beside each other. None where
+    all that moves is tracked.
+    """
+    subject = recorded.subject
+    again = moved_run(subject, recorded.engine, direction, generators)
+    if again is None:
+        return None
+    for step, other in zip(recorded.steps, again.steps, strict=False):
+        if (step.kind, step.name) != (other.kind, other.name):
+            return None
+        untracked = [k for k in step.plain if k < len(step.operands) and _moves(step.operands[k], other.operands[k])]
+        if untracked:
+            return _untracked_operand(recorded, step, untracked[0])
+        if step.fed and step.entry is None and _moves(step.value, other.value):
+            return of_step(
+                step,
+                "missing-gradient",
+                "it is declared to have no derivative (nondifferentiable), and its value moves with the arguments",
+                recorded.engine,
+            )
+    return None
+
+
+def _untracked_operand(recorded: Recorded, step: Step, k: int) -> Blame:
+    detached = recorded.context.detached
+    detail = f"its operand {short(step.operands[k])} moves with the arguments, and is an untracked array"
+    if detached:
+        position, how = detached[0]
+        detail = f"{how} at {resolve(position)} lets a value go that depends on the arguments, and {step.place} uses it"
+        return of_position(position, how, "missing-gradient", detail)
+    return of_step(step, "missing-gradient", detail, recorded.engine)
+
+
+def moved_run(subject: Subject, engine: str, direction: list[np.ndarray], generators: Generators) -> Recorded | None:
+    """The program observed at arguments moved along a direction; None if it raises there."""
+    moved = list(subject.leaves)
+    for leaf, point, d in zip(subject.moved, subject.points, direction, strict=True):
+        value = point + (STEP * d).astype(point.dtype)
+        moved[leaf] = type(moved[leaf])(value) if type(moved[leaf]) in (float, complex) else value
+    other = subject.at(moved)
+    other.cotangents = subject.cotangents
+    try:
+        return record(other, engine, generators)
+    except Exception:
+        return None
+
+
+def tied(steps: list[Step]) -> Step | None:
+    """The first comparison (or rounding) that stands exactly on its threshold."""
+    for step in steps:
+        if step.name not in COMPARISONS or not step.fed:
+            continue
+        operands = [np.asarray(x) for x in flat_values(step.operands)]
+        if len(operands) == 2 and np.any(np.equal(*np.broadcast_arrays(*operands))):
+            return step
+        if len(operands) == 1 and operands[0].dtype.kind == "f" and np.any(operands[0] == np.round(operands[0])):
+            return step
+    return None
+
+
+def first_other(steps: list[Step], others: list[Step]) -> Step | None:
+    """The first operation of two runs that got or gave something else."""
+    for step, other in zip(steps, others, strict=False):
+        if (step.kind, step.name) != (other.kind, other.name):
+            return step
+        if _differs(step.operands, other.operands) or _differs(step.value, other.value):
+            return step
+    return None
+
+
+def _differs(a: Any, b: Any) -> bool:
+    pairs = zip(flat_values(a), flat_values(b), strict=False)
+    return any(np.asarray(x).tobytes() != np.asarray(y).tobytes() for x, y in pairs)
+
+
+def _moves(a: Any, b: Any) -> bool:
+    """Whether a value moved by more than rounding."""
+    for x, y in zip(flat_values(a), flat_values(b), strict=False):
+        x, y = np.asarray(x), np.asarray(y)
+        if x.dtype.kind not in "fc" or x.shape != y.shape:
+            continue
+        if apart(x, y, 1e-9 if x.dtype.itemsize >= 8 else 1e-6, 0.0)[0]:
+            return True
+    return False

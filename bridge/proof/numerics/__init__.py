@@ -1,0 +1,1 @@
+"""Numbers to hold gradients against: finite differences, the complex step, and what counts as equal."""

@@ -1,0 +1,1 @@
+"""`check_gradient` and `crosscheck`: a program held against finite differences and against every engine."""

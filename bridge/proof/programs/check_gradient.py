@@ -1,0 +1,176 @@
+"""`check_gradient`: the gradient of a program against finite differences."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import bridge
+from bridge.errors import BridgeError
+from bridge.proof.numerics.arrays import Path, inner, random_like, same_bits, wide
+from bridge.proof.numerics.compare import EVERY_COORDINATE, Comparison, Sample, compare
+from bridge.proof.numerics.finite_differences import precision
+from bridge.proof.programs.weighted import Weighted, copied
+from bridge.proof.rules.report import Report
+from bridge.proof.rules.values import difference
+from bridge.random.holding import held
+from bridge.transforms.arguments import leaves_of
+
+REMEDIES = {
+    "wrong-gradient": "prove the rules that it calls (bridge.check_rule); look for values that leave tracking",
+    "kink": "check at a point away from the kink; at it, any subgradient is right (docs/conventions.md)",
+    "jump": "the function is not continuous here; check at another point",
+    "infinite": "the derivative is infinite here; check at another point",
+}
+CODES = {"smooth": "wrong-gradient", "edge": "wrong-gradient", "kink": "kink", "jump": "jump", "infinite": "infinite"}
+
+
+def check_gradient(
+    f: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    *,
+    tolerance: float = 1e-6,
+    directions: int = 4,
+    coordinates: int = EVERY_COORDINATE,
+    forward: bool = True,
+    seed: int = 0,
+) -> Callable[..., Report]:
+    """A function that proves the gradient of `f` at its arguments.
+
+    Parameters
+    ----------
+    f : as for `bridge.grad`; outputs that are not one real number are weighted with random cotangents.
+    argnums : position, or positions, of the arguments to differentiate, which may be containers.
+    tolerance : largest relative difference that passes; never less than the arguments' dtype allows.
+    directions, coordinates : how many random directions, and at most how many single elements, are compared.
+    forward : whether `bridge.jvp` is compared with the gradient, too.
+
+    The function returned takes the arguments of `f` and returns a `Report`.
+
+    Raises
+    ------
+    CheckError : lists every failure: `nondeterministic`, `value-differs`, `wrong-shape`, `wrong-dtype`,
+        `not-repeatable`, `wrong-gradient`, `kink`, `jump`, `infinite`, `forward-mode`,
+        `no-convergence`. At a kink, a subgradient passes and is noted; `kink` says that it is none.
+    """
+
+    def checked(*args: Any, **kwargs: Any) -> Report:
+        report = Report(f"check_gradient({getattr(f, '__name__', repr(f))})")
+        rng = np.random.default_rng(seed)
+        with held(), warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            subject = Weighted(f, argnums, args, kwargs)
+            if _prove_deterministic(subject, report):
+                subject.weigh(rng)
+                gradient = _prove_call(subject, report)
+                comparison = compare(subject, [1.0], gradient, tolerance, rng, coordinates, directions)
+                _prove_values(comparison, report)
+                if forward and report.ok:
+                    _prove_forward(subject, gradient, report, rng)
+        return report.raise_if_failed()
+
+    return checked
+
+
+def _prove_deterministic(subject: Weighted, report: Report) -> bool:
+    first, second = subject.raw(), subject.raw()
+    if len(first) == len(second) and all(same_bits(a, b) for a, b in zip(first, second, strict=True)):
+        report.passed("deterministic")
+        return True
+    report.failed(
+        "nondeterministic",
+        f"two calls on the same arguments give different values ({_short(first)} and {_short(second)})",
+        "take randomness and state out of the function: pass a key or a generator's draws as an argument",
+    )
+    return False
+
+
+def _prove_call(subject: Weighted, report: Report) -> list[Any]:
+    """Differentiate; prove all that does not need a reference. Returns the gradient's leaves."""
+    both = bridge.value_and_grad(subject, subject.argnums)
+    value, gradient = both(*subject.args, **subject.kwargs)
+    found = [leaf for leaf in leaves_of(gradient)[0] if leaf is not None]
+    plain = subject.measured()[0]
+    if not same_bits(np.asarray(plain), np.asarray(value, np.asarray(plain).dtype)):
+        report.failed(
+            "value-differs",
+            f"the value under differentiation is {value!r}, the plain function's is {plain!r}",
+            "let the function compute the same on tracked arrays: no tests of types, no caches",
+        )
+    again = [leaf for leaf in leaves_of(both(*subject.args, **subject.kwargs)[1])[0] if leaf is not None]
+    if not all(same_bits(a, b) for a, b in zip(found, again, strict=True)):
+        report.failed("not-repeatable", "a second call gives another gradient", "look for a rule that keeps state")
+    for path, point, g in zip(subject.paths, subject.points, found, strict=True):
+        kinds = (("shape", np.shape(g), np.shape(point)), ("dtype", np.asarray(g).dtype, point.dtype))
+        for code, got, expected in kinds:
+            if got != expected:
+                report.failed(
+                    f"wrong-{code}",
+                    f"the gradient of {_name_of(path)} has {code} {got}, the argument {expected}",
+                    "this is a defect of the package or of an engine: report it",
+                )
+    if report.ok:
+        report.passed("value and arguments")
+    return found
+
+
+def _prove_values(comparison: Comparison, report: Report) -> None:
+    mismatches = comparison.mismatches
+    if any(sample.leaf is not None for sample in comparison.kinks):
+        report.note("a kink: one-sided derivatives differ at this point, and the gradient is compared with both")
+        mismatches = [sample for sample in mismatches if sample.leaf is not None]
+    elif comparison.kinks:
+        report.note("a kink: one-sided derivatives differ along a direction through this point")
+    if any(sample.slope.kind == "infinite" for sample in comparison.samples):
+        report.note("difference quotients grow without bound: the derivative is infinite at this point")
+    worst: dict[str, Sample] = {}
+    for sample in mismatches:
+        worst.setdefault(CODES[sample.slope.kind], sample)
+    for code, sample in worst.items():
+        report.failed(code, difference(comparison, sample, _name_of, "gradient"), REMEDIES[code])
+    if mismatches:
+        return
+    if comparison.samples and not comparison.decided:
+        report.failed(
+            "no-convergence",
+            "finite differences do not converge at this point, so that the gradient cannot be proved here",
+            "check at another point, or look for noise in the function's value (iterations, random numbers)",
+        )
+    else:
+        report.passed("gradient", f"{comparison.decided} directions", comparison.figure)
+
+
+def _name_of(path: Path) -> str:
+    return f"argument {path[0]}" + (f", leaf {path[1]}" if len(path) > 1 else "")
+
+
+def _prove_forward(subject: Weighted, gradient: list[Any], report: Report, rng: np.random.Generator) -> None:
+    tangents = [random_like(point, rng) for point in subject.points]
+
+    def program(*args: Any) -> Any:
+        return subject(*args, **copied(subject.kwargs))
+
+    try:
+        _, moved = bridge.jvp(program, subject.args, subject.tangents(tangents))
+    except BridgeError as error:
+        report.note(f"forward mode: {error.what}")
+        return
+    forward, backward = float(moved), inner(gradient, tangents)
+    size = sum(inner([np.abs(g)], [np.abs(t)]) for g, t in zip(gradient, tangents, strict=True))
+    gap = abs(forward - backward) / max(size, 1e-300)
+    if np.isfinite(forward) and np.isfinite(backward) and gap > 1e5 * precision(*(p.dtype for p in subject.points)):
+        report.failed(
+            "forward-mode",
+            f"along a random direction, jvp gives {forward:.9g} and the gradient {backward:.9g}",
+            "prove the rules of your own that it calls (bridge.check_rule)",
+        )
+    else:
+        report.passed("forward mode", "", gap if np.isfinite(gap) else None)
+
+
+def _short(values: Sequence[Any]) -> str:
+    text = ", ".join(np.array2string(np.asarray(value, wide(value)), threshold=4) for value in values[:2])
+    return " ".join(text.split())[:80]

@@ -1,0 +1,91 @@
+"""`crosscheck`: one program under every engine, beside finite differences, and the operation to blame."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from bridge.errors import AliasError, ArgumentError
+from bridge.proof.numerics.arrays import describe_call, same_bits
+from bridge.proof.programs import checking
+from bridge.proof.programs.generators import preserved
+from bridge.proof.programs.options import Options
+from bridge.proof.programs.running import ENGINES
+from bridge.proof.programs.subject import name_of
+from bridge.proof.report.model import Report
+from bridge.random.holding import held
+from bridge.transforms.arguments import leaves_of
+
+
+def crosscheck(
+    f: Callable[..., Any],
+    engines: Sequence[str] = ENGINES,
+    fd: bool = True,
+    argnums: int | Sequence[int] | None = None,
+    *,
+    rtol: float | None = None,
+    atol: float | None = None,
+    twin: Callable[..., Any] | None = None,
+    shrink: bool = True,
+    seed: int = 0,
+) -> Callable[..., Report]:
+    """A function that runs `f` under every engine and reports where, why and by whose fault answers differ.
+
+    Parameters
+    ----------
+    f : a NumPy program as for `bridge.grad`, whose values may also be arrays or containers (they are contracted with a
+        fixed random cotangent); a Julia function (`bridge.julia.function`); or a JAX function, with `twin`.
+    engines : which of "native", "julia", "jax" and "xla" to run. Those that are not there are in the report, with why.
+    fd : whether gradients are held against finite differences, and the complex step where the program is analytic.
+    argnums : positional arguments to differentiate; None for all that hold float or complex arrays.
+    rtol, atol : what counts as equal; None for what the coarsest dtype allows.
+    twin : the same program as NumPy code for a JAX function, as JAX function for a Julia function.
+    shrink : whether a small input that still shows the first difference is looked for.
+    seed : of the random cotangents and directions.
+
+    The function that is returned takes the arguments of `f`, leaves them (and the global generators) as they are, and
+    returns a `Report`. Values are compared before gradients; a report is ok where no engine gives a wrong one.
+
+    Raises
+    ------
+    ArgumentError : nothing to differentiate, or an engine that does not exist.
+    Exception : what `f` itself raises, if every engine raises it too.
+    """
+    names = (engines,) if isinstance(engines, str) else tuple(engines)
+    unknown = [name for name in names if name not in ENGINES]
+    if unknown:
+        raise ArgumentError(f"engines={names!r}", remedy=f"choose among {', '.join(map(repr, ENGINES))}")
+    options = Options(names, fd, argnums, rtol, atol, shrink, seed)
+
+    def checked(*args: Any, **kwargs: Any) -> Report:
+        report = Report(name_of(f), describe_call("", args, kwargs)[1:-1])
+        before = [np.array(x) for x in leaves_of((args, kwargs))[0] if type(x) is np.ndarray]
+        with preserved(f) as generators, held(), warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            _checker(f, twin)(report, f, args, kwargs, options, generators, twin)
+        after = [x for x in leaves_of((args, kwargs))[0] if type(x) is np.ndarray]
+        if not all(same_bits(old, new) for old, new in zip(before, after, strict=True)):
+            raise AliasError(
+                f"{name_of(f)} wrote into a caller's array under a global or captured name while it was cross-checked",
+                remedy="write into the argument under its own name, or pass a copy (x.copy())",
+            )
+        return report
+
+    checked.__name__ = checked.__qualname__ = f"crosscheck({name_of(f)})"
+    return checked
+
+
+def _checker(f: Any, twin: Any) -> Callable[..., None]:
+    """Who checks this kind of function."""
+    if type(f).__name__ == "JuliaFunction" and hasattr(f, "__bridge_derivatives__"):
+        from bridge.proof.programs.julia_functions import check
+
+        return check
+    if twin is not None:
+        from bridge.proof.programs.jax_functions import check as check_jax
+
+        return check_jax
+    return checking.check

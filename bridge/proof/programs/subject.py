@@ -1,0 +1,233 @@
+"""The program under test: a function of its differentiated leaves, run on copies of the caller's arguments."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+import optree
+
+from bridge.errors import ArgumentError
+from bridge.proof.numerics.arrays import laid_out, random_like, wide
+from bridge.proof.numerics.compare import Differentiable
+from bridge.rewind.memory import address
+from bridge.transforms.arguments import leaves_of, normalised, rebuilt
+from bridge.transforms.entering import is_differentiable, sharing
+
+WIDE = {"f": np.dtype(np.float64), "c": np.dtype(np.complex128)}
+
+
+class Subject(Differentiable):
+    """A program at certain arguments, as a function of its float and complex leaves.
+
+    Parameters
+    ----------
+    f : the program; what it returns is contracted with a fixed random cotangent unless it is one real number.
+    args, kwargs : the caller's arguments, never handed to `f` themselves.
+    argnums : which positional arguments are differentiated; None for those that hold float or complex arrays.
+    """
+
+    def __init__(
+        self,
+        f: Callable[..., Any],
+        args: Sequence[Any],
+        kwargs: dict[str, Any],
+        argnums: int | Sequence[int] | None,
+        seed: int = 0,
+    ) -> None:
+        self.f, self.args, self.kwargs, self.seed = f, tuple(args), dict(kwargs), seed
+        self.argnums = _chosen(self.args) if argnums is None else normalised(argnums, len(self.args))
+        self.names = tuple(self.kwargs)
+        self.leaves, self.structure = leaves_of((self.args, tuple(self.kwargs.values())))
+        counts = [len(leaves_of(arg)[0]) for arg in self.args]
+        starts = np.cumsum([0, *counts]).tolist()
+        self.moved = [
+            leaf
+            for k in self.argnums
+            for leaf in range(starts[k], starts[k + 1])
+            if is_differentiable(self.leaves[leaf])
+        ]
+        if not self.moved:
+            raise ArgumentError(
+                "crosscheck of a program without a float or complex argument",
+                remedy="pass float arrays, or name the arguments to differentiate with argnums",
+            )
+        self.labels = _labels(f, self.args, self.argnums)
+        self.paths = [(label,) for label in self.labels]
+        self.points = [_as_array(self.leaves[leaf]) for leaf in self.moved]
+        self.cotangents: list[Any] | None = None
+        self.mixed = any(0 < sum(leaf in self.moved for leaf in group) < len(group) for group in self._shared())
+        # As transforms take it for the function's name.
+        self.__name__ = name_of(f)
+
+    def arguments(self, values: Sequence[Any] | None = None) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Fresh positional and keyword arguments, laid out and sharing memory as the caller's do.
+
+        `values` replace the differentiated leaves.
+        """
+        made = [_copied(leaf) for leaf in self.leaves]
+        for group in self._shared():
+            if sum(leaf in self.moved for leaf in group) < 2:
+                for leaf, copy in zip(group, _copied_together([self.leaves[k] for k in group]), strict=True):
+                    made[leaf] = copy
+        if values is not None:
+            for leaf, value in zip(self.moved, values, strict=True):
+                made[leaf] = _with_value(made[leaf], self.leaves[leaf], value)
+        args, rest = rebuilt(self.structure, made)
+        return args, dict(zip(self.names, rest, strict=True))
+
+    def _shared(self) -> Iterator[list[int]]:
+        arrays = [k for k, leaf in enumerate(self.leaves) if type(leaf) is np.ndarray and leaf.size]
+        for group in sharing([self.leaves[k] for k in arrays]):
+            if len(group) > 1:
+                yield [arrays[k] for k in group]
+
+    def weigh(self, result: Any) -> None:
+        """Choose the cotangents of what `f` returned; none for one real number."""
+        outputs = outputs_of(result)
+        if not outputs:
+            raise ArgumentError(
+                f"the program returns {type(result).__name__}, which holds no float or complex number",
+                remedy="return the numbers or arrays that depend on the arguments",
+            )
+        alone = len(outputs) == 1 and len(leaves_of(result)[0]) == 1
+        if alone and np.shape(outputs[0]) == () and np.result_type(outputs[0]).kind != "c":
+            return
+        rng = np.random.default_rng(self.seed)
+        self.cotangents = [np.asarray(random_like(np.asarray(out), rng)) for out in outputs]
+
+    def weighted(self, result: Any) -> Any:
+        """What `f` returned, as one real number; works on tracked values too."""
+        if self.cotangents is None:
+            return leaves_of(result)[0][0] if isinstance(result, (tuple, list, dict)) else result
+        pairs = zip(self.cotangents, outputs_of(result), strict=True)
+        terms = [np.sum(np.real(np.conj(ct.astype(out.dtype)) * out)) for ct, out in pairs]
+        return sum(terms[1:], terms[0])
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """`f` as one real number."""
+        return self.weighted(self.f(*args, **kwargs))
+
+    def plain(self, values: Sequence[Any] | None = None) -> Any:
+        """What `f` returns for copies of the arguments."""
+        args, kwargs = self.arguments(values)
+        return self.f(*args, **kwargs)
+
+    def measured(self, values: Sequence[Any] | None = None) -> list[Any]:
+        return [self.weighted(self.plain(values))]
+
+    def at(self, leaves: Sequence[Any]) -> Subject:
+        """The same program at other arguments, whose cotangents are chosen anew."""
+        args, rest = rebuilt(self.structure, list(leaves))
+        return Subject(self.f, args, dict(zip(self.names, rest, strict=True)), self.argnums, self.seed)
+
+    def widened(self) -> Subject | None:
+        """The same program in double precision, with the same cotangents; None if it has no narrower argument."""
+        kinds = [getattr(leaf, "dtype", None) for leaf in self.leaves]
+        if all(kind is None or kind.kind not in "fc" or kind == WIDE[kind.kind] for kind in kinds):
+            return None
+        made = [
+            leaf if kind is None or kind.kind not in "fc" else leaf.astype(WIDE[kind.kind])
+            for leaf, kind in zip(self.leaves, kinds, strict=True)
+        ]
+        wider = self.at(made)
+        wider.cotangents = None if self.cotangents is None else [ct.astype(wide(ct)) for ct in self.cotangents]
+        return wider
+
+    def tangents(self, values: Sequence[Any]) -> tuple[Any, ...]:
+        """Tangents of all arguments, keyword arguments last: `values` for the differentiated leaves, None elsewhere."""
+        placed = dict(zip(self.moved, values, strict=True))
+        args, rest = rebuilt(self.structure, [placed.get(k) for k in range(len(self.leaves))])
+        return (*args, *rest)
+
+    def spread(self, *args: Any) -> Any:
+        """The program with its keyword arguments as the last positional ones."""
+        split = len(self.args)
+        return self(*args[:split], **dict(zip(self.names, args[split:], strict=True)))
+
+
+def name_of(f: Any) -> str:
+    """What a report calls a program."""
+    return getattr(f, "__name__", None) or type(f).__name__
+
+
+def outputs_of(result: Any) -> list[Any]:
+    """The float and complex leaves of what a program returned; Python's own numbers as NumPy's."""
+    found = []
+    for leaf in leaves_of(result)[0]:
+        if type(leaf) in (float, complex):
+            leaf = np.result_type(leaf).type(leaf)
+        if getattr(getattr(leaf, "dtype", None), "kind", "") in ("f", "c"):
+            found.append(leaf)
+    return found
+
+
+def _chosen(args: tuple[Any, ...]) -> tuple[int, ...]:
+    """The arguments that hold float or complex arrays; if there are none, those that hold such numbers."""
+    arrays, numbers = [], []
+    for k, arg in enumerate(args):
+        leaves = [leaf for leaf in leaves_of(arg)[0] if is_differentiable(leaf)]
+        if any(hasattr(leaf, "dtype") for leaf in leaves):
+            arrays.append(k)
+        elif leaves:
+            numbers.append(k)
+    return tuple(arrays or numbers)
+
+
+def _labels(f: Any, args: tuple[Any, ...], argnums: Sequence[int]) -> list[str]:
+    """Differentiated leaves as source code would name them: `x`, `params['w'][0]`."""
+    try:
+        parameters = list(inspect.signature(f).parameters.values())
+    except (TypeError, ValueError):
+        parameters = []
+    labels = []
+    for k in argnums:
+        named = k < len(parameters) and parameters[k].kind in (
+            inspect.Parameter.POSITIONAL_ONLY,
+            inspect.Parameter.POSITIONAL_OR_KEYWORD,
+        )
+        name = parameters[k].name if named else f"argument {k}"
+        leaves, structure = leaves_of(args[k])
+        accessors = optree.treespec_accessors(structure)
+        labels += [
+            accessor.codify(name) if len(accessor) else name
+            for leaf, accessor in zip(leaves, accessors, strict=True)
+            if is_differentiable(leaf)
+        ]
+    return labels
+
+
+def _as_array(leaf: Any) -> Any:
+    return leaf if isinstance(leaf, np.ndarray) else np.asarray(leaf)[()]
+
+
+def _copied(leaf: Any) -> Any:
+    if isinstance(leaf, np.ndarray):
+        return laid_out(leaf, leaf)
+    if hasattr(leaf, "bit_generator"):
+        return deepcopy(leaf)
+    return leaf
+
+
+def _copied_together(arrays: list[np.ndarray]) -> list[np.ndarray]:
+    """Copies that share memory as the arrays do."""
+    spans = [np.lib.array_utils.byte_bounds(array) for array in arrays]
+    low, high = min(start for start, _ in spans), max(stop for _, stop in spans)
+    memory = np.zeros(high - low, np.uint8)
+    copies = [np.ndarray(a.shape, a.dtype, memory, address(a) - low, a.strides) for a in arrays]
+    for copy, array in zip(copies, arrays, strict=True):
+        copy[...] = array
+    return copies
+
+
+def _with_value(copy: Any, leaf: Any, value: Any) -> Any:
+    if isinstance(copy, np.ndarray):
+        if np.asarray(value).dtype == copy.dtype and np.shape(value) == copy.shape:
+            copy[...] = value
+            return copy
+        return laid_out(np.asarray(value), leaf)
+    number = np.asarray(value)[()]
+    return type(leaf)(number) if type(leaf) in (float, complex) and number.dtype.kind != "c" else number

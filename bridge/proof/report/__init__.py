@@ -1,0 +1,1 @@
+"""What a check finds, as data, and how it is shown."""

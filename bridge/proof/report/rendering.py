@@ -1,0 +1,153 @@
+"""Reports and traces as rich tables in a terminal; rich is optional, and plain text stands in for it."""
+
+from __future__ import annotations
+
+import io
+import shutil
+from collections.abc import Iterator
+from typing import Any
+
+from bridge.proof.report.model import Operation, Report, Timeline, Trace
+from bridge.proof.report.text import (
+    MARKS,
+    chosen,
+    counts,
+    difference_lines,
+    largest,
+    notes,
+    number,
+    place,
+    region_text,
+    short,
+    text_of,
+    verdict,
+)
+
+WIDTH = 140
+"""Columns of tables that go into a file or a string, where no terminal says how wide it is."""
+
+
+def tables(shown: Any) -> str:
+    """A report or a trace as tables without colours; as lines of text if rich is not installed."""
+    try:
+        from rich.console import Console
+    except ImportError:
+        return text_of(shown)
+    width = shutil.get_terminal_size((WIDTH, 24)).columns
+    console = Console(file=io.StringIO(), width=width, color_system=None, force_terminal=False, legacy_windows=False)
+    console.print(shown)
+    return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines())  # type: ignore[attr-defined]
+
+
+def renderables(shown: Any) -> Iterator[Any]:
+    """What a rich console prints."""
+    if isinstance(shown, Report):
+        yield from _report(shown)
+    else:
+        assert isinstance(shown, Trace)
+        yield from _trace(shown)
+
+
+def _report(report: Report) -> Iterator[Any]:
+    from rich.text import Text
+
+    style = "bold green" if report.ok else "bold red"
+    yield Text.assemble(
+        (f"{'✓' if report.ok else '✗'} ", style),
+        (f"{report.program}({report.arguments})", "bold"),
+        ": ",
+        (verdict(report), style),
+    )
+    if report.differences:
+        yield _differences(report)
+        for position, one in enumerate(report.differences, 1):
+            yield Text("\n".join([f"{position}. {difference_lines(one)[0]}", *_indented(difference_lines(one)[1:])]))
+    if report.smallest is not None:
+        yield Text(f"smallest input that shows the first: {report.smallest}")
+    yield _runs(report)
+    for remark in report.remarks:
+        yield Text(f"noted: {remark}", style="dim")
+
+
+def _indented(lines: list[str]) -> list[str]:
+    return [f"   {line}" for line in lines]
+
+
+def _differences(report: Report) -> Any:
+    from rich.text import Text
+
+    table = _table("", "kind", "engines", "what", ">relative", "blamed", ">sure")
+    table.columns[1].no_wrap = True
+    for position, one in enumerate(report.differences, 1):
+        harmless = one.kind in ("kink", "precision")
+        table.add_row(
+            str(position),
+            Text(f"{MARKS[one.kind]} {one.kind}", style="yellow" if harmless else "red"),
+            Text("\n".join(one.engines)),
+            Text(one.what),
+            number(one.largest),
+            Text(f"{one.name or 'not found'}\n{_line(one.where)}".rstrip()),
+            f"{one.confidence:.0%}",
+        )
+    return table
+
+
+def _runs(report: Report) -> Any:
+    from rich.text import Text
+
+    table = _table("engine", "status", "value", "largest |gradient|", ">seconds")
+    for run in report.runs:
+        gradients = ", ".join(map(largest, run.gradients))
+        ran = run.status == "ran"
+        reason = run.why.partition("\n")[0]
+        status = Text("✓ ran", style="green") if ran else Text(f"– {run.status}: {reason}", style="yellow")
+        table.add_row(
+            Text(run.engine), status, Text(short(run.value)), gradients, number(run.seconds) if ran else "",
+        )  # fmt: skip
+    return table
+
+
+def _trace(trace: Trace) -> Iterator[Any]:
+    from rich.text import Text
+
+    timeline = trace.timeline
+    yield Text.assemble((f"trace of {trace.program}", "bold"), f": {counts(timeline)}")
+    table = _table(">", "operation", "where", "source", "reads", "writes", "memory")
+    first, left_out, last = chosen(timeline)
+    for operation in first:
+        table.add_row(*_cells(operation, timeline))
+    if left_out:
+        table.add_row("", Text(f"... {left_out:,} more: .to_html(path) shows them all", style="dim"))
+    for operation in last:
+        table.add_row(*_cells(operation, timeline))
+    yield table
+
+
+def _cells(operation: Operation, timeline: Timeline) -> list[Any]:
+    from rich.text import Text
+
+    return [
+        str(operation.number),
+        Text(operation.name),
+        Text(_line(operation.where)),
+        Text(operation.source or ""),
+        Text("\n".join(region_text(region, timeline) for region in operation.reads)),
+        Text("\n".join(region_text(region, timeline) for region in operation.writes)),
+        Text(", ".join(notes(operation, timeline)), style="yellow"),
+    ]
+
+
+def _line(where: str | None) -> str:
+    """File and line, without folder and function."""
+    return "" if where is None else place(where).partition(" in ")[0].replace("\\", "/").rpartition("/")[2]
+
+
+def _table(*columns: str) -> Any:
+    """A table; the columns whose name begins with `>` hold figures."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for name in columns:
+        table.add_column(name.lstrip(">"), justify="right" if name.startswith(">") else "left", overflow="fold")
+    return table

@@ -1,0 +1,161 @@
+"""The log of a context as a `Timeline`: numbered operations, and the bytes that they read and write."""
+
+from __future__ import annotations
+
+import inspect
+import linecache
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import optree
+
+from bridge.position import Position, resolve
+from bridge.proof.report.extents import extent_of, size_of
+from bridge.proof.report.model import Memory, Operation, Region, Timeline
+from bridge.rewind.checkpoint import Segment
+from bridge.rewind.log import Copy, Entry
+from bridge.rewind.log import Operation as LoggedOperation
+from bridge.rewind.places import Root, is_place
+from bridge.rewind.writes import MutatingCall, Update, Write
+from bridge.transforms.arguments import Arguments, leaves_of
+
+
+def timeline_of(
+    context: Any, cotangents: Sequence[float | None] | None = None, names: Mapping[Root, str] | None = None
+) -> Timeline:
+    """The operations in the log of `context`, numbered as the log is.
+
+    Parameters
+    ----------
+    context : a context of reverse mode whose forward pass has run, and whose log was not dropped.
+    cotangents : for each entry, the largest absolute value of the cotangent that went into its pull, None for none.
+    names : names of roots, `names_of(f, arguments)`; others are named after the operation that made them.
+
+    The log holds the operations through which a gradient passes and those that overwrite memory. A checkpointed call
+    is one operation. Plain arrays that operations read are not in it; `bridge.trace` shows them.
+    """
+    builder = Builder()
+    for root, name in (names or {}).items():
+        builder.memory_of(root, name)
+    for root in context.roots:
+        builder.memory_of(root, "an argument")
+    for number, entry in enumerate(context.log):
+        reads, writes = _parts(entry)
+        # Memory is named after the operation that makes it; what the first one overwrites was made without a gradient.
+        born = "a new array" if entry.overwrites and not isinstance(entry, Segment) else entry.name
+        written = tuple(builder.region(place, born) for place in writes)
+        read = tuple(builder.region(place, "a new array") for place in reads)
+        cotangent = None if cotangents is None else cotangents[number]
+        builder.add(entry.name, entry.position, read, written, entry.overwrites, cotangent)
+    return builder.timeline()
+
+
+def names_of(f: Callable[..., Any], arguments: Arguments) -> dict[Root, str]:
+    """What the arguments of `f` are called, by root: `x`, `params['w']`; `x, y` where two share memory."""
+    named: dict[Root, list[str]] = {}
+    parameters = _parameters(f, len(arguments.args))
+    for name, value in [*zip(parameters, arguments.args, strict=True), *arguments.kwargs.items()]:
+        leaves, structure = leaves_of(value)
+        for path, leaf in zip(optree.treespec_paths(structure), leaves, strict=True):
+            root = getattr(getattr(leaf, "place", None), "root", None)
+            if root is not None:
+                named.setdefault(root, []).append(name + "".join(f"[{step!r}]" for step in path))
+    return {root: ", ".join(dict.fromkeys(found)) for root, found in named.items()}
+
+
+def _parameters(f: Callable[..., Any], count: int) -> list[str]:
+    """Names of the first `count` positional arguments of a call of `f`."""
+    try:
+        parameters = list(inspect.signature(f).parameters.values())
+    except (TypeError, ValueError):
+        parameters = []
+    names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    rest = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), None)
+    for k in range(len(names), count):
+        names.append(f"argument {k}" if rest is None else f"{rest}[{k - len(names)}]")
+    return names[:count]
+
+
+def _parts(entry: Entry) -> tuple[list[Any], list[Any]]:
+    """The places that an entry reads, and those that it writes."""
+    if isinstance(entry, Segment):
+        overwritten = [place for place, _, _, _ in entry.overwritten]
+        return list(_places(getattr(leaf, "place", None) for leaf in entry.args)), [*overwritten, *entry.out]
+    reads: Any = ()
+    if isinstance(entry, (LoggedOperation, MutatingCall)):
+        reads = entry.inputs
+    elif isinstance(entry, (Copy, Write)):
+        reads = (entry.source,)
+    found = list(_places(reads))
+    if isinstance(entry, Update) and entry.mask is not None:
+        found.append(entry.out)
+    return found, list(_places(entry.out))
+
+
+def _places(thing: Any) -> Iterator[Any]:
+    if is_place(thing):
+        yield thing
+    elif thing is not None:
+        for part in thing:
+            yield from _places(part)
+
+
+class Builder:
+    """Numbers memory and operations while a timeline grows."""
+
+    def __init__(self) -> None:
+        self.operations: list[Operation] = []
+        self.memory: list[Memory] = []
+        self._numbers: dict[Root, int] = {}
+        self._places: dict[Position, tuple[str | None, str | None]] = {}
+
+    def timeline(self) -> Timeline:
+        """What was added."""
+        return Timeline(tuple(self.operations), tuple(self.memory))
+
+    def new_memory(self, name: str, shape: tuple[int, ...], dtype: Any, size: int) -> int:
+        """The number of one more piece of memory, of `size` bytes."""
+        self.memory.append(Memory(len(self.memory), name, tuple(shape), str(dtype), size))
+        return len(self.memory) - 1
+
+    def memory_of(self, root: Root, name: str) -> int:
+        """The number of a root's memory, which gets its name where it is new."""
+        number = self._numbers.get(root)
+        if number is None:
+            number = self._numbers[root] = self.new_memory(name, root.shape, root.dtype, size_of(root))
+        return number
+
+    def region(self, place: Any, name: str) -> Region:
+        """The bytes of a place."""
+        return Region(self.memory_of(place.root, name), *extent_of(place), tuple(place.shape), str(place.dtype))
+
+    def add(
+        self,
+        name: str,
+        position: Position,
+        reads: Iterable[Region],
+        writes: Iterable[Region],
+        overwrites: bool,
+        cotangent: float | None = None,
+    ) -> None:
+        """Append an operation."""
+        where, source = self._resolved(position)
+        number = len(self.operations)
+        self.operations.append(
+            Operation(number, name, where, source, tuple(reads), tuple(writes), overwrites, cotangent)
+        )
+
+    def _resolved(self, position: Position) -> tuple[str | None, str | None]:
+        found = self._places.get(position)
+        if found is None:
+            where = resolve(position)
+            found = self._places[position] = where, source_at(where)
+        return found
+
+
+def source_at(where: str | None) -> str | None:
+    """The line of code at `file:line in function`, without its indentation; None where it cannot be read."""
+    if where is None:
+        return None
+    file, _, line = where.rpartition(" in ")[0].rpartition(":")
+    return linecache.getline(file, int(line)).strip() or None

@@ -1,0 +1,83 @@
+"""`check_rule`: everything that a rule promises, proved."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from bridge.proof.rules.calls import Call
+from bridge.proof.rules.contract import prove_contract, prove_function
+from bridge.proof.rules.declarations import prove_honesty
+from bridge.proof.rules.inputs import call_of, cases_of, invented, rule_of
+from bridge.proof.rules.report import Report
+from bridge.proof.rules.tracked import prove_tracked
+from bridge.proof.rules.values import prove_gradient
+from bridge.proof.rules.variants import prove_variants
+from bridge.rewind.rule import Case, MutatingRule, Rule
+
+
+def check_rule(rule: Any, /, *args: Any, **kwargs: Any) -> Report:
+    """Prove a rule: its values against finite differences, and every other promise that it makes.
+
+    Parameters
+    ----------
+    rule : a `Rule`, a `MutatingRule`, or a function that has one.
+    args, kwargs : a call of the function; every float or complex array in it is differentiated. One
+        `bridge.extend.Case` stands for its own arguments, loss and tolerance. Without any, the rule's
+        cases are taken (`cases()` beside the rule), and without cases arguments are invented.
+
+    Returns
+    -------
+    Report : with `.ok`, `.checks` (names and figures) and `.notes` (variants that the function refuses, kinks).
+
+    Raises
+    ------
+    CheckError : lists every failure with its code (see `bridge.proof.rules`), the values and the remedy; its
+        `report` attribute holds the report.
+    """
+    found = rule_of(rule)
+    report = Report(f"check_rule({found.name})")
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        for case in _cases(found, args, kwargs, report):
+            prove_call(call_of(found, case), report)
+    return report.raise_if_failed()
+
+
+def prove_call(call: Call, report: Report) -> None:
+    """Prove a rule at one call and its variants; what rests on a proof that failed is left out."""
+    rng = np.random.default_rng(0)
+    if not (prove_function(call, report) and prove_contract(call, report, rng)):
+        return
+    if prove_honesty(call, report, rng) and prove_gradient(call, report, rng):
+        prove_variants(call, report, rng)
+        prove_tracked(call, report, rng)
+
+
+def _cases(rule: Rule | MutatingRule, args: tuple[Any, ...], kwargs: dict[str, Any], report: Report) -> list[Case]:
+    if len(args) == 1 and isinstance(args[0], Case):
+        return [args[0]]
+    if args or kwargs:
+        return [Case(rule.function, args, kwargs)]
+    if isinstance(rule, MutatingRule) and rule.pull_function is None:
+        name = rule.name.rpartition(".")[2]
+        report.failed(
+            "no-pull",
+            f"{rule.name} has a mutating rule without a pull",
+            f"add one: @{name}.pull over a function (ct, {', '.join(rule.parameters)})",
+        )
+        return []
+    cases = cases_of(rule)
+    if cases:
+        return cases
+    guess = invented(rule)
+    if guess is None:
+        report.failed(
+            "no-inputs",
+            f"{rule.name} has no cases, and no arguments were found that it accepts",
+            "pass them: check_rule(rule, *args), or yield a Case from cases() beside the rule",
+        )
+        return []
+    return [guess]

@@ -1,0 +1,211 @@
+"""The same call at harder arguments: zeros, ties, other dtypes and layouts, empty and 0-d arrays, NaN.
+
+A variant counts only where the plain function accepts it; one that it refuses is noted.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bridge.errors import BridgeError
+from bridge.proof.numerics.arrays import Path, worst_difference
+from bridge.proof.numerics.compare import EVERY_COORDINATE
+from bridge.proof.numerics.finite_differences import precision
+from bridge.proof.rules.calls import Call
+from bridge.proof.rules.contract import prove_returns
+from bridge.proof.rules.report import Report
+from bridge.proof.rules.rule_calls import RuleCall
+from bridge.proof.rules.values import prove_gradient
+
+COORDINATES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """Another point: what it is called in messages, the code of a wrong gradient there, the new arguments."""
+
+    name: str
+    code: str
+    values: dict[Path, Any]
+
+
+def variants(call: Call, rng: np.random.Generator) -> Iterator[Variant]:
+    """The variants of a call that are proved against finite differences."""
+    points = dict(zip(call.paths, call.points, strict=True))
+    arrays = {path: point for path, point in points.items() if np.ndim(point)}
+    for path, point in points.items():
+        yield Variant(f"zeros in {call.name_of(path)}", "wrong-at-zero", {path: np.zeros_like(point)})
+    if sum(np.size(point) for point in points.values()) > 1 and (call.elementwise or len(points) == 1):
+        yield Variant("equal elements", "wrong-at-kink", {path: np.full_like(p, 0.5) for path, p in points.items()})
+    if arrays:
+        yield Variant("0-d arrays", "wrong-0d", {path: np.asarray(p.flat[0]) for path, p in arrays.items() if p.size})
+    if arrays and not call.others:
+        yield Variant("empty arrays", "wrong-empty", {path: p[:0] for path, p in arrays.items()})
+        yield Variant("arrays with an empty last axis", "wrong-empty", {path: p[..., :0] for path, p in arrays.items()})
+    real = {path: point for path, point in points.items() if point.dtype.kind == "f"}
+    imaginary = {path: _complex(point, rng) for path, point in real.items()}
+    if real:
+        yield Variant("complex arguments", "wrong-complex", imaginary)
+    if len(real) > 1:
+        for path in real:
+            yield Variant(f"complex {call.name_of(path)} only", "wrong-complex", {path: imaginary[path]})
+
+
+def prove_variants(call: Call, report: Report, rng: np.random.Generator) -> None:
+    """Prove the pull at every variant of a call that the plain function accepts."""
+    for variant in variants(call, rng):
+        moved = accepted(call, variant, report)
+        if moved is not None:
+            _prove_at(moved, variant, report, rng)
+    _prove_float32(call, report)
+    _prove_layouts(call, report, rng)
+    if isinstance(call, RuleCall):
+        _prove_nan(call, report, rng)
+
+
+def accepted(call: Call, variant: Variant, report: Report) -> Call | None:
+    """The call at a variant; None, with a note, if the plain function refuses it or has no float value there."""
+    moved = call.at(variant.values)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", np.exceptions.ComplexWarning)
+            outputs = moved.outputs()
+        if call.loss is not None:
+            moved.seeds(np.random.default_rng(0))
+    except Exception as error:
+        report.note(f"{call.rule.name} refuses {variant.name} ({type(error).__name__})")
+        return None
+    finite = all(np.any(np.isfinite(out)) or not np.size(out) for out in outputs)
+    return moved if outputs and finite else None
+
+
+def _prove_at(call: Call, variant: Variant, report: Report, rng: np.random.Generator) -> None:
+    kinky = variant.code in ("wrong-at-zero", "wrong-at-kink")
+    # Where elements tie, a selection is smooth only along the direction that moves them all alike.
+    along = kinky and call.selects and len(call.points) == 1
+    strict = along or not kinky or (call.elementwise and len(call.points) <= 2)
+    try:
+        if prove_returns(call, report, rng):
+            prove_gradient(
+                call,
+                report,
+                rng,
+                code=variant.code,
+                name=variant.name if not kinky else variant.code.removeprefix("wrong-"),
+                variant=f" with {variant.name}",
+                every=0 if along else COORDINATES if strict else EVERY_COORDINATE,
+                random=0 if along else 2,
+                strict=strict,
+            )
+    except BridgeError as error:
+        report.note(f"{call} with {variant.name}: the pull refuses it: {error.what}")
+    except np.linalg.LinAlgError as error:
+        report.note(f"{call} with {variant.name}: the pull meets a singular matrix ({error})")
+
+
+def _prove_float32(call: Call, report: Report) -> None:
+    narrow = {path: point.astype(_halved(point)) for path, point in zip(call.paths, call.points, strict=True)}
+    if all(point.dtype == _halved(point) for point in call.points):
+        return
+    moved = accepted(call, Variant("float32 arguments", "wrong-float32", narrow), report)
+    if moved is None or not prove_returns(moved, report, np.random.default_rng(0)):
+        return
+    wide = call.at({path: point.astype(call.points[k].dtype) for k, (path, point) in enumerate(narrow.items())})
+    cts = [np.asarray(ct) for ct in wide.seeds(np.random.default_rng(0))]
+    outputs = moved.outputs()
+    if call.loss is not None or [np.shape(out) for out in outputs] != [ct.shape for ct in cts]:
+        return
+    narrow_cts = [_as(ct, out) for ct, out in zip(cts, outputs, strict=True)]
+    for path, expected, got in zip(call.paths, wide.cotangents(cts), moved.cotangents(narrow_cts), strict=True):
+        gap, index = worst_difference(expected, got)
+        if gap > max(5e-3, call.tolerance):
+            report.failed(
+                "wrong-float32",
+                f"{moved}: the cotangent of {call.name_of(path)} at index {index} is {got[index]:.6g} in float32, "
+                f"but {expected[index]:.6g} in float64",
+                "look for constants or steps that assume double precision",
+            )
+            return
+    report.passed("float32", str(moved))
+
+
+def _prove_layouts(call: Call, report: Report, rng: np.random.Generator) -> None:
+    cts = call.seeds(rng)
+    expected = call.cotangents(cts)
+    bound = 1e4 * precision(*(point.dtype for point in call.points))
+    for name, lay in (("strided", _strided), ("reversed", _reversed), ("Fortran", np.asfortranarray)):
+        laid = {path: lay(p) for path, p in zip(call.paths, call.points, strict=True) if np.ndim(p)}
+        moved = accepted(call, Variant(f"{name} arrays", "wrong-noncontiguous", laid), report) if laid else None
+        if moved is None:
+            continue
+        gaps = [worst_difference(a, b)[0] for a, b in zip(expected, moved.cotangents(cts), strict=True)]
+        if max(gaps) > bound or not _same_value(call, moved, bound):
+            code, words = "wrong-noncontiguous", f" in {name} memory"
+            if not prove_gradient(moved, report, rng, code=code, variant=words, every=COORDINATES):
+                return
+    report.passed("non-contiguous", str(call))
+
+
+def _same_value(call: Call, moved: Call, bound: float) -> bool:
+    pairs = zip(call.outputs(), moved.outputs(), strict=True)
+    return all(np.shape(a) == np.shape(b) and worst_difference(a, b)[0] <= bound for a, b in pairs)
+
+
+def _prove_nan(call: RuleCall, report: Report, rng: np.random.Generator) -> None:
+    """A NaN in one element of an argument spoils only the cotangents that go through it."""
+    outputs = call.outputs()
+    if not call.elementwise or len(outputs) != 1 or np.size(outputs[0]) < 2:
+        return
+    cts = call.seeds(rng)
+    before = call.pull(call.hand(cts))
+    for path, point in zip(call.paths, call.points, strict=True):
+        if not np.size(point):
+            continue
+        spoiled = np.array(point)
+        spoiled.flat[0] = np.nan
+        moved = call.at({path: spoiled if isinstance(point, np.ndarray) else spoiled[()]})
+        clean = np.asarray(moved.outputs()[0] == outputs[0]) & ~np.isnan(np.broadcast_to(spoiled, np.shape(outputs[0])))
+        after = moved.pull(moved.hand(cts))
+        for target, a, b in zip(call.paths, before, after, strict=True):
+            if a is None or np.shape(a) != clean.shape or np.shape(b) != clean.shape:
+                continue
+            if not np.array_equal(np.asarray(a)[clean], np.asarray(b)[clean], equal_nan=True):
+                report.failed(
+                    "nan-spreads",
+                    f"{call}: a NaN in one element of {call.name_of(path)} changes the cotangent of "
+                    f"{call.name_of(target)} at other elements",
+                    "compute every element by itself; no sums or extrema over the array in an elementwise pull",
+                )
+                return
+    report.passed("NaN stays where it is", str(call))
+
+
+def _complex(x: Any, rng: np.random.Generator) -> Any:
+    made = np.asarray(x + 0.3j * rng.standard_normal(np.shape(x)), np.result_type(x.dtype, np.complex64))
+    return made if isinstance(x, np.ndarray) else made[()]
+
+
+def _halved(x: Any) -> type[np.generic]:
+    return np.complex64 if x.dtype.kind == "c" else np.float32
+
+
+def _as(ct: Any, out: Any) -> Any:
+    made = np.asarray(ct, np.asarray(out).dtype)
+    return made if isinstance(out, np.ndarray) else made[()]
+
+
+def _strided(x: np.ndarray) -> np.ndarray:
+    memory = np.zeros(tuple(2 * n for n in x.shape), x.dtype)
+    view = memory[(slice(None, None, 2),) * x.ndim]
+    view[...] = x
+    return view
+
+
+def _reversed(x: np.ndarray) -> np.ndarray:
+    flip = (slice(None, None, -1),) * x.ndim
+    return x[flip].copy()[flip]

@@ -1,0 +1,304 @@
+"""A checkpointed call in the log: run without keeping its entries, run again when the backward pass reaches it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+
+from bridge.errors import ContextError, ReplayError
+from bridge.position import here, resolve
+from bridge.rewind.closures import Closure
+from bridge.rewind.context import Context
+from bridge.rewind.log import Birth, Copy, Entry, Operation, at_birth
+from bridge.rewind.memory import grounded, owner
+from bridge.rewind.places import Entered, Root, serial_now
+from bridge.rewind.writes import MutatingCall, Update, Write
+from bridge.transforms.arguments import leaves_of, rebuilt
+
+
+class Gone:
+    """In place of the context of values that a checkpointed function made and did not return."""
+
+    level = -1
+    thread = None
+    tracing = False
+    compiles = None
+    touched = None
+    asked: dict[Any, Any] = {}  # noqa: RUF012
+
+    def check_usable(self) -> None:
+        raise ContextError(
+            "a value that a checkpointed function made is used outside, but was not returned",
+            where=resolve(here()),
+            remedy="return it from the checkpointed function",
+        )
+
+
+GONE: Any = Gone()
+
+
+class Segment(Entry):
+    """The entry of a checkpointed call. Its pull replays the call, and walks the log of the replay."""
+
+    __slots__ = (
+        "activated",
+        "args",
+        "body",
+        "constants",
+        "context",
+        "overwritten",
+        "results",
+        "structure",
+        "written",
+        "written_before",
+    )
+
+    overwrites = True
+
+    def __init__(
+        self, context: Context, body: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
+        self.position = here()
+        self.context = context
+        self.body = Closure(body)
+        leaves, self.structure = leaves_of((args, kwargs))
+        self.args = [context.snapshots.of(x) if type(x) is np.ndarray else x for x in leaves]
+        self.written_before = {root for root in context.roots if isinstance(root, Entered) and root.written}
+        self.out: tuple[Root, ...] = ()
+        self.results: list[Any] = []
+        self.overwritten: list[tuple[Any, Any, Any, Any]] = []
+        self.activated: list[Root] = []
+        self.written = False
+        self.constants = (0, 0)
+
+    @property
+    def activates(self) -> bool:  # type: ignore[override]
+        return bool(self.activated)
+
+    @property
+    def name(self) -> str:
+        return f"checkpoint({getattr(self.body, '__name__', type(self.body).__name__)})"
+
+    def finish(self, result: Any, entries: list[Entry], since: int) -> None:
+        """Keep of the call's entries only what restores the memory that existed before it."""
+        self.results = self._tracked(result)
+        kept = {id(leaf.place.root): leaf.place.root for leaf in self.results if leaf.place.root.serial > since}
+        self.out = tuple(kept.values())
+        parts = [part for entry in entries for part in _parts(entry)]
+        outside = [part for part in parts if part[0].root.serial <= since]
+        self.written = any(place.root.active for place, _, _, _ in outside)
+        self.constants = _constants(self.context, entries)
+        self.activated = [root for entry in entries for root in _activated(entry) if root.serial <= since]
+        self.overwritten = _compressed(self.context, entries, outside)
+        for root in (*_born(entries), *(place.root for place, _, _, _ in parts)):
+            if root.serial > since and id(root) not in kept:
+                root.context = GONE
+
+    def _tracked(self, result: Any) -> list[Any]:
+        leaves, _ = leaves_of(result)
+        return [leaf for leaf in leaves if hasattr(leaf, "place") and leaf.place.context is self.context]
+
+    def take(self) -> Any:
+        cts = tuple(at_birth(root) for root in self.out)
+        return cts if self.written or any(ct is not None for ct in cts) else None
+
+    def undo(self) -> None:
+        swap = self.context.memory.swap
+        self.overwritten = [
+            (place, array, key, swap(array, key, saved)) for place, array, key, saved in reversed(self.overwritten)
+        ]
+
+    def pull(self, ct: Any, present: Any = None) -> tuple[()]:
+        with self._replayed() as results:
+            self.context.rewind(self._seeds(results, ct), present)
+        return ()
+
+    def mark(self, ct: Any, walk: Callable[[Any], Any]) -> Any:
+        """Walk a replay with marks in place of cotangents."""
+        with self._replayed() as results:
+            return walk(self._seeds(results, ct))
+
+    @contextmanager
+    def _replayed(self) -> Iterator[list[Any]]:
+        """Run the call again, from the state before it, with a log of its own; end in that state."""
+        context = self.context
+        log, context.log = context.log, []
+        position, context.undone_from = context.undone_from, None
+        written_later = [root for root in context.roots if isinstance(root, Entered) and root.written]
+        written_later = [root for root in written_later if root not in self.written_before]
+        for root in written_later:
+            root.written = False
+        try:
+            with context.reopened(), checkpointing(context):
+                if context.compiles is not None:
+                    context.compiles.separate()
+                args, kwargs = rebuilt(self.structure, self.args)
+                results = self._tracked(self.body(*args, **kwargs))
+            self._compare(results)
+            yield results
+        finally:
+            done = len(context.log) if context.undone_from is None else context.undone_from
+            for entry in reversed(context.log[:done]):
+                entry.undo()
+                for woken in entry.woken():
+                    woken.active = False
+            for root in written_later:
+                root.written = True
+            context.log, context.undone_from = log, position
+
+    def _compare(self, results: list[Any]) -> None:
+        pairs = zip(results, self.results, strict=False)
+        same = len(results) == len(self.results) and all(
+            _equal(new.value, old.value) for new, old in pairs if old.place.root in self.out
+        )
+        writes = Counter(id(place.root) for place, _, _, _ in self.overwritten)
+        same = same and all(
+            _equal(array[key], saved) for place, array, key, saved in self.overwritten if writes[id(place.root)] == 1
+        )
+        if same and not _same_constants(self.constants, _constants(self.context, self.context.log)):
+            raise ReplayError(
+                f"{self.name} has read other constants when it was run again for the backward pass: a plain array that "
+                "it captured was changed in between",
+                where=self.where,
+                remedy="pass the array as an argument, which is kept, or do not change it before the backward pass",
+            )
+        if not same:
+            raise ReplayError(
+                f"{self.name} gave other values when it was run again for the backward pass",
+                where=self.where,
+                remedy="make it depend on its arguments only: pass random numbers in, keep counters and files outside",
+            )
+
+    def _seeds(self, results: list[Any], cts: Any) -> list[tuple[Any, Any]]:
+        by_root = {id(root): ct for root, ct in zip(self.out, cts, strict=True) if ct is not None}
+        seeds = []
+        for new, old in zip(results, self.results, strict=True):
+            ct = by_root.pop(id(old.place.root), None)
+            if ct is not None:
+                seeds.append((new.place.root, ct))
+        return seeds
+
+    def woken(self) -> list[Root]:
+        return self.activated
+
+
+@contextmanager
+def checkpointing(context: Context) -> Iterator[None]:
+    """Runs a checkpointed function: it may not write arrays of outer contexts, which a replay would not put back."""
+    before, context.checkpointing = context.checkpointing, True
+    try:
+        yield
+    finally:
+        context.checkpointing = before
+
+
+def record(context: Context, f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Run a checkpointed call and log it as one entry."""
+    segment = Segment(context, f, args, kwargs)
+    since = serial_now()
+    log, context.log = context.log, []
+    try:
+        with checkpointing(context):
+            result = f(*args, **kwargs)
+        segment.finish(result, context.log, since)
+    except BaseException:
+        log.extend(context.log)
+        raise
+    finally:
+        context.log = log
+    log.append(segment)
+    return result
+
+
+def _constants(context: Context, entries: list[Entry]) -> tuple[int, int]:
+    """Checksums of a call's operations, and of the plain arrays that their pulls and indices read."""
+    if context.compiles is not None:
+        return 0, 0
+    steps = sums = 0
+    for entry in entries:
+        found: list[Any] = []
+        if isinstance(entry, Segment):
+            inner, found = entry.constants[0], [entry.constants[1]]
+            steps = hash((steps, inner))
+        elif isinstance(entry, Operation):
+            for x, place in zip(entry.args, entry.inputs, strict=False):
+                if type(x) is np.ndarray:
+                    found.append(context.snapshots.checksum(x) if place is None else None)
+        place = entry.source if isinstance(entry, Copy) else entry.out
+        key = getattr(place, "key", None)
+        if key is not None:
+            found += [crc32(part.tobytes()) for part in (key if type(key) is tuple else (key,))
+                      if type(part) is np.ndarray]  # fmt: skip
+        steps = hash((steps, entry.name, *[one is None for one in found]))
+        if found:
+            sums = hash((sums, *found))
+    return steps, sums
+
+
+def _same_constants(before: tuple[int, int], now: tuple[int, int]) -> bool:
+    """Whether two runs read the same constants, where they logged the same operations.
+
+    An array may carry a gradient in the second run that it did not carry yet in the first: then more is logged.
+    """
+    return before[0] != now[0] or before[1] == now[1]
+
+
+def _parts(entry: Entry) -> list[tuple[Any, Any, Any, Any]]:
+    """`(place, array, key, saved)` of what an entry overwrote."""
+    if isinstance(entry, Write):
+        return [(entry.out, entry.array, entry.key, entry.saved)]
+    if isinstance(entry, Update):
+        return [(entry.out, entry.array, Ellipsis, entry.saved)]
+    if isinstance(entry, MutatingCall):
+        return [(p, a, Ellipsis, s) for p, a, s in zip(entry.out, entry.arrays, entry.saved, strict=True)]
+    if isinstance(entry, Segment):
+        return list(entry.overwritten)
+    return []
+
+
+def _born(entries: list[Entry]) -> Iterator[Root]:
+    for entry in entries:
+        if isinstance(entry, (Birth, Segment)) and not isinstance(entry, Update):
+            yield from (
+                root for root in (entry.out if isinstance(entry.out, tuple) else (entry.out,)) if root is not None
+            )
+
+
+def _activated(entry: Entry) -> list[Root]:
+    if isinstance(entry, (MutatingCall, Segment)):
+        return list(entry.activated)
+    return [entry.out.root] if entry.activates else []
+
+
+def _compressed(context: Context, entries: list[Entry], parts: list[Any]) -> list[tuple[Any, Any, Any, Any]]:
+    """What restores the memory before a call: what it overwrote, or whole arrays where that is less."""
+    totals: dict[int, int] = {}
+    for place, _, _, saved in parts:
+        totals[id(place.root)] = totals.get(id(place.root), 0) + grounded(saved).nbytes
+    heavy: dict[int, tuple[Any, np.ndarray]] = {}
+    if context.outer is None:
+        for place, array, _, _ in parts:
+            whole = owner(array)
+            if totals[id(place.root)] > whole.nbytes:
+                heavy[id(whole)] = (place.root, whole)
+    if not heavy:
+        return parts
+    for entry in reversed(entries):
+        entry.undo()
+    before = [(root, array, Ellipsis, array.copy()) for root, array in heavy.values()]
+    for entry in entries:
+        entry.undo()
+    saved_whole = {id(root) for root, _, _, _ in before}
+    return [part for part in parts if id(part[0].root) not in saved_whole] + before
+
+
+def _equal(new: Any, old: Any) -> bool:
+    new, old = grounded(new), grounded(old)
+    return np.shape(new) == np.shape(old) and bool(
+        np.array_equal(new, old, equal_nan=np.asarray(new).dtype.kind in "fc")
+    )

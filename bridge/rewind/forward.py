@@ -1,0 +1,282 @@
+"""Forward mode: tangents carried through the same mutations.
+
+A forward context keeps no log. The shadow of a root holds its tangent, and every operation writes the
+tangent of what it writes, at the same place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from bridge.arrays.buffer import wrap
+from bridge.arrays.dispatch import call
+from bridge.arrays.operands import unwrapped
+from bridge.rewind.context import Context
+from bridge.rewind.cotangents import numpy_numbers, places_of
+from bridge.rewind.keeping import KeepsArguments
+from bridge.rewind.memory import in_dtype
+from bridge.rewind.places import Place, Root
+from bridge.rewind.rule import Rule
+from bridge.rewind.writes import MutatingCall
+
+
+class ForwardContext(KeepsArguments, Context):
+    """One forward differentiation: primal and tangent memory move together.
+
+    `tangents_seen` are the roots whose tangents were read while a compiled body is tried out.
+    """
+
+    def __init__(self, *, zeros: str = "strong") -> None:
+        super().__init__(zeros=zeros)
+        self.tangents_seen: set[Root] = set()
+
+    def seed(self, buffer: Any, tangent: Any) -> None:
+        """Give an argument its tangent."""
+        set_tangent(buffer.place, tangent)
+
+    def result(
+        self,
+        rule: Rule,
+        value: Any,
+        inputs: tuple[Any, ...],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        plain: tuple[int, ...],
+        names: tuple[str, ...] = (),
+    ) -> Any:
+        tangents = tuple([tangents_at(place) for place in inputs])
+        if all(tangent is None for tangent in tangents):
+            return wrap(self, value, False)
+        out = wrap(self, value, True)
+        places = places_of(out)
+        if places is None:
+            return out
+        if type(value) in (float, complex):
+            value = out.value
+        if names:
+            args, kwargs = args[: -len(names)], kwargs | dict(zip(names, args[-len(names) :], strict=True))
+        if not rule.broadcasts:
+            args = numpy_numbers(args, inputs[: len(args)])
+        with self._suspended():
+            tangent = pushed(rule, value, args, kwargs, tangents)
+        if isinstance(places, tuple):
+            for place, one in zip(places, tangent, strict=True):
+                if place is not None and one is not None:
+                    place.shadow = one
+        elif tangent is not None:
+            places.accumulate(tangent)
+        return out
+
+    def copied(self, value: Any, source: Place) -> Any:
+        tangent = tangent_at(source)
+        out = wrap(self, value, tangent is not None)
+        if tangent is not None and out.place.active:
+            out.place.accumulate(tangent)
+        return out
+
+    def write(self, target: Any, key: Any, place: Place, value: Any, source: Place | None) -> None:
+        self.writable(target)
+        tangent = None if source is None else tangent_at(source)
+        target.value[key] = value
+        set_tangent(place, tangent)
+
+    def update(
+        self,
+        rule: Rule | None,
+        target: Any,
+        inputs: tuple[Any, ...],
+        args: tuple[Any, ...],
+        plain: tuple[int, ...],
+        mask: Any,
+        run: Callable[[tuple[Any, ...]], Any],
+    ) -> None:
+        self.writable(target)
+        tangents = tuple([tangents_at(place) for place in inputs]) if rule and target.dtype.kind in "fc" else ()
+        if any(tangent is not None for tangent in tangents):
+            assert rule is not None
+            with self._suspended():
+                value = rule.function(*args)
+                tangent = pushed(rule, value, args, {}, tangents)
+        else:
+            tangent = None
+        old = tangent_at(target.place) if mask is not None else None
+        complaint = None
+        try:
+            run(args)
+        except FloatingPointError as error:
+            # NumPy has written the result all the same.
+            complaint = error
+        if mask is not None:
+            zero = np.zeros(target.shape, target.dtype)
+            tangent = np.where(mask, zero if tangent is None else tangent, zero if old is None else old)
+        set_tangent(target.place, tangent)
+        if complaint is not None:
+            raise complaint
+
+    def scatter_add(self, ufunc: np.ufunc, target: Any, key: Any, operand: Any) -> None:
+        self.writable(target)
+        (value,), (source,), _ = unwrapped(self, (operand,))
+        ufunc.at(target.value, key, value)
+        tangent = None if source is None else tangent_at(source)
+        if tangent is not None:
+            region = target.place.region()
+            target.place.root.active = True
+            ufunc.at(region, key, tangent)
+
+    def mutated(self, entry: MutatingCall, active: bool) -> None:
+        tangents = [tangents_at(place) for place in entry.inputs]
+        if all(tangent is None for tangent in tangents):
+            return
+        entry.undo()
+        with self._suspended():
+            pushed_tangents = _transposed(
+                lambda ct: _pulled_call(entry, ct), tuple(array for array in entry.arrays), tangents, True
+            )
+        entry.undo()
+        for place, tangent in zip(entry.out, pushed_tangents, strict=True):
+            set_tangent(place, tangent)
+
+
+def tangent_at(place: Any) -> Any:
+    """The tangent of the value at `place`; None if it is structurally zero. Not to be written."""
+    root = place.root
+    if root.context.touched is not None:
+        root.context.tangents_seen.add(root)
+    if root.shadow is None or not place.active:
+        return None
+    if type(place) is Root:
+        root.owned = False
+        return root.shadow
+    return place.peek()
+
+
+def tangents_at(places: Any) -> Any:
+    """Tangents of an argument: one, or a list for a sequence of arrays."""
+    if places is None:
+        return None
+    if isinstance(places, (list, tuple)):
+        found = [tangents_at(place) for place in places]
+        return None if all(one is None for one in found) else found
+    return tangent_at(places)
+
+
+def set_tangent(place: Any, tangent: Any) -> None:
+    """Overwrite the tangent at `place`."""
+    root = place.root
+    if tangent is None and root.shadow is None:
+        return
+    if root.context.touched is not None:
+        root.context.touched.setdefault(root, (root.shadow, root.owned, root.active))
+    place.take()
+    if tangent is not None:
+        root.active = True
+        surplus = len(tangent.shape) - len(place.shape)
+        if surplus > 0:
+            tangent = np.reshape(tangent, tangent.shape[surplus:])
+        place.store(np.broadcast_to(tangent, place.shape) if tangent.shape != place.shape else tangent)
+
+
+def pushed(rule: Rule, value: Any, args: tuple[Any, ...], kwargs: dict[str, Any], tangents: tuple[Any, ...]) -> Any:
+    """The tangent of an operation's output.
+
+    A linear function is applied to the tangents; an elementwise pull is its own transpose, up to conjugation;
+    any other pull is linear in the cotangent, and its transpose is the gradient of `sum(pull(ct) * tangent)`.
+    """
+    if rule.linear:
+        return _linear(rule, args, kwargs, tangents)
+    if hasattr(rule, "pushed"):
+        return rule.pushed(value, args, kwargs, tangents)
+    if type(value) in (float, complex):
+        value = np.result_type(value).type(value)
+    real = not isinstance(value, (tuple, list)) and value.dtype.kind == "f"
+    if rule.structure == "elementwise" and rule.per_argument is not None and real and _all_real(args):
+        total: Any = None
+        for k, tangent in enumerate(tangents):
+            if tangent is not None:
+                part = rule.per_argument[k](tangent, value, *args)
+                total = part if total is None else total if part is None else total + part
+        if total is not None and total.shape != value.shape:
+            total = np.broadcast_to(total, value.shape)
+        return total
+    wanted = tuple(k for k, tangent in enumerate(tangents) if tangent is not None)
+
+    def pull(ct: Any) -> list[Any]:
+        found = dict(rule.pull(ct, value, args, kwargs, wanted))
+        return [found.get(k) for k in range(len(tangents))]
+
+    several = isinstance(value, (tuple, list))
+    result = _transposed(pull, tuple(value) if several else (value,), list(tangents), several)
+    return tuple(result) if several else result[0]
+
+
+def _all_real(args: tuple[Any, ...]) -> bool:
+    return all(np.dtype(getattr(x, "dtype", type(x))).kind != "c" for x in args)
+
+
+def _linear(rule: Rule, args: tuple[Any, ...], kwargs: dict[str, Any], tangents: tuple[Any, ...]) -> Any:
+    """A linear function of the tangents; what constants add to it (`initial=`, a constant part) is taken off."""
+    positional = tangents[: len(args)]
+    moved = tuple(_replaced(x, t, True) for x, t in zip(args, positional, strict=True))
+    result = call(rule.function, moved, kwargs)
+    if all(map(_adds_nothing, args, positional)) and not _ADDED.intersection(kwargs):
+        return result
+    still = tuple(_replaced(x, t, False) for x, t in zip(args, positional, strict=True))
+    return result - call(rule.function, still, kwargs)
+
+
+_ADDED = frozenset({"initial", "constant_values", "prepend", "append"})
+
+
+def _adds_nothing(x: Any, tangent: Any) -> bool:
+    """Whether a constant operand of a linear function is only a parameter of it (an axis, a shape, a dtype)."""
+    if tangent is not None and not isinstance(x, (list, tuple)):
+        return True
+    if isinstance(x, (list, tuple)):
+        parts = tangent if isinstance(tangent, list) else [None] * len(x)
+        return all(isinstance(p, (int, np.integer)) or t is not None for p, t in zip(x, parts, strict=True))
+    return x is None or isinstance(x, (bool, int, str, type, np.dtype))
+
+
+def _replaced(x: Any, tangent: Any, move: bool) -> Any:
+    if isinstance(x, (list, tuple)) and isinstance(tangent, list):
+        return type(x)(_replaced(p, t, move) for p, t in zip(x, tangent, strict=True))
+    if tangent is not None:
+        return tangent if move else np.zeros_like(tangent)
+    array = hasattr(x, "dtype") and hasattr(x, "shape") and not isinstance(x, type)
+    return np.zeros_like(x) if array and x.dtype.kind in "fc" else x
+
+
+def _transposed(
+    pull: Callable[[Any], list[Any]], outputs: tuple[Any, ...], tangents: list[Any], several: bool
+) -> list[Any]:
+    with Context(zeros="ieee") as context:
+        cts = [context.buffer(np.zeros_like(out)) if out.dtype.kind in "fc" else None for out in outputs]
+        seeds = [
+            (c.place, in_dtype(t, c.dtype))
+            for c, t in _paired(pull(tuple(cts) if several else cts[0]), tangents)
+            if getattr(c, "place", None) is not None and c.place.context is context
+        ]
+    found = iter(context.pull_back(seeds, [ct.place for ct in cts if ct is not None], once=True))
+    return [None if ct is None else next(found) for ct in cts]
+
+
+def _paired(cotangents: Any, tangents: Any) -> list[tuple[Any, Any]]:
+    pairs = []
+    for c, t in zip(cotangents, tangents, strict=True):
+        if isinstance(t, list):
+            pairs += _paired(c, t)
+        elif c is not None and t is not None:
+            pairs.append((c, np.broadcast_to(t, c.shape) if t.shape != c.shape else t))
+    return pairs
+
+
+def _pulled_call(entry: MutatingCall, ct: Any) -> list[Any]:
+    from bridge.arrays.mutating import cotangents_of_call
+
+    found: dict[int, list[Any]] = {}
+    for place, c in cotangents_of_call(entry, ct):
+        found.setdefault(id(place), []).append(c)
+    return [found[id(place)].pop() if found.get(id(place)) else None for place in entry.inputs]

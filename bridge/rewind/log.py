@@ -1,0 +1,232 @@
+"""The log: one entry for each operation, with what undoes it and what its pull needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bridge.errors import BridgeError, RuleError
+from bridge.position import Position, resolve
+from bridge.rewind.places import Picked, Root, is_place
+from bridge.rewind.rule import Rule
+
+if TYPE_CHECKING:
+    pass
+
+Cotangents = Iterable[tuple[Any, Any]]
+
+
+class Entry:
+    """One operation: where it wrote (`out`), how to undo it, and its pull.
+
+    `activates`: it was the first to write a value that carries a gradient into its root, so that nothing
+    before it has a cotangent there.
+    """
+
+    __slots__ = ("out", "position")
+
+    out: Any
+    position: Position
+    activates: bool = False
+    overwrites: bool = False
+
+    @property
+    def name(self) -> str:
+        raise NotImplementedError
+
+    @property
+    def where(self) -> str | None:
+        """`file:line` of the user's call."""
+        return resolve(self.position)
+
+    def take(self) -> Any:
+        """The cotangent of what this entry wrote; None if there is none."""
+        return self.out.take()
+
+    def undo(self) -> None:
+        """Exchange the bytes that this entry wrote and those that it overwrote; twice is nothing."""
+
+    def pull(self, ct: Any) -> Cotangents:
+        """`(place, cotangent)` of each input, given the cotangent of the output."""
+        raise NotImplementedError
+
+    def push(self, ct: Any) -> None:
+        """Add what `pull` gives to the shadows of the inputs."""
+        for place, cotangent in self.pull(ct):
+            if cotangent is not None:
+                place.accumulate(cotangent)
+
+    def forget_before(self) -> None:
+        """Before this entry, the roots that it woke held constants."""
+        for root in self.woken():
+            root.shadow = None
+            root.active = False
+
+    def woken(self) -> Iterable[Root]:
+        """The roots that this entry was the first to give a value that carries a gradient."""
+        return (self.out.root,) if self.activates else ()
+
+    def forget(self) -> None:
+        """Drop every shadow that this entry can reach."""
+        forget_shadows_at(self.out)
+
+
+def forget_shadows_at(places: Any) -> None:
+    """Drop the shadows of the roots of these places."""
+    if is_place(places):
+        places.root.shadow = None
+    elif isinstance(places, (tuple, list)):
+        for place in places:
+            forget_shadows_at(place)
+
+
+class Birth(Entry):
+    """An entry whose output is a new root."""
+
+    __slots__ = ()
+
+    def take(self) -> Any:
+        return at_birth(self.out)
+
+    def forget(self) -> None:
+        self.out.shadow = None
+
+
+def at_birth(root: Root) -> Any:
+    """Take the cotangent of a root that was made by the entry at hand."""
+    ct = root.shadow
+    root.shadow = None
+    asked = root.context.asked
+    if asked and root in asked:
+        asked[root] = ct
+    return ct
+
+
+class Operation(Birth):
+    """A function of arrays whose results are new roots."""
+
+    __slots__ = ("args", "inputs", "kwargs", "output", "rule", "wanted")
+
+    def __init__(
+        self,
+        position: Position,
+        rule: Rule,
+        out: Any,
+        output: Any,
+        inputs: tuple[Any, ...],
+        wanted: tuple[int, ...],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> None:
+        self.position = position
+        self.rule = rule
+        self.out = out
+        self.output = output
+        self.inputs = inputs
+        self.wanted = wanted
+        self.args = args
+        self.kwargs = kwargs
+
+    @property
+    def name(self) -> str:
+        return self.rule.name
+
+    def take(self) -> Any:
+        out = self.out
+        if type(out) is Root and not out.context.asked:
+            ct, out.shadow = out.shadow, None
+            return ct
+        if type(out) is Root:
+            return at_birth(out)
+        cts = tuple(None if place is None else at_birth(place) for place in out)
+        return None if all(ct is None for ct in cts) else cts
+
+    def forget(self) -> None:
+        forget_shadows_at(self.out)
+
+    def pull(self, ct: Any) -> Cotangents:
+        rule = self.rule
+        inputs = self.inputs
+        if rule.broadcasts and rule.per_argument is not None:
+            pulls = rule.per_argument
+            return [(inputs[k], pulls[k](ct, self.output, *self.args)) for k in self.wanted]
+        return self._pull_any(ct)
+
+    def push(self, ct: Any) -> None:
+        pulls = self.rule.per_argument
+        if pulls is None or not self.rule.broadcasts:
+            super().push(ct)
+            return
+        inputs, output, args = self.inputs, self.output, self.args
+        for k in self.wanted:
+            cotangent = pulls[k](ct, output, *args)
+            if cotangent is not None:
+                inputs[k].accumulate(cotangent)
+
+    def _pull_any(self, ct: Any) -> Iterator[tuple[Any, Any]]:
+        for number, cotangent in self.rule.pull(ct, self.output, self.args, self.kwargs, self.wanted):
+            place = self.inputs[number]
+            if cotangent is None:
+                continue
+            if isinstance(place, (list, tuple)):
+                yield from self._pull_sequence(place, cotangent)
+            elif self.rule.broadcasts:
+                yield place, cotangent
+            else:
+                yield place, self._checked(place, cotangent)
+
+    def _pull_sequence(self, places: Any, cotangents: Any) -> Iterator[tuple[Any, Any]]:
+        if len(cotangents) != len(places):
+            raise RuleError(
+                f"the pull of {self.name} returned {len(cotangents)} cotangents for a sequence of {len(places)} arrays",
+                remedy="return a list with one cotangent (or None) for each array of the sequence",
+            )
+        for place, cotangent in zip(places, cotangents, strict=True):
+            if place is None or cotangent is None:
+                continue
+            if isinstance(place, (list, tuple)):
+                yield from self._pull_sequence(place, cotangent)
+            else:
+                yield place, self._checked(place, cotangent)
+
+    def _checked(self, place: Any, cotangent: Any) -> Any:
+        if getattr(cotangent, "shape", None) is None:
+            cotangent = np.asarray(cotangent)
+        if cotangent.shape != place.shape:
+            raise RuleError(
+                f"the pull of {self.name} returned a cotangent of shape {cotangent.shape} "
+                f"for an input of shape {place.shape}",
+                remedy="return one that has the input's shape: sum over the axes along which it was broadcast "
+                "(bridge.extend.sum_to_shape)",
+            )
+        return cotangent
+
+
+class Copy(Birth):
+    """A read that made a copy (an element, a gather, `copy`): the cotangent goes to where it was read."""
+
+    __slots__ = ("source",)
+
+    def __init__(self, position: Position, out: Root, source: Any) -> None:
+        self.position = position
+        self.out = out
+        self.source = source
+
+    @property
+    def name(self) -> str:
+        return "getitem" if isinstance(self.source, Picked) else "copy"
+
+    def pull(self, ct: Any) -> Cotangents:
+        return ((self.source, ct),)
+
+
+def blame(entry: Entry, error: Exception) -> None:
+    """Say in the error of a pull which operation it belongs to, and where that was called."""
+    note = f"in the pull of {entry.name}, called at {entry.where}"
+    if isinstance(error, BridgeError):
+        if error.where is None:
+            error.add_place(note)
+    else:
+        error.add_note(note)

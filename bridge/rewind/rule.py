@@ -1,0 +1,222 @@
+"""What a rule is: the pull of a function, what that pull reads, and the cases that prove it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from bridge.calls import first_pull, names_read, operation_name, output_read, pull_parameters
+from bridge.errors import RuleError
+
+Structure = Literal["elementwise", "linear", "multilinear", "generic"]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One call on which a rule is proved: `function(*args, **kwargs)`.
+
+    Every float or complex array in `args` is differentiated; small arrays (under 50 elements)
+    away from kinks keep the proof quick and exact. `outputs` names the outputs that carry a
+    gradient, when a function has several and not all do; `loss` maps the output to a number
+    where single outputs are defined only up to a gauge (signs of eigenvectors).
+    """
+
+    function: Any
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any] = field(default_factory=dict)
+    loss: Callable[..., Any] | None = None
+    tolerance: float = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class Shaped:
+    """What a pull gets in place of an array that its rule does not read: shape and dtype only."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        size = 1
+        for length in self.shape:
+            size *= length
+        return size
+
+
+class Rule:
+    """The pull of one function, and what that pull reads.
+
+    Calling a rule calls its function, tracked: with a `Buffer` among the arguments the call is
+    one entry of the log, otherwise it is the plain function.
+    """
+
+    __slots__ = (
+        "_needs",
+        "_parameters",
+        "broadcasts",
+        "function",
+        "joint",
+        "linear",
+        "name",
+        "per_argument",
+        "reads",
+        "structure",
+        "variadic",
+    )
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        joint: Callable[..., Any] | None,
+        per_argument: tuple[Any, ...] | None,
+        *,
+        reads: Iterable[str] | None,
+        linear: bool,
+        structure: Structure | None,
+    ) -> None:
+        self.function = function
+        self.name = operation_name(function)
+        self.joint = joint
+        self.per_argument = per_argument
+        self.reads = None if reads is None else frozenset(reads)
+        self.linear = linear
+        self.broadcasts = isinstance(function, np.ufunc) and function.signature is None
+        default: Structure = "elementwise" if self.broadcasts else "generic"
+        self.structure = structure or ("linear" if linear else default)
+        self._needs: dict[tuple[int, ...], tuple[bool, frozenset[Any]]] = {}
+        self._parameters, self.variadic = pull_parameters(joint or first_pull(per_argument))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        from bridge.arrays.dispatch import call
+
+        return call(self.function, args, kwargs)
+
+    def __repr__(self) -> str:
+        return f"<rule of {self.name}>"
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """Names of the function's parameters, as the pull spells them after `ct` and `out`."""
+        return self._parameters
+
+    def needs(self, wanted: tuple[int, ...]) -> tuple[bool, frozenset[Any]]:
+        """Whether the output is read, and which positions or keywords, for the `wanted` cotangents."""
+        found = self._needs.get(wanted)
+        if found is None:
+            found = self._needs[wanted] = self._find_needs(wanted)
+        return found
+
+    def _find_needs(self, wanted: tuple[int, ...]) -> tuple[bool, frozenset[Any]]:
+        names: set[str] = set()
+        if self.reads is not None:
+            names |= self.reads
+        elif self.joint is not None:
+            names |= names_read(self.joint, self.broadcasts)
+        else:
+            assert self.per_argument is not None
+            for position in wanted:
+                pull = self.per_argument[position] if position < len(self.per_argument) else None
+                if pull is None:
+                    raise RuleError(
+                        f"{self.name} has no pull for its argument number {position}",
+                        remedy=f"give pulls({self.name}, ...) one function more, or detach that argument",
+                    )
+                parameters, _ = pull_parameters(pull)
+                read = names_read(pull, self.broadcasts)
+                names |= {
+                    self._parameters[k] for k, p in enumerate(parameters) if p in read and k < len(self._parameters)
+                }
+                names |= {"out"} & output_read(pull, read)
+        positions: set[Any] = {k for k, name in enumerate(self._parameters) if name in names}
+        positions |= names
+        if self.variadic is not None and self.variadic in names:
+            positions.add("*")
+        return "out" in names, frozenset(positions)
+
+    def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], tuple[str, ...]]:
+        """A call's arguments in the order of the pull's parameters, and the names of the trailing keyword-only ones."""
+        bound = self._signature.bind(None, None, *args, **kwargs)
+        bound.apply_defaults()
+        return bound.args[2:] + tuple(bound.kwargs.values()), tuple(bound.kwargs)
+
+    def given(self, named: dict[str, Any]) -> dict[str, Any]:
+        """Keywords without those that are only the pull's defaults: the function may not have them."""
+        parameters = self._signature.parameters
+        return {name: value for name, value in named.items() if value is not parameters[name].default}
+
+    @property
+    def _signature(self) -> inspect.Signature:
+        return inspect.signature(self.joint or first_pull(self.per_argument))
+
+    def pull(
+        self, ct: Any, out: Any, args: tuple[Any, ...], kwargs: dict[str, Any], wanted: tuple[int, ...]
+    ) -> Iterator[tuple[int, Any]]:
+        """Yield `(position, cotangent)` for the arguments at the `wanted` positions."""
+        if self.per_argument is not None:
+            for position in wanted:
+                one = self.per_argument[position]
+                assert one is not None
+                yield position, one(ct, out, *args, **kwargs)
+            return
+        assert self.joint is not None
+        result = self.joint(ct, out, *args, **kwargs)
+        if not isinstance(result, tuple):
+            result = (result,)
+        for position in wanted:
+            if position < len(result):
+                yield position, result[position]
+            else:
+                raise RuleError(
+                    f"the pull of {self.name} returned {len(result)} cotangents, "
+                    f"but argument number {position} needs one",
+                    remedy="return one cotangent for each array argument, in their order (None for none)",
+                )
+
+
+class MutatingRule:
+    """A function that writes into its arguments, with the pull that undoes it for cotangents."""
+
+    __slots__ = ("function", "mutates", "name", "parameters", "pull_function", "signature")
+
+    def __init__(
+        self, function: Callable[..., Any], mutates: tuple[str, ...], parameters: tuple[str, ...] | None
+    ) -> None:
+        self.function = function
+        self.name = operation_name(function)
+        self.signature = None if parameters is not None else inspect.signature(function)
+        self.parameters = parameters or tuple(self.signature.parameters)  # type: ignore[union-attr]
+        missing = [name for name in mutates if name not in self.parameters]
+        if missing:
+            raise RuleError(
+                f"mutating_rule({self.name}): it declares that {', '.join(missing)} is written, "
+                f"but the parameters are ({', '.join(self.parameters)})",
+                remedy="name the parameters that the function writes, as its signature spells them",
+            )
+        self.mutates = mutates
+        self.pull_function: Callable[..., Any] | None = None
+
+    def pull(self, function: Callable[..., Any]) -> MutatingRule:
+        """Declare the pull: `(ct, *arguments)`, and `after` by name if it reads the values after the call.
+
+        `ct` is the cotangent of the written argument after the call (a tuple if several are written);
+        arguments hold their values from before it. Return the cotangents of the arguments before the
+        call: one value if there is one array argument, else a tuple in the order of the arguments.
+        """
+        self.pull_function = function
+        return self
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        from bridge.arrays.dispatch import call_mutating
+
+        return call_mutating(self, args, kwargs)
+
+    def __repr__(self) -> str:
+        return f"<mutating rule of {self.name}, writes {', '.join(self.mutates)}>"

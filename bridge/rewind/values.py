@@ -1,0 +1,126 @@
+"""Values that are not known yet: those of a program that is being compiled.
+
+A compiled home runs the program once on stand-ins of the right shape and dtype, under a context that is
+`tracing`. What eager code may read from the plain array under a Buffer (masks, indices, numbers) it must
+leave tracked there.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bridge.errors import TraceError
+from bridge.position import here, resolve
+from bridge.rewind.interpreter import current_context
+from bridge.rewind.memory import grounded
+
+
+def ground_floor(value: Any) -> Any:
+    """The innermost tracked value under a tracked one: that of the outermost context."""
+    while hasattr(value.value, "place"):
+        value = value.value
+    return value
+
+
+def is_traced(value: Any) -> bool:
+    """Whether a value's numbers are not known while the program runs."""
+    return hasattr(value, "place") and value.place.context.compiles is not None
+
+
+def settled(value: Any) -> Any:
+    """What does not change any more: the plain value under a tracked one, or a traced one's logged copy."""
+    if not is_traced(value):
+        return grounded(value)
+    spelled = known(value)
+    if spelled is not None:
+        return spelled.copy()
+    floor = ground_floor(value)
+    return floor.copy() if hasattr(floor, "view_as") else floor
+
+
+def note_plain(array: Any) -> None:
+    """Let a program that is being compiled know of an array that becomes part of it."""
+    context = current_context()
+    if context is not None and context.compiles is not None:
+        context.compiles.captured.add(array)
+
+
+def known(value: Any) -> Any:
+    """The integers or booleans of a traced value, if the program spells them out, and has not written into them."""
+    floor = ground_floor(value)
+    return floor.place.context.known(floor.place)
+
+
+def spelled_out(key: Any) -> Any:
+    """A key with what is known of its traced parts in their places."""
+    if type(key) is tuple:
+        return tuple(map(spelled_out, key))
+    if type(key) is slice:
+        return slice(*(_bound(spelled_out(bound)) for bound in (key.start, key.stop, key.step)))
+    if not is_traced(key):
+        return [spelled_out(part) for part in key] if type(key) is list else key
+    found = known(key)
+    return key if found is None else found.copy()
+
+
+def _bound(bound: Any) -> Any:
+    """A bound of a slice; an integer array without axes is taken as the number that it holds."""
+    return bound[()] if hasattr(bound, "view_as") and bound.shape == () else bound
+
+
+def is_traced_integer(part: Any) -> bool:
+    """Whether a part of an index is an integer whose value is not known yet."""
+    number = getattr(part, "shape", None) == () and not hasattr(part, "view_as")
+    return number and _kind(part) in "iu" and is_traced(part)
+
+
+def is_traced_mask(key: Any) -> bool:
+    """Whether an index is, or starts with, a boolean array whose values are not known yet."""
+    parts = key if type(key) is tuple else (key,)
+    return any(_kind(part) == "b" and is_traced(part) for part in parts)
+
+
+def _kind(part: Any) -> str:
+    dtype = getattr(part, "dtype", None)
+    return getattr(dtype, "kind", "?")
+
+
+def lowered_to(context: Any, value: Any) -> Any:
+    """A value of an inner context as the value of `context`, or of one outside it, that it stands for."""
+    while hasattr(value, "place") and value.place.context.level > context.level:
+        value = value.value
+    return value
+
+
+def needs_value(value: Any, how: str, remedy: str | None = None) -> TraceError:
+    """The error of a program that wants to know a number while it is compiled."""
+    return TraceError(
+        f"{how} needs the value of {described(value)}, which is not known while the program is compiled",
+        where=resolve(here()),
+        remedy=remedy
+        or "use bridge.cond, bridge.while_loop or np.where for choices that depend on values, fori_loop's index in "
+        'slices of fixed width, or engine="native", where Python control flow is free',
+    )
+
+
+def described(value: Any) -> str:
+    """A traced value as a message names it."""
+    floor = ground_floor(value)
+    return f"a traced {floor.dtype} array of shape {floor.shape}" if floor.shape else f"a traced {floor.dtype} number"
+
+
+def value_of(value: Any, how: str) -> Any:
+    """The plain value of a tracked one; TraceError, naming `how` it is used, if it is not known yet."""
+    if not is_traced(value):
+        return grounded(value)
+    found = known(value)
+    if found is None:
+        raise needs_value(value, how)
+    return found.copy()
+
+
+def mask_as(mask: Any, ndim: int) -> Any:
+    """A mask with axes appended so that it broadcasts against an array of `ndim` axes that starts with its own."""
+    return np.reshape(mask, (*mask.shape, *(1,) * (ndim - len(mask.shape))))

@@ -1,0 +1,174 @@
+"""The arguments of a differentiated function, in their containers, and the gradients that go back into them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import optree
+
+from bridge.errors import AliasError, ArgumentError, CotangentError
+from bridge.rewind.memory import grounded
+from bridge.rewind.values import is_traced
+from bridge.transforms.entering import enter, is_differentiable
+
+_NAMESPACE = "bridge"
+
+
+def leaves_of(tree: Any) -> tuple[list[Any], Any]:
+    """Leaves and structure of nested containers; None is a leaf."""
+    leaves, structure = optree.tree_flatten(tree, none_is_leaf=True, namespace=_NAMESPACE)
+    return leaves, structure
+
+
+def rebuilt(structure: Any, leaves: Sequence[Any]) -> Any:
+    """Containers of `structure` around `leaves`."""
+    return optree.tree_unflatten(structure, leaves)
+
+
+class Arguments:
+    """Arguments as the function gets them, and where their gradients will be.
+
+    Every array becomes a Buffer, differentiated or not; the numbers among the differentiated leaves become
+    Scalars. Arrays that share memory share a root.
+    """
+
+    def __init__(
+        self, context: Any, args: tuple[Any, ...], kwargs: dict[str, Any], argnums: int | Sequence[int], allow_int: bool
+    ) -> None:
+        self.context = context
+        self.single = isinstance(argnums, (int, np.integer))
+        self.argnums = normalised(argnums, len(args))
+        self.places: list[Any] = []
+        self._originals: list[tuple[np.ndarray, Any]] = []
+        self.buffers: list[Any] = []
+        self._structures: dict[int, Any] = {}
+        self._given: dict[int, list[Any]] = {}
+        flat: list[tuple[Any, bool, str]] = []
+        shapes: list[tuple[Any, int]] = []
+        for k, arg in enumerate([*args, kwargs]):
+            leaves, structure = leaves_of(arg)
+            wanted = k in self.argnums and k < len(args)
+            if wanted:
+                self._structures[k], self._given[k] = structure, leaves
+                check_leaves(leaves, structure, k, allow_int)
+            name = f"argument {k}" if k < len(args) else "a keyword argument"
+            flat += [(leaf, wanted, name) for leaf in leaves]
+            shapes.append((structure, len(leaves)))
+        entered = enter(context, flat)
+        self._originals = [(x, b) for (x, _, _), b in zip(flat, entered, strict=True) if isinstance(x, np.ndarray)]
+        context.entered_as = [buffer for _, buffer in self._originals]
+        self._tracked: dict[int, list[Any]] = {}
+        rebuilt_args = []
+        start = 0
+        for k, (structure, count) in enumerate(shapes):
+            part = entered[start : start + count]
+            start += count
+            rebuilt_args.append(rebuilt(structure, part))
+            if k in self.argnums and k < len(args):
+                self._tracked[k] = part
+        self.args = tuple(rebuilt_args[:-1])
+        self.kwargs = rebuilt_args[-1]
+        for k in self.argnums:
+            for leaf, tracked in zip(self._given[k], self._tracked[k], strict=True):
+                if is_differentiable(leaf):
+                    self.buffers.append(tracked)
+                    self.places.append(tracked.place)
+
+    def check_originals(self, rewound: bool = False) -> None:
+        """Raise if the function wrote into a caller's array itself.
+
+        Compares with the arguments' memory as it was on entry: it is `rewound`, or is taken back for this where
+        the function has written it. In an inner context, whose rewinding the outer one would record, it is not.
+        """
+        pairs = [(original, buffer) for original, buffer in self._originals if not is_traced(buffer)]
+        written = [] if rewound else [pair for pair in pairs if pair[1].place.root.written]
+        _check_same([pair for pair in pairs if rewound or not pair[1].place.root.written])
+        if written and self.context.outer is None:
+            with self.context.as_on_entry():
+                _check_same(written)
+
+    def in_containers(self, gradients: Sequence[Any] | None) -> Any:
+        """Gradients in the containers of the differentiated arguments; zeros if there are none."""
+        if gradients is None:
+            gradients = [self.context.memory.alloc(place.shape, place.dtype) for place in self.places]
+        found = iter(gradients)
+        parts = []
+        for k in self.argnums:
+            leaves = [_as_given(next(found), leaf) if is_differentiable(leaf) else None for leaf in self._given[k]]
+            parts.append(rebuilt(self._structures[k], leaves))
+        return parts[0] if self.single else tuple(parts)
+
+    def matching(self, tangents: Sequence[Any]) -> list[Any]:
+        """The tangents of the differentiable leaves, in order."""
+        found = []
+        for k in self.argnums:
+            leaves, structure = leaves_of(tangents[k])
+            if tangents[k] is None:
+                leaves, structure = [None] * len(self._given[k]), self._structures[k]
+            if structure != self._structures[k]:
+                raise CotangentError(
+                    f"the tangent of argument {k} has the structure {structure}, "
+                    f"the argument has {self._structures[k]}",
+                    remedy="give a tangent in the containers of its primal",
+                )
+            found += [t for t, leaf in zip(leaves, self._given[k], strict=True) if is_differentiable(leaf)]
+        return found
+
+
+def _check_same(pairs: Sequence[tuple[np.ndarray, Any]]) -> None:
+    for original, buffer in pairs:
+        value = grounded(buffer)
+        if not (np.array_equal(original, value) or np.array_equal(original, value, equal_nan=True)):
+            raise AliasError(
+                f"the function wrote into an argument of shape {original.shape} under a global or captured name, "
+                "which is the caller's array itself: the argument did not follow, and the gradient is of neither",
+                remedy="write into the argument under its own name, or pass a copy (x.copy())",
+            )
+
+
+def _as_given(gradient: Any, leaf: Any) -> Any:
+    if hasattr(leaf, "view_as") and not leaf.shape and not hasattr(gradient, "view_as"):
+        return np.reshape(gradient, (1,))[0, ...]  # an array without axes has a gradient that is one
+    if isinstance(leaf, np.ndarray) and gradient.dtype != leaf.dtype:
+        return gradient.astype(leaf.dtype)  # bytes in the other order
+    is_number = not isinstance(leaf, np.ndarray) and not hasattr(leaf, "view_as")
+    if is_number and gradient.shape == () and (isinstance(gradient, np.ndarray) or hasattr(gradient, "view_as")):
+        return gradient[()]
+    return gradient
+
+
+def normalised(argnums: int | Sequence[int], count: int) -> tuple[int, ...]:
+    """`argnums` as positions from 0; ArgumentError if there is no such argument."""
+    numbers = (argnums,) if isinstance(argnums, (int, np.integer)) else tuple(argnums)
+    for k in numbers:
+        if not -count <= k < count:
+            raise ArgumentError(
+                f"argnums={argnums!r}, and the function was called with {count} positional arguments",
+                remedy="differentiate positional arguments; count them from 0",
+            )
+    return tuple(int(k) % count for k in numbers)
+
+
+def check_leaves(leaves: list[Any], structure: Any, position: int, allow_int: bool) -> None:
+    """Raise ArgumentError if a leaf of the argument at `position` cannot be differentiated."""
+    for path, leaf in zip(optree.treespec_paths(structure), leaves, strict=True):
+        if is_differentiable(leaf):
+            continue
+        kind = getattr(leaf, "dtype", None)
+        integer = (kind is not None and kind.kind in "iub") or isinstance(leaf, (int, bool))
+        if allow_int and (integer or kind is None):
+            continue
+        where = "".join(f"[{step!r}]" for step in path)
+        described = f"dtype {kind}" if kind is not None else f"type {type(leaf).__name__}"
+        raise ArgumentError(
+            f"argument {position}{where} has {described}, and a gradient is asked of it (value {_short(leaf)})",
+            remedy="convert it to float"
+            + (", or pass allow_int=True to get None for it" if integer else ", or leave it out of argnums"),
+        )
+
+
+def _short(leaf: Any) -> str:
+    text = repr(leaf)
+    return text if len(text) < 60 else text[:57] + "..."

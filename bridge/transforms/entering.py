@@ -1,0 +1,178 @@
+"""How arrays and numbers from outside enter a context; those that share memory end up on one root."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bridge.arrays.buffer import Buffer, Scalar, WeakScalar, weak_scalar
+from bridge.errors import ArgumentError
+from bridge.rewind.guard import Guard
+from bridge.rewind.memory import Strides, address, grounded, overlaps_itself
+from bridge.rewind.places import Alias, Root
+
+
+def is_differentiable(leaf: Any) -> bool:
+    """Whether a leaf is a float or complex array or number."""
+    return (hasattr(leaf, "dtype") and leaf.dtype.kind in "fc") or type(leaf) in (float, complex)
+
+
+def enter(context: Any, flat: list[tuple[Any, bool, str]]) -> list[Any]:
+    """The leaves as the function gets them; arrays whose memory overlaps end up on one root."""
+    entered: list[Any] = [leaf for leaf, _, _ in flat]
+    arrays = []
+    for k, (leaf, wanted, _) in enumerate(flat):
+        if isinstance(leaf, np.ndarray) or type(leaf) is Buffer:
+            _refuse_subclasses(leaf)
+            arrays.append(k)
+        elif wanted and is_differentiable(leaf):
+            entered[k] = _number(context, leaf)
+        elif hasattr(leaf, "__array__") and not hasattr(leaf, "place") and hasattr(leaf, "shape") and wanted:
+            entered[k] = context.buffer(np.asarray(leaf))
+    for group in _groups([flat[k][0] for k in arrays]):
+        _enter_group(context, [arrays[member] for member in group], flat, entered)
+    return entered
+
+
+def _refuse_subclasses(leaf: Any) -> None:
+    if isinstance(leaf, (np.ma.MaskedArray, np.matrix)):
+        raise ArgumentError(
+            f"an argument is a {type(leaf).__name__}, which changes what operations mean",
+            remedy="pass a plain array (np.asarray), with np.where for a mask and @ for products",
+        )
+
+
+def _number(context: Any, leaf: Any) -> Scalar:
+    """A differentiated number: Python's own stays weak in promotion, as NumPy has it."""
+    if isinstance(leaf, Scalar):
+        value = leaf if isinstance(leaf, WeakScalar) else context.own_copy(leaf)
+        return Scalar(value, context.entering(value, True))
+    if type(leaf) in (float, complex):
+        if context.outer is None:
+            return weak_scalar(context, leaf, context.entering(np.result_type(leaf).type(leaf), True))
+        value = weak_scalar(context.outer, leaf)
+    else:
+        value = leaf if context.outer is None else Scalar(leaf, Root(context.outer, leaf, False))
+    return Scalar(value, context.entering(value, True))
+
+
+def _groups(arrays: list[Any]) -> list[list[int]]:
+    """Indices of arrays, grouped by shared memory."""
+    spans = []
+    for k, array in enumerate(arrays):
+        low, high = np.lib.array_utils.byte_bounds(grounded(array))
+        spans.append((low, max(high, low + 1), k))
+    groups: list[list[int]] = []
+    end = -1
+    for low, high, k in sorted(spans):
+        if low < end:
+            groups[-1].append(k)
+            end = max(end, high)
+        else:
+            groups.append([k])
+            end = high
+    return groups
+
+
+def sharing(arrays: list[Any]) -> list[list[int]]:
+    """Indices of arrays, grouped by shared memory; arrays that lie between each other's elements are apart."""
+    found = []
+    for group in _groups(arrays):
+        parts = [[0]] if len(group) == 1 else _connected([arrays[k] for k in group])
+        found += [[group[k] for k in part] for part in parts]
+    return found
+
+
+def _enter_group(context: Any, members: list[int], flat: list[tuple[Any, bool, str]], entered: list[Any]) -> None:
+    first = flat[members[0]][0]
+    if len(members) == 1:
+        entered[members[0]] = _alone(context, first, flat[members[0]][1])
+        return
+    differentiated = [k for k in members if flat[k][1] and is_differentiable(flat[k][0])]
+    if any(not np.shares_memory(grounded(flat[a][0]), grounded(flat[b][0])) for a in members for b in members if a < b):
+        apart = _connected([flat[k][0] for k in members])
+        if len(apart) > 1:
+            for group in apart:
+                _enter_group(context, [members[k] for k in group], flat, entered)
+            return
+    if len(differentiated) > 1:
+        guard = Guard(tuple(flat[k][2] for k in differentiated))
+        for k in members:
+            entered[k] = _alone(context, flat[k][0], flat[k][1])
+            entered[k].place.root.guard = guard
+        return
+    _one_root(context, members, flat, entered, differentiated)
+
+
+def _connected(arrays: list[Any]) -> list[list[int]]:
+    groups: list[list[int]] = []
+    for k, array in enumerate(arrays):
+        near = [g for g in groups if any(np.shares_memory(grounded(array), grounded(arrays[m])) for m in g)]
+        groups = [g for g in groups if g not in near] + [[*(m for g in near for m in g), k]]
+    return groups
+
+
+def _alone(context: Any, array: Any, wanted: bool) -> Buffer:
+    ground = grounded(array)
+    buffer = context.buffer(array, active=wanted) if copies_alike(ground) else _strided(context, array, wanted)
+    _lock_overlapping(ground, buffer)
+    context.originals.append((ground, buffer.place.root))
+    return buffer
+
+
+def _lock_overlapping(array: np.ndarray, buffer: Any) -> None:
+    """An array that overlaps itself may only be read: one write would change several elements of the original."""
+    if overlaps_itself(array):
+        grounded(buffer).flags.writeable = False
+
+
+def copies_alike(array: np.ndarray) -> bool:
+    """Whether a plain copy lies as `array` does, so that reshapes of both alias or copy alike."""
+    if array.flags.c_contiguous or array.flags.f_contiguous or overlaps_itself(array):
+        return True
+    return np.empty_like(array, order="K", subok=False).strides == array.strides
+
+
+def _strided(context: Any, array: Any, wanted: bool) -> Buffer:
+    """A copy of a strided array that lies in its root as the array lies in its memory."""
+    ground = grounded(array)
+    low, high = np.lib.array_utils.byte_bounds(ground)
+    if (high - low) % ground.itemsize or (address(ground) - low) % ground.itemsize:
+        return context.buffer(array, active=wanted)
+    whole = context.buffer(np.zeros((high - low) // ground.itemsize, ground.dtype), active=wanted)
+    view = whole.view_as(address(ground) - low, Strides(ground.shape, ground.strides, ground.dtype))
+    view.value[...] = array
+    return view
+
+
+def _one_root(context: Any, members: list[int], flat: list[Any], entered: list[Any], differentiated: list[int]) -> None:
+    """Arrays on shared memory, at most one of them differentiated: one root over all their bytes."""
+    arrays = [flat[k][0] for k in members]
+    kinds = {array.dtype for array in arrays}
+    if len(kinds) > 1:
+        raise ArgumentError("arguments share memory under different dtypes", remedy="pass copies (x.copy())")
+    low = min(np.lib.array_utils.byte_bounds(grounded(array))[0] for array in arrays)
+    high = max(np.lib.array_utils.byte_bounds(grounded(array))[1] for array in arrays)
+    item = arrays[0].dtype.itemsize
+    if any((address(array) - low) % item for array in arrays):
+        raise ArgumentError("arguments share memory at odd offsets", remedy="pass copies (x.copy())")
+    whole = np.zeros((high - low) // item, arrays[0].dtype)
+    root = context.buffer(whole, active=bool(differentiated))
+    # Those that carry an outer context's gradient come last: what the others hold of the same elements is constant.
+    for k, array in sorted(zip(members, arrays, strict=True), key=lambda one: _carries(one[1])):
+        ground = grounded(array)
+        view = root.view_as(address(array) - low, Strides(ground.shape, ground.strides, ground.dtype))
+        view.value[...] = array
+        _lock_overlapping(ground, view)
+        context.originals.append((ground, root.place.root))
+        if differentiated and k not in differentiated:
+            view.place.parent = Alias(root.place, None, root.value)
+        entered[k] = view
+
+
+def _carries(array: Any) -> bool:
+    """Whether an array carries a gradient of an outer context."""
+    if not hasattr(array, "place") or array.place.context.tracing:
+        return False
+    return bool(array.place.active) or _carries(array.value)

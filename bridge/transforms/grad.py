@@ -1,0 +1,239 @@
+"""What users call: `grad`, `value_and_grad`, `vjp`, `jvp`, Jacobians, Hessians and their products."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from bridge.engines import registry
+from bridge.errors import ArgumentError, CotangentError, ReplayError
+from bridge.position import here, resolve
+from bridge.rewind import strong_zeros
+from bridge.rewind.closures import Closure
+from bridge.rewind.context import Context
+from bridge.rewind.cotangents import conforming
+from bridge.rewind.memory import grounded
+from bridge.transforms.arguments import Arguments, leaves_of, rebuilt
+from bridge.transforms.compiling import compiled, kept, wanted
+from bridge.transforms.results import handed_out, number
+
+Argnums = int | Sequence[int]
+
+
+def value_and_grad(
+    f: Callable[..., Any],
+    argnums: Argnums = 0,
+    has_aux: bool = False,
+    engine: str = "auto",
+    zeros: str = "strong",
+    allow_int: bool = False,
+    index_mode: str = "error",
+) -> Callable[..., tuple[Any, Any]]:
+    """A function that returns `f(*args)` and its gradient.
+
+    Parameters
+    ----------
+    f : returns one real number; NumPy code that may write into its arguments and its own arrays.
+    argnums : position, or positions, of the arguments to differentiate: float or complex arrays or
+        numbers, or containers of them (tuples, lists, dicts, named tuples, dataclasses that optree knows).
+    has_aux : `f` returns `(number, anything)`; the second is handed out with the value, untracked.
+    engine : who supplies the pulls. "native": the rule book. "julia": ChainRules and Zygote, for every operation.
+        "jax": JAX, for every operation. "auto": the rule book, and for what it lacks Julia, if one is set up, and JAX.
+        "xla": the whole program, value and gradient, is compiled once for each signature (docs/xla.md).
+    zeros : "strong" or "ieee", what becomes of absent cotangents at non-finite partials (docs/conventions.md).
+    allow_int : integer and boolean leaves get None instead of an error.
+    index_mode : what a run-time index outside its array means under "xla" (see `bridge.xla`); elsewhere only "error".
+
+    The gradient has the containers, shapes and dtypes of the arguments: ∂f/∂re + i·∂f/∂im for complex ones.
+    The arguments keep their bits, also where `f` writes into them or raises.
+
+    Raises
+    ------
+    ArgumentError, EscapeError, AliasError, NoRuleError, RuleError, ContextError : see `bridge.errors`.
+    """
+    registry.check(engine, index_mode)
+    if wanted(engine):
+        eager = value_and_grad(f, argnums, has_aux, "auto", zeros, allow_int)
+        return compiled(eager, index_mode)
+    direct = shortcut(f, "value_and_grad")
+
+    def differentiated(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        if direct is not None:
+            found = direct(args, kwargs, argnums, has_aux, allow_int)
+            if found is not NotImplemented:
+                return found
+        with registry.context(engine, zeros) as context:
+            arguments = Arguments(context, args, kwargs, argnums, allow_int)
+            result = context.rerolled(f)(*arguments.args, **arguments.kwargs)
+            value, aux = with_aux(result, has_aux)
+            value = number(value)
+            tracked = belongs(context, value)
+            out = (handed_out(value), handed_out(aux)) if has_aux else handed_out(value)
+            gradients = (
+                context.pull_back([(value.place, value.dtype.type(1))], arguments.places, once=True)
+                if tracked
+                else None
+            )
+            arguments.check_originals(rewound=tracked)
+            if gradients is None or not strong_zeros.may_be_born_inside(context, gradients):
+                return out, arguments.in_containers(gradients)
+        with strong_zeros.inner_sweeps_mend():
+            return differentiated(*args, **kwargs)
+
+    return renamed(differentiated, f, "value_and_grad")
+
+
+def grad(
+    f: Callable[..., Any],
+    argnums: Argnums = 0,
+    has_aux: bool = False,
+    engine: str = "auto",
+    zeros: str = "strong",
+    allow_int: bool = False,
+    index_mode: str = "error",
+) -> Callable[..., Any]:
+    """A function that returns the gradient of `f`; with `has_aux`, `(gradient, aux)`. See `value_and_grad`."""
+    if wanted(engine):
+        registry.check(engine, index_mode)
+        return compiled(grad(f, argnums, has_aux, "auto", zeros, allow_int), index_mode)
+    both = value_and_grad(f, argnums, has_aux, engine, zeros, allow_int, index_mode)
+
+    def gradient(*args: Any, **kwargs: Any) -> Any:
+        value, gradients = both(*args, **kwargs)
+        return (gradients, value[1]) if has_aux else gradients
+
+    return renamed(gradient, f, "grad")
+
+
+def vjp(
+    f: Callable[..., Any],
+    *args: Any,
+    has_aux: bool = False,
+    engine: str = "auto",
+    zeros: str = "strong",
+    index_mode: str = "error",
+) -> tuple[Any, ...]:
+    """`f(*args)` and its pull, which maps a cotangent of the value to a tuple of cotangents of all arguments.
+
+    The pull may be called any number of times, does not write its argument, and takes a cotangent in the
+    containers and shapes of the value. With `has_aux`, returns `(value, pull, aux)`.
+    """
+    registry.check(engine, index_mode)
+    if wanted(engine):
+        return _compiled_vjp(f, args, has_aux, zeros, index_mode)
+    direct = shortcut(f, "vjp")
+    if direct is not None:
+        found = direct(args, has_aux)
+        if found is not NotImplemented:
+            return found
+    context = registry.context(engine, zeros)
+    with context:
+        arguments = Arguments(context, args, {}, tuple(range(len(args))), allow_int=True)
+        value, aux = with_aux(context.rerolled(f)(*arguments.args), has_aux)
+        arguments.check_originals()
+        leaves, container = leaves_of(value)
+        out = handed_out(value)
+        aux_out = handed_out(aux)
+        again = (Closure(f), _copied(args)) if context.nested else None
+
+    def pull(cotangent: Any, exists: Any = None) -> tuple[Any, ...]:
+        cts, given = leaves_of(cotangent)
+        if given != container:
+            raise CotangentError(
+                f"the cotangent has the structure {given}, the value has {container}",
+                remedy="give a cotangent in the containers of the value",
+            )
+        seeds = []
+        for leaf, ct in zip(leaves, cts, strict=True):
+            conformed = conforming(ct, leaf if hasattr(leaf, "dtype") else np.asarray(leaf))
+            if belongs(context, leaf):
+                seeds.append((leaf.place, conformed))
+        gradients = context.pull_back(seeds, arguments.places, exists=exists)
+        if again is not None and strong_zeros.may_be_born_inside(context, gradients):
+            variables, given_again = again
+            with variables.restored(), strong_zeros.inner_sweeps_mend():
+                repeated, pull_again = vjp(f, *given_again, has_aux=has_aux, engine=engine, zeros=zeros)[:2]
+            if _same(repeated, out):
+                return pull_again(cotangent, exists)
+        return arguments.in_containers(gradients)
+
+    return (out, pull, aux_out) if has_aux else (out, pull)
+
+
+def _compiled_vjp(
+    f: Callable[..., Any], args: tuple[Any, ...], has_aux: bool, zeros: str, index_mode: str
+) -> tuple[Any, ...]:
+    """`vjp` as two compiled programs; that of the pull runs the function again."""
+    args = _copied(args)
+    forward = kept(_function, f, index_mode)
+    value, aux = with_aux(forward(*args), has_aux)
+    program = kept(_pull, f, index_mode, has_aux, zeros)
+    variables, changed, position = Closure(f), forward.watch(*args), here()
+
+    def pull(cotangent: Any) -> tuple[Any, ...]:
+        with variables.restored():
+            what = changed()
+            if what is not None:
+                raise ReplayError(
+                    f"{what} has changed between vjp and its pull, which runs the function again",
+                    where=resolve(position),
+                    remedy='pass it as an argument, or use engine="native", which keeps what it needs',
+                )
+            return program(args, cotangent)
+
+    return (value, pull, aux) if has_aux else (value, pull)
+
+
+def _copied(args: tuple[Any, ...]) -> Any:
+    leaves, container = leaves_of(args)
+    return rebuilt(container, [leaf.copy() if isinstance(leaf, np.ndarray) else leaf for leaf in leaves])
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two runs of a function gave the same values."""
+    pairs = zip(leaves_of(one)[0], leaves_of(other)[0], strict=True)
+    return all(np.array_equal(grounded(a), grounded(b), equal_nan=np.asarray(grounded(a)).dtype.kind in "fc")
+               for a, b in pairs)  # fmt: skip
+
+
+def _function(f: Callable[..., Any]) -> Callable[..., Any]:
+    return f
+
+
+def _pull(f: Callable[..., Any], has_aux: bool, zeros: str) -> Callable[..., Any]:
+    return lambda args, cotangent: vjp(f, *args, has_aux=has_aux, zeros=zeros)[1](cotangent)
+
+
+def shortcut(f: Any, transform: str) -> Any:
+    """What a function that knows its own derivatives offers for a transform; None for any other function.
+
+    It returns NotImplemented where it leaves the arguments at hand to a context.
+    """
+    return getattr(getattr(f, "__bridge_derivatives__", None), transform, None)
+
+
+def with_aux(result: Any, has_aux: bool) -> tuple[Any, Any]:
+    """What a function returned, as value and aux."""
+    if not has_aux:
+        return result, None
+    if not isinstance(result, (tuple, list)) or len(result) != 2:
+        raise ArgumentError(
+            f"has_aux=True, and the function returned a {type(result).__name__}", remedy="return (value, aux)"
+        )
+    return result[0], result[1]
+
+
+def belongs(context: Context, value: Any) -> bool:
+    """Whether a value carries a derivative in this context."""
+    place = getattr(value, "place", None)
+    return place is not None and place.context is context and place.dtype.kind in "fc"
+
+
+def renamed(wrapper: Any, f: Callable[..., Any], transform: str) -> Any:
+    """A transformed function with a name that says what it is."""
+    name = getattr(f, "__name__", type(f).__name__)
+    wrapper.__name__ = wrapper.__qualname__ = f"{transform}({name})"
+    wrapper.__doc__ = f"{transform} of {name}.\n\n{getattr(f, '__doc__', None) or ''}"
+    return wrapper

@@ -1,0 +1,110 @@
+"""Jacobians, Hessians, and products with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from bridge.errors import ArgumentError
+from bridge.rewind.memory import grounded
+from bridge.transforms.compiling import compiled, kept, wanted
+from bridge.transforms.grad import grad, renamed, shortcut, vjp
+from bridge.transforms.jvp import jvp, pushed_forward
+
+
+def jacrev(f: Callable[..., Any], argnums: int = 0, engine: str = "auto") -> Callable[..., Any]:
+    """The Jacobian of an array-valued `f`, row by row in reverse mode: shape `value.shape + argument.shape`."""
+    if wanted(engine):
+        return compiled(jacrev(f, argnums), "error")
+
+    def jacobian(*args: Any) -> Any:
+        value, pull = vjp(_closed(f, args, argnums), args[argnums], engine=engine)
+        shape = np.shape(value)
+        rows = [pull(unit, unit != 0)[0] for unit in _units(value)]
+        return np.reshape(np.stack(rows), shape + np.shape(args[argnums])) if rows else _empty(value, args[argnums])
+
+    return renamed(jacobian, f, "jacrev")
+
+
+def jacfwd(f: Callable[..., Any], argnums: int = 0, engine: str = "auto") -> Callable[..., Any]:
+    """The Jacobian of an array-valued `f`, column by column in forward mode: shape `value.shape + argument.shape`."""
+    if wanted(engine):
+        return compiled(jacfwd(f, argnums), "error")
+    direct = shortcut(f, "jacfwd")
+
+    def jacobian(*args: Any) -> Any:
+        if direct is not None:
+            found = direct(args, argnums)
+            if found is not NotImplemented:
+                return found
+        closed, x = _closed(f, args, argnums), args[argnums]
+        columns = [pushed_forward(closed, (x,), (unit,), False, engine, "strong", padded=True)[1] for unit in _units(x)]
+        if not columns:
+            return _empty(closed(x), x)
+        return np.reshape(np.stack(columns, axis=-1), np.shape(columns[0]) + np.shape(x))
+
+    return renamed(jacobian, f, "jacfwd")
+
+
+def hvp(f: Callable[..., Any], args: Sequence[Any], tangents: Sequence[Any], engine: str = "auto") -> Any:
+    """The Hessian of a real `f` times `tangents`: the derivative of its gradient, forward over reverse.
+
+    Returns one array (or container) if there is one argument, else a tuple, in the arguments' shapes. `engine`
+    supplies the outer derivative; the inner one's pulls are the rule book's.
+    """
+    if wanted(engine):
+        return kept(_hvp, f, "error")(tuple(args), tuple(tangents))
+    direct = shortcut(f, "hvp")
+    if direct is not None:
+        found = direct(args, tangents)
+        if found is not NotImplemented:
+            return found
+    argnums: Any = 0 if len(args) == 1 else tuple(range(len(args)))
+    return jvp(grad(f, argnums), args, tangents, engine=engine)[1]
+
+
+def hessian(f: Callable[..., Any], argnums: int = 0, engine: str = "auto") -> Callable[..., Any]:
+    """The Hessian of a real `f` of one array argument: shape twice `argument.shape`; `engine` as in `hvp`."""
+    if wanted(engine):
+        return compiled(hessian(f, argnums), "error")
+    columns = jacfwd(grad(f, argnums), argnums, engine)
+    direct = shortcut(f, "hessian")
+
+    def second(*args: Any) -> Any:
+        if direct is not None:
+            found = direct(args, argnums)
+            if found is not NotImplemented:
+                return found
+        return columns(*args)
+
+    return renamed(second, f, "hessian")
+
+
+def _hvp(f: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda args, tangents: hvp(f, args, tangents)
+
+
+def _units(x: Any) -> list[np.ndarray]:
+    plain = np.asarray(grounded(x))
+    kind = plain.dtype if plain.dtype.kind in "fc" else np.dtype(float)
+    units = []
+    for k in range(plain.size):
+        unit = np.zeros(plain.size, kind)
+        unit[k] = 1
+        units.append(unit.reshape(plain.shape))
+    return units
+
+
+def _empty(value: Any, x: Any) -> np.ndarray:
+    return np.zeros(np.shape(value) + np.shape(x), np.result_type(grounded(value), grounded(x)))
+
+
+def _closed(f: Callable[..., Any], args: tuple[Any, ...], position: int) -> Callable[[Any], Any]:
+    plain = grounded(args[position])
+    if not hasattr(plain, "dtype") and not isinstance(plain, (int, float, complex, list)):
+        raise ArgumentError(
+            f"a Jacobian with respect to a {type(args[position]).__name__}", remedy="differentiate one array argument"
+        )
+    return lambda x: f(*args[:position], x, *args[position + 1 :])

@@ -1,0 +1,116 @@
+"""Bounded memory and structured control flow: `checkpoint`, `fori_loop`, `while_loop`, `cond`."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any
+
+from bridge.errors import ArgumentError
+from bridge.rewind.checkpoint import record
+from bridge.rewind.forward import ForwardContext
+from bridge.rewind.interpreter import current_context
+from bridge.rewind.values import value_of
+
+
+def checkpoint(f: Callable[..., Any]) -> Callable[..., Any]:
+    """`f` with bounded memory: its log is dropped, and made again when the backward pass needs it.
+
+    `f` may write into its arguments and into captured arrays; what it makes and does not return must not be
+    used afterwards. It is run a second time in the backward pass and must do the same again: a ReplayError
+    says so if it does not. Costs one more run of `f`; memory that of its arguments, its results, and the
+    arrays that existed before and that it writes.
+    """
+
+    @functools.wraps(f)
+    def checkpointed(*args: Any, **kwargs: Any) -> Any:
+        context = current_context()
+        if context is not None:
+            context.must_differentiate()
+        if context is None or context.tracing or isinstance(context, ForwardContext):
+            return f(*args, **kwargs)
+        if getattr(context, "observing", False):
+            # Who asks for the operation to blame wants to see those inside.
+            return f(*args, **kwargs)
+        if context.compiles is not None and context.compiles.is_inside:
+            # A compiled loop keeps only what its body overwrites anyway.
+            return f(*args, **kwargs)
+        return record(context, f, args, kwargs)
+
+    return checkpointed
+
+
+def fori_loop(lower: int, upper: int, body: Callable[[int, Any], Any], init: Any) -> Any:
+    """`for i in range(lower, upper): value = body(i, value)`, with memory for O(√n) of its n steps.
+
+    Parameters
+    ----------
+    lower, upper : integers.
+    body : `body(i, value) -> value`; may write into `value` and into captured arrays.
+    init : first value, any container of arrays.
+    """
+    context = current_context()
+    if context is not None and context.compiles is not None:
+        return context.compiles.control.fori_loop(context, lower, upper, body, init)
+    lower, upper = _integer(lower, "lower"), _integer(upper, "upper")
+    step = max(1, math.isqrt(max(0, upper - lower)))
+
+    def steps(start: int, stop: int, value: Any) -> Any:
+        for i in range(start, stop):
+            value = body(i, value)
+        return value
+
+    run = checkpoint(functools.wraps(body)(steps))
+    value = init
+    for start in range(lower, upper, step):
+        value = run(start, min(start + step, upper), value)
+    return value
+
+
+def while_loop(condition: Callable[[Any], Any], body: Callable[[Any], Any], init: Any, limit: int | None = None) -> Any:
+    """`while condition(value): value = body(value)`, with memory for O(√n) of its n steps.
+
+    `limit` is the largest number of steps that is allowed (and what compiled engines need to know); a loop
+    that wants more raises ArgumentError.
+    """
+    context = current_context()
+    if context is not None and context.compiles is not None:
+        return context.compiles.control.while_loop(context, condition, body, init, limit)
+
+    def steps(count: int, value: Any) -> tuple[Any, int]:
+        done = 0
+        while done < count and bool(condition(value)):
+            value = body(value)
+            done += 1
+        return value, done
+
+    run = checkpoint(functools.wraps(body)(steps))
+    value, total, count = init, 0, 1
+    while True:
+        allowed = count if limit is None else min(count, limit - total)
+        value, done = run(allowed, value)
+        total += done
+        if done < allowed:
+            return value
+        if limit is not None and total >= limit:
+            if bool(condition(value)):
+                raise ArgumentError(f"while_loop wants more than limit={limit} steps", remedy="raise limit")
+            return value
+        count += 1
+
+
+def cond(predicate: Any, true_branch: Callable[..., Any], false_branch: Callable[..., Any], *operands: Any) -> Any:
+    """`true_branch(*operands)` if `predicate` holds, else `false_branch(*operands)`; only that one runs."""
+    context = current_context()
+    if context is not None and context.compiles is not None:
+        return context.compiles.control.cond(context, predicate, true_branch, false_branch, operands)
+    return true_branch(*operands) if bool(predicate) else false_branch(*operands)
+
+
+def _integer(value: Any, name: str) -> int:
+    plain = value_of(value, f"{name} of a fori_loop")
+    try:
+        return int(plain.__index__())
+    except (AttributeError, TypeError):
+        raise ArgumentError(f"{name}={plain!r} of a fori_loop is no integer", remedy="give an integer") from None

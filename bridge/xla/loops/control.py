@@ -1,0 +1,244 @@
+"""`fori_loop`, `while_loop` and `cond` in a program that is being compiled.
+
+A loop is the repetition of a body that writes memory: what a body returns is written into arrays that exist before
+the loop, unless it returns the very arrays that it was given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from bridge.arrays.buffer import WeakScalar
+from bridge.errors import ArgumentError, RefusedError, TraceError
+from bridge.position import here, resolve
+from bridge.rewind.closures import Closure
+from bridge.rewind.values import is_traced, needs_value
+from bridge.transforms.arguments import leaves_of, rebuilt
+from bridge.xla.loops.repeating import asked, choose, dry, repeat
+from bridge.xla.tracing.integers import Bounds, bounds_of
+
+
+def fori_loop(context: Any, lower: Any, upper: Any, body: Callable[[Any, Any], Any], init: Any) -> Any:
+    """`bridge.fori_loop`, as one XLA loop."""
+    for name, bound in (("lower", lower), ("upper", upper)):
+        if not is_traced(bound) and not isinstance(bound, (int, np.integer)):
+            raise ArgumentError(f"{name}={bound!r} of a fori_loop is no integer", remedy="give an integer")
+    if not is_traced(lower) and not is_traced(upper) and upper <= lower:
+        return init
+    carried = Carried(context, Closure(body), init, bounds_of(lower, upper))
+    repeat(context, lower, upper, carried.step)
+    return carried.value()
+
+
+def while_loop(
+    context: Any, condition: Callable[[Any], Any], body: Callable[[Any], Any], init: Any, limit: int | None
+) -> Any:
+    """`bridge.while_loop`, as one XLA loop; a limit is needed where a gradient passes through it."""
+    condition, body = Closure(condition), Closure(body)
+    carried = Carried(context, lambda i, value: body(value), init)
+
+    def going() -> Any:
+        return condition(carried.current())
+
+    repeat(context, 0, _MANY if limit is None else limit, carried.step, going, limited=limit is not None)
+    if limit is not None:
+        trace = context.compiles
+        trace.faults.check_limit(limit, trace.truth(asked(context, going)))
+    return carried.value()
+
+
+_MANY = 2**62
+_PYTHON = (bool, int, float, complex)
+
+
+def cond(context: Any, predicate: Any, true_branch: Any, false_branch: Any, operands: tuple[Any, ...]) -> Any:
+    """`bridge.cond`: both branches are compiled, and one runs."""
+    if not is_traced(predicate):
+        return true_branch(*operands) if bool(predicate) else false_branch(*operands)
+    results = [_Result(context, Closure(branch), operands) for branch in (true_branch, false_branch)]
+    shared = _shared(context, *results)
+    choose(context, predicate, [partial(one.write, shared) for one in results])
+    return rebuilt(results[0].structure, [_read(*both) for both in shared])
+
+
+class Carried:
+    """The value that a loop carries: which of its arrays the body writes in place, and cells for the rest."""
+
+    def __init__(self, context: Any, body: Callable[[Any, Any], Any], init: Any, bounds: Bounds = (None, None)) -> None:
+        self.context = context
+        self.bounds = bounds
+        self.body = body
+        leaves, self.structure = leaves_of(init)
+        new = self._tried(init)
+        self.in_place = [_is_same(one, leaf) for one, leaf in zip(new, leaves, strict=True)]
+        self.kinds = [_kind(leaf, one) for leaf, one in zip(leaves, new, strict=True)]
+        self.cells = [
+            leaf if same else _cell(context, leaf, one)
+            for leaf, one, same in zip(leaves, new, self.in_place, strict=True)
+        ]
+
+    def _tried(self, init: Any) -> list[Any]:
+        """What the body returns for the first value; raises where that cannot be carried."""
+        found: list[Any] = []
+
+        def attempt(i: Any) -> None:
+            found[:] = self._checked(self.body(i, init))
+
+        written = dry(self.context, attempt, self.bounds)
+        leaves, _ = leaves_of(init)
+        for leaf, new in zip(leaves, found, strict=True):
+            place = getattr(leaf, "place", None)
+            if not _is_same(new, leaf) and place is not None and place.root in written:
+                raise RefusedError(
+                    f"the body of a loop writes into its value of shape {np.shape(leaf)} and returns another array",
+                    where=resolve(here()),
+                    remedy="return the array that was written, or write into a copy (value.copy())",
+                )
+            if not _is_same(new, leaf) and np.shape(new) != np.shape(leaf):
+                raise ArgumentError(
+                    f"the body of a loop got a value of shape {np.shape(leaf)} and returned one of {np.shape(new)}",
+                    where=resolve(here()),
+                    remedy="return values of the shapes of the first ones",
+                )
+        return found
+
+    def _checked(self, new: Any) -> list[Any]:
+        leaves, structure = leaves_of(new)
+        if structure != self.structure:
+            raise ArgumentError(
+                f"the body of a loop got a value of the structure {self.structure} and returned {structure}",
+                where=resolve(here()),
+                remedy="return the containers of the first value",
+            )
+        return leaves
+
+    def current(self) -> Any:
+        """The value as the body sees it."""
+        return rebuilt(self.structure, [_read(*both) for both in zip(self.cells, self.kinds, strict=True)])
+
+    def step(self, i: Any) -> None:
+        """Run the body once, and write what it returns into the cells."""
+        leaves = self._checked(self.body(i, self.current()))
+        fresh = [
+            None if same else np.copy(new) if hasattr(new, "view_as") else new
+            for new, same in zip(leaves, self.in_place, strict=True)
+        ]
+        for cell, new, same in zip(self.cells, fresh, self.in_place, strict=True):
+            if not same:
+                cell[...] = new
+
+    value = current
+
+
+def _is_same(new: Any, old: Any) -> bool:
+    """Whether a body returned the array that it was given."""
+    mine, given = getattr(new, "place", None), getattr(old, "place", None)
+    return new is old or (mine is not None and hasattr(new, "view_as") and mine is given)
+
+
+def _kind(*leaves: Any) -> str:
+    """Whether values that take turns in one place are arrays, or numbers; "weak" if all are Python's own."""
+    if any(hasattr(leaf, "view_as") or isinstance(leaf, np.ndarray) for leaf in leaves):
+        return "array"
+    return "weak" if all(isinstance(leaf, (WeakScalar, *_PYTHON)) for leaf in leaves) else "number"
+
+
+def _promoting(leaf: Any) -> Any:
+    """What `np.result_type` takes for a value: of Python's numbers only their type counts."""
+    if isinstance(leaf, WeakScalar):
+        return leaf.dtype.type(0).item()
+    return type(leaf)(0) if isinstance(leaf, _PYTHON) else leaf.dtype
+
+
+def _read(cell: Any, kind: str) -> Any:
+    if kind == "array" or not hasattr(cell, "view_as"):
+        return cell
+    return _weak(cell[()]) if kind == "weak" else cell[()]
+
+
+def _weak(number: Any) -> Any:
+    """A tracked number as one of Python's, which does not widen what it meets."""
+    inner = number.value
+    return WeakScalar(_weak(inner) if hasattr(inner, "place") else inner.item(), number.place)
+
+
+def _cell(context: Any, leaf: Any, new: Any) -> Any:
+    """Memory for a carried value, holding the first one."""
+    if not hasattr(leaf, "shape") and not isinstance(leaf, _PYTHON):
+        raise ArgumentError(
+            f"a loop cannot carry a {type(leaf).__name__}",
+            where=resolve(here()),
+            remedy="carry arrays and numbers, and capture the rest",
+        )
+    dtype = np.result_type(getattr(leaf, "dtype", type(leaf)))
+    wanted = np.result_type(getattr(new, "dtype", type(new)))
+    if isinstance(leaf, (WeakScalar, *_PYTHON)):
+        dtype = np.result_type(_promoting(leaf), _promoting(new))
+    elif not np.can_cast(wanted, dtype, "same_kind"):
+        raise ArgumentError(
+            f"the body of a loop got a value of dtype {dtype} and returned one of {wanted}",
+            where=resolve(here()),
+            remedy=f"start with a value of dtype {wanted}",
+        )
+    cell = context.constant_buffer(np.zeros(np.shape(leaf), dtype))
+    cell[...] = leaf
+    return cell
+
+
+class _Result:
+    """What a branch returns."""
+
+    def __init__(self, context: Any, branch: Callable[..., Any], operands: tuple[Any, ...]) -> None:
+        self.branch, self.operands = branch, operands
+        self.leaves: list[Any] = []
+        self.structure: Any = None
+
+        def attempt(i: Any) -> None:
+            self.leaves, self.structure = leaves_of(branch(*operands))
+
+        dry(context, attempt)
+
+    def write(self, shared: list[tuple[Any, str]]) -> None:
+        """Run the branch, and write what it returns into the shared cells."""
+        leaves, _ = leaves_of(self.branch(*self.operands))
+        for (cell, _), leaf in zip(shared, leaves, strict=True):
+            if not _is_same(leaf, cell) and hasattr(cell, "view_as"):
+                cell[...] = leaf
+
+
+def _shared(context: Any, first: _Result, second: _Result) -> list[tuple[Any, str]]:
+    """Cells for what either branch returns, and which of them are numbers; arrays that both return are themselves."""
+    if first.structure != second.structure:
+        raise ArgumentError(
+            f"the branches of a cond return {first.structure} and {second.structure}",
+            where=resolve(here()),
+            remedy="return the same containers from both",
+        )
+    shared = []
+    for a, b in zip(first.leaves, second.leaves, strict=True):
+        if _is_same(a, b):
+            shared.append((a, "array"))
+            continue
+        if not hasattr(a, "shape") and not isinstance(a, _PYTHON):
+            raise TraceError(
+                f"the branches of a cond return {a!r} and {b!r}, and which it is is not known",
+                where=resolve(here()),
+                remedy="return arrays and numbers",
+            )
+        if np.shape(a) != np.shape(b):
+            raise ArgumentError(
+                f"the branches of a cond return arrays of shapes {np.shape(a)} and {np.shape(b)}",
+                where=resolve(here()),
+                remedy="return the same shapes from both",
+            )
+        kind = _kind(a, b)
+        dtype = np.result_type(*(_promoting(x) for x in (a, b)))
+        shared.append((context.constant_buffer(np.zeros(np.shape(a), dtype)), kind))
+    return shared
+
+
+__all__: Sequence[str] = ("cond", "fori_loop", "needs_value", "while_loop")

@@ -1,0 +1,256 @@
+"""A body that is run with a log: what an iteration overwrites, what of it is kept, and the way back.
+
+Memory before an iteration is found again by the places that it overwrote. Integers in these places that the body
+has computed are kept with the overwritten slices; those that follow from the loop's own index are computed again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bridge.errors import ReplayError
+from bridge.position import here, resolve
+from bridge.rewind import strong_zeros
+from bridge.rewind.checkpoint import Segment
+from bridge.rewind.fingerprint import Trail, parting
+from bridge.rewind.log import Entry
+from bridge.rewind.places import LAID_OUT, Picked, Root, is_place
+from bridge.rewind.writes import MutatingCall, Update, Write
+from bridge.xla.loops.relocating import Unknowns, array_at
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """A walk back through a loop, as it was begun: a context outside may take it again when this one has ended.
+
+    `homes` are the shadows of older memory; `marks`, memory like it, says which cotangents structurally exist at
+    the loop's end, where that is known; in a walk with marks in place of cotangents, `walking`, the homes hold them.
+    """
+
+    homes: dict[Root, Any]
+    marks: dict[Root, Any] | None
+    walking: bool
+    once: bool
+
+
+class Recorded:
+    """One body under the log of a context, for loops and branches alike."""
+
+    trail: Trail
+
+    def __init__(self, context: Any, body: Callable[[Any], None], since: int) -> None:
+        self.position = here()
+        self.context = context
+        self.body = body
+        self.since = since
+        self.woken: list[Root] = []
+        self.roots: list[Root] = []
+        self.whole: list[Root] = []
+        self.written: list[Root] = []
+        self.saved: list[tuple[tuple[int, ...], np.dtype[Any]]] = []
+        self.indices: list[tuple[tuple[int, ...], np.dtype[Any]]] = []
+        self.logs: list[Any] = []
+        self.index_logs: list[Any] = []
+        self.active: dict[Root, bool] = {}
+
+    def describe(self, i: Any) -> None:
+        """Run the body once and note what it does; effects on the program are the caller's to undo."""
+        entries = self.run(i)
+        older = [root for entry in entries for root in _roots(entry) if root.serial <= self.since]
+        self.roots = [root for root in dict.fromkeys(older) if root.dtype.kind in "fc"]
+        self.active = {}
+        self.woken = [root for entry in entries for root in entry.woken() if root.serial <= self.since]
+        for root in self.woken:
+            root.active = False
+        self.whole = [root for root in dict.fromkeys(_written_whole(entries)) if root.serial <= self.since]
+        parts = self._parts(entries)
+        self.written = [place.root for place, _ in parts]
+        self.saved = [(tuple(np.shape(saved)), saved.dtype) for _, saved in parts]
+        unknowns = Unknowns(self.context.compiles, i, [place for place, _ in parts])
+        self.indices = [(tuple(one.shape), one.dtype) for one in unknowns.values()]
+
+    def run(self, i: Any, earlier: Trail | None = None) -> list[Entry]:
+        """Run the body with a log of its own.
+
+        A context outside may run it again long after this one has ended: older memory is active as it was.
+        """
+        context = self.context
+        trace = context.compiles
+        around = trace.trail
+        self.trail = trace.trail = Trail(self.since, around if earlier is None else earlier.around)
+        log, context.log = context.log, []
+        before = {root: root.active for root in self.active}
+        try:
+            for root, active in self.active.items():
+                root.active = active
+            with context.reopened(), self.trail.listening(context):
+                self.body(i)
+            return context.log
+        finally:
+            trace.trail = around
+            if earlier is None:
+                self.trail.close()
+            context.log = log
+            for root, active in before.items():
+                root.active = active
+
+    def run_again(self, i: Any) -> list[Entry]:
+        """Run the body for the backward pass; ReplayError if it does not do what it did before."""
+        before = self.trail
+        entries = self.run(i, before)
+        differs = parting(before, self.trail)
+        if differs is not None:
+            raise self._replay_error(differs)
+        return entries
+
+    def _replay_error(self, differs: str) -> ReplayError:
+        return ReplayError(
+            f"the body of a loop or branch was run again for the backward pass, and did something else: {differs}",
+            where=resolve(self.position),
+            remedy="make it depend on its arguments only: pass random numbers in, keep counters and files outside",
+        )
+
+    def settle_activity(self) -> None:
+        """Note which older memory carries a gradient, now that it is known."""
+        self.active = {root: root.active for root in self.roots}
+
+    def _parts(self, entries: list[Entry]) -> list[tuple[Any, Any]]:
+        """`(place, saved)` of the older memory that the entries overwrote."""
+        whole = set(self.whole)
+        return [
+            (place, saved)
+            for entry in entries
+            for place, saved in _overwritten(entry)
+            if place.root.serial <= self.since and place.root not in whole
+        ]
+
+    def make_logs(self, count: int) -> None:
+        """Memory for what `count` iterations overwrite."""
+        below, trace = self.context.outer, self.context.compiles
+        whole = [(root.shape, root.dtype) for root in self.whole]
+        self.logs = [below.blank((count, *shape), dtype) for shape, dtype in (*whole, *self.saved)]
+        self.index_logs = [trace.blank((count, *shape), dtype) for shape, dtype in self.indices]
+
+    def forward(self, i: Any, k: Any) -> None:
+        """Iteration `i`, the one with number `k`; keeps what it overwrites."""
+        for root, log in zip(self.whole, self.logs, strict=False):
+            log[k] = root.held
+        parts = self._parts(self.run(i))
+        if [(tuple(np.shape(saved)), saved.dtype) for _, saved in parts] != self.saved:
+            raise self._replay_error(f"{len(self.saved)} writes before, {len(parts)} now, or of other shapes")
+        for (_, saved), log in zip(parts, self.logs[len(self.whole) :], strict=True):
+            log[k] = saved
+        unknowns = Unknowns(self.context.compiles, i, [place for place, _ in parts])
+        self.places, self.unknowns = [place for place, _ in parts], unknowns
+        for one, log in zip(unknowns.values(), self.index_logs, strict=True):
+            log[k] = one
+
+    def exchange(self, i: Any, k: Any, back: bool, keep: bool = True) -> None:
+        """Put back what iteration `k` overwrote, or, not `back`, what it wrote."""
+        replaced = self.unknowns.replaced(i, [log[k] for log in self.index_logs])
+        swap = self.context.memory.swap
+        targets: list[tuple[Any, Any, Any]] = [
+            (root.held, Ellipsis, log) for root, log in zip(self.whole, self.logs, strict=False)
+        ]
+        for place, log in zip(self.places, self.logs[len(self.whole) :], strict=True):
+            array, key = _target(place, replaced)
+            targets.append((array, key, log))
+        for array, key, log in reversed(targets) if back else targets:
+            if keep:
+                log[k] = swap(array, key, log[k])
+            else:
+                array[key] = log[k]
+
+    def backward(self, i: Any, k: Any, sweep: Sweep) -> None:
+        """Undo iteration `k`, run it again with its log, and rewind that."""
+        context = self.context
+        self.exchange(i, k, back=True, keep=not sweep.once)
+        log, position, walking = context.log, context.undone_from, context.walking
+        active = {root: root.active for root in self.active}
+        lend(sweep.homes)
+        try:
+            context.log, context.undone_from, context.walking = self.run_again(i), None, sweep.walking
+            for root, was in self.active.items():
+                root.active = was
+            if sweep.walking:
+                strong_zeros.walk(context, ())
+            elif sweep.marks is None:
+                context.rewind(())
+            else:
+                lend(sweep.marks)
+                present = strong_zeros.walk(context, ())
+                context.play_forward()
+                settle(sweep.marks)
+                lend(sweep.homes)
+                context.rewind((), present)
+        finally:
+            context.log, context.undone_from, context.walking = log, position, walking
+            for root, was in active.items():
+                root.active = was
+        settle(sweep.homes)
+
+
+def lend(homes: dict[Root, Any]) -> None:
+    """Let the shadows of older roots be these arrays."""
+    for root, home in homes.items():
+        root.shadow, root.owned = home, LAID_OUT
+
+
+def settle(homes: dict[Root, Any]) -> None:
+    """Move the shadows of older roots back into the memory that they had before the body."""
+    changed = [
+        (root, home, 0 if root.shadow is None else np.copy(root.shadow))
+        for root, home in homes.items()
+        if root.shadow is not home
+    ]
+    for root, home, value in changed:
+        home[...] = value
+        root.shadow = home
+    for root in homes:
+        root.owned = LAID_OUT
+
+
+def homes_of(roots: list[Root]) -> dict[Root, Any]:
+    """Shadows that exist before a body adds to them."""
+    return {root: root.region() for root in roots}
+
+
+def _target(place: Any, replaced: Any) -> tuple[Any, Any]:
+    if isinstance(place, Picked):
+        return array_at(place.parent, replaced), replaced(place.key)
+    return array_at(place, replaced), Ellipsis
+
+
+def _overwritten(entry: Entry) -> Iterator[tuple[Any, Any]]:
+    if isinstance(entry, (Write, Update)):
+        yield entry.out, entry.saved
+    elif isinstance(entry, MutatingCall):
+        yield from zip(entry.out, entry.saved, strict=True)
+
+
+def _written_whole(entries: list[Entry]) -> Iterator[Root]:
+    """The roots that entries write which are loops, branches or checkpoints themselves."""
+    for entry in entries:
+        if isinstance(entry, Segment):
+            yield from (place.root for place, _, _, _ in entry.overwritten)
+        elif hasattr(entry, "written_roots"):
+            yield from entry.written_roots
+
+
+def _roots(entry: Entry) -> Iterator[Root]:
+    """The roots that an entry reads or writes."""
+    found = [entry.out, getattr(entry, "inputs", None), getattr(entry, "source", None)]
+    yield from _flat(found)
+    yield from getattr(entry, "roots", ())
+
+
+def _flat(places: Any) -> Iterator[Root]:
+    if is_place(places):
+        yield places.root
+    elif isinstance(places, (list, tuple)):
+        for one in places:
+            yield from _flat(one)

@@ -1,0 +1,108 @@
+"""The places that one iteration wrote, found again in another run of the same body."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from bridge.rewind.places import Alias, Layout, Root
+from bridge.rewind.values import ground_floor, is_traced, is_traced_integer
+from bridge.xla.regions.affine import Affine, Atom
+from bridge.xla.tracing.integers import affine_of
+
+Replaced = Callable[[Any], Any]
+
+
+class Unknowns:
+    """What keys of places hold that a body has computed: integers, as atoms of linear forms, and arrays of them.
+
+    `born` are the atoms and arrays in order of appearance; the loop's own index is not among them.
+    """
+
+    def __init__(self, trace: Any, i: Any, places: list[Any]) -> None:
+        self.trace = trace
+        self.own, self.sign, self.rest = _solved(i)
+        self.frame = trace.frames[-1]
+        self.atoms: dict[Atom, int] = {}
+        self.arrays: dict[int, tuple[Any, int]] = {}
+        for place in places:
+            while not isinstance(place, Root):
+                self._look(place.key)
+                place = place.parent
+
+    def _look(self, key: Any) -> None:
+        for part in _parts(key):
+            if is_traced_integer(part):
+                self._look_at(affine_of(part))
+            elif is_traced(part):
+                floor = ground_floor(part)
+                if floor.place.root.run is not None:
+                    self._look_at(floor.place.root.run)
+                elif floor.place.root.frame is self.frame:
+                    self.arrays.setdefault(id(floor), (floor, len(self.arrays)))
+
+    def _look_at(self, form: Affine) -> None:
+        for atom, _ in form.terms:
+            if atom is not self.own and self.trace.born_inside(atom, self.frame):
+                self.atoms.setdefault(atom, len(self.atoms))
+
+    def values(self) -> list[Any]:
+        """The unknowns, as traced numbers and arrays."""
+        numbers = [self.trace.number(0, atom.value, Affine(0, ((atom, 1),))) for atom in self.atoms]
+        return [*numbers, *(array for array, _ in self.arrays.values())]
+
+    def replaced(self, i: Any, kept: list[Any]) -> Replaced:
+        """A function that writes keys with the index `i` and the kept unknowns in place of the body's own."""
+        new: dict[Atom, Affine] = {atom: affine_of(kept[number]) for atom, number in self.atoms.items()}
+        for atom, number in self.atoms.items():
+            fresh = Atom(affine_of(kept[number]).value(), atom.low, atom.high)
+            new[atom] = Affine(0, ((fresh, 1),))
+        if self.own is not None:
+            new[self.own] = (affine_of(i) - self.rest) * self.sign
+        arrays = {floor: kept[len(self.atoms) + number] for floor, (_, number) in self.arrays.items()}
+
+        def form_of(old: Affine) -> Affine:
+            form = Affine.of(old.constant)
+            for atom, coefficient in old.terms:
+                form = form + new.get(atom, Affine(0, ((atom, 1),))) * coefficient
+            return form
+
+        def part_of(part: Any) -> Any:
+            if type(part) is slice:
+                return slice(part_of(part.start), part_of(part.stop), part.step)
+            if is_traced_integer(part):
+                form = form_of(affine_of(part))
+                return form.constant if form.is_constant else self.trace.number(0, form.value(), form)
+            if is_traced(part):
+                run = ground_floor(part).place.root.run
+                if run is not None:
+                    return self.trace.consecutive(form_of(run), part)
+                return arrays.get(id(ground_floor(part)), part)
+            return part
+
+        return lambda key: tuple(map(part_of, key)) if type(key) is tuple else part_of(key)
+
+
+def array_at(place: Any, replaced: Replaced) -> Any:
+    """The array of the context below that lies at a place, its keys rewritten."""
+    if isinstance(place, Root):
+        return place.held
+    if isinstance(place, Alias):
+        return array_at(place.parent, replaced)
+    if isinstance(place, Layout):
+        return array_at(place.parent, replaced).view_as(*place.key)
+    return array_at(place.parent, replaced)[replaced(place.key)]
+
+
+def _solved(i: Any) -> tuple[Atom | None, int, Affine]:
+    """The youngest atom of a loop's index, and the index as plus or minus that atom and a rest."""
+    form = affine_of(i)
+    if not form.terms or abs(form.terms[-1][1]) != 1:
+        return None, 1, form
+    own, sign = form.terms[-1]
+    return own, sign, form - Affine(0, ((own, sign),))
+
+
+def _parts(key: Any) -> list[Any]:
+    parts = key if type(key) is tuple else (key,)
+    return [one for part in parts for one in ((part.start, part.stop) if type(part) is slice else (part,))]

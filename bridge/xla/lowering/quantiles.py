@@ -1,0 +1,108 @@
+"""Quantiles by every method of NumPy's, of which jax.numpy has some: positions between the sorted values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from bridge.xla.lowering.register import entry
+
+QUANTILES: dict[str, Callable[..., Any]] = {}
+
+# Hyndman and Fan, "Sample quantiles in statistical packages" (1996): the place is n*q + alpha + q*(1-alpha-beta) - 1.
+_CONTINUOUS = {
+    "interpolated_inverted_cdf": (0.0, 1.0), "hazen": (0.5, 0.5), "weibull": (0.0, 0.0), "linear": (1.0, 1.0),
+    "median_unbiased": (1 / 3, 1 / 3), "normal_unbiased": (3 / 8, 3 / 8),
+}  # fmt: skip
+
+
+def _position(q: Any, n: Any, method: str) -> tuple[Any, Any, Any]:
+    """The sorted places below and above the quantile, and the part of the way between them."""
+    if method in _CONTINUOUS:
+        alpha, beta = _CONTINUOUS[method]
+        virtual = n * q + (alpha + q * (1 - alpha - beta)) - 1
+        low = jnp.floor(virtual)
+        return low, low + 1, virtual - low
+    virtual = (n - 1) * q
+    if method in ("lower", "higher", "midpoint", "nearest"):
+        low, high = jnp.floor(virtual), jnp.ceil(virtual)
+        part = {"lower": 0.0, "higher": 1.0, "midpoint": 0.5}.get(method)
+        if part is None:
+            low = high = jnp.round(virtual)
+        return low, high, 0.0 if part is None else part
+    steps = n * q
+    whole = jnp.floor(steps)
+    exact = steps == whole
+    if method == "averaged_inverted_cdf":
+        return whole - 1, whole, jnp.where(exact, 0.5, 1.0)
+    if method == "inverted_cdf":
+        place = jnp.where(exact, whole - 1, whole)
+    elif method == "closest_observation":
+        steps = steps - 0.5
+        whole = jnp.floor(steps)
+        place = jnp.where((steps == whole) & (jnp.mod(whole, 2) == 1), whole - 1, whole)
+        place = jnp.where((steps == whole) & (jnp.mod(jnp.floor(steps), 2) == 1), whole - 1, place)
+    else:
+        raise NotImplementedError(f"method={method!r}")
+    return place, place, 0.0
+
+
+def _quantile(a: Any, q: Any, axis: Any, method: str, keepdims: bool, skips: bool) -> Any:
+    dims = tuple(range(a.ndim)) if axis is None else tuple(k % a.ndim for k in np.atleast_1d(axis).tolist())
+    rest = tuple(k for k in range(a.ndim) if k not in dims)
+    kept = tuple(a.shape[k] for k in rest)
+    shape = tuple(1 if k in dims else n for k, n in enumerate(a.shape)) if keepdims else kept
+    rows = (
+        jnp.reshape(jnp.transpose(a, (*dims, *rest)), (-1, *kept)) if a.size else jnp.full((1, *kept), jnp.nan, a.dtype)
+    )
+    ordered = jnp.sort(rows, axis=0)
+    count = rows.shape[0]
+    broken = jnp.isnan(ordered[-1])
+    n = jnp.sum(~jnp.isnan(rows), axis=0) if skips else count
+    q = jnp.asarray(q, a.dtype)
+    spread = jnp.reshape(q, q.shape + (1,) * len(kept))
+    low, high, part = _position(spread, n, method)
+    last = jnp.maximum(n - 1, 0)
+
+    def at(place: Any) -> Any:
+        index = jnp.clip(place, 0, last).astype(np.intp)
+        index = jnp.broadcast_to(index, q.shape + kept).reshape((-1, *kept))
+        return jnp.take_along_axis(ordered, index, axis=0).reshape(q.shape + kept)
+
+    below, above = at(low), at(high)
+    same = low == high
+    found = jnp.where(same, below, below + (above - below) * part)
+    bad = n == 0 if skips else broken
+    return jnp.reshape(jnp.where(bad, jnp.nan, found), q.shape + shape)
+
+
+def _register(name: str, skips: bool, percent: bool) -> None:
+    @entry(name, into=QUANTILES)
+    def quantile(a: Any, q: Any, axis: Any = None, method: str = "linear", keepdims: bool = False) -> Any:
+        return _quantile(a, jnp.asarray(q, a.dtype) / 100 if percent else q, axis, method, keepdims, skips)
+
+
+for _name, _skips, _percent in (
+    ("np.quantile", False, False), ("np.percentile", False, True),
+    ("np.nanquantile", True, False), ("np.nanpercentile", True, True),
+):  # fmt: skip
+    _register(_name, _skips, _percent)
+
+
+@entry("np.median", into=QUANTILES)
+def median(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    """The mean of the two middle values: at a tie of their places the place itself."""
+    return _median(a, axis, keepdims, False)
+
+
+@entry("np.nanmedian", into=QUANTILES)
+def nanmedian(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    """The median of what is no NaN."""
+    return _median(a, axis, keepdims, True)
+
+
+def _median(a: Any, axis: Any, keepdims: bool, skips: bool) -> Any:
+    return _quantile(a, 0.5, axis, "linear", keepdims, skips)

@@ -1,0 +1,92 @@
+"""Functions of scipy.special that jax.scipy.special lacks or calls otherwise, by identities that lose no digits."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import jax.numpy as jnp
+from jax import nn
+from jax.scipy import special
+
+from bridge.xla.lowering.register import entry
+
+SPECIAL: dict[str, Callable[..., Any]] = {
+    "scipy.special.cbrt": jnp.cbrt,
+    "scipy.special.exp2": jnp.exp2,
+    "scipy.special.expm1": jnp.expm1,
+    "scipy.special.log1p": jnp.log1p,
+    "scipy.special.psi": special.digamma,
+    "scipy.special.chdtr": lambda v, x: special.gammainc(v / 2, x / 2),
+    "scipy.special.chdtrc": lambda v, x: special.gammaincc(v / 2, x / 2),
+    "scipy.special.betaincc": lambda a, b, x: special.betainc(b, a, 1 - x),
+    "scipy.special.cosm1": lambda x: -2 * jnp.sin(x / 2) ** 2,
+    "scipy.special.exp10": lambda x: jnp.exp2(x * math.log2(10)),
+    "scipy.special.inv_boxcox": lambda y, lmbda: _inverse_of_boxcox(y, lmbda, jnp.exp),
+    "scipy.special.inv_boxcox1p": lambda y, lmbda: _inverse_of_boxcox(y, lmbda, jnp.expm1),
+    "scipy.special.powm1": lambda x, y: jnp.expm1(y * jnp.log(x)),
+    "scipy.special.log_expit": lambda x: -nn.softplus(-x),
+    "scipy.special.erfcinv": lambda x: -special.ndtri(x / 2) / math.sqrt(2),
+}
+
+
+def _inverse_of_boxcox(y: Any, power: Any, exponential: Any) -> Any:
+    """`(y * power + 1) ** (1 / power)`, whose limit at power 0 is `exp(y)`; less 1 with `expm1`."""
+    zero = power == 0
+    safe = jnp.where(zero, 1, power)
+    return exponential(jnp.where(zero, y, jnp.log1p(y * safe) / safe))
+
+
+@entry("scipy.special.exprel", into=SPECIAL)
+def exprel(x: Any) -> Any:
+    """`(exp(x) - 1) / x`; by its series near 0, where the derivative of the quotient cancels."""
+    small = jnp.abs(x) < 0.05
+    safe = jnp.where(small, 1, x)
+    series = sum(jnp.where(small, x, 0) ** k / math.factorial(k + 1) for k in range(12))
+    return jnp.where(small, series, jnp.expm1(safe) / safe)
+
+
+@entry("scipy.special.rgamma", into=SPECIAL)
+def rgamma(x: Any) -> Any:
+    """`1 / gamma(x)`, 0 at the poles of gamma."""
+    pole = (x <= 0) & (x == jnp.floor(x))
+    return jnp.where(pole, 0, 1 / special.gamma(jnp.where(pole, 1, x)))
+
+
+@entry("scipy.special._basic.polygamma", into=SPECIAL)
+def polygamma(n: Any, x: Any) -> Any:
+    """In double precision, as in SciPy."""
+    return special.polygamma(jnp.asarray(n), jnp.asarray(x, float))
+
+
+@entry("scipy.special.huber", into=SPECIAL)
+def huber(delta: Any, r: Any) -> Any:
+    """`delta` and the residual, as in SciPy."""
+    inside = jnp.abs(r) <= delta
+    value = jnp.where(inside, r * r / 2, delta * (jnp.abs(r) - delta / 2))
+    return jnp.where(delta < 0, jnp.inf, value)
+
+
+@entry("scipy.special.pseudo_huber", into=SPECIAL)
+def pseudo_huber(delta: Any, r: Any) -> Any:
+    """Without the difference of a root near 1 and 1."""
+    zero = delta == 0
+    ratio = r / jnp.where(zero, 1, delta)
+    value = r * r / (1 + jnp.sqrt(1 + ratio * ratio))
+    return jnp.where(zero, 0, value)
+
+
+def _of_degrees(function: Callable[[Any], Any], period: float) -> Callable[[Any], Any]:
+    def in_degrees(x: Any) -> Any:
+        return function(jnp.deg2rad(jnp.remainder(x, period)))
+
+    return in_degrees
+
+
+SPECIAL |= {
+    "scipy.special.sindg": _of_degrees(jnp.sin, 360),
+    "scipy.special.cosdg": _of_degrees(jnp.cos, 360),
+    "scipy.special.tandg": _of_degrees(jnp.tan, 180),
+    "scipy.special.cotdg": _of_degrees(lambda x: 1 / jnp.tan(x), 180),
+}

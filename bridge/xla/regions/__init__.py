@@ -1,0 +1,1 @@
+"""Parts of arrays, known when a program is compiled or only when it runs: read, written and added to."""

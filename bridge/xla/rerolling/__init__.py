@@ -1,0 +1,1 @@
+"""Python loops that tracing has unrolled, as loops again."""

@@ -1,0 +1,241 @@
+"""Memory of a traced program: cells, whose contents are JAX values, and the regions of them that places name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from bridge.errors import ContextError
+from bridge.position import here, resolve
+from bridge.rewind.memory import ArrayMemory
+from bridge.rewind.places import Alias, Gathered, Layout, Place, Root
+from bridge.rewind.values import ground_floor, is_traced
+from bridge.xla.regions.affine import Affine, Atom
+from bridge.xla.regions.region import Region, contains, disjoint, same
+from bridge.xla.tracing.integers import affine_of
+
+if TYPE_CHECKING:
+    from bridge.xla.tracing.context import TraceContext
+
+
+class Frame:
+    """A part of the program that XLA sees as one: the whole, the body of a loop, a branch.
+
+    `integers` are those that operations in it have computed, by operation and operands.
+
+    `before` holds, for the cells of outer frames that were written in this one, what they held on entry; `reads`
+    the shapes of what was read of them. `scratch` is carried memory through which a loop's body reads what it also
+    writes: for each read two rows, of which `row` is this iteration's.
+    """
+
+    __slots__ = ("before", "integers", "open", "reads", "row", "scratch", "since", "used")
+
+    def __init__(self, scratch: dict[Cell, list[Any]] | None = None, row: Any = None) -> None:
+        self.before: dict[Cell, Any] = {}
+        self.integers: dict[Any, Affine] = {}
+        self.reads: dict[Cell, list[tuple[int, ...]]] = {}
+        self.scratch = scratch or {}
+        self.used = dict.fromkeys(self.scratch, 0)
+        self.row = row
+        self.since = Atom(0).serial
+        self.open = True
+
+
+class Cell(Root):
+    """Functional memory: writing it is to give it other contents.
+
+    Writes of regions wait in `pending`, so that a read of the same region, or a write over it, never touches the
+    array. `seen` are the regions that were read of the array as it is without them. `affine` is what is known of an
+    integer, `run` the first of consecutive ones, `known` the integers or booleans that the program spells out.
+    """
+
+    __slots__ = ("__weakref__", "_contents", "affine", "frame", "ghost", "known", "pending", "run", "seen", "seen_in")
+
+    def __init__(self, context: TraceContext, ghost: Any, contents: Any) -> None:
+        super().__init__(context, ghost, True)
+        self.active = self.born_active = True
+        self.ghost = ghost
+        self.frame = context.frames[-1]
+        self.affine: Affine | None = None
+        self.run: Affine | None = None
+        self.known: Any = None
+        self._contents = contents
+        self.pending: list[tuple[Region, Any]] = []
+        self.seen: list[tuple[Region, Any]] = []
+        self.seen_in = self.frame
+        context.alive.add(self)
+
+    @property
+    def contents(self) -> Any:
+        """The JAX value that the memory holds now, in the shape of the root."""
+        self.check_open()
+        if self.pending:
+            self.flush()
+        return self._contents
+
+    @contents.setter
+    def contents(self, contents: Any) -> None:
+        self._note_write()
+        self.pending, self.seen = [], []
+        self._contents = contents
+
+    def check_open(self) -> None:
+        """Raise if the memory belongs to a loop body or a branch that has ended."""
+        if not self.frame.open:
+            raise ContextError(
+                f"a value of shape {self.shape} that was made inside a loop body or a branch is used outside of it",
+                where=resolve(here()),
+                remedy="return it from the body, or write it into an array that exists before the loop",
+            )
+
+    def _note_write(self) -> None:
+        frame = self.context.frames[-1]  # type: ignore[attr-defined]
+        self.run = self.known = None
+        if self.frame is not frame and self not in frame.before:
+            frame.before[self] = self._contents
+
+    def put_back(self, contents: Any) -> None:
+        """Contents of an outer frame again."""
+        self.pending, self.seen = [], []
+        self._contents = contents
+
+    def read(self, region: Region, mode: str) -> Any:
+        """What a region holds."""
+        self.check_open()
+        if region.is_whole:
+            return self.contents
+        for old, value in reversed(self.pending):
+            if same(old, region):
+                return value
+            if not disjoint(old, region, mode):
+                self.flush()
+                break
+        frame = self.context.frames[-1]  # type: ignore[attr-defined]
+        if self.seen_in is not frame:
+            self.seen, self.seen_in = [], frame
+        for old, value in self.seen:
+            if same(old, region):
+                return value
+        found = self._held(region.read(self._contents, mode))
+        self.seen.append((region, found))
+        return found
+
+    def write(self, region: Region, value: Any, mode: str) -> None:
+        """Overwrite a region."""
+        self.check_open()
+        if region.is_whole:
+            self.contents = value
+            return
+        self._note_write()
+        if region.checks() and mode in ("fill", "drop"):
+            self.contents = region.write(self.contents, value, mode)
+            return
+        if any(not contains(region, old, mode) and not disjoint(region, old, mode) for old, _ in self.pending):
+            self.flush()
+        self.pending = [(old, v) for old, v in self.pending if not contains(region, old, mode)]
+        as_read = self.seen if self.seen_in is self.context.frames[-1] else []  # type: ignore[attr-defined]
+        if not any(v is value and same(old, region) for old, v in as_read):
+            self.pending.append((region, value))
+            self.context.dirty[self] = None  # type: ignore[attr-defined]
+
+    def flush(self) -> None:
+        """Write what is pending.
+
+        In a loop, XLA writes in place only where every read of the old array comes first for certain: the value
+        depends on the scratch memory through which the reads went.
+        """
+        context: Any = self.context
+        contents = self._contents
+        frame = context.frames[-1]
+        for region, value in self.pending:
+            for array in frame.scratch.get(self, ())[: frame.used.get(self, 0)]:
+                # The row, then its first element: a run-time slice of one element gathers an array that is sharded.
+                row = lax.dynamic_slice(array, (frame.row, *[np.int64(0)] * (array.ndim - 1)), (1, *array.shape[1:]))
+                first = lax.slice(row, (0,) * row.ndim, (1,) * row.ndim)
+                value = jnp.where(context.never, jnp.reshape(first, ()), value)
+            contents = region.write(contents, value, context.index_mode)
+        self.pending, self.seen = [], []
+        self._contents = contents
+
+    def _held(self, found: Any) -> Any:
+        """What was read, through the scratch memory if there is some."""
+        frame = self.context.frames[-1]  # type: ignore[attr-defined]
+        if self.frame is frame or not found.size:
+            return found
+        frame.reads.setdefault(self, []).append(found.shape)
+        held = frame.scratch.get(self)
+        if held is None:
+            return found
+        number = frame.used[self]
+        frame.used[self] = number + 1
+        start = (frame.row, *[np.int64(0)] * found.ndim)
+        held[number] = lax.dynamic_update_slice(held[number], found[None], start)
+        return lax.dynamic_slice(held[number], start, (1, *found.shape))[0]
+
+    @property
+    def root(self) -> Cell:
+        return self
+
+
+def ghost_of(place: Any) -> np.ndarray:
+    """The stand-in that lies as the memory of a place does."""
+    if isinstance(place, Cell):
+        return place.ghost
+    if isinstance(place, Layout):
+        offset, like = place.key
+        return place.context.memory.view(ghost_of(place.parent), offset, like)
+    return ghost_of(place.parent) if isinstance(place, Alias) else ghost_of(place.parent)[place.key]
+
+
+def known_at(place: Any) -> Any:
+    """What lies at a place, if that is known while the program is traced: integers and booleans that it spells out."""
+    if place.root.known is None:
+        return None
+    if isinstance(place, Cell):
+        return place.known
+    parent = known_at(place.parent)
+    if parent is None or isinstance(place, Alias):
+        return parent
+    if isinstance(place, Layout):
+        offset, like = place.key
+        return ArrayMemory().view(parent, offset, like)
+    parts = place.key if type(place.key) is tuple else (place.key,)
+    bounds = [bound for part in parts if type(part) is slice for bound in (part.start, part.stop)]
+    return None if any(map(is_traced, (*parts, *bounds))) else parent[place.key]
+
+
+def region_of(place: Place) -> Region:
+    """Which part of its cell a place names; of picked elements, the array that they are picked from."""
+    if isinstance(place, Cell):
+        return Region.whole(place.shape)
+    parent = region_of(place.parent)  # type: ignore[union-attr]
+    if isinstance(place, (Alias, Gathered)):
+        return parent
+    if isinstance(place, Layout):
+        offset, like = place.key
+        above = ghost_of(place.parent)
+        return parent.layout(above, place.context.memory.view(above, offset, like))
+    return parent.index(as_region_key(place.key))  # type: ignore[union-attr]
+
+
+def as_region_key(key: Any) -> Any:
+    """A key with the integers that are not known yet as linear forms, and traced arrays as their contents."""
+    return tuple(map(_part, key)) if type(key) is tuple else _part(key)
+
+
+def _part(part: Any) -> Any:
+    if type(part) is slice:
+        return slice(_bound(part.start), _bound(part.stop), part.step)
+    if not is_traced(part):
+        return part
+    floor = ground_floor(part)
+    if floor.shape == () and floor.dtype.kind in "iu" and not hasattr(floor, "view_as"):
+        return affine_of(floor)
+    return floor.place.context.read(floor.place)
+
+
+def _bound(bound: Any) -> Any:
+    return affine_of(bound) if is_traced(bound) else bound

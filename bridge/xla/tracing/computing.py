@@ -1,0 +1,195 @@
+"""What operations of a traced program compute: JAX's values, in Buffers and numbers that look as NumPy's would."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from bridge.arrays.buffer import Buffer, Scalar, WeakScalar
+from bridge.calls import operation_name
+from bridge.errors import RefusedError
+from bridge.position import here, resolve
+from bridge.rewind.places import Place
+from bridge.rewind.rule import Rule
+from bridge.xla.lowering.lower import lower
+from bridge.xla.regions.affine import Affine
+from bridge.xla.tracing.cells import Cell, Frame, known_at
+from bridge.xla.tracing.contents import in_dtype
+from bridge.xla.tracing.faults import Faults
+from bridge.xla.tracing.integers import affine_result, consecutive, form_of
+from bridge.xla.tracing.selections import selected
+
+if TYPE_CHECKING:
+    from bridge.rewind.snapshots import Snapshots
+
+
+class Computing:
+    """What dispatch reports, computed."""
+
+    comparisons: dict[Any, Any]
+    constant_buffer: Callable[..., Any]
+    entered: Callable[..., Any]
+    faults: Faults
+    frames: list[Frame]
+    number: Callable[..., Any]
+    read: Callable[..., Any]
+    snapshots: Snapshots
+    count: Callable[[], None]
+
+    def result(
+        self, rule: Rule, value: Any, inputs: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any],
+        plain: tuple[int, ...], names: tuple[str, ...] = (),
+    ) -> Any:  # fmt: skip
+        operands = self.operands(args, inputs)
+        if names:
+            kwargs = kwargs | rule.given(dict(zip(names, operands[-len(names) :], strict=True)))
+            operands = operands[: -len(names)]
+        return self._computed(rule.function, value, operands, kwargs, args, inputs)
+
+    def selected(self, buffer: Any, mask: Any) -> Any:
+        """`buffer[mask]` for a mask that is known at run time only."""
+        return selected(buffer, mask)
+
+    def unpulled(self, function: Any, value: Any, inputs: Any, args: Any, kwargs: Any = None) -> Any:
+        operands = self.operands(args, inputs[: len(args)])
+        if function in _COMPARISONS and not kwargs:
+            return self._compared(function, value, operands, args, inputs)
+        named = dict(kwargs or {})
+        if len(inputs) > len(args):
+            found = self.operands(tuple(named.values()), inputs[len(args) :])
+            named = dict(zip(named, found, strict=True))
+        return self._computed(function, value, operands, named, args, inputs)
+
+    def _compared(self, function: Any, value: Any, operands: tuple[Any, ...], args: Any, inputs: Any) -> Any:
+        """A comparison; asked twice of the same values it has the same contents, so that masks may be recognised."""
+        key = (function, *map(_identity, operands, inputs))
+        frame, _, made = self.comparisons.get(key, (None, None, None))
+        if frame is self.frames[-1] and made is not None:
+            return self.entered(value, made) if isinstance(value, np.ndarray) else self.number(value, made)
+        result = self._computed(function, value, operands, {}, args, inputs)
+        self.comparisons[key] = (self.frames[-1], operands, result.place.contents)
+        return result
+
+    def operands(self, args: Any, inputs: Any) -> tuple[Any, ...]:
+        """Operands as the lowering of a function takes them: contents, or what is spelled out."""
+        return tuple([self.operand(x, place) for x, place in zip(args, inputs, strict=True)])
+
+    def operand(self, x: Any, place: Any) -> Any:
+        """One operand, given its place if it is tracked."""
+        if isinstance(place, (list, tuple)):
+            return type(x)([self.operand(part, inner) for part, inner in zip(x, place, strict=True)])
+        if place is not None:
+            known = known_at(place)
+            return self.read(place) if known is None else known
+        if isinstance(x, np.ndarray) and x.ndim:
+            return self.snapshots.of(x)
+        return x
+
+    def _computed(
+        self, function: Any, value: Any, operands: tuple[Any, ...], kwargs: dict[str, Any], args: Any, inputs: Any
+    ) -> Any:
+        self.count()
+        if _is_spelled_out(value, (operands, kwargs)):
+            return self._spelled_out(function(*operands, **kwargs))
+        try:
+            found = lower(function, operands, kwargs, like=value)
+        except Exception as error:
+            if hasattr(error, "add_place"):
+                error.add_place(resolve(here()))
+            raise
+        self.faults.check_matrix(function, operands, found)
+        result = self.wrapped(value, found, function)
+        if type(result) in (Scalar, WeakScalar) and result.dtype.kind in "iu":
+            result.place.affine = self._form_of_result(function, tuple(map(_form, args, inputs)), result)
+        elif type(result) is Buffer and len(result.shape) == 1 and result.dtype.kind in "iu":
+            result.place.run = consecutive(function, args, inputs)
+        return result
+
+    def _form_of_result(self, function: Any, forms: tuple[Any, ...], result: Any) -> Affine:
+        """What is known of an integer that was computed; the same operation on the same integers gives the same one."""
+        key = (function, forms, result.dtype)
+        if None not in forms:
+            for frame in reversed(self.frames):
+                if key in frame.integers:
+                    return frame.integers[key]
+        form = affine_result(function, forms, result.place.contents)
+        if None not in forms:
+            self.frames[-1].integers[key] = form
+        return form
+
+    def _spelled_out(self, value: Any) -> Any:
+        """Integers and booleans that follow from what the program spells out."""
+        if isinstance(value, (list, tuple)):
+            parts = list(map(self._spelled_out, value))
+            return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
+        if isinstance(value, np.ndarray):
+            return self.constant_buffer(np.array(value))
+        result = self.number(
+            value, jnp.asarray(value), Affine.of(value) if np.result_type(value).kind in "iu" else None
+        )
+        result.place.known = np.asarray(value)[()]
+        return result
+
+    def wrapped(self, value: Any, found: Any, function: Any = None) -> Any:
+        """What a function returned, as Buffers and Scalars: NumPy's `value` says how it looks, `found` what it is."""
+        if isinstance(value, (list, tuple)):
+            parts = [self.wrapped(v, f, function) for v, f in zip(value, found, strict=True)]
+            return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
+        if value is None or isinstance(value, (str, bytes)):
+            return value
+        contents = jnp.asarray(found)
+        shape, dtype = np.shape(value), np.result_type(value)
+        if contents.shape != shape:
+            raise RefusedError(
+                f"the shape of what {operation_name(function)} returns depends on values (it may be {shape})",
+                where=resolve(here()),
+                remedy="use np.where or a mask, whose shapes are known while the program is compiled",
+            )
+        contents = in_dtype(contents, dtype)
+        if isinstance(value, np.ndarray):
+            return self.entered(value, contents)
+        return self.number(value, contents)
+
+    def copied(self, value: Any, source: Place) -> Any:
+        self.count()
+        known = known_at(source)
+        if known is not None and value.dtype.kind in "iub":
+            return self._spelled_out(known.astype(value.dtype))
+        contents = in_dtype(self.read(source), np.result_type(value))
+        if isinstance(value, np.ndarray):
+            copy = self.entered(value, contents)
+            copy.place.run = getattr(source, "run", None) if value.dtype.kind in "iu" else None
+            return copy
+        return self.number(value, contents)
+
+
+def _identity(x: Any, place: Any) -> Any:
+    """What two operands share that hold the same values; the operand must be kept alive."""
+    if place is not None or np.ndim(x):
+        return id(x)
+    return type(x), np.asarray(x).tobytes()
+
+
+_COMPARISONS = frozenset(
+    {np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal, np.isnan, np.isfinite}
+)
+
+
+def _form(x: Any, place: Any) -> Any:
+    """An integer operand as a linear form; None for anything else."""
+    if isinstance(place, Cell) and place.shape == () and place.dtype.kind in "iu":
+        return form_of(place)
+    plain = place is None and isinstance(x, (int, np.integer)) and not isinstance(x, (bool, np.bool_))
+    return Affine.of(x) if plain else None
+
+
+def _is_spelled_out(value: Any, operands: Any) -> bool:
+    """Whether a result holds integers or booleans only, and nothing that it comes from is traced."""
+    if isinstance(value, (list, tuple)):
+        return bool(value) and all(_is_spelled_out(part, operands) for part in value)
+    whole = isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind in "iub"
+    return whole and not any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(operands))

@@ -1,0 +1,209 @@
+"""The context of a program that is being compiled: every operation is computed by JAX on the contents of cells.
+
+The program runs once, on Buffers whose values are ghosts. A differentiating context inside this one makes its
+memory, saves, undos and shadows of these Buffers, and so its backward pass is compiled with the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from weakref import WeakSet
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from bridge.arrays.buffer import Buffer, Scalar, WeakScalar
+from bridge.rewind.context import Context
+from bridge.rewind.cotangents import refuse_read_only
+from bridge.rewind.fingerprint import Trail
+from bridge.rewind.memory import grounded
+from bridge.rewind.places import Place
+from bridge.rewind.rule import Rule
+from bridge.rewind.values import ground_floor
+from bridge.xla.captured import Captured
+from bridge.xla.loops import control
+from bridge.xla.lowering.lower import lower
+from bridge.xla.lowering.pulls import LOWERINGS
+from bridge.xla.regions.affine import Affine
+from bridge.xla.rerolling.rerolling import Rerolling
+from bridge.xla.tracing.abstract import Ghost, GhostMemory, ghost_like
+from bridge.xla.tracing.accessing import Accessing
+from bridge.xla.tracing.cells import Cell, Frame, known_at, region_of
+from bridge.xla.tracing.computing import Computing
+from bridge.xla.tracing.contents import constant_contents, in_dtype, spread
+from bridge.xla.tracing.faults import Faults
+from bridge.xla.tracing.frames import Framing
+
+
+class TraceContext(Framing, Accessing, Computing, Context):
+    """One tracing of a program.
+
+    Parameters
+    ----------
+    never : a boolean scalar of JAX that is false when the program runs; XLA cannot know.
+    index_mode : "error", "clip", "fill" or "drop": what a run-time index outside its array means.
+    mends : whether cotangents that structurally do not exist are told apart (strong zeros) at any cost.
+    rerolling : counts operations, and says whether Python's loops become loops again.
+    captured : takes note of what the program reads that is not among its arguments.
+    """
+
+    tracing = True
+
+    def __init__(
+        self,
+        never: Any,
+        index_mode: str = "error",
+        mends: bool = False,
+        rerolling: Rerolling | None = None,
+        captured: Captured | None = None,
+    ) -> None:
+        super().__init__()
+        self.rerolling = rerolling or Rerolling("plain")
+        self.captured = captured or Captured()
+        self.frames = [Frame()]
+        self.dirty: dict[Cell, None] = {}
+        self.alive: WeakSet[Cell] = WeakSet()
+        self.never = never
+        self.index_mode = index_mode
+        self.mends = mends
+        self.engine = LOWERINGS
+        self.compiles = self
+        self.memory = GhostMemory()
+        self.control = control
+        self.faults = Faults(self)
+        self.operations = 0
+        self.comparisons: dict[Any, Any] = {}
+        self.trail: Trail | None = None
+        self.forms: dict[int, tuple[Any, Affine]] = {}
+
+    def rerolled(self, f: Callable[..., Any]) -> Callable[..., Any]:
+        return f if len(self.frames) > 1 else self.rerolling.function(f)
+
+    def count(self) -> None:
+        """Note one more operation that is compiled."""
+        self.operations += 1
+        if len(self.frames) == 1:
+            self.rerolling.count()
+
+    # Values that come in.
+
+    def constant_buffer(self, array: Any) -> Any:
+        if hasattr(array, "place"):
+            return array
+        ghost = ghost_like(array)
+        cell = Cell(self, ghost, constant_contents(array))
+        if array.dtype.kind in "iub" and array.size <= _SPELLED_OUT:
+            cell.known = _as(array, ghost)
+        return Buffer(ghost, cell)
+
+    def blank(self, shape: tuple[int, ...], dtype: Any) -> Any:
+        return self.entered(np.broadcast_to(np.zeros((), dtype), shape), lax.full(shape, 0, dtype))
+
+    def own_copy(self, array: Any) -> Any:
+        return np.copy(array) if hasattr(array, "place") else super().own_copy(array)
+
+    def buffer(self, array: Any, active: bool = True) -> Any:
+        """A traced copy of `array`."""
+        self.check_usable()
+        return array.copy() if hasattr(array, "place") else self.constant_buffer(super().own_copy(array))
+
+    def entered(self, like: np.ndarray, contents: Any) -> Any:
+        """A Buffer that lies as `like` does and holds what comes in as `contents`."""
+        ghost = ghost_like(like)
+        return Buffer(ghost, Cell(self, ghost, contents))
+
+    def number(self, like: Any, contents: Any, affine: Affine | None = None) -> Any:
+        """A traced number that promotes as `like` does."""
+        weak = type(like) in (bool, int, float, complex)
+        kind = np.result_type(like)
+        cell = Cell(self, kind.type(0), contents)
+        cell.affine = affine
+        return WeakScalar(type(like)(0), cell) if weak else Scalar(kind.type(0), cell)
+
+    def consecutive(self, first: Affine, like: Any) -> Any:
+        """As many consecutive integers as `like` has, from `first` on."""
+        contents = jnp.arange(like.shape[0], dtype=like.dtype) + jnp.asarray(first.value(), like.dtype)
+        made = self.entered(np.zeros(like.shape, like.dtype), contents)
+        made.place.run = first
+        return made
+
+    def known(self, place: Place) -> Any:
+        """The integers or booleans at a place, if the program spells them out."""
+        return known_at(place)
+
+    def writable(self, target: Any) -> Any:
+        if not grounded(target).flags.writeable:
+            refuse_read_only(target)
+        return super().writable(target)
+
+    def inactive(self, value: Any) -> Any:
+        if isinstance(value, np.ndarray) and not isinstance(value, Ghost):
+            return self.constant_buffer(value)
+        return value
+
+    def write(self, target: Any, key: Any, place: Place, value: Any, source: Place | None) -> None:
+        self.writable(target)
+        self.count()
+        if source is None:
+            value = np.array(value)
+            contents = value if value.ndim else value[()]
+        else:
+            contents = self.read(source)
+        shape = np.shape(contents)
+        surplus = len(shape) - len(place.shape)
+        if surplus > 0 and all(n == 1 for n in shape[:surplus]):
+            contents = jnp.reshape(contents, shape[surplus:])
+        if np.broadcast_shapes(jnp.shape(contents), place.shape) != place.shape:
+            raise ValueError(f"could not broadcast input array from shape {shape} into shape {place.shape}")
+        self.put(place, spread(in_dtype(contents, place.dtype), place.shape))
+
+    def update(
+        self, rule: Rule | None, target: Any, inputs: tuple[Any, ...], args: tuple[Any, ...], plain: tuple[int, ...],
+        mask: Any, run: Callable[[tuple[Any, ...]], Any],
+    ) -> None:  # fmt: skip
+        assert rule is not None
+        self.writable(target)
+        run(args)
+        self.count()
+        place = target.place
+        in_place = mask is None and inputs[0] is place and rule.function in (np.add, np.subtract)
+        if in_place and self._added(place, rule, args, inputs):
+            return
+        found = jnp.asarray(lower(rule.function, self.operands(args, inputs), {}))
+        found = spread(in_dtype(found, place.dtype), place.shape)
+        if mask is not None:
+            chosen = self.read(mask.place) if hasattr(mask, "place") else mask
+            found = jnp.where(chosen, found, self.read(place))
+        self.put(place, found)
+
+    def _added(self, place: Place, rule: Rule, args: tuple[Any, ...], inputs: tuple[Any, ...]) -> bool:
+        """Add to most of an array in one pass over all of it; whether that is the case."""
+        region = region_of(place)
+        if not region.is_most or np.result_type(*args) != place.dtype:
+            return False
+        other = jnp.asarray(self.operand(args[1], inputs[1]))
+        if other.size and np.broadcast_shapes(other.shape, place.shape) == place.shape:
+            change = spread(in_dtype(other, place.dtype), place.shape)
+            cell: Any = place.root
+            cell.contents = region.add(cell.contents, change if rule.function is np.add else -change, self.index_mode)
+            return True
+        return False
+
+    # What a differentiating context asks.
+
+    def suspect(self, gradient: Any) -> bool:
+        """Note whether a gradient holds a NaN; the answer says what to assume while the program is traced."""
+        self.faults.note_nan(self.read(ground_floor(gradient).place))
+        return self.mends
+
+
+_SPELLED_OUT = 1 << 16
+
+
+def _as(array: np.ndarray, ghost: np.ndarray) -> np.ndarray:
+    """A copy of an array that lies as its ghost does."""
+    copy = np.empty_like(ghost, subok=False)
+    copy[...] = array
+    return copy

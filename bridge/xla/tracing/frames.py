@@ -1,0 +1,214 @@
+"""Loops and branches of a traced program: what a body writes in outer memory is what XLA carries."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+from weakref import WeakSet
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from bridge.rewind.interpreter import current_context
+from bridge.rewind.values import ground_floor, is_traced
+from bridge.xla.regions.affine import Affine
+from bridge.xla.tracing.cells import Cell, Frame
+from bridge.xla.tracing.contents import in_dtype
+from bridge.xla.tracing.integers import Bounds, affine_of, bounds_of
+
+
+class Framing:
+    """Runs parts of a program in frames of their own."""
+
+    frames: list[Frame]
+    dirty: dict[Cell, None]
+    alive: WeakSet[Cell]
+    number: Callable[..., Any]
+    read: Callable[..., Any]
+
+    @property
+    def is_inside(self) -> bool:
+        """Whether what runs is the body of a loop or a branch."""
+        return len(self.frames) > 1
+
+    @contextmanager
+    def frame(self, scratch: dict[Cell, list[Any]] | None = None, row: Any = None) -> Iterator[Frame]:
+        """A part of the program of its own; afterwards outer memory is as before it."""
+        frame = Frame(scratch, row)
+        self.frames.append(frame)
+        self.forget_copies()
+        try:
+            yield frame
+        finally:
+            self.forget_copies()
+            self.frames.pop()
+            frame.open = False
+            self.dirty.clear()
+            for cell, contents in frame.before.items():
+                cell.put_back(contents)
+            for cell in frame.reads:
+                cell.seen = []
+
+    def flush(self) -> None:
+        """Write everything that is pending."""
+        for cell in self.dirty:
+            if cell.pending:
+                cell.flush()
+        self.dirty.clear()
+
+    def separate(self) -> None:
+        """Hide from XLA that what is computed from here on was computed before: it would keep the values instead."""
+        cells = [cell for cell in self.alive if cell.frame is self.frames[-1]]
+        self.flush()
+        for cell, contents in zip(cells, lax.optimization_barrier([cell.contents for cell in cells]), strict=True):
+            cell.contents = contents
+
+    def forget_copies(self) -> None:
+        """Forget the copies of outer memory that contexts keep for a while: they belong to one frame."""
+        context = current_context()
+        while context is not None:
+            context.snapshots.forget_outer()
+            context = context.outer
+
+    def dry(
+        self,
+        body: Callable[[Any], Any],
+        carried: Sequence[Cell] = (),
+        bounds: Bounds = (None, None),
+        reads: dict[Cell, list[tuple[int, ...]]] | None = None,
+    ) -> list[Cell]:
+        """Run a body for what it does to Python's objects; returns the outer cells that it writes.
+
+        The `carried` ones hold anything: what the other cells hold now they have to hold in every iteration.
+        """
+        written: list[Cell] = []
+        # Before XLA's tracing begins: what is pending belongs to the frame outside.
+        self.flush()
+
+        def run(i: Any, contents: tuple[Any, ...]) -> None:
+            with self.frame() as frame:
+                _fill(carried, contents)
+                body(self._index(i, bounds))
+                self.flush()
+                written.extend(frame.before)
+                if reads is not None:
+                    reads.update(frame.reads)
+
+        held = tuple(jax.ShapeDtypeStruct(cell.shape, cell.dtype) for cell in carried)
+        jax.eval_shape(run, jax.ShapeDtypeStruct((), np.dtype(np.int64)), held)
+        return written
+
+    def repeat(
+        self,
+        lower: Any,
+        upper: Any,
+        body: Callable[[Any], Any],
+        going: Callable[[], Any] | None = None,
+        carried: Sequence[Cell] = (),
+    ) -> Any:
+        """Run `body(i)` for each i from `lower` up to `upper`, or while `going()` holds; returns where it ended."""
+        reads: dict[Cell, list[tuple[int, ...]]] = {}
+        low, high = affine_of(lower), affine_of(upper)
+        bounds = bounds_of(lower, upper)
+
+        def attempt(carried: Sequence[Cell]) -> list[Cell]:
+            reads.clear()
+            return self.dry(body, carried, bounds, reads)
+
+        cells = until_stable(attempt, carried)
+        through = [cell for cell in cells if cell in reads and _is_small(reads[cell], cell)]
+        scratch = tuple([jnp.zeros((2, *shape), cell.dtype) for shape in reads[cell]] for cell in through)
+
+        def step(i: Any, carry: tuple[Any, ...]) -> tuple[Any, ...]:
+            contents, held = carry
+            with self.frame({cell: list(arrays) for cell, arrays in zip(through, held, strict=True)}, i & 1) as frame:
+                _fill(cells, contents)
+                body(self._index(i, bounds))
+                self.flush()
+                after = tuple([in_dtype(cell.contents, cell.dtype) for cell in cells])
+                return after, tuple([frame.scratch[cell] for cell in through])
+
+        start, stop = (jnp.asarray(one.value(), np.int64) for one in (low, high))
+        carry = tuple([in_dtype(cell.contents, cell.dtype) for cell in cells]), scratch
+        if going is None:
+            if low.is_constant and high.is_constant:
+                start, stop = low.constant, max(low.constant, high.constant)  # type: ignore[assignment]
+            _fill(cells, lax.fori_loop(start, stop, step, carry)[0])
+            return upper
+
+        def wanted(state: tuple[Any, tuple[Any, ...]]) -> Any:
+            with self.frame():
+                _fill(cells, state[1][0])
+                return (state[0] < stop) & self.truth(going())
+
+        end, carry = lax.while_loop(wanted, lambda state: (state[0] + 1, step(*state)), (start, carry))
+        _fill(cells, carry[0])
+        return self.number(0, end, Affine.unknown(end, *bounds))
+
+    def _index(self, i: Any, bounds: Bounds) -> Any:
+        """A loop's index, whose bounds are known if the loop's are."""
+        low, high = bounds
+        return self.number(0, i, Affine.unknown(i, low, None if high is None else high - 1))
+
+    def choose(self, predicate: Any, branches: Sequence[Callable[[], Any]], carried: Sequence[Cell] = ()) -> None:
+        """Run the first branch where the predicate holds, else the second."""
+        written: dict[Cell, None] = {}
+        for branch in branches:
+            written.update(dict.fromkeys(until_stable(partial(self.dry, partial(_ignoring_index, branch)), carried)))
+        cells = list(written)
+
+        def run(branch: Callable[[], Any]) -> Callable[[Any], Any]:
+            def steps(carry: tuple[Any, ...]) -> tuple[Any, ...]:
+                with self.frame():
+                    _fill(cells, carry)
+                    branch()
+                    return tuple([in_dtype(cell.contents, cell.dtype) for cell in cells])
+
+            return steps
+
+        carry = tuple([in_dtype(cell.contents, cell.dtype) for cell in cells])
+        _fill(cells, lax.cond(self.truth(predicate), run(branches[0]), run(branches[1]), carry))
+
+    def born_inside(self, atom: Any, frame: Frame) -> bool:
+        """Whether an integer was computed in a frame, rather than before it."""
+        return atom.serial >= frame.since
+
+    def truth(self, value: Any) -> Any:
+        """A condition as a boolean scalar of JAX."""
+        contents = jnp.asarray(self.read(ground_floor(value).place) if is_traced(value) else value)
+        if contents.shape != ():
+            raise ValueError(f"a condition is an array of shape {contents.shape}; use np.any or np.all")
+        return contents != 0
+
+
+def until_stable(attempt: Callable[[Sequence[Cell]], list[Cell]], carried: Sequence[Cell] = ()) -> list[Cell]:
+    """The cells that a body writes, found by attempts that take those of the attempt before to hold anything.
+
+    `carried` are cells of which that is known already. Only of integers and masks more is known than their look, so
+    that only they may be mistaken for the same in every iteration.
+    """
+    while True:
+        written = attempt(carried)
+        found = list(dict.fromkeys([*carried, *(cell for cell in written if cell.dtype.kind in "iub")]))
+        if len(found) == len(carried):
+            return written
+        carried = found
+
+
+def _ignoring_index(branch: Callable[[], Any], i: Any) -> None:
+    branch()
+
+
+def _fill(cells: Sequence[Cell], contents: Sequence[Any]) -> None:
+    for cell, one in zip(cells, contents, strict=True):
+        cell.contents = one
+
+
+def _is_small(reads: list[tuple[int, ...]], cell: Cell) -> bool:
+    """Whether what a body reads of a cell is little beside the cell itself."""
+    return 4 * sum(map(math.prod, reads)) <= int(np.prod(cell.shape))

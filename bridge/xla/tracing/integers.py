@@ -1,0 +1,133 @@
+"""Integers in a traced program: which are known to be a fixed distance apart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bridge.rewind.values import ground_floor
+from bridge.xla.regions.affine import Affine
+
+
+def affine_of(part: Any) -> Affine:
+    """A plain integer, or a traced one, as a linear form."""
+    if not hasattr(part, "place"):
+        return Affine.of(part)
+    cell = ground_floor(part).place.root
+    return form_of(cell)
+
+
+def form_of(cell: Any) -> Affine:
+    """The linear form of an integer's cell; two reads of one element that nobody wrote meanwhile have the same."""
+    if cell.affine is None:
+        contents = cell.contents
+        forms = getattr(cell.context, "forms", {})
+        if id(contents) not in forms:
+            # The value is kept with its form, so that its address stays its own.
+            forms[id(contents)] = contents, Affine.unknown(contents)
+        cell.affine = forms[id(contents)][1]
+    return cell.affine
+
+
+Bounds = tuple[int | None, int | None]
+
+
+def bounds_of(lower: Any, upper: Any) -> Bounds:
+    """Between which integers a loop runs, where that is known: from the first, to below the second."""
+    return affine_of(lower).bounds()[0], affine_of(upper).bounds()[1]
+
+
+def affine_result(function: Any, operands: tuple[Any, ...], contents: Any) -> Affine:
+    """The linear form of what an integer function returned for integer `operands` (linear forms themselves)."""
+    forms = [one if isinstance(one, Affine) else None for one in operands]
+    if all(form is not None for form in forms):
+        combined = _combined(function, forms)  # type: ignore[arg-type]
+        if combined is not None:
+            return combined
+    low, high = _bounds(function, forms)
+    return Affine.unknown(contents, low, high)
+
+
+def consecutive(function: Any, args: tuple[Any, ...], inputs: tuple[Any, ...]) -> Affine | None:
+    """The first of consecutive integers, if `start + np.arange(n)` and its kin is what was computed."""
+    if function is np.add and len(args) == 2:
+        pairs = list(zip(args, inputs, strict=True))
+        for (x, place), (other, other_place) in (pairs, pairs[::-1]):
+            first = _first(x, place)
+            if first is not None and np.shape(other) == ():
+                form = _number(other, other_place)
+                return None if form is None else first + form
+    return None
+
+
+def _first(x: Any, place: Any) -> Affine | None:
+    if place is not None:
+        return getattr(place, "run", None)
+    if isinstance(x, np.ndarray) and x.ndim == 1 and x.dtype.kind in "iu" and x.size and (np.diff(x) == 1).all():
+        return Affine.of(x[0])
+    return None
+
+
+def _number(x: Any, place: Any) -> Affine | None:
+    if place is None:
+        return Affine.of(x) if isinstance(x, (int, np.integer)) and not isinstance(x, (bool, np.bool_)) else None
+    return getattr(place, "affine", None)
+
+
+def as_window(key: Any, shape: tuple[int, ...]) -> Any:
+    """A key of slices in place of one whose only array holds consecutive integers known to lie inside; else None."""
+    parts = key if type(key) is tuple else (key,)
+    if Ellipsis in [part for part in parts if part is Ellipsis] or any(part is None for part in parts):
+        return None
+    window: list[Any] = []
+    found = 0
+    for part, length in zip(parts, shape, strict=False):
+        if type(part) is slice and not hasattr(part.start, "place") and not hasattr(part.stop, "place"):
+            window.append(part)
+            continue
+        first = ground_floor(part).place.root.run if hasattr(part, "place") and len(part.shape) == 1 else None
+        if first is None or not first.is_within(0, length - part.shape[0]):
+            return None
+        found += 1
+        window.append(slice(first, first + part.shape[0]))
+    return tuple(window) if found == 1 else None
+
+
+def _combined(function: Any, forms: list[Affine]) -> Affine | None:
+    if function is np.add:
+        return forms[0] + forms[1]
+    if function is np.subtract:
+        return forms[0] - forms[1]
+    if function is np.negative:
+        return -forms[0]
+    if function is np.positive:
+        return forms[0]
+    if function is np.multiply and forms[0].is_constant:
+        return forms[1] * forms[0].constant
+    if function is np.multiply and forms[1].is_constant:
+        return forms[0] * forms[1].constant
+    return None
+
+
+def _bounds(function: Any, forms: list[Affine | None]) -> tuple[int | None, int | None]:
+    """Static bounds of an integer function's result, where they are known."""
+    if len(forms) != 2 or forms[1] is None:
+        return None, None
+    divisor = forms[1].constant if forms[1].is_constant else 0
+    if function is np.remainder and divisor > 0:
+        return 0, divisor - 1
+    if forms[0] is None:
+        return None, None
+    (low, high), (other_low, other_high) = forms[0].bounds(), forms[1].bounds()
+    if function is np.floor_divide and divisor > 0:
+        return (None if low is None else low // divisor), (None if high is None else high // divisor)
+    if function is np.minimum:
+        highs = [bound for bound in (high, other_high) if bound is not None]
+        lows = (low, other_low)
+        return (None if None in lows else min(lows)), (min(highs) if highs else None)  # type: ignore[type-var]
+    if function is np.maximum:
+        lows_known = [bound for bound in (low, other_low) if bound is not None]
+        highs_all = (high, other_high)
+        return (max(lows_known) if lows_known else None), (None if None in highs_all else max(highs_all))  # type: ignore[type-var]
+    return None, None
