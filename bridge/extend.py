@@ -167,6 +167,6 @@ def zeros(shape: int | tuple[int, ...], like: Any, dtype: Any = None) -> Any:
     """
     kind = like.dtype if dtype is None else dtype
     context = current_context()
-    if context is not None and context.compiles is not None and not hasattr(like, "place"):
-        return context.blank((shape,) if isinstance(shape, int) else shape, kind)
+    if context is not None and not hasattr(like, "place"):
+        return context.home.scratch(context, (shape,) if isinstance(shape, int) else shape, kind)
     return np.zeros(shape, kind, like=like) if hasattr(like, "__array_function__") else np.zeros(shape, kind)

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from bridge.extend import Case, conj, pulls, rule
+from bridge.extend import conj, pulls, rule
+from bridge.rewind.rule import Case
 
 pulls(np.positive, lambda ct, out, x: ct, linear=True)
 pulls(np.negative, lambda ct, out, x: -ct, linear=True)

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from bridge.extend import Case, pulls, sum_to_shape
+from bridge.extend import pulls, sum_to_shape
+from bridge.rewind.rule import Case
 
 Pull = Callable[..., Any]
 

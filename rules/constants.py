@@ -10,7 +10,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from bridge.extend import Case, nondifferentiable, refused
+from bridge.extend import nondifferentiable, refused
+from bridge.rewind.rule import Case
 
 COMPARISONS = (
     np.equal,

@@ -11,7 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from bridge.extend import Case, RefusedError, rule, zeros
+from bridge.errors import RefusedError
+from bridge.extend import rule, zeros
+from bridge.rewind.rule import Case
 from bridge.rules.products import adjoint
 
 

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from bridge.extend import Case, conj, rule, zeros
+from bridge.extend import conj, rule, zeros
+from bridge.rewind.rule import Case
 
 _SWAPPED = {None: "forward", "backward": "forward", "ortho": "ortho", "forward": "backward"}
 

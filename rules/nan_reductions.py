@@ -9,7 +9,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from bridge.extend import Case, composed
+from bridge.extend import composed
+from bridge.rewind.rule import Case
 
 
 def _present(a, where=True):

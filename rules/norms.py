@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from bridge.extend import Case, rule
+from bridge.extend import rule
+from bridge.rewind.rule import Case
 from bridge.rules.spectral import singular_values_cotangent
 
 

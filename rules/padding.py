@@ -10,7 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from bridge.extend import Case, RefusedError, composed
+from bridge.errors import RefusedError
+from bridge.extend import composed
+from bridge.rewind.rule import Case
 
 
 @composed(np.pad)

@@ -10,7 +10,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from bridge.extend import Case, RuleError, composed, conj, pulls, refused, rule, zeros
+from bridge.errors import RuleError
+from bridge.extend import composed, conj, pulls, refused, rule, zeros
+from bridge.rewind.rule import Case
 
 
 def _array(values):

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from bridge.extend import Case, pulls, rule, sum_to_shape, zeros
+from bridge.extend import pulls, rule, sum_to_shape, zeros
+from bridge.rewind.rule import Case
 
 
 def _fitted(ct: Any, choice: Any) -> Any:

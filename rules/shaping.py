@@ -12,7 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from bridge.extend import Case, RefusedError, pulls, rule, sum_to_shape
+from bridge.errors import RefusedError
+from bridge.extend import pulls, rule, sum_to_shape
+from bridge.rewind.rule import Case
 
 
 @rule(np.reshape, linear=True, reads=())

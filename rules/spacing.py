@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from bridge.extend import Case, composed
+from bridge.extend import composed
+from bridge.rewind.rule import Case
 
 
 def _fractions(num: int, endpoint: bool, ndim: int) -> Any:

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 import numpy as np
 from scipy import special as sp
 
-from bridge.extend import Case, conj, pulls
+from bridge.extend import conj, pulls
+from bridge.rewind.rule import Case
 
 
 def _outputs(ct, *derivatives):

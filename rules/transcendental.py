@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from bridge.extend import Case, conj, pulls
+from bridge.extend import conj, pulls
+from bridge.rewind.rule import Case
 
 LOG_2 = math.log(2.0)
 LOG_10 = math.log(10.0)

@@ -9,9 +9,10 @@ import pytest
 
 import bridge
 from bridge.errors import CheckError
-from bridge.extend import MUTATING, RULES, Case, composed, conj, mutating_rule, pulls, rule
+from bridge.extend import MUTATING, RULES, composed, conj, mutating_rule, pulls, rule
 from bridge.proof.rules.check_rule import check_rule
 from bridge.rewind import book
+from bridge.rewind.rule import Case
 from tests import wrong_rules
 
 X = np.array([0.7, -1.3, 2.1])

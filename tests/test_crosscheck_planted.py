@@ -102,7 +102,7 @@ def test_a_wrong_pull_of_jax(monkeypatch: pytest.MonkeyPatch) -> None:
 @contextmanager
 def lowered(name: str, function: Callable[..., Any]) -> Iterator[None]:
     """Inside, XLA computes `name` by another function."""
-    from bridge.xla.lowering import lower
+    from bridge.xla.lowering.lower import lower
 
     before = lower.ENTRIES.get(name)
     lower.ENTRIES[name] = function
@@ -143,7 +143,7 @@ def test_a_wrong_gradient_under_xla_is_localised_by_compiling_its_operations() -
 
 @needs_jax
 def test_a_function_that_jax_computes_otherwise_is_a_primal_difference() -> None:
-    from bridge.engines.jax import programs
+    from bridge.proof.rules.programs import programs
 
     def squares(x: Any) -> Any:
         y = np.square(x)  # squares

@@ -16,8 +16,8 @@ import bridge
 from bridge.engines.julia import engine as julia
 from bridge.engines.julia.table import entries
 from bridge.errors import ArgumentError, NoRuleError, RefusedError, RuleError
-from bridge.extend import RULES, Case, rule
-from bridge.rewind.rule import Rule
+from bridge.extend import RULES, rule
+from bridge.rewind.rule import Case, Rule
 from tests.julia_engine.comparison import of_case
 from tests.julia_process import ROOT, environment
 

@@ -82,7 +82,7 @@ def test_check_rule_compares_values_and_names_the_pull_of_another_function() -> 
 
 def test_a_lowering_with_another_value_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("jax")
-    from bridge.xla.lowering import lower
+    from bridge.xla.lowering.lower import lower
 
     monkeypatch.setitem(lower.ENTRIES, "np.arctan2", lambda x, y: x * y)
     lower._counterpart.cache_clear()

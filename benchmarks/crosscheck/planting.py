@@ -49,8 +49,8 @@ def _calls(program: RandomProgram) -> dict[Any, set[str]]:
     with Context() as context:
         program.function(np)(*(context.buffer(x) for x in program.inputs))
     for entry in context.log:
-        if isinstance(entry, Operation) and entry.rule.function in RULES and not getattr(entry, "keeps", False):
-            found.setdefault(entry.rule.function, set()).add(str(entry.where))
+        if isinstance(entry, Operation) and entry.call.rule.function in RULES and not getattr(entry, "keeps", False):
+            found.setdefault(entry.call.rule.function, set()).add(str(entry.where))
     return found
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from bridge.arrays.operands import operand, refuse_complex
 from bridge.errors import ArgumentError
 from bridge.position import here, resolve
-from bridge.rewind.escapes import remember
+from bridge.rewind.lifetime import remember
 from bridge.rewind.memory import grounded
 from bridge.rewind.values import lowered_to
 
@@ -23,12 +23,12 @@ def assign(target: Any, key: Any, place: Any, value: Any) -> None:
     if source is not None:
         if source.context is context:
             value = value.value
-            source = source if source.active and (place.dtype.kind in "fc" or context.tracing) else None
+            source = source if source.active and context.carries(place.dtype) else None
         elif source.context.level > context.level:
             if source.active:
                 raise remember(value, "a write into a Buffer of an outer context")
             value = lowered_to(context, value)
-            source = value.place if context.tracing and hasattr(value, "place") else None
+            source = value.place if not context.differentiates and hasattr(value, "place") else None
             value = value.value if source is not None else grounded(value)
         else:
             source = None
@@ -52,6 +52,6 @@ def astype(tracked: Any, dtype: np.dtype[Any], casting: str, copy: bool, order: 
     context = tracked.place.context
     context.check_usable()
     value = tracked.value.astype(dtype, order, casting) if tracked.shape else tracked.value.astype(dtype)
-    if dtype.kind not in "fc" and not context.tracing:
+    if not context.carries(dtype):
         return context.inactive(value)
     return context.copied(value, tracked.place)

@@ -9,16 +9,17 @@ from typing import Any
 import numpy as np
 
 from bridge.arrays import assignment, dispatch, views
-from bridge.arrays.flat import Flat
 from bridge.arrays.operators import InPlace
 from bridge.arrays.tracked import Tracked
+from bridge.arrays.views import Flat
 from bridge.errors import RefusedError
 from bridge.position import assigns_here, here, resolve
-from bridge.rewind.escapes import escape
 from bridge.rewind.indices import ADVANCED, BOUNDS, ELEMENT, VIEW, frozen, kind_of
+from bridge.rewind.interpreter import ARRAYS
+from bridge.rewind.lifetime import escape
 from bridge.rewind.memory import Strides, grounded
-from bridge.rewind.places import Element, Gathered, Layout, Root, View
-from bridge.rewind.values import is_traced_mask, mask_as, spelled_out
+from bridge.rewind.places import Element, Gathered, Layout, View
+from bridge.rewind.values import is_abstract_mask, mask_as, spelled_out
 
 
 class Scalar(Tracked):
@@ -70,11 +71,6 @@ class WeakScalar(Scalar):
         return self.copy().astype(dtype, *args, **kwargs)
 
 
-def weak_scalar(context: Any, value: float | complex, root: Any = None) -> WeakScalar:
-    """A tracked Python number, on a root of its own unless one is given."""
-    return WeakScalar(value, root or Root(context, np.result_type(value).type(value), False))
-
-
 class Buffer(Tracked, InPlace):
     """A tracked array: NumPy's indexing, operators and functions work on it and are logged.
 
@@ -98,12 +94,12 @@ class Buffer(Tracked, InPlace):
         if type(key) is slice and type(key.start) in BOUNDS and type(key.stop) in BOUNDS and type(key.step) in BOUNDS:
             value = array[key]
             return Buffer(value, View(place, key, value))
-        if context.compiles is not None:
+        if context.home.is_abstract:
             key = spelled_out(key)
         kind = kind_of(key, len(array.shape))
         if kind is ADVANCED:
-            if is_traced_mask(key):
-                return context.compiles.selected(self, key)
+            if is_abstract_mask(key):
+                return context.home.selected(self, key)
             key = frozen(key)
             kind = kind_of(key, len(array.shape))
         value = array[key]
@@ -117,11 +113,11 @@ class Buffer(Tracked, InPlace):
             return
         place.context.check_usable()
         array = self.value
-        if place.context.compiles is not None:
+        if place.context.home.is_abstract:
             key = spelled_out(key)
         kind = kind_of(key, len(array.shape))
         if kind is ADVANCED:
-            if is_traced_mask(key):
+            if is_abstract_mask(key):
                 _write_masked(self, key, value)
                 return
             key = frozen(key)
@@ -267,30 +263,4 @@ def _refuse_shuffle(target: Buffer) -> None:
     )
 
 
-def _dense(value: np.ndarray) -> np.ndarray:
-    """Memory without gaps: a root's shadow lies as its memory does."""
-    owner = value.base
-    if isinstance(owner, np.ndarray) and owner.nbytes == value.nbytes and min(value.strides, default=0) >= 0:
-        return value
-    return value.copy("K")
-
-
-def wrap(context: Any, value: Any, active: bool) -> Any:
-    """A fresh result as a tracked one; integers, booleans and whatever is no array stay plain numbers."""
-    kind = type(value)
-    if kind is np.ndarray or kind is Buffer:
-        if kind is np.ndarray and value.base is not None:
-            value = _dense(value)
-        return Buffer(value, Root(context, value, active and value.dtype.kind in "fc"))
-    if kind is Scalar or kind is WeakScalar or isinstance(value, (np.floating, np.complexfloating)):
-        return Scalar(value, Root(context, value, active))
-    if isinstance(value, tuple):
-        parts = [wrap(context, part, active) for part in value]
-        return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
-    if isinstance(value, list):
-        return [wrap(context, part, active) for part in value]
-    if isinstance(value, np.ndarray):
-        return wrap(context, value.view(np.ndarray), active)
-    if kind is float or kind is complex:
-        return weak_scalar(context, value, Root(context, np.result_type(value).type(value), active))
-    return value
+ARRAYS.buffer, ARRAYS.scalar, ARRAYS.weak_scalar = Buffer, Scalar, WeakScalar

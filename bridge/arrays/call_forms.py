@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from bridge.arrays.creation import array
 from bridge.arrays.operands import context_of
 
 # Functions that take a sequence of arrays; elsewhere a list of tracked values stands for one array.
@@ -58,6 +59,4 @@ def lists_as_arrays(
 def _stacked(x: Any) -> Any:
     if type(x) not in (list, tuple) or context_of(x) is None:
         return x
-    from bridge.arrays.creation import array
-
     return array(x)

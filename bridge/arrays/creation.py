@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from bridge.rewind.interpreter import current_context
 from bridge.rewind.memory import grounded, lies_in_order
 from bridge.rewind.values import note_plain
 
@@ -99,8 +100,6 @@ def _like(function: Any, a: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
     if hasattr(a, "place"):
         a.place.context.check_usable()
         return a.place.context.constant_buffer(np.asarray(function(grounded(a), *args, **kwargs)))
-    from bridge.rewind.interpreter import current_context
-
     context = current_context()
     value = function(_sample(a), *args, **kwargs)
     return value if context is None else context.constant_buffer(value)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from bridge.arrays import mutating
 from bridge.arrays.call_forms import lists_as_arrays, outputs_by_name
 from bridge.arrays.operands import (
     NUMBERS,
@@ -25,9 +26,10 @@ from bridge.errors import RefusedError
 from bridge.extend import MUTATING, REFUSED, RULES, ZERO_PULL
 from bridge.position import here, resolve
 from bridge.rewind import book
+from bridge.rewind.interpreter import ARRAYS, Call
 from bridge.rewind.memory import grounded, holds_arrays
 from bridge.rewind.snapshots import constant, copy_of_list
-from bridge.rewind.values import is_traced, settled, spelled_out
+from bridge.rewind.values import is_abstract, settled, spelled_out
 
 
 def operate_one(function: Callable[..., Any], ufunc: np.ufunc, x: Any) -> Any:
@@ -40,10 +42,10 @@ def operate_one(function: Callable[..., Any], ufunc: np.ufunc, x: Any) -> Any:
     value = function(own)
     inputs = (place if place.active else None,)
     if ufunc in ZERO_PULL:
-        return context.unpulled(ufunc, value, inputs, (own,))
+        return context.result(Call(ufunc, None, (own,), inputs), value)
     if type(own) in (float, complex):
         own = np.result_type(own).type(own)
-    return context.result(RULES.get(ufunc) or rule_for(ufunc, context), value, inputs, (own,), {}, ())
+    return context.result(Call(ufunc, RULES.get(ufunc) or rule_for(ufunc, context), (own,), inputs), value)
 
 
 def operate_pair(function: Callable[..., Any], ufunc: np.ufunc, x: Any, y: Any) -> Any:
@@ -72,14 +74,10 @@ def operate_pair(function: Callable[..., Any], ufunc: np.ufunc, x: Any, y: Any) 
         context.check_usable()
     try:
         value = function(*values)
-    except ZeroDivisionError:
-        if not context.tracing:
-            raise
-        # Python's numbers, of which only the type is known here.
-        value = function(*(type(x)(1) for x in values))
-    if ufunc in ZERO_PULL:
-        return context.unpulled(ufunc, value, inputs, values)
-    return context.result(RULES.get(ufunc) or rule_for(ufunc, context), value, inputs, values, {}, ())
+    except ZeroDivisionError as error:
+        value = context.home.value_despite(error, function, values)
+    rule = None if ufunc in ZERO_PULL else RULES.get(ufunc) or rule_for(ufunc, context)
+    return context.result(Call(ufunc, rule, values, inputs), value)
 
 
 def operate(function: Callable[..., Any], ufunc: np.ufunc, *args: Any) -> Any:
@@ -112,9 +110,8 @@ def operate(function: Callable[..., Any], ufunc: np.ufunc, *args: Any) -> Any:
     for k in plain:
         context.check_original(values[k])
     value = function(*values)
-    if ufunc in ZERO_PULL:
-        return context.unpulled(ufunc, value, tuple(inputs), tuple(values))
-    return context.result(rule_for(ufunc, context), value, tuple(inputs), tuple(values), {}, plain)
+    rule = None if ufunc in ZERO_PULL else rule_for(ufunc, context)
+    return context.result(Call(ufunc, rule, tuple(values), tuple(inputs), plain=plain), value)
 
 
 def _operate_across(function: Callable[..., Any], ufunc: np.ufunc, args: tuple[Any, ...]) -> Any:
@@ -122,9 +119,8 @@ def _operate_across(function: Callable[..., Any], ufunc: np.ufunc, args: tuple[A
     context = context_of(args)
     values, inputs, plain = unwrapped(context, tuple(map(operand, args)))
     value = function(*values)
-    if ufunc in ZERO_PULL:
-        return context.unpulled(ufunc, value, inputs, values)
-    return context.result(rule_for(ufunc, context), value, inputs, values, {}, plain)
+    rule = None if ufunc in ZERO_PULL else rule_for(ufunc, context)
+    return context.result(Call(ufunc, rule, values, inputs, plain=plain), value)
 
 
 def operate_inplace(operator: Callable[..., Any], ufunc: np.ufunc, target: Any, other: Any) -> Any:
@@ -136,7 +132,8 @@ def operate_inplace(operator: Callable[..., Any], ufunc: np.ufunc, target: Any, 
         own, place = target.place, getattr(other, "place", None)
         values = (target.value, other if place is None else other.value)
         inputs = (own if own.active else None, place if place is not None and place.active else None)
-        return _updated(context, ufunc, target, inputs, values, (), None, lambda operands: operator(*operands))
+        call = Call(ufunc, _rule_of_update(ufunc, context), values, inputs)
+        return _updated(call, target, None, lambda operands: operator(*operands))
     return update(ufunc, target, (target, other), {}, lambda values: operator(*values))
 
 
@@ -150,21 +147,24 @@ def update(ufunc: np.ufunc, target: Any, args: tuple[Any, ...], kwargs: dict[str
         check_not_complex(target, values)
     mask = kwargs.get("where", True)
     if mask is not True:
-        mask = kwargs["where"] = settled(mask) if is_traced(mask) else np.array(grounded(mask))
+        mask = kwargs["where"] = settled(mask) if is_abstract(mask) else np.array(grounded(mask))
     if run is None:
 
         def run(operands: tuple[Any, ...]) -> Any:
             return ufunc(*operands, out=target.value, **kwargs)
 
-    return _updated(context, ufunc, target, inputs, values, plain, None if mask is True else mask, run)
+    call = Call(ufunc, _rule_of_update(ufunc, context), values, inputs, plain=plain)
+    return _updated(call, target, None if mask is True else mask, run)
 
 
-def _updated(
-    context: Any, ufunc: np.ufunc, target: Any, inputs: Any, values: Any, plain: Any, mask: Any, run: Any
-) -> Any:
-    rule = RULES.get(ufunc) or (None if ufunc in ZERO_PULL and not context.tracing else rule_for(ufunc, context))
+def _rule_of_update(ufunc: np.ufunc, context: Any) -> Any:
+    return RULES.get(ufunc) or (None if ufunc in ZERO_PULL else rule_for(ufunc, context))
+
+
+def _updated(call: Call, target: Any, mask: Any, run: Any) -> Any:
+    values = call.args
     try:
-        context.update(rule, target, inputs, values, plain, mask, run)
+        target.place.context.update(call, target, mask, run)
     except np.exceptions.ComplexWarning:
         refuse_complex(target)
     except TypeError:
@@ -173,19 +173,24 @@ def _updated(
     return target
 
 
+# The functions that the core handles itself, registered by `bridge.arrays.functions`; not changed after that.
+HANDLED: dict[Any, Callable[..., Any]] = {}
+
+
 def call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Any NumPy function, or a function with a rule, on arguments some of which may be tracked."""
-    from bridge.arrays import functions
+    handler = HANDLED.get(function)
+    return call_by_rule(function, args, kwargs) if handler is None else handler(*args, **kwargs)
 
-    handler = functions.HANDLED.get(function)
-    if handler is not None:
-        return handler(*args, **kwargs)
+
+def call_by_rule(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """`call` of a function past its handler, if it has one."""
     if isinstance(function, np.ufunc):
         return function(*args, **kwargs)
     context = context_of((*args, *kwargs.values()))
     if context is None:
         return function(*args, **kwargs)
-    if context.compiles is not None and function in _SHAPED_BY_VALUES:
+    if function in _SHAPED_BY_VALUES:
         known = [spelled_out(x) for x in args]
         args = tuple(known) if context_of(known) is not None else args
         kwargs = {name: spelled_out(x) for name, x in kwargs.items()}
@@ -204,11 +209,9 @@ def call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return out
     if function in ZERO_PULL:
         values, inputs, _ = unwrapped(context, (*args, *kwargs.values()))
-        named = dict(zip(kwargs, values[len(args) :], strict=True))
-        value = call(function, values[: len(args)], named)
-        return wrap_result(
-            context, value, args, lambda fresh: context.unpulled(function, fresh, inputs, values[: len(args)], named)
-        )
+        made = Call(function, None, values, inputs, names=tuple(kwargs))
+        positional, named = made.spelled(values)
+        return wrap_result(context, call(function, positional, named), args, lambda fresh: context.result(made, fresh))
     return _call_with_rule(context, function, rule or rule_for(function, context), args, kwargs)
 
 
@@ -229,9 +232,8 @@ def _call_with_rule(context: Any, function: Any, rule: Any, args: tuple[Any, ...
     values, inputs, plain = unwrapped(context, args)
     if not kwargs:
         value = call(function, values, {})
-        return wrap_result(
-            context, value, args, lambda fresh: context.result(rule, fresh, inputs, values, kwargs, plain)
-        )
+        made = Call(function, rule, values, inputs, kwargs, plain)
+        return wrap_result(context, value, args, lambda fresh: context.result(made, fresh))
     named, _, _ = unwrapped(context, tuple(kwargs.values()))
     named_values = dict(zip(kwargs, named, strict=True))
     value = call(function, values, dict(named_values))
@@ -240,21 +242,22 @@ def _call_with_rule(context: Any, function: Any, rule: Any, args: tuple[Any, ...
     def report(fresh: Any) -> Any:
         if not tracked_name:
             frozen = {name: copy_of_list(x) for name, x in named_values.items()}
-            return context.result(rule, fresh, inputs, values, frozen, plain)
+            return context.result(Call(function, rule, values, inputs, frozen, plain), fresh)
         bound, names = rule.bind(args, kwargs)
         all_values, all_inputs, all_plain = unwrapped(context, bound)
-        return context.result(rule, fresh, all_inputs, all_values, {}, all_plain, names)
+        return context.result(Call(function, rule, all_values, all_inputs, plain=all_plain, names=names), fresh)
 
     return wrap_result(context, value, (*args, *kwargs.values()), report)
 
 
 def call_mutating(rule: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A function with a mutating rule."""
-    from bridge.arrays import mutating
-
     context = context_of((*args, *kwargs.values()))
     if context is not None:
         context.must_differentiate()
-    if context is None or context.tracing:
+    if context is None or not context.differentiates:
         return rule.function(*args, **kwargs)
     return mutating.call(context, rule, args, kwargs)
+
+
+ARRAYS.call, ARRAYS.call_mutating = call, call_mutating

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from bridge.arrays import creation
-from bridge.arrays.dispatch import call
+from bridge.arrays.dispatch import HANDLED, call_by_rule
 from bridge.arrays.operands import context_of, into_plain, operand
 from bridge.arrays.views import view_at
 from bridge.errors import RefusedError
 from bridge.position import here, resolve
 from bridge.rewind.memory import grounded
-from bridge.rewind.values import is_traced, settled, value_of
+from bridge.rewind.values import is_abstract, settled, value_of
 
 
 def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
@@ -30,7 +30,7 @@ def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) ->
     if where is True:
         dst[...] = src
         return
-    if is_traced(where):
+    if is_abstract(where):
         dst[...] = np.where(where, src, dst)
         return
     mask = np.broadcast_to(grounded(where), dst.shape)
@@ -48,7 +48,7 @@ def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
 
 
 def _unravelled(indices: Any, shape: tuple[int, ...]) -> tuple[Any, ...]:
-    if not is_traced(indices):
+    if not is_abstract(indices):
         return np.unravel_index(indices, shape)
     found: list[Any] = []
     for length in reversed(shape):
@@ -70,7 +70,7 @@ def putmask(a: Any, mask: Any, values: Any) -> None:
     """`a.flat[n] = values[n % values.size]` where the mask is true."""
     _must_be_tracked(a, values, np.putmask)
     spread = _repeated(values, a.size)
-    if is_traced(mask):
+    if is_abstract(mask):
         a[...] = np.where(mask, np.reshape(spread, a.shape) if getattr(spread, "shape", ()) else spread, a)
         return
     chosen = np.asarray(grounded(mask), bool).reshape(a.shape)
@@ -153,25 +153,16 @@ def sliding_window_view(x: Any, *args: Any, **kwargs: Any) -> Any:
     return view_at(x, np.lib.stride_tricks.sliding_window_view(x.value, *args, **kwargs))
 
 
-def nan_to_num_in_place(x: Any, copy: bool = True, **kwargs: Any) -> Any:
+def nan_to_num(x: Any, copy: bool = True, **kwargs: Any) -> Any:
     """`np.nan_to_num`; with copy=False the result is written into `x`."""
-    result = call_plain(np.nan_to_num, (x,), kwargs)
+    result = call_by_rule(np.nan_to_num, (x,), kwargs)
     if copy:
         return result
     x[...] = result
     return x
 
 
-def call_plain(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Dispatch past the handler of this file."""
-    handler = HANDLED.pop(function)
-    try:
-        return call(function, args, kwargs)
-    finally:
-        HANDLED[function] = handler
-
-
-HANDLED: dict[Any, Callable[..., Any]] = {
+HANDLED |= {
     np.copyto: copyto,
     np.put: put,
     np.place: place,
@@ -180,7 +171,7 @@ HANDLED: dict[Any, Callable[..., Any]] = {
     np.put_along_axis: put_along_axis,
     np.lib.stride_tricks.sliding_window_view: sliding_window_view,
     np.broadcast_arrays: broadcast_arrays,
-    np.nan_to_num: nan_to_num_in_place,
+    np.nan_to_num: nan_to_num,
     np.shape: array_function("shape"),
     np.ndim: array_function("ndim"),
     np.size: array_function("size"),

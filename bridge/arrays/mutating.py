@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
 from bridge.arrays.operands import into_plain, unwrapped
-from bridge.calls import names_read
 from bridge.errors import AliasError, BridgeError, RuleError
 from bridge.position import here, resolve
+from bridge.rewind.interpreter import Call
 from bridge.rewind.memory import grounded
 from bridge.rewind.rule import MutatingRule
-from bridge.rewind.writes import MutatingCall
 
 
 def call(context: Any, rule: MutatingRule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -50,15 +48,6 @@ def call(context: Any, rule: MutatingRule, args: tuple[Any, ...], kwargs: dict[s
             remedy="let the exception end the differentiated function, or check the arguments before the call",
         )
         raise
-    entry = MutatingCall(
-        here(),
-        rule,
-        tuple(target.place for target in targets),
-        tuple(target.value for target in targets),
-        saved,
-        inputs,
-        tuple(context.snapshots.kept(v, True, k in plain) for k, v in enumerate(values)),
-    )
     if rule.pull_function is None and any(place is not None for place in inputs):
         raise RuleError(
             f"{rule.name} has a mutating rule without a pull",
@@ -66,7 +55,7 @@ def call(context: Any, rule: MutatingRule, args: tuple[Any, ...], kwargs: dict[s
             remedy=f"add one:\n\n    @{rule.function.__name__}.pull\n"
             f"    def _(ct, {', '.join(rule.parameters)}):\n        ...",
         )
-    context.mutated(entry, any(place is not None for place in inputs))
+    context.mutated(Call(rule.function, rule, values, inputs, plain=plain), tuple(targets), saved)
     return result
 
 
@@ -116,41 +105,3 @@ def _handed_back(rule: MutatingRule, result: Any, values: tuple[Any, ...], named
         where=resolve(here()),
         remedy="return None or one of the arguments, and write a separate rule for a function that makes a new array",
     )
-
-
-def cotangents_of_call(entry: MutatingCall, ct: tuple[Any, ...]) -> Iterator[tuple[Any, Any]]:
-    """Cotangents of the arguments before the call; the written ones' shadows were emptied when `ct` was taken."""
-    rule = entry.rule
-    pull = rule.pull_function
-    assert pull is not None
-    extra = {}
-    if "after" in names_read(pull) and "after" in inspect.signature(pull).parameters:
-        after = entry.saved
-        extra["after"] = after[0] if len(after) == 1 else after
-    result = pull(ct[0] if len(ct) == 1 else ct, *entry.args, **extra)
-    arrays = [k for k, value in enumerate(entry.args) if hasattr(value, "dtype") and value.dtype.kind in "fc"]
-    results = result if isinstance(result, tuple) else (result,)
-    if len(results) == len(entry.args):
-        pairs = list(enumerate(results))
-    elif len(results) == len(arrays):
-        pairs = list(zip(arrays, results, strict=True))
-    else:
-        raise RuleError(
-            f"the pull of {rule.name} returned {len(results)} cotangents for {len(arrays)} array arguments "
-            f"({', '.join(rule.parameters)})",
-            remedy="return one for each array argument, in their order: the written ones' from before the call",
-        )
-    for k, cotangent in pairs:
-        place = entry.inputs[k]
-        if place is None or cotangent is None:
-            continue
-        shape = getattr(cotangent, "shape", None)
-        if shape is None:
-            cotangent = np.asarray(cotangent)
-        if cotangent.shape != place.shape:
-            raise RuleError(
-                f"the pull of {rule.name} returned a cotangent of shape {cotangent.shape} for {rule.parameters[k]}, "
-                f"which has shape {place.shape}",
-                remedy="return one of the argument's shape",
-            )
-        yield place, cotangent

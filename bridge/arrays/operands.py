@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from bridge.arrays.creation import array
 from bridge.calls import operation_name
 from bridge.errors import NoRuleError, RefusedError
 from bridge.extend import ZERO_PULL
 from bridge.position import here, resolve
 from bridge.rewind import book
-from bridge.rewind.escapes import remember
+from bridge.rewind.lifetime import remember
 from bridge.rewind.memory import grounded
 from bridge.rewind.snapshots import constant
 from bridge.rewind.values import value_of
@@ -68,8 +69,6 @@ def operand(x: Any) -> Any:
         return NotImplemented
     if isinstance(x, (list, tuple)):
         if context_of(x) is not None:
-            from bridge.arrays.creation import array
-
             return array(x)
         return np.asarray(x)
     if hasattr(x, "__array__"):

@@ -11,9 +11,9 @@ from bridge.arrays import assignment, creation, dispatch, ufuncs
 from bridge.arrays.operators import Operators
 from bridge.errors import RefusedError
 from bridge.position import here, resolve
-from bridge.rewind.escapes import escape
+from bridge.rewind.lifetime import escape
 from bridge.rewind.memory import grounded, lies_in_order
-from bridge.rewind.values import described, is_traced, value_of
+from bridge.rewind.values import described, is_abstract, value_of
 
 
 class Tracked(Operators):
@@ -60,13 +60,13 @@ class Tracked(Operators):
         return bool(value_of(self, "a condition (if, while, and, or, in)"))
 
     def __repr__(self) -> str:
-        return described(self) if is_traced(self) else f"{type(self).__name__}({grounded(self)!r})"
+        return described(self) if is_abstract(self) else f"{type(self).__name__}({grounded(self)!r})"
 
     def __format__(self, spec: str) -> str:
-        return described(self) if is_traced(self) else format(grounded(self), spec)
+        return described(self) if is_abstract(self) else format(grounded(self), spec)
 
     def __str__(self) -> str:
-        return described(self) if is_traced(self) else str(grounded(self))
+        return described(self) if is_abstract(self) else str(grounded(self))
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         raise RefusedError(

@@ -16,9 +16,10 @@ from bridge.extend import ZERO_PULL
 from bridge.position import here, resolve
 from bridge.rewind.composition import pull_of_equivalent
 from bridge.rewind.indices import ADVANCED, frozen, kind_of, surviving
+from bridge.rewind.interpreter import Call
 from bridge.rewind.memory import grounded
 from bridge.rewind.rule import Rule
-from bridge.rewind.values import is_traced, settled, value_of
+from bridge.rewind.values import is_abstract, settled, value_of
 
 REDUCTIONS: dict[np.ufunc, Any] = {np.add: np.sum, np.multiply: np.prod, np.maximum: np.max, np.minimum: np.min}
 ACCUMULATIONS: dict[np.ufunc, Any] = {np.add: np.cumsum, np.multiply: np.cumprod}
@@ -63,14 +64,15 @@ def _by_equivalent(ufunc: np.ufunc, method: str, equivalent: Any, array: Any, op
     """NumPy's own value of a method; its pull is that of an equivalent, step by step."""
     context = context_of((array, *options.values()))
     tracked = [x for x in options.values() if hasattr(x, "place")]
-    if any(is_traced(x) or (x.place.active and not _is_flat(ufunc)) for x in tracked):
+    if any(is_abstract(x) or (x.place.active and not _is_flat(ufunc)) for x in tracked):
         return equivalent(ufunc, array, **options)
     options = {name: np.copy(grounded(x)) if hasattr(x, "dtype") else x for name, x in options.items()}
     (value,), inputs, plain = unwrapped(context, (operand(array),))
     result = getattr(ufunc, method)(value, **options)
     if _is_flat(ufunc):
-        return context.unpulled(getattr(ufunc, method), result, inputs, (value,), options)
-    return context.result(_rule_of(ufunc, method, equivalent), result, inputs, (value,), options, plain)
+        return context.result(Call(getattr(ufunc, method), None, (value,), inputs, options), result)
+    rule = _rule_of(ufunc, method, equivalent)
+    return context.result(Call(getattr(ufunc, method), rule, (value,), inputs, options, plain), result)
 
 
 def _rule_of(ufunc: np.ufunc, method: str, equivalent: Any) -> Rule:
@@ -177,7 +179,8 @@ def at(ufunc: np.ufunc, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     key = frozen(key)
     operands = [operand(x) for x in operands]
     if ufunc in (np.add, np.subtract) and kind_of(key, target.ndim) is ADVANCED:
-        target.place.context.scatter_add(ufunc, target, key, operands[0])
+        context = target.place.context
+        context.scatter_add(Call(ufunc, None, *unwrapped(context, tuple(operands[:1]))[:2]), target, key)
         return
     shape = np.shape(grounded(target)[key])
     rounds = _rounds(key, target.shape)

@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from bridge.arrays import ufunc_methods
 from bridge.arrays.dispatch import update
 from bridge.arrays.operands import context_of, into_plain, operand, rule_for, store, unwrapped
 from bridge.calls import operation_name
 from bridge.errors import RefusedError
 from bridge.extend import ZERO_PULL
 from bridge.position import here, resolve
+from bridge.rewind.interpreter import Call
 from bridge.rewind.memory import grounded
 from bridge.rewind.values import value_of
 
@@ -19,8 +21,6 @@ from bridge.rewind.values import value_of
 def ufunc_call(ufunc: np.ufunc, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A ufunc with keywords (`out=`, `where=`, ...), or one of its methods."""
     if method != "__call__":
-        from bridge.arrays import ufunc_methods
-
         return getattr(ufunc_methods, method.strip("_"))(ufunc, args, kwargs)
     out = kwargs.pop("out", None)
     kwargs.pop("subok", None)
@@ -33,8 +33,9 @@ def ufunc_call(ufunc: np.ufunc, method: str, args: tuple[Any, ...], kwargs: dict
     values, inputs, plain = unwrapped(context, args)
     value = ufunc(*values, **kwargs)
     if ufunc in ZERO_PULL:
-        return context.unpulled(ufunc, value, inputs, values, kwargs)
-    return context.result(rule_for(ufunc, context), value, inputs, values, _core_axes(ufunc, kwargs), plain)
+        return context.result(Call(ufunc, None, values, inputs, kwargs), value)
+    rule = rule_for(ufunc, context)
+    return context.result(Call(ufunc, rule, values, inputs, _core_axes(ufunc, kwargs), plain), value)
 
 
 def _core_axes(ufunc: np.ufunc, kwargs: dict[str, Any]) -> dict[str, Any]:

@@ -1,16 +1,19 @@
-"""Views: whether a result is one is decided by where its bytes lie."""
+"""Views: whether a result is one is decided by where its bytes lie; and `buffer.flat`, an array seen in C order."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
+from bridge.arrays.operands import operand
 from bridge.errors import RefusedError
 from bridge.position import here, resolve
+from bridge.rewind.interpreter import ARRAYS
 from bridge.rewind.memory import Strides, address, grounded, overlaps_itself
 from bridge.rewind.places import Layout
+from bridge.rewind.values import value_of
 
 
 def wrap_result(context: Any, value: Any, args: Any, fresh: Callable[[Any], Any]) -> Any:
@@ -31,9 +34,7 @@ def _rotated(args: Any, k: int) -> Any:
 
 def _as_view(context: Any, value: Any, args: Any) -> Any:
     """`value` as a view of the argument whose memory it shows; a plain argument's stays plain; else None."""
-    from bridge.arrays.buffer import Buffer
-
-    if not isinstance(value, (np.ndarray, Buffer)):
+    if not isinstance(value, (np.ndarray, ARRAYS.buffer)):
         return None
     ground = grounded(value)
     for x in args:
@@ -41,7 +42,7 @@ def _as_view(context: Any, value: Any, args: Any) -> Any:
             view = _as_view(context, value, x)
             if view is not None:
                 return view
-        elif type(x) is Buffer and x.place.context is context:
+        elif type(x) is ARRAYS.buffer and x.place.context is context:
             if value is x.value:
                 return x
             if np.may_share_memory(ground, grounded(x)):
@@ -53,13 +54,11 @@ def _as_view(context: Any, value: Any, args: Any) -> Any:
 
 def view_at(buffer: Any, value: Any) -> Any:
     """`value`, which lies in the memory of `buffer`, as a Buffer on the same root."""
-    from bridge.arrays.buffer import Buffer
-
     ground = grounded(value)
     if overlaps_itself(ground):
         ground.flags.writeable = False
     like = Strides(ground.shape, ground.strides, ground.dtype)
-    return Buffer(value, Layout(buffer.place, (address(ground) - address(buffer.value), like), value))
+    return ARRAYS.buffer(value, Layout(buffer.place, (address(ground) - address(buffer.value), like), value))
 
 
 def view_as_dtype(buffer: Any, dtype: Any) -> Any:
@@ -78,3 +77,38 @@ def view_as_dtype(buffer: Any, dtype: Any) -> Any:
             remedy="only real and complex of one precision share memory with a meaning; use astype for a copy",
         )
     return view_at(buffer, buffer.value.view(asked))
+
+
+class Flat:
+    """`buffer.flat`: one-dimensional access in C order, reading and writing."""
+
+    __slots__ = ("buffer",)
+
+    def __init__(self, buffer: Any) -> None:
+        self.buffer = buffer
+
+    def __len__(self) -> int:
+        return self.buffer.size
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[k] for k in range(len(self)))
+
+    def _picked(self, key: Any) -> tuple[Any, Any]:
+        """An array of one axis or more, and where in it the key of the flat one leads."""
+        array = self.buffer if self.buffer.shape else self.buffer[None]
+        positions = np.arange(array.size)[value_of(key, "an index of .flat")]
+        picked = np.unravel_index(positions, array.shape)
+        return array, tuple(map(int, picked)) if np.ndim(positions) == 0 else picked
+
+    def __getitem__(self, key: Any) -> Any:
+        array, picked = self._picked(key)
+        return array[picked]
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        array, picked = self._picked(key)
+        value = operand(value)
+        if np.ndim(picked[0]) and np.ndim(value):
+            if not np.size(value):
+                return
+            value = np.resize(value, np.shape(picked[0]))
+        array[picked] = value

@@ -10,6 +10,7 @@ from bridge.errors import ArgumentError, NoRuleError
 from bridge.position import here, resolve
 from bridge.rewind.context import Context
 from bridge.rewind.forward import ForwardContext
+from bridge.rewind.interpreter import Call
 from bridge.rewind.rule import Rule
 from bridge.transforms.compiling import compiling
 
@@ -27,26 +28,22 @@ class Asking:
             )
         return super().__enter__()  # type: ignore[misc]
 
-    def result(
-        self, rule: Rule, value: Any, inputs: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any],
-        plain: tuple[int, ...], names: tuple[str, ...] = (),
-    ) -> Any:  # fmt: skip
+    def result(self, call: Call, value: Any) -> Any:
         """Wrap and log the result of an operation."""
-        asked = self._engine_rule(rule, inputs)
-        return super().result(asked, value, inputs, args, kwargs, plain, names)  # type: ignore[misc]
+        if call.rule is not None:
+            call.rule = self._engine_rule(call)
+        return super().result(call, value)  # type: ignore[misc]
 
-    def update(
-        self, rule: Rule | None, target: Any, inputs: tuple[Any, ...], args: tuple[Any, ...], plain: tuple[int, ...],
-        mask: Any, run: Callable[[tuple[Any, ...]], Any],
-    ) -> None:  # fmt: skip
+    def update(self, call: Call, target: Any, mask: Any, run: Callable[[tuple[Any, ...]], Any]) -> None:
         """Run and log a ufunc that writes into existing memory."""
-        asked = None if rule is None else self._engine_rule(rule, inputs)
-        if mask is not None and isinstance(asked, EngineRule):
-            asked = asked.masked()
-        super().update(asked, target, inputs, args, plain, mask, run)  # type: ignore[misc]
+        if call.rule is not None:
+            asked = self._engine_rule(call)
+            call.rule = asked.masked() if mask is not None and isinstance(asked, EngineRule) else asked
+        super().update(call, target, mask, run)  # type: ignore[misc]
 
-    def _engine_rule(self, rule: Rule, inputs: tuple[Any, ...]) -> Rule:
-        if all(place is None for place in inputs) or isinstance(rule, EngineRule):
+    def _engine_rule(self, call: Call) -> Rule:
+        rule: Rule = call.rule
+        if not call.wanted or isinstance(rule, EngineRule):
             return rule
         found = self.engine.rule(rule.function, rule)
         if found is None:

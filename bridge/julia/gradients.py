@@ -14,7 +14,8 @@ from bridge.julia.convert import reversed_axes
 from bridge.julia.plans import KINDS, Flattened, plan, run_plan
 from bridge.rewind.cotangents import conforming
 from bridge.rewind.interpreter import current_context
-from bridge.transforms.arguments import check_leaves, leaves_of, normalised, rebuilt
+from bridge.transforms.arguments import check_leaves, normalised
+from bridge.trees import leaves_of, rebuilt
 
 if TYPE_CHECKING:
     from bridge.julia.function import JuliaFunction

@@ -12,8 +12,8 @@ from bridge.julia.calls import Kept, OtherLayout, ask, kept_number, run
 from bridge.julia.containers import spelled
 from bridge.julia.convert import in_plain_layout, reversed_axes
 from bridge.rewind.memory import grounded
-from bridge.transforms.arguments import leaves_of, rebuilt
 from bridge.transforms.entering import is_differentiable
+from bridge.trees import leaves_of, rebuilt
 
 if TYPE_CHECKING:
     from bridge.julia.function import JuliaFunction

@@ -18,6 +18,7 @@ from bridge.julia.containers import filled
 from bridge.julia.plans import Flattened
 from bridge.julia.runs import Run
 from bridge.position import here, resolve
+from bridge.rewind import interpreter
 from bridge.rewind.memory import grounded
 
 if TYPE_CHECKING:
@@ -212,8 +213,7 @@ def _applied(operation: Operation, operands: tuple[Any, ...]) -> tuple[Any, ...]
     kept = tuple(context.snapshots.kept(value, True, k in plain) for k, value in enumerate(values))
     outputs = _applied(operation, kept)
     operation.all = frozenset(range(len(kept)))
-    wrapped = context.result(operation, outputs, inputs, kept, {}, ())
-    return tuple(wrapped)
+    return tuple(context.result(interpreter.Call(operation.function, operation, kept, inputs), outputs))
 
 
 def call(function: JuliaFunction, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -14,8 +14,8 @@ from bridge.arrays.creation import array
 from bridge.arrays.operands import context_of
 from bridge.errors import ArgumentError, RandomGradientError
 from bridge.position import here, resolve
-from bridge.rewind.escapes import detach
-from bridge.rewind.values import is_traced
+from bridge.rewind.lifetime import detach
+from bridge.rewind.values import is_abstract
 
 Gradient = Literal["pathwise", "frozen", "error"]
 
@@ -126,7 +126,7 @@ def parameter(function: str, name: str, x: Any, gradient: str, discrete: bool = 
 def carries_gradient(x: Any) -> bool:
     """Whether a tracked value depends on what some context around it differentiates."""
     while hasattr(x, "place"):
-        if x.place.context.compiles is not x.place.context and x.place.active:
+        if x.place.context.differentiates and x.place.active:
             return True
         x = x.value
     return False
@@ -173,4 +173,4 @@ def is_integer(x: Any) -> bool:
 
 def known_integer(x: Any) -> int | None:
     """The value of an integer, None if a program that is being compiled does not know it yet."""
-    return None if is_traced(x) else operator.index(x)
+    return None if is_abstract(x) else operator.index(x)

@@ -19,7 +19,7 @@ from bridge.random.checking import (
     refuse_complex,
 )
 from bridge.random.holding import first, is_held, noise
-from bridge.rewind.escapes import detach
+from bridge.rewind.lifetime import detach
 
 
 def uniform(

@@ -14,11 +14,10 @@ from bridge.errors import ContextError, ReplayError
 from bridge.position import here, resolve
 from bridge.rewind.closures import Closure
 from bridge.rewind.context import Context
-from bridge.rewind.log import Birth, Copy, Entry, Operation, at_birth
-from bridge.rewind.memory import grounded, owner
-from bridge.rewind.places import Entered, Root, serial_now
-from bridge.rewind.writes import MutatingCall, Update, Write
-from bridge.transforms.arguments import leaves_of, rebuilt
+from bridge.rewind.log import Entry, Overwritten, at_birth
+from bridge.rewind.memory import ON_ARRAYS, grounded, owner
+from bridge.rewind.places import Entered, Root, places_in, serial_now
+from bridge.trees import leaves_of, rebuilt
 
 
 class Gone:
@@ -26,8 +25,7 @@ class Gone:
 
     level = -1
     thread = None
-    tracing = False
-    compiles = None
+    home = ON_ARRAYS
     touched = None
     asked: dict[Any, Any] = {}  # noqa: RUF012
 
@@ -42,7 +40,7 @@ class Gone:
 GONE: Any = Gone()
 
 
-class Segment(Entry):
+class Checkpoint(Entry):
     """The entry of a checkpointed call. Its pull replays the call, and walks the log of the replay."""
 
     __slots__ = (
@@ -51,14 +49,15 @@ class Segment(Entry):
         "body",
         "constants",
         "context",
-        "overwritten",
         "results",
+        "saved",
         "structure",
         "written",
         "written_before",
     )
 
-    overwrites = True
+    overwrites = replays = True
+    moves = False
 
     def __init__(
         self, context: Context, body: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -71,7 +70,7 @@ class Segment(Entry):
         self.written_before = {root for root in context.roots if isinstance(root, Entered) and root.written}
         self.out: tuple[Root, ...] = ()
         self.results: list[Any] = []
-        self.overwritten: list[tuple[Any, Any, Any, Any]] = []
+        self.saved: list[Overwritten] = []
         self.activated: list[Root] = []
         self.written = False
         self.constants = (0, 0)
@@ -89,15 +88,28 @@ class Segment(Entry):
         self.results = self._tracked(result)
         kept = {id(leaf.place.root): leaf.place.root for leaf in self.results if leaf.place.root.serial > since}
         self.out = tuple(kept.values())
-        parts = [part for entry in entries for part in _parts(entry)]
-        outside = [part for part in parts if part[0].root.serial <= since]
-        self.written = any(place.root.active for place, _, _, _ in outside)
+        parts = [part for entry in entries for part in entry.overwritten()]
+        outside = [part for part in parts if part.place.root.serial <= since]
+        self.written = any(part.place.root.active for part in outside)
         self.constants = _constants(self.context, entries)
-        self.activated = [root for entry in entries for root in _activated(entry) if root.serial <= since]
-        self.overwritten = _compressed(self.context, entries, outside)
-        for root in (*_born(entries), *(place.root for place, _, _, _ in parts)):
+        self.activated = [root for entry in entries for root in entry.woken() if root.serial <= since]
+        self.saved = _compressed(self.context, entries, outside)
+        born = [root for entry in entries for root in entry.bore()]
+        for root in (*born, *(part.place.root for part in parts)):
             if root.serial > since and id(root) not in kept:
                 root.context = GONE
+
+    def reads(self) -> Iterator[Any]:
+        return places_in([leaf.place for leaf in self.args if hasattr(leaf, "place")])
+
+    def writes(self) -> Iterator[Any]:
+        return places_in([*self.out, *(part.place for part in self.saved)])
+
+    def overwritten(self) -> Iterator[Overwritten]:
+        return iter(self.saved)
+
+    def bore(self) -> Iterator[Root]:
+        return iter(self.out)
 
     def _tracked(self, result: Any) -> list[Any]:
         leaves, _ = leaves_of(result)
@@ -109,8 +121,8 @@ class Segment(Entry):
 
     def undo(self) -> None:
         swap = self.context.memory.swap
-        self.overwritten = [
-            (place, array, key, swap(array, key, saved)) for place, array, key, saved in reversed(self.overwritten)
+        self.saved = [
+            Overwritten(place, array, key, swap(array, key, saved)) for place, array, key, saved in reversed(self.saved)
         ]
 
     def pull(self, ct: Any, present: Any = None) -> tuple[()]:
@@ -135,8 +147,7 @@ class Segment(Entry):
             root.written = False
         try:
             with context.reopened(), checkpointing(context):
-                if context.compiles is not None:
-                    context.compiles.separate()
+                context.home.separate()
                 args, kwargs = rebuilt(self.structure, self.args)
                 results = self._tracked(self.body(*args, **kwargs))
             self._compare(results)
@@ -156,9 +167,9 @@ class Segment(Entry):
         same = len(results) == len(self.results) and all(
             _equal(new.value, old.value) for new, old in pairs if old.place.root in self.out
         )
-        writes = Counter(id(place.root) for place, _, _, _ in self.overwritten)
+        writes = Counter(id(part.place.root) for part in self.saved)
         same = same and all(
-            _equal(array[key], saved) for place, array, key, saved in self.overwritten if writes[id(place.root)] == 1
+            _equal(array[key], saved) for place, array, key, saved in self.saved if writes[id(place.root)] == 1
         )
         if same and not _same_constants(self.constants, _constants(self.context, self.context.log)):
             raise ReplayError(
@@ -199,41 +210,40 @@ def checkpointing(context: Context) -> Iterator[None]:
 
 def record(context: Context, f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Run a checkpointed call and log it as one entry."""
-    segment = Segment(context, f, args, kwargs)
+    entry = Checkpoint(context, f, args, kwargs)
     since = serial_now()
     log, context.log = context.log, []
     try:
         with checkpointing(context):
             result = f(*args, **kwargs)
-        segment.finish(result, context.log, since)
+        entry.finish(result, context.log, since)
     except BaseException:
         log.extend(context.log)
         raise
     finally:
         context.log = log
-    log.append(segment)
+    log.append(entry)
     return result
 
 
 def _constants(context: Context, entries: list[Entry]) -> tuple[int, int]:
     """Checksums of a call's operations, and of the plain arrays that their pulls and indices read."""
-    if context.compiles is not None:
+    if context.home.is_abstract:
         return 0, 0
     steps = sums = 0
     for entry in entries:
         found: list[Any] = []
-        if isinstance(entry, Segment):
+        if isinstance(entry, Checkpoint):
             inner, found = entry.constants[0], [entry.constants[1]]
             steps = hash((steps, inner))
-        elif isinstance(entry, Operation):
-            for x, place in zip(entry.args, entry.inputs, strict=False):
+        elif entry.call is not None:
+            for x, place in zip(entry.call.args, entry.call.inputs, strict=False):
                 if type(x) is np.ndarray:
                     found.append(context.snapshots.checksum(x) if place is None else None)
-        place = entry.source if isinstance(entry, Copy) else entry.out
-        key = getattr(place, "key", None)
-        if key is not None:
-            found += [crc32(part.tobytes()) for part in (key if type(key) is tuple else (key,))
-                      if type(part) is np.ndarray]  # fmt: skip
+        picks = entry.out if entry.overwrites or entry.call is not None else next(entry.reads(), None)
+        key = getattr(picks, "key", None)
+        parts = key if type(key) is tuple else (key,)
+        found += [crc32(part.tobytes()) for part in parts if type(part) is np.ndarray]
         steps = hash((steps, entry.name, *[one is None for one in found]))
         if found:
             sums = hash((sums, *found))
@@ -248,34 +258,7 @@ def _same_constants(before: tuple[int, int], now: tuple[int, int]) -> bool:
     return before[0] != now[0] or before[1] == now[1]
 
 
-def _parts(entry: Entry) -> list[tuple[Any, Any, Any, Any]]:
-    """`(place, array, key, saved)` of what an entry overwrote."""
-    if isinstance(entry, Write):
-        return [(entry.out, entry.array, entry.key, entry.saved)]
-    if isinstance(entry, Update):
-        return [(entry.out, entry.array, Ellipsis, entry.saved)]
-    if isinstance(entry, MutatingCall):
-        return [(p, a, Ellipsis, s) for p, a, s in zip(entry.out, entry.arrays, entry.saved, strict=True)]
-    if isinstance(entry, Segment):
-        return list(entry.overwritten)
-    return []
-
-
-def _born(entries: list[Entry]) -> Iterator[Root]:
-    for entry in entries:
-        if isinstance(entry, (Birth, Segment)) and not isinstance(entry, Update):
-            yield from (
-                root for root in (entry.out if isinstance(entry.out, tuple) else (entry.out,)) if root is not None
-            )
-
-
-def _activated(entry: Entry) -> list[Root]:
-    if isinstance(entry, (MutatingCall, Segment)):
-        return list(entry.activated)
-    return [entry.out.root] if entry.activates else []
-
-
-def _compressed(context: Context, entries: list[Entry], parts: list[Any]) -> list[tuple[Any, Any, Any, Any]]:
+def _compressed(context: Context, entries: list[Entry], parts: list[Overwritten]) -> list[Overwritten]:
     """What restores the memory before a call: what it overwrote, or whole arrays where that is less."""
     totals: dict[int, int] = {}
     for place, _, _, saved in parts:
@@ -290,7 +273,7 @@ def _compressed(context: Context, entries: list[Entry], parts: list[Any]) -> lis
         return parts
     for entry in reversed(entries):
         entry.undo()
-    before = [(root, array, Ellipsis, array.copy()) for root, array in heavy.values()]
+    before = [Overwritten(root, array, Ellipsis, array.copy()) for root, array in heavy.values()]
     for entry in entries:
         entry.undo()
     saved_whole = {id(root) for root, _, _, _ in before}

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from bridge.errors import RuleError
+from bridge.rewind.context import Context
 from bridge.rewind.memory import grounded, holds_arrays
-from bridge.rewind.values import is_traced
+from bridge.rewind.values import is_abstract
 
 
 def pull_of_equivalent(
@@ -31,7 +32,7 @@ def pull_of_equivalent(
 
     def pull(ct: Any, out: Any, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
         context, value, places = run(_plain if opened is None else opened, args, kwargs)
-        if compare is not None and not is_traced(value) and not _agree(grounded(value), grounded(out), args):
+        if compare is not None and not is_abstract(value) and not _agree(grounded(value), grounded(out), args):
             raise RuleError(
                 f"{compare} gave {grounded(out)}, and the same steps one by one give {grounded(value)}",
                 remedy="write the reduction as a loop: this NumPy computes something else",
@@ -52,8 +53,6 @@ def pull_of_equivalent(
 
 
 def _plain() -> Any:
-    from bridge.rewind.context import Context
-
     return Context(zeros="ieee")
 
 

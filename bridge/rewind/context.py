@@ -8,28 +8,27 @@ pass, and mutation is an ordinary operation.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from threading import get_ident
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
-from bridge.errors import ArgumentError, BridgeError, ContextError, CotangentError
-from bridge.position import here, resolve
-from bridge.rewind import book, strong_zeros
-from bridge.rewind.cotangents import conforming
-from bridge.rewind.interpreter import CURRENT, current_context
-from bridge.rewind.log import Entry, blame
-from bridge.rewind.memory import ArrayMemory, OuterMemory
-from bridge.rewind.owning import Owning
-from bridge.rewind.places import Entered, Place, Root
-from bridge.rewind.recording import Recording
+from bridge.errors import ArgumentError
+from bridge.position import here
+from bridge.rewind import strong_zeros
+from bridge.rewind.book import open_book
+from bridge.rewind.cotangents import looks_of, numpy_numbers, places_of
+from bridge.rewind.gradients import Gradients, Seeds
+from bridge.rewind.interpreter import ARRAYS, Call, Listener
+from bridge.rewind.log import Copy, Entry, Operation, blame
+from bridge.rewind.ownership import Ownership, refuse_read_only, wrap
+from bridge.rewind.places import Element, Entered, Gathered, Place, Root
 from bridge.rewind.snapshots import Snapshots
+from bridge.rewind.writes import MutatingCall, Scatter, Update, Write
 
 
-class Context(Owning, Recording):
+class Context(Gradients, Ownership):
     """One differentiation: owns the log, the roots, their shadows and the constants' snapshots.
 
     A context manager, of one thread. Inside it, arrays made by `buffer` are tracked; `gradient` walks the
@@ -42,28 +41,21 @@ class Context(Owning, Recording):
         derivative is not finite; "ieee": it is the number 0.0 there, as in JAX.
     """
 
-    engine: Any = None
-    # Whether the values of its Buffers are stand-ins, because the program is being compiled.
-    tracing = False
-    # The tracing context at the bottom, if this one is compiled with it.
-    compiles: Any = None
-    # Whether another differentiation ran inside of it.
-    nested = False
+    # Whether it differentiates what is reported to it, and logs a checkpointed call as one entry.
+    differentiates = checkpoints = True
     # While a compiled body is tried out: the roots whose shadows it reaches, and what these were before.
     touched: Any = None
-    # Of the sweep that is under way: whether memory need not be played forward again after it, whether it carries
-    # marks in place of cotangents, and whether it knows from marks which cotangents exist.
-    once = walking = mending = False
+    # Of the sweep that is under way: whether it carries marks in place of cotangents, and whether it knows from marks
+    # which cotangents exist.
+    walking = mending = False
 
     def __init__(self, *, zeros: str = "strong") -> None:
         if zeros not in ("strong", "ieee"):
             raise ArgumentError(f"zeros={zeros!r}", remedy='use zeros="strong" (the default) or zeros="ieee"')
-        book.open_book()
+        open_book()
+        super().__init__()
         self.zeros = zeros
         self.log: list[Entry] = []
-        self.outer: Context | None = None
-        self.level = -1
-        self.memory = ArrayMemory()
         self.snapshots = Snapshots()
         self.writes = 0
         self.checkpointing = self.busy = False
@@ -71,178 +63,144 @@ class Context(Owning, Recording):
         self.originals: list[tuple[np.ndarray, Entered]] = []
         self.entered_as: list[Any] = []
         self.asked: dict[Root, Any] = {}
-        self.escaped: BridgeError | None = None
-        self.thread: int | None = None
-        self._home = get_ident()
+        self.listener: Listener | None = None
         self.undone_from: int | None = None
-        self._sweeping = False
 
-    def __enter__(self) -> Self:
-        if self.level >= 0:
-            raise ContextError("this context was entered before", remedy="make a new one: a context is used once")
-        self.outer = current_context()
-        if self.outer is not None:
-            self.level = self.outer.level + 1
-            self.outer.nested = self.outer.nested or self.zeros == "strong"
-            self.memory = OuterMemory(self.outer)
-            self.compiles = self.outer.compiles
-            if self.compiles is not None:
-                self.engine = self.compiles.engine
+    # Forward: what arrays report becomes an entry of the log, if a gradient passes through it or memory is overwritten.
+
+    def carries(self, dtype: np.dtype[Any]) -> bool:
+        """Whether what is interpreted here may lie in memory of this dtype."""
+        return dtype.kind in "fc"
+
+    def result(self, call: Call, value: Any) -> Any:
+        """Wrap `value`, the fresh result of a call, and log it if a gradient passes through it."""
+        if self.listener is not None:
+            self.listener.heard("result", call, value)
+        rule, wanted = call.rule, call.wanted
+        if rule is None or not wanted:
+            return wrap(self, value, False)
+        if type(value) is np.ndarray and value.base is None and value.dtype.kind == "f":
+            places = Root(self, value, True)
+            out = ARRAYS.buffer(value, places)
         else:
-            self.level = 0
-        self.thread = self._home = get_ident()
-        CURRENT.set(self)
-        return self
+            out = wrap(self, value, True)
+            places = places_of(out)
+            if places is None:
+                return out
+        reads_output, reads = rule.needs(wanted)
+        call.args = self.snapshots.keep(rule, reads, call.args, call.plain)
+        if rule.broadcasts:
+            output = value if reads_output else None
+        else:
+            call.args = numpy_numbers(call.args, call.inputs)
+            output = value if reads_output else looks_of(value)
+        if call.names:
+            call.args, call.kwargs = call.spelled(call.args)
+        self.log.append(Operation(here(4), call, places, output, wanted))
+        return out
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if CURRENT.get() is self:
-            CURRENT.set(self.outer)
-        self.thread = None
-        if self.escaped is not None and error is not self.escaped:
-            raise self.escaped from error
+    def copied(self, value: Any, source: Place) -> Any:
+        """Wrap `value`, a copy of what lies at `source`."""
+        if self.listener is not None:
+            self.listener.heard("copied", value, source)
+        if not source.active:
+            return wrap(self, value, False)
+        out = wrap(self, value, True)
+        self.log.append(Copy(here(), out.place, source))
+        return out
 
-    def check_usable(self) -> None:
-        """Raise if this is another thread, or if the context is not open."""
-        if self.thread != get_ident():
-            self._complain()
-
-    def must_differentiate(self) -> None:
-        """Say that what comes means something else where a context differentiates; a tape refuses it."""
-
-    def rerolled(self, f: Callable[..., Any]) -> Callable[..., Any]:
-        """What runs in place of `f`; a program that is being compiled may put loops in place of what repeats itself."""
-        return f if self.compiles is None else self.compiles.rerolled(f)
-
-    def _complain(self) -> None:
-        where = resolve(here())
-        if self.thread is None:
-            raise ContextError(
-                "a Buffer is used outside its context, which has closed"
-                if self.level >= 0
-                else "this context was not entered",
-                where=where,
-                remedy="use it inside `with Context() as ctx:`, return values from the function that is "
-                "differentiated, or take them out with bridge.detach; do not keep Buffers in globals or closures",
-            )
-        raise ContextError(
-            f"a Buffer of a context of thread {self.thread} is used in thread {get_ident()}",
-            where=where,
-            remedy="differentiate inside each thread: a context belongs to the thread that made it",
-        )
-
-    def gradient(self, y: Any, wrt: Any, cotangent: Any = None) -> Any:
-        """Gradients of `y` with respect to the Buffers `wrt`, as arrays of their shapes and dtypes.
-
-        Parameters
-        ----------
-        y : a Buffer or Scalar of this context, or a sequence of them.
-        wrt : a Buffer or a sequence of Buffers; each gradient is with respect to the value at its birth.
-        cotangent : array of the shape of `y`; may be left out when `y` is one number, and is 1 then.
-
-        May be called again, also with another `y`: memory is played forward before it returns.
-        """
-        single = not isinstance(wrt, (list, tuple))
-        ys, cts = self._seeds(y, cotangent)
-        places = [self._asked(buffer) for buffer in ([wrt] if single else wrt)]
-        gradients = self.pull_back(list(zip([y.place for y in ys], cts, strict=True)), places)
-        return gradients[0] if single else gradients
-
-    def _seeds(self, y: Any, cotangent: Any) -> tuple[list[Any], list[Any]]:
-        several = isinstance(y, (list, tuple))
-        ys = list(y) if several else [y]
-        for one in ys:
-            if getattr(getattr(one, "place", None), "context", None) is not self:
-                raise ArgumentError(
-                    f"{type(one).__name__} is not a Buffer of this context", remedy="pass what f returned"
-                )
-        if cotangent is None:
-            if several or ys[0].shape != () or ys[0].dtype.kind == "c":
-                raise CotangentError(
-                    f"a gradient needs one real number, and this value has shape {ys[0].shape} and dtype {ys[0].dtype}",
-                    remedy="reduce it (np.sum), or give its cotangent",
-                )
-            return ys, [ys[0].dtype.type(1)]
-        cts = list(cotangent) if several else [cotangent]
-        return ys, [conforming(ct, one) for ct, one in zip(cts, ys, strict=True)]
-
-    def _asked(self, buffer: Any) -> Place:
-        place = getattr(buffer, "place", None)
-        if place is None or place.context is not self:
-            raise ArgumentError(f"{type(buffer).__name__} is not a Buffer of this context", remedy="pass ctx.buffer(x)")
-        if not place.root.born_active:
-            raise ArgumentError(
-                f"no gradient with respect to an array of dtype {buffer.dtype} that does not depend on a tracked input",
-                remedy="make it with ctx.buffer(x), of a float or complex array",
-            )
-        if place is not place.root and not place.root.entered:
-            raise ArgumentError("a gradient with respect to a view", remedy="ask it of the array that it is a view of")
-        return place
-
-    def pull_back(
-        self, seeds: Sequence[tuple[Any, Any]], wanted: Sequence[Any], once: bool = False, exists: Any = None
-    ) -> list[Any]:
-        """Cotangents at the places `wanted`, given cotangents at the places of the seeds.
-
-        The arrays are the caller's own. Memory is as after the forward pass when this returns, unless the
-        caller asks only `once`: then the log is dropped. `exists` is a mask of the seeds' elements that are
-        more than padding; without it all are.
-        """
-        self.once = once and not (self.zeros == "strong" and getattr(self.compiles, "mends", False))
-        with self._suspended():
-            gradients = self._sweep(seeds, wanted, None, once)
-            if self.zeros == "strong" and any(strong_zeros.has_nan(g) for g in gradients):
-                self.play_forward()
-                present = strong_zeros.find(self, seeds, exists)
-                gradients = self._sweep(seeds, wanted, present, once)
-            if once:
-                self.drop()
-            else:
-                self.play_forward()
-            return gradients
-
-    def marked(self, seeds: Sequence[tuple[Any, Any]], wanted: Sequence[Any]) -> list[Any]:
-        """Marks at the places `wanted` of arguments, given marks at those of the seeds; the log is dropped."""
-        with self._suspended():
-            strong_zeros.walk(self, seeds)
-            marks = [self._handed_out(place, once=False) for place in wanted]
-            self.forget_shadows()
-            self.drop()
-            return marks
-
-    @contextmanager
-    def as_on_entry(self) -> Iterator[None]:
-        """Inside, memory is as it was when the function was called."""
+    def write(self, target: Any, key: Any, place: Place, value: Any, source: Place | None) -> None:
+        """Assign `value` to `target[key]`, which lies at `place`; `source` is the place of the value, if active."""
+        if self.listener is not None:
+            self.listener.heard("write", target, key, place, value, source)
+        root = self.writable(target)
+        array = target.value
+        saved = array[key]
+        if not isinstance(place, (Element, Gathered)):
+            saved = saved.copy()
+        self.busy = True
         try:
-            for number in range(len(self.log) - 1, -1, -1):
-                self.log[number].undo()
-                self.undone_from = number
-            yield
-        finally:
-            self.play_forward()
-
-    def drop(self) -> None:
-        """Let go of the log and of everything that it keeps alive."""
-        self.log = []
-        self.roots = []
-        self.originals = []
-        self.snapshots = Snapshots()
-        self.undone_from = None
-
-    def _sweep(self, seeds: Sequence[tuple[Any, Any]], wanted: Sequence[Any], present: Any, once: bool) -> list[Any]:
-        self.asked = {place.root: None for place in wanted if not place.root.entered}
-        try:
-            self.rewind(seeds, present)
-            return [self._handed_out(place, once) for place in wanted]
-        except BaseException:
-            self.play_forward()
+            array[key] = value
+        except ValueError:
+            refuse_read_only(target)
             raise
         finally:
-            self.asked = {}
-            self.forget_shadows()
+            self.busy = False
+        self.log.append(Write(here(), place, array, key, saved, source))
+        root.active = root.active or source is not None
 
-    def rewind(self, seeds: Sequence[tuple[Any, Any]], present: Any = None) -> None:
+    def update(self, call: Call, target: Any, mask: Any, run: Callable[[tuple[Any, ...]], Any]) -> None:
+        """Run a ufunc with `target` as its `out`, under a mask if there is one."""
+        if self.listener is not None:
+            self.listener.heard("update", call, target, mask)
+        position = here(4)
+        args, root = call.args, target.place.root
+        wanted = () if call.rule is None else call.wanted
+        reads_output = False
+        if wanted:
+            reads_output, reads = call.rule.needs(wanted)
+            call.args = self.snapshots.keep(call.rule, reads, args, call.plain)
+        else:
+            call.args = ()
+        saved = target.value.copy()
+        complaint = None
+        self.busy = True
+        try:
+            run(args)
+        except FloatingPointError as error:
+            # NumPy has written the result all the same.
+            complaint = error
+        except ValueError:
+            refuse_read_only(target)
+            raise
+        finally:
+            self.busy = False
+        if target.dtype.kind in "fc" and (wanted or (call.rule is not None and mask is not None and root.active)):
+            self.log.append(Update(position, call, target, reads_output, saved, mask))
+            root.active = True
+        else:
+            self.log.append(Write(position, target.place, target.value, Ellipsis, saved))
+        if complaint is not None:
+            raise complaint
+
+    def scatter_add(self, call: Call, target: Any, key: Any) -> None:
+        """`np.add.at` or `np.subtract.at`: an index named twice counts twice."""
+        if self.listener is not None:
+            self.listener.heard("scatter_add", call, target, key)
+        root = self.writable(target)
+        array = target.value
+        saved = array[key]
+        (value,), (source,) = call.args, call.inputs
+        self.busy = True
+        try:
+            call.function.at(array, key, value)
+        finally:
+            self.busy = False
+        place = Gathered(target.place, key, saved)
+        self.log.append(Scatter(here(), place, array, key, saved, source, call.function is np.subtract))
+        root.active = root.active or source is not None
+
+    def mutated(self, call: Call, targets: tuple[Any, ...], saved: tuple[Any, ...]) -> None:
+        """Log a call of a mutating rule that has run."""
+        if self.listener is not None:
+            self.listener.heard("mutated", call, targets)
+        call.args = tuple(self.snapshots.kept(x, True, k in call.plain) for k, x in enumerate(call.args))
+        places, arrays = tuple(target.place for target in targets), tuple(target.value for target in targets)
+        entry = MutatingCall(here(), call, places, arrays, saved)
+        if call.wanted:
+            entry.activated = tuple(p.root for p in places if p.dtype.kind in "fc" and not p.root.active)
+        for root in entry.activated:
+            root.active = True
+        self.log.append(entry)
+
+    def left(self, tracked: Any, how: str) -> None:
+        """Take note that the plain value of a tracked one was handed out; the contexts below are told."""
+        if hasattr(tracked.value, "place"):
+            tracked.value.place.context.left(tracked.value, how)
+
+    # Backward.
+
+    def rewind(self, seeds: Seeds, present: Any = None) -> None:
         """Walk the log from its end: the backward pass.
 
         `present` holds, entry by entry, where the cotangents structurally exist; without it they all do.
@@ -287,46 +245,21 @@ class Context(Owning, Recording):
             for entry in self.log:
                 entry.forget()
 
-    def _handed_out(self, place: Any, once: bool) -> Any:
-        root = place.root
-        if place is root:
-            ct = root.shadow if root.entered else self.asked[root]
-            if ct is None:
-                return self.memory.alloc(place.shape, place.dtype)
-            if once and root.entered and root.owned and type(ct) is np.ndarray:
-                return ct
-        else:
-            ct = place.region()
-        return np.copy(ct) if ct.shape or hasattr(ct, "place") else np.asarray(ct)[...].copy()
+    def drop(self) -> None:
+        """Let go of the log and of everything that it keeps alive."""
+        self.log = []
+        self.roots = []
+        self.originals = []
+        self.snapshots = Snapshots()
+        self.undone_from = None
 
     @contextmanager
-    def reopened(self) -> Iterator[None]:
-        """Open again, for a replay during the backward pass."""
-        before, thread = CURRENT.get(), self.thread
-        CURRENT.set(self)
-        self.thread = self._home
+    def as_on_entry(self) -> Iterator[None]:
+        """Inside, memory is as it was when the function was called."""
         try:
+            for number in range(len(self.log) - 1, -1, -1):
+                self.log[number].undo()
+                self.undone_from = number
             yield
         finally:
-            self.thread = thread
-            CURRENT.set(before)
-
-    @contextmanager
-    def _suspended(self) -> Iterator[None]:
-        """Run pulls one level out, and only in this context's thread."""
-        if get_ident() != self._home:
-            raise ContextError(
-                f"a gradient of a context of thread {self._home} is asked in thread {get_ident()}",
-                remedy="call the pull in the thread that ran the function",
-            )
-        if self._sweeping:
-            raise ContextError("a gradient is asked of a context during its own backward pass")
-        before = CURRENT.get()
-        self._sweeping = True
-        CURRENT.set(self.outer)
-        try:
-            with np.errstate(all="ignore"):
-                yield
-        finally:
-            CURRENT.set(before)
-            self._sweeping = False
+            self.play_forward()

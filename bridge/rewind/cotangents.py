@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from bridge.errors import AliasError, CotangentError, RefusedError
-from bridge.position import here, resolve
-from bridge.rewind.memory import grounded, in_dtype
+from bridge.errors import CotangentError
+from bridge.rewind.memory import in_dtype
 from bridge.rewind.rule import Shaped
 
 
@@ -53,32 +52,3 @@ def conforming(ct: Any, value: Any, what: str = "cotangent") -> Any:
             remedy=f"give an array of dtype {value.dtype}",
         )
     return in_dtype(ct, value.dtype)
-
-
-def refuse_late_write(target: Any) -> None:
-    """Raise: memory was read as a constant under an undifferentiated name, and is written now."""
-    raise AliasError(
-        f"an argument of shape {target.shape} is written after it was read under the name of an undifferentiated "
-        "argument that shares its memory: the gradient cannot tell whether that read counts",
-        where=resolve(here()),
-        remedy="pass a copy (x.copy()) for one of the two arguments",
-    )
-
-
-def refuse_write_outside(target: Any) -> None:
-    """Raise: a checkpointed function writes an array of an outer differentiation, and would write it twice."""
-    raise RefusedError(
-        f"a checkpointed function inside a nested derivative writes an array of shape {target.shape} of the outer one",
-        where=resolve(here()),
-        remedy="return the value from the checkpointed function and write it outside",
-    )
-
-
-def refuse_read_only(target: Any) -> None:
-    """Raise if the memory that was to be written may only be read."""
-    if not grounded(target).flags.writeable:
-        raise AliasError(
-            f"a write into a view of shape {target.shape} whose elements share memory, or that is read-only",
-            where=resolve(here()),
-            remedy="write into the array that it is a view of, or into a copy",
-        )

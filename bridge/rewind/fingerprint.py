@@ -1,56 +1,52 @@
-"""What a body did when it was run, so that it can be told whether it did the same when it was run again."""
+"""The fingerprint of a run: what a body did, so that it can be told whether it did the same when it was run again."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from bridge.calls import operation_name
+from bridge.rewind.interpreter import Call, Listener
 from bridge.rewind.places import Root, is_place
 from bridge.rewind.rule import Rule
 
 Step = tuple[Any, ...]
-_TOLD = ("result", "unpulled", "copied", "write", "update", "scatter_add")
 
 
-class Trail:
+class Fingerprint:
     """The operations of one run, as its context was told of them: plain operands by value, memory by number.
 
     Memory that existed before the body, up to the serial number `since`, is known by its own number, other memory by
-    the order in which it appears. `around` is the trail of a body around this one.
+    the order in which it appears. `around` is the fingerprint of a body around this one.
     """
 
-    def __init__(self, since: int, around: Trail | None) -> None:
+    def __init__(self, since: int, around: Fingerprint | None) -> None:
         self.since = since
         self.around = around
         self.steps: list[Step] = []
         self._young: dict[Root, int] = {}
+        self._before: Listener | None = None
 
     @contextmanager
     def listening(self, context: Any) -> Iterator[None]:
-        """Inside, note what a context is told."""
-        before = {name: vars(context).get(name) for name in _TOLD}
-        for name in _TOLD:
-            setattr(context, name, partial(self._heard, name, getattr(type(context), name).__get__(context)))
+        """Inside, note what a context is told; who listened before still hears it."""
+        self._before, context.listener = context.listener, self
         try:
             yield
         finally:
-            for name, method in before.items():
-                if method is None:
-                    delattr(context, name)
-                else:
-                    setattr(context, name, method)
+            context.listener = self._before
 
-    def _heard(self, name: str, method: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        self.steps.append((name, *map(self._told, args), self._told(kwargs)))
-        return method(*args, **kwargs)
+    def heard(self, event: str, *what: Any) -> None:
+        """Note an event."""
+        self.steps.append((event, *map(self._told, what)))
+        if self._before is not None:
+            self._before.heard(event, *what)
 
     def close(self) -> None:
-        """Tell the trail around this one what was done in it, once where it is done several times."""
+        """Tell the fingerprint around this one what was done in it, once where it is done several times."""
         if self.around is not None:
             step = ("body", *self.steps)
             if not self.around.steps or self.around.steps[-1] != step:
@@ -58,6 +54,9 @@ class Trail:
 
     def _told(self, x: Any) -> Any:
         """What a context is told, in a form that can be compared; values that are not known count by their look."""
+        if isinstance(x, Call):
+            rest = (x.args, x.inputs, dict(x.kwargs), x.plain, x.names)
+            return x.name, *map(self._told, rest)
         if is_place(x):
             return self._place(x)
         if hasattr(x, "place"):
@@ -89,11 +88,11 @@ class Trail:
         return ("old", root.serial) if self.around is None else ("around", *self.around._number(root))
 
 
-def parting(one: Trail, other: Trail) -> str | None:
+def parting(one: Fingerprint, other: Fingerprint) -> str | None:
     """Where two runs of a body part, for a message; None if they did the same."""
     for number, (a, b) in enumerate(zip(one.steps, other.steps, strict=False)):
         if a != b:
-            what = a[1] if a[0] in ("result", "unpulled") else a[0]
+            what = a[1][0] if a[0] == "result" else a[0]
             return f"operation {number + 1} of {len(one.steps)} ({what}) differs"
     if len(one.steps) != len(other.steps):
         return f"{len(one.steps)} operations before, {len(other.steps)} now"

@@ -11,13 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from bridge.arrays.buffer import wrap
-from bridge.arrays.dispatch import call
-from bridge.arrays.operands import unwrapped
+from bridge.position import here
 from bridge.rewind.context import Context
 from bridge.rewind.cotangents import numpy_numbers, places_of
-from bridge.rewind.keeping import KeepsArguments
+from bridge.rewind.interpreter import ARRAYS, Call
 from bridge.rewind.memory import in_dtype
+from bridge.rewind.ownership import KeepsArguments, wrap
 from bridge.rewind.places import Place, Root
 from bridge.rewind.rule import Rule
 from bridge.rewind.writes import MutatingCall
@@ -29,6 +28,8 @@ class ForwardContext(KeepsArguments, Context):
     `tangents_seen` are the roots whose tangents were read while a compiled body is tried out.
     """
 
+    checkpoints = False
+
     def __init__(self, *, zeros: str = "strong") -> None:
         super().__init__(zeros=zeros)
         self.tangents_seen: set[Root] = set()
@@ -37,17 +38,10 @@ class ForwardContext(KeepsArguments, Context):
         """Give an argument its tangent."""
         set_tangent(buffer.place, tangent)
 
-    def result(
-        self,
-        rule: Rule,
-        value: Any,
-        inputs: tuple[Any, ...],
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        plain: tuple[int, ...],
-        names: tuple[str, ...] = (),
-    ) -> Any:
-        tangents = tuple([tangents_at(place) for place in inputs])
+    def result(self, call: Call, value: Any) -> Any:
+        if self.listener is not None:
+            self.listener.heard("result", call, value)
+        tangents = () if call.rule is None else tuple([tangents_at(place) for place in call.inputs])
         if all(tangent is None for tangent in tangents):
             return wrap(self, value, False)
         out = wrap(self, value, True)
@@ -56,12 +50,11 @@ class ForwardContext(KeepsArguments, Context):
             return out
         if type(value) in (float, complex):
             value = out.value
-        if names:
-            args, kwargs = args[: -len(names)], kwargs | dict(zip(names, args[-len(names) :], strict=True))
-        if not rule.broadcasts:
-            args = numpy_numbers(args, inputs[: len(args)])
-        with self._suspended():
-            tangent = pushed(rule, value, args, kwargs, tangents)
+        args, kwargs = call.spelled(call.args)
+        if not call.rule.broadcasts:
+            args = numpy_numbers(args, call.inputs[: len(args)])
+        with self.suspended():
+            tangent = pushed(call.rule, value, args, kwargs, tangents)
         if isinstance(places, tuple):
             for place, one in zip(places, tangent, strict=True):
                 if place is not None and one is not None:
@@ -71,6 +64,8 @@ class ForwardContext(KeepsArguments, Context):
         return out
 
     def copied(self, value: Any, source: Place) -> Any:
+        if self.listener is not None:
+            self.listener.heard("copied", value, source)
         tangent = tangent_at(source)
         out = wrap(self, value, tangent is not None)
         if tangent is not None and out.place.active:
@@ -78,34 +73,27 @@ class ForwardContext(KeepsArguments, Context):
         return out
 
     def write(self, target: Any, key: Any, place: Place, value: Any, source: Place | None) -> None:
+        if self.listener is not None:
+            self.listener.heard("write", target, key, place, value, source)
         self.writable(target)
         tangent = None if source is None else tangent_at(source)
         target.value[key] = value
         set_tangent(place, tangent)
 
-    def update(
-        self,
-        rule: Rule | None,
-        target: Any,
-        inputs: tuple[Any, ...],
-        args: tuple[Any, ...],
-        plain: tuple[int, ...],
-        mask: Any,
-        run: Callable[[tuple[Any, ...]], Any],
-    ) -> None:
+    def update(self, call: Call, target: Any, mask: Any, run: Callable[[tuple[Any, ...]], Any]) -> None:
+        if self.listener is not None:
+            self.listener.heard("update", call, target, mask)
         self.writable(target)
-        tangents = tuple([tangents_at(place) for place in inputs]) if rule and target.dtype.kind in "fc" else ()
-        if any(tangent is not None for tangent in tangents):
-            assert rule is not None
-            with self._suspended():
-                value = rule.function(*args)
-                tangent = pushed(rule, value, args, {}, tangents)
-        else:
-            tangent = None
+        followed = call.rule is not None and target.dtype.kind in "fc"
+        tangents = tuple([tangents_at(place) for place in call.inputs]) if followed else ()
+        tangent = None
+        if any(one is not None for one in tangents):
+            with self.suspended():
+                tangent = pushed(call.rule, call.rule.function(*call.args), call.args, {}, tangents)
         old = tangent_at(target.place) if mask is not None else None
         complaint = None
         try:
-            run(args)
+            run(call.args)
         except FloatingPointError as error:
             # NumPy has written the result all the same.
             complaint = error
@@ -116,27 +104,29 @@ class ForwardContext(KeepsArguments, Context):
         if complaint is not None:
             raise complaint
 
-    def scatter_add(self, ufunc: np.ufunc, target: Any, key: Any, operand: Any) -> None:
+    def scatter_add(self, call: Call, target: Any, key: Any) -> None:
+        if self.listener is not None:
+            self.listener.heard("scatter_add", call, target, key)
         self.writable(target)
-        (value,), (source,), _ = unwrapped(self, (operand,))
-        ufunc.at(target.value, key, value)
+        (value,), (source,) = call.args, call.inputs
+        call.function.at(target.value, key, value)
         tangent = None if source is None else tangent_at(source)
         if tangent is not None:
             region = target.place.region()
             target.place.root.active = True
-            ufunc.at(region, key, tangent)
+            call.function.at(region, key, tangent)
 
-    def mutated(self, entry: MutatingCall, active: bool) -> None:
-        tangents = [tangents_at(place) for place in entry.inputs]
+    def mutated(self, call: Call, targets: tuple[Any, ...], saved: tuple[Any, ...]) -> None:
+        tangents = [tangents_at(place) for place in call.inputs]
         if all(tangent is None for tangent in tangents):
             return
+        places, arrays = tuple(target.place for target in targets), tuple(target.value for target in targets)
+        entry = MutatingCall(here(), call, places, arrays, saved)
         entry.undo()
-        with self._suspended():
-            pushed_tangents = _transposed(
-                lambda ct: _pulled_call(entry, ct), tuple(array for array in entry.arrays), tangents, True
-            )
+        with self.suspended():
+            moved = _transposed(lambda ct: _pulled_call(entry, ct), arrays, tangents, True)
         entry.undo()
-        for place, tangent in zip(entry.out, pushed_tangents, strict=True):
+        for place, tangent in zip(places, moved, strict=True):
             set_tangent(place, tangent)
 
 
@@ -220,11 +210,11 @@ def _linear(rule: Rule, args: tuple[Any, ...], kwargs: dict[str, Any], tangents:
     """A linear function of the tangents; what constants add to it (`initial=`, a constant part) is taken off."""
     positional = tangents[: len(args)]
     moved = tuple(_replaced(x, t, True) for x, t in zip(args, positional, strict=True))
-    result = call(rule.function, moved, kwargs)
+    result = ARRAYS.call(rule.function, moved, kwargs)
     if all(map(_adds_nothing, args, positional)) and not _ADDED.intersection(kwargs):
         return result
     still = tuple(_replaced(x, t, False) for x, t in zip(args, positional, strict=True))
-    return result - call(rule.function, still, kwargs)
+    return result - ARRAYS.call(rule.function, still, kwargs)
 
 
 _ADDED = frozenset({"initial", "constant_values", "prepend", "append"})
@@ -274,9 +264,7 @@ def _paired(cotangents: Any, tangents: Any) -> list[tuple[Any, Any]]:
 
 
 def _pulled_call(entry: MutatingCall, ct: Any) -> list[Any]:
-    from bridge.arrays.mutating import cotangents_of_call
-
     found: dict[int, list[Any]] = {}
-    for place, c in cotangents_of_call(entry, ct):
+    for place, c in entry.pull(ct):
         found.setdefault(id(place), []).append(c)
-    return [found[id(place)].pop() if found.get(id(place)) else None for place in entry.inputs]
+    return [found[id(place)].pop() if found.get(id(place)) else None for place in entry.call.inputs]

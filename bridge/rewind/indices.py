@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from bridge.rewind.memory import grounded
-from bridge.rewind.values import ground_floor, is_traced, is_traced_integer, note_plain, settled
+from bridge.rewind.values import ground_floor, is_abstract, is_abstract_integer, note_plain, settled
 
 VIEW, ELEMENT, ADVANCED = "view", "element", "advanced"
 
@@ -44,7 +44,7 @@ def _is_plain_slice(part: Any) -> bool:
 
 
 def _is_bound(bound: Any) -> bool:
-    return type(bound) in BOUNDS or is_traced_integer(bound)
+    return type(bound) in BOUNDS or is_abstract_integer(bound)
 
 
 def frozen(key: Any) -> Any:
@@ -57,9 +57,9 @@ def _frozen_part(part: Any) -> Any:
         return part
     if type(part) is slice:
         return slice(_bound(part.start), _bound(part.stop), _bound(part.step))
-    if is_traced(part):
+    if is_abstract(part):
         return settled(part)
-    if isinstance(part, (list, tuple)) and any(map(is_traced, part)):
+    if isinstance(part, (list, tuple)) and any(map(is_abstract, part)):
         return settled(np.stack(part))
     ground = [grounded(one) for one in part] if isinstance(part, (list, tuple)) else grounded(part)
     if isinstance(ground, np.ndarray):
@@ -77,7 +77,7 @@ def _frozen_part(part: Any) -> Any:
 def _bound(bound: Any) -> Any:
     if type(bound) in BOUNDS:
         return bound
-    return ground_floor(bound) if is_traced_integer(bound) else operator.index(bound)
+    return ground_floor(bound) if is_abstract_integer(bound) else operator.index(bound)
 
 
 def is_unique_by_type(key: Any) -> bool:
@@ -95,8 +95,8 @@ def surviving(key: Any, shape: tuple[int, ...]) -> Any:
     if is_unique_by_type(key):
         return None
     for part in key if type(key) is tuple else (key,):
-        if is_traced(part):
-            return part.place.context.surviving(key, shape)
+        if is_abstract(part):
+            return part.place.context.home.survivors(key, shape)
     codes, position, ndim = _codes(key, shape)
     flat = codes.ravel()
     order = np.unique(flat, return_inverse=True)[1]
@@ -156,4 +156,4 @@ def _axes_of(part: Any) -> int:
 
 
 def _is_integer(part: Any) -> bool:
-    return (isinstance(part, (int, np.integer)) and not isinstance(part, (bool, np.bool_))) or is_traced_integer(part)
+    return (isinstance(part, (int, np.integer)) and not isinstance(part, (bool, np.bool_))) or is_abstract_integer(part)

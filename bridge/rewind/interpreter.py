@@ -1,12 +1,133 @@
-"""Which context is open."""
+"""The one interface between arrays and who interprets a program: what arrays report, and to whom.
+
+A program meets arrays. Whatever it does to them, they report as an *event* to the context that they belong to: a
+function was called, memory was copied, written, updated. A `Call` says what was called with what; the context answers
+with the arrays that the program goes on with. Contexts that differentiate, carry tangents, compile, record on a tape or
+watch are `Interpreter`s alike.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
+
+from bridge.calls import operation_name
 
 if TYPE_CHECKING:
     from bridge.rewind.context import Context
+    from bridge.rewind.places import Place
+
+NO_KEYWORDS: Mapping[str, Any] = {}
+
+
+class Call:
+    """A function and its operands, as the context that interprets the call gets them.
+
+    Parameters
+    ----------
+    function : what is called.
+    rule : how cotangents pass through it; None where none can (comparisons, `argmax`).
+    args : the operands' values: memory of this context as it is, everything else as it was given.
+    inputs : the places of those that carry a gradient, None for the others; a list for a sequence of arrays.
+    kwargs : keywords that hold no tracked value.
+    plain : positions of plain arrays, which the program may change later.
+    names : the names of the last operands, where they were given by keyword.
+    """
+
+    __slots__ = ("args", "function", "inputs", "kwargs", "names", "plain", "rule")
+
+    def __init__(
+        self,
+        function: Any,
+        rule: Any,
+        args: tuple[Any, ...],
+        inputs: tuple[Any, ...],
+        kwargs: Mapping[str, Any] = NO_KEYWORDS,
+        plain: tuple[int, ...] = (),
+        names: tuple[str, ...] = (),
+    ) -> None:
+        self.function = function
+        self.rule = rule
+        self.args = args
+        self.inputs = inputs
+        self.kwargs = kwargs
+        self.plain = plain
+        self.names = names
+
+    @property
+    def name(self) -> str:
+        """What messages call the function."""
+        return operation_name(self.function) if self.rule is None else self.rule.name
+
+    @property
+    def wanted(self) -> tuple[int, ...]:
+        """Positions of the operands that carry a gradient."""
+        inputs = self.inputs
+        if len(inputs) == 2:
+            return _WANTED[(inputs[0] is not None) + 2 * (inputs[1] is not None)]
+        return tuple([k for k, place in enumerate(inputs) if place is not None])
+
+    def spelled(self, operands: tuple[Any, ...]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """`operands`, one for each of `args`, as the function's positional and keyword arguments."""
+        count = len(operands) - len(self.names)
+        return operands[:count], {**self.kwargs, **dict(zip(self.names, operands[count:], strict=True))}
+
+    def on(self, args: tuple[Any, ...], rule: Any = None) -> Call:
+        """The same call with other operands, or another rule."""
+        return Call(self.function, rule or self.rule, args, self.inputs, self.kwargs, self.plain, self.names)
+
+
+_WANTED: tuple[tuple[int, ...], ...] = ((), (0,), (1,), (0, 1))
+
+
+class Interpreter(Protocol):
+    """Who makes sense of a program: the events that arrays report, each answered before the program goes on.
+
+    Values and places are those of the interpreter's own level: under nested differentiations, values are Buffers of the
+    interpreter outside.
+    """
+
+    def result(self, call: Call, value: Any) -> Any:
+        """`call` was run and gave the fresh `value`; returns it as the program gets it."""
+
+    def copied(self, value: Any, source: Place) -> Any:
+        """What lies at `source` was copied, perhaps into another dtype; returns the copy as the program gets it."""
+
+    def write(self, target: Any, key: Any, place: Place, value: Any, source: Place | None) -> None:
+        """Assign `value` to `target[key]`, which lies at `place`; `source` is where the value lies, if active."""
+
+    def update(self, call: Call, target: Any, mask: Any, run: Callable[[tuple[Any, ...]], Any]) -> None:
+        """Run a ufunc by `run(args)`, with `target` as its `out`, under a mask if there is one."""
+
+    def scatter_add(self, call: Call, target: Any, key: Any) -> None:
+        """Run `np.add.at` or `np.subtract.at` of the call's operand: an index named twice counts twice."""
+
+    def mutated(self, call: Call, targets: tuple[Any, ...], saved: tuple[Any, ...]) -> None:
+        """`call` of a mutating rule was run and wrote into `targets`, which held `saved` before."""
+
+    def left(self, tracked: Any, how: str) -> None:
+        """The plain value of a tracked one was handed out."""
+
+
+class Listener(Protocol):
+    """Hears the events of a context before the context answers them, and changes nothing."""
+
+    def heard(self, event: str, *what: Any) -> None:
+        """`event` is the name of an `Interpreter`'s method, `what` its arguments."""
+
+
+class Arrays:
+    """What the rewind asks of the arrays above it; `bridge.arrays` fills it in when it is imported."""
+
+    buffer: type[Any]
+    scalar: type[Any]
+    weak_scalar: type[Any]
+    call: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
+    call_mutating: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
+
+
+ARRAYS = Arrays()
 
 CURRENT: ContextVar[Context | None] = ContextVar("bridge.context", default=None)
 

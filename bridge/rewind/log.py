@@ -1,36 +1,46 @@
-"""The log: one entry for each operation, with what undoes it and what its pull needs."""
+"""The log: one entry for each thing that happened, which knows what it read and wrote, how to undo it, and its pull."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from bridge.errors import BridgeError, RuleError
 from bridge.position import Position, resolve
-from bridge.rewind.places import Picked, Root, is_place
-from bridge.rewind.rule import Rule
-
-if TYPE_CHECKING:
-    pass
+from bridge.rewind.interpreter import Call
+from bridge.rewind.places import Picked, Root, places_in
 
 Cotangents = Iterable[tuple[Any, Any]]
 
 
-class Entry:
-    """One operation: where it wrote (`out`), how to undo it, and its pull.
+class Overwritten(NamedTuple):
+    """What an entry overwrote: `array[key]`, which lies at `place`, held `saved`; after an undo it is the other way."""
 
-    `activates`: it was the first to write a value that carries a gradient into its root, so that nothing
-    before it has a cotangent there.
+    place: Any
+    array: Any
+    key: Any
+    saved: Any
+
+
+class Entry:
+    """One thing that happened: where it wrote (`out`), how to undo it, and its pull.
+
+    `call` is the function that was called, where there is one. `activates`: it was the first to write a value that
+    carries a gradient into its root, so that nothing before it has a cotangent there. `moves`: its
+    pull hands its cotangent on as it is. `replays`: its pull runs the program again, and walks the log of that.
     """
 
     __slots__ = ("out", "position")
 
     out: Any
     position: Position
+    call: Call | None = None
     activates: bool = False
     overwrites: bool = False
+    moves: bool = True
+    replays: bool = False
 
     @property
     def name(self) -> str:
@@ -40,6 +50,26 @@ class Entry:
     def where(self) -> str | None:
         """`file:line` of the user's call."""
         return resolve(self.position)
+
+    def reads(self) -> Iterator[Any]:
+        """The places of the values that it took, as far as they carry a gradient."""
+        return iter(())
+
+    def writes(self) -> Iterator[Any]:
+        """The places that it wrote, those of new memory among them."""
+        return places_in(self.out)
+
+    def overwritten(self) -> Iterator[Overwritten]:
+        """What it overwrote of memory that was there before, in the order of the writes."""
+        return iter(())
+
+    def bore(self) -> Iterator[Root]:
+        """The roots that it made."""
+        return iter(())
+
+    def woken(self) -> Iterable[Root]:
+        """The roots that this entry was the first to give a value that carries a gradient."""
+        return (self.out.root,) if self.activates else ()
 
     def take(self) -> Any:
         """The cotangent of what this entry wrote; None if there is none."""
@@ -64,22 +94,10 @@ class Entry:
             root.shadow = None
             root.active = False
 
-    def woken(self) -> Iterable[Root]:
-        """The roots that this entry was the first to give a value that carries a gradient."""
-        return (self.out.root,) if self.activates else ()
-
     def forget(self) -> None:
         """Drop every shadow that this entry can reach."""
-        forget_shadows_at(self.out)
-
-
-def forget_shadows_at(places: Any) -> None:
-    """Drop the shadows of the roots of these places."""
-    if is_place(places):
-        places.root.shadow = None
-    elif isinstance(places, (tuple, list)):
-        for place in places:
-            forget_shadows_at(place)
+        for place in self.writes():
+            place.root.shadow = None
 
 
 class Birth(Entry):
@@ -87,11 +105,11 @@ class Birth(Entry):
 
     __slots__ = ()
 
+    def bore(self) -> Iterator[Root]:
+        return self.writes()
+
     def take(self) -> Any:
         return at_birth(self.out)
-
-    def forget(self) -> None:
-        self.out.shadow = None
 
 
 def at_birth(root: Root) -> Any:
@@ -107,31 +125,24 @@ def at_birth(root: Root) -> Any:
 class Operation(Birth):
     """A function of arrays whose results are new roots."""
 
-    __slots__ = ("args", "inputs", "kwargs", "output", "rule", "wanted")
+    __slots__ = ("call", "output", "wanted")
 
-    def __init__(
-        self,
-        position: Position,
-        rule: Rule,
-        out: Any,
-        output: Any,
-        inputs: tuple[Any, ...],
-        wanted: tuple[int, ...],
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-    ) -> None:
+    moves = False
+    call: Call
+
+    def __init__(self, position: Position, call: Call, out: Any, output: Any, wanted: tuple[int, ...]) -> None:
         self.position = position
-        self.rule = rule
+        self.call = call
         self.out = out
         self.output = output
-        self.inputs = inputs
         self.wanted = wanted
-        self.args = args
-        self.kwargs = kwargs
 
     @property
     def name(self) -> str:
-        return self.rule.name
+        return self.call.rule.name
+
+    def reads(self) -> Iterator[Any]:
+        return places_in(self.call.inputs)
 
     def take(self) -> Any:
         out = self.out
@@ -143,36 +154,43 @@ class Operation(Birth):
         cts = tuple(None if place is None else at_birth(place) for place in out)
         return None if all(ct is None for ct in cts) else cts
 
-    def forget(self) -> None:
-        forget_shadows_at(self.out)
-
     def pull(self, ct: Any) -> Cotangents:
-        rule = self.rule
-        inputs = self.inputs
+        call = self.call
+        rule, inputs = call.rule, call.inputs
         if rule.broadcasts and rule.per_argument is not None:
             pulls = rule.per_argument
-            return [(inputs[k], pulls[k](ct, self.output, *self.args)) for k in self.wanted]
+            return [(inputs[k], pulls[k](ct, self.output, *call.args)) for k in self.wanted]
         return self._pull_any(ct)
 
     def push(self, ct: Any) -> None:
-        pulls = self.rule.per_argument
-        if pulls is None or not self.rule.broadcasts:
+        call = self.call
+        pulls = call.rule.per_argument
+        if pulls is None or not call.rule.broadcasts:
             super().push(ct)
             return
-        inputs, output, args = self.inputs, self.output, self.args
+        inputs, output, args = call.inputs, self.output, call.args
         for k in self.wanted:
             cotangent = pulls[k](ct, output, *args)
             if cotangent is not None:
                 inputs[k].accumulate(cotangent)
 
+    def through(self, ct: Any) -> Cotangents:
+        """What `pull` would give if every partial derivative were one: the cotangent itself, for each input."""
+        return [(self.call.inputs[k], ct) for k in self.wanted]
+
+    def at(self, args: tuple[Any, ...], output: Any, rule: Any = None) -> Operation:
+        """The same operation at other operands."""
+        return Operation(self.position, self.call.on(args, rule), self.out, output, self.wanted)
+
     def _pull_any(self, ct: Any) -> Iterator[tuple[Any, Any]]:
-        for number, cotangent in self.rule.pull(ct, self.output, self.args, self.kwargs, self.wanted):
-            place = self.inputs[number]
+        call = self.call
+        for number, cotangent in call.rule.pull(ct, self.output, call.args, call.kwargs, self.wanted):
+            place = call.inputs[number]
             if cotangent is None:
                 continue
             if isinstance(place, (list, tuple)):
                 yield from self._pull_sequence(place, cotangent)
-            elif self.rule.broadcasts:
+            elif call.rule.broadcasts:
                 yield place, cotangent
             else:
                 yield place, self._checked(place, cotangent)
@@ -217,6 +235,9 @@ class Copy(Birth):
     @property
     def name(self) -> str:
         return "getitem" if isinstance(self.source, Picked) else "copy"
+
+    def reads(self) -> Iterator[Any]:
+        yield self.source
 
     def pull(self, ct: Any) -> Cotangents:
         return ((self.source, ct),)

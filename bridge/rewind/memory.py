@@ -1,12 +1,9 @@
-"""Where cotangents live: roots, the places inside them, and the memory interface.
-
-A *root* is memory that a context owns; its *shadow* is the reference gradient, an array of the same
-layout. A *place* names a part of a root, and finds the same part of the shadow.
-"""
+"""The memory interface, and what NumPy tells of memory: where an array lies, whose it is, whether it overlaps."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -14,6 +11,91 @@ from bridge.errors import AliasError
 
 if TYPE_CHECKING:
     from bridge.rewind.context import Context
+
+
+class Home:
+    """Where a program runs: on NumPy arrays, or abstractly, while it is being compiled.
+
+    All nested contexts share the home of the outermost one. What depends on it they ask; the answers here are those
+    for arrays, whose numbers are known.
+
+    Attributes
+    ----------
+    is_abstract : numbers are not known while the program runs.
+    mends : cotangents that structurally do not exist are told apart at any cost.
+    engine : who supplies pulls for functions without a rule; None for the context's own.
+    trace : the context that compiles; None on arrays.
+    control : who runs `fori_loop`, `while_loop` and `cond`; None for Python.
+    of_shadow : calls what reads a shadow, where that is not read as other memory is; None where it is.
+    checkpoints : whether a checkpointed call is worth an entry of its own here.
+    """
+
+    is_abstract = False
+    mends = False
+    engine: Any = None
+    trace: Any = None
+    control: Any = None
+    of_shadow: Callable[[Callable[[], Any]], Any] | None = None
+    checkpoints = True
+
+    def known(self, value: Any) -> Any:
+        """What a tracked value holds, as a plain array or number; None if that is not known while the program runs."""
+        return grounded(value)
+
+    def settled(self, value: Any) -> Any:
+        """What a tracked value holds now and nobody changes any more."""
+        return grounded(value)
+
+    def note(self, array: Any) -> None:
+        """A plain array becomes part of the program."""
+
+    def survivors(self, key: Any, shape: tuple[int, ...]) -> Any:
+        """Where a write with indices that are not known survives duplicates; None if it does everywhere."""
+        raise NotImplementedError
+
+    def selected(self, buffer: Any, mask: Any) -> Any:
+        """`buffer[mask]` where the mask is not known."""
+        raise NotImplementedError
+
+    def has_nan(self, value: Any) -> bool:
+        """Whether a gradient holds a NaN, or must be taken to hold one."""
+        ground = grounded(value)
+        with np.errstate(all="ignore"):
+            return bool(np.isnan(np.sum(ground))) and bool(np.any(np.isnan(ground)))
+
+    def scratch(self, context: Context, shape: tuple[int, ...], dtype: Any) -> Any:
+        """Zeros for a pull to write into."""
+        return np.zeros(shape, dtype)
+
+    def value_despite(self, error: ZeroDivisionError, function: Callable[..., Any], values: tuple[Any, ...]) -> Any:
+        """The value of a function of Python's numbers that raised."""
+        raise error
+
+    def program(self, f: Callable[..., Any]) -> Callable[..., Any]:
+        """What runs in place of a program; while it is compiled, perhaps another that does the same."""
+        return f
+
+    def separate(self) -> None:
+        """What is computed from here on was computed before, and is to be computed again."""
+
+
+ON_ARRAYS = Home()
+
+
+class Memory(Protocol):
+    """What a context makes memory of: arrays, an outer context's Buffers, or abstract arrays."""
+
+    def alloc(self, shape: tuple[int, ...], dtype: Any) -> Any:
+        """Zeros."""
+
+    def copy(self, array: Any) -> Any:
+        """A copy, on memory of its own."""
+
+    def view(self, base: Any, offset: int, like: Any) -> Any:
+        """The view of `base` that starts `offset` bytes after it, with the shape, strides and dtype of `like`."""
+
+    def swap(self, array: Any, key: Any, saved: Any) -> Any:
+        """Write `saved` into `array[key]` and return what was there."""
 
 
 class ArrayMemory:
@@ -28,7 +110,6 @@ class ArrayMemory:
         return array.copy()
 
     def view(self, base: Any, offset: int, like: Any) -> Any:
-        """The view of `base` that starts `offset` bytes after it, with the shape, strides and dtype of `like`."""
         view = np.asarray(_Window(base, offset, like))
         low, high = np.lib.array_utils.byte_bounds(owner(base))
         first, last = np.lib.array_utils.byte_bounds(view)
@@ -37,7 +118,6 @@ class ArrayMemory:
         return view
 
     def swap(self, array: Any, key: Any, saved: Any) -> Any:
-        """Write `saved` into `array[key]` and return what was there."""
         current = array[key]
         if type(current) is not np.ndarray:
             array[key] = saved
@@ -45,6 +125,31 @@ class ArrayMemory:
         if key is Ellipsis and array.nbytes > _BLOCK:
             return _swap_by_blocks(array, saved)
         current = current.copy()
+        array[key] = saved
+        return current
+
+
+class OuterMemory:
+    """The memory interface on an outer context's Buffers: every operation is logged there."""
+
+    __slots__ = ("outer",)
+
+    def __init__(self, outer: Context) -> None:
+        self.outer = outer
+
+    def alloc(self, shape: tuple[int, ...], dtype: Any) -> Any:
+        return self.outer.blank(shape, dtype)
+
+    def copy(self, array: Any) -> Any:
+        return array.copy()
+
+    def view(self, base: Any, offset: int, like: Any) -> Any:
+        return base.view_as(offset, like)
+
+    def swap(self, array: Any, key: Any, saved: Any) -> Any:
+        current = array[key]
+        if current.shape and current.place.root is array.place.root:
+            current = current.copy()
         array[key] = saved
         return current
 
@@ -60,28 +165,6 @@ def _swap_by_blocks(array: np.ndarray, saved: np.ndarray) -> np.ndarray:
         array[start : start + rows] = saved[start : start + rows]
         saved[start : start + rows] = piece
     return saved
-
-
-class OuterMemory(ArrayMemory):
-    """The memory interface on an outer context's Buffers: every operation is logged there."""
-
-    __slots__ = ("outer",)
-
-    def __init__(self, outer: Context) -> None:
-        self.outer = outer
-
-    def alloc(self, shape: tuple[int, ...], dtype: Any) -> Any:
-        return self.outer.blank(shape, dtype)
-
-    def view(self, base: Any, offset: int, like: Any) -> Any:
-        return base.view_as(offset, like)
-
-    def swap(self, array: Any, key: Any, saved: Any) -> Any:
-        current = array[key]
-        if current.shape and current.place.root is array.place.root:
-            current = current.copy()
-        array[key] = saved
-        return current
 
 
 class _Window:
@@ -157,3 +240,27 @@ def overlaps_itself(array: Any) -> bool:
             return True
         extent += stride * (length - 1)
     return False
+
+
+def scatter_into_overlapping(region: Any, ct: Any) -> None:
+    """Add to a self-overlapping view so that elements that share memory all count.
+
+    Zero-stride axes are summed first; what overlaps beyond that is added one axis position at a time,
+    in order of the smallest strides, each addition then being free of overlap.
+    """
+    strides = grounded(region).strides
+    zero = tuple(axis for axis, stride in enumerate(strides) if stride == 0 and region.shape[axis] > 1)
+    if zero:
+        ct = np.sum(ct, axis=zero, keepdims=True)
+        region = region[tuple(slice(0, 1) if axis in zero else slice(None) for axis in range(region.ndim))]
+    _add_axis_by_axis(region, ct)
+
+
+def _add_axis_by_axis(region: Any, ct: Any) -> None:
+    if not overlaps_itself(grounded(region)):
+        region += ct
+        return
+    axis = min((n, axis) for axis, n in enumerate(region.shape) if n > 1)[1]
+    for k in range(region.shape[axis]):
+        key = (slice(None),) * axis + (slice(k, k + 1),)
+        _add_axis_by_axis(region[key], ct[key])

@@ -7,14 +7,14 @@ layout. A *place* names a part of a root, and finds the same part of the shadow.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bridge.extend import sum_to_shape
-from bridge.rewind.guard import Guard
-from bridge.rewind.memory import Strides, grounded, in_dtype, overlaps_itself
-from bridge.rewind.overlap import scatter_into_overlapping
+from bridge.rewind.indices import is_unique_by_type, surviving
+from bridge.rewind.memory import Strides, grounded, in_dtype, overlaps_itself, scatter_into_overlapping
 
 if TYPE_CHECKING:
     from bridge.rewind.context import Context
@@ -53,7 +53,7 @@ class Root:
         self.shadow: Any = None
         self.owned: int = False
         self.strides: tuple[int, ...] | None = None
-        if context.compiles is not None:
+        if context.home.is_abstract:
             # A compiled loop finds its memory again by its root.
             self.held = value
         if len(shape) > 1:
@@ -134,13 +134,14 @@ class Root:
 class Entered(Root):
     """A root that came from outside: an argument of the differentiated function."""
 
-    __slots__ = ("guard", "read_as_constant", "written")
+    __slots__ = ("read_as_constant", "shared_by", "written")
 
     entered = True
 
     def __init__(self, context: Any, value: Any, active: bool) -> None:
         super().__init__(context, value, active)
-        self.guard: Guard | None = None
+        # The names of the differentiated arguments on its memory, if they are several: it may not be written then.
+        self.shared_by: tuple[str, ...] = ()
         self.read_as_constant = self.written = False
 
 
@@ -177,16 +178,16 @@ class Part:
         if self.root.shadow is None:
             return None
         region = self.region()
-        compiles = self.root.context.compiles
-        ct = region.copy() if compiles is None else compiles.of_shadow(region.copy)
+        of_shadow = self.root.context.home.of_shadow
+        ct = region.copy() if of_shadow is None else of_shadow(region.copy)
         region[...] = 0
         return ct
 
     def peek(self) -> Any:
         if self.root.shadow is None:
             return None
-        compiles = self.root.context.compiles
-        return self.region().copy() if compiles is None else compiles.of_shadow(self.region().copy)
+        of_shadow = self.root.context.home.of_shadow
+        return self.region().copy() if of_shadow is None else of_shadow(self.region().copy)
 
     def store(self, value: Any) -> None:
         region = self.region()
@@ -233,8 +234,8 @@ class Picked(Part):
         return None if self.root.shadow is None else self._picked(self.parent.region())
 
     def _picked(self, region: Any) -> Any:
-        compiles = self.root.context.compiles
-        return region[self.key] if compiles is None else compiles.of_shadow(lambda: region[self.key])
+        of_shadow = self.root.context.home.of_shadow
+        return region[self.key] if of_shadow is None else of_shadow(lambda: region[self.key])
 
     def store(self, value: Any) -> None:
         region = self.parent.region()
@@ -267,8 +268,6 @@ class Gathered(Picked):
     def take(self) -> Any:
         if self.root.shadow is None:
             return None
-        from bridge.rewind.indices import surviving
-
         region = self.parent.region()
         ct = self._picked(region)
         region[self.key] = 0
@@ -276,8 +275,6 @@ class Gathered(Picked):
         return ct if survivors is None else np.where(survivors, ct, np.zeros_like(ct))
 
     def accumulate(self, ct: Any) -> None:
-        from bridge.rewind.indices import is_unique_by_type
-
         region = self.parent.region()
         ct = self._conform(ct)
         if is_unique_by_type(self.key) and not self.overlapping:
@@ -309,3 +306,12 @@ Place = Root | Part
 def is_place(thing: Any) -> bool:
     """Whether `thing` is a root or a part of one."""
     return isinstance(thing, (Root, Part))
+
+
+def places_in(nested: Any) -> Iterator[Any]:
+    """The places in nested sequences; None is left out."""
+    if is_place(nested):
+        yield nested
+    elif isinstance(nested, (tuple, list)):
+        for one in nested:
+            yield from places_in(one)

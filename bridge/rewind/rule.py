@@ -11,6 +11,7 @@ import numpy as np
 
 from bridge.calls import first_pull, names_read, operation_name, output_read, pull_parameters
 from bridge.errors import RuleError
+from bridge.rewind.interpreter import ARRAYS
 
 Structure = Literal["elementwise", "linear", "multilinear", "generic"]
 
@@ -95,9 +96,7 @@ class Rule:
         self._parameters, self.variadic = pull_parameters(joint or first_pull(per_argument))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        from bridge.arrays.dispatch import call
-
-        return call(self.function, args, kwargs)
+        return ARRAYS.call(self.function, args, kwargs)
 
     def __repr__(self) -> str:
         return f"<rule of {self.name}>"
@@ -214,9 +213,7 @@ class MutatingRule:
         return self
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        from bridge.arrays.dispatch import call_mutating
-
-        return call_mutating(self, args, kwargs)
+        return ARRAYS.call_mutating(self, args, kwargs)
 
     def __repr__(self) -> str:
         return f"<mutating rule of {self.name}, writes {', '.join(self.mutates)}>"

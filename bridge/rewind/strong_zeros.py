@@ -19,10 +19,9 @@ from typing import Any
 import numpy as np
 
 from bridge.rewind.log import Entry, Operation
-from bridge.rewind.memory import grounded
+from bridge.rewind.memory import ON_ARRAYS, grounded
 from bridge.rewind.rule import Shaped
-from bridge.rewind.values import ground_floor, is_traced, settled
-from bridge.rewind.writes import MutatingCall, Update
+from bridge.rewind.values import settled
 
 Pairs = Iterable[tuple[Any, Any]]
 
@@ -45,20 +44,17 @@ def inner_sweeps_mend() -> Iterator[None]:
 
 def may_be_born_inside(context: Any, gradients: Iterable[Any]) -> bool:
     """Whether NaNs in the gradients of a context may come from sweeps inside of it, which did not look."""
-    if not context.nested or context.zeros != "strong" or context.compiles is not None or _INNER.get():
+    if not context.nested or context.zeros != "strong" or context.home.is_abstract or _INNER.get():
         return False
     return any(map(has_nan, gradients))
 
 
 def has_nan(gradient: Any) -> bool:
     """Whether a gradient holds a NaN, or must be taken to hold one."""
-    if is_traced(gradient):
-        return bool(ground_floor(gradient).place.context.suspect(gradient))
-    if hasattr(gradient, "place") and _INNER.get():
+    home = gradient.place.context.home if hasattr(gradient, "place") else None
+    if home is not None and not home.is_abstract and _INNER.get():
         return True
-    ground = grounded(gradient)
-    with np.errstate(all="ignore"):
-        return bool(np.isnan(np.sum(ground))) and bool(np.any(np.isnan(ground)))
+    return (home or ON_ARRAYS).has_nan(gradient)
 
 
 def existing(ct: Any) -> Any:
@@ -95,7 +91,7 @@ def _walk(context: Any, seeds: Sequence[tuple[Any, Any]]) -> list[Any]:
         ct = entry.take()
         entry.undo()
         context.undone_from = number
-        if ct is not None and hasattr(entry, "mark"):
+        if ct is not None and entry.replays:
             found[number] = entry.mark(ct, lambda inner: _walk(context, inner))
         elif ct is not None:
             for place, mark in _reached(entry, ct):
@@ -114,51 +110,50 @@ def _where_seeded(ct: Any, exists: Any) -> Any:
 
 def _reached(entry: Entry, ct: Any) -> Pairs:
     """The marks of an entry's inputs, given that of its output."""
-    if isinstance(entry, MutatingCall):
+    if entry.moves:
+        return entry.pull(ct)
+    if not isinstance(entry, Operation):
         return _or_all(entry, ct, entry)
-    if not isinstance(entry, Operation) or (isinstance(entry, Update) and entry.keeps):
-        return entry.pull(ct)
     entry = _structural(entry)
-    if entry.rule.structure == "linear":
+    structure = entry.call.rule.structure
+    if structure == "linear":
         return entry.pull(ct)
-    if entry.rule.structure != "elementwise":
+    if structure != "elementwise":
         return _or_all(entry, ct, _walked(entry) or _generic(entry))
     if isinstance(ct, tuple):
         ct = sum(np.where(np.isnan(settled(one)), np.nan, 0.0) for one in ct if one is not None)
-    if not isinstance(entry, Update) or entry.mask is None:
-        return [(entry.inputs[k], ct) for k in entry.wanted]
-    zero = np.zeros_like(ct)
-    inside = np.where(entry.mask, ct, zero)
-    return [(entry.out, np.where(entry.mask, zero, ct)), *((entry.inputs[k], inside) for k in entry.wanted)]
+    return entry.through(ct)
 
 
 def _structural(entry: Operation) -> Operation:
     """The operation with its native rule, whose coefficients are known, if its pull is an engine's."""
-    native = getattr(entry.rule, "structural", entry.rule)
-    if native is not entry.rule:
-        entry = copy(entry)
-        entry.rule = native
+    native = getattr(entry.call.rule, "structural", entry.call.rule)
+    return entry if native is entry.call.rule else _ruled(entry, native)
+
+
+def _ruled(entry: Operation, rule: Any) -> Operation:
+    """The same entry with another rule."""
+    entry = copy(entry)
+    entry.call = entry.call.on(entry.call.args, rule)
     return entry
 
 
 def _walked(entry: Operation) -> Operation | None:
     """The operation with a pull that walks its composition with marks, if its rule is one."""
-    marks = getattr(entry.rule.joint, "marks", None)
+    marks = getattr(entry.call.rule.joint, "marks", None)
     if marks is None:
         return None
-    entry = copy(entry)
-    entry.rule = copy(entry.rule)
-    entry.rule.joint = marks
-    return entry
+    rule = copy(entry.call.rule)
+    rule.joint = marks
+    return _ruled(entry, rule)
 
 
-def _or_all(entry: Any, ct: Any, source: Any) -> list[tuple[Any, Any]]:
+def _or_all(entry: Entry, ct: Any, source: Any) -> list[tuple[Any, Any]]:
     """The marks that a pull carries; where it cannot run on marks, every input counts as reached."""
     try:
         return list(source.pull(ct))
-    except Exception:
-        places = [place for place in _flat(entry.inputs) if place is not None]
-        return [(place, np.full(place.shape, np.nan, place.dtype)[()]) for place in places]
+    except Exception:  # a rule's own code, on numbers that it was not written for
+        return [(place, np.full(place.shape, np.nan, place.dtype)[()]) for place in entry.reads()]
 
 
 def _generic(entry: Operation) -> Operation | None:
@@ -172,25 +167,17 @@ def _generic(entry: Operation) -> Operation | None:
             return generator.uniform(0.5, 1.5, x.shape).astype(x.dtype)
         return settled(x)
 
-    args = tuple(map(replaced, entry.args))
+    args = tuple(map(replaced, entry.call.args))
     try:
-        output = entry.rule.function(*args, **entry.kwargs)
-    except Exception:
+        output = entry.call.rule.function(*args, **entry.call.kwargs)
+    except Exception:  # the function's own, at arguments that it was not called with
         return None
-    return Operation(entry.position, entry.rule, entry.out, output, entry.inputs, entry.wanted, args, entry.kwargs)
-
-
-def _flat(inputs: Any) -> Iterator[Any]:
-    for one in inputs:
-        if isinstance(one, (list, tuple)):
-            yield from _flat(one)
-        else:
-            yield one
+    return entry.at(args, output)
 
 
 def push_present(entry: Any, ct: Any, present: list[Any]) -> None:
     """Push an entry's cotangents, with the NaNs removed that stand where none exists."""
-    if hasattr(entry, "mark"):
+    if entry.replays:
         entry.pull(ct, present)
         return
     for place, cotangent in _only_present(entry, ct, present):
@@ -206,7 +193,7 @@ def _only_present(entry: Entry, ct: Any, present: list[Any]) -> Pairs:
     ]
     if (
         isinstance(entry, Operation)
-        and entry.rule.structure == "multilinear"
+        and entry.call.rule.structure == "multilinear"
         and any(c is not None and has_nan(c) for _, c in cleaned)
     ):
         return _products_of_present(_structural(entry), ct, cleaned)
@@ -238,7 +225,5 @@ def _products_of_present(entry: Operation, ct: Any, cleaned: list[tuple[Any, Any
 
 def _with_operands(entry: Operation, change: Any) -> Operation:
     args = tuple(change(x) if hasattr(x, "dtype") and x.dtype.kind in "fc" and not isinstance(x, Shaped) else x
-                 for x in entry.args)  # fmt: skip
-    return Operation(
-        entry.position, entry.rule, entry.out, entry.output, entry.inputs, entry.wanted, args, entry.kwargs
-    )
+                 for x in entry.call.args)  # fmt: skip
+    return entry.at(args, entry.output)

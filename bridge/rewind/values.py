@@ -1,8 +1,7 @@
-"""Values that are not known yet: those of a program that is being compiled.
+"""Taking a value out of a tracked one: what it holds, and what may be said of it where that is not known yet.
 
-A compiled home runs the program once on stand-ins of the right shape and dtype, under a context that is
-`tracing`. What eager code may read from the plain array under a Buffer (masks, indices, numbers) it must
-leave tracked there.
+Eagerly numbers are known, and are read from the array under a Buffer. A program that is being compiled runs once on
+abstract arrays, of which only shape and dtype are known: masks, indices and numbers must stay tracked there.
 """
 
 from __future__ import annotations
@@ -24,42 +23,35 @@ def ground_floor(value: Any) -> Any:
     return value
 
 
-def is_traced(value: Any) -> bool:
-    """Whether a value's numbers are not known while the program runs."""
-    return hasattr(value, "place") and value.place.context.compiles is not None
+def is_abstract(value: Any) -> bool:
+    """Whether a value is tracked and its numbers are not known while the program runs."""
+    return hasattr(value, "place") and value.place.context.home.is_abstract
 
 
 def settled(value: Any) -> Any:
-    """What does not change any more: the plain value under a tracked one, or a traced one's logged copy."""
-    if not is_traced(value):
-        return grounded(value)
-    spelled = known(value)
-    if spelled is not None:
-        return spelled.copy()
-    floor = ground_floor(value)
-    return floor.copy() if hasattr(floor, "view_as") else floor
-
-
-def note_plain(array: Any) -> None:
-    """Let a program that is being compiled know of an array that becomes part of it."""
-    context = current_context()
-    if context is not None and context.compiles is not None:
-        context.compiles.captured.add(array)
+    """What does not change any more: the plain value under a tracked one, or the logged copy of an abstract one."""
+    return value.place.context.home.settled(value) if hasattr(value, "place") else value
 
 
 def known(value: Any) -> Any:
-    """The integers or booleans of a traced value, if the program spells them out, and has not written into them."""
-    floor = ground_floor(value)
-    return floor.place.context.known(floor.place)
+    """The plain value under a tracked one; None if it is abstract, and nothing is known of its numbers."""
+    return value.place.context.home.known(value)
+
+
+def note_plain(array: Any) -> None:
+    """Let the home of the program know of a plain array that becomes part of it."""
+    context = current_context()
+    if context is not None:
+        context.home.note(array)
 
 
 def spelled_out(key: Any) -> Any:
-    """A key with what is known of its traced parts in their places."""
+    """A key with what is known of its abstract parts in their places."""
     if type(key) is tuple:
         return tuple(map(spelled_out, key))
     if type(key) is slice:
         return slice(*(_bound(spelled_out(bound)) for bound in (key.start, key.stop, key.step)))
-    if not is_traced(key):
+    if not is_abstract(key):
         return [spelled_out(part) for part in key] if type(key) is list else key
     found = known(key)
     return key if found is None else found.copy()
@@ -70,16 +62,16 @@ def _bound(bound: Any) -> Any:
     return bound[()] if hasattr(bound, "view_as") and bound.shape == () else bound
 
 
-def is_traced_integer(part: Any) -> bool:
+def is_abstract_integer(part: Any) -> bool:
     """Whether a part of an index is an integer whose value is not known yet."""
     number = getattr(part, "shape", None) == () and not hasattr(part, "view_as")
-    return number and _kind(part) in "iu" and is_traced(part)
+    return number and _kind(part) in "iu" and is_abstract(part)
 
 
-def is_traced_mask(key: Any) -> bool:
+def is_abstract_mask(key: Any) -> bool:
     """Whether an index is, or starts with, a boolean array whose values are not known yet."""
     parts = key if type(key) is tuple else (key,)
-    return any(_kind(part) == "b" and is_traced(part) for part in parts)
+    return any(_kind(part) == "b" and is_abstract(part) for part in parts)
 
 
 def _kind(part: Any) -> str:
@@ -113,7 +105,7 @@ def described(value: Any) -> str:
 
 def value_of(value: Any, how: str) -> Any:
     """The plain value of a tracked one; TraceError, naming `how` it is used, if it is not known yet."""
-    if not is_traced(value):
+    if not is_abstract(value):
         return grounded(value)
     found = known(value)
     if found is None:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from bridge.calls import names_read
+from bridge.errors import RuleError
 from bridge.position import Position
-from bridge.rewind.log import Cotangents, Entry, Operation, forget_shadows_at
-from bridge.rewind.places import Root
-from bridge.rewind.rule import Rule
-
-if TYPE_CHECKING:
-    from bridge.rewind.rule import MutatingRule
+from bridge.rewind.interpreter import Call
+from bridge.rewind.log import Cotangents, Entry, Operation, Overwritten
+from bridge.rewind.places import Root, places_in
 
 
 class Write(Entry):
@@ -23,20 +23,24 @@ class Write(Entry):
 
     overwrites = True
 
-    def __init__(
-        self, position: Position, out: Any, array: Any, key: Any, saved: Any, source: Any, activates: bool
-    ) -> None:
+    def __init__(self, position: Position, out: Any, array: Any, key: Any, saved: Any, source: Any = None) -> None:
         self.position = position
         self.out = out
         self.array = array
         self.key = key
         self.saved = saved
         self.source = source
-        self.activates = activates
+        self.activates = source is not None and not out.root.active
 
     @property
     def name(self) -> str:
         return "setitem"
+
+    def reads(self) -> Iterator[Any]:
+        return places_in(self.source)
+
+    def overwritten(self) -> Iterator[Overwritten]:
+        yield Overwritten(self.out, self.array, self.key, self.saved)
 
     def undo(self) -> None:
         self.saved = self.out.context.memory.swap(self.array, self.key, self.saved)
@@ -72,33 +76,31 @@ class Update(Operation):
 
     overwrites = True
 
-    def __init__(
-        self,
-        position: Position,
-        rule: Rule,
-        out: Any,
-        output: Any,
-        inputs: tuple[Any, ...],
-        wanted: tuple[int, ...],
-        args: tuple[Any, ...],
-        array: Any,
-        saved: Any,
-        mask: Any,
-        activates: bool,
-    ) -> None:
+    def __init__(self, position: Position, call: Call, target: Any, reads_output: bool, saved: Any, mask: Any) -> None:
         self.position = position
-        self.rule = rule
-        self.out = out
-        self.output = output
-        self.inputs = inputs
-        self.wanted = wanted
-        self.args = args
-        self.kwargs = _NO_KEYWORDS
-        self.array = array
+        self.call = call
+        self.out = target.place
+        self.output = True if reads_output else None
+        self.wanted = call.wanted
+        self.array = target.value
         self.saved = saved
         self.mask = mask
-        self.activates = activates
-        self.keeps = mask is None and rule.function in KEEPS_FIRST and inputs[0] is out
+        self.activates = not self.out.root.active
+        self.keeps = mask is None and call.rule.function in KEEPS_FIRST and call.inputs[0] is self.out
+
+    @property
+    def moves(self) -> bool:  # type: ignore[override]
+        return self.keeps
+
+    def reads(self) -> Iterator[Any]:
+        """Under a mask, what it leaves out is read too."""
+        return places_in(self.call.inputs if self.mask is None else (*self.call.inputs, self.out))
+
+    def bore(self) -> Iterator[Root]:
+        return iter(())
+
+    def overwritten(self) -> Iterator[Overwritten]:
+        yield Overwritten(self.out, self.array, Ellipsis, self.saved)
 
     def undo(self) -> None:
         self.saved = self.out.context.memory.swap(self.array, Ellipsis, self.saved)
@@ -106,57 +108,49 @@ class Update(Operation):
     def take(self) -> Any:
         if not self.keeps:
             return self.out.take()
-        return None if self.inputs[1] is None else self.out.peek()
+        return None if self.call.inputs[1] is None else self.out.peek()
 
     push = Entry.push
 
     def pull(self, ct: Any) -> Cotangents:
         if self.keeps:
-            return ((self.inputs[1], ct if self.rule.function is np.add else -ct),)
+            return ((self.call.inputs[1], ct if self.call.rule.function is np.add else -ct),)
         if self.output is not None:
             self.output = self.saved
-        return super().pull(ct) if self.mask is None else self._pull_masked(ct)
+        return super().pull(ct) if self.mask is None else self._masked(ct, super().pull)
 
-    def _pull_masked(self, ct: Any) -> Iterator[tuple[Any, Any]]:
+    def through(self, ct: Any) -> Cotangents:
+        return super().through(ct) if self.mask is None else self._masked(ct, super().through)
+
+    def _masked(self, ct: Any, pull: Any) -> Iterator[tuple[Any, Any]]:
         zero = np.zeros_like(ct)
         yield self.out, np.where(self.mask, zero, ct)
         if self.wanted:
-            for place, cotangent in super().pull(np.where(self.mask, ct, zero)):
+            for place, cotangent in pull(np.where(self.mask, ct, zero)):
                 # One that a rule has summed already was made from nothing but what lies under the mask.
                 yield place, np.where(self.mask, cotangent, zero) if cotangent.shape == ct.shape else cotangent
 
-    def forget(self) -> None:
-        forget_shadows_at(self.out)
 
-
-_NO_KEYWORDS: dict[str, Any] = {}
 KEEPS_FIRST = (np.add, np.subtract)
 
 
 class MutatingCall(Entry):
     """A call of a function with a mutating rule: the arguments that it writes were saved whole."""
 
-    __slots__ = ("activated", "args", "arrays", "inputs", "rule", "saved")
+    __slots__ = ("activated", "arrays", "call", "saved")
 
     overwrites = True
+    moves = False
+    call: Call
 
     def __init__(
-        self,
-        position: Position,
-        rule: MutatingRule,
-        out: tuple[Any, ...],
-        arrays: tuple[Any, ...],
-        saved: tuple[Any, ...],
-        inputs: tuple[Any, ...],
-        args: tuple[Any, ...],
+        self, position: Position, call: Call, out: tuple[Any, ...], arrays: tuple[Any, ...], saved: tuple[Any, ...]
     ) -> None:
         self.position = position
-        self.rule = rule
+        self.call = call
         self.out = out
         self.arrays = arrays
         self.saved = saved
-        self.inputs = inputs
-        self.args = args
         self.activated: tuple[Root, ...] = ()
 
     @property
@@ -165,13 +159,17 @@ class MutatingCall(Entry):
 
     @property
     def name(self) -> str:
-        return self.rule.name
+        return self.call.rule.name
+
+    def reads(self) -> Iterator[Any]:
+        return places_in(self.call.inputs)
+
+    def overwritten(self) -> Iterator[Overwritten]:
+        for place, array, saved in zip(self.out, self.arrays, self.saved, strict=True):
+            yield Overwritten(place, array, Ellipsis, saved)
 
     def undo(self) -> None:
-        self.saved = tuple(
-            place.context.memory.swap(array, Ellipsis, saved)
-            for place, array, saved in zip(self.out, self.arrays, self.saved, strict=True)
-        )
+        self.saved = tuple(place.context.memory.swap(*rest) for place, *rest in self.overwritten())
 
     def take(self) -> Any:
         cts = tuple(place.take() if place.dtype.kind in "fc" else None for place in self.out)
@@ -183,9 +181,39 @@ class MutatingCall(Entry):
         )
 
     def pull(self, ct: Any) -> Cotangents:
-        from bridge.arrays.mutating import cotangents_of_call
+        """Cotangents of the arguments before the call; the written ones' shadows were emptied when `ct` was taken."""
+        rule, args = self.call.rule, self.call.args
+        pull = rule.pull_function
+        assert pull is not None
+        extra = {}
+        if "after" in names_read(pull) and "after" in inspect.signature(pull).parameters:
+            extra["after"] = self.saved[0] if len(self.saved) == 1 else self.saved
+        result = pull(ct[0] if len(ct) == 1 else ct, *args, **extra)
+        arrays = [k for k, value in enumerate(args) if hasattr(value, "dtype") and value.dtype.kind in "fc"]
+        results = result if isinstance(result, tuple) else (result,)
+        if len(results) == len(args):
+            arrays = list(range(len(args)))
+        elif len(results) != len(arrays):
+            raise RuleError(
+                f"the pull of {rule.name} returned {len(results)} cotangents for {len(arrays)} array arguments "
+                f"({', '.join(rule.parameters)})",
+                remedy="return one for each array argument, in their order: the written ones' from before the call",
+            )
+        for k, cotangent in zip(arrays, results, strict=True):
+            if self.call.inputs[k] is not None and cotangent is not None:
+                yield self.call.inputs[k], self._checked(k, cotangent)
 
-        return cotangents_of_call(self, ct)
+    def _checked(self, k: int, cotangent: Any) -> Any:
+        rule, shape = self.call.rule, self.call.inputs[k].shape
+        if getattr(cotangent, "shape", None) is None:
+            cotangent = np.asarray(cotangent)
+        if cotangent.shape != shape:
+            raise RuleError(
+                f"the pull of {rule.name} returned a cotangent of shape {cotangent.shape} for {rule.parameters[k]}, "
+                f"which has shape {shape}",
+                remedy="return one of the argument's shape",
+            )
+        return cotangent
 
     def woken(self) -> tuple[Root, ...]:
         return self.activated

@@ -10,21 +10,9 @@ import optree
 
 from bridge.errors import AliasError, ArgumentError, CotangentError
 from bridge.rewind.memory import grounded
-from bridge.rewind.values import is_traced
+from bridge.rewind.values import is_abstract
 from bridge.transforms.entering import enter, is_differentiable
-
-_NAMESPACE = "bridge"
-
-
-def leaves_of(tree: Any) -> tuple[list[Any], Any]:
-    """Leaves and structure of nested containers; None is a leaf."""
-    leaves, structure = optree.tree_flatten(tree, none_is_leaf=True, namespace=_NAMESPACE)
-    return leaves, structure
-
-
-def rebuilt(structure: Any, leaves: Sequence[Any]) -> Any:
-    """Containers of `structure` around `leaves`."""
-    return optree.tree_unflatten(structure, leaves)
+from bridge.trees import leaves_of, rebuilt
 
 
 class Arguments:
@@ -82,7 +70,7 @@ class Arguments:
         Compares with the arguments' memory as it was on entry: it is `rewound`, or is taken back for this where
         the function has written it. In an inner context, whose rewinding the outer one would record, it is not.
         """
-        pairs = [(original, buffer) for original, buffer in self._originals if not is_traced(buffer)]
+        pairs = [(original, buffer) for original, buffer in self._originals if not is_abstract(buffer)]
         written = [] if rewound else [pair for pair in pairs if pair[1].place.root.written]
         _check_same([pair for pair in pairs if rewound or not pair[1].place.root.written])
         if written and self.context.outer is None:

@@ -12,7 +12,7 @@ from bridge.rewind.interpreter import current_context
 def compiling() -> bool:
     """Whether the program that is running is being compiled."""
     context = current_context()
-    return context is not None and context.compiles is not None
+    return context is not None and context.home.is_abstract
 
 
 def wanted(engine: str) -> bool:

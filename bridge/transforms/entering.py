@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from bridge.arrays.buffer import Buffer, Scalar, WeakScalar, weak_scalar
+from bridge.arrays.buffer import Buffer, Scalar, WeakScalar
 from bridge.errors import ArgumentError
-from bridge.rewind.guard import Guard
 from bridge.rewind.memory import Strides, address, grounded, overlaps_itself
+from bridge.rewind.ownership import weak_scalar
 from bridge.rewind.places import Alias, Root
 
 
@@ -97,10 +97,10 @@ def _enter_group(context: Any, members: list[int], flat: list[tuple[Any, bool, s
                 _enter_group(context, [members[k] for k in group], flat, entered)
             return
     if len(differentiated) > 1:
-        guard = Guard(tuple(flat[k][2] for k in differentiated))
+        names = tuple(flat[k][2] for k in differentiated)
         for k in members:
             entered[k] = _alone(context, flat[k][0], flat[k][1])
-            entered[k].place.root.guard = guard
+            entered[k].place.root.shared_by = names
         return
     _one_root(context, members, flat, entered, differentiated)
 
@@ -173,6 +173,6 @@ def _one_root(context: Any, members: list[int], flat: list[Any], entered: list[A
 
 def _carries(array: Any) -> bool:
     """Whether an array carries a gradient of an outer context."""
-    if not hasattr(array, "place") or array.place.context.tracing:
+    if not hasattr(array, "place") or not array.place.context.differentiates:
         return False
     return bool(array.place.active) or _carries(array.value)

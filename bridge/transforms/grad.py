@@ -15,9 +15,10 @@ from bridge.rewind.closures import Closure
 from bridge.rewind.context import Context
 from bridge.rewind.cotangents import conforming
 from bridge.rewind.memory import grounded
-from bridge.transforms.arguments import Arguments, leaves_of, rebuilt
+from bridge.transforms.arguments import Arguments
 from bridge.transforms.compiling import compiled, kept, wanted
 from bridge.transforms.results import handed_out, number
+from bridge.trees import leaves_of, rebuilt
 
 Argnums = int | Sequence[int]
 
@@ -66,7 +67,7 @@ def value_and_grad(
                 return found
         with registry.context(engine, zeros) as context:
             arguments = Arguments(context, args, kwargs, argnums, allow_int)
-            result = context.rerolled(f)(*arguments.args, **arguments.kwargs)
+            result = context.home.program(f)(*arguments.args, **arguments.kwargs)
             value, aux = with_aux(result, has_aux)
             value = number(value)
             tracked = belongs(context, value)
@@ -131,7 +132,7 @@ def vjp(
     context = registry.context(engine, zeros)
     with context:
         arguments = Arguments(context, args, {}, tuple(range(len(args))), allow_int=True)
-        value, aux = with_aux(context.rerolled(f)(*arguments.args), has_aux)
+        value, aux = with_aux(context.home.program(f)(*arguments.args), has_aux)
         arguments.check_originals()
         leaves, container = leaves_of(value)
         out = handed_out(value)

@@ -14,11 +14,12 @@ from bridge.rewind.cotangents import conforming
 from bridge.rewind.forward import ForwardContext
 from bridge.rewind.memory import grounded
 from bridge.rewind.strong_zeros import has_nan, inner_sweeps_mend, may_be_born_inside
-from bridge.rewind.values import is_traced, settled
-from bridge.transforms.arguments import Arguments, leaves_of, rebuilt
+from bridge.rewind.values import is_abstract, settled
+from bridge.transforms.arguments import Arguments
 from bridge.transforms.compiling import kept, wanted
 from bridge.transforms.grad import belongs, shortcut, vjp, with_aux
 from bridge.transforms.results import handed_out
+from bridge.trees import leaves_of, rebuilt
 
 
 def jvp(
@@ -76,7 +77,7 @@ def pushed_forward(
         for buffer, tangent in zip(arguments.buffers, given, strict=True):
             if tangent is not None:
                 context.seed(buffer, conforming(tangent, buffer, "tangent"))
-        value, aux = with_aux(context.rerolled(f)(*arguments.args), has_aux)
+        value, aux = with_aux(context.home.program(f)(*arguments.args), has_aux)
         arguments.check_originals()
         leaves, container = leaves_of(value)
         derivatives = [_derivative(context, leaf) for leaf in leaves]
@@ -111,7 +112,7 @@ def _mended(
             return leaves_of(with_aux(f(*args), has_aux)[0])[0][number]
 
         value, pull = vjp(part, *primals, engine=engine)
-        if is_traced(derivative):
+        if is_abstract(derivative):
             mended[number] = _mended_everywhere(pull, value, derivative, tangents, padded)
             continue
         if not np.array_equal(grounded(value), grounded(values[number]), equal_nan=True):

@@ -9,7 +9,6 @@ from typing import Any
 
 from bridge.errors import ArgumentError
 from bridge.rewind.checkpoint import record
-from bridge.rewind.forward import ForwardContext
 from bridge.rewind.interpreter import current_context
 from bridge.rewind.values import value_of
 
@@ -28,13 +27,7 @@ def checkpoint(f: Callable[..., Any]) -> Callable[..., Any]:
         context = current_context()
         if context is not None:
             context.must_differentiate()
-        if context is None or context.tracing or isinstance(context, ForwardContext):
-            return f(*args, **kwargs)
-        if getattr(context, "observing", False):
-            # Who asks for the operation to blame wants to see those inside.
-            return f(*args, **kwargs)
-        if context.compiles is not None and context.compiles.is_inside:
-            # A compiled loop keeps only what its body overwrites anyway.
+        if context is None or not context.checkpoints or not context.home.checkpoints:
             return f(*args, **kwargs)
         return record(context, f, args, kwargs)
 
@@ -51,8 +44,8 @@ def fori_loop(lower: int, upper: int, body: Callable[[int, Any], Any], init: Any
     init : first value, any container of arrays.
     """
     context = current_context()
-    if context is not None and context.compiles is not None:
-        return context.compiles.control.fori_loop(context, lower, upper, body, init)
+    if context is not None and context.home.control is not None:
+        return context.home.control.fori_loop(context, lower, upper, body, init)
     lower, upper = _integer(lower, "lower"), _integer(upper, "upper")
     step = max(1, math.isqrt(max(0, upper - lower)))
 
@@ -75,8 +68,8 @@ def while_loop(condition: Callable[[Any], Any], body: Callable[[Any], Any], init
     that wants more raises ArgumentError.
     """
     context = current_context()
-    if context is not None and context.compiles is not None:
-        return context.compiles.control.while_loop(context, condition, body, init, limit)
+    if context is not None and context.home.control is not None:
+        return context.home.control.while_loop(context, condition, body, init, limit)
 
     def steps(count: int, value: Any) -> tuple[Any, int]:
         done = 0
@@ -103,8 +96,8 @@ def while_loop(condition: Callable[[Any], Any], body: Callable[[Any], Any], init
 def cond(predicate: Any, true_branch: Callable[..., Any], false_branch: Callable[..., Any], *operands: Any) -> Any:
     """`true_branch(*operands)` if `predicate` holds, else `false_branch(*operands)`; only that one runs."""
     context = current_context()
-    if context is not None and context.compiles is not None:
-        return context.compiles.control.cond(context, predicate, true_branch, false_branch, operands)
+    if context is not None and context.home.control is not None:
+        return context.home.control.cond(context, predicate, true_branch, false_branch, operands)
     return true_branch(*operands) if bool(predicate) else false_branch(*operands)
 
 

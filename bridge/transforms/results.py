@@ -9,7 +9,7 @@ import numpy as np
 from bridge.errors import CotangentError
 from bridge.rewind.interpreter import current_context
 from bridge.rewind.memory import grounded
-from bridge.transforms.arguments import leaves_of, rebuilt
+from bridge.trees import leaves_of, rebuilt
 
 
 def handed_out(value: Any) -> Any:

@@ -19,9 +19,9 @@ import numpy as np
 from bridge.arrays.buffer import WeakScalar
 from bridge.errors import ArgumentError, BridgeWarning
 from bridge.rewind.interpreter import current_context
-from bridge.rewind.values import ground_floor, is_traced
-from bridge.transforms.arguments import leaves_of, rebuilt
+from bridge.rewind.values import ground_floor, is_abstract
 from bridge.transforms.compiling import compiling
+from bridge.trees import leaves_of, rebuilt
 from bridge.xla.cache import persistent
 from bridge.xla.captured import Captured
 from bridge.xla.lowering.lower import x64
@@ -104,11 +104,11 @@ class Program:
                 leaves.append(leaf.shown(root))
         args, kwargs = rebuilt(self.signature.structure, leaves)
         context = current_context()
-        function = self.function if context is None else context.rerolled(self.function)
+        function = self.function if context is None else context.home.program(self.function)
         with _only_numpy():
             results, self.structure = leaves_of(function(*args, **kwargs))
-        self.results = [_Traced(leaf) if is_traced(leaf) else leaf for leaf in results]
-        return [leaf for leaf in results if is_traced(leaf)]
+        self.results = [_Traced(leaf) if is_abstract(leaf) else leaf for leaf in results]
+        return [leaf for leaf in results if is_abstract(leaf)]
 
     def handed_out(self, outputs: list[Any], plain: bool = False) -> Any:
         """The function's result in its containers: JAX arrays, or NumPy's arrays and numbers if `plain`."""

@@ -16,7 +16,7 @@ import numpy as np
 from jax import lax
 
 from bridge.engines import registry
-from bridge.rewind.values import ground_floor, is_traced
+from bridge.rewind.values import ground_floor, is_abstract
 from bridge.transforms.arguments import Arguments
 from bridge.transforms.grad import belongs
 from bridge.transforms.jvp import pushed_forward
@@ -188,7 +188,7 @@ def _as_array(aval: Any) -> Enter:
 
 
 def _contents(context: TraceContext, leaf: Any) -> Any:
-    return context.read(ground_floor(leaf).place) if is_traced(leaf) else jnp.asarray(leaf)
+    return context.read(ground_floor(leaf).place) if is_abstract(leaf) else jnp.asarray(leaf)
 
 
 def _poisoned(x: Any, fault: Any) -> Any:

@@ -12,8 +12,8 @@ import numpy as np
 
 from bridge.errors import AliasError, ArgumentError
 from bridge.rewind.memory import ArrayMemory, Strides, address, overlaps_itself
-from bridge.transforms.arguments import leaves_of
 from bridge.transforms.entering import copies_alike, sharing
+from bridge.trees import leaves_of
 from bridge.xla.tracing.abstract import ghost_like
 
 _STATIC = frozenset({int, bool, str, type(None)})

@@ -18,6 +18,7 @@ from bridge.arrays.operands import context_of, unwrapped
 from bridge.engines.jax.forms import Form, slots_of
 from bridge.engines.protocol import EngineRule
 from bridge.errors import BridgeError, NoRuleError, RefusedError
+from bridge.rewind.interpreter import Call
 from bridge.rewind.memory import grounded
 from bridge.xla.lowering.lower import lower, x64
 
@@ -93,7 +94,8 @@ def applied(program: Program, leaves: Sequence[Any]) -> tuple[Any, ...]:
         return program(leaves)
     values, inputs, plain = unwrapped(context, tuple(leaves))
     outputs = applied(program, values)
-    return tuple(context.result(ProgramRule(program), outputs, inputs, values, {}, plain))
+    rule = ProgramRule(program)
+    return tuple(context.result(Call(rule.function, rule, values, inputs, plain=plain), outputs))
 
 
 class ProgramRule(EngineRule):

@@ -117,7 +117,7 @@ def _small_operation(entry: Operation, step: Step, ct: Any) -> Small | None:
     held = [_held(x) for x in step.args]
     if any(isinstance(x, Shaped) for x in held):
         return None
-    chosen = [(k, j) for k, place in enumerate(entry.inputs) if place is not None for j in _parts(place)]
+    chosen = [(k, j) for k, place in enumerate(entry.call.inputs) if place is not None for j in _parts(place)]
     inputs = [held[k] if j is None else held[k][j] for k, j in chosen]
     names, old = step.names, np.array(grounded(step.target)) if isinstance(entry, Update) else None
 

@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from bridge.calls import operation_name
 from bridge.engines import registry
 from bridge.engines.asking import AskingContext
 from bridge.position import here, resolve
 from bridge.rewind.context import Context
+from bridge.rewind.interpreter import Call
 from bridge.rewind.memory import grounded
+from bridge.rewind.places import places_in
 
 # Copies of values are kept until they are this large together; later ones are known by their bits only.
 MOST_BYTES = 1 << 28
@@ -66,7 +67,7 @@ class Observing:
 
     log: list[Any]
     # Checkpointed calls are run through, so that their operations are seen.
-    observing = True
+    checkpoints = False
 
     def _prepare(self) -> None:
         self.steps: list[Step] = []
@@ -89,40 +90,31 @@ class Observing:
         step.entry = before if len(self.log) > before else None
         self.steps.append(step)
 
-    def result(
-        self, rule: Any, value: Any, inputs: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any],
-        plain: tuple[int, ...], names: tuple[str, ...] = (),
-    ) -> Any:  # fmt: skip
-        """Note an operation with a rule."""
-        before = len(self.log)
-        given = tuple(self._copy(x) if k in plain else x for k, x in enumerate(args))
-        out = super().result(rule, value, inputs, args, kwargs, plain, names)  # type: ignore[misc]
-        step = Step(
-            "operation", rule.name, here(), rule.function, given, dict(kwargs), names, tuple(map(self._copy, args))
-        )
-        step.plain, step.value, step.fed = _untracked(inputs), self._copy(value), _any_place(inputs)
+    def result(self, call: Call, value: Any) -> Any:
+        """Note an operation."""
+        before, operands = len(self.log), tuple(map(self._copy, call.args))
+        step = Step("operation", call.name, here(), call.function, operands=operands, fed=any(places_in(call.inputs)))
+        if call.rule is None:
+            step.kind, step.args = "unpulled", operands
+        else:
+            step.args = tuple(operands[k] if k in call.plain else x for k, x in enumerate(call.args))
+            step.kwargs, step.names, step.plain = dict(call.kwargs), call.names, _untracked(call.inputs)
+        out = super().result(call, value)  # type: ignore[misc]
+        step.value = self._copy(value)
         self._noted(before, step)
         return out
 
-    def unpulled(self, function: Any, value: Any, inputs: Any, args: Any, kwargs: Any = None) -> Any:
-        """Note an operation through which no gradient passes."""
-        step = Step("unpulled", operation_name(function), here(), function, tuple(map(self._copy, args)))
-        step.operands, step.value, step.fed = step.args, self._copy(value), _any_place(inputs)
-        self.steps.append(step)
-        return super().unpulled(function, value, inputs, args, kwargs)  # type: ignore[misc]
-
-    def update(
-        self, rule: Any, target: Any, inputs: tuple[Any, ...], args: tuple[Any, ...], plain: tuple[int, ...],
-        mask: Any, run: Callable[[tuple[Any, ...]], Any],
-    ) -> None:  # fmt: skip
+    def update(self, call: Call, target: Any, mask: Any, run: Callable[[tuple[Any, ...]], Any]) -> None:
         """Note a ufunc that writes into existing memory."""
-        before, name = len(self.log), "out=" if rule is None else rule.name
-        given = tuple(self._copy(x) if k in plain else x for k, x in enumerate(args))
-        operands = tuple(map(self._copy, args))
-        super().update(rule, target, inputs, args, plain, mask, run)  # type: ignore[misc]
-        step = Step("update", name, here(), None if rule is None else rule.function, given, operands=operands)
-        step.plain, step.mask, step.target, step.fed = _untracked(inputs), mask, target.value, _any_place(inputs)
-        step.value = self._copy(target.value)
+        before, name, function = len(self.log), call.name, call.function
+        if call.rule is None:
+            name, function = "out=", None
+        given = tuple(self._copy(x) if k in call.plain else x for k, x in enumerate(call.args))
+        operands = tuple(map(self._copy, call.args))
+        plain, fed = _untracked(call.inputs), any(places_in(call.inputs))
+        super().update(call, target, mask, run)  # type: ignore[misc]
+        step = Step("update", name, here(), function, given, operands=operands, plain=plain, fed=fed)
+        step.mask, step.target, step.value = mask, target.value, self._copy(target.value)
         self._noted(before, step)
 
     def copied(self, value: Any, source: Any) -> Any:
@@ -142,23 +134,23 @@ class Observing:
         step.plain = () if source is not None else (0,)
         self._noted(before, step)
 
-    def scatter_add(self, ufunc: np.ufunc, target: Any, key: Any, operand: Any) -> None:
+    def scatter_add(self, call: Call, target: Any, key: Any) -> None:
         """Note `np.add.at` or `np.subtract.at`."""
-        before = len(self.log)
-        super().scatter_add(ufunc, target, key, operand)  # type: ignore[misc]
-        step = Step("scatter", f"np.{ufunc.__name__}.at", here(), ufunc, operands=(self._copy(operand),), key=key)
+        before, (operand,), (source,) = len(self.log), call.args, call.inputs
+        super().scatter_add(call, target, key)  # type: ignore[misc]
+        step = Step("scatter", f"{call.name}.at", here(), call.function, operands=(self._copy(operand),), key=key)
         step.target, step.value = target.value, self._copy(target.value)
-        step.fed = getattr(getattr(operand, "place", None), "active", False)
+        step.fed = source is not None
         step.plain = () if step.fed else (0,)
         self._noted(before, step)
 
-    def mutated(self, entry: Any, active: bool) -> None:
+    def mutated(self, call: Call, targets: tuple[Any, ...], saved: tuple[Any, ...]) -> None:
         """Note a call of a mutating rule."""
         before = len(self.log)
-        super().mutated(entry, active)  # type: ignore[misc]
-        step = Step("mutating", entry.name, entry.position, entry.rule.function, entry.args)
-        step.operands, step.value, step.fed = (), tuple(map(self._copy, entry.arrays)), active
-        step.target = entry.arrays
+        super().mutated(call, targets, saved)  # type: ignore[misc]
+        arrays = tuple(target.value for target in targets)
+        step = Step("mutating", call.name, here(), call.function, call.args, fed=bool(call.wanted), target=arrays)
+        step.value = tuple(map(self._copy, arrays))
         self._noted(before, step)
 
     def left(self, tracked: Any, how: str) -> None:
@@ -192,10 +184,6 @@ def observed_context(engine: str, zeros: str = "strong") -> Any:
     observed = ObservedContext(zeros=zeros)
     observed.engine = made.engine
     return observed
-
-
-def _any_place(inputs: Any) -> bool:
-    return any(_any_place(one) if isinstance(one, (list, tuple)) else one is not None for one in inputs)
 
 
 def _untracked(inputs: tuple[Any, ...]) -> tuple[int, ...]:

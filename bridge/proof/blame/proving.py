@@ -16,12 +16,12 @@ import numpy as np
 
 from bridge.proof.blame.observing import Step
 from bridge.proof.blame.references import NoReference, Tangents, moved_outputs, reach
-from bridge.proof.blame.regions import blank, laid, places_in, random_tangent, read, write
+from bridge.proof.blame.regions import blank, laid, random_tangent, read, write
 from bridge.proof.numerics.arrays import inner, wide
 from bridge.proof.numerics.finite_differences import Slope, precision, slope
 from bridge.rewind.log import Entry
 from bridge.rewind.memory import grounded
-from bridge.rewind.places import Root
+from bridge.rewind.places import Root, places_in
 
 DIRECTIONS = 2
 TOLERANCES = {"e": 3e-2, "f": 2e-3, "F": 2e-3}

@@ -55,7 +55,7 @@ class Recorded:
     def is_mended(self) -> bool:
         """Whether the plain backward pass gives NaN, so that strong zeros walk the log again."""
         context = self.context
-        with context._suspended(), np.errstate(all="ignore"):
+        with context.suspended(), np.errstate(all="ignore"):
             try:
                 context.rewind(self.seeds)
                 found = [place.peek() for place in self.arguments.places]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from bridge.proof.blame.observing import Step, flat_values
-from bridge.proof.blame.regions import places_in, read
+from bridge.proof.blame.regions import read
 from bridge.proof.numerics.arrays import wide
 from bridge.rewind.log import Copy, Entry, Operation
 from bridge.rewind.memory import grounded
@@ -52,7 +52,7 @@ def _moved_operation(entry: Operation, step: Step, tangents: Tangents) -> Moved:
     old = np.array(grounded(step.target), copy=True) if isinstance(entry, Update) else None
 
     def moved(h: float) -> list[Any]:
-        every = [_moved(x, place, tangents, h) for x, place in zip(step.args, entry.inputs, strict=True)]
+        every = [_moved(x, place, tangents, h) for x, place in zip(step.args, entry.call.inputs, strict=True)]
         kwargs = step.kwargs | dict(zip(names, every[count:], strict=True))
         result = step.function(*every[:count], **kwargs)
         if isinstance(entry, Update):
@@ -66,11 +66,11 @@ def _moved_operation(entry: Operation, step: Step, tangents: Tangents) -> Moved:
 
 
 def _moved_call(entry: MutatingCall, tangents: Tangents) -> Moved:
-    rule = entry.rule
+    call, rule = entry.call, entry.call.rule
     written = [list(rule.parameters).index(name) for name in rule.mutates]
 
     def moved(h: float) -> list[Any]:
-        every = [_moved(_own(x), place, tangents, h) for x, place in zip(entry.args, entry.inputs, strict=True)]
+        every = [_moved(_own(x), place, tangents, h) for x, place in zip(call.args, call.inputs, strict=True)]
         every = [np.array(x) if isinstance(x, np.ndarray) else x for x in every]
         if rule.signature is None:
             rule.function(*every)
@@ -111,12 +111,7 @@ def _wide(value: Any) -> Any:
 
 def roots_of(entry: Entry) -> list[Root]:
     """The roots whose shadows an entry reads or writes."""
-    places = [
-        *places_in(entry.out),
-        *places_in(getattr(entry, "inputs", ())),
-        *places_in(getattr(entry, "source", None)),
-    ]
-    return list(dict.fromkeys(place.root for place in places))
+    return list(dict.fromkeys(place.root for place in (*entry.writes(), *entry.reads())))
 
 
 def reach(entry: Entry) -> str:

@@ -6,13 +6,12 @@ The two are each other's transpose, which is how an entry is proved.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from bridge.rewind.memory import ArrayMemory
-from bridge.rewind.places import Alias, Layout, Picked, Root, View, is_place
+from bridge.rewind.places import Alias, Layout, Picked, Root, View
 
 _MEMORY = ArrayMemory()
 
@@ -53,15 +52,6 @@ def write(place: Any, array: np.ndarray, value: Any) -> None:
         read(place.parent, array)[place.key] = value
     else:
         read(place, array)[...] = value
-
-
-def places_in(nested: Any) -> Iterator[Any]:
-    """The places in nested sequences; None is left out."""
-    if is_place(nested):
-        yield nested
-    elif isinstance(nested, (tuple, list)):
-        for one in nested:
-            yield from places_in(one)
 
 
 def random_tangent(root: Root, rng: np.random.Generator) -> np.ndarray:

@@ -59,7 +59,7 @@ def walk(
     rng = np.random.default_rng(seed)
     room = BUDGET if proofs else 0
     present = strong_zeros.find(context, seeds) if mended else None
-    with context._suspended():
+    with context.suspended():
         try:
             for place, ct in seeds:
                 if place.active:

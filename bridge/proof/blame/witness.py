@@ -17,7 +17,7 @@ from bridge.proof.blame.observing import Step, flat_values
 from bridge.proof.blame.recorded import record
 from bridge.proof.numerics.tolerances import short
 from bridge.proof.programs.evidence import Evidence
-from bridge.transforms.arguments import leaves_of, rebuilt
+from bridge.trees import leaves_of, rebuilt
 
 MOST_LINES = 100_000
 _LIBRARIES = tuple(sysconfig.get_paths()[key] for key in ("stdlib", "purelib", "platlib"))

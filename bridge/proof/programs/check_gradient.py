@@ -17,7 +17,7 @@ from bridge.proof.programs.weighted import Weighted, copied
 from bridge.proof.rules.report import Report
 from bridge.proof.rules.values import difference
 from bridge.random.holding import held
-from bridge.transforms.arguments import leaves_of
+from bridge.trees import leaves_of
 
 REMEDIES = {
     "wrong-gradient": "prove the rules that it calls (bridge.check_rule); look for values that leave tracking",

@@ -17,7 +17,7 @@ from bridge.proof.programs.running import ENGINES
 from bridge.proof.programs.subject import name_of
 from bridge.proof.report.model import Report
 from bridge.random.holding import held
-from bridge.transforms.arguments import leaves_of
+from bridge.trees import leaves_of
 
 
 def crosscheck(

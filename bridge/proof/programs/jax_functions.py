@@ -74,7 +74,7 @@ def check(
 
 def arguments_with(subject: Subject, xs: Sequence[Any]) -> tuple[Any, dict[str, Any]]:
     """The arguments with JAX's own values in the places of the differentiated leaves."""
-    from bridge.transforms.arguments import rebuilt
+    from bridge.trees import rebuilt
 
     leaves = list(subject.leaves)
     for leaf, x in zip(subject.moved, xs, strict=True):

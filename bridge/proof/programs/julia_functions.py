@@ -15,7 +15,7 @@ from bridge.proof.programs.running import available, timed, told
 from bridge.proof.programs.shrinking import shrunk
 from bridge.proof.programs.subject import Subject
 from bridge.proof.report.model import Report, Run
-from bridge.transforms.arguments import leaves_of
+from bridge.trees import leaves_of
 
 # Who differentiates; Mooncake is an optional package.
 DIFFERENTIATORS = {"Zygote": "zygote", "ForwardDiff": "forwarddiff", "Mooncake": "mooncake"}

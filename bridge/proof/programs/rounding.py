@@ -14,7 +14,7 @@ from bridge.proof.blame.recorded import record
 from bridge.proof.numerics.tolerances import apart, short
 from bridge.proof.programs.evidence import Evidence
 from bridge.proof.programs.subject import Subject
-from bridge.transforms.arguments import leaves_of
+from bridge.trees import leaves_of
 
 Explained = tuple[Blame | None, str]
 

@@ -17,7 +17,7 @@ from bridge.errors import BridgeError, EngineNotAvailable, RuleError
 from bridge.proof.programs.generators import Generators
 from bridge.proof.programs.subject import Subject
 from bridge.proof.report.model import Run
-from bridge.transforms.arguments import leaves_of
+from bridge.trees import leaves_of
 
 ENGINES = ("native", "julia", "jax", "xla")
 # Julia takes forward mode element by element: larger outputs are left out.

@@ -14,8 +14,9 @@ from bridge.errors import ArgumentError
 from bridge.proof.numerics.arrays import laid_out, random_like, wide
 from bridge.proof.numerics.compare import Differentiable
 from bridge.rewind.memory import address
-from bridge.transforms.arguments import leaves_of, normalised, rebuilt
+from bridge.transforms.arguments import normalised
 from bridge.transforms.entering import is_differentiable, sharing
+from bridge.trees import leaves_of, rebuilt
 
 WIDE = {"f": np.dtype(np.float64), "c": np.dtype(np.complex128)}
 

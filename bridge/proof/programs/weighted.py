@@ -9,8 +9,8 @@ import numpy as np
 
 from bridge.proof.numerics.arrays import Path, is_inexact, leaves, random_like
 from bridge.proof.numerics.compare import Differentiable
-from bridge.transforms.arguments import leaves_of, rebuilt
 from bridge.transforms.entering import is_differentiable
+from bridge.trees import leaves_of, rebuilt
 
 
 class Weighted(Differentiable):

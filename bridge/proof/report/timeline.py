@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import linecache
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import optree
@@ -12,12 +12,9 @@ import optree
 from bridge.position import Position, resolve
 from bridge.proof.report.extents import extent_of, size_of
 from bridge.proof.report.model import Memory, Operation, Region, Timeline
-from bridge.rewind.checkpoint import Segment
-from bridge.rewind.log import Copy, Entry
-from bridge.rewind.log import Operation as LoggedOperation
-from bridge.rewind.places import Root, is_place
-from bridge.rewind.writes import MutatingCall, Update, Write
-from bridge.transforms.arguments import Arguments, leaves_of
+from bridge.rewind.places import Root
+from bridge.transforms.arguments import Arguments
+from bridge.trees import leaves_of
 
 
 def timeline_of(
@@ -40,11 +37,10 @@ def timeline_of(
     for root in context.roots:
         builder.memory_of(root, "an argument")
     for number, entry in enumerate(context.log):
-        reads, writes = _parts(entry)
         # Memory is named after the operation that makes it; what the first one overwrites was made without a gradient.
-        born = "a new array" if entry.overwrites and not isinstance(entry, Segment) else entry.name
-        written = tuple(builder.region(place, born) for place in writes)
-        read = tuple(builder.region(place, "a new array") for place in reads)
+        made = {root: entry.name for root in entry.bore()}
+        written = tuple(builder.region(place, made.get(place.root, "a new array")) for place in entry.writes())
+        read = tuple(builder.region(place, "a new array") for place in entry.reads())
         cotangent = None if cotangents is None else cotangents[number]
         builder.add(entry.name, entry.position, read, written, entry.overwrites, cotangent)
     return builder.timeline()
@@ -74,30 +70,6 @@ def _parameters(f: Callable[..., Any], count: int) -> list[str]:
     for k in range(len(names), count):
         names.append(f"argument {k}" if rest is None else f"{rest}[{k - len(names)}]")
     return names[:count]
-
-
-def _parts(entry: Entry) -> tuple[list[Any], list[Any]]:
-    """The places that an entry reads, and those that it writes."""
-    if isinstance(entry, Segment):
-        overwritten = [place for place, _, _, _ in entry.overwritten]
-        return list(_places(getattr(leaf, "place", None) for leaf in entry.args)), [*overwritten, *entry.out]
-    reads: Any = ()
-    if isinstance(entry, (LoggedOperation, MutatingCall)):
-        reads = entry.inputs
-    elif isinstance(entry, (Copy, Write)):
-        reads = (entry.source,)
-    found = list(_places(reads))
-    if isinstance(entry, Update) and entry.mask is not None:
-        found.append(entry.out)
-    return found, list(_places(entry.out))
-
-
-def _places(thing: Any) -> Iterator[Any]:
-    if is_place(thing):
-        yield thing
-    elif thing is not None:
-        for part in thing:
-            yield from _places(part)
 
 
 class Builder:

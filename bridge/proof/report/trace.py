@@ -14,11 +14,11 @@ from bridge.position import here
 from bridge.proof.report.model import Region, Trace
 from bridge.proof.report.timeline import Builder, names_of
 from bridge.rewind.context import Context
-from bridge.rewind.keeping import KeepsArguments
+from bridge.rewind.interpreter import Call
 from bridge.rewind.memory import grounded, owner
+from bridge.rewind.ownership import KeepsArguments
 from bridge.rewind.places import Picked, Root
 from bridge.rewind.rule import Rule
-from bridge.rewind.writes import MutatingCall
 from bridge.transforms.arguments import Arguments
 from bridge.transforms.results import handed_out
 
@@ -65,8 +65,10 @@ class AnyFunction(Engine):
 class WatchingContext(KeepsArguments, Context):
     """Runs operations as every context does, notes them in a timeline, and keeps no log.
 
-    No root carries a gradient. Memory is known by the array that owns it.
+    No root carries a gradient. Memory is known by the array that owns it. Checkpointed calls are run through.
     """
+
+    checkpoints = False
 
     def __init__(self) -> None:
         super().__init__()
@@ -103,16 +105,9 @@ class WatchingContext(KeepsArguments, Context):
             return super().blank(shape, dtype)
         return self._noted("a new array", (), super().blank(shape, dtype))
 
-    def result(
-        self, rule: Rule, value: Any, inputs: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any],
-        plain: tuple[int, ...], names: tuple[str, ...] = (),
-    ) -> Any:  # fmt: skip
-        reads = self._read((args, kwargs))
-        return self._noted(rule.name, reads, super().result(rule, value, inputs, args, kwargs, plain, names))
-
-    def unpulled(self, function: Any, value: Any, inputs: Any, args: Any, kwargs: Any = None) -> Any:
-        reads = self._read((args, kwargs))
-        return self._noted(operation_name(function), reads, super().unpulled(function, value, inputs, args, kwargs))
+    def result(self, call: Call, value: Any) -> Any:
+        reads = self._read((call.args, call.kwargs))
+        return self._noted(call.name, reads, super().result(call, value))
 
     def inactive(self, value: Any) -> Any:
         return self._noted("astype", (), super().inactive(value))
@@ -126,26 +121,23 @@ class WatchingContext(KeepsArguments, Context):
         super().write(target, key, place, value, source)
         self._overwritten("setitem", reads, (self._place(place),))
 
-    def update(
-        self, rule: Rule | None, target: Any, inputs: tuple[Any, ...], args: tuple[Any, ...], plain: tuple[int, ...],
-        mask: Any, run: Callable[[tuple[Any, ...]], Any],
-    ) -> None:  # fmt: skip
-        reads = self._read((args, mask))
+    def update(self, call: Call, target: Any, mask: Any, run: Callable[[tuple[Any, ...]], Any]) -> None:
+        reads = self._read((call.args, mask))
+        name = "a ufunc without gradient" if call.rule is None else call.name
         try:
-            super().update(rule, target, inputs, args, plain, mask, run)
+            super().update(call, target, mask, run)
         finally:
-            name = "a ufunc without gradient" if rule is None else rule.name
             self._overwritten(name, reads, (self._place(target.place),))
 
-    def scatter_add(self, ufunc: np.ufunc, target: Any, key: Any, operand: Any) -> None:
-        reads = (self._place(target.place), *self._read(getattr(operand, "value", operand)))
-        super().scatter_add(ufunc, target, key, operand)
-        self._overwritten(f"np.{ufunc.__name__}.at", reads, (self._place(target.place),))
+    def scatter_add(self, call: Call, target: Any, key: Any) -> None:
+        reads = (self._place(target.place), *self._read(call.args))
+        super().scatter_add(call, target, key)
+        self._overwritten(f"{call.name}.at", reads, (self._place(target.place),))
 
-    def mutated(self, entry: MutatingCall, active: bool) -> None:
-        reads = self._read(entry.args)
-        super().mutated(entry, active)
-        self._overwritten(entry.name, reads, tuple(map(self._place, entry.out)))
+    def mutated(self, call: Call, targets: tuple[Any, ...], saved: tuple[Any, ...]) -> None:
+        reads = self._read(call.args)
+        super().mutated(call, targets, saved)
+        self._overwritten(call.name, reads, tuple(self._place(target.place) for target in targets))
 
     def left(self, tracked: Any, how: str) -> None:
         self.builder.add(f"leaves tracking: {how}", here(), (self._place(tracked.place),), (), False)

@@ -16,8 +16,8 @@ from bridge.arrays.buffer import WeakScalar
 from bridge.errors import ArgumentError, RefusedError, TraceError
 from bridge.position import here, resolve
 from bridge.rewind.closures import Closure
-from bridge.rewind.values import is_traced, needs_value
-from bridge.transforms.arguments import leaves_of, rebuilt
+from bridge.rewind.values import is_abstract, needs_value
+from bridge.trees import leaves_of, rebuilt
 from bridge.xla.loops.repeating import asked, choose, dry, repeat
 from bridge.xla.tracing.integers import Bounds, bounds_of
 
@@ -25,9 +25,9 @@ from bridge.xla.tracing.integers import Bounds, bounds_of
 def fori_loop(context: Any, lower: Any, upper: Any, body: Callable[[Any, Any], Any], init: Any) -> Any:
     """`bridge.fori_loop`, as one XLA loop."""
     for name, bound in (("lower", lower), ("upper", upper)):
-        if not is_traced(bound) and not isinstance(bound, (int, np.integer)):
+        if not is_abstract(bound) and not isinstance(bound, (int, np.integer)):
             raise ArgumentError(f"{name}={bound!r} of a fori_loop is no integer", remedy="give an integer")
-    if not is_traced(lower) and not is_traced(upper) and upper <= lower:
+    if not is_abstract(lower) and not is_abstract(upper) and upper <= lower:
         return init
     carried = Carried(context, Closure(body), init, bounds_of(lower, upper))
     repeat(context, lower, upper, carried.step)
@@ -46,7 +46,7 @@ def while_loop(
 
     repeat(context, 0, _MANY if limit is None else limit, carried.step, going, limited=limit is not None)
     if limit is not None:
-        trace = context.compiles
+        trace = context.home.trace
         trace.faults.check_limit(limit, trace.truth(asked(context, going)))
     return carried.value()
 
@@ -57,7 +57,7 @@ _PYTHON = (bool, int, float, complex)
 
 def cond(context: Any, predicate: Any, true_branch: Any, false_branch: Any, operands: tuple[Any, ...]) -> Any:
     """`bridge.cond`: both branches are compiled, and one runs."""
-    if not is_traced(predicate):
+    if not is_abstract(predicate):
         return true_branch(*operands) if bool(predicate) else false_branch(*operands)
     results = [_Result(context, Closure(branch), operands) for branch in (true_branch, false_branch)]
     shared = _shared(context, *results)

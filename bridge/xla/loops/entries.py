@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from bridge.errors import TraceError
 from bridge.position import here, resolve
-from bridge.rewind.log import Entry
+from bridge.rewind.log import Entry, Overwritten
 from bridge.rewind.places import Root, serial_now
 from bridge.rewind.values import lowered_to
 from bridge.xla.loops.recorded import Recorded, Sweep, homes_of
@@ -23,6 +23,7 @@ class Structured(Entry):
     """A loop or a branch: its backward pass is one too, and undoes as it goes."""
 
     overwrites = True
+    moves = False
 
     def __init__(
         self, context: Any, bodies: list[Body], bounds: Bounds = (None, None), carried: Sequence[Any] = ()
@@ -65,6 +66,14 @@ class Structured(Entry):
 
     def woken(self) -> list[Root]:
         return self.activated
+
+    def reads(self) -> Iterator[Any]:
+        return iter(self.roots)
+
+    def overwritten(self) -> Iterator[Overwritten]:
+        """The memory that its bodies write, whole: what they overwrote of it is kept iteration by iteration."""
+        for root in self.written_roots:
+            yield Overwritten(root, root.held, Ellipsis, None)
 
     def take(self) -> Any:
         """Go back through it, if a cotangent has arrived; nothing is left for a pull then."""

@@ -15,11 +15,9 @@ import numpy as np
 from bridge.errors import ReplayError
 from bridge.position import here, resolve
 from bridge.rewind import strong_zeros
-from bridge.rewind.checkpoint import Segment
-from bridge.rewind.fingerprint import Trail, parting
+from bridge.rewind.fingerprint import Fingerprint, parting
 from bridge.rewind.log import Entry
-from bridge.rewind.places import LAID_OUT, Picked, Root, is_place
-from bridge.rewind.writes import MutatingCall, Update, Write
+from bridge.rewind.places import LAID_OUT, Picked, Root
 from bridge.xla.loops.relocating import Unknowns, array_at
 
 
@@ -40,7 +38,7 @@ class Sweep:
 class Recorded:
     """One body under the log of a context, for loops and branches alike."""
 
-    trail: Trail
+    fingerprint: Fingerprint
 
     def __init__(self, context: Any, body: Callable[[Any], None], since: int) -> None:
         self.position = here()
@@ -70,39 +68,39 @@ class Recorded:
         parts = self._parts(entries)
         self.written = [place.root for place, _ in parts]
         self.saved = [(tuple(np.shape(saved)), saved.dtype) for _, saved in parts]
-        unknowns = Unknowns(self.context.compiles, i, [place for place, _ in parts])
+        unknowns = Unknowns(self.context.home.trace, i, [place for place, _ in parts])
         self.indices = [(tuple(one.shape), one.dtype) for one in unknowns.values()]
 
-    def run(self, i: Any, earlier: Trail | None = None) -> list[Entry]:
+    def run(self, i: Any, earlier: Fingerprint | None = None) -> list[Entry]:
         """Run the body with a log of its own.
 
         A context outside may run it again long after this one has ended: older memory is active as it was.
         """
         context = self.context
-        trace = context.compiles
-        around = trace.trail
-        self.trail = trace.trail = Trail(self.since, around if earlier is None else earlier.around)
+        trace = context.home.trace
+        around = trace.fingerprint
+        self.fingerprint = trace.fingerprint = Fingerprint(self.since, around if earlier is None else earlier.around)
         log, context.log = context.log, []
         before = {root: root.active for root in self.active}
         try:
             for root, active in self.active.items():
                 root.active = active
-            with context.reopened(), self.trail.listening(context):
+            with context.reopened(), self.fingerprint.listening(context):
                 self.body(i)
             return context.log
         finally:
-            trace.trail = around
+            trace.fingerprint = around
             if earlier is None:
-                self.trail.close()
+                self.fingerprint.close()
             context.log = log
             for root, active in before.items():
                 root.active = active
 
     def run_again(self, i: Any) -> list[Entry]:
         """Run the body for the backward pass; ReplayError if it does not do what it did before."""
-        before = self.trail
+        before = self.fingerprint
         entries = self.run(i, before)
-        differs = parting(before, self.trail)
+        differs = parting(before, self.fingerprint)
         if differs is not None:
             raise self._replay_error(differs)
         return entries
@@ -122,15 +120,16 @@ class Recorded:
         """`(place, saved)` of the older memory that the entries overwrote."""
         whole = set(self.whole)
         return [
-            (place, saved)
+            (part.place, part.saved)
             for entry in entries
-            for place, saved in _overwritten(entry)
-            if place.root.serial <= self.since and place.root not in whole
+            if not _is_whole(entry)
+            for part in entry.overwritten()
+            if part.place.root.serial <= self.since and part.place.root not in whole
         ]
 
     def make_logs(self, count: int) -> None:
         """Memory for what `count` iterations overwrite."""
-        below, trace = self.context.outer, self.context.compiles
+        below, trace = self.context.outer, self.context.home.trace
         whole = [(root.shape, root.dtype) for root in self.whole]
         self.logs = [below.blank((count, *shape), dtype) for shape, dtype in (*whole, *self.saved)]
         self.index_logs = [trace.blank((count, *shape), dtype) for shape, dtype in self.indices]
@@ -144,7 +143,7 @@ class Recorded:
             raise self._replay_error(f"{len(self.saved)} writes before, {len(parts)} now, or of other shapes")
         for (_, saved), log in zip(parts, self.logs[len(self.whole) :], strict=True):
             log[k] = saved
-        unknowns = Unknowns(self.context.compiles, i, [place for place, _ in parts])
+        unknowns = Unknowns(self.context.home.trace, i, [place for place, _ in parts])
         self.places, self.unknowns = [place for place, _ in parts], unknowns
         for one, log in zip(unknowns.values(), self.index_logs, strict=True):
             log[k] = one
@@ -225,32 +224,16 @@ def _target(place: Any, replaced: Any) -> tuple[Any, Any]:
     return array_at(place, replaced), Ellipsis
 
 
-def _overwritten(entry: Entry) -> Iterator[tuple[Any, Any]]:
-    if isinstance(entry, (Write, Update)):
-        yield entry.out, entry.saved
-    elif isinstance(entry, MutatingCall):
-        yield from zip(entry.out, entry.saved, strict=True)
+def _is_whole(entry: Entry) -> bool:
+    """Whether what an entry overwrote is known only as whole arrays: loops, branches and checkpoints."""
+    return entry.overwrites and not entry.moves and entry.call is None
 
 
 def _written_whole(entries: list[Entry]) -> Iterator[Root]:
-    """The roots that entries write which are loops, branches or checkpoints themselves."""
-    for entry in entries:
-        if isinstance(entry, Segment):
-            yield from (place.root for place, _, _, _ in entry.overwritten)
-        elif hasattr(entry, "written_roots"):
-            yield from entry.written_roots
+    for entry in filter(_is_whole, entries):
+        yield from (part.place.root for part in entry.overwritten())
 
 
 def _roots(entry: Entry) -> Iterator[Root]:
     """The roots that an entry reads or writes."""
-    found = [entry.out, getattr(entry, "inputs", None), getattr(entry, "source", None)]
-    yield from _flat(found)
-    yield from getattr(entry, "roots", ())
-
-
-def _flat(places: Any) -> Iterator[Root]:
-    if is_place(places):
-        yield places.root
-    elif isinstance(places, (list, tuple)):
-        for one in places:
-            yield from _flat(one)
+    yield from (place.root for place in (*entry.writes(), *entry.reads()))

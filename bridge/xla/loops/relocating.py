@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from bridge.rewind.places import Alias, Layout, Root
-from bridge.rewind.values import ground_floor, is_traced, is_traced_integer
+from bridge.rewind.values import ground_floor, is_abstract, is_abstract_integer
 from bridge.xla.regions.affine import Affine, Atom
 from bridge.xla.tracing.integers import affine_of
 
@@ -32,9 +32,9 @@ class Unknowns:
 
     def _look(self, key: Any) -> None:
         for part in _parts(key):
-            if is_traced_integer(part):
+            if is_abstract_integer(part):
                 self._look_at(affine_of(part))
-            elif is_traced(part):
+            elif is_abstract(part):
                 floor = ground_floor(part)
                 if floor.place.root.run is not None:
                     self._look_at(floor.place.root.run)
@@ -70,10 +70,10 @@ class Unknowns:
         def part_of(part: Any) -> Any:
             if type(part) is slice:
                 return slice(part_of(part.start), part_of(part.stop), part.step)
-            if is_traced_integer(part):
+            if is_abstract_integer(part):
                 form = form_of(affine_of(part))
                 return form.constant if form.is_constant else self.trace.number(0, form.value(), form)
-            if is_traced(part):
+            if is_abstract(part):
                 run = ground_floor(part).place.root.run
                 if run is not None:
                     return self.trace.consecutive(form_of(run), part)

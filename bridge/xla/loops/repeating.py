@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from bridge.rewind.forward import ForwardContext
 from bridge.rewind.places import Root, serial_now
 from bridge.rewind.values import lowered_to
-from bridge.xla.loops.entries import Choice, Loop, Structured
+from bridge.xla.loops.entries import Choice, Loop
 from bridge.xla.loops.recorded import lend, settle
 from bridge.xla.tracing.frames import until_stable
 from bridge.xla.tracing.integers import Bounds, bounds_of
@@ -36,7 +36,7 @@ def tried(context: Any, body: Body, bounds: Bounds = (None, None), carried: Cell
 
     def attempt(carried: Sequence[Any]) -> list[Any]:
         with untouched(context):
-            return context.compiles.dry(_inside(context, body), carried, bounds)
+            return context.home.trace.dry(_inside(context, body), carried, bounds)
 
     return until_stable(attempt, carried)
 
@@ -47,8 +47,8 @@ def dry(context: Any, body: Body, bounds: Bounds = (None, None)) -> set[Any]:
 
     def attempt(carried: Sequence[Any]) -> list[Any]:
         with untouched(context):
-            cells: list[Any] = context.compiles.dry(_inside(context, body), carried, bounds)
-            written.update(cells if context.tracing else _written(context))
+            cells: list[Any] = context.home.trace.dry(_inside(context, body), carried, bounds)
+            written.update(cells if not context.differentiates else _written(context))
             return cells
 
     until_stable(attempt)
@@ -57,18 +57,14 @@ def dry(context: Any, body: Body, bounds: Bounds = (None, None)) -> set[Any]:
 
 def _written(context: Any) -> Iterator[Root]:
     for entry in context.log:
-        if isinstance(entry, Structured):
-            yield from entry.written_roots
-        elif entry.overwrites:
-            outs = entry.out if isinstance(entry.out, tuple) else (entry.out,)
-            yield from (out.root for out in outs if out is not None)
+        yield from (part.place.root for part in entry.overwritten())
 
 
 @contextmanager
 def untouched(context: Any) -> Iterator[None]:
     """Leave logs, and what is known of older memory, as they are now."""
     chain = []
-    while context is not None and not context.tracing:
+    while context is not None and context.differentiates:
         chain.append((context, context.log, context.touched))
         context.log, context.touched = [], {}
         context = context.outer
@@ -105,7 +101,7 @@ def repeat(
 
     `carried` is memory of the outermost context of which it is known that the body writes it.
     """
-    if context.tracing:
+    if not context.differentiates:
         return context.repeat(lower, upper, _inside(context, body), going and _inside(context, going), carried)
     below = None if going is None else lambda: lowered_to(context.outer, asked(context, going))
     if isinstance(context, ForwardContext):
@@ -116,7 +112,7 @@ def repeat(
 
 def choose(context: Any, predicate: Any, branches: Sequence[Callable[[], None]], carried: Cells = ()) -> None:
     """Run the first branch where the predicate holds, else the second."""
-    if context.tracing:
+    if not context.differentiates:
         context.choose(predicate, [_inside(context, branch) for branch in branches], carried)
         return
     bodies = [_without_index(branch) for branch in branches]

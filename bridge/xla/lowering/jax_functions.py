@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from bridge.transforms.arguments import leaves_of, rebuilt
+from bridge.trees import leaves_of, rebuilt
 from bridge.xla.lowering.lower import x64
 
 Real = Callable[[Sequence[Any]], Any]

@@ -11,7 +11,7 @@ import numpy as np
 from bridge.calls import operation_name
 from bridge.engines.protocol import Engine, EngineRule
 from bridge.rewind.rule import Rule
-from bridge.rewind.values import ground_floor, is_traced
+from bridge.rewind.values import ground_floor, is_abstract
 from bridge.xla.lowering.lower import has, lower
 
 
@@ -31,9 +31,9 @@ class LoweredRule(EngineRule):
 
     def pull(self, ct: Any, out: Any, args: tuple[Any, ...], kwargs: dict[str, Any], wanted: tuple[int, ...]) -> Any:
         """Yield `(position, cotangent)`, computed by the tracing context."""
-        context = next(ground_floor(x).place.context for x in (ct, *args) if is_traced(x))
-        values = [context.read(ground_floor(x).place) if is_traced(x) else x for x in args]
-        cotangent = context.read(ground_floor(ct).place) if is_traced(ct) else jnp.asarray(ct)
+        context = next(ground_floor(x).place.context for x in (ct, *args) if is_abstract(x))
+        values = [context.read(ground_floor(x).place) if is_abstract(x) else x for x in args]
+        cotangent = context.read(ground_floor(ct).place) if is_abstract(ct) else jnp.asarray(ct)
 
         def moved(*chosen: Any) -> Any:
             all_values = list(values)

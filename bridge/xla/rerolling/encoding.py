@@ -18,7 +18,7 @@ from bridge.rewind.interpreter import current_context
 from bridge.rewind.memory import Strides
 from bridge.rewind.places import Layout, View
 from bridge.rewind.snapshots import Snapshots, constant
-from bridge.rewind.values import ground_floor, is_traced
+from bridge.rewind.values import ground_floor, is_abstract
 from bridge.xla.regions.affine import Affine
 from bridge.xla.tracing.abstract import Ghost
 
@@ -120,7 +120,7 @@ def tabled(table: np.ndarray, like: Any, indices: tuple[Any, ...]) -> Any:
     """The part of a table at traced indices, as a traced constant that looks as `like` does."""
     context = current_context()
     assert context is not None
-    trace = context.compiles
+    trace = context.home.trace
     contents = jnp.asarray(table)
     for index in indices:
         contents = lax.dynamic_index_in_dim(contents, trace.read(ground_floor(index).place), keepdims=False)
@@ -145,7 +145,7 @@ class Writer:
         if hasattr(x, "place"):
             if x.place.context is self.tape:
                 return self.place(x.place)
-            if x.place.root.serial > self.notes.since or not is_traced(x):
+            if x.place.root.serial > self.notes.since or not is_abstract(x):
                 raise NotRepeatable
             return ("foreign", *self.notes.the(x.place), *self.notes.the(x))
         if type(x) in (list, tuple):
@@ -199,7 +199,7 @@ class Writer:
         if isinstance(part, (int, np.integer)) and not isinstance(part, (bool, np.bool_)):
             self.integers.append(int(part) + length if part < 0 else int(part))
             return ("integer",)
-        if type(part) is not slice or is_traced(part.start) or is_traced(part.stop):
+        if type(part) is not slice or is_abstract(part.start) or is_abstract(part.stop):
             return self.operand(part, False)
         start, stop, step = part.indices(length)
         if step < 0 or (part.start is None and part.stop is None):

@@ -12,8 +12,8 @@ import numpy as np
 from bridge.arrays.dispatch import call
 from bridge.position import REPLAYED
 from bridge.rewind.interpreter import current_context
-from bridge.transforms.arguments import leaves_of, rebuilt
 from bridge.transforms.loops import fori_loop
+from bridge.trees import leaves_of, rebuilt
 from bridge.xla.rerolling.encoding import Datum, Notes, NotRepeatable, Reader, tabled
 from bridge.xla.rerolling.repeats import Repeat
 from bridge.xla.rerolling.tape import Entry, look_of

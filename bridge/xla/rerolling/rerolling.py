@@ -16,7 +16,7 @@ from bridge.errors import BridgeWarning
 from bridge.position import Position, resolve
 from bridge.rewind.interpreter import current_context
 from bridge.rewind.places import Root, serial_now
-from bridge.transforms.arguments import leaves_of, rebuilt
+from bridge.trees import leaves_of, rebuilt
 from bridge.xla.loops.repeating import tried
 from bridge.xla.rerolling.encoding import Notes, NotRepeatable, Reader, Writer
 from bridge.xla.rerolling.repeats import with_repeats

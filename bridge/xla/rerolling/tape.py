@@ -14,9 +14,9 @@ import numpy as np
 from bridge.arrays.buffer import Buffer, Scalar, WeakScalar
 from bridge.position import Position, here
 from bridge.rewind.context import Context
-from bridge.rewind.interpreter import CURRENT
+from bridge.rewind.interpreter import CURRENT, Call
+from bridge.rewind.memory import Home
 from bridge.rewind.places import Gathered, Picked, Place, Root
-from bridge.rewind.rule import Rule
 from bridge.rewind.values import ground_floor
 from bridge.xla.lowering.pulls import LOWERINGS
 from bridge.xla.regions.affine import Affine
@@ -86,27 +86,60 @@ class _Loops:
         raise NotRepeatable
 
 
+class TapeHome(Home):
+    """Nothing is known of numbers on a tape, and what depends on them leaves a function as it is."""
+
+    is_abstract = True
+    engine = LOWERINGS
+    control = _Loops()
+
+    def __init__(self, tape: Tape) -> None:
+        self.trace = tape
+
+    def known(self, value: Any) -> Any:
+        return None
+
+    def settled(self, value: Any) -> Any:
+        floor = ground_floor(value)
+        return floor.copy() if hasattr(floor, "view_as") else floor
+
+    def note(self, array: Any) -> None:
+        self.trace.captured.add(array)
+
+    def survivors(self, key: Any, shape: tuple[int, ...]) -> Any:
+        raise NotRepeatable
+
+    def selected(self, buffer: Any, mask: Any) -> Any:
+        raise NotRepeatable
+
+    def value_despite(self, error: ZeroDivisionError, function: Callable[..., Any], values: tuple[Any, ...]) -> Any:
+        return function(*(type(x)(1) for x in values))
+
+    def program(self, f: Callable[..., Any]) -> Callable[..., Any]:
+        """A transform begins inside: leave the function as it is."""
+        raise NotRepeatable
+
+
 class Tape(Context):
     """The context in which a function runs whose operations are to be looked at."""
 
-    tracing = True
+    differentiates = checkpoints = False
 
     def __init__(self, notes: Notes) -> None:
         super().__init__()
         self.notes = notes
         self.entries: list[Entry] = []
         self.looks: list[Look] = []
-        self.compiles = self
         self.engine = LOWERINGS
         self.memory = GhostMemory()
-        self.control = _Loops()
+        self.home = TapeHome(self)
 
     def __enter__(self) -> Any:
         self.beside = CURRENT.get()
         assert self.beside is not None
         self.level = self.beside.level + 1
-        self.captured = self.beside.compiles.captured
-        self.thread = self._home = get_ident()
+        self.captured = self.beside.home.trace.captured
+        self.thread = self._maker = get_ident()
         CURRENT.set(self)
         return self
 
@@ -114,21 +147,13 @@ class Tape(Context):
         CURRENT.set(self.beside)
         self.thread = None
 
-    def rerolled(self, function: Any) -> Any:
-        """A transform begins inside: leave the function as it is."""
-        raise NotRepeatable
-
     def must_differentiate(self) -> None:
         """What comes means something else where a context differentiates."""
-        if self.beside is None or not self.beside.tracing:
+        if self.beside is None or self.beside.differentiates:
             raise NotRepeatable
 
-    def known(self, place: Any) -> Any:
-        """No values are known here."""
-        return None
-
-    def surviving(self, key: Any, shape: tuple[int, ...]) -> Any:
-        raise NotRepeatable
+    def carries(self, dtype: np.dtype[Any]) -> bool:
+        return True
 
     # Values that come in.
 
@@ -161,27 +186,13 @@ class Tape(Context):
 
     # What dispatch reports.
 
-    def result(
-        self, rule: Rule, value: Any, inputs: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any],
-        plain: tuple[int, ...], names: tuple[str, ...] = (),
-    ) -> Any:  # fmt: skip
-        operands = tuple(map(_joined, args, inputs))
-        if names:
-            kwargs = kwargs | dict(zip(names, operands[-len(names) :], strict=True))
-            operands = operands[: -len(names)]
-        return self._called(rule.function, value, operands, kwargs, args, inputs)
-
-    def unpulled(self, function: Any, value: Any, inputs: Any, args: Any, kwargs: Any = None) -> Any:
-        named = dict(kwargs or {})
-        if len(inputs) > len(args):
-            named = dict(zip(named, map(_joined, named.values(), inputs[len(args) :]), strict=True))
-        return self._called(function, value, tuple(map(_joined, args, inputs)), named, args, inputs)
-
-    def _called(self, function: Any, value: Any, operands: Any, kwargs: Any, args: Any, inputs: Any) -> Any:
+    def result(self, call: Call, value: Any) -> Any:
+        function = call.function
         counts = isinstance(function, np.ufunc) and function.signature is None
+        operands, kwargs = call.spelled(tuple(map(_joined, call.args, call.inputs)))
         made = self._noted("call", function, lambda writer: writer.operand((operands, kwargs), counts), value)
         if type(made) in (Scalar, WeakScalar) and made.dtype.kind in "iu":
-            made.place.affine = affine_result(function, tuple(map(_form, args, inputs)), None)
+            made.place.affine = affine_result(function, tuple(map(_form, call.args, call.inputs)), None)
         return made
 
     def copied(self, value: Any, source: Place) -> Any:
@@ -199,25 +210,22 @@ class Tape(Context):
             lambda w: (w.place(target.place), w.key(key, target.shape), w.operand(_joined(value, source), True)),
         )
 
-    def update(
-        self, rule: Rule | None, target: Any, inputs: tuple[Any, ...], args: tuple[Any, ...], plain: tuple[int, ...],
-        mask: Any, run: Callable[[tuple[Any, ...]], Any],
-    ) -> None:  # fmt: skip
-        assert rule is not None
+    def update(self, call: Call, target: Any, mask: Any, run: Callable[[tuple[Any, ...]], Any]) -> None:
         self.writable(target)
-        run(args)
-        operands = tuple(map(_joined, args, inputs))
+        run(call.args)
+        operands = tuple(map(_joined, call.args, call.inputs))
         self._noted(
             "update",
-            rule.function,
+            call.function,
             lambda w: (w.place(target.place), w.operand(operands, True), w.operand(mask, False)),
         )
 
-    def scatter_add(self, ufunc: np.ufunc, target: Any, key: Any, operand: Any) -> None:
+    def scatter_add(self, call: Call, target: Any, key: Any) -> None:
         self.writable(target)
+        operand = _joined(call.args[0], call.inputs[0])
         self._noted(
             "scatter",
-            ufunc,
+            call.function,
             lambda w: (w.place(target.place), w.key(key, target.shape), w.operand(operand, False)),
         )
 

@@ -14,7 +14,7 @@ import numpy as np
 from bridge.errors import RefusedError, TraceError
 from bridge.position import here, resolve
 from bridge.rewind.memory import ArrayMemory
-from bridge.rewind.values import is_traced, is_traced_integer
+from bridge.rewind.values import is_abstract, is_abstract_integer
 from bridge.xla.regions.affine import difference
 from bridge.xla.tracing.integers import affine_of
 
@@ -190,8 +190,8 @@ def _known(key: Any, shape: tuple[int, ...]) -> Any:
 
 def _is_unknown(part: Any) -> bool:
     if type(part) is slice:
-        return is_traced_integer(part.start) or is_traced_integer(part.stop)
-    return is_traced(part)
+        return is_abstract_integer(part.start) or is_abstract_integer(part.stop)
+    return is_abstract(part)
 
 
 def _part_known(part: Any) -> Any:
@@ -212,7 +212,7 @@ def _part_known(part: Any) -> Any:
         if step > 0 or not count:
             return slice(0, max(0, width), abs(step)) if count else slice(0, 0)
         return slice((count - 1) * -step, None, step)
-    if not is_traced(part):
+    if not is_abstract(part):
         return part
     if part.dtype.kind == "b":
         raise TraceError(
@@ -220,4 +220,4 @@ def _part_known(part: Any) -> Any:
             where=resolve(here()),
             remedy="use np.where(mask, x, 0), or sum and count with where=mask",
         )
-    return 0 if is_traced_integer(part) else np.zeros(part.shape, np.intp)
+    return 0 if is_abstract_integer(part) else np.zeros(part.shape, np.intp)

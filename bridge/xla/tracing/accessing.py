@@ -8,6 +8,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from bridge.rewind.interpreter import Call
 from bridge.rewind.places import Gathered, Place
 from bridge.xla.regions.gathers import gather, scatter_add, scatter_set, survivors
 from bridge.xla.regions.region import Region
@@ -73,12 +74,12 @@ class Accessing:
         mask = survivors(as_region_key(key), shape)
         return self.entered(np.zeros(mask.shape, bool), mask)
 
-    def scatter_add(self, ufunc: np.ufunc, target: Any, key: Any, operand: Any) -> None:
+    def scatter_add(self, call: Call, target: Any, key: Any) -> None:
         """`np.add.at` or `np.subtract.at`: an index named twice counts twice."""
         self.writable(target)
-        place = getattr(operand, "place", None)
+        (operand,), (place,) = call.args, call.inputs
         contents = in_dtype(jnp.asarray(operand if place is None else self.read(place)), target.dtype)
-        change = -contents if ufunc is np.subtract else contents
+        change = -contents if call.function is np.subtract else contents
         cell = target.place.root
         region, indices = self._parts(Gathered(target.place, key, target))
         before = cell.read(region, self.index_mode)

@@ -12,7 +12,7 @@ from bridge.errors import ContextError
 from bridge.position import here, resolve
 from bridge.rewind.memory import ArrayMemory
 from bridge.rewind.places import Alias, Gathered, Layout, Place, Root
-from bridge.rewind.values import ground_floor, is_traced
+from bridge.rewind.values import ground_floor, is_abstract
 from bridge.xla.regions.affine import Affine, Atom
 from bridge.xla.regions.region import Region, contains, disjoint, same
 from bridge.xla.tracing.integers import affine_of
@@ -204,7 +204,7 @@ def known_at(place: Any) -> Any:
         return ArrayMemory().view(parent, offset, like)
     parts = place.key if type(place.key) is tuple else (place.key,)
     bounds = [bound for part in parts if type(part) is slice for bound in (part.start, part.stop)]
-    return None if any(map(is_traced, (*parts, *bounds))) else parent[place.key]
+    return None if any(map(is_abstract, (*parts, *bounds))) else parent[place.key]
 
 
 def region_of(place: Place) -> Region:
@@ -229,7 +229,7 @@ def as_region_key(key: Any) -> Any:
 def _part(part: Any) -> Any:
     if type(part) is slice:
         return slice(_bound(part.start), _bound(part.stop), part.step)
-    if not is_traced(part):
+    if not is_abstract(part):
         return part
     floor = ground_floor(part)
     if floor.shape == () and floor.dtype.kind in "iu" and not hasattr(floor, "view_as"):
@@ -238,4 +238,4 @@ def _part(part: Any) -> Any:
 
 
 def _bound(bound: Any) -> Any:
-    return affine_of(bound) if is_traced(bound) else bound
+    return affine_of(bound) if is_abstract(bound) else bound

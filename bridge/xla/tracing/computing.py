@@ -13,15 +13,14 @@ from bridge.arrays.buffer import Buffer, Scalar, WeakScalar
 from bridge.calls import operation_name
 from bridge.errors import RefusedError
 from bridge.position import here, resolve
+from bridge.rewind.interpreter import Call
 from bridge.rewind.places import Place
-from bridge.rewind.rule import Rule
 from bridge.xla.lowering.lower import lower
 from bridge.xla.regions.affine import Affine
 from bridge.xla.tracing.cells import Cell, Frame, known_at
 from bridge.xla.tracing.contents import in_dtype
 from bridge.xla.tracing.faults import Faults
 from bridge.xla.tracing.integers import affine_result, consecutive, form_of
-from bridge.xla.tracing.selections import selected
 
 if TYPE_CHECKING:
     from bridge.rewind.snapshots import Snapshots
@@ -40,37 +39,22 @@ class Computing:
     snapshots: Snapshots
     count: Callable[[], None]
 
-    def result(
-        self, rule: Rule, value: Any, inputs: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any],
-        plain: tuple[int, ...], names: tuple[str, ...] = (),
-    ) -> Any:  # fmt: skip
-        operands = self.operands(args, inputs)
-        if names:
-            kwargs = kwargs | rule.given(dict(zip(names, operands[-len(names) :], strict=True)))
-            operands = operands[: -len(names)]
-        return self._computed(rule.function, value, operands, kwargs, args, inputs)
+    def result(self, call: Call, value: Any) -> Any:
+        operands = self.operands(call.args, call.inputs)
+        if call.rule is None and call.function in _COMPARISONS and not call.kwargs:
+            return self._compared(call, value, operands)
+        args, kwargs = call.spelled(operands)
+        if call.names and call.rule is not None:
+            kwargs = {**call.kwargs, **call.rule.given({name: kwargs[name] for name in call.names})}
+        return self._computed(call, value, args, kwargs)
 
-    def selected(self, buffer: Any, mask: Any) -> Any:
-        """`buffer[mask]` for a mask that is known at run time only."""
-        return selected(buffer, mask)
-
-    def unpulled(self, function: Any, value: Any, inputs: Any, args: Any, kwargs: Any = None) -> Any:
-        operands = self.operands(args, inputs[: len(args)])
-        if function in _COMPARISONS and not kwargs:
-            return self._compared(function, value, operands, args, inputs)
-        named = dict(kwargs or {})
-        if len(inputs) > len(args):
-            found = self.operands(tuple(named.values()), inputs[len(args) :])
-            named = dict(zip(named, found, strict=True))
-        return self._computed(function, value, operands, named, args, inputs)
-
-    def _compared(self, function: Any, value: Any, operands: tuple[Any, ...], args: Any, inputs: Any) -> Any:
+    def _compared(self, call: Call, value: Any, operands: tuple[Any, ...]) -> Any:
         """A comparison; asked twice of the same values it has the same contents, so that masks may be recognised."""
-        key = (function, *map(_identity, operands, inputs))
+        key = (call.function, *map(_identity, operands, call.inputs))
         frame, _, made = self.comparisons.get(key, (None, None, None))
         if frame is self.frames[-1] and made is not None:
             return self.entered(value, made) if isinstance(value, np.ndarray) else self.number(value, made)
-        result = self._computed(function, value, operands, {}, args, inputs)
+        result = self._computed(call, value, operands, {})
         self.comparisons[key] = (self.frames[-1], operands, result.place.contents)
         return result
 
@@ -89,9 +73,8 @@ class Computing:
             return self.snapshots.of(x)
         return x
 
-    def _computed(
-        self, function: Any, value: Any, operands: tuple[Any, ...], kwargs: dict[str, Any], args: Any, inputs: Any
-    ) -> Any:
+    def _computed(self, call: Call, value: Any, operands: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        function = call.function
         self.count()
         if _is_spelled_out(value, (operands, kwargs)):
             return self._spelled_out(function(*operands, **kwargs))
@@ -104,9 +87,9 @@ class Computing:
         self.faults.check_matrix(function, operands, found)
         result = self.wrapped(value, found, function)
         if type(result) in (Scalar, WeakScalar) and result.dtype.kind in "iu":
-            result.place.affine = self._form_of_result(function, tuple(map(_form, args, inputs)), result)
+            result.place.affine = self._form_of_result(function, tuple(map(_form, call.args, call.inputs)), result)
         elif type(result) is Buffer and len(result.shape) == 1 and result.dtype.kind in "iu":
-            result.place.run = consecutive(function, args, inputs)
+            result.place.run = consecutive(function, call.args, call.inputs)
         return result
 
     def _form_of_result(self, function: Any, forms: tuple[Any, ...], result: Any) -> Affine:

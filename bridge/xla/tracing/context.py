@@ -16,11 +16,11 @@ from jax import lax
 
 from bridge.arrays.buffer import Buffer, Scalar, WeakScalar
 from bridge.rewind.context import Context
-from bridge.rewind.cotangents import refuse_read_only
-from bridge.rewind.fingerprint import Trail
-from bridge.rewind.memory import grounded
+from bridge.rewind.fingerprint import Fingerprint
+from bridge.rewind.interpreter import Call
+from bridge.rewind.memory import Home, grounded
+from bridge.rewind.ownership import refuse_read_only
 from bridge.rewind.places import Place
-from bridge.rewind.rule import Rule
 from bridge.rewind.values import ground_floor
 from bridge.xla.captured import Captured
 from bridge.xla.loops import control
@@ -35,6 +35,7 @@ from bridge.xla.tracing.computing import Computing
 from bridge.xla.tracing.contents import constant_contents, in_dtype, spread
 from bridge.xla.tracing.faults import Faults
 from bridge.xla.tracing.frames import Framing
+from bridge.xla.tracing.selections import selected
 
 
 class TraceContext(Framing, Accessing, Computing, Context):
@@ -49,7 +50,7 @@ class TraceContext(Framing, Accessing, Computing, Context):
     captured : takes note of what the program reads that is not among its arguments.
     """
 
-    tracing = True
+    differentiates = checkpoints = False
 
     def __init__(
         self,
@@ -69,17 +70,13 @@ class TraceContext(Framing, Accessing, Computing, Context):
         self.index_mode = index_mode
         self.mends = mends
         self.engine = LOWERINGS
-        self.compiles = self
         self.memory = GhostMemory()
-        self.control = control
+        self.home = CompiledHome(self)
         self.faults = Faults(self)
         self.operations = 0
         self.comparisons: dict[Any, Any] = {}
-        self.trail: Trail | None = None
+        self.fingerprint: Fingerprint | None = None
         self.forms: dict[int, tuple[Any, Affine]] = {}
-
-    def rerolled(self, f: Callable[..., Any]) -> Callable[..., Any]:
-        return f if len(self.frames) > 1 else self.rerolling.function(f)
 
     def count(self) -> None:
         """Note one more operation that is compiled."""
@@ -129,9 +126,8 @@ class TraceContext(Framing, Accessing, Computing, Context):
         made.place.run = first
         return made
 
-    def known(self, place: Place) -> Any:
-        """The integers or booleans at a place, if the program spells them out."""
-        return known_at(place)
+    def carries(self, dtype: np.dtype[Any]) -> bool:
+        return True
 
     def writable(self, target: Any) -> Any:
         if not grounded(target).flags.writeable:
@@ -159,44 +155,90 @@ class TraceContext(Framing, Accessing, Computing, Context):
             raise ValueError(f"could not broadcast input array from shape {shape} into shape {place.shape}")
         self.put(place, spread(in_dtype(contents, place.dtype), place.shape))
 
-    def update(
-        self, rule: Rule | None, target: Any, inputs: tuple[Any, ...], args: tuple[Any, ...], plain: tuple[int, ...],
-        mask: Any, run: Callable[[tuple[Any, ...]], Any],
-    ) -> None:  # fmt: skip
-        assert rule is not None
+    def update(self, call: Call, target: Any, mask: Any, run: Callable[[tuple[Any, ...]], Any]) -> None:
         self.writable(target)
-        run(args)
+        run(call.args)
         self.count()
         place = target.place
-        in_place = mask is None and inputs[0] is place and rule.function in (np.add, np.subtract)
-        if in_place and self._added(place, rule, args, inputs):
+        in_place = mask is None and call.inputs[0] is place and call.function in (np.add, np.subtract)
+        if in_place and self._added(place, call):
             return
-        found = jnp.asarray(lower(rule.function, self.operands(args, inputs), {}))
+        found = jnp.asarray(lower(call.function, self.operands(call.args, call.inputs), {}))
         found = spread(in_dtype(found, place.dtype), place.shape)
         if mask is not None:
             chosen = self.read(mask.place) if hasattr(mask, "place") else mask
             found = jnp.where(chosen, found, self.read(place))
         self.put(place, found)
 
-    def _added(self, place: Place, rule: Rule, args: tuple[Any, ...], inputs: tuple[Any, ...]) -> bool:
+    def _added(self, place: Place, call: Call) -> bool:
         """Add to most of an array in one pass over all of it; whether that is the case."""
         region = region_of(place)
-        if not region.is_most or np.result_type(*args) != place.dtype:
+        if not region.is_most or np.result_type(*call.args) != place.dtype:
             return False
-        other = jnp.asarray(self.operand(args[1], inputs[1]))
+        other = jnp.asarray(self.operand(call.args[1], call.inputs[1]))
         if other.size and np.broadcast_shapes(other.shape, place.shape) == place.shape:
             change = spread(in_dtype(other, place.dtype), place.shape)
             cell: Any = place.root
-            cell.contents = region.add(cell.contents, change if rule.function is np.add else -change, self.index_mode)
+            cell.contents = region.add(cell.contents, change if call.function is np.add else -change, self.index_mode)
             return True
         return False
 
-    # What a differentiating context asks.
 
-    def suspect(self, gradient: Any) -> bool:
+class CompiledHome(Home):
+    """The home of a program that is being compiled: what depends on numbers, its context answers."""
+
+    is_abstract = True
+    control = control
+    engine = LOWERINGS
+
+    def __init__(self, trace: TraceContext) -> None:
+        self.trace = trace
+        self.mends = trace.mends
+        self.of_shadow = trace.of_shadow
+
+    @property
+    def checkpoints(self) -> bool:  # type: ignore[override]
+        """In a loop there is no use for them: it keeps only what its body overwrites anyway."""
+        return not self.trace.is_inside
+
+    def known(self, value: Any) -> Any:
+        """The integers or booleans of a value, if the program spells them out and has not written into them."""
+        return known_at(ground_floor(value).place)
+
+    def settled(self, value: Any) -> Any:
+        spelled = self.known(value)
+        if spelled is not None:
+            return spelled.copy()
+        floor = ground_floor(value)
+        return floor.copy() if hasattr(floor, "view_as") else floor
+
+    def note(self, array: Any) -> None:
+        self.trace.captured.add(array)
+
+    def survivors(self, key: Any, shape: tuple[int, ...]) -> Any:
+        return self.trace.surviving(key, shape)
+
+    def selected(self, buffer: Any, mask: Any) -> Any:
+        return selected(buffer, mask)
+
+    def has_nan(self, value: Any) -> bool:
         """Note whether a gradient holds a NaN; the answer says what to assume while the program is traced."""
-        self.faults.note_nan(self.read(ground_floor(gradient).place))
-        return self.mends
+        self.trace.faults.note_nan(self.trace.read(ground_floor(value).place))
+        return self.trace.mends
+
+    def scratch(self, context: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+        """Tracked: what is added into it may be known only later."""
+        return context.blank(shape, dtype)
+
+    def value_despite(self, error: ZeroDivisionError, function: Callable[..., Any], values: tuple[Any, ...]) -> Any:
+        """Of Python's numbers only the type is known here."""
+        return function(*(type(x)(1) for x in values))
+
+    def program(self, f: Callable[..., Any]) -> Callable[..., Any]:
+        return f if self.trace.is_inside else self.trace.rerolling.function(f)
+
+    def separate(self) -> None:
+        self.trace.separate()
 
 
 _SPELLED_OUT = 1 << 16

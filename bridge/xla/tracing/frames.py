@@ -15,7 +15,7 @@ import numpy as np
 from jax import lax
 
 from bridge.rewind.interpreter import current_context
-from bridge.rewind.values import ground_floor, is_traced
+from bridge.rewind.values import ground_floor, is_abstract
 from bridge.xla.regions.affine import Affine
 from bridge.xla.tracing.cells import Cell, Frame
 from bridge.xla.tracing.contents import in_dtype
@@ -180,7 +180,7 @@ class Framing:
 
     def truth(self, value: Any) -> Any:
         """A condition as a boolean scalar of JAX."""
-        contents = jnp.asarray(self.read(ground_floor(value).place) if is_traced(value) else value)
+        contents = jnp.asarray(self.read(ground_floor(value).place) if is_abstract(value) else value)
         if contents.shape != ():
             raise ValueError(f"a condition is an array of shape {contents.shape}; use np.any or np.all")
         return contents != 0

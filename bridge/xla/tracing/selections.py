@@ -12,7 +12,7 @@ import numpy as np
 
 from bridge.errors import TraceError
 from bridge.position import here, resolve
-from bridge.rewind.values import ground_floor, is_traced, mask_as, settled
+from bridge.rewind.values import ground_floor, is_abstract, mask_as, settled
 
 
 class Selection(np.lib.mixins.NDArrayOperatorsMixin):
@@ -105,7 +105,7 @@ def selected(buffer: Any, mask: Any) -> Selection:
 
 def token_of(mask: Any) -> Any:
     """What two masks have in common that are the same: the values that they hold now."""
-    if not is_traced(mask):
+    if not is_abstract(mask):
         return None
     floor = ground_floor(mask)
     return floor.place.context.read(floor.place)

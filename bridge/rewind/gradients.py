@@ -1,0 +1,131 @@
+"""What is asked of a context that has run: gradients of what it computed, as arrays that are the caller's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from bridge.errors import ArgumentError, CotangentError
+from bridge.rewind import strong_zeros
+from bridge.rewind.cotangents import conforming
+from bridge.rewind.lifetime import Lifetime
+from bridge.rewind.places import Place, Root
+
+Seeds = Sequence[tuple[Any, Any]]
+
+
+class Gradients(Lifetime):
+    """Asks for walks through the log, and hands out what they leave in the shadows."""
+
+    asked: dict[Root, Any]
+    # Of the sweep that is under way: whether memory need not be played forward again after it.
+    once = False
+    rewind: Callable[..., None]
+    play_forward: Callable[[], None]
+    forget_shadows: Callable[[], None]
+    drop: Callable[[], None]
+
+    def gradient(self, y: Any, wrt: Any, cotangent: Any = None) -> Any:
+        """Gradients of `y` with respect to the Buffers `wrt`, as arrays of their shapes and dtypes.
+
+        Parameters
+        ----------
+        y : a Buffer or Scalar of this context, or a sequence of them.
+        wrt : a Buffer or a sequence of Buffers; each gradient is with respect to the value at its birth.
+        cotangent : array of the shape of `y`; may be left out when `y` is one number, and is 1 then.
+
+        May be called again, also with another `y`: memory is played forward before it returns.
+        """
+        single = not isinstance(wrt, (list, tuple))
+        ys, cts = self._seeds(y, cotangent)
+        places = [self._asked(buffer) for buffer in ([wrt] if single else wrt)]
+        gradients = self.pull_back(list(zip([y.place for y in ys], cts, strict=True)), places)
+        return gradients[0] if single else gradients
+
+    def pull_back(self, seeds: Seeds, wanted: Sequence[Any], once: bool = False, exists: Any = None) -> list[Any]:
+        """Cotangents at the places `wanted`, given cotangents at the places of the seeds.
+
+        The arrays are the caller's own. Memory is as after the forward pass when this returns, unless the
+        caller asks only `once`: then the log is dropped. `exists` is a mask of the seeds' elements that are
+        more than padding; without it all are.
+        """
+        self.once = once and not (self.zeros == "strong" and self.home.mends)
+        with self.suspended():
+            gradients = self._sweep(seeds, wanted, None, once)
+            if self.zeros == "strong" and any(map(strong_zeros.has_nan, gradients)):
+                self.play_forward()
+                present = strong_zeros.find(self, seeds, exists)
+                gradients = self._sweep(seeds, wanted, present, once)
+            if once:
+                self.drop()
+            else:
+                self.play_forward()
+            return gradients
+
+    def _sweep(self, seeds: Seeds, wanted: Sequence[Any], present: Any, once: bool) -> list[Any]:
+        self.asked = {place.root: None for place in wanted if not place.root.entered}
+        done = False
+        try:
+            self.rewind(seeds, present)
+            found = [self._handed_out(place, once) for place in wanted]
+            done = True
+            return found
+        finally:
+            if not done:
+                self.play_forward()
+            self.asked = {}
+            self.forget_shadows()
+
+    def marked(self, seeds: Seeds, wanted: Sequence[Any]) -> list[Any]:
+        """Marks at the places `wanted` of arguments, given marks at those of the seeds; the log is dropped."""
+        with self.suspended():
+            strong_zeros.walk(self, seeds)
+            marks = [self._handed_out(place, once=False) for place in wanted]
+            self.forget_shadows()
+            self.drop()
+            return marks
+
+    def _seeds(self, y: Any, cotangent: Any) -> tuple[list[Any], list[Any]]:
+        several = isinstance(y, (list, tuple))
+        ys = list(y) if several else [y]
+        for one in ys:
+            if getattr(getattr(one, "place", None), "context", None) is not self:
+                raise ArgumentError(
+                    f"{type(one).__name__} is not a Buffer of this context", remedy="pass what f returned"
+                )
+        if cotangent is None:
+            if several or ys[0].shape != () or ys[0].dtype.kind == "c":
+                raise CotangentError(
+                    f"a gradient needs one real number, and this value has shape {ys[0].shape} and dtype {ys[0].dtype}",
+                    remedy="reduce it (np.sum), or give its cotangent",
+                )
+            return ys, [ys[0].dtype.type(1)]
+        cts = list(cotangent) if several else [cotangent]
+        return ys, [conforming(ct, one) for ct, one in zip(cts, ys, strict=True)]
+
+    def _asked(self, buffer: Any) -> Place:
+        place = getattr(buffer, "place", None)
+        if place is None or place.context is not self:
+            raise ArgumentError(f"{type(buffer).__name__} is not a Buffer of this context", remedy="pass ctx.buffer(x)")
+        if not place.root.born_active:
+            raise ArgumentError(
+                f"no gradient with respect to an array of dtype {buffer.dtype} that does not depend on a tracked input",
+                remedy="make it with ctx.buffer(x), of a float or complex array",
+            )
+        if place is not place.root and not place.root.entered:
+            raise ArgumentError("a gradient with respect to a view", remedy="ask it of the array that it is a view of")
+        return place
+
+    def _handed_out(self, place: Any, once: bool) -> Any:
+        root = place.root
+        if place is root:
+            ct = root.shadow if root.entered else self.asked[root]
+            if ct is None:
+                return self.memory.alloc(place.shape, place.dtype)
+            if once and root.entered and root.owned and type(ct) is np.ndarray:
+                return ct
+        else:
+            ct = place.region()
+        return np.copy(ct) if ct.shape or hasattr(ct, "place") else np.asarray(ct)[...].copy()

@@ -1,0 +1,210 @@
+"""The memory that a context owns: what enters it, what the program makes, and which of it may be written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bridge.errors import AliasError, ArgumentError, RefusedError
+from bridge.position import here, resolve
+from bridge.rewind.interpreter import ARRAYS, CURRENT
+from bridge.rewind.memory import Home, grounded
+from bridge.rewind.places import Entered, Root
+
+if TYPE_CHECKING:
+    from bridge.rewind.context import Context
+
+
+class Ownership:
+    """Makes roots that no operation made, and says which may be written."""
+
+    outer: Context | None
+    home: Home
+    writes: int
+    roots: list[Root]
+    originals: list[tuple[np.ndarray, Entered]]
+
+    def check_usable(self) -> None:
+        """Raise unless the context is open, in this thread."""
+        raise NotImplementedError
+
+    def buffer(self, array: Any, active: bool = True) -> Any:
+        """A tracked copy of `array`: a Buffer of the same shape and dtype, on a root of its own.
+
+        Parameters
+        ----------
+        array : float, complex, integer or boolean array (or number), copied.
+        active : whether gradients may be asked of it; of integers and booleans they never are.
+        """
+        self.check_usable()
+        if getattr(getattr(array, "place", None), "context", None) is self:
+            return array.copy()
+        value = self.own_copy(array)
+        return ARRAYS.buffer(value, self.entering(value, active))
+
+    def entering(self, value: Any, active: bool) -> Root:
+        """A root for memory that came from outside."""
+        root = Entered(self, value, active and value.dtype.kind in "fc")
+        self.roots.append(root)
+        return root
+
+    def own_copy(self, array: Any) -> Any:
+        """Memory of this context that holds a copy of `array`."""
+        if hasattr(array, "place"):
+            return np.copy(array)
+        value = np.array(array, copy=True, order="K", subok=False)
+        if value.dtype.kind not in "fciub":
+            raise ArgumentError(
+                f"an array of dtype {value.dtype} cannot be tracked",
+                where=resolve(here()),
+                remedy="use a float, complex, integer or boolean array",
+            )
+        return value if self.outer is None else self.outer.constant_buffer(value)
+
+    def constant_buffer(self, array: Any) -> Any:
+        """A Buffer on the fresh memory `array`, of which no gradient is asked."""
+        value = array if self.outer is None or hasattr(array, "place") else self.outer.constant_buffer(array)
+        return ARRAYS.buffer(value, Root(self, value, False))
+
+    def blank(self, shape: tuple[int, ...], dtype: Any) -> Any:
+        """A Buffer of zeros, of which no gradient is asked."""
+        if self.outer is None:
+            return self.constant_buffer(np.zeros(shape, dtype))
+        value = self.outer.blank(shape, dtype)
+        return ARRAYS.buffer(value, Root(self, value, False))
+
+    def inactive(self, value: Any) -> Any:
+        """A value through which no gradient passes."""
+        return wrap(self, value, False)
+
+    def check_original(self, array: np.ndarray) -> None:
+        """Raise if a plain operand is the caller's original of an argument that the function has written."""
+        self.home.note(array)
+        for original, root in self.originals:
+            if root.written and np.may_share_memory(array, original):
+                raise AliasError(
+                    f"an array of shape {array.shape} is read under a global or captured name after the function "
+                    "wrote into the argument that shares its memory: the name still holds the old values",
+                    where=resolve(here()),
+                    remedy="read the argument itself, or capture a copy made before the call",
+                )
+
+    def writable(self, target: Any) -> Root:
+        """The root of `target`, marked as written; raises if its memory may not be written."""
+        place = target.place
+        root: Root = place if type(place) is Root else place.root
+        self.writes += 1
+        current = CURRENT.get()
+        if current is not self and current is not None and current.checkpointing and not current.busy:
+            _refuse_write_outside(target)
+        if isinstance(root, Entered):
+            if root.read_as_constant and not root.written:
+                _refuse_late_write(target)
+            if root.shared_by:
+                _refuse_shared(root.shared_by)
+            root.written = True
+        return root
+
+
+class KeepsArguments(Ownership):
+    """For contexts that keep no log to take memory back with: keeps what arguments held on entry."""
+
+    entered_as: list[Any]
+    _on_entry: tuple[tuple[np.ndarray, np.ndarray], ...] = ()
+
+    def writable(self, target: Any) -> Root:
+        place = target.place.root
+        first = isinstance(place, Entered) and not place.written and self.outer is None
+        root = super().writable(target)
+        if first:
+            arrays = [grounded(b) for b in self.entered_as if b.place.root is root]
+            self._on_entry += tuple((array, array.copy()) for array in arrays)
+        return root
+
+    @contextmanager
+    def as_on_entry(self) -> Iterator[None]:
+        """Inside, the arguments are as they were when the function was called."""
+        now = [array.copy() for array, _ in self._on_entry]
+        for array, before in self._on_entry:
+            array[...] = before
+        try:
+            yield
+        finally:
+            for (array, _), value in zip(self._on_entry, now, strict=True):
+                array[...] = value
+
+
+def wrap(context: Any, value: Any, active: bool) -> Any:
+    """A fresh result as a tracked one; integers, booleans and whatever is no array stay plain numbers."""
+    kind = type(value)
+    if kind is np.ndarray or kind is ARRAYS.buffer:
+        if kind is np.ndarray and value.base is not None:
+            value = _dense(value)
+        return ARRAYS.buffer(value, Root(context, value, active and value.dtype.kind in "fc"))
+    if kind is ARRAYS.scalar or kind is ARRAYS.weak_scalar or isinstance(value, (np.floating, np.complexfloating)):
+        return ARRAYS.scalar(value, Root(context, value, active))
+    if isinstance(value, tuple):
+        parts = [wrap(context, part, active) for part in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
+    if isinstance(value, list):
+        return [wrap(context, part, active) for part in value]
+    if isinstance(value, np.ndarray):
+        return wrap(context, value.view(np.ndarray), active)
+    if kind is float or kind is complex:
+        return weak_scalar(context, value, Root(context, np.result_type(value).type(value), active))
+    return value
+
+
+def weak_scalar(context: Any, value: float | complex, root: Any = None) -> Any:
+    """A tracked Python number, on a root of its own unless one is given."""
+    return ARRAYS.weak_scalar(value, root or Root(context, np.result_type(value).type(value), False))
+
+
+def _dense(value: np.ndarray) -> np.ndarray:
+    """Memory without gaps: a root's shadow lies as its memory does."""
+    owner = value.base
+    if isinstance(owner, np.ndarray) and owner.nbytes == value.nbytes and min(value.strides, default=0) >= 0:
+        return value
+    return value.copy("K")
+
+
+def _refuse_late_write(target: Any) -> None:
+    """Raise: memory was read as a constant under an undifferentiated name, and is written now."""
+    raise AliasError(
+        f"an argument of shape {target.shape} is written after it was read under the name of an undifferentiated "
+        "argument that shares its memory: the gradient cannot tell whether that read counts",
+        where=resolve(here()),
+        remedy="pass a copy (x.copy()) for one of the two arguments",
+    )
+
+
+def _refuse_shared(names: tuple[str, ...]) -> None:
+    """Raise: several differentiated arguments share the memory that is to be written."""
+    raise AliasError(
+        f"the function writes into memory that {len(names)} differentiated arguments share "
+        f"({', '.join(names)}), so the gradient cannot tell whose value was meant",
+        where=resolve(here()),
+        remedy="pass copies (x.copy()), or differentiate with respect to only one of them",
+    )
+
+
+def _refuse_write_outside(target: Any) -> None:
+    """Raise: a checkpointed function writes an array of an outer differentiation, and would write it twice."""
+    raise RefusedError(
+        f"a checkpointed function inside a nested derivative writes an array of shape {target.shape} of the outer one",
+        where=resolve(here()),
+        remedy="return the value from the checkpointed function and write it outside",
+    )
+
+
+def refuse_read_only(target: Any) -> None:
+    """Raise if the memory that was to be written may only be read."""
+    if not grounded(target).flags.writeable:
+        raise AliasError(
+            f"a write into a view of shape {target.shape} whose elements share memory, or that is read-only",
+            where=resolve(here()),
+            remedy="write into the array that it is a view of, or into a copy",
+        )
