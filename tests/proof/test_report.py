@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from bridge.proof.report.model import KINDS, Report, Run, Trace
 from tests.helpers.accessibility import complaints, contrast
 from tests.proof.report_samples import agreeing_report, difference, large_report, report_of, small_report
 
+ROOT = Path(__file__).parents[2]
 SMALL, LARGE, AGREEING = small_report(), large_report(), agreeing_report()
 REPORTS = pytest.mark.parametrize("report", [SMALL, LARGE, AGREEING], ids=["small", "large", "agreeing"])
 
@@ -233,5 +235,5 @@ def test_data_and_text_load_neither_rich_nor_jinja() -> None:
         "import sys, numpy as np, bridge; trace = bridge.trace(np.sin)(np.ones(2)); repr(trace); trace.to_json();"
         "print(sorted({'rich', 'jinja2', 'jax', 'pytest'} & set(sys.modules)))"
     )
-    done = subprocess.run([sys.executable, "-c", code], cwd=html.TEMPLATES.parents[2], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
     assert done.stdout.strip() == "[]", done.stderr
