@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.accessibility import complaints
+from tests.helpers.accessibility import complaints
 
 pytest_plugins = ["pytester"]
 ROOT = Path(__file__).parents[1]

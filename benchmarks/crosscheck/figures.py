@@ -12,7 +12,7 @@ import numpy as np
 import bridge
 from benchmarks.crosscheck.planting import Plant, plant_for
 from bridge.proof.report.model import Report
-from tests.crosscheck_planted import MISTAKES, planted
+from tests.proof.planted import MISTAKES, planted
 from tests.random_programs import RandomProgram, programs
 
 Show = Callable[[str], None] | None

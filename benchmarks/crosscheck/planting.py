@@ -11,7 +11,7 @@ import bridge
 from bridge.extend import RULES
 from bridge.rewind.context import Context
 from bridge.rewind.log import Operation
-from tests.crosscheck_planted import MISTAKES, planted
+from tests.proof.planted import MISTAKES, planted
 from tests.random_programs import RandomProgram
 
 # A mistake counts as one that a gradient shows from this relative change on.

@@ -12,8 +12,8 @@ import pytest
 
 import bridge
 import bridge.numpy
-from tests import finite_differences as reference
 from tests.conformance import written
+from tests.helpers import finite_differences as reference
 
 CASES = json.loads((Path(__file__).parent / "cases.json").read_text(encoding="utf-8"))
 GRADIENT = [case for case in CASES if case["kind"] == "gradient" and "numpy_program" in case]

@@ -10,8 +10,8 @@ import pytest
 import bridge
 import bridge.numpy
 from bridge.errors import BridgeError, TraceError
-from tests import finite_differences as reference
 from tests.conformance.test_corpus import AT_KINKS, GRADIENT, KINKS, argument, differentiate, function, name
+from tests.helpers import finite_differences as reference
 
 pytest.importorskip("jax", reason='engine="xla" needs JAX: pip install "mutation-bridge[jax]"')
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tests.finite_differences import replicas
+from tests.helpers.finite_differences import replicas
 from tests.random_programs.program import RandomProgram
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from tests.finite_differences import replica
+from tests.helpers.finite_differences import replica
 from tests.random_programs import blocks, statements
 from tests.random_programs.program import LAYOUTS, RandomProgram
 from tests.random_programs.workshop import Declined, Workshop

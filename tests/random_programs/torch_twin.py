@@ -17,7 +17,7 @@ from numpy.lib.array_utils import byte_bounds
 from numpy.lib.mixins import NDArrayOperatorsMixin
 from numpy.lib.stride_tricks import as_strided
 
-from tests.finite_differences import wide
+from tests.helpers.finite_differences import wide
 from tests.random_programs.program import RandomProgram
 from tests.random_programs.torch_functions import FUNCTIONS, UFUNCS
 

@@ -1,0 +1,51 @@
+"""Strong zeros in compiled programs: the tests of the eager ones, with every transform compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+
+import bridge
+from tests.rewind import test_strong_zeros as eager
+
+pytest.importorskip("jax", reason='engine="xla" needs JAX: pip install "mutation-bridge[jax]"')
+
+PROGRAMS = eager.test_what_was_not_selected_has_no_gradient.pytestmark[0].args[1]  # type: ignore[attr-defined]
+WHOLE = [test for name, test in vars(eager).items() if name.startswith("test_") and not hasattr(test, "pytestmark")]
+
+
+class Compiled:
+    """The package, its transforms compiled."""
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(bridge, name)
+        transforms = ("grad", "value_and_grad", "vjp", "jvp", "jacrev", "jacfwd", "hessian", "hvp")
+        return partial(found, engine="xla") if name in transforms else found
+
+
+@pytest.fixture(autouse=True)
+def _compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(eager, "bridge", Compiled())
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
+def test_what_was_not_selected_has_no_gradient(program: Callable[[Any], Any]) -> None:
+    eager.test_what_was_not_selected_has_no_gradient(program)
+
+
+@pytest.mark.parametrize("test", WHOLE, ids=lambda f: f.__name__)
+def test_as_eager(test: Callable[[], None]) -> None:
+    test()
+
+
+def test_only_a_run_with_nans_mends() -> None:
+    """A program whose gradients hold no NaN is compiled once; the mending one only when a NaN is met."""
+    function = bridge.grad(eager.selected_by_where, engine="xla")
+    np.testing.assert_allclose(function(np.array([1.0, 4.0])), [0.5, 0.25])
+    assert len(function.compile_seconds) == 1
+    np.testing.assert_allclose(function(eager.AT_ZERO), [0.0, 0.25])
+    assert len(function.compile_seconds) == 2
