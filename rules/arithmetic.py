@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.extend import conj, pulls, rule
-from bridge.rewind.rule import Case
+from bridge.extend import Case, conj, pulls, rule
 
 pulls(np.positive, lambda ct, out, x: ct, linear=True)
 pulls(np.negative, lambda ct, out, x: -ct, linear=True)

@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.extend import pulls, sum_to_shape
-from bridge.rewind.rule import Case
+from bridge.extend import Case, pulls, sum_to_shape
 
 Pull = Callable[..., Any]
 

@@ -10,8 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from bridge.extend import nondifferentiable, refused
-from bridge.rewind.rule import Case
+from bridge.extend import Case, nondifferentiable, refused
 
 COMPARISONS = (
     np.equal,

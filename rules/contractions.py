@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.extend import conj, pulls, rule, sum_to_shape, zeros
-from bridge.rewind.rule import Case
+from bridge.extend import Case, conj, pulls, rule, sum_to_shape, zeros
 
 
 def fitted(ct: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:

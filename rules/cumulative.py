@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from bridge.extend import composed, conj, rule, zeros
-from bridge.rewind.rule import Case
+from bridge.extend import Case, composed, conj, rule, zeros
 from bridge.rules.contractions import as_operand
 
 

@@ -11,9 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.errors import RefusedError
-from bridge.extend import rule, zeros
-from bridge.rewind.rule import Case
+from bridge.extend import Case, RefusedError, rule, zeros
 from bridge.rules.products import adjoint
 
 

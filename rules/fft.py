@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.extend import conj, rule, zeros
-from bridge.rewind.rule import Case
+from bridge.extend import Case, conj, rule, zeros
 
 _SWAPPED = {None: "forward", "backward": "forward", "ortho": "ortho", "forward": "backward"}
 

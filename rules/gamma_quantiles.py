@@ -15,9 +15,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from bridge.errors import RefusedError
-from bridge.extend import pulls
-from bridge.rewind.rule import Case, Rule
+from bridge.extend import Case, RefusedError, Rule, pulls
 
 LARGE = 1e5
 """From this parameter on, the expansion in powers of `1 / sqrt(a)` is exact to rounding."""

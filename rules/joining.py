@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.extend import rule, sum_to_shape, zeros
-from bridge.rewind.rule import Case
+from bridge.extend import Case, rule, sum_to_shape, zeros
 
 
 def _shapes(arrays: Any) -> list[tuple[int, ...]]:

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from bridge.extend import composed, nondifferentiable, rule
-from bridge.rewind.rule import Case
+from bridge.extend import Case, composed, nondifferentiable, rule
 from bridge.rules.contractions import as_operand, fitted
 from bridge.rules.decompositions import onto_triangle
 from bridge.rules.products import adjoint

@@ -9,8 +9,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from bridge.extend import composed
-from bridge.rewind.rule import Case
+from bridge.extend import Case, composed
 
 
 def _present(a, where=True):

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from bridge.extend import rule
-from bridge.rewind.rule import Case
+from bridge.extend import Case, rule
 from bridge.rules.spectral import singular_values_cotangent
 
 

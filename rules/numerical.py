@@ -6,9 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from bridge.errors import RuleError
-from bridge.extend import composed, conj, pulls, refused, rule, zeros
-from bridge.rewind.rule import Case
+from bridge.extend import Case, RuleError, composed, conj, pulls, refused, rule, zeros
 
 
 @composed(np.trapezoid)

@@ -10,9 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.errors import RefusedError
-from bridge.extend import composed
-from bridge.rewind.rule import Case
+from bridge.extend import Case, RefusedError, composed
 
 
 @composed(np.pad)

@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.extend import conj, pulls, rule
-from bridge.rewind.rule import Case
+from bridge.extend import Case, conj, pulls, rule
 from bridge.rules.contractions import as_operand, fitted, tensordot_left, tensordot_right
 
 

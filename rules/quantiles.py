@@ -10,9 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from bridge.errors import RuleError
-from bridge.extend import composed
-from bridge.rewind.rule import Case
+from bridge.extend import Case, RuleError, composed
 from bridge.rules.contractions import as_operand
 
 # Plotting positions (alpha, beta) of Hyndman and Fan, "Sample Quantiles in Statistical Packages", 1996.

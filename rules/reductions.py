@@ -11,8 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from bridge.extend import composed, conj, nondifferentiable, rule, sum_to_shape
-from bridge.rewind.rule import Case
+from bridge.extend import Case, composed, conj, nondifferentiable, rule, sum_to_shape
 from bridge.rules.contractions import as_operand
 
 

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.extend import rule, sum_to_shape, zeros
-from bridge.rewind.rule import Case
+from bridge.extend import Case, rule, sum_to_shape, zeros
 
 
 @rule(np.tile, linear=True, reads=("reps",))

@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.extend import pulls, rule, sum_to_shape, zeros
-from bridge.rewind.rule import Case
+from bridge.extend import Case, pulls, rule, sum_to_shape, zeros
 
 
 def _fitted(ct: Any, choice: Any) -> Any:

@@ -12,9 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.errors import RefusedError
-from bridge.extend import pulls, rule, sum_to_shape
-from bridge.rewind.rule import Case
+from bridge.extend import Case, RefusedError, pulls, rule, sum_to_shape
 
 
 @rule(np.reshape, linear=True, reads=())

@@ -10,9 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from bridge.errors import RuleError
-from bridge.extend import composed, conj, nondifferentiable, refused, rule, zeros
-from bridge.rewind.rule import Case
+from bridge.extend import Case, RuleError, composed, conj, nondifferentiable, refused, rule, zeros
 
 
 def _shared_by_ties(ct, values):

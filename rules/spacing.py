@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.extend import composed
-from bridge.rewind.rule import Case
+from bridge.extend import Case, composed
 
 
 def _fractions(num: int, endpoint: bool, ndim: int) -> Any:

@@ -13,9 +13,7 @@ from collections.abc import Iterator
 import numpy as np
 from scipy import special as sp
 
-from bridge.errors import RuleError
-from bridge.extend import conj, nondifferentiable, pulls, rule, sum_to_shape
-from bridge.rewind.rule import Case
+from bridge.extend import Case, RuleError, conj, nondifferentiable, pulls, rule, sum_to_shape
 
 ROOT_PI, ROOT_2 = np.pi**0.5, 2**0.5
 ROOT_TAU = (2 * np.pi) ** 0.5

@@ -11,8 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 from scipy import special as sp
 
-from bridge.extend import conj, pulls
-from bridge.rewind.rule import Case
+from bridge.extend import Case, conj, pulls
 
 
 def _outputs(ct, *derivatives):

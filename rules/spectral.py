@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.extend import rule
-from bridge.rewind.rule import Case
+from bridge.extend import Case, rule
 from bridge.rules.decompositions import kept_columns, negligible, onto_triangle
 from bridge.rules.products import adjoint
 

@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.extend import conj, pulls
-from bridge.rewind.rule import Case
+from bridge.extend import Case, conj, pulls
 
 LOG_2 = math.log(2.0)
 LOG_10 = math.log(10.0)
