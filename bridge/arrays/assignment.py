@@ -1,4 +1,4 @@
-"""Assignments into Buffers, and copies in another dtype."""
+"""Assignments into Buffers: `target[key] = value`."""
 
 from __future__ import annotations
 
@@ -7,15 +7,38 @@ from typing import Any
 import numpy as np
 
 from bridge.arrays.operands import operand, refuse_complex
-from bridge.errors import ArgumentError
-from bridge.position import here, resolve
+from bridge.errors import RefusedError
+from bridge.position import assigns_here, here, resolve
+from bridge.rewind.indices import ADVANCED, BOUNDS, ELEMENT, VIEW, frozen, kind_of
+from bridge.rewind.interpreter import ARRAYS
 from bridge.rewind.lifetime import remember
 from bridge.rewind.memory import grounded
-from bridge.rewind.values import lowered_to
+from bridge.rewind.places import Element, Gathered, View
+from bridge.rewind.values import is_abstract_mask, lowered_to, mask_as, spelled_out
 
 
-def assign(target: Any, key: Any, place: Any, value: Any) -> None:
-    """`target[key] = value`, at `place`."""
+def assign(target: Any, key: Any, value: Any) -> None:
+    """`target[key] = value`."""
+    place, array = target.place, target.value
+    if type(value) is ARRAYS.buffer and _is_this_part(value.place, place, key):
+        return
+    place.context.check_usable()
+    if place.context.home.is_abstract:
+        key = spelled_out(key)
+    kind = kind_of(key, len(array.shape))
+    if kind is ADVANCED:
+        if is_abstract_mask(key):
+            _assign_masked(target, key, value)
+            return
+        key = frozen(key)
+        kind = kind_of(key, len(array.shape))
+    if type(key) is int and type(value) is ARRAYS.buffer and _swaps_rows(value.place, place) and not assigns_here(3):
+        _refuse_shuffle(target)
+    part = View if kind is VIEW else Element if kind is ELEMENT else Gathered
+    _assign_at(target, key, part(place, key, array[key]), value)
+
+
+def _assign_at(target: Any, key: Any, place: Any, value: Any) -> None:
     context = place.context
     if type(value) in (list, tuple):
         value = operand(value)
@@ -39,19 +62,43 @@ def assign(target: Any, key: Any, place: Any, value: Any) -> None:
     context.write(target, key, place, value, source)
 
 
-def astype(tracked: Any, dtype: np.dtype[Any], casting: str, copy: bool, order: str) -> Any:
-    """A copy in another dtype; the same object if nothing changes and no copy is asked."""
-    if dtype == tracked.dtype and not copy:
-        return tracked
-    if dtype.kind not in "fciub":
-        raise ArgumentError(
-            f"astype({dtype}) of a tracked array",
+def _is_this_part(source: Any, place: Any, key: Any) -> bool:
+    """Whether an augmented assignment stores the view that it has just updated."""
+    if type(source) is not View or source.parent is not place:
+        return False
+    # From Python 3.12 on, a slice is built anew for the store.
+    if source.key is key:
+        return True
+    if type(key) is not slice or type(source.key) is not slice:
+        return False
+    pairs = zip((key.start, key.stop, key.step), (source.key.start, source.key.stop, source.key.step), strict=True)
+    return all(a is b or (type(a) in BOUNDS and type(b) in BOUNDS and a == b) for a, b in pairs)
+
+
+def _assign_masked(target: Any, mask: Any, value: Any) -> None:
+    """`target[mask] = value` where the mask is not known yet: everything is written, most of it with what it holds."""
+    axes = len(getattr(mask, "shape", ()))
+    if hasattr(value, "written_to"):
+        target[...] = np.where(mask_as(mask, target.ndim), value.written_to(target, mask), target)
+        return
+    if type(mask) is tuple or len(getattr(value, "shape", ())) > target.ndim - axes:
+        raise RefusedError(
+            f"a write of shape {np.shape(value)} at a mask whose values are not known while the program is compiled",
             where=resolve(here()),
-            remedy="use a float, complex, integer or boolean dtype",
+            remedy="write one value, or target[...] = np.where(mask, values, target) with values of the target's shape",
         )
-    context = tracked.place.context
-    context.check_usable()
-    value = tracked.value.astype(dtype, order, casting) if tracked.shape else tracked.value.astype(dtype)
-    if not context.carries(dtype):
-        return context.inactive(value)
-    return context.copied(value, tracked.place)
+    target[...] = np.where(mask_as(mask, target.ndim), value, target)
+
+
+def _swaps_rows(source: Any, place: Any) -> bool:
+    """Whether a row is to be overwritten with another row of the same array."""
+    return type(source) is View and source.parent is place and type(source.key) is int
+
+
+def _refuse_shuffle(target: Any) -> None:
+    """Raise: compiled code that is not NumPy's path for arrays swaps rows through views, and so duplicates them."""
+    raise RefusedError(
+        f"shuffle() of a tracked array of shape {target.shape}: it swaps rows, which are views, and would repeat some",
+        where=resolve(here()),
+        remedy="x[...] = x[generator.permutation(len(x))]; to copy one row, write the statement x[i] = x[j]",
+    )

@@ -13,13 +13,13 @@ from bridge.arrays.operators import InPlace
 from bridge.arrays.tracked import Tracked
 from bridge.arrays.views import Flat
 from bridge.errors import RefusedError
-from bridge.position import assigns_here, here, resolve
+from bridge.position import here, resolve
 from bridge.rewind.indices import ADVANCED, BOUNDS, ELEMENT, VIEW, frozen, kind_of
 from bridge.rewind.interpreter import ARRAYS
 from bridge.rewind.lifetime import escape
 from bridge.rewind.memory import Strides, grounded
 from bridge.rewind.places import Element, Gathered, Layout, View
-from bridge.rewind.values import is_abstract_mask, mask_as, spelled_out
+from bridge.rewind.values import is_abstract_mask, spelled_out
 
 
 class Scalar(Tracked):
@@ -108,24 +108,7 @@ class Buffer(Tracked, InPlace):
         return context.copied(value, (Element if kind is ELEMENT else Gathered)(place, key, value))
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        place = self.place
-        if type(value) is Buffer and _is_this_part(value.place, place, key):
-            return
-        place.context.check_usable()
-        array = self.value
-        if place.context.home.is_abstract:
-            key = spelled_out(key)
-        kind = kind_of(key, len(array.shape))
-        if kind is ADVANCED:
-            if is_abstract_mask(key):
-                _write_masked(self, key, value)
-                return
-            key = frozen(key)
-            kind = kind_of(key, len(array.shape))
-        if type(key) is int and type(value) is Buffer and _swaps_rows(value.place, place) and not assigns_here():
-            _refuse_shuffle(self)
-        part = View if kind is VIEW else Element if kind is ELEMENT else Gathered
-        assignment.assign(self, key, part(place, key, array[key]), value)
+        assignment.assign(self, key, value)
 
     def __iter__(self) -> Iterator[Any]:
         return (self[k] for k in range(len(self)))
@@ -219,48 +202,6 @@ class Buffer(Tracked, InPlace):
 
     def tobytes(self, order: str = "C") -> bytes:
         return escape(self, "tobytes()").tobytes(order)
-
-
-def _is_this_part(source: Any, place: Any, key: Any) -> bool:
-    """Whether an augmented assignment stores the view that it has just updated."""
-    if type(source) is not View or source.parent is not place:
-        return False
-    # From Python 3.12 on, a slice is built anew for the store.
-    if source.key is key:
-        return True
-    if type(key) is not slice or type(source.key) is not slice:
-        return False
-    pairs = zip((key.start, key.stop, key.step), (source.key.start, source.key.stop, source.key.step), strict=True)
-    return all(a is b or (type(a) in BOUNDS and type(b) in BOUNDS and a == b) for a, b in pairs)
-
-
-def _write_masked(target: Buffer, mask: Any, value: Any) -> None:
-    """`target[mask] = value` where the mask is not known yet: everything is written, most of it with what it holds."""
-    axes = len(getattr(mask, "shape", ()))
-    if hasattr(value, "written_to"):
-        target[...] = np.where(mask_as(mask, target.ndim), value.written_to(target, mask), target)
-        return
-    if type(mask) is tuple or len(getattr(value, "shape", ())) > target.ndim - axes:
-        raise RefusedError(
-            f"a write of shape {np.shape(value)} at a mask whose values are not known while the program is compiled",
-            where=resolve(here()),
-            remedy="write one value, or target[...] = np.where(mask, values, target) with values of the target's shape",
-        )
-    target[...] = np.where(mask_as(mask, target.ndim), value, target)
-
-
-def _swaps_rows(source: Any, place: Any) -> bool:
-    """Whether a row is to be overwritten with another row of the same array."""
-    return type(source) is View and source.parent is place and type(source.key) is int
-
-
-def _refuse_shuffle(target: Buffer) -> None:
-    """Raise: compiled code that is not NumPy's path for arrays swaps rows through views, and so duplicates them."""
-    raise RefusedError(
-        f"shuffle() of a tracked array of shape {target.shape}: it swaps rows, which are views, and would repeat some",
-        where=resolve(here()),
-        remedy="x[...] = x[generator.permutation(len(x))]; to copy one row, write the statement x[i] = x[j]",
-    )
 
 
 ARRAYS.buffer, ARRAYS.scalar, ARRAYS.weak_scalar = Buffer, Scalar, WeakScalar

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from bridge.arrays import assignment, creation, dispatch, ufuncs
+from bridge.arrays import creation, dispatch, ufuncs
 from bridge.arrays.operators import Operators
-from bridge.errors import RefusedError
+from bridge.errors import ArgumentError, RefusedError
 from bridge.position import here, resolve
 from bridge.rewind.lifetime import escape
 from bridge.rewind.memory import grounded, lies_in_order
@@ -138,8 +138,19 @@ class Tracked(Operators):
         self, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
     ) -> Any:
         """A tracked copy in another dtype."""
-        copy = copy or not lies_in_order(grounded(self), order)
-        return assignment.astype(self, np.dtype(dtype), casting, copy, order)
+        dtype = np.dtype(dtype)
+        if dtype == self.dtype and not copy and lies_in_order(grounded(self), order):
+            return self
+        if dtype.kind not in "fciub":
+            raise ArgumentError(
+                f"astype({dtype}) of a tracked array",
+                where=resolve(here()),
+                remedy="use a float, complex, integer or boolean dtype",
+            )
+        context = self.place.context
+        context.check_usable()
+        value = self.value.astype(dtype, order, casting) if self.shape else self.value.astype(dtype)
+        return context.copied(value, self.place) if context.carries(dtype) else context.inactive(value)
 
 
 def _copy_of(value: Any, order: str) -> Any:

@@ -15,9 +15,8 @@ from bridge.rewind.closures import Closure
 from bridge.rewind.context import Context
 from bridge.rewind.cotangents import conforming
 from bridge.rewind.memory import grounded
-from bridge.transforms.arguments import Arguments
+from bridge.transforms.arguments import Arguments, handed_out, number
 from bridge.transforms.compiling import compiled, kept, wanted
-from bridge.transforms.results import handed_out, number
 from bridge.trees import leaves_of, rebuilt
 
 Argnums = int | Sequence[int]

@@ -15,10 +15,9 @@ from bridge.rewind.forward import ForwardContext
 from bridge.rewind.memory import grounded
 from bridge.rewind.strong_zeros import has_nan, inner_sweeps_mend, may_be_born_inside
 from bridge.rewind.values import is_abstract, settled
-from bridge.transforms.arguments import Arguments
+from bridge.transforms.arguments import Arguments, handed_out
 from bridge.transforms.compiling import kept, wanted
 from bridge.transforms.grad import belongs, shortcut, vjp, with_aux
-from bridge.transforms.results import handed_out
 from bridge.trees import leaves_of, rebuilt
 
 

@@ -19,8 +19,7 @@ from bridge.rewind.memory import grounded, owner
 from bridge.rewind.ownership import KeepsArguments
 from bridge.rewind.places import Picked, Root
 from bridge.rewind.rule import Rule
-from bridge.transforms.arguments import Arguments
-from bridge.transforms.results import handed_out
+from bridge.transforms.arguments import Arguments, handed_out
 
 
 def trace(f: Callable[..., Any]) -> Callable[..., Trace]:
