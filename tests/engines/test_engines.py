@@ -9,8 +9,7 @@ import pytest
 
 import bridge
 from bridge.engines import registry
-from bridge.engines.asking import AskingContext
-from bridge.engines.protocol import Engine, EngineRule
+from bridge.engines.protocol import AskingContext, Engine, EngineRule
 from bridge.errors import ArgumentError, NoRuleError
 from bridge.rewind.rule import Rule
 
@@ -66,6 +65,7 @@ def test_constants_are_not_asked_for() -> None:
         assert np.sin(context.constant_buffer(np.zeros(2))).value.tolist() == [0.0, 0.0]
 
 
-def test_native_contexts_have_no_engine() -> None:
-    assert registry.context("native", "strong").engine is None
+def test_native_contexts_are_plain_and_ask_for_nothing() -> None:
+    assert registry.context("native", "strong").engine.rule(np.sin, None) is None
+    assert type(registry.context("native", "strong")) is bridge.Context
     assert type(registry.context("auto", "strong")) is bridge.Context
