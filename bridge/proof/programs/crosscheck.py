@@ -16,7 +16,7 @@ from bridge.proof.programs.generators import preserved
 from bridge.proof.programs.options import Options
 from bridge.proof.programs.subject import name_of
 from bridge.proof.report.model import Report
-from bridge.random.holding import held
+from bridge.random import held
 from bridge.trees import leaves_of
 
 
