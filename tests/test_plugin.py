@@ -122,7 +122,7 @@ def test_engine_that_does_not_exist_is_named(project: pytest.Pytester) -> None:
 
 
 def test_engine_from_outside_is_used_and_named(project: pytest.Pytester) -> None:
-    project.makeconftest("from bridge.engines import registry\nregistry.register('mirror', 'tests.mirror_engine')\n")
+    project.makeconftest("from bridge.engines import registry\nregistry.register('mirror', 'tests.engines.mirror')\n")
     code = RIGHT + (
         "def test_it(crosscheck):\n"
         "    report = crosscheck(program)(np.ones(3))\n"

@@ -13,7 +13,7 @@ from bridge.engines import registry
 from bridge.engines.protocol import AskingContext, Engine, EngineRule
 from bridge.errors import ArgumentError, EngineNotAvailable, NoRuleError
 from bridge.rewind.rule import Rule
-from tests import mirror_engine
+from tests.engines import mirror as mirror_engine
 
 X = np.array([0.5, -2.0])
 
@@ -75,9 +75,9 @@ def test_native_contexts_are_plain_and_ask_for_nothing() -> None:
 
 @pytest.fixture
 def mirror(monkeypatch: pytest.MonkeyPatch) -> mirror_engine.Mirror:
-    """The engine of `tests/mirror_engine.py`, registered for one test."""
+    """The engine of `tests/engines/mirror.py`, registered for one test."""
     monkeypatch.setattr(registry, "_HOMES", dict(registry._HOMES))
-    registry.register("mirror", "tests.mirror_engine")
+    registry.register("mirror", "tests.engines.mirror")
     monkeypatch.setattr(mirror_engine.ENGINE, "wrong", set())
     monkeypatch.setattr(mirror_engine.ENGINE, "why", "")
     return mirror_engine.ENGINE
@@ -136,6 +136,6 @@ def test_the_doctor_and_messages_name_an_engine_from_outside() -> None:
 
 @pytest.mark.usefixtures("mirror")
 def test_a_name_stands_for_one_engine() -> None:
-    registry.register("mirror", "tests.mirror_engine")
+    registry.register("mirror", "tests.engines.mirror")
     with pytest.raises(ArgumentError, match=r"'jax' already, in bridge\.engines\.jax"):
-        registry.register("jax", "tests.mirror_engine")
+        registry.register("jax", "tests.engines.mirror")
