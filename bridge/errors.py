@@ -48,6 +48,10 @@ class RuleError(BridgeError, ValueError):
     """A rule broke its contract: wrong number, shape or dtype of cotangents, or a write into its arguments."""
 
 
+class ValueDiffersError(RuleError):
+    """An engine, or what stands for an operation, computes another value than NumPy: its pull would be another's."""
+
+
 class RefusedError(BridgeError, TypeError):
     """An operation that this package refuses by name, with the reason (pickling, object dtypes, ...)."""
 

@@ -121,6 +121,19 @@ def test_engine_that_does_not_exist_is_named(project: pytest.Pytester) -> None:
     result.stdout.fnmatch_lines(["*nativ*"])
 
 
+def test_engine_from_outside_is_used_and_named(project: pytest.Pytester) -> None:
+    project.makeconftest("from bridge.engines import registry\nregistry.register('mirror', 'tests.engines.mirror')\n")
+    code = RIGHT + (
+        "def test_it(crosscheck):\n"
+        "    report = crosscheck(program)(np.ones(3))\n"
+        "    assert [run.engine for run in report.runs][:2] == ['numpy', 'mirror']\n"
+    )
+    run(project, code, "--bridge-engines=mirror").assert_outcomes(passed=1)
+    result = run(project, code, "--bridge-engines=mirrored")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*choose among 'native', *'mirror'*"])
+
+
 def test_failures_are_written_into_one_page(project: pytest.Pytester) -> None:
     code = WRONG + (
         "@pytest.mark.parametrize('n', [2, 3])\n"

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+import bridge
 from bridge.errors import ArgumentError, BridgeError
 
 OK, DIFFERENT, UNUSABLE = 0, 1, 2
@@ -162,8 +163,6 @@ def _check_folders(*paths: Path | None) -> None:
 
 
 def _checked(function: Callable[..., Any], values: list[Any], engines: str | None) -> Any:
-    import bridge
-
     chosen: dict[str, Any] = {}
     if engines is not None:
         chosen["engines"] = tuple(name.strip() for name in engines.split(",") if name.strip())

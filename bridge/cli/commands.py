@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 
 import bridge
-from bridge.cli import check, doctor
+from bridge.cli import check, coverage, doctor
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -41,20 +42,20 @@ def _parser() -> argparse.ArgumentParser:
     setup.set_defaults(command=_julia_setup)
     julia.add_parser("status", help="say which Julia is used, without starting it").set_defaults(command=_julia_status)
 
-    coverage = commands.add_parser("coverage", help="list what happens to each public function of NumPy")
-    action = coverage.add_mutually_exclusive_group()
+    table = commands.add_parser("coverage", help="list what happens to each public function of NumPy")
+    action = table.add_mutually_exclusive_group()
     action.add_argument("--write", type=Path, metavar="PAGE", help="write the page")
     action.add_argument("--check", type=Path, metavar="PAGE", help="fail if the page is not up to date")
-    coverage.set_defaults(command=_coverage)
+    table.set_defaults(command=_coverage)
 
     check.add_command(commands)
     return parser
 
 
 def _demo(options: argparse.Namespace) -> int:
-    from bridge.demo import run
-
-    return run(options.output, options.quick)
+    # By name: the demo stands above the commands.
+    status: int = import_module("bridge.demo").run(options.output, options.quick)
+    return status
 
 
 def _doctor(options: argparse.Namespace) -> int:
@@ -64,10 +65,8 @@ def _doctor(options: argparse.Namespace) -> int:
 
 
 def _julia_setup(options: argparse.Namespace) -> int:
-    from bridge.julia.setup import setup
-
     try:
-        found = setup(options.exe, options.project, forget=options.forget)
+        found = bridge.julia.setup(options.exe, options.project, forget=options.forget)
     except bridge.errors.BridgeError as error:
         print(error, file=sys.stderr)
         return 1
@@ -76,16 +75,12 @@ def _julia_setup(options: argparse.Namespace) -> int:
 
 
 def _julia_status(options: argparse.Namespace) -> int:
-    from bridge.julia.status import status
-
-    found = status()
+    found = bridge.julia.status()
     print(found)
     return 0 if found.found else 1
 
 
 def _coverage(options: argparse.Namespace) -> int:
-    from bridge.cli import coverage
-
     if options.check is not None:
         complaint = coverage.complaint(options.check)
         if complaint:

@@ -19,8 +19,8 @@ import numpy as np
 
 import bridge.numpy
 from bridge.arrays import functions
-from bridge.calls import operation_name
-from bridge.engines.julia.table import entries
+from bridge.engines import registry
+from bridge.engines.protocol import Column, Engine
 from bridge.errors import EngineNotAvailable
 from bridge.extend import MUTATING, REFUSED, RULES, ZERO_PULL
 from bridge.rewind import book
@@ -87,16 +87,12 @@ BEYOND_DISPATCH = (
 
 
 class Row(NamedTuple):
-    """One public function, what happens to a tracked array in it, a remark, and whether Julia and JAX compute it.
-
-    `julia` says where engine="julia" has its pull from, `jax` whether engine="jax" and engine="xla" have the function.
-    """
+    """One public function, what happens to a tracked array in it, a remark, and what the engines' columns say."""
 
     name: str
     verdict: str
     note: str
-    julia: str = ""
-    jax: str = ""
+    columns: tuple[str, ...] = ()
 
 
 def rows() -> list[Row]:
@@ -108,27 +104,15 @@ def rows() -> list[Row]:
 
 def _row(prefix: str, name: str, function: Any) -> Row:
     verdict, note = _verdict(prefix, name, function)
-    return Row(f"{prefix}.{name}", verdict, note, _in_julia(function), _in_jax(function, verdict))
+    native = RULES.get(function)
+    computes = native is not None or verdict in (ZERO, NO_RULE)
+    columns = [engine.coverage(function, native) if computes else "" for engine, _ in _columns()]
+    return Row(f"{prefix}.{name}", verdict, note, tuple(columns))
 
 
-def _in_jax(function: Any, verdict: str) -> str:
-    """Whether JAX computes a function that computes something."""
-    if find_spec("jax") is None:
-        raise EngineNotAvailable(
-            "the page says what JAX has, and JAX is not installed", remedy='pip install "mutation-bridge[jax]"'
-        )
-    from bridge.xla.lowering.lower import has
-
-    return "yes" if verdict in (RULE, ZERO, NO_RULE) and has(function) else ""
-
-
-def _in_julia(function: Any) -> str:
-    """The file of Julia's table that names a function, or that a composition of others stands for it."""
-    rule = RULES.get(function)
-    path = entries().get(operation_name(function) if rule is None else rule.name)
-    if path is not None and path.parent.name == "rules":
-        return f"`rules/{path.name}`"
-    return "by its parts" if rule is not None and hasattr(rule.joint, "equivalent") else ""
+def _columns() -> list[tuple[Engine, Column]]:
+    """The engines that have a column on the page."""
+    return [(engine, engine.column) for engine in registry.engines() if engine.column is not None]
 
 
 def leftovers() -> list[str]:
@@ -144,6 +128,7 @@ def page() -> str:
     """The text of `docs/coverage.md` for the installed NumPy and SciPy."""
     found = rows()
     count = Counter(row.verdict for row in found)
+    headings = [column.heading for _, column in _columns()]
     lines = [
         "# Coverage",
         "",
@@ -158,23 +143,29 @@ def page() -> str:
             if count[verdict]
         ),
         "",
-        f'With `engine="julia"` the pulls of {sum(bool(row.julia) for row in found)} of these functions come from '
-        "ChainRules and Zygote; the column Julia",
-        "names the file that says what a function is in Julia. The others raise `NoRuleError` there. Writes, views and",
-        "functions without a derivative are the core's, and work under every engine.",
-        "",
-        f'JAX computes {sum(bool(row.jax) for row in found)} of them, for `engine="jax"` and `engine="xla"`; '
-        "single calls may be refused by name,",
-        "such as those whose result has a shape that depends on values.",
-        "",
+        *_remarks(found),
         "The keywords `out=` and `where=` of a ufunc, and its methods `reduce`, `accumulate`, `outer`, `reduceat` and",
         "`at`, are as the ufunc itself.",
     ]
     for prefix in dict.fromkeys(row.name.rpartition(".")[0] for row in found):
-        lines += ["", f"## {prefix}", "", "| function | verdict | note | Julia | JAX |", "|---|---|---|---|---|"]
+        lines += ["", f"## {prefix}", "", _line("function", "verdict", "note", *headings)]
+        lines.append("|" + "---|" * (3 + len(headings)))
         own = [row for row in found if row.name.rpartition(".")[0] == prefix]
-        lines += [f"| `{row.name}` | {row.verdict} | {row.note} | {row.julia} | {row.jax} |" for row in own]
+        lines += [_line(f"`{row.name}`", row.verdict, row.note, *row.columns) for row in own]
     return "\n".join(lines) + "\n"
+
+
+def _remarks(found: list[Row]) -> Iterator[str]:
+    """What the page says of the engines, for which they must be there."""
+    for k, (engine, column) in enumerate(_columns()):
+        count = sum(bool(row.columns[k]) for row in found)
+        if not count and engine.missing():
+            raise EngineNotAvailable(f"the page says what {column.heading} has, and {engine.missing()}")
+        yield from (column.remark.format(count=count), "")
+
+
+def _line(*cells: str) -> str:
+    return f"| {' | '.join(cells)} |"
 
 
 def complaint(path: Path) -> str | None:

@@ -9,9 +9,10 @@ from importlib import metadata
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 import bridge
-from bridge.julia.status import status as julia_status
-from bridge.xla.status import status as jax_status
+from bridge.engines import registry
 
 DISTRIBUTION = "mutation-bridge"
 
@@ -58,11 +59,12 @@ def examine() -> tuple[list[str], bool]:
         if any(requirement.found is None for requirement in found):
             lines.append(f"  to get what is missing: {install_line(extra)}")
             healthy = healthy and extra != ""
-    lines += ["", "Julia", *(f"  {line}" for line in str(julia_status()).splitlines())]
-    of_jax, works = jax_status()
-    lines += ["", "JAX", *(f"  {line}" for line in of_jax)]
+    for health in [engine.health() for engine in registry.engines()]:
+        if health is not None:
+            lines += ["", health.heading, *(f"  {line}" for line in health.lines)]
+            healthy = healthy and health.works
     verdict, right = _self_check()
-    return [*lines, "", verdict], healthy and right and works
+    return [*lines, "", verdict], healthy and right
 
 
 def requirements(declared: list[str], extra: str) -> list[Requirement]:
@@ -93,8 +95,6 @@ def _installed_version(name: str) -> str | None:
 
 
 def _self_check() -> tuple[str, bool]:
-    import numpy as np
-
     def running_sum_of_squares(x: np.ndarray) -> np.generic:
         for k in range(1, len(x)):
             x[k] += x[k - 1]

@@ -1,46 +1,31 @@
-"""The engine of "auto": for functions that the rule book does not have, Julia's table if Julia is set up, then JAX."""
+"""The engine "auto": the rule book, and for functions that it does not have the engines that fill its gaps."""
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from typing import Any
 
-from bridge.calls import operation_name
+from bridge.engines import registry
 from bridge.engines.protocol import Engine
 from bridge.rewind.rule import Rule
 
 
 class Fallback(Engine):
-    """Asks Julia and JAX where there is no native rule. Nothing is downloaded; each starts only when it is asked."""
+    """Asks others where there is no native rule. Nothing is downloaded; each starts only when it is asked."""
 
     name = "auto"
+    asked_for_all = compared = False
 
     def rule(self, function: Any, native: Rule | None) -> Rule | None:
-        """Julia's rule for `function`, if its table has one and a Julia is there; else JAX's."""
+        """The rule of the first that is there and knows `function`: Julia's, if its table has an entry; else JAX's."""
         if native is not None:
             return native
-        from bridge.engines.julia.table import entries
+        for engine in registry.engines():
+            if engine.fills_gaps and engine.knows(function) and not engine.missing():
+                return engine.started().rule(function, None)
+        return None
 
-        if operation_name(function) in entries() and _julia_is_set_up():
-            from bridge.engines.julia.engine import ENGINE as JULIA
-
-            return JULIA.started().rule(function, None)
-        if find_spec("jax") is None:
-            return None
-        from bridge.engines.jax.engine import ENGINE as JAX
-
-        return JAX.rule(function, None)
+    def health(self) -> None:
+        """Nothing: the engines that it asks speak for themselves."""
 
 
-def _julia_is_set_up() -> bool:
-    from bridge.errors import JuliaNotAvailable
-    from bridge.julia.discovery import discover
-
-    try:
-        found = discover()
-    except JuliaNotAvailable:
-        return False
-    return found.how == "running" or found.exe is not None
-
-
-FALLBACK = Fallback()
+ENGINE = Fallback()

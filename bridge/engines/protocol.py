@@ -1,37 +1,152 @@
-"""What an engine is: for a function and its native rule, if it has one, a rule whose pull asks somebody else."""
+"""What an engine is: who it is, what it needs, the contexts that it opens, and the rules that it supplies."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
+from collections.abc import Callable, Hashable
+from contextlib import AbstractContextManager, nullcontext
+from copy import copy
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from bridge.errors import ArgumentError, EngineNotAvailable, NoRuleError
+from bridge.position import here, resolve
+from bridge.rewind.context import Context
+from bridge.rewind.forward import ForwardContext
+from bridge.rewind.interpreter import Call, current_context
 from bridge.rewind.memory import grounded
 from bridge.rewind.rule import Rule
 
+# How far an engine's value of one operation may be from NumPy's, by bits of a number, beside the largest element.
+TOLERANCES = {16: 1e-2, 32: 1e-4, 64: 1e-10}
+
+
+class Column(NamedTuple):
+    """An engine's column on the page of coverage: its heading, and what the page says of its `{count}` functions."""
+
+    heading: str
+    remark: str
+
+
+class Health(NamedTuple):
+    """What `python -m bridge doctor` says of an engine, and whether nothing is wrong; one that is missing is not."""
+
+    heading: str
+    lines: list[str]
+    works: bool
+
 
 class Engine:
-    """Supplies rules. A context asks its engine for functions that have no native rule, an asking context for all."""
+    """Who supplies pulls. What others have to know of an engine, it says by itself.
+
+    Attributes
+    ----------
+    name : what users write: `engine="name"`.
+    asked_for_all : whether it supplies the rule of every operation through which a gradient passes, or of those only
+        that the rule book lacks.
+    fills_gaps : whether `engine="auto"` asks it for functions that the rule book lacks.
+    compared : whether `crosscheck` compares it with the others.
+    replays : whether its contexts keep a log that can be walked again, operation by operation.
+    forward_limit : how many numbers may be differentiated in forward mode before it takes too long; None for any.
+    column : its column on the page of coverage, if it has one.
+    """
 
     name: str
+    asked_for_all = True
+    fills_gaps = False
+    compared = True
+    replays = True
+    forward_limit: int | None = None
+    column: Column | None = None
 
-    @abstractmethod
     def rule(self, function: Any, native: Rule | None) -> Rule | None:
         """The rule of `function` under this engine; None if the engine has none either.
 
         Where there is a `native` rule, the engine's keeps what it says about the function's structure.
         """
+        return native
+
+    def knows(self, function: Any) -> bool:
+        """Whether it has a rule for a function that the rule book lacks; nothing is started to find out."""
+        return self.rule(function, None) is not None
 
     def how_to_add(self, name: str) -> str:
         """The end of a remedy: how the engine gets a rule for the operation `name`."""
         return f"write one for {name} with bridge.extend.rule"
 
+    def missing(self) -> str:
+        """Why it is not there, and the line to type; empty if it is. Starts nothing and downloads nothing."""
+        return ""
+
+    def check(self) -> None:
+        """Raise EngineNotAvailable if it is not there, before anything runs."""
+        missing = self.missing()
+        if missing:
+            raise EngineNotAvailable(f"engine={self.name!r} is not there: {missing}")
+
+    def started(self) -> Self:
+        """The engine itself, with everything loaded that its rules need."""
+        return self
+
+    def context(self, zeros: str) -> Context:
+        """A context of reverse mode whose pulls come from this engine."""
+        if self.asked_for_all:
+            return AskingContext(self.started(), zeros=zeros)
+        made = Context(zeros=zeros)
+        made.engine = self
+        return made
+
+    def forward_context(self, zeros: str) -> ForwardContext:
+        """A context of forward mode, likewise."""
+        if self.asked_for_all:
+            return AskingForwardContext(self.started(), zeros=zeros)
+        made = ForwardContext(zeros=zeros)
+        made.engine = self
+        return made
+
+    def comparing_values(self) -> AbstractContextManager[Any]:
+        """Inside, each pull compares the engine's value of the operation with NumPy's, if it does not always."""
+        return nullcontext()
+
+    def coverage(self, function: Any, native: Rule | None) -> str:
+        """What its column says of a function of NumPy; empty if the engine does not have it."""
+        return ""
+
+    def health(self) -> Health | None:
+        """What the doctor says of it; None if another engine, or the doctor itself, says that."""
+        return Health(f"engine={self.name!r}", [self.missing() or "there"], works=True)
+
+
+class Compiler(Engine):
+    """An engine that compiles the whole program, derivatives included, whose pulls are the rule book's.
+
+    What indices mean that are known at run time only, an `index_mode` says.
+    """
+
+    asked_for_all = replays = False
+
+    @abstractmethod
+    def compiled(self, function: Callable[..., Any], index_mode: str) -> Any:
+        """A function, transforms in it included, as one program for each signature."""
+
+    @abstractmethod
+    def kept(
+        self, make: Callable[..., Callable[..., Any]], f: Callable[..., Any], index_mode: str, *options: Hashable
+    ) -> Any:
+        """`make(f, *options)` compiled; the same program again for the same function and options."""
+
+
+def compiling() -> bool:
+    """Whether the program that is running is being compiled."""
+    context = current_context()
+    return context is not None and context.home.is_abstract
+
 
 class EngineRule(Rule):
     """A rule whose pull is an engine's. What is known of the function (`linear`, `structure`) is the native rule's."""
 
-    __slots__ = ("native",)
+    __slots__ = ("compares", "native")
 
     def __init__(self, function: Any, name: str, native: Rule | None) -> None:
         if native is None:
@@ -42,6 +157,7 @@ class EngineRule(Rule):
         self.name = name
         self.joint, self.per_argument = _no_pull, None
         self.native = native
+        self.compares = True
         self.reads = frozenset((*range(_MOST_ARGUMENTS), *self._parameters, "*"))
 
     @property
@@ -49,9 +165,11 @@ class EngineRule(Rule):
         """The rule that carries marks of structural zeros back: the native one, whose coefficients are known."""
         return self if self.native is None else self.native
 
-    def masked(self) -> Rule:
-        """The rule for an operation that writes some elements only, so that its output holds other values too."""
-        return self
+    def masked(self) -> Self:
+        """The same rule, which compares no values: outside of a mask the output is not the function's."""
+        made = copy(self)
+        made.compares = False
+        return made
 
     def spread(self, args: tuple[Any, ...], ct: Any, wanted: tuple[int, ...]) -> tuple[Any, ...]:
         """Operands of a ufunc in the shape of its output, where their cotangents are asked for.
@@ -85,3 +203,69 @@ _MOST_ARGUMENTS = 64
 
 def _no_pull(ct: Any, out: Any, *args: Any, **kwargs: Any) -> Any:
     raise NotImplementedError("the pull of an engine's rule is its method `pull`")
+
+
+def is_same_value(found: Any, value: Any) -> bool:
+    """Whether an engine's value of an operation is NumPy's, but for rounding."""
+    value = np.asarray(value)
+    if np.shape(found) != value.shape:
+        return False
+    tolerance = TOLERANCES[min(np.finfo(value.dtype).bits, 64) if value.dtype.kind in "fc" else 64]
+    largest = np.max(np.abs(value), initial=0, where=np.isfinite(value))
+    return bool(np.allclose(found, value, tolerance, tolerance * largest, equal_nan=True))
+
+
+class Asking:
+    """Replaces the native rules of operations through which a gradient passes, before they are recorded."""
+
+    engine: Any
+
+    def __enter__(self) -> Any:
+        if compiling():
+            raise ArgumentError(
+                f"engine={self.engine.name!r} inside of a program that is compiled",
+                remedy="leave the engine out: a compiled program takes its pulls from the rule book, and else from JAX",
+            )
+        return super().__enter__()  # type: ignore[misc]
+
+    def result(self, call: Call, value: Any) -> Any:
+        """Wrap and log the result of an operation."""
+        if call.rule is not None:
+            call.rule = self._engine_rule(call)
+        return super().result(call, value)  # type: ignore[misc]
+
+    def update(self, call: Call, target: Any, mask: Any, run: Callable[[tuple[Any, ...]], Any]) -> None:
+        """Run and log a ufunc that writes into existing memory."""
+        if call.rule is not None:
+            asked = self._engine_rule(call)
+            call.rule = asked.masked() if mask is not None and isinstance(asked, EngineRule) else asked
+        super().update(call, target, mask, run)  # type: ignore[misc]
+
+    def _engine_rule(self, call: Call) -> Rule:
+        rule: Rule = call.rule
+        if not call.wanted or isinstance(rule, EngineRule):
+            return rule
+        found = self.engine.rule(rule.function, rule)
+        if found is None:
+            raise NoRuleError(
+                f"engine={self.engine.name!r} has no rule for {rule.name}",
+                where=resolve(here()),
+                remedy=f'use engine="native", which has one, or {self.engine.how_to_add(rule.name)}',
+            )
+        return found
+
+
+class AskingContext(Asking, Context):
+    """Reverse mode whose pulls come from an engine."""
+
+    def __init__(self, engine: Engine, *, zeros: str = "strong") -> None:
+        super().__init__(zeros=zeros)
+        self.engine = engine
+
+
+class AskingForwardContext(Asking, ForwardContext):
+    """Forward mode whose derivatives come from an engine."""
+
+    def __init__(self, engine: Engine, *, zeros: str = "strong") -> None:
+        super().__init__(zeros=zeros)
+        self.engine = engine

@@ -1,76 +1,99 @@
-"""Who supplies pulls: the rule book (`"native"`), Julia's ChainRules and Zygote (`"julia"`), JAX (`"jax"`), or all."""
+"""Which engines there are: one line each, and a door for those from outside. Each is imported when it is asked for."""
 
 from __future__ import annotations
 
-from importlib.util import find_spec
+from functools import cache
+from importlib import import_module
 
-from bridge.engines.asking import AskingContext, AskingForwardContext
-from bridge.engines.protocol import Engine
-from bridge.errors import ArgumentError, EngineNotAvailable
+from bridge.engines.protocol import Compiler, Engine, compiling
+from bridge.errors import ArgumentError
 from bridge.rewind.context import Context
 from bridge.rewind.forward import ForwardContext
 
-__all__ = ["Engine", "check", "context", "forward_context"]
-
-_PRESENT = ("auto", "native", "julia", "jax", "xla")
 _INDEX_MODES = ("error", "clip", "fill", "drop")
 
+# The name that users write, and the module whose `ENGINE` it is.
+_HOMES = {
+    "auto": "bridge.engines.fallback",
+    "native": "bridge.engines.native",
+    "julia": "bridge.engines.julia",
+    "jax": "bridge.engines.jax",
+    "xla": "bridge.engines.xla",
+}
 
-def check(engine: str, index_mode: str = "error") -> None:
-    """Raise unless `engine` is there: ArgumentError for an unknown name, EngineNotAvailable for one that is not."""
+
+def register(name: str, home: str) -> None:
+    """Make `engine="name"` the `ENGINE` of the module `home`, a `bridge.engines.protocol.Engine` of that name.
+
+    From then on every transform, `crosscheck`, the doctor and the pytest plugin know it. The module is imported on
+    first use. ArgumentError if there is another engine of that name.
+    """
+    if _HOMES.setdefault(name, home) != home:
+        raise ArgumentError(f"there is an engine {name!r} already, in {_HOMES[name]}", remedy="choose another name")
+
+
+def names() -> tuple[str, ...]:
+    """The names of all engines."""
+    return tuple(_HOMES)
+
+
+@cache
+def _at(home: str) -> Engine:
+    found: Engine = import_module(home).ENGINE
+    return found
+
+
+def engine(name: str) -> Engine:
+    """The engine of that name, whether or not it is there; ArgumentError if nobody has registered one."""
+    home = _HOMES.get(name)
+    if home is None:
+        raise ArgumentError(f"engine={name!r}", remedy=f"use one of {', '.join(map(repr, _HOMES))}")
+    return _at(home)
+
+
+def engines() -> tuple[Engine, ...]:
+    """All engines."""
+    return tuple(_at(home) for home in tuple(_HOMES.values()))
+
+
+def compared() -> tuple[str, ...]:
+    """The names of the engines that a cross-check compares."""
+    return tuple(one.name for one in engines() if one.compared)
+
+
+def replaying() -> tuple[str, ...]:
+    """The names of those whose contexts keep a log that can be walked again."""
+    return tuple(one.name for one in engines() if one.compared and one.replays)
+
+
+def checked(name: str, index_mode: str = "error") -> Engine:
+    """The engine of that name; ArgumentError for an unknown one, EngineNotAvailable for one that is not there."""
     if index_mode not in _INDEX_MODES:
         raise ArgumentError(f"index_mode={index_mode!r}", remedy=f"use one of {', '.join(map(repr, _INDEX_MODES))}")
-    if index_mode != "error" and engine != "xla":
+    found = engine(name)
+    if index_mode != "error" and not isinstance(found, Compiler):
         raise ArgumentError(
-            f"index_mode={index_mode!r} with engine={engine!r}, where an index outside is NumPy's IndexError",
+            f"index_mode={index_mode!r} with engine={name!r}, where an index outside is NumPy's IndexError",
             remedy='use engine="xla", or say what you mean in the program: np.clip(index, 0, n - 1), np.take(mode=...)',
         )
-    if engine in ("jax", "xla") and find_spec("jax") is None:
-        raise EngineNotAvailable(
-            f"engine={engine!r} needs JAX, which is not installed here",
-            remedy='pip install "mutation-bridge[jax]"; without it everything works but engine="jax" and engine="xla"',
-        )
-    if engine not in _PRESENT:
-        raise ArgumentError(f"engine={engine!r}", remedy=f"use one of {', '.join(map(repr, _PRESENT))}")
+    found.check()
+    return found
 
 
-def context(engine: str, zeros: str) -> Context:
-    """A context of reverse mode whose pulls come from `engine`; with "julia", Julia starts here if it has not yet."""
-    check(engine)
-    if engine in _ASKED:
-        return AskingContext(_ASKED[engine](), zeros=zeros)
-    made = Context(zeros=zeros)
-    made.engine = _fallback() if engine == "auto" else None
-    return made
+def compiler(name: str, index_mode: str = "error") -> Compiler | None:
+    """The engine of that name, checked, if a transform is to compile its program with it.
+
+    None for an engine that compiles nothing, and in a transform that is part of a program which is compiled already.
+    """
+    found = checked(name, index_mode)
+    return found if isinstance(found, Compiler) and not compiling() else None
 
 
-def forward_context(engine: str, zeros: str) -> ForwardContext:
+def context(name: str, zeros: str) -> Context:
+    """A context of reverse mode whose pulls come from an engine; with "julia", Julia starts here if it has not yet."""
+    return checked(name).context(zeros)
+
+
+def forward_context(name: str, zeros: str) -> ForwardContext:
     """A context of forward mode, likewise."""
-    check(engine)
-    if engine in _ASKED:
-        return AskingForwardContext(_ASKED[engine](), zeros=zeros)
-    made = ForwardContext(zeros=zeros)
-    made.engine = _fallback() if engine == "auto" else None
-    return made
-
-
-def _julia() -> Engine:
-    from bridge.engines.julia.engine import ENGINE
-
-    return ENGINE.started()
-
-
-def _jax() -> Engine:
-    from bridge.engines.jax.engine import ENGINE
-
-    return ENGINE
-
-
-# The engines that are asked for every operation.
-_ASKED = {"julia": _julia, "jax": _jax}
-
-
-def _fallback() -> Engine:
-    from bridge.engines.fallback import FALLBACK
-
-    return FALLBACK
+    return checked(name).forward_context(zeros)

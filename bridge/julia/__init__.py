@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from bridge.julia.function import function as function
     from bridge.julia.function import include as include
     from bridge.julia.function import using as using
-    from bridge.julia.setup import setup as setup
+    from bridge.julia.status import setup as setup
     from bridge.julia.status import status as status
     from bridge.julia.to_jax import to_jax as to_jax
 
@@ -21,7 +21,7 @@ HOMES = {
     "JuliaFunction": "bridge.julia.function",
     "eval": "bridge.julia.function",
     "function": "bridge.julia.function",
-    "setup": "bridge.julia.setup",
+    "setup": "bridge.julia.status",
     "status": "bridge.julia.status",
     "to_jax": "bridge.julia.to_jax",
     "include": "bridge.julia.function",

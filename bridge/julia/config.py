@@ -7,6 +7,8 @@ import tomllib
 from pathlib import Path
 from typing import NamedTuple
 
+import platformdirs
+
 from bridge.errors import JuliaNotAvailable
 
 KEYS = ("exe", "project")
@@ -21,9 +23,7 @@ class Choice(NamedTuple):
 
 def place() -> Path:
     """Return where the choice is kept, whether or not there is one."""
-    from platformdirs import user_config_path
-
-    return user_config_path("mutation-bridge") / "julia.toml"
+    return platformdirs.user_config_path("mutation-bridge") / "julia.toml"
 
 
 def read() -> Choice | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -156,8 +157,6 @@ def _juliacall_options() -> Candidate | None:
 
 def _juliapkg_candidate() -> Candidate:
     """Return what juliapkg resolved last, read from its own record; it decides itself whether that still holds."""
-    import json
-
     from juliapkg.state import STATE
 
     try:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from bridge.errors import ArgumentError, RefusedError
+from bridge.julia import mutating, programs
 from bridge.julia.calls import Kept, OtherLayout, ask, entries, kept_number, run
 from bridge.julia.convert import checked_order, reversed_axes
 from bridge.julia.gradients import Derivatives
@@ -56,12 +57,8 @@ class JuliaFunction:
     def _any_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         flat = Flattened(args, kwargs)
         if any(hasattr(leaf, "place") for leaf in flat.leaves):
-            from bridge.julia import mutating, programs
-
             return mutating.in_program(self, args, kwargs) if self.mutates else programs.call(self, args, kwargs)
         if self.mutates:
-            from bridge.julia import mutating
-
             return mutating.on_arrays(self, flat, args)
         made = plan(self, flat)
         result = run_plan(self, self._call, made, flat.leaves)

@@ -9,9 +9,8 @@ import numpy as np
 
 from bridge.errors import CotangentError
 from bridge.julia.calls import Kept, NotDifferentiable, OtherLayout, entries, run
-from bridge.julia.containers import filled
 from bridge.julia.convert import reversed_axes
-from bridge.julia.plans import KINDS, Flattened, plan, run_plan
+from bridge.julia.plans import KINDS, Flattened, filled, plan, run_plan
 from bridge.rewind.cotangents import conforming
 from bridge.rewind.interpreter import current_context
 from bridge.transforms.arguments import check_leaves, normalised

@@ -13,9 +13,8 @@ import numpy as np
 
 from bridge.errors import AliasError, ArgumentError, JuliaError, RuleError
 from bridge.julia.calls import OtherLayout, Returned, ask, entries, run
-from bridge.julia.containers import filled
 from bridge.julia.convert import in_plain_layout
-from bridge.julia.plans import Flattened, plan, sent
+from bridge.julia.plans import Flattened, filled, plan, sent
 from bridge.julia.programs import run_tracked
 from bridge.position import here, resolve
 from bridge.rewind.memory import grounded

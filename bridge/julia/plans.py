@@ -1,4 +1,4 @@
-"""Plans: what is the same in all calls of a Julia function with one structure of arguments."""
+"""Plans: what is the same in all calls of a Julia function with one structure of arguments, containers included."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 
 from bridge.errors import ArgumentError
 from bridge.julia.calls import Kept, OtherLayout, ask, kept_number, run
-from bridge.julia.containers import spelled
 from bridge.julia.convert import in_plain_layout, reversed_axes
+from bridge.position import here, resolve
 from bridge.rewind.memory import grounded
 from bridge.transforms.entering import is_differentiable
 from bridge.trees import leaves_of, rebuilt
@@ -78,14 +78,56 @@ def plan(
     key = (kinds, flat.positional, flat.keywords, wanted, written, has_aux)
     found = function.plans.get(key)
     if found is None:
-        positional, names = spelled(flat.positional)
-        keywords, keyword_names = spelled(flat.keywords) if flat.keywords is not None else ("", "")
+        positional, names = encoded(flat.positional)
+        keywords, keyword_names = encoded(flat.keywords) if flat.keywords is not None else ("", "")
         number = ask(
             function.kept.key, "plan", kinds, positional, names, keywords, keyword_names,
             " ".join(map(str, wanted)), " ".join(map(str, written)), "aux" if has_aux else "", function.ad,
         )  # fmt: skip
         found = function.plans[key] = Kept(number)
     return found
+
+
+def encoded(structure: Any) -> tuple[str, str]:
+    """An optree structure as Julia reads it: numbers in prefix order, and the names, divided by zero characters.
+
+    Tuples and lists become tuples; dictionaries, named tuples and dataclasses that optree knows, named tuples.
+    """
+    tokens: list[str] = []
+    names: list[str] = []
+    _encode(structure, tokens, names)
+    return " ".join(tokens), "\0".join(names)
+
+
+def _encode(structure: Any, tokens: list[str], names: list[str]) -> None:
+    if structure.is_leaf():
+        tokens.append("-1")
+        return
+    children = structure.children()
+    fields = getattr(structure.type, "_fields", None)
+    entries = list(fields) if fields is not None else structure.entries()
+    if children and all(isinstance(entry, str) for entry in entries):
+        tokens.append(str(-2 - len(children)))
+        names += entries
+    elif issubclass(structure.type, dict) and children:
+        raise ArgumentError(
+            f"a dictionary with the keys {entries!r} has no counterpart in Julia, where it becomes a named tuple",
+            where=resolve(here()),
+            remedy="use strings as keys, or a list or tuple",
+        )
+    else:
+        tokens.append(str(len(children)) if not issubclass(structure.type, dict) else "-2")
+    for child in children:
+        _encode(child, tokens, names)
+
+
+def filled(layout: Any, leaves: Sequence[Any]) -> Any:
+    """Julia's containers around `leaves`; `layout` holds the leaves' numbers."""
+    if isinstance(layout, tuple):
+        return tuple(filled(part, leaves) for part in layout)
+    if isinstance(layout, dict):
+        return {name: filled(part, leaves) for name, part in layout.items()}
+    return leaves[layout]
 
 
 def sent(leaves: Sequence[Any], order: str) -> tuple[Any, ...]:

@@ -11,6 +11,8 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+import platformdirs
+
 import bridge
 from bridge.julia.discovery import (
     INSTALL,
@@ -191,10 +193,8 @@ def _reason(said: list[str]) -> str:
 
 
 def _record(candidate: Candidate) -> Path:
-    from platformdirs import user_cache_path
-
     name = hashlib.sha256(f"{candidate.exe}\n{candidate.project}".encode()).hexdigest()[:16]
-    return user_cache_path("mutation-bridge") / "julia" / f"{name}.json"
+    return platformdirs.user_cache_path("mutation-bridge") / "julia" / f"{name}.json"
 
 
 def _remember(candidate: Candidate, versions: dict[str, str]) -> None:

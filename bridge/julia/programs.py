@@ -14,8 +14,7 @@ import numpy as np
 from bridge.arrays.operands import context_of, unwrapped
 from bridge.engines.protocol import EngineRule
 from bridge.errors import RefusedError
-from bridge.julia.containers import filled
-from bridge.julia.plans import Flattened
+from bridge.julia.plans import Flattened, filled
 from bridge.julia.runs import Run
 from bridge.position import here, resolve
 from bridge.rewind import interpreter

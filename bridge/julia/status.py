@@ -1,25 +1,32 @@
-"""What Julia there is: found where, which versions, what is missing, the line to type. Julia is not started for it."""
+"""What Julia there is: found where, which versions, what is missing, the line to type; and how one is set up.
+
+Julia is not started for it, except by `setup`, in processes of its own.
+"""
 
 from __future__ import annotations
 
+import os
 import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bridge.errors import JuliaNotAvailable
+from bridge.errors import ArgumentError, JuliaNotAvailable
+from bridge.julia import config
 from bridge.julia.discovery import (
+    CHOOSE,
     PACKAGE,
     SET_UP,
     Candidate,
     discover,
+    existing,
     julia_version,
     juliacall_version,
     package_requirements,
     unusable,
 )
-from bridge.julia.preparation import add_line, versions_when_ready
-from bridge.julia.session import started
+from bridge.julia.preparation import add_line, prepare, versions_when_ready
+from bridge.julia.session import forget_failure, started
 
 SHOWN = ("Julia", "juliacall", "PythonCall", "Zygote", "ChainRules", "ForwardDiff", PACKAGE)
 
@@ -99,6 +106,41 @@ def status() -> Status:
         unequal = unusable(candidate, f"{pair}; they must be of the same version", add_line(candidate, ["PythonCall"]))
         return Status(False, **known, problem=unequal.what, line=_line(unequal))
     return Status(True, **known, line=None if seen is not None or running is not None else SET_UP)
+
+
+def setup(
+    exe: str | os.PathLike[str] | None = None, project: str | os.PathLike[str] | None = None, *, forget: bool = False
+) -> Status:
+    """Get Julia ready, and return what `status` says then.
+
+    Parameters
+    ----------
+    exe, project : a Julia of your own and the folder of its project, which has PythonCall, Zygote, ChainRules,
+        ChainRulesCore and ForwardDiff (MutationBridge comes with this package). They are tried, and then kept in the
+        user's configuration, which comes before everything else. Without them, the Julia that would be used is
+        prepared: the configuration's, the one of PYTHON_JULIACALL_EXE and _PROJECT, or what juliapkg installs.
+    forget : remove the configuration instead; nothing is prepared.
+
+    Raises
+    ------
+    JuliaNotAvailable
+        With what is wrong with it; the configuration stays as it was.
+    ArgumentError
+        If only one of `exe` and `project` is given, or one together with `forget`.
+    """
+    if (exe is None) != (project is None) or (forget and exe is not None):
+        raise ArgumentError("exe and project are given together, and without forget", remedy=CHOOSE)
+    if forget:
+        config.forget()
+    elif exe is not None and project is not None:
+        chosen = existing(Candidate("choice", "what was given to setup", Path(exe), Path(project)))
+        chosen = prepare(chosen, again=True)
+        assert chosen.exe is not None and chosen.project is not None
+        config.write(config.Choice(chosen.exe, chosen.project))
+    else:
+        prepare(discover(), again=True)
+    forget_failure()
+    return status()
 
 
 def _line(error: JuliaNotAvailable) -> str | None:

@@ -12,7 +12,7 @@ from bridge.random.continuous import uniform as uniform
 from bridge.random.discrete import bernoulli as bernoulli
 from bridge.random.discrete import categorical as categorical
 from bridge.random.discrete import permutation as permutation
-from bridge.random.holding import held as held
+from bridge.random.draws import held as held
 from bridge.random.keys import bits as bits
 from bridge.random.keys import fold_in as fold_in
 from bridge.random.keys import key as key

@@ -1,9 +1,8 @@
-"""Arguments of a draw: keys, shapes, dtypes, and parameters with what their gradient is to be."""
+"""Arguments of a draw: shapes, dtypes, and parameters with what their gradient is to be."""
 
 from __future__ import annotations
 
 import operator
-import sys
 from collections.abc import Iterable
 from typing import Any, Literal
 
@@ -20,39 +19,11 @@ from bridge.rewind.values import is_abstract
 Gradient = Literal["pathwise", "frozen", "error"]
 
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
-_NEW_KEY = "make one with bridge.random.key(seed), and new ones from it with bridge.random.split or fold_in"
 
 
 def wrong(function: str, what: str, remedy: str) -> ArgumentError:
     """The error of a bad argument of `bridge.random.function`."""
     return ArgumentError(f"bridge.random.{function}: {what}", where=resolve(here()), remedy=remedy)
-
-
-def checked_key(function: str, key: Any) -> Any:
-    """A key as a plain or tracked uint32 array of shape (2,); ArgumentError for anything else."""
-    if key is None or isinstance(key, (bool, int, float, str, np.random.Generator, np.random.BitGenerator)):
-        held = "None" if key is None else f"{key!r}, which is no key"
-        raise wrong(function, f"the key is {held}", _NEW_KEY)
-    key = _plain_if_typed(key)
-    if not hasattr(key, "place"):
-        key = array(key) if context_of((key,)) is not None else np.asarray(key)
-    if key.dtype != np.uint32 or key.shape != (2,):
-        several = key.dtype == np.uint32 and len(key.shape) > 1 and key.shape[-1] == 2
-        remedy = "these are several keys: take one of them, keys[0]" if several else _NEW_KEY
-        raise wrong(
-            function, f"a key is a uint32 array of shape (2,), this has dtype {key.dtype}, shape {key.shape}", remedy
-        )
-    return key
-
-
-def _plain_if_typed(key: Any) -> Any:
-    """The words of one of JAX's typed keys (`jax.random.key`); anything else as it is."""
-    dtype = getattr(key, "dtype", None)
-    if dtype is None or not str(dtype).startswith("key<"):
-        return key
-    if str(dtype) != "key<fry>":
-        raise wrong("key", f"a JAX key of dtype {dtype}", "make it with impl='threefry2x32'")
-    return np.asarray(sys.modules["jax"].random.key_data(key))
 
 
 def checked_shape(function: str, shape: Any, parameters: dict[str, Any] | None = None) -> tuple[int, ...]:

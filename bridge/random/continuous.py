@@ -12,13 +12,13 @@ from bridge.random import draws
 from bridge.random.checking import (
     Gradient,
     checked_dtype,
-    checked_key,
     checked_shape,
     in_dtype,
     parameter,
     refuse_complex,
 )
-from bridge.random.holding import first, is_held, noise
+from bridge.random.draws import first, is_held, noise
+from bridge.random.keys import checked_key
 from bridge.rewind.lifetime import detach
 
 

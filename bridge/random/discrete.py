@@ -13,7 +13,6 @@ from bridge.random import draws
 from bridge.random.checking import (
     Gradient,
     checked_dtype,
-    checked_key,
     checked_shape,
     in_dtype,
     is_integer,
@@ -22,7 +21,8 @@ from bridge.random.checking import (
     refuse_complex,
     wrong,
 )
-from bridge.random.holding import noise
+from bridge.random.draws import noise
+from bridge.random.keys import checked_key
 
 
 def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, *, gradient: Gradient = "pathwise") -> Any:

@@ -1,20 +1,24 @@
 """Draws without parameters, and their keys, as operations of their own: computed by NumPy, or by what compiles.
 
 None has a derivative: what is differentiated is the arithmetic on them. Each of these functions takes plain arrays,
-or the stand-ins of a program that is being compiled, for which only shape and dtype of the answer count.
+or the stand-ins of a program that is being compiled, for which only shape and dtype of the answer count. Inside of
+`held`, draws stay what they were, for those who compare a program at several points, as finite differences do.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import wraps
 from typing import Any
 
 import numpy as np
 
 from bridge.extend import nondifferentiable
-from bridge.random import gamma_sampler, normals, threefry
+from bridge.position import here
+from bridge.random import samplers, threefry
 from bridge.rewind.snapshots import constant
 
 Shape = tuple[int, ...]
@@ -72,7 +76,7 @@ def unit_uniform(key: np.ndarray, *, shape: Shape, dtype: Any) -> Any:
 @draw
 def standard_normal(key: np.ndarray, *, shape: Shape, dtype: Any) -> Any:
     """Normal numbers of mean 0 and variance 1."""
-    return normals.from_uniform(_units(key, shape, dtype)).reshape(shape)[()]
+    return samplers.normal(_units(key, shape, dtype)).reshape(shape)[()]
 
 
 @draw
@@ -94,7 +98,7 @@ def standard_gamma(key: np.ndarray, a: Any) -> Any:
     """Gamma numbers of scale 1, one for each element of the shape parameters `a`."""
     a = np.asarray(a)
     flat = np.array(a).reshape(-1)
-    return gamma_sampler.sample(threefry.blocks(key, flat.size), flat).reshape(a.shape)[()]
+    return samplers.gamma(threefry.blocks(key, flat.size), flat).reshape(a.shape)[()]
 
 
 @draw
@@ -118,3 +122,44 @@ def _units(key: np.ndarray, shape: Shape, dtype: Any) -> np.ndarray:
     """Numbers in [0, 1) in C order, in an array of one axis."""
     kind = np.dtype(dtype)
     return threefry.unit(threefry.bits(key, (math.prod(shape),), kind.itemsize * 8), kind)
+
+
+_FIRST: ContextVar[dict[Any, Any] | None] = ContextVar("bridge.random.first", default=None)
+
+
+@contextmanager
+def held() -> Iterator[None]:
+    """Inside, draws mean to a program that is run again what they mean to its derivatives.
+
+    The first run is the reference, for each key, shape and line of the program: a frozen draw gives its numbers again
+    whatever the parameters are, a gamma number keeps its quantile, and numbers of another dtype are the same, rounded.
+    Finite differences agree with gradients inside; `check_gradient` and `crosscheck` run
+    programs so.
+    """
+    token = _FIRST.set({})
+    try:
+        yield
+    finally:
+        _FIRST.reset(token)
+
+
+def is_held(*values: Any) -> bool:
+    """Whether draws are held; those from values that are known at run time only never are."""
+    return _FIRST.get() is not None and not any(hasattr(x, "place") for x in values)
+
+
+def first(name: str, key: Any, shape: tuple[int, ...], draw: Callable[[], Any]) -> Any:
+    """What `draw` gave when it was first asked for at this line; only where draws are held. Not to be written."""
+    known = _FIRST.get()
+    assert known is not None
+    asked = (name, key.tobytes(), shape, here())
+    if asked not in known:
+        known[asked] = draw()
+    return known[asked]
+
+
+def noise(
+    name: str, key: Any, shape: tuple[int, ...], kind: np.dtype[Any], draw: Callable[[], Any], *values: Any
+) -> Any:
+    """What `draw` makes, of the dtype `kind`; where draws are held and no value is traced, what came first."""
+    return np.array(first(name, key, shape, draw), kind)[()] if is_held(key, *values) else draw()

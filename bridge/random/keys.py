@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
 
+from bridge.arrays.creation import array
 from bridge.arrays.dispatch import call
+from bridge.arrays.operands import context_of
 from bridge.random import draws
-from bridge.random.checking import checked_key, checked_shape, is_integer, known_integer, wrong
+from bridge.random.checking import checked_shape, is_integer, known_integer, wrong
+
+_NEW_KEY = "make one with bridge.random.key(seed), and new ones from it with bridge.random.split or fold_in"
 
 
 def key(seed: Any) -> Any:
@@ -48,8 +53,32 @@ def bits(key: Any, shape: Any = (), dtype: Any = np.uint32) -> Any:
     kind = np.dtype(dtype)
     if kind.kind != "u":
         raise wrong("bits", f"dtype {kind}", "give uint8, uint16, uint32 or uint64")
-    return _drawn(draws.random_bits, "bits", key, shape, kind)
+    own, sides = checked_key("bits", key), checked_shape("bits", shape)
+    return call(draws.random_bits, (own,), {"shape": sides, "dtype": kind})
 
 
-def _drawn(function: Any, name: str, key: Any, shape: Any, dtype: Any) -> Any:
-    return call(function, (checked_key(name, key),), {"shape": checked_shape(name, shape), "dtype": dtype})
+def checked_key(function: str, key: Any) -> Any:
+    """A key as a plain or tracked uint32 array of shape (2,); ArgumentError for anything else."""
+    if key is None or isinstance(key, (bool, int, float, str, np.random.Generator, np.random.BitGenerator)):
+        held = "None" if key is None else f"{key!r}, which is no key"
+        raise wrong(function, f"the key is {held}", _NEW_KEY)
+    key = _plain_if_typed(key)
+    if not hasattr(key, "place"):
+        key = array(key) if context_of((key,)) is not None else np.asarray(key)
+    if key.dtype != np.uint32 or key.shape != (2,):
+        several = key.dtype == np.uint32 and len(key.shape) > 1 and key.shape[-1] == 2
+        remedy = "these are several keys: take one of them, keys[0]" if several else _NEW_KEY
+        raise wrong(
+            function, f"a key is a uint32 array of shape (2,), this has dtype {key.dtype}, shape {key.shape}", remedy
+        )
+    return key
+
+
+def _plain_if_typed(key: Any) -> Any:
+    """The words of one of JAX's typed keys (`jax.random.key`); anything else as it is."""
+    dtype = getattr(key, "dtype", None)
+    if dtype is None or not str(dtype).startswith("key<"):
+        return key
+    if str(dtype) != "key<fry>":
+        raise wrong("key", f"a JAX key of dtype {dtype}", "make it with impl='threefry2x32'")
+    return np.asarray(sys.modules["jax"].random.key_data(key))

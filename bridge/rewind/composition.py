@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.errors import RuleError
+from bridge.errors import ValueDiffersError
 from bridge.rewind.context import Context
 from bridge.rewind.memory import grounded, holds_arrays
 from bridge.rewind.values import is_abstract
@@ -18,7 +18,7 @@ def pull_of_equivalent(
 ) -> Callable[..., Any]:
     """A pull that differentiates `equivalent`, a composition with the same arguments and value.
 
-    With `compare`, the name of the operation, a value that is another than the equivalent's is a RuleError.
+    With `compare`, the name of the operation, a value that is another than the equivalent's is a ValueDiffersError.
     `opened` makes the context in which the composition runs, where an engine supplies its pulls. The pull's
     attribute `marks` is a pull too: of marks that say where cotangents exist (`bridge.rewind.strong_zeros`).
     """
@@ -33,7 +33,7 @@ def pull_of_equivalent(
     def pull(ct: Any, out: Any, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
         context, value, places = run(_plain if opened is None else opened, args, kwargs)
         if compare is not None and not is_abstract(value) and not _agree(grounded(value), grounded(out), args):
-            raise RuleError(
+            raise ValueDiffersError(
                 f"{compare} gave {grounded(out)}, and the same steps one by one give {grounded(value)}",
                 remedy="write the reduction as a loop: this NumPy computes something else",
             )

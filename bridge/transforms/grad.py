@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from bridge.engines import registry
+from bridge.engines.protocol import Compiler
 from bridge.errors import ArgumentError, CotangentError, ReplayError
 from bridge.position import here, resolve
 from bridge.rewind import strong_zeros
@@ -16,7 +17,6 @@ from bridge.rewind.context import Context
 from bridge.rewind.cotangents import conforming
 from bridge.rewind.memory import grounded
 from bridge.transforms.arguments import Arguments, handed_out, number
-from bridge.transforms.compiling import compiled, kept, wanted
 from bridge.trees import leaves_of, rebuilt
 
 Argnums = int | Sequence[int]
@@ -53,10 +53,9 @@ def value_and_grad(
     ------
     ArgumentError, EscapeError, AliasError, NoRuleError, RuleError, ContextError : see `bridge.errors`.
     """
-    registry.check(engine, index_mode)
-    if wanted(engine):
-        eager = value_and_grad(f, argnums, has_aux, "auto", zeros, allow_int)
-        return compiled(eager, index_mode)
+    compiler = registry.compiler(engine, index_mode)
+    if compiler is not None:
+        return compiler.compiled(value_and_grad(f, argnums, has_aux, "auto", zeros, allow_int), index_mode)
     direct = shortcut(f, "value_and_grad")
 
     def differentiated(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
@@ -95,9 +94,9 @@ def grad(
     index_mode: str = "error",
 ) -> Callable[..., Any]:
     """A function that returns the gradient of `f`; with `has_aux`, `(gradient, aux)`. See `value_and_grad`."""
-    if wanted(engine):
-        registry.check(engine, index_mode)
-        return compiled(grad(f, argnums, has_aux, "auto", zeros, allow_int), index_mode)
+    compiler = registry.compiler(engine, index_mode)
+    if compiler is not None:
+        return compiler.compiled(grad(f, argnums, has_aux, "auto", zeros, allow_int), index_mode)
     both = value_and_grad(f, argnums, has_aux, engine, zeros, allow_int, index_mode)
 
     def gradient(*args: Any, **kwargs: Any) -> Any:
@@ -120,9 +119,9 @@ def vjp(
     The pull may be called any number of times, does not write its argument, and takes a cotangent in the
     containers and shapes of the value. With `has_aux`, returns `(value, pull, aux)`.
     """
-    registry.check(engine, index_mode)
-    if wanted(engine):
-        return _compiled_vjp(f, args, has_aux, zeros, index_mode)
+    compiler = registry.compiler(engine, index_mode)
+    if compiler is not None:
+        return _compiled_vjp(compiler, f, args, has_aux, zeros, index_mode)
     direct = shortcut(f, "vjp")
     if direct is not None:
         found = direct(args, has_aux)
@@ -163,13 +162,13 @@ def vjp(
 
 
 def _compiled_vjp(
-    f: Callable[..., Any], args: tuple[Any, ...], has_aux: bool, zeros: str, index_mode: str
+    compiler: Compiler, f: Callable[..., Any], args: tuple[Any, ...], has_aux: bool, zeros: str, index_mode: str
 ) -> tuple[Any, ...]:
     """`vjp` as two compiled programs; that of the pull runs the function again."""
     args = _copied(args)
-    forward = kept(_function, f, index_mode)
+    forward = compiler.kept(_function, f, index_mode)
     value, aux = with_aux(forward(*args), has_aux)
-    program = kept(_pull, f, index_mode, has_aux, zeros)
+    program = compiler.kept(_pull, f, index_mode, has_aux, zeros)
     variables, changed, position = Closure(f), forward.watch(*args), here()
 
     def pull(cotangent: Any) -> tuple[Any, ...]:

@@ -7,17 +7,18 @@ from typing import Any
 
 import numpy as np
 
+from bridge.engines import registry
 from bridge.errors import ArgumentError
 from bridge.rewind.memory import grounded
-from bridge.transforms.compiling import compiled, kept, wanted
 from bridge.transforms.grad import grad, renamed, shortcut, vjp
 from bridge.transforms.jvp import jvp, pushed_forward
 
 
 def jacrev(f: Callable[..., Any], argnums: int = 0, engine: str = "auto") -> Callable[..., Any]:
     """The Jacobian of an array-valued `f`, row by row in reverse mode: shape `value.shape + argument.shape`."""
-    if wanted(engine):
-        return compiled(jacrev(f, argnums), "error")
+    compiler = registry.compiler(engine)
+    if compiler is not None:
+        return compiler.compiled(jacrev(f, argnums), "error")
 
     def jacobian(*args: Any) -> Any:
         value, pull = vjp(_closed(f, args, argnums), args[argnums], engine=engine)
@@ -30,8 +31,9 @@ def jacrev(f: Callable[..., Any], argnums: int = 0, engine: str = "auto") -> Cal
 
 def jacfwd(f: Callable[..., Any], argnums: int = 0, engine: str = "auto") -> Callable[..., Any]:
     """The Jacobian of an array-valued `f`, column by column in forward mode: shape `value.shape + argument.shape`."""
-    if wanted(engine):
-        return compiled(jacfwd(f, argnums), "error")
+    compiler = registry.compiler(engine)
+    if compiler is not None:
+        return compiler.compiled(jacfwd(f, argnums), "error")
     direct = shortcut(f, "jacfwd")
 
     def jacobian(*args: Any) -> Any:
@@ -54,8 +56,9 @@ def hvp(f: Callable[..., Any], args: Sequence[Any], tangents: Sequence[Any], eng
     Returns one array (or container) if there is one argument, else a tuple, in the arguments' shapes. `engine`
     supplies the outer derivative; the inner one's pulls are the rule book's.
     """
-    if wanted(engine):
-        return kept(_hvp, f, "error")(tuple(args), tuple(tangents))
+    compiler = registry.compiler(engine)
+    if compiler is not None:
+        return compiler.kept(_hvp, f, "error")(tuple(args), tuple(tangents))
     direct = shortcut(f, "hvp")
     if direct is not None:
         found = direct(args, tangents)
@@ -67,8 +70,9 @@ def hvp(f: Callable[..., Any], args: Sequence[Any], tangents: Sequence[Any], eng
 
 def hessian(f: Callable[..., Any], argnums: int = 0, engine: str = "auto") -> Callable[..., Any]:
     """The Hessian of a real `f` of one array argument: shape twice `argument.shape`; `engine` as in `hvp`."""
-    if wanted(engine):
-        return compiled(hessian(f, argnums), "error")
+    compiler = registry.compiler(engine)
+    if compiler is not None:
+        return compiler.compiled(hessian(f, argnums), "error")
     columns = jacfwd(grad(f, argnums), argnums, engine)
     direct = shortcut(f, "hessian")
 

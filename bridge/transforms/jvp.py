@@ -16,7 +16,6 @@ from bridge.rewind.memory import grounded
 from bridge.rewind.strong_zeros import has_nan, inner_sweeps_mend, may_be_born_inside
 from bridge.rewind.values import is_abstract, settled
 from bridge.transforms.arguments import Arguments, handed_out
-from bridge.transforms.compiling import kept, wanted
 from bridge.transforms.grad import belongs, shortcut, vjp, with_aux
 from bridge.trees import leaves_of, rebuilt
 
@@ -45,9 +44,9 @@ def jvp(
         raise ArgumentError("jvp takes a tuple of primals and a tuple of tangents", remedy="jvp(f, (x,), (dx,))")
     if len(primals) != len(tangents):
         raise CotangentError(f"{len(primals)} primals and {len(tangents)} tangents", remedy="give one for each primal")
-    registry.check(engine, index_mode)
-    if wanted(engine):
-        return kept(_jvp, f, index_mode, has_aux, zeros)(tuple(primals), tuple(tangents))
+    compiler = registry.compiler(engine, index_mode)
+    if compiler is not None:
+        return compiler.kept(_jvp, f, index_mode, has_aux, zeros)(tuple(primals), tuple(tangents))
     direct = shortcut(f, "jvp")
     if direct is not None:
         found = direct(primals, tangents, has_aux)

@@ -17,10 +17,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from bridge.arrays.buffer import WeakScalar
+from bridge.engines.protocol import compiling
 from bridge.errors import ArgumentError, BridgeWarning
 from bridge.rewind.interpreter import current_context
 from bridge.rewind.values import ground_floor, is_abstract
-from bridge.transforms.compiling import compiling
 from bridge.trees import leaves_of, rebuilt
 from bridge.xla.cache import persistent
 from bridge.xla.captured import Captured

@@ -73,9 +73,7 @@ def test_a_jax_that_does_not_work_is_an_error(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_without_jax_doctor_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    from bridge.xla import status
-
-    monkeypatch.setattr(status, "find_spec", lambda name: None)
+    monkeypatch.setattr("bridge.engines.jax.engine.find_spec", lambda name: None)
     lines, healthy = doctor.examine()
     assert healthy, "JAX is an extra"
     assert lines[lines.index("JAX") + 1].startswith("  not installed: engine='jax'")
@@ -83,7 +81,7 @@ def test_without_jax_doctor_says_what_is_missing(monkeypatch: pytest.MonkeyPatch
 
 def test_doctor_says_which_julia_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
     found = Status(found=False, problem="no Julia today", line="the line to type")
-    monkeypatch.setattr(doctor, "julia_status", lambda: found)
+    monkeypatch.setattr("bridge.engines.julia.engine.status", lambda: found)
     lines, healthy = doctor.examine()
     assert healthy, "Julia is an extra"
     assert lines[lines.index("Julia") + 1 :][:2] == ["  no Julia today", "  to type         the line to type"]

@@ -199,11 +199,11 @@ def test_a_function_that_is_another_in_jax_is_an_error(monkeypatch: pytest.Monke
 
 
 def test_auto_asks_jax_for_what_the_rule_book_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
-    from bridge.engines import fallback
+    from bridge.engines.julia import ENGINE as JULIA
 
     bridge.grad(lambda x: np.sum(np.tanh(x)))(X)
     monkeypatch.delitem(RULES, np.hypot)
-    monkeypatch.setattr(fallback, "_julia_is_set_up", lambda: False)
+    monkeypatch.setattr(JULIA, "missing", lambda: "no Julia today")
 
     def f(x: Any) -> Any:
         return np.sum(np.hypot(x, 2.0))

@@ -196,9 +196,10 @@ def test_import_starts_and_loads_nothing() -> None:
 
 
 def test_public_names_are_not_hidden_by_modules_of_the_same_name() -> None:
-    import bridge.julia.setup
+    import bridge.julia.function
     import bridge.julia.status  # noqa: F401
 
+    assert callable(julia.function)
     assert callable(julia.setup)
     assert callable(julia.status)
     assert {"eval", "function", "setup", "status", "to_jax", "using", "JuliaFunction"} <= set(dir(julia))

@@ -84,9 +84,9 @@ def test_every_engine_is_in_the_report_with_its_gradient() -> None:
 
 
 def test_engines_that_are_not_there_say_why(monkeypatch: pytest.MonkeyPatch) -> None:
-    from bridge.proof.programs import running
+    from bridge.engines.julia import ENGINE as JULIA
 
-    monkeypatch.setattr(running, "julia_missing", lambda: "no Julia is set up: bridge.julia.setup()")
+    monkeypatch.setattr(JULIA, "missing", lambda: "no Julia is set up: bridge.julia.setup()")
     report = bridge.crosscheck(heat, engines=("native", "julia"))(np.linspace(0, 1, 6), 3)
     assert report.ok
     assert [(run.status, run.why) for run in report.runs if run.engine == "julia"] == [

@@ -188,7 +188,7 @@ def test_tangents_that_do_not_fit() -> None:
 
 @pytest.mark.parametrize("engine", ["jax", "xla"])
 def test_engines_that_are_not_there(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bridge.engines.registry.find_spec", lambda name: None)
+    monkeypatch.setattr("bridge.engines.jax.engine.find_spec", lambda name: None)
     with pytest.raises(errors.EngineNotAvailable, match=r"(?s)needs JAX.*remedy: pip install"):
         bridge.grad(np.sum, engine=engine)(X)
     with pytest.raises(errors.EngineNotAvailable, match=engine):

@@ -7,20 +7,22 @@ engine, unless the table has an entry for them.
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
+from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
 from bridge.calls import operation_name
-from bridge.engines.asking import AskingContext
 from bridge.engines.julia.arrangement import Row
 from bridge.engines.julia.rules import ComposedRule, JuliaRule, checked_values, message_of
-from bridge.engines.julia.table import NEEDS, add, files
-from bridge.engines.protocol import Engine, EngineRule
+from bridge.engines.julia.table import add, entries, files, packages
+from bridge.engines.protocol import AskingContext, Column, Engine, EngineRule, Health
 from bridge.errors import ArgumentError, JuliaNotAvailable, RuleError
+from bridge.julia.discovery import discover
+from bridge.julia.session import Session, session
+from bridge.julia.status import status
 from bridge.rewind.rule import Rule
-
-__all__ = ["ENGINE", "Julia", "checked_values", "load_rules"]
 
 
 def load_rules(path: str | Path) -> None:
@@ -35,10 +37,20 @@ def load_rules(path: str | Path) -> None:
     add(path)
 
 
+_REMARK = """\
+With `engine="julia"` the pulls of {count} of these functions come from ChainRules and Zygote; the column Julia
+names the file that says what a function is in Julia. The others raise `NoRuleError` there. Writes, views and
+functions without a derivative are the core's, and work under every engine."""
+
+
 class Julia(Engine):
     """ChainRules and Zygote, through the table."""
 
     name = "julia"
+    fills_gaps = True
+    # Forward mode takes an operation apart, element by element.
+    forward_limit = 256
+    column = Column("Julia", _REMARK)
 
     def __init__(self) -> None:
         self._module: Any = None
@@ -50,26 +62,22 @@ class Julia(Engine):
     def started(self) -> Julia:
         """The engine itself, with Julia running and its table read."""
         if self._module is None:
-            from bridge.julia.session import session
-
             running = session()
             with self._lock:
                 if self._module is None:
                     running.perform(self._read_table, running)
         return self
 
-    def _read_table(self, running: Any) -> None:
+    def _read_table(self, running: Session) -> None:
         module = running.package.NumPy
         for path in files():
-            if path.stem not in NEEDS:
+            if not packages(path):
                 module.load(str(path))
         self._module = module
         self._read_rows()
 
     def load(self, path: Path) -> None:
         """Read one more file of entries."""
-        from bridge.julia.session import session
-
         try:
             session().perform(self._read_file, path)
         except Exception as error:
@@ -81,12 +89,14 @@ class Julia(Engine):
 
     def _read_rows(self) -> None:
         self._rows = {str(row[0]): Row.of(row) for row in self._module.rows()}
-        self._rules.clear()
+        # A new one: another thread may be looking into the old.
+        self._rules = {}
 
     def rows(self) -> dict[str, Row]:
         """The entries of the table by the names of their operations."""
-        for family in NEEDS:
-            self._load_optional(family)
+        for path in files():
+            if packages(path):
+                self._load_optional(path)
         return dict(self._rows)
 
     def how_to_add(self, name: str) -> str:
@@ -101,14 +111,15 @@ class Julia(Engine):
     def rule(self, function: Any, native: Rule | None) -> Rule | None:
         """The rule of a function: by its entry, else by its composition of functions that have entries."""
         key: Rule | str = operation_name(function) if native is None else native
-        if key not in self._rules:
-            self._rules[key] = self._made(function, native)
-        return self._rules[key]
+        rules = self._rules
+        if key not in rules:
+            rules[key] = self._made(function, native)
+        return rules[key]
 
     def _made(self, function: Any, native: Rule | None) -> EngineRule | None:
         name = operation_name(function) if native is None else native.name
-        if name.startswith("np.fft."):
-            self._load_optional("fft", name)
+        if name not in self._rows and name in entries():
+            self._load_optional(entries()[name], name)
         row = self._rows.get(name)
         if row is not None:
             return JuliaRule(function, name, native, row, self._module)
@@ -116,19 +127,51 @@ class Julia(Engine):
             return ComposedRule(function, name, native, lambda: AskingContext(self, zeros="ieee"))
         return None
 
-    def _load_optional(self, family: str, name: str = "") -> None:
-        """Read a file whose Julia package may be missing."""
-        path = next(path for path in files() if path.stem == family)
+    def _load_optional(self, path: Path, name: str = "") -> None:
+        """Read a file whose Julia packages may be missing."""
         if any(row.file == path.name for row in self._rows.values()):
             return
-        from bridge.julia.session import session
-
         try:
-            session().require(NEEDS[family])
+            for package in packages(path):
+                session().require(package)
         except JuliaNotAvailable as error:
             self._absent[name] = str(error.remedy)
             return
         session().perform(self._read_file, path)
+
+    def knows(self, function: Any) -> bool:
+        """Whether the table has an entry for it."""
+        return operation_name(function) in entries()
+
+    def missing(self) -> str:
+        """Why there is no Julia to use."""
+        if find_spec("juliacall") is None:
+            return 'juliacall is not installed: pip install "mutation-bridge[julia]"'
+        try:
+            found = discover()
+        except JuliaNotAvailable as error:
+            return error.what
+        if found.how == "running" or found.exe is not None:
+            return ""
+        return "no Julia is set up: bridge.julia.setup()"
+
+    def check(self) -> None:
+        """Raise nothing: the session that a context starts says more of what is wrong."""
+
+    def comparing_values(self) -> AbstractContextManager[None]:
+        """Inside, each pull compares the Julia function's value with NumPy's."""
+        return checked_values()
+
+    def coverage(self, function: Any, native: Rule | None) -> str:
+        """The file of the rule book that names a function, or that a composition of others stands for it."""
+        path = entries().get(operation_name(function) if native is None else native.name)
+        if path is not None and path.parent.name == "rules":
+            return f"`rules/{path.name}`"
+        return "by its parts" if native is not None and hasattr(native.joint, "equivalent") else ""
+
+    def health(self) -> Health:
+        """Which Julia there is, or the line to type."""
+        return Health("Julia", str(status()).splitlines(), works=True)
 
 
 ENGINE = Julia()

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from copy import copy
 from typing import Any
 
 import numpy as np
 
 from bridge.engines.julia.arrangement import Arrangement, Row, arranged
 from bridge.engines.julia.exchange import Exchange, target_for
-from bridge.engines.protocol import EngineRule
-from bridge.errors import BridgeError, NoRuleError, RefusedError, RuleError
+from bridge.engines.protocol import EngineRule, is_same_value
+from bridge.errors import BridgeError, NoRuleError, RefusedError, RuleError, ValueDiffersError
+from bridge.julia.session import interrupted, session
 from bridge.rewind.composition import pull_of_equivalent
 from bridge.rewind.memory import grounded
 from bridge.rewind.rule import Rule
@@ -23,7 +23,7 @@ _CHECKED: ContextVar[bool] = ContextVar("checked_values", default=False)
 
 @contextmanager
 def checked_values() -> Iterator[None]:
-    """Inside, each pull compares the Julia function's value with NumPy's, and raises RuleError where they differ."""
+    """Inside, each pull compares the Julia function's value with NumPy's, and raises where they differ."""
     token = _CHECKED.set(True)
     try:
         yield
@@ -34,19 +34,12 @@ def checked_values() -> Iterator[None]:
 class JuliaRule(EngineRule):
     """A rule whose pull is Zygote's of the table's Julia function."""
 
-    __slots__ = ("compares", "module", "row")
+    __slots__ = ("module", "row")
 
     def __init__(self, function: Any, name: str, native: Rule | None, row: Row, module: Any) -> None:
         super().__init__(function, name, native)
         self.row = row
         self.module = module
-        self.compares = True
-
-    def masked(self) -> JuliaRule:
-        """The same rule, which compares no values: outside of the mask the output is not the function's."""
-        made = copy(self)
-        made.compares = False
-        return made
 
     def pull(
         self, ct: Any, out: Any, args: tuple[Any, ...], kwargs: dict[str, Any], wanted: tuple[int, ...]
@@ -76,15 +69,11 @@ class JuliaRule(EngineRule):
         return made if isinstance(made, tuple) else made[()]
 
     def _perform(self, *asked: Any) -> None:
-        from bridge.julia.session import session
-
         session().perform(self._ask, *asked)
 
     def _ask(
         self, function: str, call: Arrangement, of_inputs: dict[int, Any], ct: Any, out: Any, found: Any, values: Any
     ) -> None:
-        from bridge.julia.session import interrupted, session
-
         reached = {
             p for k in (*call.positional, *call.keywords.values()) for p in (k if isinstance(k, tuple) else (k,))
         }
@@ -121,7 +110,7 @@ class JuliaRule(EngineRule):
         except Exception as error:
             if interrupted(error):
                 raise session().interruption() from None
-            raise _translated(self.name, error) from error
+            raise _translated(self.name, error, self.module) from error
 
 
 class ComposedRule(EngineRule):
@@ -160,21 +149,14 @@ def _like(out: Any, floats_only: bool = False) -> Any:
     return None if floats_only and dtype.kind not in "fc" else np.zeros(np.shape(out), dtype)
 
 
-TOLERANCES = {"e": 1e-2, "f": 1e-4, "F": 1e-4}
-
-
 def _compare(name: str, found: Any, out: Any) -> None:
-    """Raise RuleError unless the Julia function's value is NumPy's."""
+    """Raise ValueDiffersError unless the Julia function's value is NumPy's."""
     if isinstance(found, tuple):
         for one, other in zip(found, out, strict=True):
             _compare(name, one, other)
-        return
-    out = np.asarray(out)
-    tolerance = TOLERANCES.get(out.dtype.char, 1e-10)
-    largest = np.max(np.abs(out), initial=0, where=np.isfinite(out))
-    if not np.allclose(found, out, tolerance, tolerance * largest, equal_nan=True):
-        raise RuleError(
-            f"the Julia function that the table names for {name} gives {found}, and NumPy gives {out}",
+    elif not is_same_value(found, out):
+        raise ValueDiffersError(
+            f"the Julia function that the table names for {name} gives {found}, and NumPy gives {np.asarray(out)}",
             remedy=f"correct the entry of {name}: its pull would be that of another function",
         )
 
@@ -184,13 +166,14 @@ def message_of(error: Exception) -> str:
     return str(error).split("\nStacktrace")[0]
 
 
-def _translated(name: str, error: Exception) -> BridgeError:
-    message = message_of(error)
-    if "NotCovered" in message:
+def _translated(name: str, error: Exception, module: Any) -> BridgeError:
+    exception = getattr(error, "exception", None)
+    if exception is not None and session().main.isa(exception, module.NotCovered):
         return NoRuleError(
-            f'engine="julia" has no rule for {name} as it is called here: {message.partition("NotCovered: ")[2]}',
+            f'engine="julia" has no rule for {name} as it is called here: {exception.why}',
             remedy='use engine="native", or extend the entry of its table',
         )
     return RuleError(
-        f'engine="julia": the Julia function that stands for {name} raised\n{message}', remedy='use engine="native"'
+        f'engine="julia": the Julia function that stands for {name} raised\n{message_of(error)}',
+        remedy='use engine="native"',
     )

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from bridge.engines import registry
-from bridge.engines.asking import AskingContext
+from bridge.engines.protocol import AskingContext
 from bridge.position import here, resolve
 from bridge.rewind.context import Context
 from bridge.rewind.interpreter import Call

@@ -18,8 +18,6 @@ from bridge.rewind.strong_zeros import has_nan
 from bridge.transforms.arguments import Arguments
 from bridge.transforms.grad import belongs
 
-REPLAYING = ("native", "jax", "julia")
-
 
 @dataclass
 class Recorded:

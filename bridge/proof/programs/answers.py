@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from bridge.engines import registry
 from bridge.errors import BridgeError
 from bridge.proof.blame.blaming import Blame, first_not_finite, of_step
 from bridge.proof.blame.observing import flat_values
-from bridge.proof.blame.recorded import REPLAYING
 from bridge.proof.blame.witness import first_other_value
 from bridge.proof.numerics.arrays import same_bits
 from bridge.proof.numerics.tolerances import apart, short
@@ -43,17 +43,17 @@ def _value_difference(evidence: Evidence, engine: str, value: Any) -> Difference
     if same_bits(plain, held) or (np.isnan(plain).all() and np.isnan(held).all()):
         return None
     allowed = evidence.tolerance.absolute
-    if engine not in REPLAYING:
+    if engine not in registry.replaying():
         allowed = max(allowed, rounding.LAST_BITS * rounding.sensitivity(evidence), _noise(evidence))
     largest, _ = apart(plain, held, evidence.tolerance.value, allowed)
     if not largest:
-        if engine not in REPLAYING:
+        if engine not in registry.replaying():
             return None
         largest = float(np.abs(plain - held) / max(np.abs(plain), 1e-300))
         words = f"{engine} gives {held!r} and the plain program {plain!r}: they differ by rounding."
         return made("precision", (engine, evidence.plain), "value", largest, held, plain, words, 0.9, None)
     kind = "nan" if np.isfinite(plain).all() and not np.isfinite(held).all() else "primal"
-    blame = first_other_value(evidence, engine) if engine in REPLAYING else localised(evidence, engine)
+    blame = first_other_value(evidence, engine) if engine in registry.replaying() else localised(evidence, engine)
     if blame is not None and blame.kind != "primal":
         blame = None
     why = "Only the engine is known, not the operation." if blame is None else f"{blame.place}: {blame.detail}."
@@ -75,7 +75,7 @@ def _operation_difference(evidence: Evidence, engine: str, answer: Answer) -> Di
     """An engine that found, while it ran, that its function of an operation is another than NumPy's."""
     error = answer.error
     assert isinstance(error, BridgeError)
-    blame = localised(evidence, engine) if engine in REPLAYING else None
+    blame = localised(evidence, engine) if engine in registry.replaying() else None
     if blame is None:
         blame = Blame("primal", "", error.where, "")
     words = f"{engine} computes another function than NumPy in {blame.place}: {error.what}."

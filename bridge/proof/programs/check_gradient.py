@@ -16,7 +16,7 @@ from bridge.proof.numerics.finite_differences import precision
 from bridge.proof.programs.weighted import Weighted, copied
 from bridge.proof.rules.report import Report
 from bridge.proof.rules.values import difference
-from bridge.random.holding import held
+from bridge.random import held
 from bridge.trees import leaves_of
 
 REMEDIES = {

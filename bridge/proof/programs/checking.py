@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from bridge.engines import registry
 from bridge.proof.blame.lost_gradients import first_other
 from bridge.proof.blame.observing import flat_values
-from bridge.proof.blame.recorded import REPLAYING, record
+from bridge.proof.blame.recorded import record
 from bridge.proof.numerics.arrays import same_bits
 from bridge.proof.numerics.sampling import complex_step, directions, rounding, sampled
 from bridge.proof.numerics.tolerances import short, tolerance_for
@@ -19,7 +20,7 @@ from bridge.proof.programs.generators import Generators
 from bridge.proof.programs.judging import gradient_differences
 from bridge.proof.programs.options import Options
 from bridge.proof.programs.remarks import remark
-from bridge.proof.programs.running import answer, available, is_same_error, timed
+from bridge.proof.programs.running import answer, is_same_error, timed
 from bridge.proof.programs.shrinking import shrunk
 from bridge.proof.programs.subject import Subject, outputs_of
 from bridge.proof.report.model import Report, Run
@@ -104,7 +105,7 @@ def fill(report: Report, evidence: Evidence, options: Options) -> None:
     other = {difference.engines[0] for difference in report.differences}
     report.differences += answers.forward_differences(evidence, [engine for engine in sound if engine not in other])
     report.differences += answers.precision_differences(evidence, report.differences)
-    replayed = next((engine for engine in REPLAYING if engine in evidence.ran), None)
+    replayed = next((engine for engine in registry.replaying() if engine in evidence.ran), None)
     if replayed is not None:
         report.timeline = evidence.recorded(replayed).timeline()
     remark(report, evidence, options)
@@ -153,8 +154,8 @@ def _check_errors(report: Report, subject: Subject, options: Options, generators
     """A program that raises: so must every engine, or it has answered where there is no answer."""
     report.runs.append(Run(PLAIN, "refused", f"{type(error).__name__}: {error}"))
     for engine in options.engines:
-        if available(engine):
-            report.runs.append(Run(engine, "not available", available(engine)))
+        if registry.engine(engine).missing():
+            report.runs.append(Run(engine, "not available", registry.engine(engine).missing()))
             continue
         found = answer(engine, subject, [], generators)
         report.runs.append(found.run)

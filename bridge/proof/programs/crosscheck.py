@@ -8,21 +8,21 @@ from typing import Any
 
 import numpy as np
 
+from bridge.engines import registry
 from bridge.errors import AliasError, ArgumentError
 from bridge.proof.numerics.arrays import describe_call, same_bits
 from bridge.proof.programs import checking
 from bridge.proof.programs.generators import preserved
 from bridge.proof.programs.options import Options
-from bridge.proof.programs.running import ENGINES
 from bridge.proof.programs.subject import name_of
 from bridge.proof.report.model import Report
-from bridge.random.holding import held
+from bridge.random import held
 from bridge.trees import leaves_of
 
 
 def crosscheck(
     f: Callable[..., Any],
-    engines: Sequence[str] = ENGINES,
+    engines: Sequence[str] | None = None,
     fd: bool = True,
     argnums: int | Sequence[int] | None = None,
     *,
@@ -38,7 +38,8 @@ def crosscheck(
     ----------
     f : a NumPy program as for `bridge.grad`, whose values may also be arrays or containers (they are contracted with a
         fixed random cotangent); a Julia function (`bridge.julia.function`); or a JAX function, with `twin`.
-    engines : which of "native", "julia", "jax" and "xla" to run. Those that are not there are in the report, with why.
+    engines : which of "native", "julia", "jax", "xla" and those registered from outside to run; None for all. Those
+        that are not there are in the report, with why.
     fd : whether gradients are held against finite differences, and the complex step where the program is analytic.
     argnums : positional arguments to differentiate; None for all that hold float or complex arrays.
     rtol, atol : what counts as equal; None for what the coarsest dtype allows.
@@ -54,10 +55,10 @@ def crosscheck(
     ArgumentError : nothing to differentiate, or an engine that does not exist.
     Exception : what `f` itself raises, if every engine raises it too.
     """
-    names = (engines,) if isinstance(engines, str) else tuple(engines)
-    unknown = [name for name in names if name not in ENGINES]
-    if unknown:
-        raise ArgumentError(f"engines={names!r}", remedy=f"choose among {', '.join(map(repr, ENGINES))}")
+    known = registry.compared()
+    names = (engines,) if isinstance(engines, str) else known if engines is None else tuple(engines)
+    if any(name not in known for name in names):
+        raise ArgumentError(f"engines={names!r}", remedy=f"choose among {', '.join(map(repr, known))}")
     options = Options(names, fd, argnums, rtol, atol, shrink, seed)
 
     def checked(*args: Any, **kwargs: Any) -> Report:

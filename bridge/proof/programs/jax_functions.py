@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from bridge.engines import registry
 from bridge.errors import EngineNotAvailable
 from bridge.proof.blame.blaming import Blame
 from bridge.proof.numerics.tolerances import short
@@ -17,7 +18,7 @@ from bridge.proof.programs.evidence import Evidence
 from bridge.proof.programs.foreign import answered, beside, evidence_of, judge
 from bridge.proof.programs.generators import Generators
 from bridge.proof.programs.options import Options
-from bridge.proof.programs.running import available, timed, told
+from bridge.proof.programs.running import timed, told
 from bridge.proof.programs.shrinking import shrunk
 from bridge.proof.programs.subject import Subject
 from bridge.proof.report.model import Report, Run
@@ -34,8 +35,9 @@ def check(
     generators: Generators, twin: Any,
 ) -> None:  # fmt: skip
     """Fill the report of a JAX function: reverse and forward mode, batching, and the engines on its twin."""
-    if available("jax"):
-        raise EngineNotAvailable("crosscheck of a JAX function without JAX", remedy=available("jax"))
+    missing = registry.engine("jax").missing()
+    if missing:
+        raise EngineNotAvailable("crosscheck of a JAX function without JAX", remedy=missing)
     from bridge.xla.lowering import jax_functions
 
     subject = Subject(jax_functions.plain(f), args, kwargs, options.argnums, options.seed)

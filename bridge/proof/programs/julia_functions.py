@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 import bridge
+from bridge.engines import registry
 from bridge.proof.programs.foreign import answered, beside, evidence_of, judge
 from bridge.proof.programs.generators import Generators
 from bridge.proof.programs.options import Options
-from bridge.proof.programs.running import available, timed, told
+from bridge.proof.programs.running import timed, told
 from bridge.proof.programs.shrinking import shrunk
 from bridge.proof.programs.subject import Subject
 from bridge.proof.report.model import Report, Run
@@ -91,8 +92,9 @@ def _along(one: Any, subject: Subject) -> Callable[[Sequence[Any]], tuple[Any, f
 def _check_twin(report: Report, evidence: Any, twin: Any) -> None:
     """A JAX twin's value and gradient beside the Julia function's."""
     name = "jax twin"
-    if available("jax"):
-        report.runs.append(Run(name, "not available", available("jax")))
+    missing = registry.engine("jax").missing()
+    if missing:
+        report.runs.append(Run(name, "not available", missing))
         return
     from bridge.proof.programs.jax_functions import arguments_with
     from bridge.xla.lowering import jax_functions

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from bridge.engines import registry
 from bridge.proof.blame.blaming import Blame
 from bridge.proof.blame.lost_gradients import tied
-from bridge.proof.blame.recorded import REPLAYING
 from bridge.proof.blame.references import spans
 from bridge.proof.numerics.compare import Sample
 from bridge.proof.numerics.sampling import sampled
@@ -83,4 +83,4 @@ def can_replay(evidence: Evidence, engine: str) -> bool:
 
 def replaying(engine: str) -> str:
     """The engine whose log stands for that of `engine`."""
-    return engine if engine in REPLAYING else "native"
+    return engine if engine in registry.replaying() else "native"

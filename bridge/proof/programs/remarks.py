@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from bridge.engines import registry
 from bridge.proof.blame.lost_gradients import tied
-from bridge.proof.blame.recorded import REPLAYING
 from bridge.proof.numerics.tolerances import apart, short
 from bridge.proof.programs.answers import not_finite_words
 from bridge.proof.programs.conventions import convention_of
@@ -40,7 +40,7 @@ def _kinks(report: Report, evidence: Evidence) -> None:
     if evidence.sampled is None or any(one.kind == "kink" for one in report.differences):
         return
     kinks = [s for s in evidence.sampled.samples if s.slope.is_clear_kink]
-    replaying = [engine for engine in REPLAYING if engine in evidence.ran]
+    replaying = [engine for engine in registry.replaying() if engine in evidence.ran]
     if not kinks or not replaying:
         return
     recorded, walk = evidence.recorded(replaying[0]), evidence.walk(replaying[0])

@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
-from importlib.util import find_spec
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
 import bridge
-from bridge.errors import BridgeError, EngineNotAvailable, RuleError
+from bridge.engines import registry
+from bridge.errors import BridgeError, EngineNotAvailable, ValueDiffersError
 from bridge.proof.programs.generators import Generators
 from bridge.proof.programs.subject import Subject
 from bridge.proof.report.model import Run
 from bridge.trees import leaves_of
-
-ENGINES = ("native", "julia", "jax", "xla")
-# Julia takes forward mode element by element: larger outputs are left out.
-MOST_FORWARD = {"julia": 256}
 
 
 @dataclass
@@ -43,34 +39,10 @@ class Answer:
         return self.run.status == "ran"
 
 
-def available(engine: str) -> str:
-    """Why an engine is not there; empty if it is. Starts nothing and downloads nothing."""
-    if engine in ("jax", "xla") and find_spec("jax") is None:
-        return 'JAX is not installed: pip install "mutation-bridge[jax]"'
-    if engine == "julia":
-        return julia_missing()
-    return ""
-
-
-def julia_missing() -> str:
-    """Why there is no Julia to use; empty if there is one."""
-    from bridge.errors import JuliaNotAvailable
-    from bridge.julia.discovery import discover
-
-    if find_spec("juliacall") is None:
-        return 'juliacall is not installed: pip install "mutation-bridge[julia]"'
-    try:
-        found = discover()
-    except JuliaNotAvailable as error:
-        return str(error.what)
-    if found.how == "running" or found.exe is not None:
-        return ""
-    return "no Julia is set up: bridge.julia.setup()"
-
-
 def answer(engine: str, subject: Subject, directions: Sequence[Sequence[Any]], generators: Generators) -> Answer:
     """Run a program under an engine, as a user would."""
-    why = available(engine)
+    asked = registry.engine(engine)
+    why = asked.missing()
     if why:
         return Answer(Run(engine, "not available", why))
     _started(engine)
@@ -78,7 +50,7 @@ def answer(engine: str, subject: Subject, directions: Sequence[Sequence[Any]], g
     args, kwargs = subject.arguments()
     begin = perf_counter()
     try:
-        with _values_compared(engine):
+        with asked.comparing_values():
             value, gradient = bridge.value_and_grad(subject, subject.argnums, engine=engine, allow_int=True)(
                 *args, **kwargs
             )
@@ -103,7 +75,8 @@ def _started(engine: str) -> None:
 def _forward(
     found: Answer, engine: str, subject: Subject, directions: Sequence[Sequence[Any]], generators: Generators
 ) -> None:
-    if sum(point.size for point in subject.points) > MOST_FORWARD.get(engine, 1 << 62):
+    asked = registry.engine(engine)
+    if asked.forward_limit is not None and sum(point.size for point in subject.points) > asked.forward_limit:
         found.forward_why = "left out: forward mode takes an operation apart element by element there"
         return
     derivatives = []
@@ -113,7 +86,7 @@ def _forward(
         moved = [np.asarray(t).astype(p.dtype)[()] for t, p in zip(tangents, subject.points, strict=True)]
         moved = [np.asarray(m) if isinstance(p, np.ndarray) else m for m, p in zip(moved, subject.points, strict=True)]
         try:
-            with _values_compared(engine):
+            with asked.comparing_values():
                 value, derivative = bridge.jvp(
                     subject.spread, (*args, *kwargs.values()), subject.tangents(moved), engine=engine
                 )
@@ -125,15 +98,6 @@ def _forward(
     found.forward = derivatives
 
 
-def _values_compared(engine: str) -> AbstractContextManager[Any]:
-    """Where Julia's functions stand in for NumPy's, their values are compared, operation by operation."""
-    if engine != "julia":
-        return nullcontext()
-    from bridge.engines.julia.rules import checked_values
-
-    return checked_values()
-
-
 def told(error: BaseException) -> str:
     """An error as a report tells it."""
     if isinstance(error, BridgeError):
@@ -143,9 +107,7 @@ def told(error: BaseException) -> str:
 
 def is_other_value(error: BaseException | None) -> bool:
     """Whether an engine raised because its value of an operation is another than NumPy's."""
-    if not isinstance(error, RuleError):
-        return False
-    return any(words in error.what for words in (" computes ", "and NumPy gives", "same steps one by one"))
+    return isinstance(error, ValueDiffersError)
 
 
 def is_same_error(error: BaseException | None, other: BaseException) -> bool:

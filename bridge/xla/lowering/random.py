@@ -128,7 +128,7 @@ def shuffled(key: Any, shape: tuple[int, ...], axis: int = 0) -> Any:
 
 @_draw("standard_gamma")
 def standard_gamma(key: Any, a: Any) -> Any:
-    """Gamma numbers, each by rejection with keys of its own; see `bridge.random.gamma_sampler`."""
+    """Gamma numbers, each by rejection with keys of its own; see `bridge.random.samplers`."""
     a = jnp.asarray(a)
     kind = a.dtype.type
     keys = _blocks(key, a.shape)
