@@ -169,7 +169,7 @@ def test_values_are_compared_only_where_that_is_asked(tmp_path: Path) -> None:
     with julia.checked_values(), pytest.raises(RuleError) as caught:
         slope(X)
     assert f"names for {NAME} gives" in str(caught.value) and "and NumPy gives" in str(caught.value)
-    assert "test_julia_engine.py" in str(caught.value)
+    assert "test_julia.py" in str(caught.value)
 
 
 def test_a_table_that_does_not_load_says_why(tmp_path: Path) -> None:
@@ -188,7 +188,7 @@ def test_what_has_no_entry_is_named() -> None:
     message = str(caught.value)
     assert "engine='julia' has no rule for np.linalg.qr" in message
     assert 'use engine="native", which has one' in message and "load_rules" in message
-    assert "test_julia_engine.py" in message
+    assert "test_julia.py" in message
 
 
 def test_a_keyword_that_an_entry_does_not_know_is_named() -> None:

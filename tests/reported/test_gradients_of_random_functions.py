@@ -49,7 +49,7 @@ def test_with_its_key_a_random_function_is_a_function(program: Any, engine: str)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_decision_drawn_with_a_tracked_parameter_is_an_error_and_not_zero(engine: str) -> None:
     needed(engine)
-    with pytest.raises(BridgeError, match=r"test_report_gradients_of_random_functions\.py:\d+") as caught:
+    with pytest.raises(BridgeError, match=r"test_gradients_of_random_functions\.py:\d+") as caught:
         bridge.grad(below_a_threshold, engine=engine)(X)
     assert "frozen" in str(caught.value)
 

@@ -69,7 +69,7 @@ def at_run_time(x: Any, k: Any) -> Any:
 
 def test_compiled_an_index_outside_is_an_error_that_names_the_line() -> None:
     needed("xla")
-    with pytest.raises(BridgeError, match=r"test_report_out_of_bounds_indexing\.py:\d+") as caught:
+    with pytest.raises(BridgeError, match=r"test_out_of_bounds_indexing\.py:\d+") as caught:
         bridge.grad(at_run_time, engine="xla")(X, OUTSIDE)
     assert isinstance(caught.value, IndexError)
     assert "5" in str(caught.value) and caught.value.remedy

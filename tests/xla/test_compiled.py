@@ -219,7 +219,7 @@ class TestValues:
             bridge.xla(program)(X)
         assert how in str(caught.value)
         assert "not known while the program is compiled" in str(caught.value)
-        assert "test_xla_compiled.py:" in str(caught.value)
+        assert "test_compiled.py:" in str(caught.value)
         assert "remedy" in str(caught.value)
         np.testing.assert_allclose(bridge.grad(square, engine="xla")(X), 2 * X)
 
@@ -231,7 +231,7 @@ class TestValues:
 
     @pytest.mark.parametrize("function", [np.unique, np.nonzero, np.flatnonzero])
     def test_shapes_that_depend_on_values(self, function: Any) -> None:
-        with pytest.raises((errors.RefusedError, errors.TraceError), match=r"(?s)test_xla_compiled\.py:.*remedy"):
+        with pytest.raises((errors.RefusedError, errors.TraceError), match=r"(?s)test_compiled\.py:.*remedy"):
             bridge.xla(lambda x: function(x))(X)
 
     def test_what_may_be_asked(self) -> None:

@@ -196,7 +196,7 @@ def test_an_index_outside_is_named(program: Any, k: list[int], index: str, insid
         with pytest.raises(errors.IndexRangeError, match=f"{index} is out of range: {inside} lie inside") as caught:
             compiled(X, np.array(k))
         where = str(caught.value.where)
-        number = int(where.split("test_xla_index_modes.py:")[1].split(" ")[0])
+        number = int(where.split("test_index_modes.py:")[1].split(" ")[0])
         # A view is read where it is used.
         assert line < number <= line + 9 or number == known.__code__.co_firstlineno + 2
         assert "clip" in str(caught.value)

@@ -209,7 +209,7 @@ def test_a_limit_that_is_reached() -> None:
     ],
 )
 def test_carried_values_that_change(body: Any, init: Any, message: str) -> None:
-    with pytest.raises(errors.ArgumentError, match=f"(?s){message}.*test_xla_loops.*remedy"):
+    with pytest.raises(errors.ArgumentError, match=f"(?s){message}.*test_loops.*remedy"):
         bridge.xla(lambda x: fori_loop(0, 3, body, init if isinstance(init, str) else x))(X)
 
 

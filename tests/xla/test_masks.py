@@ -118,4 +118,4 @@ def mask_written(x: Any) -> Any:
 def test_what_needs_the_number_of_elements_is_refused(program: Callable[[Any], Any], says: str) -> None:
     with pytest.raises(TraceError, match=rf"(?s){says}.*remedy: ") as caught:
         bridge.xla(program)(X)
-    assert "test_xla_masks.py" in str(caught.value)
+    assert "test_masks.py" in str(caught.value)
