@@ -187,7 +187,7 @@ def test_what_jax_lacks_is_refused_by_name() -> None:
 
 
 def test_a_function_that_is_another_in_jax_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    from bridge.xla.lowering.lower import lower
+    from bridge.xla.lowering import lower
 
     monkeypatch.setitem(lower.ENTRIES, "np.arctan2", lambda x, y: x * y)
     lower._counterpart.cache_clear()
