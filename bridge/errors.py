@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import Any
+
+DISTRIBUTION = "mutation-bridge"
 
 
 class BridgeError(Exception):
@@ -106,3 +110,11 @@ class CheckError(BridgeError, AssertionError):
     """A gradient or a rule failed its proof; the message lists every failure, `report` holds them."""
 
     report: Any = None
+
+
+def install_line(extra: str) -> str:
+    """The line that installs this package with `extra`, in a checkout or from the registry."""
+    root = Path(__file__).resolve().parents[1]
+    suffix = f"[{extra}]" if extra else ""
+    where = f'-e "{root}{suffix}"' if (root / "pyproject.toml").exists() else f'"{DISTRIBUTION}{suffix}"'
+    return f"{Path(sys.executable).name} -m pip install {where}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import platform
 import re
-import sys
 from importlib import metadata
 from pathlib import Path
 from typing import NamedTuple
@@ -13,8 +12,7 @@ import numpy as np
 
 import bridge
 from bridge.engines import registry
-
-DISTRIBUTION = "mutation-bridge"
+from bridge.errors import DISTRIBUTION, install_line
 
 PURPOSES = {
     "": "needed",
@@ -77,14 +75,6 @@ def requirements(declared: list[str], extra: str) -> list[Requirement]:
         if parts and (of[1] if of else "") == extra and parts[1] != DISTRIBUTION:
             found.append(Requirement(parts[1], parts[2].strip(), _installed_version(parts[1])))
     return found
-
-
-def install_line(extra: str) -> str:
-    """Return the line that installs this package with `extra`, in a checkout or from the registry."""
-    root = Path(bridge.__path__[0]).parent
-    suffix = f"[{extra}]" if extra else ""
-    where = f'-e "{root}{suffix}"' if (root / "pyproject.toml").exists() else f'"{DISTRIBUTION}{suffix}"'
-    return f"{Path(sys.executable).name} -m pip install {where}"
 
 
 def _installed_version(name: str) -> str | None:

@@ -7,7 +7,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
-from bridge.cli.doctor import install_line
+from bridge.errors import install_line
 
 __all__ = ["run"]
 

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import platformdirs
 
-import bridge
 from bridge.julia.discovery import (
     INSTALL,
     PACKAGE,
@@ -208,7 +207,7 @@ def _remember(candidate: Candidate, versions: dict[str, str]) -> None:
 
 def _fingerprint(candidate: Candidate) -> str:
     """Return a digest of what decides whether the candidate is ready."""
-    digest = hashlib.sha256(f"{bridge.__version__} {juliacall_version()}".encode())
+    digest = hashlib.sha256(f"{package_requirements()[0]} {juliacall_version()}".encode())
     for variable in ("JULIA_LOAD_PATH", "JULIA_DEPOT_PATH"):
         digest.update(f"\n{variable}={os.environ.get(variable)}".encode())
     files = [package_folder() / "Project.toml"]

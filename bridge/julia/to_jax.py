@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
-import bridge
 from bridge.errors import ArgumentError, EngineNotAvailable, RefusedError
 from bridge.extend import conj
+from bridge.transforms.grad import vjp
+from bridge.transforms.jvp import jvp
 
 
 def to_jax(function: Callable[..., Any], result: Any = None) -> Callable[..., Any]:
@@ -101,7 +102,7 @@ class _Program:
         tangents = [np.zeros(np.shape(x), np.asarray(x).dtype) for x in primals]
         for k, tangent in zip(live, given, strict=True):
             tangents[k] = np.asarray(tangent)
-        _, pushed = bridge.jvp(self.function, self._arguments(primals), self._arguments(tangents))
+        _, pushed = jvp(self.function, self._arguments(primals), self._arguments(tangents))
         return self._checked(pushed)
 
     def pull(self, live: tuple[int, ...], *operands: Any) -> list[np.ndarray]:
@@ -112,7 +113,7 @@ class _Program:
         jax = _jax()
         count = len(operands) - len(self.results)
         primals, cts = operands[:count], [conj(np.asarray(ct)) for ct in operands[count:]]
-        _, pull = bridge.vjp(self.function, *self._arguments(primals))
+        _, pull = vjp(self.function, *self._arguments(primals))
         pulled = jax.tree.leaves(pull(jax.tree.unflatten(self.of_result, cts)), is_leaf=lambda x: x is None)
         return [conj(np.asarray(pulled[k], np.asarray(primals[k]).dtype)) for k in live]
 
