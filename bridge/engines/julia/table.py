@@ -31,7 +31,8 @@ def packages(path: Path) -> tuple[str, ...]:
 
 
 def add(path: Path) -> None:
-    """Count a user's file as part of the table."""
+    """Count a user's file, as it is now, as part of the table."""
     if path not in _added:
         _added.append(path)
     entries.cache_clear()
+    packages.cache_clear()
