@@ -17,7 +17,7 @@ from bridge.position import Position, resolve
 from bridge.rewind.interpreter import current_context
 from bridge.rewind.places import Root, serial_now
 from bridge.trees import leaves_of, rebuilt
-from bridge.xla.loops.repeating import tried
+from bridge.xla.loops.dry_runs import tried
 from bridge.xla.rerolling.encoding import Notes, NotRepeatable, Reader, Writer
 from bridge.xla.rerolling.repeats import with_repeats
 from bridge.xla.rerolling.replaying import Player, in_python
