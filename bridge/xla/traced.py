@@ -10,8 +10,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from bridge.arrays.buffer import WeakScalar
-from bridge.errors import ArgumentError
+from bridge.arrays.buffer import Buffer, Scalar, WeakScalar
+from bridge.errors import ArgumentError, BridgeError
 from bridge.rewind.interpreter import current_context
 from bridge.rewind.values import ground_floor, is_abstract
 from bridge.trees import leaves_of, rebuilt
@@ -127,11 +127,24 @@ def _only_numpy() -> Iterator[None]:
     except (jax.errors.TracerArrayConversionError, jax.errors.UnexpectedTracerError) as error:
         raise captured() from error
     except TypeError as error:
-        if "not a valid JAX type" not in str(error):
+        if isinstance(error, BridgeError) or not _met_in_jax(error):
             raise
         raise ArgumentError(
             "a compiled program gives one of its arrays to a function of JAX", remedy="write it with NumPy: np for jnp"
         ) from error
+
+
+def _met_in_jax(error: BaseException) -> bool:
+    """Whether an error came from a function of JAX that was given an array or a number of a traced program."""
+    trace = error.__traceback__
+    while trace is not None:
+        frame, trace = trace.tb_frame, trace.tb_next
+        if frame.f_globals.get("__name__", "").partition(".")[0] == "jax":
+            for value in frame.f_locals.values():
+                given = value if isinstance(value, (tuple, list)) else (value,)
+                if any(isinstance(one, (Buffer, Scalar)) for one in given):
+                    return True
+    return False
 
 
 def captured() -> ArgumentError:
