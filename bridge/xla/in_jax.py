@@ -30,7 +30,7 @@ program_p = Primitive("bridge_program")
 """A subprogram, run."""
 
 tangent_p = Primitive("bridge_tangent")
-"""The derivative of a subprogram along tangents of its inputs `moving`, which come after the inputs; linear in these."""
+"""Its derivative along tangents of the inputs `moving`, which come after the inputs; linear in these."""
 
 program_p.multiple_results = tangent_p.multiple_results = True
 

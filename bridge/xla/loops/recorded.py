@@ -17,8 +17,8 @@ from bridge.position import here, resolve
 from bridge.rewind import strong_zeros
 from bridge.rewind.fingerprint import Fingerprint, parting
 from bridge.rewind.log import Entry
-from bridge.rewind.places import Picked, Root
-from bridge.xla.loops.relocating import Unknowns, array_at
+from bridge.rewind.places import Root
+from bridge.xla.loops.relocating import Unknowns, target_of
 from bridge.xla.loops.shadows import lend, settle
 
 
@@ -157,7 +157,7 @@ class Recorded:
             (root.held, Ellipsis, log) for root, log in zip(self.whole, self.logs, strict=False)
         ]
         for place, log in zip(self.places, self.logs[len(self.whole) :], strict=True):
-            array, key = _target(place, replaced)
+            array, key = target_of(place, replaced)
             targets.append((array, key, log))
         for array, key, log in reversed(targets) if back else targets:
             if keep:
@@ -192,12 +192,6 @@ class Recorded:
             for root, was in active.items():
                 root.active = was
         settle(sweep.homes)
-
-
-def _target(place: Any, replaced: Any) -> tuple[Any, Any]:
-    if isinstance(place, Picked):
-        return array_at(place.parent, replaced), replaced(place.key)
-    return array_at(place, replaced), Ellipsis
 
 
 def _is_whole(entry: Entry) -> bool:

@@ -1,6 +1,6 @@
 """The context of a program that is being compiled: every operation is computed by JAX on the contents of cells.
 
-The program runs once, on Buffers whose values are ghosts. A differentiating context inside this one makes its
+The program runs once, on Buffers whose values are abstract arrays. A differentiating context inside this one makes its
 memory, saves, undos and shadows of these Buffers, and so its backward pass is compiled with the rest.
 """
 
@@ -28,11 +28,10 @@ from bridge.xla.lowering.lower import lower
 from bridge.xla.lowering.pulls import LOWERINGS
 from bridge.xla.regions.affine import Affine
 from bridge.xla.rerolling.rerolling import Rerolling
-from bridge.xla.tracing.abstract import Ghost, GhostMemory, ghost_like
-from bridge.xla.tracing.accessing import Accessing
-from bridge.xla.tracing.cells import Cell, Frame, known_at, region_of
+from bridge.xla.tracing.abstract import AbstractArray, AbstractMemory, abstract_like
+from bridge.xla.tracing.accessing import Accessing, known_at, region_of
+from bridge.xla.tracing.cells import Cell, Frame, constant_contents, in_dtype, spread
 from bridge.xla.tracing.computing import Computing
-from bridge.xla.tracing.contents import constant_contents, in_dtype, spread
 from bridge.xla.tracing.faults import Faults
 from bridge.xla.tracing.frames import Framing
 from bridge.xla.tracing.selections import selected
@@ -70,7 +69,7 @@ class TraceContext(Framing, Accessing, Computing, Context):
         self.index_mode = index_mode
         self.mends = mends
         self.engine = LOWERINGS
-        self.memory = GhostMemory()
+        self.memory = AbstractMemory()
         self.home = CompiledHome(self)
         self.faults = Faults(self)
         self.operations = 0
@@ -89,11 +88,11 @@ class TraceContext(Framing, Accessing, Computing, Context):
     def constant_buffer(self, array: Any) -> Any:
         if hasattr(array, "place"):
             return array
-        ghost = ghost_like(array)
-        cell = Cell(self, ghost, constant_contents(array))
-        if array.dtype.kind in "iub" and array.size <= _SPELLED_OUT:
-            cell.known = _as(array, ghost)
-        return Buffer(ghost, cell)
+        abstract = abstract_like(array)
+        cell = Cell(self, abstract, constant_contents(array))
+        if array.dtype.kind in "iub" and array.size <= _MOST_KNOWN:
+            cell.known = _as(array, abstract)
+        return Buffer(abstract, cell)
 
     def blank(self, shape: tuple[int, ...], dtype: Any) -> Any:
         return self.entered(np.broadcast_to(np.zeros((), dtype), shape), lax.full(shape, 0, dtype))
@@ -108,8 +107,8 @@ class TraceContext(Framing, Accessing, Computing, Context):
 
     def entered(self, like: np.ndarray, contents: Any) -> Any:
         """A Buffer that lies as `like` does and holds what comes in as `contents`."""
-        ghost = ghost_like(like)
-        return Buffer(ghost, Cell(self, ghost, contents))
+        abstract = abstract_like(like)
+        return Buffer(abstract, Cell(self, abstract, contents))
 
     def number(self, like: Any, contents: Any, affine: Affine | None = None) -> Any:
         """A traced number that promotes as `like` does."""
@@ -135,7 +134,7 @@ class TraceContext(Framing, Accessing, Computing, Context):
         return super().writable(target)
 
     def inactive(self, value: Any) -> Any:
-        if isinstance(value, np.ndarray) and not isinstance(value, Ghost):
+        if isinstance(value, np.ndarray) and not isinstance(value, AbstractArray):
             return self.constant_buffer(value)
         return value
 
@@ -202,13 +201,13 @@ class CompiledHome(Home):
         return not self.trace.is_inside
 
     def known(self, value: Any) -> Any:
-        """The integers or booleans of a value, if the program spells them out and has not written into them."""
+        """The integers or booleans of a value, if they are known while the program is traced."""
         return known_at(ground_floor(value).place)
 
     def settled(self, value: Any) -> Any:
-        spelled = self.known(value)
-        if spelled is not None:
-            return spelled.copy()
+        known = self.known(value)
+        if known is not None:
+            return known.copy()
         floor = ground_floor(value)
         return floor.copy() if hasattr(floor, "view_as") else floor
 
@@ -241,11 +240,12 @@ class CompiledHome(Home):
         self.trace.separate()
 
 
-_SPELLED_OUT = 1 << 16
+_MOST_KNOWN = 1 << 16
+"""Elements of the largest array of integers or booleans whose values are kept as known."""
 
 
-def _as(array: np.ndarray, ghost: np.ndarray) -> np.ndarray:
-    """A copy of an array that lies as its ghost does."""
-    copy = np.empty_like(ghost, subok=False)
+def _as(array: np.ndarray, abstract: np.ndarray) -> np.ndarray:
+    """A copy of an array that lies as its abstract array does."""
+    copy = np.empty_like(abstract, subok=False)
     copy[...] = array
     return copy
