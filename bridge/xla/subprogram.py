@@ -18,8 +18,8 @@ from bridge.transforms.grad import belongs
 from bridge.transforms.jvp import pushed_forward
 from bridge.xla.captured import Captured
 from bridge.xla.lowering.lower import x64
-from bridge.xla.traced import Program, captured, entered
 from bridge.xla.tracing.context import TraceContext
+from bridge.xla.tracing.program import Program, captured, entered
 
 Function = Callable[[list[Any]], list[Any]]
 Enter = Callable[[TraceContext, Any], Any]

@@ -7,7 +7,7 @@ memory, saves, undos and shadows of these Buffers, and so its backward pass is c
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 import jax.numpy as jnp
@@ -27,7 +27,6 @@ from bridge.xla.loops import control
 from bridge.xla.lowering.lower import lower
 from bridge.xla.lowering.pulls import LOWERINGS
 from bridge.xla.regions.affine import Affine
-from bridge.xla.rerolling.rerolling import Rerolling
 from bridge.xla.tracing.abstract import AbstractArray, AbstractMemory, abstract_like
 from bridge.xla.tracing.accessing import Accessing, known_at, region_of
 from bridge.xla.tracing.cells import Cell, Frame, constant_contents, in_dtype, spread
@@ -35,6 +34,9 @@ from bridge.xla.tracing.computing import Computing
 from bridge.xla.tracing.faults import Faults
 from bridge.xla.tracing.frames import Framing
 from bridge.xla.tracing.selections import selected
+
+if TYPE_CHECKING:
+    from bridge.xla.rerolling.rerolling import Rerolling
 
 
 class TraceContext(Framing, Accessing, Computing, Context):
@@ -45,7 +47,7 @@ class TraceContext(Framing, Accessing, Computing, Context):
     never : a boolean scalar of JAX that is false when the program runs; XLA cannot know.
     index_mode : "error", "clip", "fill" or "drop": what a run-time index outside its array means.
     mends : whether cotangents that structurally do not exist are told apart (strong zeros) at any cost.
-    rerolling : counts operations, and says whether Python's loops become loops again.
+    rerolling : counts operations, and may put loops in place of what repeats itself; without it all stays as it is.
     captured : takes note of what the program reads that is not among its arguments.
     """
 
@@ -60,7 +62,7 @@ class TraceContext(Framing, Accessing, Computing, Context):
         captured: Captured | None = None,
     ) -> None:
         super().__init__()
-        self.rerolling = rerolling or Rerolling("plain")
+        self.rerolling = rerolling
         self.captured = captured or Captured()
         self.frames = [Frame()]
         self.dirty: dict[Cell, None] = {}
@@ -72,15 +74,13 @@ class TraceContext(Framing, Accessing, Computing, Context):
         self.memory = AbstractMemory()
         self.home = CompiledHome(self)
         self.faults = Faults(self)
-        self.operations = 0
         self.comparisons: dict[Any, Any] = {}
         self.fingerprint: Fingerprint | None = None
         self.forms: dict[int, tuple[Any, Affine]] = {}
 
     def count(self) -> None:
         """Note one more operation that is compiled."""
-        self.operations += 1
-        if len(self.frames) == 1:
+        if self.rerolling is not None and not self.is_inside:
             self.rerolling.count()
 
     # Values that come in.
@@ -234,7 +234,8 @@ class CompiledHome(Home):
         return function(*(type(x)(1) for x in values))
 
     def program(self, f: Callable[..., Any]) -> Callable[..., Any]:
-        return f if self.trace.is_inside else self.trace.rerolling.function(f)
+        rerolling = self.trace.rerolling
+        return f if rerolling is None or self.trace.is_inside else rerolling.function(f)
 
     def separate(self) -> None:
         self.trace.separate()
