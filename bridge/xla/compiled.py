@@ -26,7 +26,7 @@ from bridge.xla.in_jax import Subprogram, run_in_jax
 from bridge.xla.lowering.lower import x64
 from bridge.xla.regions.region import MODES
 from bridge.xla.signature import Signature, call_of
-from bridge.xla.tracing.program import Program, captured
+from bridge.xla.traced import Program, captured
 
 _OF_THE_CALLER = frozenset({np.ndarray, float, complex, *np.sctypeDict.values()})
 OFTEN = 8

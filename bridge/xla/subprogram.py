@@ -17,9 +17,10 @@ from bridge.transforms.arguments import Arguments
 from bridge.transforms.grad import belongs
 from bridge.transforms.jvp import pushed_forward
 from bridge.xla.captured import Captured
+from bridge.xla.loops import control
 from bridge.xla.lowering.lower import x64
+from bridge.xla.traced import Program, captured, entered
 from bridge.xla.tracing.context import TraceContext
-from bridge.xla.tracing.program import Program, captured, entered
 
 Function = Callable[[list[Any]], list[Any]]
 Enter = Callable[[TraceContext, Any], Any]
@@ -89,7 +90,7 @@ class Subprogram:
 
         def run(*values: Any) -> list[Any]:
             nonlocal watches
-            context = TraceContext(_never(values), self.index_mode, mends, captured=self.captured)
+            context = TraceContext(_never(values), self.index_mode, mends, self.captured, control)
             with np.errstate(all="ignore"), context:
                 context.faults.open()
                 leaves = [enter(context, value) for enter, value in zip(self.entering, values, strict=True)]

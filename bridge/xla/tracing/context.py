@@ -7,6 +7,7 @@ memory, saves, undos and shadows of these Buffers, and so its backward pass is c
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
@@ -18,24 +19,22 @@ from bridge.arrays.buffer import Buffer, Scalar, WeakScalar
 from bridge.rewind.context import Context
 from bridge.rewind.fingerprint import Fingerprint
 from bridge.rewind.interpreter import Call
-from bridge.rewind.memory import Home, grounded
+from bridge.rewind.memory import grounded
 from bridge.rewind.ownership import refuse_read_only
 from bridge.rewind.places import Place
-from bridge.rewind.values import ground_floor
-from bridge.xla.captured import Captured
-from bridge.xla.loops import control
 from bridge.xla.lowering.lower import lower
 from bridge.xla.lowering.pulls import LOWERINGS
 from bridge.xla.regions.affine import Affine
 from bridge.xla.tracing.abstract import AbstractArray, AbstractMemory, abstract_like
-from bridge.xla.tracing.accessing import Accessing, known_at, region_of
+from bridge.xla.tracing.accessing import Accessing, region_of
 from bridge.xla.tracing.cells import Cell, Frame, constant_contents, in_dtype, spread
 from bridge.xla.tracing.computing import Computing
 from bridge.xla.tracing.faults import Faults
 from bridge.xla.tracing.frames import Framing
-from bridge.xla.tracing.selections import selected
+from bridge.xla.tracing.home import CompiledHome
 
 if TYPE_CHECKING:
+    from bridge.xla.captured import Captured
     from bridge.xla.rerolling.rerolling import Rerolling
 
 
@@ -47,8 +46,9 @@ class TraceContext(Framing, Accessing, Computing, Context):
     never : a boolean scalar of JAX that is false when the program runs; XLA cannot know.
     index_mode : "error", "clip", "fill" or "drop": what a run-time index outside its array means.
     mends : whether cotangents that structurally do not exist are told apart (strong zeros) at any cost.
-    rerolling : counts operations, and may put loops in place of what repeats itself; without it all stays as it is.
     captured : takes note of what the program reads that is not among its arguments.
+    control : who runs `fori_loop`, `while_loop` and `cond`.
+    rerolling : counts operations, and may put loops in place of what repeats itself; without it all stays as it is.
     """
 
     differentiates = checkpoints = False
@@ -56,14 +56,15 @@ class TraceContext(Framing, Accessing, Computing, Context):
     def __init__(
         self,
         never: Any,
-        index_mode: str = "error",
-        mends: bool = False,
+        index_mode: str,
+        mends: bool,
+        captured: Captured,
+        control: ModuleType,
         rerolling: Rerolling | None = None,
-        captured: Captured | None = None,
     ) -> None:
         super().__init__()
         self.rerolling = rerolling
-        self.captured = captured or Captured()
+        self.captured = captured
         self.frames = [Frame()]
         self.dirty: dict[Cell, None] = {}
         self.alive: WeakSet[Cell] = WeakSet()
@@ -72,7 +73,7 @@ class TraceContext(Framing, Accessing, Computing, Context):
         self.mends = mends
         self.engine = LOWERINGS
         self.memory = AbstractMemory()
-        self.home = CompiledHome(self)
+        self.home = CompiledHome(self, control)
         self.faults = Faults(self)
         self.comparisons: dict[Any, Any] = {}
         self.fingerprint: Fingerprint | None = None
@@ -181,64 +182,6 @@ class TraceContext(Framing, Accessing, Computing, Context):
             cell.contents = region.add(cell.contents, change if call.function is np.add else -change, self.index_mode)
             return True
         return False
-
-
-class CompiledHome(Home):
-    """The home of a program that is being compiled: what depends on numbers, its context answers."""
-
-    is_abstract = True
-    control = control
-    engine = LOWERINGS
-
-    def __init__(self, trace: TraceContext) -> None:
-        self.trace = trace
-        self.mends = trace.mends
-        self.of_shadow = trace.of_shadow
-
-    @property
-    def checkpoints(self) -> bool:  # type: ignore[override]
-        """In a loop there is no use for them: it keeps only what its body overwrites anyway."""
-        return not self.trace.is_inside
-
-    def known(self, value: Any) -> Any:
-        """The integers or booleans of a value, if they are known while the program is traced."""
-        return known_at(ground_floor(value).place)
-
-    def settled(self, value: Any) -> Any:
-        known = self.known(value)
-        if known is not None:
-            return known.copy()
-        floor = ground_floor(value)
-        return floor.copy() if hasattr(floor, "view_as") else floor
-
-    def note(self, array: Any) -> None:
-        self.trace.captured.add(array)
-
-    def survivors(self, key: Any, shape: tuple[int, ...]) -> Any:
-        return self.trace.surviving(key, shape)
-
-    def selected(self, buffer: Any, mask: Any) -> Any:
-        return selected(buffer, mask)
-
-    def has_nan(self, value: Any) -> bool:
-        """Note whether a gradient holds a NaN; the answer says what to assume while the program is traced."""
-        self.trace.faults.note_nan(self.trace.read(ground_floor(value).place))
-        return self.trace.mends
-
-    def scratch(self, context: Any, shape: tuple[int, ...], dtype: Any) -> Any:
-        """Tracked: what is added into it may be known only later."""
-        return context.blank(shape, dtype)
-
-    def value_despite(self, error: ZeroDivisionError, function: Callable[..., Any], values: tuple[Any, ...]) -> Any:
-        """Of Python's numbers only the type is known here."""
-        return function(*(type(x)(1) for x in values))
-
-    def program(self, f: Callable[..., Any]) -> Callable[..., Any]:
-        rerolling = self.trace.rerolling
-        return f if rerolling is None or self.trace.is_inside else rerolling.function(f)
-
-    def separate(self) -> None:
-        self.trace.separate()
 
 
 _MOST_KNOWN = 1 << 16

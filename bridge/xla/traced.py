@@ -16,6 +16,7 @@ from bridge.rewind.interpreter import current_context
 from bridge.rewind.values import ground_floor, is_abstract
 from bridge.trees import leaves_of, rebuilt
 from bridge.xla.captured import Captured
+from bridge.xla.loops import control
 from bridge.xla.lowering.lower import x64
 from bridge.xla.rerolling.rerolling import Rerolling, Unrolled
 from bridge.xla.signature import Dynamic, Signature, Static
@@ -52,7 +53,7 @@ class Program:
     def _traced(self, never: Any, values: list[Any]) -> tuple[list[Any], Any, Any]:
         with x64(), np.errstate(all="ignore"):
             rerolling = Rerolling(self.loops)
-            context = TraceContext(never, self.index_mode, self.mends, rerolling, self.captured)
+            context = TraceContext(never, self.index_mode, self.mends, self.captured, control, rerolling)
             with context:
                 context.faults.open()
                 leaves = [
