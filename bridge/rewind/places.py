@@ -31,6 +31,26 @@ def serial_now() -> int:
 LAID_OUT = 2
 
 
+class Walk:
+    """What is done at each step from a root to a place in it: this one goes down an array that lies as the root does.
+
+    Others find what else a place stands for: `above` is what they gave for the place above it.
+    """
+
+    __slots__ = ()
+
+    def index(self, above: Any, key: Any) -> Any:
+        """What a key names, of basic or advanced indexing."""
+        return above[key]
+
+    def layout(self, above: Any, part: Layout) -> Any:
+        """A view found by address."""
+        return part.root.context.memory.view(above, *part.key)
+
+
+DOWN = Walk()
+
+
 class Root:
     """Memory that a context owns, and its shadow.
 
@@ -64,6 +84,10 @@ class Root:
     @property
     def root(self) -> Root:
         return self
+
+    def within(self, whole: Any, walk: Walk = DOWN) -> Any:
+        """What lies at this place of `whole`, which stands for the root."""
+        return whole
 
     def accumulate(self, ct: Any) -> None:
         """Add a cotangent, summed over broadcast axes, in this root's dtype."""
@@ -166,8 +190,12 @@ class Part:
     def active(self) -> bool:
         return self.parent.active
 
+    def within(self, whole: Any, walk: Walk = DOWN) -> Any:
+        """What lies at this place of `whole`, which stands for the root."""
+        return walk.index(self.parent.within(whole, walk), self.key)
+
     def region(self) -> Any:
-        return self.parent.region()
+        return self.within(self.root.region())
 
     def _conform(self, ct: Any) -> Any:
         if ct.shape != self.shape:
@@ -208,6 +236,7 @@ class View(Part):
     __slots__ = ()
 
     def region(self) -> Any:
+        # The same walk: what a sweep does for every slice goes down without its calls.
         return self.parent.region()[self.key]
 
 
@@ -220,9 +249,8 @@ class Layout(Part):
         super().__init__(parent, key, value)
         self.overlapping = overlaps_itself(key[1])
 
-    def region(self) -> Any:
-        offset, like = self.key
-        return self.context.memory.view(self.parent.region(), offset, like)
+    def within(self, whole: Any, walk: Walk = DOWN) -> Any:
+        return walk.layout(self.parent.within(whole, walk), self)
 
 
 class Picked(Part):
@@ -290,6 +318,9 @@ class Alias(Part):
     """
 
     __slots__ = ()
+
+    def within(self, whole: Any, walk: Walk = DOWN) -> Any:
+        return self.parent.within(whole, walk)
 
     @property
     def active(self) -> bool:

@@ -15,7 +15,7 @@ import numpy as np
 
 from bridge.rewind.memory import ArrayMemory, Strides, address, owner
 from bridge.rewind.snapshots import constant
-from bridge.xla.tracing.abstract import Ghost
+from bridge.xla.tracing.abstract import AbstractArray
 
 _VALUES = (bool, int, float, complex, str, bytes, type(None), np.generic)
 _Read = Callable[[], Any]
@@ -31,7 +31,7 @@ class Captured:
 
     def add(self, array: Any) -> None:
         """Note an array that the program reads; `bridge.constant` is promised not to change."""
-        if not isinstance(array, np.ndarray) or isinstance(array, (Ghost, constant)) or not array.size:
+        if not isinstance(array, np.ndarray) or isinstance(array, (AbstractArray, constant)) or not array.size:
             return
         whole = owner(array)
         key = (id(whole), address(array), array.shape, array.strides, array.dtype)

@@ -1,210 +1,220 @@
 """A compiled function inside of a JAX program: `jax.jit`, `jax.vmap`, `jax.grad`, `jax.jvp` and the rest around it.
 
 For JAX the function is one operation, whose derivatives are the rewind and forward mode of this package, compiled
-likewise; so JAX never differentiates through memory, and derivatives of any order are ours.
+likewise; so JAX never differentiates through memory, and derivatives of any order are ours. This module says how such
+operations are run, batched, pushed and pulled.
+
+They are traced and lowered in 64 bit, whatever the program around them does, so that 32-bit programs of JAX can hold
+them. `batches` has for each `jax.vmap` around an operation, from the innermost, its size, and which of the inputs
+have that axis in front; all outputs have it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from functools import lru_cache
+from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import lax
+from jax.extend.core import Primitive, jaxpr_as_fun
+from jax.interpreters import ad, batching, mlir
 
-from bridge.engines import registry
-from bridge.rewind.values import ground_floor, is_abstract
-from bridge.transforms.arguments import Arguments
-from bridge.transforms.grad import belongs
-from bridge.transforms.jvp import pushed_forward
-from bridge.xla.captured import Captured
 from bridge.xla.lowering.lower import x64
-from bridge.xla.signature import Signature
-from bridge.xla.tracing.context import TraceContext
+from bridge.xla.subprogram import Subprogram
 
-if TYPE_CHECKING:
-    from bridge.xla.compiled import Compiled
+Batches = tuple[tuple[int, tuple[bool, ...]], ...]
 
-Function = Callable[[list[Any]], list[Any]]
-Enter = Callable[[TraceContext, Any], Any]
+program_p = Primitive("bridge_program")
+"""A subprogram, run."""
+
+tangent_p = Primitive("bridge_tangent")
+"""Its derivative along tangents of the inputs `moving`, which come after the inputs; linear in these."""
+
+program_p.multiple_results = tangent_p.multiple_results = True
 
 
-def composed(compiled: Compiled, signature: Signature, values: list[Any]) -> Any:
-    """The function's result as part of the JAX program that is being traced.
+def run_in_jax(subprogram: Subprogram, values: Sequence[Any]) -> list[Any]:
+    """The program's results as part of the JAX program that is being traced.
 
     Nothing can be raised from inside of that program: where an index lies outside under `index_mode="error"`,
     or a loop wants more than its limit, every float that it returns is NaN.
     """
-    from bridge.xla.primitives import program_p
-
-    found = compiled.parts.get(signature)
-    changed = None if found is None else found[1].captured.changed()
-    if changed is not None:
-        compiled.forget(signature, changed)
-        found = None
-    if found is None:
-        found = compiled.parts[signature] = _whole(compiled, signature)
-    program, part = found
     with x64():
-        outputs = program_p.bind(*map(jnp.asarray, values), part=part, batches=())
-    return program.handed_out(outputs)
+        return program_p.bind(*map(jnp.asarray, values), subprogram=subprogram, batches=())
 
 
-def _whole(compiled: Compiled, signature: Signature) -> tuple[Any, Part]:
-    from bridge.xla.compiled import Program, entered
+def _function(subprogram: Subprogram, batches: Batches) -> Callable[..., list[Any]]:
+    """The subprogram as a function of JAX values; where a gradient holds a NaN, its mending program runs."""
+    jaxpr, watches = subprogram.plain
 
-    program = Program(compiled.function, signature, compiled.index_mode, mends=False)
-    entering = [
-        lambda context, contents, leaf=leaf, is_array=is_array: entered(context, leaf, is_array, contents)
-        for leaf, is_array in program.inputs
-    ]
-    avals = [
-        jax.ShapeDtypeStruct(leaf.shape if leaf.lies is None else (leaf.span,), leaf.dtype)
-        for leaf, _ in program.inputs
-    ]
-    return program, Part(program.ran_on, entering, avals, compiled.index_mode, program.captured)
+    def run(*values: Any) -> list[Any]:
+        *outputs, nan = _batched(jaxpr, batches)(*values)
+        if not watches:
+            return outputs
+        mending = _batched(subprogram.mending, batches)
+        return lax.cond(jnp.any(nan), lambda: list(mending(*values)[:-1]), lambda: outputs)
+
+    return run
 
 
-class Part:
-    """A function of a list of traced values, to be one operation of a JAX program.
+def _batched(jaxpr: Any, batches: Batches) -> Callable[..., Any]:
+    function = jaxpr_as_fun(jaxpr)
+    for size, flags in batches:
+        function = jax.vmap(function, in_axes=tuple(0 if flag else None for flag in flags), axis_size=size)
+    return function
 
-    Parameters
-    ----------
-    function : takes and returns lists of Buffers and traced numbers.
-    entering : for each input, how it becomes one of these in the context of a trace.
-    avals : the inputs' shapes and dtypes.
-    captured : takes note of what the function reads that is not among its inputs.
-    order : of which derivative by JAX this is; from the second on NaNs are IEEE's, as compiling what mends them
-        takes too long.
-    """
 
-    def __init__(
-        self, function: Function, entering: Sequence[Enter], avals: Sequence[Any], index_mode: str, captured: Captured,
-        order: int = 0,
-    ) -> None:  # fmt: skip
-        self.function = function
-        self.entering = list(entering)
-        self.avals = list(avals)
-        self.index_mode = index_mode
-        self.captured = captured
-        self.order = order
-        self._pulled: dict[tuple[int, ...], Part] = {}
-        self._pushed: dict[tuple[int, ...], Part] = {}
+@lru_cache(maxsize=256)
+def _jitted(subprogram: Subprogram, batches: Batches) -> Any:
+    return jax.jit(_function(subprogram, batches))
 
-    @cached_property
-    def plain(self) -> tuple[Any, bool]:
-        """The program as JAX sees it, and whether it finds out if a gradient holds a NaN (its last output)."""
-        return self._traced(mends=False)
 
-    @cached_property
-    def mending(self) -> Any:
-        """The program that runs where a gradient holds a NaN: strong zeros at any cost."""
-        return self._traced(mends=True)[0]
+def _run(subprogram: Subprogram, batches: Batches, values: Sequence[Any]) -> Any:
+    with x64():
+        return _jitted(subprogram, batches)(*values)
 
-    @cached_property
-    def outputs(self) -> list[Any]:
-        """Shapes and dtypes of what it returns."""
-        return list(self.plain[0].out_avals[:-1])
 
-    @cached_property
-    def floats(self) -> list[int]:
-        """The outputs that have derivatives."""
-        return [k for k, aval in enumerate(self.outputs) if jnp.issubdtype(aval.dtype, jnp.inexact)]
+def _described(outputs: Sequence[Any], batches: Batches) -> list[Any]:
+    sizes = tuple(size for size, _ in reversed(batches))
+    with x64():
+        return [jax.core.ShapedArray((*sizes, *one.shape), one.dtype) for one in outputs]
 
-    def _traced(self, mends: bool) -> tuple[Any, bool]:
-        watches = False
 
-        def run(*values: Any) -> list[Any]:
-            nonlocal watches
-            context = TraceContext(_never(values), self.index_mode, mends, captured=self.captured)
-            with np.errstate(all="ignore"), context:
-                context.faults.open()
-                leaves = [enter(context, value) for enter, value in zip(self.entering, values, strict=True)]
-                outputs = [_contents(context, leaf) for leaf in self.function(leaves)]
-                fault, nan = context.faults.contents
-                if context.faults.sites:
-                    outputs = [_poisoned(x, fault) for x in outputs]
-                watches = context.faults.watches_nan and self.order < 2
-            return [*outputs, nan]
+def _tangent_of(aval: Any) -> Any:
+    """JAX's type of the tangents of a value: `float0` for integers and booleans."""
+    inexact = jnp.issubdtype(aval.dtype, jnp.inexact)
+    return aval if inexact else jax.core.ShapedArray(aval.shape, jax.dtypes.float0)
 
+
+def _lowered(context: Any, subprogram: Subprogram, batches: Batches, operands: Sequence[Any]) -> Any:
+    with x64():
+        return mlir.lower_fun(_function(subprogram, batches), multiple_results=True)(context, *operands)
+
+
+def _extended(batches: Batches, chosen: Sequence[int], more: int = 0) -> Batches:
+    """The flags of all inputs, then again those of the chosen ones, then `more` that always have the axis."""
+    return tuple((size, (*flags, *(flags[k] for k in chosen), *(True,) * more)) for size, flags in batches)
+
+
+# A subprogram, run.
+
+
+@program_p.def_impl
+def _program_run(*values: Any, subprogram: Subprogram, batches: Batches) -> Any:
+    return _run(subprogram, batches, values)
+
+
+@program_p.def_abstract_eval
+def _program_described(*avals: Any, subprogram: Subprogram, batches: Batches) -> Any:
+    return _described(subprogram.outputs, batches)
+
+
+def _program_lowered(context: Any, *operands: Any, subprogram: Subprogram, batches: Batches) -> Any:
+    return _lowered(context, subprogram, batches, operands)
+
+
+def _program_pushed(values: Any, tangents: Any, subprogram: Subprogram, batches: Batches) -> Any:
+    with x64():
+        outputs = program_p.bind(*values, subprogram=subprogram, batches=batches)
+        moving = tuple(k for k, tangent in enumerate(tangents) if type(tangent) is not ad.Zero)
+        changes = [ad.Zero(_tangent_of(aval)) for aval in _described(subprogram.outputs, batches)]
+        found = tangent_p.bind(
+            *values,
+            *(tangents[k] for k in moving),
+            subprogram=subprogram,
+            moving=moving,
+            batches=_extended(batches, moving),
+        )
+        for k, change in zip(subprogram.floats, found, strict=True):
+            changes[k] = change
+        return outputs, changes
+
+
+# Its derivative.
+
+
+@tangent_p.def_impl
+def _tangent_run(*values: Any, subprogram: Subprogram, moving: tuple[int, ...], batches: Batches) -> Any:
+    return _run(subprogram.pushed(moving), batches, values)
+
+
+@tangent_p.def_abstract_eval
+def _tangent_described(*avals: Any, subprogram: Subprogram, moving: tuple[int, ...], batches: Batches) -> Any:
+    return _described([subprogram.outputs[k] for k in subprogram.floats], batches)
+
+
+def _tangent_lowered(
+    context: Any, *operands: Any, subprogram: Subprogram, moving: tuple[int, ...], batches: Batches
+) -> Any:
+    return _lowered(context, subprogram.pushed(moving), batches, operands)
+
+
+def _tangent_pushed(
+    values: Any, tangents: Any, subprogram: Subprogram, moving: tuple[int, ...], batches: Batches
+) -> Any:
+    count = len(subprogram.avals)
+    with x64():
+        outputs = tangent_p.bind(*values, subprogram=subprogram, moving=moving, batches=batches)
+        if all(type(tangent) is ad.Zero for tangent in tangents[:count]):
+            changes = [ad.instantiate_zeros(tangent) for tangent in tangents[count:]]
+            return outputs, tangent_p.bind(
+                *values[:count], *changes, subprogram=subprogram, moving=moving, batches=batches
+            )
+        changing = tuple(k for k, tangent in enumerate(tangents) if type(tangent) is not ad.Zero)
+        return outputs, tangent_p.bind(
+            *values,
+            *(tangents[k] for k in changing),
+            subprogram=subprogram.pushed(moving),
+            moving=changing,
+            batches=_extended(batches, changing),
+        )
+
+
+def _tangent_pulled(cts: Any, *inputs: Any, subprogram: Subprogram, moving: tuple[int, ...], batches: Batches) -> Any:
+    count = len(subprogram.avals)
+    wanted = [j for j, one in enumerate(inputs[count:]) if ad.is_undefined_primal(one)]
+    result: list[Any] = [None] * len(inputs)
+    if all(type(ct) is ad.Zero for ct in cts):
+        for j in wanted:
+            result[count + j] = ad.Zero(inputs[count + j].aval)
+        return result
+    own = tuple((size, flags[:count]) for size, flags in batches)
+    with x64():
+        cts = [ad.instantiate_zeros(ct) for ct in cts]
+        found = program_p.bind(
+            *inputs[:count],
+            *cts,
+            subprogram=subprogram.pulled(tuple(moving[j] for j in wanted)),
+            batches=_extended(own, (), len(cts)),
+        )
+        for j, ct in zip(wanted, found, strict=True):
+            # The outermost axis is the first one.
+            shared = [axis for axis, (_, flags) in enumerate(reversed(batches)) if not flags[count + j]]
+            result[count + j] = jnp.sum(ct, axis=tuple(shared)) if shared else ct
+    return result
+
+
+# Both.
+
+
+def _over(primitive: Primitive) -> Callable[..., Any]:
+    def batched(values: Any, dims: Any, *, batches: Batches, **params: Any) -> Any:
+        size = next(x.shape[d] for x, d in zip(values, dims, strict=True) if d is not None)
         with x64():
-            made = jax.make_jaxpr(run)(*self.avals)
-        self.captured.close()
-        if any(isinstance(const, jax.core.Tracer) for const in made.consts):
-            from bridge.xla.compiled import captured
+            moved = [x if d is None else jnp.moveaxis(x, d, 0) for x, d in zip(values, dims, strict=True)]
+            flags = tuple(d is not None for d in dims)
+            outputs = primitive.bind(*moved, batches=(*batches, (size, flags)), **params)
+        return outputs, [0] * len(outputs)
 
-            raise captured()
-        return made, watches
-
-    def pulled(self, moving: tuple[int, ...]) -> Part:
-        """Cotangents of the inputs `moving`, from all inputs and the cotangents of the floats."""
-        found = self._pulled.get(moving)
-        if found is None:
-            cotangents = [self.outputs[k] for k in self.floats]
-            found = self._pulled[moving] = self._grown(lambda leaves: self._pull(leaves, moving), cotangents)
-        return found
-
-    def pushed(self, moving: tuple[int, ...]) -> Part:
-        """Tangents of the floats, from all inputs and the tangents of those that are `moving`."""
-        found = self._pushed.get(moving)
-        if found is None:
-            tangents = [self.avals[k] for k in moving]
-            found = self._pushed[moving] = self._grown(lambda leaves: self._push(leaves, moving), tangents)
-        return found
-
-    def _grown(self, function: Function, avals: list[Any]) -> Part:
-        entering = [*self.entering, *map(_as_array, avals)]
-        return Part(function, entering, [*self.avals, *avals], self.index_mode, self.captured, self.order + 1)
-
-    def _pull(self, leaves: list[Any], moving: tuple[int, ...]) -> list[Any]:
-        own, cts = leaves[: len(self.avals)], leaves[len(self.avals) :]
-        with registry.context("auto", "strong") as context:
-            arguments = Arguments(context, tuple(own), {}, moving, allow_int=True)
-            found = self.function(list(arguments.args))
-            seeds = [
-                (found[k].place, np.conj(ct) if found[k].dtype.kind == "c" else ct)
-                for k, ct in zip(self.floats, cts, strict=True)
-                if belongs(context, found[k])
-            ]
-            gradients = list(arguments.in_containers(context.pull_back(seeds, arguments.places, once=True)))
-        # JAX's cotangents of complex values are the conjugates of ours.
-        return [np.conj(g) if g.dtype.kind == "c" else g for g in gradients]
-
-    def _push(self, leaves: list[Any], moving: tuple[int, ...]) -> list[Any]:
-        own = leaves[: len(self.avals)]
-        tangents: list[Any] = [None] * len(own)
-        for k, tangent in zip(moving, leaves[len(self.avals) :], strict=True):
-            tangents[k] = tangent
-        _, found = pushed_forward(lambda *args: self.function(list(args)), own, tangents, False, "auto", "ieee", False)
-        return [found[k] for k in self.floats]
+    return batched
 
 
-def _as_array(aval: Any) -> Enter:
-    like = np.zeros((), aval.dtype) if not aval.shape else np.broadcast_to(np.zeros((), aval.dtype), aval.shape)
-    return lambda context, contents: context.entered(like, contents)
-
-
-def _contents(context: TraceContext, leaf: Any) -> Any:
-    return context.read(ground_floor(leaf).place) if is_abstract(leaf) else jnp.asarray(leaf)
-
-
-def _poisoned(x: Any, fault: Any) -> Any:
-    return jnp.where(fault[0] == 0, x, jnp.asarray(jnp.nan, x.dtype)) if jnp.issubdtype(x.dtype, jnp.inexact) else x
-
-
-def _never(values: Sequence[Any]) -> Any:
-    """A boolean that is false when the program runs, and that XLA cannot know: no square is 3 modulo 4."""
-    for value in values:
-        if not value.size or value.dtype == bool:
-            continue
-        first = value[(0,) * value.ndim]
-        if jnp.issubdtype(first.dtype, jnp.complexfloating):
-            first = first.real
-        if jnp.issubdtype(first.dtype, jnp.inexact):
-            first = lax.bitcast_convert_type(first, f"int{8 * first.dtype.itemsize}")
-        first = lax.convert_element_type(first, jnp.int32)
-        return (first * first) & 3 == 3
-    return jnp.zeros((), bool)
+mlir.register_lowering(program_p, _program_lowered)
+mlir.register_lowering(tangent_p, _tangent_lowered)
+ad.primitive_jvps[program_p] = _program_pushed
+ad.primitive_jvps[tangent_p] = _tangent_pushed
+ad.primitive_transposes[tangent_p] = _tangent_pulled
+batching.primitive_batchers[program_p] = _over(program_p)
+batching.primitive_batchers[tangent_p] = _over(tangent_p)

@@ -14,7 +14,7 @@ from bridge.errors import AliasError, ArgumentError
 from bridge.rewind.memory import ArrayMemory, Strides, address, overlaps_itself
 from bridge.transforms.entering import copies_alike, sharing
 from bridge.trees import leaves_of
-from bridge.xla.tracing.abstract import ghost_like
+from bridge.xla.tracing.abstract import abstract_like
 
 _STATIC = frozenset({int, bool, str, type(None)})
 _NUMBERS = (float, complex, np.floating, np.complexfloating)
@@ -46,7 +46,7 @@ class Dynamic:
         if self.lies is not None:
             return np.broadcast_to(np.zeros((), self.dtype), (self.span,))
         packed = np.empty([self.shape[axis] for axis in self.order], self.dtype)
-        return ghost_like(packed.transpose(np.argsort(self.order) if self.order else ()))
+        return abstract_like(packed.transpose(np.argsort(self.order) if self.order else ()))
 
     def shown(self, root: Any) -> Any:
         """The leaf as the function gets it, on the Buffer of the memory that came in."""

@@ -89,7 +89,7 @@ class TestArrays:
     def test_inside_of_a_loop_that_was_unrolled(self, monkeypatch: pytest.MonkeyPatch) -> None:
         from bridge.xla.rerolling import rerolling
 
-        monkeypatch.setattr(rerolling, "PATIENCE", 20)
+        monkeypatch.setattr(rerolling, "LONG", 20)
         held = [np.arange(30.0)]
 
         def f(x: Any) -> Any:

@@ -380,7 +380,7 @@ class TestCompilation:
         assert (int(first[1]), int(second[1]) > 0) == (0, True)
 
     def test_a_long_compilation_says_so(self, monkeypatch: pytest.MonkeyPatch, capfd: Any) -> None:
-        monkeypatch.setattr("bridge.xla.progress.PATIENCE", 0.01)
+        monkeypatch.setattr("bridge.xla.compiled.SILENT", 0.01)
         run = bridge.xla(bridge.value_and_grad(square))
         run(X)
         said = capfd.readouterr().err

@@ -245,8 +245,12 @@ def test_a_jax_value_that_is_no_argument_is_named() -> None:
         jax.jit(lambda y: bridge.xla(lambda x: np.sum(x * y))(X))(x)
     with pytest.raises(errors.ArgumentError, match="not among its arguments"):
         jax.grad(lambda y: bridge.xla(lambda x: np.sum(x * y))(y * 1))(x)
-    with pytest.raises(errors.ArgumentError, match=r"function of JAX(.|\n)*np for jnp"):
-        bridge.xla(lambda x: jnp.sin(x))(X)
+    looped = lambda x: bridge.fori_loop(0, 3, lambda i, y: jnp.sin(y), x)  # noqa: E731
+    for program in (jnp.sin, jax.lax.sin, lambda x: jnp.add(x, 1), looped):
+        with pytest.raises(errors.ArgumentError, match=r"function of JAX(.|\n)*np for jnp"):
+            bridge.xla(program)(X)
+    with pytest.raises(errors.TraceError):
+        bridge.xla(jnp.asarray)(X)
 
 
 def test_errors_of_the_program_come_through() -> None:

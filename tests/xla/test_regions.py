@@ -304,9 +304,9 @@ def test_the_ways_to_say_that_a_length_depends_on_the_run() -> None:
 
 
 def test_writes_through_repeated_elements_are_refused() -> None:
-    ghost, cell = np.zeros((3, 4)), jnp.zeros((3, 4))
-    for view in (np.broadcast_to(ghost, (2, 3, 4)), sliding_window_view(ghost, 2, axis=1)):
-        region = Region.whole((3, 4)).layout(ghost, view)
+    memory, cell = np.zeros((3, 4)), jnp.zeros((3, 4))
+    for view in (np.broadcast_to(memory, (2, 3, 4)), sliding_window_view(memory, 2, axis=1)):
+        region = Region.whole((3, 4)).layout(memory, view)
         with pytest.raises(AliasError, match="not defined"):
             region.write(cell, 1.0)
         once = (
@@ -353,11 +353,11 @@ def test_indexings_of_indexings_are_one_window() -> None:
     assert whole.index(slice(s, s + 3)).index(1) == whole.index(s + 1)
     assert whole.index((slice(None, None, 2), None)).index((1, 0)) == whole.index(2)
     assert len(whole.index(slice(1, 5)).index(Affine.unknown(jnp.asarray(1))).steps) == 1
-    ghost = np.zeros((6, 8))
-    assert whole.layout(ghost, ghost.T[2:4]) == whole.index((slice(None), slice(2, 4))).layout(
-        ghost[:, 2:4], ghost[:, 2:4].T
+    memory = np.zeros((6, 8))
+    assert whole.layout(memory, memory.T[2:4]) == whole.index((slice(None), slice(2, 4))).layout(
+        memory[:, 2:4], memory[:, 2:4].T
     )
-    assert whole.layout(ghost, ghost.reshape(3, 2, 8)).layout(ghost.reshape(3, 2, 8), ghost) == whole
+    assert whole.layout(memory, memory.reshape(3, 2, 8)).layout(memory.reshape(3, 2, 8), memory) == whole
     z = np.zeros((6, 8), complex)
     assert whole.layout(z, z.real).layout(z.real, z.real[1:3]) == whole.index(slice(1, 3)).layout(z[1:3], z[1:3].real)
     assert [type(step).__name__ for step in whole.layout(z, z.imag).steps] == ["Part"]

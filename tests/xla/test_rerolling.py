@@ -15,7 +15,7 @@ import bridge.numpy as np
 def impatient(monkeypatch):
     from bridge.xla.rerolling import rerolling
 
-    monkeypatch.setattr(rerolling, "PATIENCE", 40)
+    monkeypatch.setattr(rerolling, "LONG", 40)
 
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="needs JAX")

@@ -6,7 +6,7 @@ the loop, unless it returns the very arrays that it was given.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -16,9 +16,10 @@ from bridge.arrays.buffer import WeakScalar
 from bridge.errors import ArgumentError, RefusedError, TraceError
 from bridge.position import here, resolve
 from bridge.rewind.closures import Closure
-from bridge.rewind.values import is_abstract, needs_value
+from bridge.rewind.values import is_abstract
 from bridge.trees import leaves_of, rebuilt
-from bridge.xla.loops.repeating import asked, choose, dry, repeat
+from bridge.xla.loops.dry_runs import asked, dry
+from bridge.xla.loops.repeating import Turns, choose, repeat
 from bridge.xla.tracing.integers import Bounds, bounds_of
 
 
@@ -30,7 +31,7 @@ def fori_loop(context: Any, lower: Any, upper: Any, body: Callable[[Any, Any], A
     if not is_abstract(lower) and not is_abstract(upper) and upper <= lower:
         return init
     carried = Carried(context, Closure(body), init, bounds_of(lower, upper))
-    repeat(context, lower, upper, carried.step)
+    repeat(context, Turns(lower, upper), carried.step)
     return carried.value()
 
 
@@ -44,7 +45,7 @@ def while_loop(
     def going() -> Any:
         return condition(carried.current())
 
-    repeat(context, 0, _MANY if limit is None else limit, carried.step, going, limited=limit is not None)
+    repeat(context, Turns(0, _MANY if limit is None else limit, going, limit is not None), carried.step)
     if limit is not None:
         trace = context.home.trace
         trace.faults.check_limit(limit, trace.truth(asked(context, going)))
@@ -239,6 +240,3 @@ def _shared(context: Any, first: _Result, second: _Result) -> list[tuple[Any, st
         dtype = np.result_type(*(_promoting(x) for x in (a, b)))
         shared.append((context.constant_buffer(np.zeros(np.shape(a), dtype)), kind))
     return shared
-
-
-__all__: Sequence[str] = ("cond", "fori_loop", "needs_value", "while_loop")

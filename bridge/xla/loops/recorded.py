@@ -17,8 +17,9 @@ from bridge.position import here, resolve
 from bridge.rewind import strong_zeros
 from bridge.rewind.fingerprint import Fingerprint, parting
 from bridge.rewind.log import Entry
-from bridge.rewind.places import LAID_OUT, Picked, Root
-from bridge.xla.loops.relocating import Unknowns, array_at
+from bridge.rewind.places import Root
+from bridge.xla.loops.relocating import Unknowns, target_of
+from bridge.xla.loops.shadows import lend, settle
 
 
 @dataclass(frozen=True)
@@ -156,7 +157,7 @@ class Recorded:
             (root.held, Ellipsis, log) for root, log in zip(self.whole, self.logs, strict=False)
         ]
         for place, log in zip(self.places, self.logs[len(self.whole) :], strict=True):
-            array, key = _target(place, replaced)
+            array, key = target_of(place, replaced)
             targets.append((array, key, log))
         for array, key, log in reversed(targets) if back else targets:
             if keep:
@@ -191,37 +192,6 @@ class Recorded:
             for root, was in active.items():
                 root.active = was
         settle(sweep.homes)
-
-
-def lend(homes: dict[Root, Any]) -> None:
-    """Let the shadows of older roots be these arrays."""
-    for root, home in homes.items():
-        root.shadow, root.owned = home, LAID_OUT
-
-
-def settle(homes: dict[Root, Any]) -> None:
-    """Move the shadows of older roots back into the memory that they had before the body."""
-    changed = [
-        (root, home, 0 if root.shadow is None else np.copy(root.shadow))
-        for root, home in homes.items()
-        if root.shadow is not home
-    ]
-    for root, home, value in changed:
-        home[...] = value
-        root.shadow = home
-    for root in homes:
-        root.owned = LAID_OUT
-
-
-def homes_of(roots: list[Root]) -> dict[Root, Any]:
-    """Shadows that exist before a body adds to them."""
-    return {root: root.region() for root in roots}
-
-
-def _target(place: Any, replaced: Any) -> tuple[Any, Any]:
-    if isinstance(place, Picked):
-        return array_at(place.parent, replaced), replaced(place.key)
-    return array_at(place, replaced), Ellipsis
 
 
 def _is_whole(entry: Entry) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from bridge.rewind.places import Alias, Layout, Root
+from bridge.rewind.places import Layout, Picked, Walk
 from bridge.rewind.values import ground_floor, is_abstract, is_abstract_integer
 from bridge.xla.regions.affine import Affine, Atom
 from bridge.xla.tracing.integers import affine_of
@@ -13,7 +13,7 @@ from bridge.xla.tracing.integers import affine_of
 Replaced = Callable[[Any], Any]
 
 
-class Unknowns:
+class Unknowns(Walk):
     """What keys of places hold that a body has computed: integers, as atoms of linear forms, and arrays of them.
 
     `born` are the atoms and arrays in order of appearance; the loop's own index is not among them.
@@ -26,11 +26,13 @@ class Unknowns:
         self.atoms: dict[Atom, int] = {}
         self.arrays: dict[int, tuple[Any, int]] = {}
         for place in places:
-            while not isinstance(place, Root):
-                self._look(place.key)
-                place = place.parent
+            place.within(None, self)
 
-    def _look(self, key: Any) -> None:
+    def layout(self, above: None, part: Layout) -> None:
+        """A view by address depends on nothing."""
+
+    def index(self, above: None, key: Any) -> None:
+        """Note what a key holds."""
         for part in _parts(key):
             if is_abstract_integer(part):
                 self._look_at(affine_of(part))
@@ -83,15 +85,24 @@ class Unknowns:
         return lambda key: tuple(map(part_of, key)) if type(key) is tuple else part_of(key)
 
 
-def array_at(place: Any, replaced: Replaced) -> Any:
-    """The array of the context below that lies at a place, its keys rewritten."""
-    if isinstance(place, Root):
-        return place.held
-    if isinstance(place, Alias):
-        return array_at(place.parent, replaced)
-    if isinstance(place, Layout):
-        return array_at(place.parent, replaced).view_as(*place.key)
-    return array_at(place.parent, replaced)[replaced(place.key)]
+class Relocated(Walk):
+    """The array of the context below that lies at a place, with rewritten keys."""
+
+    __slots__ = ("replaced",)
+
+    def __init__(self, replaced: Replaced) -> None:
+        self.replaced = replaced
+
+    def index(self, above: Any, key: Any) -> Any:
+        return above[self.replaced(key)]
+
+
+def target_of(place: Any, replaced: Replaced) -> tuple[Any, Any]:
+    """Array and key of the context below by which a place is written, its keys rewritten."""
+    walk = Relocated(replaced)
+    if isinstance(place, Picked):
+        return place.parent.within(place.root.held, walk), replaced(place.key)
+    return place.within(place.root.held, walk), Ellipsis
 
 
 def _solved(i: Any) -> tuple[Atom | None, int, Affine]:

@@ -8,171 +8,205 @@ and rewind that. Kept from the forward loop are only the slices that it overwrot
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
+import numpy as np
+
+from bridge.errors import TraceError
+from bridge.position import here, resolve
 from bridge.rewind.forward import ForwardContext
+from bridge.rewind.log import Entry, Overwritten
 from bridge.rewind.places import Root, serial_now
 from bridge.rewind.values import lowered_to
-from bridge.xla.loops.entries import Choice, Loop
-from bridge.xla.loops.recorded import lend, settle
-from bridge.xla.tracing.frames import until_stable
+from bridge.xla.loops.dry_runs import Body, asked, inside, tried
+from bridge.xla.loops.recorded import Recorded, Sweep
+from bridge.xla.loops.shadows import Tangents, homes_of
 from bridge.xla.tracing.integers import Bounds, bounds_of
 
-Body = Callable[[Any], None]
 Cells = Sequence[Any]
 
 
-class Tangents(NamedTuple):
-    """Tangents of older memory: those that a body writes, and those that it only reads."""
+@dataclass(frozen=True)
+class Turns:
+    """How often a body runs: for each i from `lower` up to `upper`, or while `going()` holds.
 
-    homes: dict[Root, Any]
-    seen: dict[Root, Any]
+    `limited` says whether `upper` is a number that somebody has given.
+    """
 
+    lower: Any
+    upper: Any
+    going: Callable[[], Any] | None = None
+    limited: bool = True
 
-def tried(context: Any, body: Body, bounds: Bounds = (None, None), carried: Cells = ()) -> list[Any]:
-    """Run a body without effect on the program; returns the outermost context's memory that it writes."""
-
-    def attempt(carried: Sequence[Any]) -> list[Any]:
-        with untouched(context):
-            return context.home.trace.dry(_inside(context, body), carried, bounds)
-
-    return until_stable(attempt, carried)
-
-
-def dry(context: Any, body: Body, bounds: Bounds = (None, None)) -> set[Any]:
-    """Run a body once without effect; returns the roots of `context` that it writes."""
-    written: set[Any] = set()
-
-    def attempt(carried: Sequence[Any]) -> list[Any]:
-        with untouched(context):
-            cells: list[Any] = context.home.trace.dry(_inside(context, body), carried, bounds)
-            written.update(cells if not context.differentiates else _written(context))
-            return cells
-
-    until_stable(attempt)
-    return written
+    @property
+    def bounds(self) -> Bounds:
+        """Between which integers they lie, where that is known."""
+        return bounds_of(self.lower, self.upper)
 
 
-def _written(context: Any) -> Iterator[Root]:
-    for entry in context.log:
-        yield from (part.place.root for part in entry.overwritten())
-
-
-@contextmanager
-def untouched(context: Any) -> Iterator[None]:
-    """Leave logs, and what is known of older memory, as they are now."""
-    chain = []
-    while context is not None and context.differentiates:
-        chain.append((context, context.log, context.touched))
-        context.log, context.touched = [], {}
-        context = context.outer
-    try:
-        yield
-    finally:
-        for one, log, touched in chain:
-            for entry in one.log:
-                for root in entry.woken():
-                    root.active = False
-            for root, (shadow, owned, active) in one.touched.items():
-                root.shadow, root.owned, root.active = shadow, owned, active
-            one.log, one.touched = log, touched
-
-
-def _inside(context: Any, body: Callable[..., Any]) -> Callable[..., Any]:
-    def run(*args: Any) -> Any:
-        with context.reopened():
-            return body(*args)
-
-    return run
-
-
-def repeat(
-    context: Any,
-    lower: Any,
-    upper: Any,
-    body: Body,
-    going: Callable[[], Any] | None = None,
-    limited: bool = True,
-    carried: Cells = (),
-) -> Any:
-    """Run `body(i)` for i from `lower` up to `upper`, or while `going()`; returns where it ended.
+def repeat(context: Any, turns: Turns, body: Body, carried: Cells = ()) -> Any:
+    """Run `body(i)` for each turn; returns where it ended.
 
     `carried` is memory of the outermost context of which it is known that the body writes it.
     """
     if not context.differentiates:
-        return context.repeat(lower, upper, _inside(context, body), going and _inside(context, going), carried)
-    below = None if going is None else lambda: lowered_to(context.outer, asked(context, going))
+        going = turns.going and inside(context, turns.going)
+        return context.repeat(turns.lower, turns.upper, inside(context, body), going, carried)
+    going = turns.going
+    if going is not None:
+        turns = replace(turns, going=lambda: lowered_to(context.outer, asked(context, going)))
     if isinstance(context, ForwardContext):
-        homes = _homes(context, [body], carried, bounds_of(lower, upper))
-        return repeat(context.outer, lower, upper, _settling(context, body, homes), below, carried=carried)
-    return Loop.recorded_loop(context, lower, upper, body, below, limited, carried)
+        tangents = Tangents.reached(context, [body], carried, turns.bounds)
+        return repeat(context.outer, turns, tangents.under(context, body), carried)
+    return Loop(context, turns, body, carried).end
 
 
 def choose(context: Any, predicate: Any, branches: Sequence[Callable[[], None]], carried: Cells = ()) -> None:
     """Run the first branch where the predicate holds, else the second."""
     if not context.differentiates:
-        context.choose(predicate, [_inside(context, branch) for branch in branches], carried)
+        context.choose(predicate, [inside(context, branch) for branch in branches], carried)
         return
     bodies = [_without_index(branch) for branch in branches]
     predicate = lowered_to(context.outer, predicate)
     if isinstance(context, ForwardContext):
-        homes = _homes(context, bodies, carried)
-        settling = [_settling(context, body, homes) for body in bodies]
-        choose(context.outer, predicate, [partial(run, 0) for run in settling], carried)
+        tangents = Tangents.reached(context, bodies, carried)
+        choose(context.outer, predicate, [partial(tangents.under(context, body), 0) for body in bodies], carried)
         return
-    Choice.recorded_choice(context, predicate, bodies, carried)
+    Choice(context, predicate, bodies, carried)
 
 
 def _without_index(branch: Callable[[], None]) -> Body:
     return lambda i: branch()
 
 
-def asked(context: Any, going: Callable[[], Any]) -> Any:
-    """What a condition says now; nothing of it is logged."""
-    with untouched(context):
-        return _inside(context, going)()
+class Structured(Entry):
+    """The entry of a loop or a branch: its backward pass is one too, and undoes as it goes."""
+
+    overwrites = True
+    moves = False
+
+    def __init__(self, context: Any, bodies: list[Body], bounds: Bounds = (None, None), carried: Cells = ()) -> None:
+        self.position = here()
+        self.context = context
+        self.bounds = bounds
+        self.cells = list(carried)
+        since = serial_now()
+        self.recorded = [Recorded(context, body, since) for body in bodies]
+        self.activated: list[Root] = []
+        self._find_active()
+        self.roots = list(dict.fromkeys(root for one in self.recorded for root in one.roots if root.active))
+        self.written_roots = list(dict.fromkeys(root for one in self.recorded for root in (*one.whole, *one.written)))
+        self.out: tuple[Root, ...] = tuple(self.roots)
+        self.rewound = False
+        self.undone = False
+        self.marks: dict[Root, Any] = {}
+
+    def _find_active(self) -> None:
+        """Which memory carries a gradient after an iteration it carries one before the next."""
+        while True:
+            for one in self.recorded:
+                written = tried(self.context, one.describe, self.bounds, self.cells)
+                self.cells = list(dict.fromkeys([*self.cells, *written]))
+            fresh = [root for one in self.recorded for root in one.woken if not root.active]
+            if not fresh:
+                for one in self.recorded:
+                    one.settle_activity()
+                return
+            for root in dict.fromkeys(fresh):
+                root.active = True
+                self.activated.append(root)
+
+    @property
+    def activates(self) -> bool:  # type: ignore[override]
+        return bool(self.activated)
+
+    def woken(self) -> list[Root]:
+        return self.activated
+
+    def reads(self) -> Iterator[Any]:
+        return iter(self.roots)
+
+    def overwritten(self) -> Iterator[Overwritten]:
+        """The memory that its bodies write, whole: what they overwrote of it is kept iteration by iteration."""
+        for root in self.written_roots:
+            yield Overwritten(root, root.held, Ellipsis, None)
+
+    def take(self) -> Any:
+        """Go back through it, if a cotangent has arrived; nothing is left for a pull then."""
+        if any(root.shadow is not None for root in self.roots):
+            context = self.context
+            homes, marks = homes_of(self.roots), None
+            if context.walking:
+                self.marks = {root: np.copy(home) for root, home in homes.items()}
+            elif context.mending:
+                marks = self.marks
+            sweep = Sweep(homes, marks, context.walking, context.once)
+            self.sweep(lambda one, i, k: one.backward(i, k, sweep), back=True)
+            self.rewound = self.undone = True
+        return None
+
+    def undo(self) -> None:
+        if self.rewound:
+            self.rewound = False
+            return
+        back, self.undone = not self.undone, not self.undone
+        self.sweep(lambda one, i, k: one.exchange(i, k, back), back)
+
+    def sweep(self, step: Callable[[Recorded, Any, Any], None], back: bool) -> None:
+        """Run `step` for each iteration, from the last to the first if `back`."""
+        raise NotImplementedError
 
 
-def _homes(context: Any, bodies: list[Body], carried: Cells, bounds: Bounds = (None, None)) -> Tangents:
-    """The tangents of older memory that the bodies reach; those that they write as memory that exists before them."""
-    since = serial_now()
-    homes: dict[Root, Any] = {}
-    seen: dict[Root, Any] = {}
-    while True:
-        reached: dict[Root, None] = {}
+class Loop(Structured):
+    """A loop in the log: to make one is to run it; `end` is where it ended."""
 
-        def run(body: Body, reached: dict[Root, None], i: Any) -> None:
-            body(i)
-            reached.update(dict.fromkeys(root for root in context.touched if root.serial <= since))
-            seen.update((root, root.shadow) for root in context.tangents_seen if root.serial <= since)
+    def __init__(self, context: Any, turns: Turns, body: Body, carried: Cells) -> None:
+        low, high = turns.bounds
+        self.lower = lower = lowered_to(context.outer, turns.lower)
+        below = replace(turns, lower=lower, upper=lowered_to(context.outer, turns.upper))
+        super().__init__(context, [body], (low, high), carried)
+        if low is None or high is None or not turns.limited:
+            raise TraceError(
+                "a gradient passes through a loop of which nobody knows how long it may be",
+                where=resolve(self.position),
+                remedy="give while_loop a limit, or fori_loop bounds that are plain integers",
+            )
+        (one,) = self.recorded
+        one.make_logs(max(0, high - low))
+        self.end = repeat(context.outer, below, lambda i: one.forward(i, i - lower), self.cells)
+        context.log.append(self)
 
-        for body in bodies:
-            carried = list(dict.fromkeys([*carried, *tried(context, partial(run, body, reached), bounds, carried)]))
-        fresh = [root for root in reached if root not in homes]
-        if not fresh:
-            return Tangents(homes, {root: shadow for root, shadow in seen.items() if root not in homes})
-        for root in fresh:
-            root.active = True
-            homes[root] = root.region()
+    @property
+    def name(self) -> str:
+        return "loop"
+
+    def sweep(self, step: Callable[[Recorded, Any, Any], None], back: bool) -> None:
+        (one,) = self.recorded
+        count = self.end - self.lower
+
+        def iteration(j: Any) -> None:
+            k = count - 1 - j if back else j
+            step(one, self.lower + k, k)
+
+        repeat(self.context.outer, Turns(0, count), iteration, self.cells)
 
 
-def _settling(context: Any, body: Body, tangents: Tangents) -> Body:
-    """The body with tangents where they were when the loop began, however late a context outside runs it again."""
-    homes, seen = tangents
+class Choice(Structured):
+    """A branch in the log, run when it is made: the one that ran goes back."""
 
-    def run(i: Any) -> None:
-        before = {root: (root.shadow, root.owned, root.active) for root in (*homes, *seen)}
-        lend(homes)
-        for root in homes:
-            root.active = True
-        for root, shadow in seen.items():
-            root.shadow, root.owned, root.active = shadow, False, True
-        with context.reopened():
-            body(i)
-        settle(homes)
-        for root, (shadow, owned, active) in before.items():
-            root.shadow, root.owned, root.active = shadow, owned, active
+    def __init__(self, context: Any, predicate: Any, bodies: list[Body], carried: Cells) -> None:
+        super().__init__(context, bodies, carried=carried)
+        self.predicate = predicate
+        for one in self.recorded:
+            one.make_logs(1)
+        self.sweep(lambda one, i, k: one.forward(i, k), back=False)
+        context.log.append(self)
 
-    return run
+    @property
+    def name(self) -> str:
+        return "cond"
+
+    def sweep(self, step: Callable[[Recorded, Any, Any], None], back: bool) -> None:
+        choose(self.context.outer, self.predicate, [partial(step, one, 0, 0) for one in self.recorded], self.cells)

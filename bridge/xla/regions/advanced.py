@@ -1,4 +1,4 @@
-"""What an advanced key picks of an array: index arrays, slices, and where NumPy puts their axes in the result."""
+"""Advanced indexing: index arrays, slices, and where NumPy puts their axes in the result."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Shape = tuple[int, ...]
 
 
 @dataclass
-class Pick:
+class AdvancedIndex:
     """An advanced key, taken apart.
 
     The elements are laid out with *batch* axes first: those of the broadcast index arrays (`broadcast`), then
@@ -30,7 +30,7 @@ class Pick:
 
     Parameters
     ----------
-    columns : for each axis that an index array or a batched slice picks from, the places, broadcastable to the batch.
+    columns : for each axis that an index array or a batched slice indexes, the places, broadcastable to the batch.
     arrays : the columns of the index arrays alone, broadcastable to `broadcast`.
     valid : which index tuples are in range, broadcastable to `broadcast`; None if they all are, or were moved there.
     inside : for each batched slice that may lie outside in part, by its axis, which of its places do not.
@@ -72,7 +72,7 @@ class Pick:
         return all(isinstance(array, np.ndarray) for array in self.arrays.values())
 
 
-def pick(key: Any, lengths: Shape, mode: str) -> Pick:
+def advanced_index(key: Any, lengths: Shape, mode: str) -> AdvancedIndex:
     """Take a key apart; indices out of range are moved into it in modes "error" and "clip".
 
     Raises
@@ -107,7 +107,7 @@ def pick(key: Any, lengths: Shape, mode: str) -> Pick:
     where = {k: rank + number for number, k in enumerate([*batched, *windows])}
     result = [None if k is None else where[k] for k in free]
     result[at:at] = range(rank)
-    return Pick(lengths, broadcast, columns, arrays, batched, windows, valid, inside, result)
+    return AdvancedIndex(lengths, broadcast, columns, arrays, batched, windows, valid, inside, result)
 
 
 def _parts(key: Any, lengths: Shape) -> tuple[list[tuple[int | None, Any]], dict[int, Axis], list[int | None], int]:
@@ -218,24 +218,24 @@ def out_of_range(key: Any, shape: Shape) -> Any:
     return functools.reduce(operator.or_, wrong) if wrong else None
 
 
-def surviving(picked: Pick) -> Any:
-    """Which index tuples survive a write, of shape `picked.broadcast`; None if it is known that all do.
+def surviving(index: AdvancedIndex) -> Any:
+    """Which index tuples survive a write, of shape `index.broadcast`; None if it is known that all do.
 
     Of tuples that name the same element the last one does. Costs a sort of the tuples.
     """
-    count = math.prod(picked.broadcast)
-    lengths = [picked.lengths[k] for k in picked.arrays]
-    codes: Any = np.zeros(picked.broadcast, np.int64)
-    for array, length in zip(picked.arrays.values(), lengths, strict=True):
+    count = math.prod(index.broadcast)
+    lengths = [index.lengths[k] for k in index.arrays]
+    codes: Any = np.zeros(index.broadcast, np.int64)
+    for array, length in zip(index.arrays.values(), lengths, strict=True):
         codes = codes * length + array
-    if picked.is_static:
+    if index.is_static:
         from_end = np.unique(codes.ravel()[::-1], return_index=True)[1]
         if from_end.size == count:
             return None
         survives = np.zeros(count, bool)
         survives[count - 1 - from_end] = True
-        return survives.reshape(picked.broadcast)
-    valid = picked.valid
+        return survives.reshape(index.broadcast)
+    valid = index.valid
     if count > 1:
         if valid is not None:
             codes = jnp.where(valid, codes, -1)
@@ -243,6 +243,6 @@ def surviving(picked: Pick) -> Any:
         ordered = codes.ravel()[order]
         ends = jnp.append(ordered[1:] != ordered[:-1], True)
         last = jnp.zeros(count, bool).at[order].set(ends, unique_indices=True, mode="promise_in_bounds")
-        last = last.reshape(picked.broadcast)
+        last = last.reshape(index.broadcast)
         return last if valid is None else last & valid
-    return None if valid is None else jnp.broadcast_to(valid, picked.broadcast)
+    return None if valid is None else jnp.broadcast_to(valid, index.broadcast)

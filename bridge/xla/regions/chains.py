@@ -71,9 +71,9 @@ def _joined(last: Any, step: Any) -> list[Any] | None:
 
 def _shown(part: Window, array: np.ndarray) -> np.ndarray:
     """What a static window shows of a NumPy array."""
-    picked = [one.start.constant + one.step * np.arange(one.size) for one in part.axes]
+    places = [one.start.constant + one.step * np.arange(one.size) for one in part.axes]
     kept = [k for k in part.outputs if k is not None]
-    block = array[np.ix_(*picked)] if picked else array
+    block = array[np.ix_(*places)] if places else array
     dropped = tuple(k for k in range(block.ndim) if k not in kept)
     return block.squeeze(dropped).transpose([sorted(kept).index(k) for k in kept]).reshape(part.shape)
 

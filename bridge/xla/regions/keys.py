@@ -98,14 +98,14 @@ def slice_axis(part: slice, length: int) -> Axis:
     apart = difference(_end(stop, length if step > 0 else -1, length), first)
     if apart is None:
         raise RefusedError(
-            f"a slice `{_spelled(part)}` of an axis of length {length}: its length depends on a run-time value",
+            f"a slice `{_as_text(part)}` of an axis of length {length}: its length depends on a run-time value",
             remedy=_FIXED_WIDTH,
         )
     size = max(0, -(-apart // step))
     reach = (size - 1) * step
     low, high = max(0, -reach), length - 1 - max(0, reach)
     if size and low > high:
-        raise IndexError(f"a slice `{_spelled(part)}` of {size} places, of an axis of length {length}")
+        raise IndexError(f"a slice `{_as_text(part)}` of {size} places, of an axis of length {length}")
     guard = None
     if not first.is_within(low, high):
         guard = Guard(Check(first, low, high), first, low, high, 1, Affine(0), length)
@@ -128,7 +128,7 @@ def _end(bound: Any, absent: int, length: int) -> Affine:
     return Affine(bound + length if bound < 0 else bound)
 
 
-def _spelled(part: slice) -> str:
+def _as_text(part: slice) -> str:
     ends = [_bound(end) for end in (part.start, part.stop)]
     words = ("" if end is None else "<run time>" if isinstance(end, Affine) else str(end) for end in ends)
     return ":".join(words) + ("" if part.step in (None, 1) else f":{part.step}")

@@ -1,4 +1,4 @@
-"""The steps of a region that are not windows: reshapes, real and imaginary parts, broadcasts, and picked elements.
+"""The steps of a region that are not windows: reshapes, real and imaginary parts, broadcasts, and elements by position.
 
 Each knows the shape of its result (`shape`), whether no element of the array appears twice in it (`is_injective`)
 and whether every element appears, too (`is_bijective`).
@@ -113,7 +113,7 @@ class Broadcast:
 
 
 class Take:
-    """Elements picked by a static array of positions in C order; compared by content."""
+    """Elements at static positions in C order; compared by content."""
 
     is_bijective = False
 

@@ -1,4 +1,4 @@
-"""Windows: what basic indexing picks of an array, a start, size and step for each axis, with run-time starts."""
+"""Windows: what basic indexing shows of an array, a start, size and step for each axis, with run-time starts."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from bridge.rewind.places import Layout, View
 from bridge.rewind.snapshots import Snapshots, constant
 from bridge.rewind.values import ground_floor, is_abstract
 from bridge.xla.regions.affine import Affine
-from bridge.xla.tracing.abstract import Ghost
+from bridge.xla.tracing.abstract import AbstractArray
 
 _SMALL = 1024
 _PLAIN = (str, bytes, bool, float, complex, type(None), type(Ellipsis), np.generic)
@@ -74,7 +74,7 @@ class Notes:
     def _array(self, x: np.ndarray) -> tuple[Any, ...]:
         if isinstance(x, constant):
             return self.the(x)
-        if x.dtype.kind not in "fciub" or isinstance(x, Ghost):
+        if x.dtype.kind not in "fciub" or isinstance(x, AbstractArray):
             raise NotRepeatable
         x = x.view(np.ndarray)
         if x.nbytes <= _SMALL:
@@ -211,7 +211,7 @@ class Writer:
 def _is_datum(x: Any, counts: bool) -> bool:
     """Whether a plain value may be another one in the next repetition."""
     if isinstance(x, np.ndarray):
-        return x.ndim > 0 and x.dtype.kind in "fc" and not isinstance(x, Ghost)
+        return x.ndim > 0 and x.dtype.kind in "fc" and not isinstance(x, AbstractArray)
     return counts and isinstance(x, (float, complex, np.floating, np.complexfloating))
 
 

@@ -17,13 +17,13 @@ from bridge.position import Position, resolve
 from bridge.rewind.interpreter import current_context
 from bridge.rewind.places import Root, serial_now
 from bridge.trees import leaves_of, rebuilt
-from bridge.xla.loops.repeating import tried
+from bridge.xla.loops.dry_runs import tried
 from bridge.xla.rerolling.encoding import Notes, NotRepeatable, Reader, Writer
 from bridge.xla.rerolling.repeats import with_repeats
 from bridge.xla.rerolling.replaying import Player, in_python
 from bridge.xla.rerolling.tape import Tape
 
-PATIENCE = 200
+LONG = 200
 """Operations of a program after which it is traced again, with loops instead of what repeats itself."""
 MANY = 2000
 """Operations of a program that are worth a warning."""
@@ -45,7 +45,7 @@ class Rerolling:
     def count(self) -> None:
         """Note an operation that XLA will have to compile."""
         self.operations += 1
-        if self.state == "short" and self.operations > PATIENCE:
+        if self.state == "short" and self.operations > LONG:
             raise Unrolled
 
     def function(self, f: Callable[..., Any]) -> Callable[..., Any]:
@@ -184,4 +184,4 @@ def _alike(a: Any, b: Any) -> bool:
     return a[1] == b[1] and (a[0] == b[0] if a[1] else a[0] is b[0])
 
 
-__all__ = ["MANY", "PATIENCE", "Rerolling", "Unrolled"]
+__all__ = ["LONG", "MANY", "Rerolling", "Unrolled"]

@@ -21,7 +21,7 @@ from bridge.rewind.values import ground_floor
 from bridge.xla.lowering.pulls import LOWERINGS
 from bridge.xla.regions.affine import Affine
 from bridge.xla.rerolling.encoding import Notes, NotRepeatable, Writer
-from bridge.xla.tracing.abstract import Ghost, GhostMemory, ghost_like
+from bridge.xla.tracing.abstract import AbstractArray, AbstractMemory, abstract_like
 from bridge.xla.tracing.integers import affine_result
 
 Look = tuple[type, tuple[int, ...], np.dtype[Any], tuple[int, ...]]
@@ -131,7 +131,7 @@ class Tape(Context):
         self.entries: list[Entry] = []
         self.looks: list[Look] = []
         self.engine = LOWERINGS
-        self.memory = GhostMemory()
+        self.memory = AbstractMemory()
         self.home = TapeHome(self)
 
     def __enter__(self) -> Any:
@@ -161,8 +161,8 @@ class Tape(Context):
         """A stand-in for an argument."""
         floor = ground_floor(value)
         if type(floor) is Buffer:
-            ghost = floor.value
-            return Buffer(ghost, Reel(self, ghost, Buffer))
+            abstract = floor.value
+            return Buffer(abstract, Reel(self, abstract, Buffer))
         return type(floor)(floor.value, Reel(self, np.result_type(floor.value).type(0), type(floor)))
 
     def constant_buffer(self, array: Any) -> Any:
@@ -180,7 +180,7 @@ class Tape(Context):
         raise NotRepeatable
 
     def inactive(self, value: Any) -> Any:
-        if isinstance(value, np.ndarray) and not isinstance(value, Ghost):
+        if isinstance(value, np.ndarray) and not isinstance(value, AbstractArray):
             return self.constant_buffer(value)
         return value
 
@@ -249,8 +249,8 @@ class Tape(Context):
         if value is None or isinstance(value, (str, bytes)):
             return value
         if isinstance(value, np.ndarray):
-            ghost = ghost_like(value)
-            return Buffer(ghost, Reel(self, ghost, Buffer))
+            abstract = abstract_like(value)
+            return Buffer(abstract, Reel(self, abstract, Buffer))
         kind = np.result_type(value)
         weak = type(value) in (bool, int, float, complex)
         blank = type(value)(0) if weak else kind.type(0)

@@ -19,8 +19,8 @@ from bridge.xla.regions.affine import difference
 from bridge.xla.tracing.integers import affine_of
 
 
-class Ghost(np.ndarray):
-    """An array whose contents mean nothing. Ufuncs on it give ghosts, and compute nothing."""
+class AbstractArray(np.ndarray):
+    """An array whose contents mean nothing. Ufuncs on it give abstract arrays, and compute nothing."""
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         if method == "__call__":
@@ -45,9 +45,11 @@ class Ghost(np.ndarray):
             return function(*map(_plain, args), **{name: _plain(x) for name, x in kwargs.items()})
         if function is np.average:
             # Weights that are all zero are an error of NumPy's.
-            kwargs = {name: np.ones_like(x, subok=False) if isinstance(x, Ghost) else x for name, x in kwargs.items()}
-            args = (*args[:2], *(np.ones_like(x, subok=False) if isinstance(x, Ghost) else x for x in args[2:]))
-        if isinstance(kwargs.get("where"), Ghost):
+            kwargs = {
+                name: np.ones_like(x, subok=False) if isinstance(x, AbstractArray) else x for name, x in kwargs.items()
+            }
+            args = (*args[:2], *(np.ones_like(x, subok=False) if isinstance(x, AbstractArray) else x for x in args[2:]))
+        if isinstance(kwargs.get("where"), AbstractArray):
             # Nothing selected is something that NumPy warns of.
             kwargs = kwargs | {"where": np.ones(kwargs["where"].shape, bool)}
         return super().__array_function__(function, types, args, kwargs)
@@ -57,33 +59,33 @@ class Ghost(np.ndarray):
 
 
 def _plain(x: Any) -> Any:
-    return x.view(np.ndarray) if isinstance(x, Ghost) else x
+    return x.view(np.ndarray) if isinstance(x, AbstractArray) else x
 
 
 def _regular(x: Any) -> Any:
-    """Instead of a ghost an array of its shape and dtype that no decomposition fails on."""
+    """Instead of an abstract array an array of its shape and dtype that no decomposition fails on."""
     if isinstance(x, (list, tuple)):
         return type(x)(map(_regular, x))
-    if not isinstance(x, Ghost):
+    if not isinstance(x, AbstractArray):
         return x
     shape = x.shape[-2:] if x.ndim > 1 else (*x.shape, 1)
     return np.broadcast_to(np.eye(*shape, dtype=x.dtype).reshape(x.shape[-2:]), x.shape)
 
 
-class GhostMemory(ArrayMemory):
-    """The memory interface on ghosts."""
+class AbstractMemory(ArrayMemory):
+    """The memory interface on abstract arrays."""
 
     __slots__ = ()
 
     def view(self, base: Any, offset: int, like: Any) -> Any:
-        return super().view(base, offset, like).view(Ghost)
+        return super().view(base, offset, like).view(AbstractArray)
 
 
-def ghost_like(value: np.ndarray) -> Ghost:
-    """A ghost of the shape, dtype and order of axes of `value`."""
+def abstract_like(value: np.ndarray) -> AbstractArray:
+    """An abstract array of the shape, dtype and order of axes of `value`."""
     order = sorted(range(value.ndim), key=lambda axis: -abs(value.strides[axis]))
     packed = np.zeros([value.shape[axis] for axis in order], value.dtype)
-    return packed.transpose(np.argsort(order) if order else ()).view(Ghost)
+    return packed.transpose(np.argsort(order) if order else ()).view(AbstractArray)
 
 
 def _laid_out(operands: list[Any], dtype: np.dtype[Any]) -> Any:
@@ -95,7 +97,7 @@ def _laid_out(operands: list[Any], dtype: np.dtype[Any]) -> Any:
     access: list[Any] = [["readonly"]] * len(operands) + [["writeonly", "allocate"]]
     plain = [x.view(np.ndarray) for x in operands]
     result = np.nditer([*plain, None], flags, access, [None] * len(operands) + [dtype]).operands[-1]
-    return ghost_like(result)
+    return abstract_like(result)
 
 
 def _check_fits(ufunc: np.ufunc, inputs: tuple[Any, ...], results: Any, out: tuple[Any, ...]) -> None:
@@ -165,7 +167,7 @@ def _of_gufunc(ufunc: np.ufunc, inputs: tuple[Any, ...], kwargs: dict[str, Any])
                 remedy='use engine="native"',
             )
         shape = (*loop, *(sizes[name.rstrip("?")] for name in core))
-        results.append(np.zeros(shape, dtype).view(Ghost) if shape else dtype.type(0))
+        results.append(np.zeros(shape, dtype).view(AbstractArray) if shape else dtype.type(0))
     return results[0] if ufunc.nout == 1 else tuple(results)
 
 

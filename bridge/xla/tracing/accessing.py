@@ -1,4 +1,4 @@
-"""Reads and writes of places in a traced program."""
+"""What places of a traced program name: regions of cells, and values that are known; their reads and writes."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from bridge.rewind.interpreter import Call
-from bridge.rewind.places import Gathered, Place
+from bridge.rewind.memory import ArrayMemory
+from bridge.rewind.places import Gathered, Layout, Place, Walk
+from bridge.rewind.values import ground_floor, is_abstract
 from bridge.xla.regions.gathers import gather, scatter_add, scatter_set, survivors
 from bridge.xla.regions.region import Region
-from bridge.xla.tracing.cells import Cell, as_region_key, region_of
-from bridge.xla.tracing.contents import in_dtype
+from bridge.xla.tracing.cells import Cell, in_dtype
 from bridge.xla.tracing.faults import Faults
-from bridge.xla.tracing.integers import as_window
+from bridge.xla.tracing.integers import affine_of, as_window
 
 
 class Accessing:
@@ -54,13 +55,13 @@ class Accessing:
         cell.write(region, value, self.index_mode)
 
     def _parts(self, place: Place) -> tuple[Region, Any]:
-        """The region of a place, and the key that picks elements of it, if they are no region themselves."""
-        region = region_of(place)
-        key = None
-        if isinstance(place, Gathered):
-            window = as_window(place.key, place.parent.shape)
-            if window is not None:
-                region = region.index(window)
+        """The region of a place, and the key of advanced indexing into it, if that does not name a region itself."""
+        if not isinstance(place, Gathered):
+            region, key = region_of(place), None
+        else:
+            region, key = region_of(place.parent), as_window(place.key, place.parent.shape)
+            if key is not None:
+                region, key = region.index(key), None
             else:
                 key = as_region_key(place.key)
                 self.faults.check_gather(key, place.parent.shape)
@@ -68,7 +69,7 @@ class Accessing:
         return region, key
 
     def surviving(self, key: Any, shape: tuple[int, ...]) -> Any:
-        """Which elements picked by a key with traced indices survive a write, as a Buffer; None if all do."""
+        """Which elements that a key with traced indices names survive a write, as a Buffer; None if all do."""
         if as_window(key, shape) is not None:
             return None
         mask = survivors(as_region_key(key), shape)
@@ -85,3 +86,64 @@ class Accessing:
         before = cell.read(region, self.index_mode)
         after = before + change if indices is None else scatter_add(before, indices, change, self.index_mode)
         cell.write(region, after, self.index_mode)
+
+
+class _Regions(Walk):
+    """Which region of a cell a place names."""
+
+    __slots__ = ()
+
+    def index(self, above: Region, key: Any) -> Region:
+        return above.index(as_region_key(key))
+
+    def layout(self, above: Region, part: Layout) -> Region:
+        parent = part.parent.within(part.root.abstract)  # type: ignore[attr-defined]
+        return above.layout(parent, super().layout(parent, part))
+
+
+class _Known(Walk):
+    """What is known at a place, or None."""
+
+    __slots__ = ()
+
+    def index(self, above: Any, key: Any) -> Any:
+        parts = key if type(key) is tuple else (key,)
+        bounds = [bound for part in parts if type(part) is slice for bound in (part.start, part.stop)]
+        return None if above is None or any(map(is_abstract, (*parts, *bounds))) else above[key]
+
+    def layout(self, above: Any, part: Layout) -> Any:
+        return None if above is None else ArrayMemory().view(above, *part.key)
+
+
+_REGIONS, _KNOWN = _Regions(), _Known()
+
+
+def region_of(place: Place) -> Region:
+    """Which part of its cell a place names; it is not one of advanced indexing."""
+    return place.within(Region.whole(place.root.shape), _REGIONS)
+
+
+def known_at(place: Any) -> Any:
+    """The integers or booleans at a place, if they are known while the program is traced."""
+    known = place.root.known
+    return None if known is None else place.within(known, _KNOWN)
+
+
+def as_region_key(key: Any) -> Any:
+    """A key with the integers that are not known yet as linear forms, and traced arrays as their contents."""
+    return tuple(map(_part, key)) if type(key) is tuple else _part(key)
+
+
+def _part(part: Any) -> Any:
+    if type(part) is slice:
+        return slice(_bound(part.start), _bound(part.stop), part.step)
+    if not is_abstract(part):
+        return part
+    floor = ground_floor(part)
+    if floor.shape == () and floor.dtype.kind in "iu" and not hasattr(floor, "view_as"):
+        return affine_of(floor)
+    return floor.place.context.read(floor.place)
+
+
+def _bound(bound: Any) -> Any:
+    return affine_of(bound) if is_abstract(bound) else bound

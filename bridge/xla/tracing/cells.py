@@ -1,4 +1,4 @@
-"""Memory of a traced program: cells, whose contents are JAX values, and the regions of them that places name."""
+"""Memory of a traced program: cells, whose contents are JAX values, in the dtype and shape of their memory."""
 
 from __future__ import annotations
 
@@ -10,12 +10,9 @@ from jax import lax
 
 from bridge.errors import ContextError
 from bridge.position import here, resolve
-from bridge.rewind.memory import ArrayMemory
-from bridge.rewind.places import Alias, Gathered, Layout, Place, Root
-from bridge.rewind.values import ground_floor, is_abstract
+from bridge.rewind.places import Root
 from bridge.xla.regions.affine import Affine, Atom
 from bridge.xla.regions.region import Region, contains, disjoint, same
-from bridge.xla.tracing.integers import affine_of
 
 if TYPE_CHECKING:
     from bridge.xla.tracing.context import TraceContext
@@ -49,15 +46,26 @@ class Cell(Root):
 
     Writes of regions wait in `pending`, so that a read of the same region, or a write over it, never touches the
     array. `seen` are the regions that were read of the array as it is without them. `affine` is what is known of an
-    integer, `run` the first of consecutive ones, `known` the integers or booleans that the program spells out.
+    integer, `run` the first of consecutive ones, `known` the integers or booleans that are known while tracing.
     """
 
-    __slots__ = ("__weakref__", "_contents", "affine", "frame", "ghost", "known", "pending", "run", "seen", "seen_in")
+    __slots__ = (
+        "__weakref__",
+        "_contents",
+        "abstract",
+        "affine",
+        "frame",
+        "known",
+        "pending",
+        "run",
+        "seen",
+        "seen_in",
+    )
 
-    def __init__(self, context: TraceContext, ghost: Any, contents: Any) -> None:
-        super().__init__(context, ghost, True)
+    def __init__(self, context: TraceContext, abstract: Any, contents: Any) -> None:
+        super().__init__(context, abstract, True)
         self.active = self.born_active = True
-        self.ghost = ghost
+        self.abstract = abstract
         self.frame = context.frames[-1]
         self.affine: Affine | None = None
         self.run: Affine | None = None
@@ -180,62 +188,27 @@ class Cell(Root):
         return self
 
 
-def ghost_of(place: Any) -> np.ndarray:
-    """The stand-in that lies as the memory of a place does."""
-    if isinstance(place, Cell):
-        return place.ghost
-    if isinstance(place, Layout):
-        offset, like = place.key
-        return place.context.memory.view(ghost_of(place.parent), offset, like)
-    return ghost_of(place.parent) if isinstance(place, Alias) else ghost_of(place.parent)[place.key]
+def in_dtype(contents: Any, dtype: np.dtype[Any]) -> Any:
+    """A value in a dtype, as an assignment in NumPy casts it; the real part of a complex one."""
+    contents = jnp.asarray(contents)
+    if contents.dtype == dtype and not contents.weak_type:
+        return contents
+    if contents.dtype.kind == "c" and dtype.kind != "c":
+        contents = contents.real
+    return lax.convert_element_type(contents, dtype)
 
 
-def known_at(place: Any) -> Any:
-    """What lies at a place, if that is known while the program is traced: integers and booleans that it spells out."""
-    if place.root.known is None:
-        return None
-    if isinstance(place, Cell):
-        return place.known
-    parent = known_at(place.parent)
-    if parent is None or isinstance(place, Alias):
-        return parent
-    if isinstance(place, Layout):
-        offset, like = place.key
-        return ArrayMemory().view(parent, offset, like)
-    parts = place.key if type(place.key) is tuple else (place.key,)
-    bounds = [bound for part in parts if type(part) is slice for bound in (part.start, part.stop)]
-    return None if any(map(is_abstract, (*parts, *bounds))) else parent[place.key]
+def spread(contents: Any, shape: tuple[int, ...]) -> Any:
+    """A value broadcast to a shape; itself if it has that shape."""
+    return contents if contents.shape == shape else jnp.broadcast_to(contents, shape)
 
 
-def region_of(place: Place) -> Region:
-    """Which part of its cell a place names; of picked elements, the array that they are picked from."""
-    if isinstance(place, Cell):
-        return Region.whole(place.shape)
-    parent = region_of(place.parent)  # type: ignore[union-attr]
-    if isinstance(place, (Alias, Gathered)):
-        return parent
-    if isinstance(place, Layout):
-        offset, like = place.key
-        above = ghost_of(place.parent)
-        return parent.layout(above, place.context.memory.view(above, offset, like))
-    return parent.index(as_region_key(place.key))  # type: ignore[union-attr]
+def constant_contents(array: np.ndarray) -> Any:
+    """A plain array as a value of the program; a large one that is all alike is made where it is needed."""
+    array = np.asarray(array)
+    if array.size > _EMBEDDED and (array == array.flat[0]).all():
+        return lax.full(array.shape, array.flat[0], array.dtype)
+    return jnp.asarray(array)
 
 
-def as_region_key(key: Any) -> Any:
-    """A key with the integers that are not known yet as linear forms, and traced arrays as their contents."""
-    return tuple(map(_part, key)) if type(key) is tuple else _part(key)
-
-
-def _part(part: Any) -> Any:
-    if type(part) is slice:
-        return slice(_bound(part.start), _bound(part.stop), part.step)
-    if not is_abstract(part):
-        return part
-    floor = ground_floor(part)
-    if floor.shape == () and floor.dtype.kind in "iu" and not hasattr(floor, "view_as"):
-        return affine_of(floor)
-    return floor.place.context.read(floor.place)
-
-
-def _bound(bound: Any) -> Any:
-    return affine_of(bound) if is_abstract(bound) else bound
+_EMBEDDED = 64

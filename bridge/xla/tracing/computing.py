@@ -17,8 +17,8 @@ from bridge.rewind.interpreter import Call
 from bridge.rewind.places import Place
 from bridge.xla.lowering.lower import lower
 from bridge.xla.regions.affine import Affine
-from bridge.xla.tracing.cells import Cell, Frame, known_at
-from bridge.xla.tracing.contents import in_dtype
+from bridge.xla.tracing.accessing import known_at
+from bridge.xla.tracing.cells import Cell, Frame, in_dtype
 from bridge.xla.tracing.faults import Faults
 from bridge.xla.tracing.integers import affine_result, consecutive, form_of
 
@@ -59,7 +59,7 @@ class Computing:
         return result
 
     def operands(self, args: Any, inputs: Any) -> tuple[Any, ...]:
-        """Operands as the lowering of a function takes them: contents, or what is spelled out."""
+        """Operands as the lowering of a function takes them: contents, or what is known now."""
         return tuple([self.operand(x, place) for x, place in zip(args, inputs, strict=True)])
 
     def operand(self, x: Any, place: Any) -> Any:
@@ -76,8 +76,8 @@ class Computing:
     def _computed(self, call: Call, value: Any, operands: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         function = call.function
         self.count()
-        if _is_spelled_out(value, (operands, kwargs)):
-            return self._spelled_out(function(*operands, **kwargs))
+        if _is_known(value, (operands, kwargs)):
+            return self._as_known(function(*operands, **kwargs))
         try:
             found = lower(function, operands, kwargs, like=value)
         except Exception as error:
@@ -104,10 +104,10 @@ class Computing:
             self.frames[-1].integers[key] = form
         return form
 
-    def _spelled_out(self, value: Any) -> Any:
-        """Integers and booleans that follow from what the program spells out."""
+    def _as_known(self, value: Any) -> Any:
+        """Integers and booleans that follow from what is known while the program is traced."""
         if isinstance(value, (list, tuple)):
-            parts = list(map(self._spelled_out, value))
+            parts = list(map(self._as_known, value))
             return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
         if isinstance(value, np.ndarray):
             return self.constant_buffer(np.array(value))
@@ -141,7 +141,7 @@ class Computing:
         self.count()
         known = known_at(source)
         if known is not None and value.dtype.kind in "iub":
-            return self._spelled_out(known.astype(value.dtype))
+            return self._as_known(known.astype(value.dtype))
         contents = in_dtype(self.read(source), np.result_type(value))
         if isinstance(value, np.ndarray):
             copy = self.entered(value, contents)
@@ -170,9 +170,9 @@ def _form(x: Any, place: Any) -> Any:
     return Affine.of(x) if plain else None
 
 
-def _is_spelled_out(value: Any, operands: Any) -> bool:
+def _is_known(value: Any, operands: Any) -> bool:
     """Whether a result holds integers or booleans only, and nothing that it comes from is traced."""
     if isinstance(value, (list, tuple)):
-        return bool(value) and all(_is_spelled_out(part, operands) for part in value)
+        return bool(value) and all(_is_known(part, operands) for part in value)
     whole = isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind in "iub"
     return whole and not any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(operands))

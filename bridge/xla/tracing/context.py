@@ -1,13 +1,14 @@
 """The context of a program that is being compiled: every operation is computed by JAX on the contents of cells.
 
-The program runs once, on Buffers whose values are ghosts. A differentiating context inside this one makes its
+The program runs once, on Buffers whose values are abstract arrays. A differentiating context inside this one makes its
 memory, saves, undos and shadows of these Buffers, and so its backward pass is compiled with the rest.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 import jax.numpy as jnp
@@ -18,24 +19,23 @@ from bridge.arrays.buffer import Buffer, Scalar, WeakScalar
 from bridge.rewind.context import Context
 from bridge.rewind.fingerprint import Fingerprint
 from bridge.rewind.interpreter import Call
-from bridge.rewind.memory import Home, grounded
+from bridge.rewind.memory import grounded
 from bridge.rewind.ownership import refuse_read_only
 from bridge.rewind.places import Place
-from bridge.rewind.values import ground_floor
-from bridge.xla.captured import Captured
-from bridge.xla.loops import control
 from bridge.xla.lowering.lower import lower
 from bridge.xla.lowering.pulls import LOWERINGS
 from bridge.xla.regions.affine import Affine
-from bridge.xla.rerolling.rerolling import Rerolling
-from bridge.xla.tracing.abstract import Ghost, GhostMemory, ghost_like
-from bridge.xla.tracing.accessing import Accessing
-from bridge.xla.tracing.cells import Cell, Frame, known_at, region_of
+from bridge.xla.tracing.abstract import AbstractArray, AbstractMemory, abstract_like
+from bridge.xla.tracing.accessing import Accessing, region_of
+from bridge.xla.tracing.cells import Cell, Frame, constant_contents, in_dtype, spread
 from bridge.xla.tracing.computing import Computing
-from bridge.xla.tracing.contents import constant_contents, in_dtype, spread
 from bridge.xla.tracing.faults import Faults
 from bridge.xla.tracing.frames import Framing
-from bridge.xla.tracing.selections import selected
+from bridge.xla.tracing.home import CompiledHome
+
+if TYPE_CHECKING:
+    from bridge.xla.captured import Captured
+    from bridge.xla.rerolling.rerolling import Rerolling
 
 
 class TraceContext(Framing, Accessing, Computing, Context):
@@ -46,8 +46,9 @@ class TraceContext(Framing, Accessing, Computing, Context):
     never : a boolean scalar of JAX that is false when the program runs; XLA cannot know.
     index_mode : "error", "clip", "fill" or "drop": what a run-time index outside its array means.
     mends : whether cotangents that structurally do not exist are told apart (strong zeros) at any cost.
-    rerolling : counts operations, and says whether Python's loops become loops again.
     captured : takes note of what the program reads that is not among its arguments.
+    control : who runs `fori_loop`, `while_loop` and `cond`.
+    rerolling : counts operations, and may put loops in place of what repeats itself; without it all stays as it is.
     """
 
     differentiates = checkpoints = False
@@ -55,14 +56,15 @@ class TraceContext(Framing, Accessing, Computing, Context):
     def __init__(
         self,
         never: Any,
-        index_mode: str = "error",
-        mends: bool = False,
+        index_mode: str,
+        mends: bool,
+        captured: Captured,
+        control: ModuleType,
         rerolling: Rerolling | None = None,
-        captured: Captured | None = None,
     ) -> None:
         super().__init__()
-        self.rerolling = rerolling or Rerolling("plain")
-        self.captured = captured or Captured()
+        self.rerolling = rerolling
+        self.captured = captured
         self.frames = [Frame()]
         self.dirty: dict[Cell, None] = {}
         self.alive: WeakSet[Cell] = WeakSet()
@@ -70,18 +72,16 @@ class TraceContext(Framing, Accessing, Computing, Context):
         self.index_mode = index_mode
         self.mends = mends
         self.engine = LOWERINGS
-        self.memory = GhostMemory()
-        self.home = CompiledHome(self)
+        self.memory = AbstractMemory()
+        self.home = CompiledHome(self, control)
         self.faults = Faults(self)
-        self.operations = 0
         self.comparisons: dict[Any, Any] = {}
         self.fingerprint: Fingerprint | None = None
         self.forms: dict[int, tuple[Any, Affine]] = {}
 
     def count(self) -> None:
         """Note one more operation that is compiled."""
-        self.operations += 1
-        if len(self.frames) == 1:
+        if self.rerolling is not None and not self.is_inside:
             self.rerolling.count()
 
     # Values that come in.
@@ -89,11 +89,11 @@ class TraceContext(Framing, Accessing, Computing, Context):
     def constant_buffer(self, array: Any) -> Any:
         if hasattr(array, "place"):
             return array
-        ghost = ghost_like(array)
-        cell = Cell(self, ghost, constant_contents(array))
-        if array.dtype.kind in "iub" and array.size <= _SPELLED_OUT:
-            cell.known = _as(array, ghost)
-        return Buffer(ghost, cell)
+        abstract = abstract_like(array)
+        cell = Cell(self, abstract, constant_contents(array))
+        if array.dtype.kind in "iub" and array.size <= _MOST_KNOWN:
+            cell.known = _as(array, abstract)
+        return Buffer(abstract, cell)
 
     def blank(self, shape: tuple[int, ...], dtype: Any) -> Any:
         return self.entered(np.broadcast_to(np.zeros((), dtype), shape), lax.full(shape, 0, dtype))
@@ -108,8 +108,8 @@ class TraceContext(Framing, Accessing, Computing, Context):
 
     def entered(self, like: np.ndarray, contents: Any) -> Any:
         """A Buffer that lies as `like` does and holds what comes in as `contents`."""
-        ghost = ghost_like(like)
-        return Buffer(ghost, Cell(self, ghost, contents))
+        abstract = abstract_like(like)
+        return Buffer(abstract, Cell(self, abstract, contents))
 
     def number(self, like: Any, contents: Any, affine: Affine | None = None) -> Any:
         """A traced number that promotes as `like` does."""
@@ -135,7 +135,7 @@ class TraceContext(Framing, Accessing, Computing, Context):
         return super().writable(target)
 
     def inactive(self, value: Any) -> Any:
-        if isinstance(value, np.ndarray) and not isinstance(value, Ghost):
+        if isinstance(value, np.ndarray) and not isinstance(value, AbstractArray):
             return self.constant_buffer(value)
         return value
 
@@ -184,68 +184,12 @@ class TraceContext(Framing, Accessing, Computing, Context):
         return False
 
 
-class CompiledHome(Home):
-    """The home of a program that is being compiled: what depends on numbers, its context answers."""
-
-    is_abstract = True
-    control = control
-    engine = LOWERINGS
-
-    def __init__(self, trace: TraceContext) -> None:
-        self.trace = trace
-        self.mends = trace.mends
-        self.of_shadow = trace.of_shadow
-
-    @property
-    def checkpoints(self) -> bool:  # type: ignore[override]
-        """In a loop there is no use for them: it keeps only what its body overwrites anyway."""
-        return not self.trace.is_inside
-
-    def known(self, value: Any) -> Any:
-        """The integers or booleans of a value, if the program spells them out and has not written into them."""
-        return known_at(ground_floor(value).place)
-
-    def settled(self, value: Any) -> Any:
-        spelled = self.known(value)
-        if spelled is not None:
-            return spelled.copy()
-        floor = ground_floor(value)
-        return floor.copy() if hasattr(floor, "view_as") else floor
-
-    def note(self, array: Any) -> None:
-        self.trace.captured.add(array)
-
-    def survivors(self, key: Any, shape: tuple[int, ...]) -> Any:
-        return self.trace.surviving(key, shape)
-
-    def selected(self, buffer: Any, mask: Any) -> Any:
-        return selected(buffer, mask)
-
-    def has_nan(self, value: Any) -> bool:
-        """Note whether a gradient holds a NaN; the answer says what to assume while the program is traced."""
-        self.trace.faults.note_nan(self.trace.read(ground_floor(value).place))
-        return self.trace.mends
-
-    def scratch(self, context: Any, shape: tuple[int, ...], dtype: Any) -> Any:
-        """Tracked: what is added into it may be known only later."""
-        return context.blank(shape, dtype)
-
-    def value_despite(self, error: ZeroDivisionError, function: Callable[..., Any], values: tuple[Any, ...]) -> Any:
-        """Of Python's numbers only the type is known here."""
-        return function(*(type(x)(1) for x in values))
-
-    def program(self, f: Callable[..., Any]) -> Callable[..., Any]:
-        return f if self.trace.is_inside else self.trace.rerolling.function(f)
-
-    def separate(self) -> None:
-        self.trace.separate()
+_MOST_KNOWN = 1 << 16
+"""Elements of the largest array of integers or booleans whose values are kept as known."""
 
 
-_SPELLED_OUT = 1 << 16
-
-
-def _as(array: np.ndarray, ghost: np.ndarray) -> np.ndarray:
-    """A copy of an array that lies as its ghost does."""
-    copy = np.empty_like(ghost, subok=False)
+def _as(array: np.ndarray, abstract: np.ndarray) -> np.ndarray:
+    """A copy of an array that lies as its abstract array does."""
+    copy = np.empty_like(abstract, subok=False)
     copy[...] = array
     return copy

@@ -1,4 +1,4 @@
-"""What a compiled program finds out while it runs: indices that lie outside, and gradients that hold NaNs."""
+"""What a compiled program finds out while it runs: indices that lie outside, matrices, and gradients that hold NaNs."""
 
 from __future__ import annotations
 
@@ -21,12 +21,52 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Site:
-    """A place in the user's program where something is looked at when the program runs: an index, or a matrix."""
+    """A line of the user's program where something is looked at when the program runs."""
 
     position: Position
+
+    def error(self, value: int) -> Exception:
+        """What to raise where `value` was found."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class IndexSite(Site):
+    """An index, and the range in which it has to lie; `is_one` unless there are many."""
+
     low: int
     high: int
-    name: str = ""
+    is_one: bool = True
+
+    def error(self, value: int) -> Exception:
+        return IndexRangeError(
+            f"{f'index {value}' if self.is_one else 'an index'} is out of range: {self.low} to {self.high} lie inside",
+            where=resolve(self.position),
+            remedy='correct the index, or say what it means: index_mode="clip", "fill" or "drop"',
+        )
+
+
+@dataclass(frozen=True)
+class LimitSite(Site):
+    """A loop that may want to go on when it has reached its limit."""
+
+    limit: int
+
+    def error(self, value: int) -> Exception:
+        return ArgumentError(
+            f"while_loop wants more than limit={self.limit} steps", where=resolve(self.position), remedy="raise limit"
+        )
+
+
+@dataclass(frozen=True)
+class MatrixSite(Site):
+    """A function that raises for some matrices."""
+
+    function: Any
+
+    def error(self, value: int) -> Exception:
+        name, kind = operation_name(self.function), _RAISING[self.function]
+        return np.linalg.LinAlgError(f"{name}: a matrix is {kind}, at {resolve(self.position)}")
 
 
 class Faults:
@@ -55,7 +95,7 @@ class Faults:
             return
         for affine, low, high in region.checks():
             value = affine.value()
-            self._note((value < low) | (value > high), value, low, high)
+            self._note((value < low) | (value > high), IndexSite(here(), low, high), value)
 
     def check_gather(self, key: Any, shape: tuple[int, ...]) -> None:
         """Look at the indices of a gather or scatter."""
@@ -63,11 +103,11 @@ class Faults:
             return
         outside = out_of_range(key, shape)
         if outside is not None:
-            self._note(outside, jnp.int64(_UNNAMED), -max(shape, default=0), max(shape, default=1) - 1)
+            self._note(outside, IndexSite(here(), -max(shape, default=0), max(shape, default=1) - 1, is_one=False))
 
     def check_limit(self, limit: int, wants_more: Any) -> None:
         """Look whether a loop that has reached its limit wants to go on."""
-        self._note(wants_more, jnp.int64(_LIMIT), limit, limit)
+        self._note(wants_more, LimitSite(here(), limit))
 
     def check_matrix(self, function: Any, operands: Any, found: Any) -> None:
         """Look whether a matrix was singular, or not positive definite, where NumPy raises."""
@@ -75,10 +115,11 @@ class Faults:
             return
         arrays = [x for x in (*operands, found) if hasattr(x, "dtype") and x.dtype.kind in "fc"]
         *given, result = [jnp.all(jnp.isfinite(x)) for x in arrays]
-        self._note(~result & jnp.all(jnp.stack(given)), jnp.int64(_SINGULAR), 0, 0, operation_name(function))
+        self._note(~result & jnp.all(jnp.stack(given)), MatrixSite(here(), function))
 
-    def _note(self, outside: Any, value: Any, low: int, high: int, name: str = "") -> None:
-        self.sites.append(Site(here(), low, high, name))
+    def _note(self, outside: Any, site: Site, value: Any = 0) -> None:
+        """Remember the site, and the value found there, where it is the first at which something is `outside`."""
+        self.sites.append(site)
         (fault, _) = self.cells
         found = jnp.stack([jnp.int64(len(self.sites)), lax.convert_element_type(value, np.int64)])
         before = fault.contents
@@ -92,31 +133,13 @@ class Faults:
         nan.contents = nan.contents | jnp.isnan(jnp.sum(gradient))
 
     def raise_if_any(self, fault: Any) -> None:
-        """Raise IndexRangeError if the program that has run saw an index outside."""
+        """Raise the error of the first site at which the program that has run found a fault."""
         number, value = (int(part) for part in np.asarray(fault))
-        if not number:
-            return
-        site = self.sites[number - 1]
-        if value == _LIMIT:
-            raise ArgumentError(
-                f"while_loop wants more than limit={site.low} steps", where=resolve(site.position), remedy="raise limit"
-            )
-        if value == _SINGULAR:
-            kind = "not positive definite" if site.name.endswith("cholesky") else "singular"
-            raise np.linalg.LinAlgError(f"{site.name}: a matrix is {kind}, at {resolve(site.position)}")
-        seen = "an index" if value == _UNNAMED else f"index {value}"
-        raise IndexRangeError(
-            f"{seen} is out of range: {site.low} to {site.high} lie inside",
-            where=resolve(site.position),
-            remedy='correct the index, or say what it means: index_mode="clip", "fill" or "drop"',
-        )
+        if number:
+            raise self.sites[number - 1].error(value)
 
 
-_UNNAMED = np.iinfo(np.int64).min
-_LIMIT = _UNNAMED + 1
-_SINGULAR = _UNNAMED + 2
-
-_RAISING = frozenset({
-    np.linalg.solve, np.linalg.inv, np.linalg.cholesky, np.linalg.tensorsolve, np.linalg.tensorinv,
-    np.linalg.matrix_power,
-})  # fmt: skip
+_RAISING = dict.fromkeys(
+    (np.linalg.solve, np.linalg.inv, np.linalg.tensorsolve, np.linalg.tensorinv, np.linalg.matrix_power), "singular"
+) | {np.linalg.cholesky: "not positive definite"}
+"""Functions that raise for some matrices, and what these are."""

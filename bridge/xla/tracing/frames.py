@@ -17,8 +17,7 @@ from jax import lax
 from bridge.rewind.interpreter import current_context
 from bridge.rewind.values import ground_floor, is_abstract
 from bridge.xla.regions.affine import Affine
-from bridge.xla.tracing.cells import Cell, Frame
-from bridge.xla.tracing.contents import in_dtype
+from bridge.xla.tracing.cells import Cell, Frame, in_dtype
 from bridge.xla.tracing.integers import Bounds, affine_of, bounds_of
 
 

@@ -1,4 +1,4 @@
-"""Integers and masks that a compiled program spells out are known while it is compiled, until it writes into them."""
+"""Integers and masks that follow from a program's text are known while it is compiled, until it writes into them."""
 
 from __future__ import annotations
 

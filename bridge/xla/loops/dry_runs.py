@@ -1,0 +1,78 @@
+"""Bodies that are run for what they would do: no effect on the program, on logs, or on what is known of memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from bridge.rewind.places import Root
+from bridge.xla.tracing.frames import until_stable
+from bridge.xla.tracing.integers import Bounds
+
+Body = Callable[[Any], None]
+
+
+def tried(context: Any, body: Body, bounds: Bounds = (None, None), carried: Sequence[Any] = ()) -> list[Any]:
+    """Run a body without effect on the program; returns the outermost context's memory that it writes."""
+
+    def attempt(carried: Sequence[Any]) -> list[Any]:
+        with untouched(context):
+            return context.home.trace.dry(inside(context, body), carried, bounds)
+
+    return until_stable(attempt, carried)
+
+
+def dry(context: Any, body: Body, bounds: Bounds = (None, None)) -> set[Any]:
+    """Run a body once without effect; returns the roots of `context` that it writes."""
+    written: set[Any] = set()
+
+    def attempt(carried: Sequence[Any]) -> list[Any]:
+        with untouched(context):
+            cells: list[Any] = context.home.trace.dry(inside(context, body), carried, bounds)
+            written.update(_written(context) if context.differentiates else cells)
+            return cells
+
+    until_stable(attempt)
+    return written
+
+
+def asked(context: Any, going: Callable[[], Any]) -> Any:
+    """What a condition says now; nothing of it is logged."""
+    with untouched(context):
+        return inside(context, going)()
+
+
+def inside(context: Any, body: Callable[..., Any]) -> Callable[..., Any]:
+    """A body that runs in a context which is open no longer, or not the innermost one."""
+
+    def run(*args: Any) -> Any:
+        with context.reopened():
+            return body(*args)
+
+    return run
+
+
+@contextmanager
+def untouched(context: Any) -> Iterator[None]:
+    """Leave logs, and what is known of older memory, as they are now."""
+    chain = []
+    while context is not None and context.differentiates:
+        chain.append((context, context.log, context.touched))
+        context.log, context.touched = [], {}
+        context = context.outer
+    try:
+        yield
+    finally:
+        for one, log, touched in chain:
+            for entry in one.log:
+                for root in entry.woken():
+                    root.active = False
+            for root, (shadow, owned, active) in one.touched.items():
+                root.shadow, root.owned, root.active = shadow, owned, active
+            one.log, one.touched = log, touched
+
+
+def _written(context: Any) -> Iterator[Root]:
+    for entry in context.log:
+        yield from (part.place.root for part in entry.overwritten())

@@ -1,0 +1,172 @@
+"""One traced program: what its arguments become, how it is run under a trace, and how its results are handed out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from bridge.arrays.buffer import Buffer, Scalar, WeakScalar
+from bridge.errors import ArgumentError, BridgeError
+from bridge.rewind.interpreter import current_context
+from bridge.rewind.values import ground_floor, is_abstract
+from bridge.trees import leaves_of, rebuilt
+from bridge.xla.captured import Captured
+from bridge.xla.loops import control
+from bridge.xla.lowering.lower import x64
+from bridge.xla.rerolling.rerolling import Rerolling, Unrolled
+from bridge.xla.signature import Dynamic, Signature, Static
+from bridge.xla.tracing.context import TraceContext
+
+
+class Program:
+    """One traced program: a function of JAX arrays, and what its inputs and results look like."""
+
+    def __init__(self, function: Callable[..., Any], signature: Signature, index_mode: str, mends: bool) -> None:
+        self.function = function
+        self.signature = signature
+        self.index_mode = index_mode
+        self.mends = mends
+        self.faults: Any = None
+        self.structure: Any = None
+        self.results: list[Any] = []
+        self.seconds: float | None = None
+        self.captured = Captured(function)
+        # A loop hides from strong zeros which cotangents do not exist.
+        self.loops = "plain" if mends else "short"
+
+    def __call__(self, never: Any, values: list[Any]) -> tuple[list[Any], Any, tuple[Any, Any]]:
+        """The results that are traced; whether to look at the rest: the first fault, and whether there was a NaN."""
+        while True:
+            try:
+                outputs, fault, nan = self._traced(never, values)
+            except Unrolled:
+                self.loops = "rolling" if self.loops == "short" else "plain"
+            else:
+                self.captured.close()
+                return outputs, (fault[0] != 0) | nan, (fault, nan)
+
+    def _traced(self, never: Any, values: list[Any]) -> tuple[list[Any], Any, Any]:
+        with x64(), np.errstate(all="ignore"):
+            rerolling = Rerolling(self.loops)
+            context = TraceContext(never, self.index_mode, self.mends, self.captured, control, rerolling)
+            with context:
+                context.faults.open()
+                leaves = [
+                    entered(context, leaf, is_array, contents)
+                    for (leaf, is_array), contents in zip(self.inputs, values, strict=True)
+                ]
+                outputs = [context.read(ground_floor(leaf).place) for leaf in self.ran_on(leaves)]
+                self.faults = context.faults
+                if not self.mends:
+                    rerolling.warn()
+                return outputs, *context.faults.contents
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether it may have found out something when it ran."""
+        return bool(self.faults.sites) or (self.faults.watches_nan and not self.mends)
+
+    @property
+    def inputs(self) -> list[tuple[Dynamic, bool]]:
+        """The leaves that are inputs of the compiled program, and which of them are arrays."""
+        both = zip(self.signature.leaves, self.signature.arrays, strict=True)
+        return [(leaf, is_array) for leaf, is_array in both if isinstance(leaf, Dynamic) and leaf.same is None]
+
+    def ran_on(self, inputs: list[Any]) -> list[Any]:
+        """Run the function on its inputs; the results that are traced, and a note of how to hand out all of them."""
+        found = iter(inputs)
+        leaves: list[Any] = []
+        roots: dict[int, Any] = {}
+        for number, leaf in enumerate(self.signature.leaves):
+            if isinstance(leaf, Static):
+                leaves.append(leaf.value)
+            else:
+                root = roots[number] = next(found) if leaf.same is None else roots[leaf.same]
+                leaves.append(leaf.shown(root))
+        args, kwargs = rebuilt(self.signature.structure, leaves)
+        context = current_context()
+        function = self.function if context is None else context.home.program(self.function)
+        with _only_numpy():
+            results, self.structure = leaves_of(function(*args, **kwargs))
+        self.results = [_Traced(leaf) if is_abstract(leaf) else leaf for leaf in results]
+        return [leaf for leaf in results if is_abstract(leaf)]
+
+    def handed_out(self, outputs: list[Any], plain: bool = False) -> Any:
+        """The function's result in its containers: JAX arrays, or NumPy's arrays and numbers if `plain`."""
+        if not plain and len(outputs) == len(self.results):
+            return rebuilt(self.structure, outputs)
+        found = iter(outputs)
+        leaves = []
+        for result in self.results:
+            if not isinstance(result, _Traced):
+                leaves.append(result.copy() if isinstance(result, np.ndarray) else result)
+            elif plain:
+                leaves.append(result.plain(next(found)))
+            else:
+                leaves.append(next(found))
+        return rebuilt(self.structure, leaves)
+
+
+def entered(context: TraceContext, leaf: Dynamic, is_array: bool, contents: Any) -> Any:
+    """What comes in for a leaf, as the traced program gets it."""
+    contents = jnp.asarray(contents)
+    if not is_array:
+        return context.number(leaf.like_number(), contents)
+    return context.entered(leaf.like(), contents)
+
+
+@contextmanager
+def _only_numpy() -> Iterator[None]:
+    """Inside, JAX's errors about values that NumPy cannot have, or JAX not, name what to do."""
+    try:
+        yield
+    except (jax.errors.TracerArrayConversionError, jax.errors.UnexpectedTracerError) as error:
+        raise captured() from error
+    except TypeError as error:
+        if isinstance(error, BridgeError) or not _met_in_jax(error):
+            raise
+        raise ArgumentError(
+            "a compiled program gives one of its arrays to a function of JAX", remedy="write it with NumPy: np for jnp"
+        ) from error
+
+
+def _met_in_jax(error: BaseException) -> bool:
+    """Whether an error came from a function of JAX that was given an array or a number of a traced program."""
+    trace = error.__traceback__
+    while trace is not None:
+        frame, trace = trace.tb_frame, trace.tb_next
+        if frame.f_globals.get("__name__", "").partition(".")[0] == "jax":
+            for value in frame.f_locals.values():
+                given = value if isinstance(value, (tuple, list)) else (value,)
+                if any(isinstance(one, (Buffer, Scalar)) for one in given):
+                    return True
+    return False
+
+
+def captured() -> ArgumentError:
+    """The error of a program that uses a JAX value which nobody passed to it."""
+    return ArgumentError(
+        "a compiled program uses a JAX value that is not among its arguments: one of a transformation around it "
+        "(jax.jit, jax.vmap, jax.grad), or what jax.numpy made inside of it",
+        remedy="pass it as an argument, and write the program with NumPy",
+    )
+
+
+class _Traced:
+    """In the place of a result that the program computes."""
+
+    def __init__(self, leaf: Any) -> None:
+        self.is_array = hasattr(leaf, "view_as")
+        self.is_weak = isinstance(leaf, WeakScalar)
+
+    def plain(self, x: Any) -> Any:
+        """The result as NumPy, or Python for its own numbers, would give it, in memory of its own."""
+        own = np.array(x)
+        if self.is_weak:
+            return own.item()
+        return own if self.is_array else own[()]

@@ -1,0 +1,73 @@
+"""What the rewind asks of the home of a program that is being compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from bridge.rewind.memory import Home
+from bridge.rewind.values import ground_floor
+from bridge.xla.lowering.pulls import LOWERINGS
+from bridge.xla.tracing.accessing import known_at
+from bridge.xla.tracing.selections import selected
+
+if TYPE_CHECKING:
+    from bridge.xla.tracing.context import TraceContext
+
+
+class CompiledHome(Home):
+    """The home of a program that is being compiled: what depends on numbers, its context answers."""
+
+    is_abstract = True
+    engine = LOWERINGS
+
+    def __init__(self, trace: TraceContext, control: Any) -> None:
+        self.trace = trace
+        self.control = control
+        self.mends = trace.mends
+        self.of_shadow = trace.of_shadow
+
+    @property
+    def checkpoints(self) -> bool:  # type: ignore[override]
+        """In a loop there is no use for them: it keeps only what its body overwrites anyway."""
+        return not self.trace.is_inside
+
+    def known(self, value: Any) -> Any:
+        """The integers or booleans of a value, if they are known while the program is traced."""
+        return known_at(ground_floor(value).place)
+
+    def settled(self, value: Any) -> Any:
+        known = self.known(value)
+        if known is not None:
+            return known.copy()
+        floor = ground_floor(value)
+        return floor.copy() if hasattr(floor, "view_as") else floor
+
+    def note(self, array: Any) -> None:
+        self.trace.captured.add(array)
+
+    def survivors(self, key: Any, shape: tuple[int, ...]) -> Any:
+        return self.trace.surviving(key, shape)
+
+    def selected(self, buffer: Any, mask: Any) -> Any:
+        return selected(buffer, mask)
+
+    def has_nan(self, value: Any) -> bool:
+        """Note whether a gradient holds a NaN; the answer says what to assume while the program is traced."""
+        self.trace.faults.note_nan(self.trace.read(ground_floor(value).place))
+        return self.trace.mends
+
+    def scratch(self, context: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+        """Tracked: what is added into it may be known only later."""
+        return context.blank(shape, dtype)
+
+    def value_despite(self, error: ZeroDivisionError, function: Callable[..., Any], values: tuple[Any, ...]) -> Any:
+        """Of Python's numbers only the type is known here."""
+        return function(*(type(x)(1) for x in values))
+
+    def program(self, f: Callable[..., Any]) -> Callable[..., Any]:
+        rerolling = self.trace.rerolling
+        return f if rerolling is None or self.trace.is_inside else rerolling.function(f)
+
+    def separate(self) -> None:
+        self.trace.separate()
