@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from bridge.proof.programs.subject import Subject, name_of
 from bridge.proof.report.model import Difference, Report
+from bridge.proof.subject import Subject, name_of
 
 MOST_ATTEMPTS = 80
 SMALL = 40
@@ -36,6 +36,7 @@ def shrunk(subject: Subject, differences: list[Difference], again: Callable[[Sub
             try:
                 report = again(candidate)
             except Exception:
+                # A program may raise anything at arguments that were not meant for it.
                 continue
             if any(_like(one, shown) for one in report.differences):
                 best, smaller = candidate, True

@@ -7,24 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from bridge.proof.numerics.arrays import (
-    alike,
-    duplicate,
-    inner,
-    is_inexact,
-    leaves,
-    random_like,
-    replace,
-    worst_difference,
-)
-from bridge.proof.numerics.finite_differences import precision
+from bridge.proof.numerics.arrays import duplicate, float_leaves, inner, leaves, random_like, replace
+from bridge.proof.numerics.tolerances import alike, precision, worst_difference
+from bridge.proof.report.checks import CheckReport
 from bridge.proof.rules.calls import Call, split
-from bridge.proof.rules.report import Report
 from bridge.proof.rules.rule_calls import RuleCall, shaped
 from bridge.rewind.rule import Rule
 
 
-def prove_honesty(call: Call, report: Report, rng: np.random.Generator) -> bool:
+def prove_declarations(call: Call, report: CheckReport, rng: np.random.Generator) -> bool:
     """The pull is linear, honours absent cotangents, reads what it declares and has the declared structure."""
     cts = [random_like(out, rng) for out in call.outputs()]
     fine = _linear(call, cts, report, rng)
@@ -37,7 +28,7 @@ def prove_honesty(call: Call, report: Report, rng: np.random.Generator) -> bool:
     return fine
 
 
-def _linear(call: Call, cts: Sequence[Any], report: Report, rng: np.random.Generator) -> bool:
+def _linear(call: Call, cts: Sequence[Any], report: CheckReport, rng: np.random.Generator) -> bool:
     others = [random_like(ct, rng) for ct in cts]
     mixed = [np.asarray(2 * a - 3 * b, np.asarray(a).dtype)[()] for a, b in zip(cts, others, strict=True)]
     mixed = [np.asarray(m) if isinstance(ct, np.ndarray) else m for m, ct in zip(mixed, cts, strict=True)]
@@ -61,7 +52,7 @@ def _linear(call: Call, cts: Sequence[Any], report: Report, rng: np.random.Gener
     return True
 
 
-def _absent(call: RuleCall, cts: Sequence[Any], report: Report) -> bool:
+def _absent(call: RuleCall, cts: Sequence[Any], report: CheckReport) -> bool:
     if len(cts) < 2:
         return True
     for k in range(len(cts)):
@@ -86,7 +77,7 @@ def _absent(call: RuleCall, cts: Sequence[Any], report: Report) -> bool:
     return True
 
 
-def _reads(call: RuleCall, cts: Sequence[Any], report: Report) -> bool:
+def _reads(call: RuleCall, cts: Sequence[Any], report: CheckReport) -> bool:
     expected = duplicate(call.pull(call.hand(cts)))
     for path in call.unread():
         name = "out" if path == ("output",) else call.name_of(path)
@@ -112,7 +103,7 @@ def _reads(call: RuleCall, cts: Sequence[Any], report: Report) -> bool:
     return True
 
 
-def _elementwise(call: RuleCall, cts: Sequence[Any], report: Report, rng: np.random.Generator) -> bool:
+def _elementwise(call: RuleCall, cts: Sequence[Any], report: CheckReport, rng: np.random.Generator) -> bool:
     if not call.elementwise or len(cts) != 1 or np.size(cts[0]) < 2:
         return True
     shape = np.shape(cts[0])
@@ -132,7 +123,7 @@ def _elementwise(call: RuleCall, cts: Sequence[Any], report: Report, rng: np.ran
     return True
 
 
-def _linear_function(call: RuleCall, report: Report, rng: np.random.Generator) -> bool:
+def _linear_function(call: RuleCall, report: CheckReport, rng: np.random.Generator) -> bool:
     if not call.rule.linear:
         return True
     others = [np.asarray(random_like(point, rng)) for point in call.points]
@@ -155,14 +146,14 @@ def _linear_function(call: RuleCall, report: Report, rng: np.random.Generator) -
     return True
 
 
-def _equivalent(call: RuleCall, report: Report) -> bool:
+def _equivalent(call: RuleCall, report: CheckReport) -> bool:
     """The equivalent of a composed rule computes the function's value."""
     equivalent = equivalent_of(call.rule)
     if equivalent is None:
         return True
     args, kwargs = split(call.arguments_at(call.points))
     expected = call.outputs()
-    got = [leaf for _, leaf in leaves(equivalent(*args, **kwargs)) if is_inexact(leaf)]
+    got = float_leaves(equivalent(*args, **kwargs))
     alike_shaped = [np.shape(a) for a in expected] == [np.shape(b) for b in got]
     gaps = [worst_difference(a, b)[0] for a, b in zip(expected, got, strict=True)] if alike_shaped else [np.inf]
     worst = max(gaps, default=0.0)
