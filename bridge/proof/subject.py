@@ -32,6 +32,7 @@ class Subject(Differentiable):
     args, kwargs : the caller's arguments, never handed to `f` themselves.
     argnums : which positional arguments are differentiated; None for those that hold float or complex arrays.
     generators : what is put back before each run, if anything is.
+    shares : whether copies share memory as the caller's arguments do; else each argument moves by itself.
     """
 
     def __init__(
@@ -41,8 +42,9 @@ class Subject(Differentiable):
         kwargs: dict[str, Any],
         argnums: int | Sequence[int] | None,
         generators: Generators | None = None,
+        shares: bool = True,
     ) -> None:
-        self.args, self.kwargs, self.generators = tuple(args), dict(kwargs), generators
+        self.args, self.kwargs, self.generators, self.shares = tuple(args), dict(kwargs), generators, shares
         self.argnums = _chosen(self.args) if argnums is None else normalised(argnums, len(self.args))
         self.names = tuple(self.kwargs)
         self.leaves, self.structure = leaves_of((self.args, tuple(self.kwargs.values())))
@@ -66,7 +68,7 @@ class Subject(Differentiable):
         self.__name__ = name_of(f)
 
     def arguments(self, values: Sequence[Any] | None = None) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Fresh positional and keyword arguments, laid out and sharing memory as the caller's do.
+        """Fresh positional and keyword arguments, laid out as the caller's.
 
         `values` replace the differentiated leaves. Generators are where they were in the beginning.
         """
@@ -89,7 +91,7 @@ class Subject(Differentiable):
         return args, dict(zip(self.names, rest, strict=True))
 
     def _shared(self) -> Iterator[list[int]]:
-        arrays = [k for k, leaf in enumerate(self.leaves) if type(leaf) is np.ndarray and leaf.size]
+        arrays = [k for k, leaf in enumerate(self.leaves) if self.shares and type(leaf) is np.ndarray and leaf.size]
         for group in sharing([self.leaves[k] for k in arrays]):
             if len(group) > 1:
                 yield [arrays[k] for k in group]
@@ -137,7 +139,8 @@ class Subject(Differentiable):
     def at(self, leaves: Sequence[Any]) -> Subject:
         """The same program at other arguments, with the same cotangents."""
         args, rest = rebuilt(self.structure, list(leaves))
-        other = Subject(self.f, args, dict(zip(self.names, rest, strict=True)), self.argnums, self.generators)
+        kwargs = dict(zip(self.names, rest, strict=True))
+        other = Subject(self.f, args, kwargs, self.argnums, self.generators, self.shares)
         other.cotangents = self.cotangents
         return other
 

@@ -99,6 +99,13 @@ def worst_difference(expected: Any, got: Any) -> tuple[float, tuple[int, ...]]:
     return largest / max(_size(expected), 1e-300), index
 
 
+def furthest(expected: Sequence[Any], got: Sequence[Any]) -> float:
+    """The worst difference between two lists of values; inf where shapes differ."""
+    if [np.shape(a) for a in expected] != [np.shape(b) for b in got]:
+        return np.inf
+    return max((worst_difference(a, b)[0] for a, b in zip(expected, got, strict=True)), default=0.0)
+
+
 def _distance(a: Any, b: Any) -> tuple[float, tuple[int, ...]]:
     x, y = np.asarray(a, wide(a)), np.asarray(b, wide(b))
     if x.size == 0:

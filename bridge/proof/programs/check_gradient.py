@@ -11,8 +11,8 @@ import numpy as np
 from bridge.errors import BridgeError
 from bridge.proof.numerics.arrays import inner, random_like, wide
 from bridge.proof.numerics.compare import EVERY_COORDINATE, Comparison, Sampling, compare
-from bridge.proof.numerics.sampling import Sample
-from bridge.proof.numerics.tolerances import alike, precision, same_bits
+from bridge.proof.numerics.sampling import Sample, rounding
+from bridge.proof.numerics.tolerances import alike, same_bits
 from bridge.proof.report.checks import CheckReport
 from bridge.proof.subject import Subject, outputs_of
 from bridge.random import held
@@ -64,7 +64,7 @@ def check_gradient(
         rng = np.random.default_rng(seed)
         with held(), warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
-            subject = Subject(f, args, kwargs, argnums)
+            subject = Subject(f, args, kwargs, argnums, shares=False)
             subject.labels = _labels(subject)
             result = subject.plain()
             if _prove_deterministic(subject, result, report):
@@ -172,7 +172,7 @@ def _prove_forward(subject: Subject, gradient: list[Any], report: CheckReport, r
     forward, backward = float(moved), inner(gradient, tangents)
     size = inner([np.abs(g) for g in gradient], [np.abs(t) for t in tangents])
     gap = abs(forward - backward) / max(size, 1e-300)
-    if np.isfinite(forward) and np.isfinite(backward) and gap > 1e5 * precision(*(p.dtype for p in subject.points)):
+    if np.isfinite(forward) and np.isfinite(backward) and gap > 1e5 * rounding(subject):
         report.failed(
             "forward-mode",
             f"along a random direction, jvp gives {forward:.9g} and the gradient {backward:.9g}",

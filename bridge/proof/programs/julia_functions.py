@@ -39,14 +39,7 @@ def check(report: Report, subject: Subject, options: Options) -> None:
         _check_twin(report, evidence, options.twin)
     if options.shrink and report.differences:
         few = options.without_shrinking(())
-        report.smallest = shrunk(subject, report.differences, lambda other: _again(other, few))
-
-
-def _again(subject: Subject, options: Options) -> Report:
-    """The report of a function at other arguments."""
-    report = Report("", "")
-    check(report, subject, options)
-    return report
+        report.smallest = shrunk(subject, report.differences, check, few)
 
 
 def _weighted(make: Callable[[], Any], subject: Subject) -> Any:

@@ -41,7 +41,7 @@ def check(report: Report, subject: Subject, options: Options) -> None:
     if options.shrink and report.differences:
         concerned = [name.partition(",")[0] for one in report.differences for name in one.engines]
         few = options.without_shrinking(concerned)
-        report.smallest = shrunk(subject, report.differences, lambda other: _again(other, few))
+        report.smallest = shrunk(subject, report.differences, _check_again, few)
 
 
 def _answered(subject: Subject, value: Any, options: Options) -> Evidence:
@@ -52,15 +52,13 @@ def _answered(subject: Subject, value: Any, options: Options) -> Evidence:
     return evidence
 
 
-def _again(subject: Subject, options: Options) -> Report:
-    """The report of a program at other arguments."""
+def _check_again(report: Report, subject: Subject, options: Options) -> None:
+    """Fill the report of the same program at other arguments."""
     result = subject.plain()
     subject.weigh(result, np.random.default_rng(options.seed))
     value = subject.weighted(result)
-    report = Report("", "")
     if np.isfinite(np.asarray(value)):
         judge(report, _answered(subject, value, options))
-    return report
 
 
 def _check_errors(report: Report, subject: Subject, options: Options, error: Exception) -> None:

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from bridge.proof.numerics.arrays import duplicate, float_leaves, inner, leaves, random_like, replace
-from bridge.proof.numerics.tolerances import alike, precision, worst_difference
+from bridge.proof.numerics.sampling import rounding
+from bridge.proof.numerics.tolerances import alike, furthest, precision
 from bridge.proof.report.checks import CheckReport
 from bridge.proof.rules.calls import Call, split
 from bridge.proof.rules.rule_calls import RuleCall, shaped
@@ -33,7 +34,7 @@ def _linear(call: Call, cts: Sequence[Any], report: CheckReport, rng: np.random.
     mixed = [np.asarray(2 * a - 3 * b, np.asarray(a).dtype)[()] for a, b in zip(cts, others, strict=True)]
     mixed = [np.asarray(m) if isinstance(ct, np.ndarray) else m for m, ct in zip(mixed, cts, strict=True)]
     first, second, both = (call.cotangents(each) for each in (cts, others, mixed))
-    bound = 1e4 * precision(*(np.asarray(x).dtype for x in (*cts, *call.points)))
+    bound = 1e4 * rounding(call, cts)
     worst = 0.0
     for path, a, b, got in zip(call.paths, first, second, both, strict=True):
         finite = np.isfinite(a) & np.isfinite(b)
@@ -61,8 +62,8 @@ def _absent(call: RuleCall, cts: Sequence[Any], report: CheckReport) -> bool:
         try:
             got = call.cotangents([ct if j == k else None for j, ct in enumerate(cts)])
             # Zeros times an infinite partial are NaN; that absent ones give less is what they are for.
-            gaps = [worst_difference(np.where(np.isnan(a), b, a), b)[0] for a, b in zip(expected, got, strict=True)]
-            fine = max(gaps) <= 1e-9
+            expected = [np.where(np.isnan(a), b, a) for a, b in zip(expected, got, strict=True)]
+            fine = furthest(expected, got) <= 1e-9
             what = "gives another result than for zeros"
         except Exception as error:
             fine, what = False, f"raises {type(error).__name__}: {error}"
@@ -135,7 +136,7 @@ def _linear_function(call: RuleCall, report: CheckReport, rng: np.random.Generat
     )
     gap = abs((at_mixed - at_zero) - (2 * (at_point - at_zero) - 3 * (at_others - at_zero)))
     size = abs(at_mixed) + 2 * abs(at_point) + 3 * abs(at_others)
-    if gap > 1e4 * precision(*(np.asarray(x).dtype for x in (*call.points, *weights))) * size:
+    if gap > 1e4 * rounding(call, weights) * size:
         report.failed(
             "function-not-linear",
             f"{call}: the rule is declared linear=True, but f(2x - 3y) is not 2 f(x) - 3 f(y) (less f(0))",
@@ -153,11 +154,8 @@ def _equivalent(call: RuleCall, report: CheckReport) -> bool:
         return True
     args, kwargs = split(call.arguments_at(call.points))
     expected = call.outputs()
-    got = float_leaves(equivalent(*args, **kwargs))
-    alike_shaped = [np.shape(a) for a in expected] == [np.shape(b) for b in got]
-    gaps = [worst_difference(a, b)[0] for a, b in zip(expected, got, strict=True)] if alike_shaped else [np.inf]
-    worst = max(gaps, default=0.0)
-    if not alike_shaped or worst > 1e5 * precision(*(np.asarray(out).dtype for out in expected)):
+    worst = furthest(expected, float_leaves(equivalent(*args, **kwargs)))
+    if worst > 1e5 * precision(*(np.asarray(out).dtype for out in expected)):
         report.failed(
             "value-differs",
             f"{call}: the equivalent from which the pull is taken computes another value (relatively {worst:.1e})",

@@ -10,8 +10,8 @@ import numpy as np
 from bridge.errors import AliasError, NoRuleError, RefusedError
 from bridge.proof.numerics.arrays import inner, random_like
 from bridge.proof.numerics.compare import Sampling, compare
-from bridge.proof.numerics.sampling import Differentiable
-from bridge.proof.numerics.tolerances import precision, same_bits, worst_difference
+from bridge.proof.numerics.sampling import Differentiable, rounding
+from bridge.proof.numerics.tolerances import alike, furthest, same_bits, worst_difference
 from bridge.proof.report.checks import CheckReport
 from bridge.proof.rules.calls import Call
 from bridge.proof.rules.programs import Program, programs
@@ -68,15 +68,15 @@ def _prove_value(program: Program, report: CheckReport, rng: np.random.Generator
     cts = program.seeds(rng)
     gradient = pull(tuple(cts))
     expected = call.cotangents(call.seeds(np.random.default_rng(0)) if call.loss else cts)
-    worst = max((worst_difference(a, b)[0] for a, b in zip(expected, gradient, strict=True)), default=0.0)
-    if worst > max(call.tolerance, 1e4 * precision(*(p.dtype for p in call.points))):
+    worst = furthest(expected, gradient)
+    if worst > max(call.tolerance, 1e4 * rounding(call)):
         report.failed(
             "wrong-in-context",
             f"{call}: through bridge.vjp the gradient differs from the pull's own by {worst:.1e} (relative)",
             "compute from the pull's parameters alone",
         )
         return
-    if not all(same_bits(a, b) for a, b in zip(gradient, pull(tuple(cts)), strict=True)):
+    if not alike(gradient, pull(tuple(cts))):
         report.failed("not-repeatable", f"{call}: a second pull gives another gradient", "keep no state between calls")
         return
     report.passed("in context", str(call), worst)
@@ -131,7 +131,7 @@ def _prove_forward(program: Program, report: CheckReport, rng: np.random.Generat
     if not np.isfinite(backward) and not np.isfinite(forward):
         return
     gap = abs(backward - forward) / max(size, abs(backward), 1e-300)
-    if not gap <= max(1e-3 * program.call.tolerance, 1e5 * precision(*(p.dtype for p in program.points))):
+    if not gap <= max(1e-3 * program.call.tolerance, 1e5 * rounding(program)):
         report.failed(
             "forward-mode",
             f"{program}: forward and reverse mode disagree: <ct, jvp(v)> {forward:.9g}, <pull(ct), v> {backward:.9g}",
