@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ from bridge.julia.plans import KINDS, Flattened, plan, run_plan
 from bridge.julia.session import session
 
 _ENGINES = {"zygote": (), "forwarddiff": ("ForwardDiff",), "mooncake": ("Mooncake",), "enzyme": ("Enzyme",)}
+# Who differentiates in a cross-check; Mooncake is an optional package.
+_CHECKED = {"Zygote": "zygote", "ForwardDiff": "forwarddiff", "Mooncake": "mooncake"}
 
 
 class JuliaFunction:
@@ -73,6 +76,13 @@ class JuliaFunction:
     def julia_value(self) -> Any:
         """The function itself, as juliacall's object."""
         return session().perform(lambda: entries().julia.kept(self.kept.key))
+
+    def differentiators(self) -> dict[str, Callable[[], JuliaFunction]]:
+        """The same function under each system that differentiates it in a cross-check, made when it is called for."""
+        return {name: partial(self._by, ad) for name, ad in _CHECKED.items()}
+
+    def _by(self, ad: str) -> JuliaFunction:
+        return self if self.ad == ad else function(self, self.mutates, self.order, ad)
 
     def __repr__(self) -> str:
         more = "".join(

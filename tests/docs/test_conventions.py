@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import bridge
-from bridge.proof.programs.conventions import page, table
+from bridge.proof.programs.kinks import page, table
 
 
 def rows() -> list[tuple[str, str, str]]:

@@ -17,8 +17,8 @@ import bridge
 from benchmarks.crosscheck.figures import Figures, count_correct, run_all
 from bridge.errors import ArgumentError
 from bridge.proof.numerics.sampling import complex_step, sampled
-from bridge.proof.programs.conventions import convention_of, table
-from bridge.proof.programs.subject import Subject
+from bridge.proof.programs.kinks import convention_of, table
+from bridge.proof.subject import Subject
 
 HAS_JAX = importlib.util.find_spec("jax") is not None
 ENGINES = ("native", "jax", "xla") if HAS_JAX else ("native",)

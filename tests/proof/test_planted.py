@@ -102,7 +102,7 @@ def test_a_wrong_pull_of_jax(monkeypatch: pytest.MonkeyPatch) -> None:
 @contextmanager
 def lowered(name: str, function: Callable[..., Any]) -> Iterator[None]:
     """Inside, XLA computes `name` by another function."""
-    from bridge.xla.lowering.lower import lower
+    from bridge.xla.lowering import lower
 
     before = lower.ENTRIES.get(name)
     lower.ENTRIES[name] = function
@@ -143,7 +143,7 @@ def test_a_wrong_gradient_under_xla_is_localised_by_compiling_its_operations() -
 
 @needs_jax
 def test_a_function_that_jax_computes_otherwise_is_a_primal_difference() -> None:
-    from bridge.proof.rules.programs import programs
+    from bridge.engines.jax import programs
 
     def squares(x: Any) -> Any:
         y = np.square(x)  # squares
@@ -262,10 +262,9 @@ def test_an_overwritten_element_that_keeps_its_cotangent(monkeypatch: pytest.Mon
 
 
 def test_a_masked_update_that_forgets_its_mask(monkeypatch: pytest.MonkeyPatch) -> None:
-    from bridge.rewind.log import Operation
     from bridge.rewind.writes import Update
 
-    monkeypatch.setattr(Update, "_pull_masked", lambda self, ct: Operation.pull(self, ct))
+    monkeypatch.setattr(Update, "_masked", lambda self, ct, pull: pull(ct))
     report = bridge.crosscheck(updates, engines=("native",))(X)
     assert_found(report, "mismatch", "native", "np.multiply", line_of(updates, "masked"))
 

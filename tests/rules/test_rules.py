@@ -11,7 +11,7 @@ import scipy.special  # noqa: F401, its rules are read once it is loaded
 from bridge.calls import operation_name
 from bridge.errors import CheckError
 from bridge.extend import MUTATING, RULES, ZERO_PULL
-from bridge.proof.numerics.compare import compare
+from bridge.proof.numerics.compare import Sampling, compare
 from bridge.proof.rules.check_rule import check_rule
 from bridge.proof.rules.inputs import book, call_of
 from bridge.proof.rules.rule_calls import RuleCall
@@ -67,7 +67,7 @@ def test_functions_declared_flat_are_flat(case: Case) -> None:
     with np.errstate(all="ignore"):
         cts = call.seeds(rng)
         zeros = [np.zeros_like(point) for point in call.points]
-        found = compare(call, cts, zeros, case.tolerance, rng)
+        found = compare(call, cts, zeros, Sampling(case.tolerance, rng))
     assert [sample for sample in found.mismatches if sample.slope.kind == "smooth"] == []
 
 
@@ -87,4 +87,4 @@ def _tells_a_factor(rule: Rule | MutatingRule, case: Case) -> bool:
     with np.errstate(all="ignore"):
         cts = call.seeds(rng)
         wrong = [1.1 * cotangent for cotangent in call.cotangents(cts)]
-        return bool(compare(call, call.weights(cts), wrong, case.tolerance, rng, 10).mismatches)
+        return bool(compare(call, call.weights(cts), wrong, Sampling(case.tolerance, rng, 10)).mismatches)

@@ -7,17 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from bridge.position import resolve
+from bridge.errors import ValueDiffersError
 from bridge.proof.blame.observing import Step, flat_values
 from bridge.proof.blame.proving import Proof
-from bridge.proof.blame.recorded import Recorded
-from bridge.proof.blame.references import spans
-from bridge.proof.blame.walking import Walk
-from bridge.proof.numerics.tolerances import apart, short
-from bridge.proof.programs.running import is_other_value
+from bridge.proof.blame.recorded import Recorded, Walk
+from bridge.proof.numerics.arrays import short
+from bridge.proof.numerics.tolerances import apart
 from bridge.proof.report.timeline import source_at
-from bridge.rewind.log import Copy, Entry
-from bridge.rewind.writes import Scatter, Write
+from bridge.rewind.log import Entry
 
 # Operations that move elements to where an index says.
 INDEXING = frozenset({
@@ -40,7 +37,6 @@ class Blame:
     operation: int | None = None
     shapes: tuple[tuple[int, ...], ...] = ()
     others: int = 0
-    engine: str = ""
 
     @property
     def source(self) -> str | None:
@@ -56,10 +52,9 @@ class Blame:
 def blamed(recorded: Recorded, walk: Walk) -> Blame | None:
     """The first operation of the backward pass that disagrees with its own differences; None if none does."""
     if walk.failed is not None:
-        entry = recorded.context.log[walk.failed]
-        kind = "primal" if is_other_value(walk.error) else "mismatch"
+        kind = "primal" if isinstance(walk.error, ValueDiffersError) else "mismatch"
         detail = f"its pull raises {type(walk.error).__name__}: {walk.error}"
-        return _made(recorded, walk.failed, entry, kind, detail, 0)
+        return of_entry(recorded, walk.failed, kind, detail)
     wrong = walk.wrong
     if not wrong:
         return None
@@ -73,12 +68,18 @@ def blamed(recorded: Recorded, walk: Walk) -> Blame | None:
     if kind == "primal":
         detail = f"{_other_value(first.entry, step)}; {detail}"
     same = {(proof.entry.name, proof.entry.where) for proof in wrong}
-    return _made(recorded, first.number, first.entry, kind, detail, len(same) - 1)
+    return of_entry(recorded, first.number, kind, detail, len(same) - 1)
 
 
-def _made(recorded: Recorded, number: int, entry: Entry, kind: str, detail: str, others: int) -> Blame:
-    step = recorded.by_entry.get(number)
-    return Blame(kind, entry.name, entry.where, detail, number, spans(step), others, recorded.engine)
+def of_entry(recorded: Recorded, number: int, kind: str, detail: str = "", others: int = 0) -> Blame:
+    """The blame of an entry of the log."""
+    entry, step = recorded.context.log[number], recorded.by_entry.get(number)
+    return Blame(kind, entry.name, entry.where, detail, number, () if step is None else step.shapes, others)
+
+
+def of_step(step: Step, kind: str, detail: str = "") -> Blame:
+    """The blame of an operation that was only observed."""
+    return Blame(kind, step.name, step.where, detail, step.entry, step.shapes)
 
 
 def _is_kink(proof: Proof) -> bool:
@@ -86,7 +87,7 @@ def _is_kink(proof: Proof) -> bool:
 
 
 def _kind(proof: Proof, step: Step | None) -> str:
-    if isinstance(proof.entry, (Copy, Write, Scatter)) or proof.entry.name in INDEXING:
+    if proof.entry.call is None or proof.entry.name in INDEXING:
         return "index"
     if not np.isfinite(proof.got):
         return "nan"
@@ -95,14 +96,17 @@ def _kind(proof: Proof, step: Step | None) -> str:
     return "missing-gradient" if proof.where_zero else "mismatch"
 
 
-def _other_value(entry: Any, step: Step | None) -> str:
+def _other_value(entry: Entry, step: Step | None) -> str:
     """How the composition from which a pull is taken differs from the function itself; empty if it does not."""
-    equivalent = getattr(getattr(getattr(entry, "rule", None), "joint", None), "equivalent", None)
-    if equivalent is None or step is None or step.names:
+    call = entry.call
+    equivalent = None if call is None else getattr(getattr(call.rule, "joint", None), "equivalent", None)
+    if call is None or equivalent is None or step is None:
         return ""
+    args, kwargs = call.spelled(step.operands)
     try:
-        found = equivalent(*step.operands, **step.kwargs)
+        found = equivalent(*args, **kwargs)
     except Exception:
+        # A composition of the user's, which may raise anything; what it raises in a pull, the walk has noted.
         return ""
     for a, b in zip(flat_values(found), flat_values(step.value), strict=False):
         if np.shape(a) != np.shape(b) or apart(a, b, 1e-6, 1e-12)[0]:
@@ -120,21 +124,10 @@ def first_not_finite(steps: list[Step]) -> Step | None:
 
 def born_blame(recorded: Recorded, number: int) -> Blame:
     """The operation whose pull made the first cotangent that is not finite."""
-    entry = recorded.context.log[number]
     step = recorded.by_entry.get(number)
     operands = "" if step is None else f" of {', '.join(short(x) for x in flat_values(step.operands))}"
     detail = f"its pull makes the first derivative that is not finite, at operands{operands}"
-    return _made(recorded, number, entry, "nan", detail, 0)
-
-
-def of_step(step: Step, kind: str, detail: str, engine: str = "") -> Blame:
-    """The blame of an operation that was only observed."""
-    return Blame(kind, step.name, step.where, detail, step.entry, spans(step), 0, engine)
-
-
-def of_position(position: Any, name: str, kind: str, detail: str) -> Blame:
-    """The blame of a line."""
-    return Blame(kind, name, resolve(position), detail)
+    return of_entry(recorded, number, "nan", detail)
 
 
 def _finite(value: Any) -> bool:

@@ -8,18 +8,18 @@ from typing import Any
 
 import numpy as np
 
-import bridge
 from bridge.errors import BridgeError
-from bridge.proof.blame.blaming import INDEXING, Blame
+from bridge.proof.blame.blaming import INDEXING, Blame, of_step
 from bridge.proof.blame.observing import Step
-from bridge.proof.blame.references import spans
-from bridge.proof.numerics.tolerances import apart, short
-from bridge.proof.programs.evidence import Evidence
+from bridge.proof.blame.recorded import Recorded
+from bridge.proof.numerics.arrays import short
+from bridge.proof.numerics.tolerances import Tolerance, apart
 from bridge.rewind.log import Copy, Entry, Operation
 from bridge.rewind.memory import grounded
 from bridge.rewind.places import Picked, Root, View
 from bridge.rewind.rule import Shaped
 from bridge.rewind.writes import Scatter, Update, Write
+from bridge.transforms.grad import value_and_grad
 
 # How many small programs are compiled at most; operations of the same signature count once.
 MOST_PROGRAMS = 64
@@ -37,8 +37,8 @@ class Small:
 class Search:
     """Compiles operations one by one on the way back, and keeps the first whose gradient or value is another."""
 
-    def __init__(self, evidence: Evidence) -> None:
-        self.evidence = evidence
+    def __init__(self, tolerance: Tolerance) -> None:
+        self.tolerance = tolerance
         self.tried: set[Any] = set()
         self.value: Blame | None = None
         self.gradient: Blame | None = None
@@ -51,7 +51,8 @@ class Search:
         if small is None or not small.inputs:
             return
         looks = tuple((np.shape(x), str(np.asarray(x).dtype)) for x in small.inputs)
-        signature = (step.kind, step.name, looks, repr(step.kwargs), repr(step.key)[:200])
+        kwargs = None if entry.call is None else entry.call.kwargs
+        signature = (step.kind, step.name, looks, repr(kwargs), repr(step.key)[:200])
         if signature in self.tried:
             return
         self.tried.add(signature)
@@ -60,32 +61,28 @@ class Search:
             found = _run(small, "xla")
         except (BridgeError, TypeError, ValueError, ArithmeticError, IndexError):
             return
-        tolerance = self.evidence.tolerance
+        tolerance = self.tolerance
         for a, b in zip(found[1], expected[1], strict=True):
             if apart(a, b, tolerance.value, tolerance.absolute)[0]:
                 detail = f"compiled by itself it gives {short(a)}, and NumPy gives {short(b)}"
-                self.value = _blame("primal", number, step, detail)
+                self.value = of_step(step, "primal", detail)
                 return
         for a, b in zip(found[0], expected[0], strict=True):
             if apart(a, b, tolerance.gradient, tolerance.absolute)[0]:
                 kind = "index" if step.name in INDEXING else "mismatch"
                 detail = f"compiled by itself its pull gives {short(a)}, and that of the rule book {short(b)}"
-                self.gradient = _blame(kind, number, step, detail)
+                self.gradient = of_step(step, kind, detail)
                 return
 
 
-def blamed_under_xla(evidence: Evidence) -> Blame | None:
+def blamed_under_xla(recorded: Recorded, tolerance: Tolerance) -> Blame | None:
     """The operation whose compiled value is another than NumPy's, or whose compiled gradient is another than ours."""
-    search = Search(evidence)
+    search = Search(tolerance)
     try:
-        evidence.recorded("native").walk(proofs=False, visit=search.visit)
+        recorded.walk(proofs=False, visit=search.visit)
     except BridgeError:
         return None
     return search.value or search.gradient
-
-
-def _blame(kind: str, number: int, step: Step, detail: str) -> Blame:
-    return Blame(kind, step.name, step.where, detail, number, spans(step), 0, "xla")
 
 
 def _run(small: Small, engine: str) -> tuple[list[Any], list[Any]]:
@@ -99,7 +96,7 @@ def _run(small: Small, engine: str) -> tuple[list[Any], list[Any]]:
 
     copies = [np.array(x) if np.ndim(x) else x for x in small.inputs]
     positions = tuple(range(len(copies)))
-    (_, values), gradients = bridge.value_and_grad(loss, positions, has_aux=True, engine=engine)(*copies)
+    (_, values), gradients = value_and_grad(loss, positions, has_aux=True, engine=engine)(*copies)
     return list(gradients), list(values)
 
 
@@ -119,7 +116,7 @@ def _small_operation(entry: Operation, step: Step, ct: Any) -> Small | None:
         return None
     chosen = [(k, j) for k, place in enumerate(entry.call.inputs) if place is not None for j in _parts(place)]
     inputs = [held[k] if j is None else held[k][j] for k, j in chosen]
-    names, old = step.names, np.array(grounded(step.target)) if isinstance(entry, Update) else None
+    old = np.array(grounded(step.target)) if isinstance(entry, Update) else None
 
     def function(*xs: Any) -> list[Any]:
         every = [list(x) if isinstance(x, (list, tuple)) else x for x in held]
@@ -128,8 +125,8 @@ def _small_operation(entry: Operation, step: Step, ct: Any) -> Small | None:
                 every[k] = x
             else:
                 every[k][j] = x
-        count = len(every) - len(names)
-        result = step.function(*every[:count], **step.kwargs, **dict(zip(names, every[count:], strict=True)))
+        args, kwargs = entry.call.spelled(tuple(every))
+        result = step.function(*args, **kwargs)
         if isinstance(entry, Update) and entry.mask is not None:
             result = np.where(entry.mask, result, old)
         return list(result) if isinstance(result, (list, tuple)) else [result]

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from bridge.position import resolve
-from bridge.proof.blame.blaming import Blame, of_position, of_step
+from bridge.proof.blame.blaming import Blame, of_step
 from bridge.proof.blame.observing import Step, flat_values
 from bridge.proof.blame.recorded import Recorded, record
-from bridge.proof.numerics.tolerances import apart, short
-from bridge.proof.programs.generators import Generators
-from bridge.proof.programs.subject import Subject
+from bridge.proof.numerics.arrays import short
+from bridge.proof.numerics.sampling import moved_along
+from bridge.proof.numerics.tolerances import apart, same_bits, tolerance_of
 
 STEP = 1e-4
 COMPARISONS = frozenset({
@@ -21,15 +21,18 @@ COMPARISONS = frozenset({
 })  # fmt: skip
 
 
-def lost(recorded: Recorded, direction: list[np.ndarray], generators: Generators) -> Blame | None:
+def lost(recorded: Recorded, direction: list[np.ndarray]) -> Blame | None:
     """The first operation that uses, untracked, what moves with the arguments.
 
     The program runs again with its arguments moved along `direction`; both runs are laid beside each other. None where
     all that moves is tracked.
     """
     subject = recorded.subject
-    again = moved_run(subject, recorded.engine, direction, generators)
-    if again is None:
+    moved = subject.moved_to(moved_along(subject.points, direction, STEP))
+    try:
+        again = record(moved, recorded.engine)
+    except Exception:
+        # What the program raises beside the point says nothing of the point.
         return None
     for step, other in zip(recorded.steps, again.steps, strict=False):
         if (step.kind, step.name) != (other.kind, other.name):
@@ -38,12 +41,8 @@ def lost(recorded: Recorded, direction: list[np.ndarray], generators: Generators
         if untracked:
             return _untracked_operand(recorded, step, untracked[0])
         if step.fed and step.entry is None and _moves(step.value, other.value):
-            return of_step(
-                step,
-                "missing-gradient",
-                "it is declared to have no derivative (nondifferentiable), and its value moves with the arguments",
-                recorded.engine,
-            )
+            detail = "it is declared to have no derivative (nondifferentiable), and its value moves with the arguments"
+            return of_step(step, "missing-gradient", detail)
     return None
 
 
@@ -53,22 +52,8 @@ def _untracked_operand(recorded: Recorded, step: Step, k: int) -> Blame:
     if detached:
         position, how = detached[0]
         detail = f"{how} at {resolve(position)} lets a value go that depends on the arguments, and {step.place} uses it"
-        return of_position(position, how, "missing-gradient", detail)
-    return of_step(step, "missing-gradient", detail, recorded.engine)
-
-
-def moved_run(subject: Subject, engine: str, direction: list[np.ndarray], generators: Generators) -> Recorded | None:
-    """The program observed at arguments moved along a direction; None if it raises there."""
-    moved = list(subject.leaves)
-    for leaf, point, d in zip(subject.moved, subject.points, direction, strict=True):
-        value = point + (STEP * d).astype(point.dtype)
-        moved[leaf] = type(moved[leaf])(value) if type(moved[leaf]) in (float, complex) else value
-    other = subject.at(moved)
-    other.cotangents = subject.cotangents
-    try:
-        return record(other, engine, generators)
-    except Exception:
-        return None
+        return Blame("missing-gradient", how, resolve(position), detail)
+    return of_step(step, "missing-gradient", detail)
 
 
 def tied(steps: list[Step]) -> Step | None:
@@ -95,8 +80,7 @@ def first_other(steps: list[Step], others: list[Step]) -> Step | None:
 
 
 def _differs(a: Any, b: Any) -> bool:
-    pairs = zip(flat_values(a), flat_values(b), strict=False)
-    return any(np.asarray(x).tobytes() != np.asarray(y).tobytes() for x, y in pairs)
+    return not all(same_bits(x, y) for x, y in zip(flat_values(a), flat_values(b), strict=False))
 
 
 def _moves(a: Any, b: Any) -> bool:
@@ -105,6 +89,6 @@ def _moves(a: Any, b: Any) -> bool:
         x, y = np.asarray(x), np.asarray(y)
         if x.dtype.kind not in "fc" or x.shape != y.shape:
             continue
-        if apart(x, y, 1e-9 if x.dtype.itemsize >= 8 else 1e-6, 0.0)[0]:
+        if apart(x, y, tolerance_of(x.dtype).moved, 0.0)[0]:
             return True
     return False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -35,8 +35,6 @@ class Step:
     position: Any
     function: Any = None
     args: tuple[Any, ...] = ()
-    kwargs: dict[str, Any] = field(default_factory=dict)
-    names: tuple[str, ...] = ()
     operands: tuple[Any, ...] = ()
     plain: tuple[int, ...] = ()
     value: Any = None
@@ -57,9 +55,10 @@ class Step:
         return f"{self.name} at {self.where}"
 
     @property
-    def active(self) -> bool:
-        """Whether a gradient passes from its operands to its result."""
-        return self.entry is not None and self.fed
+    def shapes(self) -> tuple[tuple[int, ...], ...]:
+        """Shapes of the operands and the result."""
+        values = [*flat_values(self.operands), *flat_values(self.value)]
+        return tuple(np.shape(value) for value in values if hasattr(value, "shape"))
 
 
 class Observing:
@@ -98,7 +97,7 @@ class Observing:
             step.kind, step.args = "unpulled", operands
         else:
             step.args = tuple(operands[k] if k in call.plain else x for k, x in enumerate(call.args))
-            step.kwargs, step.names, step.plain = dict(call.kwargs), call.names, _untracked(call.inputs)
+            step.plain = _untracked(call.inputs)
         out = super().result(call, value)  # type: ignore[misc]
         step.value = self._copy(value)
         self._noted(before, step)

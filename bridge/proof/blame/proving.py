@@ -18,13 +18,31 @@ from bridge.proof.blame.observing import Step
 from bridge.proof.blame.references import NoReference, Tangents, moved_outputs, reach
 from bridge.proof.blame.regions import blank, laid, random_tangent, read, write
 from bridge.proof.numerics.arrays import inner, wide
-from bridge.proof.numerics.finite_differences import Slope, precision, slope
+from bridge.proof.numerics.finite_differences import Slope, slope
+from bridge.proof.numerics.tolerances import precision, tolerance_of
 from bridge.rewind.log import Entry
 from bridge.rewind.memory import grounded
 from bridge.rewind.places import Root, places_in
 
 DIRECTIONS = 2
-TOLERANCES = {"e": 3e-2, "f": 2e-3, "F": 2e-3}
+
+Shadows = dict[Root, Any]
+
+
+@dataclass
+class Visited:
+    """An entry that a walk has just passed: memory is as before it ran, shadows are as after its pull.
+
+    `roots` are those that it reaches, `woken` those that it was the first to give a value that carries a gradient,
+    `before` the shadows before its pull.
+    """
+
+    number: int
+    entry: Entry
+    step: Step | None
+    roots: list[Root]
+    woken: list[Root]
+    before: Shadows
 
 
 @dataclass
@@ -42,17 +60,15 @@ class Proof:
     """Whether the pull gave zeros (or nothing) where the reference is not zero."""
 
 
-def prove(
-    number: int, entry: Entry, step: Step | None, roots: list[Root], woken: list[Root], before: dict[Root, Any],
-    rng: np.random.Generator,
-) -> list[Proof]:  # fmt: skip
+def prove(visited: Visited, rng: np.random.Generator) -> list[Proof]:
     """One proof, of the direction that says most; none where the entry has no reference."""
-    after = {root: None if root.shadow is None else np.array(grounded(root.shadow)) for root in roots}
+    after = {root: None if root.shadow is None else np.array(grounded(root.shadow)) for root in visited.roots}
     made = []
     for _ in range(DIRECTIONS):
         try:
-            proof = _proof(number, entry, step, roots, woken, before, after, rng)
+            proof = _proof(visited, _Sides(visited, after, rng))
         except (NoReference, ArithmeticError, ValueError, TypeError, IndexError):
+            # The entry's own function cannot be run at moved operands.
             return []
         if proof.agrees is not False:
             return [proof]
@@ -60,73 +76,81 @@ def prove(
     return [max(made, key=lambda proof: proof.largest)]
 
 
-def _proof(
-    number: int, entry: Entry, step: Step | None, roots: list[Root], woken: list[Root], before: dict[Root, Any],
-    after: dict[Root, Any], rng: np.random.Generator,
-) -> Proof:  # fmt: skip
-    outs = list(places_in(entry.out))
-    how = reach(entry)
-    born = {place.root for place in outs} if how == "born" else set()
-    still = set(woken) | born
-    tangents: Tangents = {root: blank(root) if root in still else random_tangent(root, rng) for root in roots}
-    moved = moved_outputs(entry, step, tangents)
-    center = moved(0.0)
-    positions = _positions(entry, center)
+class _Sides:
+    """Both sides of the identity along one random tangent of the memory before the entry."""
 
-    def change(h: float) -> float:
+    def __init__(self, visited: Visited, after: Shadows, rng: np.random.Generator) -> None:
+        entry, roots = visited.entry, visited.roots
+        self.before, self.after = visited.before, after
+        self.outs, self.how = list(places_in(entry.out)), reach(entry)
+        born = {place.root for place in self.outs} if self.how == "born" else set()
+        still = set(visited.woken) | born
+        self.tangents: Tangents = {root: blank(root) if root in still else random_tangent(root, rng) for root in roots}
+        self.old = [root for root in roots if root not in born]
+        self.moved = moved_outputs(entry, visited.step, self.tangents)
+        self.center = self.moved(0.0)
+        self.positions = _positions(entry, self.center)
+
+    def change(self, h: float) -> float:
+        """<shadow before the pull, what the entry adds to the tangent after it>, for a step `h`."""
         with np.errstate(all="ignore"):
-            outputs = moved(h)
-            total = 0.0
-            after_it = {root: blank(root) for root in {place.root for place in outs}}
-            for place, k in positions:
-                array = after_it[place.root]
-                value = np.asarray(outputs[k]) - np.asarray(center[k])
+            outputs = self.moved(h)
+            after = {root: blank(root) for root in {place.root for place in self.outs}}
+            for place, k in self.positions:
+                array = after[place.root]
+                value = np.asarray(outputs[k]) - np.asarray(self.center[k])
                 if place.dtype.kind != "c":
                     value = np.real(value)
-                if how == "added":
+                if self.how == "added":
                     np.add.at(read(place.parent, array), place.key, value)
                 else:
                     write(place, array, value)
-            for root, array in after_it.items():
-                total += _product(before[root], array)
+            return sum(_product(self.before[root], array) for root, array in after.items())
+
+    def carried(self) -> float:
+        """<shadow before the pull, what of the tangent stays where it is>."""
+        total = 0.0
+        for root in self.old:
+            if self.before[root] is None:
+                continue
+            array = laid(root, self.tangents[root])
+            if self.how == "written":
+                for place in self.outs:
+                    if place.root is root:
+                        write(place, array, 0)
+            total += _product(self.before[root], array)
         return total
 
-    carried = 0.0
-    for root in roots:
-        if root in born or before[root] is None:
-            continue
-        array = laid(root, tangents[root])
-        if how == "written":
-            for place in outs:
-                if place.root is root:
-                    write(place, array, 0)
-        carried += _product(before[root], array)
-    pulled = sum(
-        _product(after[root], tangents[root]) for root in roots if after[root] is not None and root not in born
-    )
-    size = sum(_product(_magnitude(after[root]), np.abs(tangents[root])) for root in roots if root not in born)
-    # A derivative far below its cotangent (a saturated tanh) is rounded where the two were multiplied.
-    size += abs(carried) + sum(
-        _product(_magnitude(read(p, before[p.root])), 1.0) for p in outs if before[p.root] is not None
-    )
-    magnitude = sum(_weight(before[p.root], center[k]) for p, k in positions)
-    epsilon = precision(*(np.asarray(x).dtype for x in center))
-    steepness = slope(change, magnitude, epsilon)
-    got = pulled - carried
-    coarse = max((root.dtype for root in roots if root.dtype.kind in "fc"), key=lambda d: np.finfo(d).eps, default=None)
-    tolerance = 1e-6 if coarse is None else TOLERANCES.get(coarse.char, 1e-6)
-    floor = (0.0 if coarse is None else 64 * float(np.finfo(coarse).eps)) * (size if math.isfinite(size) else 0.0)
-    came_finite = all(shadow is None or np.isfinite(shadow).all() for shadow in before.values())
+    def pulled(self) -> float:
+        """<shadow after the pull, tangent>."""
+        return sum(_product(self.after[root], self.tangents[root]) for root in self.old)
+
+    def size(self) -> float:
+        """The size of the terms that `pulled` adds, and of the cotangents that the pull multiplied."""
+        terms = sum(_product(_magnitude(self.after[root]), np.abs(self.tangents[root])) for root in self.old)
+        # A derivative far below its cotangent (a saturated tanh) is rounded where the two were multiplied.
+        shadows = [read(p, self.before[p.root]) for p in self.outs if self.before[p.root] is not None]
+        return terms + sum(_product(_magnitude(shadow), 1.0) for shadow in shadows)
+
+
+def _proof(visited: Visited, sides: _Sides) -> Proof:
+    carried, before = sides.carried(), visited.before
+    magnitude = sum(_weight(before[place.root], sides.center[k]) for place, k in sides.positions)
+    steepness = slope(sides.change, magnitude, precision(*(np.asarray(x).dtype for x in sides.center)))
+    got, expected = sides.pulled() - carried, steepness.central
+    dtypes = [root.dtype for root in visited.roots if root.dtype.kind in "fc"]
+    size = sides.size() + abs(carried)
+    floor = (64 * precision(*dtypes) if dtypes else 0.0) * (size if math.isfinite(size) else 0.0)
     agrees: bool | None = None
     if math.isfinite(got):
-        agrees = steepness.admits(got, tolerance, abs(got), floor)
-    elif came_finite and steepness.kind == "smooth":
+        agrees = steepness.admits(got, tolerance_of(*dtypes).entry, abs(got), floor)
+    elif steepness.kind == "smooth" and all(shadow is None or np.isfinite(shadow).all() for shadow in before.values()):
         # The differences converge, and the pull makes what is not finite out of what is.
         agrees = False
-    expected = steepness.central
-    largest = abs(got - expected) / max(abs(got), abs(expected), 1e-300) if math.isfinite(got - expected) else math.inf
+    gap = abs(got - expected)
+    largest = gap / max(abs(got), abs(expected), 1e-300) if math.isfinite(gap) else math.inf
     nothing = abs(got) <= floor and math.isfinite(expected) and abs(expected) > floor
-    return Proof(number, entry, got, expected, largest, steepness, agrees, nothing)
+    return Proof(visited.number, visited.entry, got, expected, largest, steepness, agrees, nothing)
 
 
 def _positions(entry: Entry, center: list[Any]) -> list[tuple[Any, int]]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.proof.blame.observing import Step, flat_values
+from bridge.proof.blame.observing import Step
 from bridge.proof.blame.regions import read
 from bridge.proof.numerics.arrays import wide
 from bridge.rewind.log import Copy, Entry, Operation
@@ -47,14 +47,13 @@ def moved_outputs(entry: Entry, step: Step | None, tangents: Tangents) -> Moved:
 
 
 def _moved_operation(entry: Operation, step: Step, tangents: Tangents) -> Moved:
-    names = step.names
-    count = len(step.args) - len(names)
+    call = entry.call
     old = np.array(grounded(step.target), copy=True) if isinstance(entry, Update) else None
 
     def moved(h: float) -> list[Any]:
-        every = [_moved(x, place, tangents, h) for x, place in zip(step.args, entry.call.inputs, strict=True)]
-        kwargs = step.kwargs | dict(zip(names, every[count:], strict=True))
-        result = step.function(*every[:count], **kwargs)
+        every = (_moved(x, place, tangents, h) for x, place in zip(step.args, call.inputs, strict=True))
+        args, kwargs = call.spelled(tuple(every))
+        result = step.function(*args, **kwargs)
         if isinstance(entry, Update):
             if entry.mask is not None:
                 base = _moved(old, entry.out, tangents, h)
@@ -118,12 +117,4 @@ def reach(entry: Entry) -> str:
     """How an entry's output gets to its place: "born", "added" or "written"."""
     if isinstance(entry, Scatter):
         return "added"
-    return "written" if isinstance(entry, (Write, Update, MutatingCall)) else "born"
-
-
-def spans(step: Step | None) -> tuple[tuple[int, ...], ...]:
-    """Shapes of an operation's operands and result."""
-    if step is None:
-        return ()
-    values = [*flat_values(step.operands), *flat_values(step.value)]
-    return tuple(np.shape(value) for value in values if hasattr(value, "shape"))
+    return "written" if entry.overwrites else "born"

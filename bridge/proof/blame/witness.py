@@ -14,9 +14,9 @@ from bridge.calls import operation_name
 from bridge.position import here, is_internal
 from bridge.proof.blame.blaming import Blame, of_step
 from bridge.proof.blame.observing import Step, flat_values
-from bridge.proof.blame.recorded import record
-from bridge.proof.numerics.tolerances import short
-from bridge.proof.programs.evidence import Evidence
+from bridge.proof.blame.recorded import Recorded, record
+from bridge.proof.numerics.arrays import short
+from bridge.proof.subject import Subject
 from bridge.trees import leaves_of, rebuilt
 
 MOST_LINES = 100_000
@@ -53,27 +53,21 @@ class Witness(np.ndarray):
             self.noted.append(Step("plain", name, here(), operands=operands, value=values))
 
 
-def first_other_value(evidence: Evidence, engine: str) -> Blame | None:
+def first_other_value(recorded: Recorded) -> Blame | None:
     """The first operation of an observed run whose value is not that of the plain run; None if none is found."""
+    subject, engine = recorded.subject, recorded.engine
     noted: list[Step] = []
-    evidence.generators.restore()
-    args, kwargs = evidence.subject.arguments()
-    leaves, structure = leaves_of((args, kwargs))
-    made = []
-    for leaf in leaves:
-        if type(leaf) is np.ndarray:
-            leaf = _witnessed(leaf, noted)
-        made.append(leaf)
-    args, kwargs = rebuilt(structure, made)
+    leaves, structure = leaves_of(subject.arguments())
+    args, kwargs = rebuilt(structure, [_witnessed(x, noted) if type(x) is np.ndarray else x for x in leaves])
     try:
-        evidence.subject.f(*args, **kwargs)
-        steps = evidence.recorded(engine).steps
+        subject.f(*args, **kwargs)
     except Exception:
+        # A program may raise anything on arrays of a kind that it does not know.
         return None
     expected: dict[Any, list[Step]] = {}
     for step in noted:
         expected.setdefault((step.where, step.name), []).append(step)
-    for step in steps:
+    for step in recorded.steps:
         rest = expected.get((step.where, step.name))
         if not rest:
             continue
@@ -83,19 +77,19 @@ def first_other_value(evidence: Evidence, engine: str) -> Blame | None:
             break
         for a, b in zip(flat_values(plain.value), flat_values(step.value), strict=False):
             if np.shape(a) == np.shape(b) and np.asarray(a).tobytes() != np.asarray(b).tobytes():
-                return of_step(step, "primal", f"it gives {short(b)}, and the plain program {short(a)}", engine)
-    return _other_way(evidence, engine)
+                return of_step(step, "primal", f"it gives {short(b)}, and the plain program {short(a)}")
+    return _other_way(subject, engine)
 
 
-def _other_way(evidence: Evidence, engine: str) -> Blame | None:
+def _other_way(subject: Subject, engine: str) -> Blame | None:
     """The line after which the observed run goes another way than the plain one: it asks what kind of array it got."""
-    plain = lines_of(evidence.subject.plain, evidence)
-    tracked = lines_of(lambda: record(evidence.subject, engine, evidence.generators), evidence)
+    plain = lines_of(subject, subject.plain)
+    tracked = lines_of(subject, lambda: record(subject, engine))
     for k, (a, b) in enumerate(zip(plain, tracked, strict=False)):
         if a != b and k:
             file, line, function = plain[k - 1]
             detail = f"after this line the plain program goes on at line {a[1]}, and on tracked arrays at line {b[1]}"
-            return Blame("primal", "control flow", f"{file}:{line} in {function}", detail, engine=engine)
+            return Blame("primal", "control flow", f"{file}:{line} in {function}", detail)
     return None
 
 
@@ -112,10 +106,10 @@ def _is_number(x: Any) -> bool:
     return isinstance(x, (np.ndarray, np.number, int, float, complex))
 
 
-def lines_of(run: Callable[[], Any], evidence: Evidence) -> list[tuple[str, int, str]]:
+def lines_of(subject: Subject, run: Callable[[], Any]) -> list[tuple[str, int, str]]:
     """The lines of the user's code that a run goes through: file, line, and function."""
     found: list[tuple[str, int, str]] = []
-    program: Any = evidence.subject.f
+    program: Any = subject.f
     begin = getattr(program, "__code__", None) or getattr(type(program).__call__, "__code__", None)
 
     def trace(frame: FrameType, event: str, argument: Any) -> Any:
@@ -126,12 +120,12 @@ def lines_of(run: Callable[[], Any], evidence: Evidence) -> list[tuple[str, int,
             found.append((frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name))
         return trace
 
-    evidence.generators.restore()
     before = sys.gettrace()
     sys.settrace(trace)
     try:
         run()
     except Exception:
+        # The program's own error; where it goes another way is looked for in runs that end.
         return []
     finally:
         sys.settrace(before)

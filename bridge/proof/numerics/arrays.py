@@ -1,4 +1,4 @@
-"""Arrays inside arguments and outputs: finding them, copying them, comparing them."""
+"""Arrays inside arguments and outputs: finding them, copying them, writing them into messages."""
 
 from __future__ import annotations
 
@@ -33,6 +33,11 @@ def float_arrays(tree: Any) -> list[tuple[Path, Any]]:
     return [(path, x) for path, x in leaves(tree) if isinstance(x, (np.ndarray, np.inexact)) and is_inexact(x)]
 
 
+def float_leaves(tree: Any) -> list[Any]:
+    """The real and complex floating arrays and numbers of `tree`, tracked or not: what of a result is proved."""
+    return [leaf for _, leaf in leaves(tree) if is_inexact(leaf)]
+
+
 def replace(tree: Any, values: dict[Path, Any], path: Path = ()) -> Any:
     """A copy of the containers of `tree`, with the leaves named in `values` replaced."""
     if path in values:
@@ -65,30 +70,6 @@ def laid_out(values: np.ndarray, like: np.ndarray) -> np.ndarray:
     return copy
 
 
-def same_bits(a: Any, b: Any) -> bool:
-    """Whether two arrays or numbers have the same shape, dtype and bits (NaNs and signed zeros too)."""
-    a, b = np.asarray(a), np.asarray(b)
-    return a.shape == b.shape and a.dtype == b.dtype and a.tobytes() == b.tobytes()
-
-
-def first_change(before: Any, after: Any) -> Path | None:
-    """Path of the first array of `after` whose bits differ from those in `before`; None if all are as they were."""
-    for (path, old), (_, new) in zip(leaves(before), leaves(after), strict=True):
-        if isinstance(old, (np.ndarray, np.generic)) and not same_bits(old, new):
-            return path
-    return None
-
-
-def alike(a: Sequence[Any], b: Sequence[Any], exactly: bool = True) -> bool:
-    """Whether two lists of cotangents agree: bit for bit, or to five digits; `None` only agrees with `None`."""
-    if any((x is None) != (y is None) for x, y in zip(a, b, strict=True)):
-        return False
-    pairs = [(x, y) for x, y in zip(a, b, strict=True) if x is not None]
-    if exactly:
-        return all(same_bits(x, y) for x, y in pairs)
-    return all(np.shape(x) == np.shape(y) and np.allclose(x, y, rtol=1e-5, equal_nan=True) for x, y in pairs)
-
-
 def inner(a: Sequence[Any], b: Sequence[Any]) -> float:
     """Real inner product of two lists of arrays: the sum of Re(conj(a) b)."""
     total = 0.0
@@ -112,20 +93,6 @@ def random_like(x: Any, rng: np.random.Generator) -> Any:
     return made if isinstance(x, np.ndarray) else made[()]
 
 
-def worst_difference(expected: Any, got: Any) -> tuple[float, tuple[int, ...]]:
-    """Largest |expected - got| relative to the largest |expected|, and its index; inf where just one is NaN."""
-    a, b = np.asarray(expected, dtype=wide(expected)), np.asarray(got, dtype=wide(got))
-    if a.size == 0:
-        return 0.0, ()
-    same = (a == b) | (np.isnan(a) & np.isnan(b))
-    distance = np.where(same, 0.0, np.abs(a - b))
-    distance = np.where(np.isnan(distance), np.inf, distance)
-    finite = np.abs(a[np.isfinite(a)])
-    scale = max(float(np.max(finite, initial=0.0)), 1e-300)
-    where = np.unravel_index(int(np.argmax(distance)), distance.shape)
-    return float(distance[where]) / scale, tuple(int(k) for k in where)
-
-
 def describe(x: Any) -> str:
     """How messages write an argument: `float64[2, 3]` for arrays, `repr` for the rest."""
     if isinstance(x, np.ndarray):
@@ -141,3 +108,13 @@ def describe_call(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> str
     """How messages write a call: `np.sum(float64[2, 3], axis=0)`."""
     inside = [describe(arg) for arg in args] + [f"{key}={describe(value)}" for key, value in kwargs.items()]
     return f"{name}({', '.join(inside)})"
+
+
+def short(x: Any) -> str:
+    """How messages write a value: a number, or the first and last elements of an array."""
+    if x is None:
+        return "nothing"
+    array = np.asarray(x)
+    if array.shape == ():
+        return f"{array[()]:.9g}" if array.dtype.kind in "fc" else str(array[()])
+    return np.array2string(array, precision=5, threshold=6, edgeitems=2)

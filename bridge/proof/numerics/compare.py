@@ -1,72 +1,51 @@
-"""A pulled gradient against finite differences: every coordinate of small inputs, random directions."""
+"""A gradient against directional derivatives: the verdict on every coordinate and direction that was taken."""
 
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from bridge.proof.numerics.arrays import Path, inner, random_like, wide
-from bridge.proof.numerics.finite_differences import Slope, precision, slope
+from bridge.proof.numerics.arrays import inner
+from bridge.proof.numerics.sampling import (
+    Differentiable,
+    Sample,
+    along,
+    directions,
+    magnitude,
+    partials,
+    rounding,
+    samples_of,
+    size_along,
+)
 
 EVERY_COORDINATE = 50
-
-
-class Differentiable(ABC):
-    """A function of several arrays at a point, as finite differences need it.
-
-    `points` are the arrays that it is differentiated by, `paths` name them.
-    """
-
-    paths: list[Path]
-    points: list[np.ndarray]
-
-    @abstractmethod
-    def measured(self, values: Sequence[Any] | None = None) -> list[Any]:
-        """The floating outputs at `values`, computed on copies; at `points` by default."""
-
-    def change(self, weights: Sequence[Any], direction: Sequence[np.ndarray]) -> Callable[[float], float]:
-        """How much the outputs, weighted with `weights`, change by a step along `direction`."""
-        center = self.measured()
-        shapes = [np.shape(out) for out in center]
-
-        def change(h: float) -> float:
-            try:
-                step = zip(self.points, direction, strict=True)
-                moved = self.measured([p + (h * d).astype(p.dtype) if d.any() else p for p, d in step])
-                if [np.shape(a) for a in moved] != shapes:
-                    return np.nan
-                gaps = [np.asarray(a, wide(a)) - b for a, b in zip(moved, center, strict=True)]
-                return inner(weights, [np.where(np.isfinite(b), gap, 0) for gap, b in zip(gaps, center, strict=True)])
-            except (ArithmeticError, ValueError):
-                return np.nan
-
-        return change
-
-    def magnitude(self, weights: Sequence[Any]) -> float:
-        """Size of what finite differences subtract, from which their rounding noise follows."""
-        values = [np.abs(np.where(np.isfinite(out), out, 0)) for out in self.measured()]
-        return inner([np.abs(weight) for weight in weights], values)
+# A gradient's own sum along a direction is rounded by this many times the machine epsilon of its terms.
+ULPS = 32
+# Beside a value, a derivative below this share of it is nothing but rounding.
+LEAST = 2.0**-50
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
-    """One directional derivative: where, what finite differences say, what the gradient says."""
+class Sampling:
+    """How a gradient is compared with finite differences.
 
-    leaf: int | None
-    index: tuple[int, ...]
-    direction: list[np.ndarray]
-    slope: Slope
-    got: float
-    noise: float
+    Attributes
+    ----------
+    tolerance : largest relative difference that passes; never less than the arithmetic allows.
+    every : how many coordinates are taken at most; all, if there are no more.
+    random : how many random directions, beside one that moves all elements alike.
+    floor : differences below it pass.
+    """
 
-    @property
-    def expected(self) -> float:
-        return self.slope.central
+    tolerance: float
+    rng: np.random.Generator
+    every: int = EVERY_COORDINATE
+    random: int = 2
+    floor: float = 0.0
 
 
 @dataclass
@@ -75,7 +54,7 @@ class Comparison:
 
     samples: list[Sample]
     tolerance: float
-    paths: list[Path]
+    labels: Sequence[str]
     partial: bool = False
     infinite: bool = False
     floor: float = 0.0
@@ -109,13 +88,9 @@ class Comparison:
         """Whether the function looks smooth in every direction that was tried, and its slopes linear in it."""
         if not all(sample.slope.kind in ("smooth", "edge") for sample in self.samples):
             return False
-        partials = [np.zeros(d.shape, d.dtype) for d in self.samples[0].direction] if self.samples else []
+        gradient = partials(self.samples, self.samples[0].direction) if self.samples else []
         for sample in self.samples:
-            if sample.leaf is not None:
-                step = sample.direction[sample.leaf][sample.index]
-                partials[sample.leaf][sample.index] += sample.expected * step / abs(step) ** 2
-        for sample in self.samples:
-            linear = inner(partials, sample.direction)
+            linear = inner(gradient, sample.direction)
             if sample.leaf is None and abs(linear - sample.expected) > 1e-4 * max(abs(linear), abs(sample.expected)):
                 return False
         return True
@@ -150,60 +125,58 @@ class Comparison:
         residual = sum((got - factor * expected) ** 2 for expected, got in pairs)
         return factor if residual <= 1e-8 * weight and len(pairs) > 1 else None
 
+    def told(self, sample: Sample, noun: str = "cotangent") -> str:
+        """Where a gradient differs, what was expected and what it is; `noun` is what messages call it."""
+        if sample.leaf is None:
+            where = "along a direction through all arguments, the derivative"
+        else:
+            place = f" at index {sample.index}" if sample.index else ""
+            where = f"the {noun} of {self.labels[sample.leaf]}{place}"
+        slope = sample.slope
+        if slope.kind == "kink":
+            return (
+                f"{where} is {sample.got:.9g}, outside of the one-sided slopes of a kink, {slope.left:.9g} (left) and "
+                f"{slope.right:.9g} (right)"
+            )
+        if slope.kind in ("edge", "jump"):
+            return f"{where} is {sample.got:.9g}, but the function's one-sided slope is {slope.central:.9g}"
+        if slope.kind == "infinite":
+            return f"{where} is {sample.got:.9g}, but difference quotients grow without bound"
+        return (
+            f"{where} is {sample.got:.9g}, but finite differences give {slope.central:.9g} "
+            f"(relative difference {self.difference(sample):.1e}, {len(self.mismatches)} of "
+            f"{len(self.samples)} samples differ)"
+        )
 
-def compare(
+
+def compare(subject: Differentiable, weights: Sequence[Any], gradient: Sequence[Any], sampling: Sampling) -> Comparison:
+    """Compare the cotangents `gradient` of the inputs, pulled from `weights`, with finite differences."""
+    outputs = subject.measured()
+    epsilon = rounding(subject, outputs)
+    chosen = directions(subject.points, sampling.rng, sampling.every, sampling.random, together=True)
+    samples = samples_of(subject, weights, chosen, magnitude(outputs, weights), epsilon)
+    reachable = 8 * math.sqrt(epsilon) if epsilon > 1e-12 else 0.0
+    found = compared(subject, samples, gradient, max(sampling.tolerance, reachable), weights)
+    found.floor += sampling.floor
+    return found
+
+
+def compared(
     subject: Differentiable,
-    weights: Sequence[Any],
+    samples: Sequence[Sample],
     gradient: Sequence[Any],
     tolerance: float,
-    rng: np.random.Generator,
-    every: int = EVERY_COORDINATE,
-    random: int = 2,
-    floor: float = 0.0,
+    weights: Sequence[Any] = (1.0,),
 ) -> Comparison:
-    """Compare the cotangents `gradient` of the inputs, pulled from `weights`, with finite differences.
-
-    Up to `every` coordinates are taken (all, if there are no more), then one direction that moves all
-    elements alike and `random` random ones. Differences below `floor` pass.
-    """
+    """A gradient beside derivatives that were taken before, perhaps in a higher precision."""
     outputs = subject.measured()
-    epsilon = precision(*(np.asarray(x).dtype for x in (*subject.points, *outputs)))
-    magnitude = subject.magnitude(weights)
-    gradient = [np.asarray(g) for g in gradient]
-    samples = []
-    for leaf, index, direction in _directions(subject.points, rng, every, random):
-        found = slope(subject.change(weights, direction), magnitude, epsilon)
-        got = _along(direction, gradient)
-        noise = 8 * epsilon * _along([np.abs(d) for d in direction], [np.abs(g) for g in gradient])
-        if found.kind == "infinite" and any(np.iscomplexobj(d) for d in direction):
-            found = replace(found, kind="unknown")
-        samples.append(Sample(leaf, index, direction, found, got, noise if math.isfinite(noise) else 0.0))
+    held = [np.asarray(g) for g in gradient]
+    epsilon = ULPS * rounding(subject, outputs)
+    beside = []
+    for sample in samples:
+        noise = epsilon * size_along(sample.direction, held)
+        noise = noise if math.isfinite(noise) else 0.0
+        beside.append(replace(sample, got=along(sample.direction, held), noise=noise))
     partial = not all(np.all(np.isfinite(out)) for out in outputs)
-    reachable = 8 * math.sqrt(epsilon) if epsilon > 1e-12 else 0.0
-    infinite = any(np.isinf(g).any() for g in gradient) and not any(np.isnan(g).any() for g in gradient)
-    return Comparison(samples, max(tolerance, reachable), subject.paths, partial, infinite, floor)
-
-
-def _along(direction: Sequence[np.ndarray], gradient: Sequence[np.ndarray]) -> float:
-    return inner([np.where(d == 0, 0, g) for d, g in zip(direction, gradient, strict=True)], direction)
-
-
-def _directions(
-    points: Sequence[np.ndarray], rng: np.random.Generator, every: int, random: int
-) -> Iterator[tuple[int | None, tuple[int, ...], list[np.ndarray]]]:
-    scales = [np.maximum(np.abs(np.where(np.isfinite(p), p, 1)), 1).astype(np.float64) for p in points]
-    total = sum(p.size for p in points)
-    chosen = np.arange(total) if total <= every else np.sort(rng.choice(total, every, replace=False))
-    starts = np.cumsum([0] + [p.size for p in points])
-    for flat in chosen:
-        leaf = int(np.searchsorted(starts, flat, side="right")) - 1
-        index = tuple(int(k) for k in np.unravel_index(int(flat - starts[leaf]), points[leaf].shape))
-        for unit in (1.0, 1j) if points[leaf].dtype.kind == "c" else (1.0,):
-            direction = [np.zeros(p.shape, wide(p)) for p in points]
-            direction[leaf][index] = unit * scales[leaf][index]
-            yield leaf, index, direction
-    if total:
-        yield None, (), [np.ones(p.shape, wide(p)) for p in points]
-    for _ in range(random if total > 1 else 0):
-        normal = [random_like(np.zeros(p.shape, wide(p)), rng) for p in points]
-        yield None, (), [scale * d for scale, d in zip(scales, normal, strict=True)]
+    infinite = any(np.isinf(g).any() for g in held) and not any(np.isnan(g).any() for g in held)
+    return Comparison(beside, tolerance, subject.labels, partial, infinite, LEAST * magnitude(outputs, weights))

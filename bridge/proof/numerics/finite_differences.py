@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
-import numpy as np
-
 RATIO = 4.0
 STEADY = 1.2
 NOTHING = 1e-24
@@ -58,11 +56,6 @@ class Slope:
             low = high = self.central
         allowed = tolerance * max(scale, abs(low), abs(high)) + 10 * self.error + floor + NOTHING
         return low - allowed <= got <= high + allowed
-
-
-def precision(*dtypes: np.dtype) -> float:
-    """Machine epsilon of the coarsest of the floating `dtypes`."""
-    return max((float(np.finfo(dtype).eps) for dtype in dtypes if dtype.kind in "fc"), default=2.0**-52)
 
 
 def slope(change: Callable[[float], float], magnitude: float, epsilon: float = 2.0**-52) -> Slope:

@@ -8,15 +8,17 @@ from typing import Any
 
 import numpy as np
 
-import bridge
 from bridge.errors import BridgeError
-from bridge.proof.numerics.arrays import Path, inner, random_like, same_bits, wide
-from bridge.proof.numerics.compare import EVERY_COORDINATE, Comparison, Sample, compare
-from bridge.proof.numerics.finite_differences import precision
-from bridge.proof.programs.weighted import Weighted, copied
-from bridge.proof.rules.report import Report
-from bridge.proof.rules.values import difference
+from bridge.proof.numerics.arrays import inner, random_like, wide
+from bridge.proof.numerics.compare import EVERY_COORDINATE, Comparison, Sampling, compare
+from bridge.proof.numerics.sampling import Sample, rounding
+from bridge.proof.numerics.tolerances import alike, same_bits
+from bridge.proof.report.checks import CheckReport
+from bridge.proof.subject import Subject, outputs_of
 from bridge.random import held
+from bridge.transforms.entering import is_differentiable
+from bridge.transforms.grad import value_and_grad
+from bridge.transforms.jvp import jvp
 from bridge.trees import leaves_of
 
 REMEDIES = {
@@ -37,7 +39,7 @@ def check_gradient(
     coordinates: int = EVERY_COORDINATE,
     forward: bool = True,
     seed: int = 0,
-) -> Callable[..., Report]:
+) -> Callable[..., CheckReport]:
     """A function that proves the gradient of `f` at its arguments.
 
     Parameters
@@ -48,7 +50,7 @@ def check_gradient(
     directions, coordinates : how many random directions, and at most how many single elements, are compared.
     forward : whether `bridge.jvp` is compared with the gradient, too.
 
-    The function returned takes the arguments of `f` and returns a `Report`.
+    The function returned takes the arguments of `f` and returns a `CheckReport`.
 
     Raises
     ------
@@ -57,17 +59,19 @@ def check_gradient(
         `no-convergence`. At a kink, a subgradient passes and is noted; `kink` says that it is none.
     """
 
-    def checked(*args: Any, **kwargs: Any) -> Report:
-        report = Report(f"check_gradient({getattr(f, '__name__', repr(f))})")
+    def checked(*args: Any, **kwargs: Any) -> CheckReport:
+        report = CheckReport(f"check_gradient({getattr(f, '__name__', repr(f))})")
         rng = np.random.default_rng(seed)
         with held(), warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
-            subject = Weighted(f, argnums, args, kwargs)
-            if _prove_deterministic(subject, report):
-                subject.weigh(rng)
+            subject = Subject(f, args, kwargs, argnums, shares=False)
+            subject.labels = _labels(subject)
+            result = subject.plain()
+            if _prove_deterministic(subject, result, report):
+                subject.weigh(result, rng)
                 gradient = _prove_call(subject, report)
-                comparison = compare(subject, [1.0], gradient, tolerance, rng, coordinates, directions)
-                _prove_values(comparison, report)
+                sampling = Sampling(tolerance, rng, coordinates, directions)
+                _prove_values(compare(subject, [1.0], gradient, sampling), report)
                 if forward and report.ok:
                     _prove_forward(subject, gradient, report, rng)
         return report.raise_if_failed()
@@ -75,9 +79,19 @@ def check_gradient(
     return checked
 
 
-def _prove_deterministic(subject: Weighted, report: Report) -> bool:
-    first, second = subject.raw(), subject.raw()
-    if len(first) == len(second) and all(same_bits(a, b) for a, b in zip(first, second, strict=True)):
+def _labels(subject: Subject) -> list[str]:
+    """Differentiated leaves by their positions."""
+    labels = []
+    for k in subject.argnums:
+        leaves, _ = leaves_of(subject.args[k])
+        numbers = [number for number, leaf in enumerate(leaves) if is_differentiable(leaf)]
+        labels += [f"argument {k}" + (f", leaf {number}" if len(leaves) > 1 else "") for number in numbers]
+    return labels
+
+
+def _prove_deterministic(subject: Subject, result: Any, report: CheckReport) -> bool:
+    first, second = outputs_of(result), outputs_of(subject.plain())
+    if alike(first, second):
         report.passed("deterministic")
         return True
     report.failed(
@@ -88,11 +102,9 @@ def _prove_deterministic(subject: Weighted, report: Report) -> bool:
     return False
 
 
-def _prove_call(subject: Weighted, report: Report) -> list[Any]:
+def _prove_call(subject: Subject, report: CheckReport) -> list[Any]:
     """Differentiate; prove all that does not need a reference. Returns the gradient's leaves."""
-    both = bridge.value_and_grad(subject, subject.argnums)
-    value, gradient = both(*subject.args, **subject.kwargs)
-    found = [leaf for leaf in leaves_of(gradient)[0] if leaf is not None]
+    value, found = _gradient_of(subject)
     plain = subject.measured()[0]
     if not same_bits(np.asarray(plain), np.asarray(value, np.asarray(plain).dtype)):
         report.failed(
@@ -100,16 +112,15 @@ def _prove_call(subject: Weighted, report: Report) -> list[Any]:
             f"the value under differentiation is {value!r}, the plain function's is {plain!r}",
             "let the function compute the same on tracked arrays: no tests of types, no caches",
         )
-    again = [leaf for leaf in leaves_of(both(*subject.args, **subject.kwargs)[1])[0] if leaf is not None]
-    if not all(same_bits(a, b) for a, b in zip(found, again, strict=True)):
+    if not alike(found, _gradient_of(subject)[1]):
         report.failed("not-repeatable", "a second call gives another gradient", "look for a rule that keeps state")
-    for path, point, g in zip(subject.paths, subject.points, found, strict=True):
+    for label, point, g in zip(subject.labels, subject.points, found, strict=True):
         kinds = (("shape", np.shape(g), np.shape(point)), ("dtype", np.asarray(g).dtype, point.dtype))
         for code, got, expected in kinds:
             if got != expected:
                 report.failed(
                     f"wrong-{code}",
-                    f"the gradient of {_name_of(path)} has {code} {got}, the argument {expected}",
+                    f"the gradient of {label} has {code} {got}, the argument {expected}",
                     "this is a defect of the package or of an engine: report it",
                 )
     if report.ok:
@@ -117,7 +128,14 @@ def _prove_call(subject: Weighted, report: Report) -> list[Any]:
     return found
 
 
-def _prove_values(comparison: Comparison, report: Report) -> None:
+def _gradient_of(subject: Subject) -> tuple[Any, list[Any]]:
+    """Value and gradient as a user gets them, for the caller's own arrays."""
+    args, kwargs = subject.given()
+    value, gradient = value_and_grad(subject, subject.argnums)(*args, **kwargs)
+    return value, [leaf for leaf in leaves_of(gradient)[0] if leaf is not None]
+
+
+def _prove_values(comparison: Comparison, report: CheckReport) -> None:
     mismatches = comparison.mismatches
     if any(sample.leaf is not None for sample in comparison.kinks):
         report.note("a kink: one-sided derivatives differ at this point, and the gradient is compared with both")
@@ -130,7 +148,7 @@ def _prove_values(comparison: Comparison, report: Report) -> None:
     for sample in mismatches:
         worst.setdefault(CODES[sample.slope.kind], sample)
     for code, sample in worst.items():
-        report.failed(code, difference(comparison, sample, _name_of, "gradient"), REMEDIES[code])
+        report.failed(code, comparison.told(sample, "gradient"), REMEDIES[code])
     if mismatches:
         return
     if comparison.samples and not comparison.decided:
@@ -143,25 +161,18 @@ def _prove_values(comparison: Comparison, report: Report) -> None:
         report.passed("gradient", f"{comparison.decided} directions", comparison.figure)
 
 
-def _name_of(path: Path) -> str:
-    return f"argument {path[0]}" + (f", leaf {path[1]}" if len(path) > 1 else "")
-
-
-def _prove_forward(subject: Weighted, gradient: list[Any], report: Report, rng: np.random.Generator) -> None:
+def _prove_forward(subject: Subject, gradient: list[Any], report: CheckReport, rng: np.random.Generator) -> None:
     tangents = [random_like(point, rng) for point in subject.points]
-
-    def program(*args: Any) -> Any:
-        return subject(*args, **copied(subject.kwargs))
-
+    args, kwargs = subject.given()
     try:
-        _, moved = bridge.jvp(program, subject.args, subject.tangents(tangents))
+        _, moved = jvp(subject.spread, (*args, *kwargs.values()), subject.tangents(tangents))
     except BridgeError as error:
         report.note(f"forward mode: {error.what}")
         return
     forward, backward = float(moved), inner(gradient, tangents)
-    size = sum(inner([np.abs(g)], [np.abs(t)]) for g, t in zip(gradient, tangents, strict=True))
+    size = inner([np.abs(g) for g in gradient], [np.abs(t) for t in tangents])
     gap = abs(forward - backward) / max(size, 1e-300)
-    if np.isfinite(forward) and np.isfinite(backward) and gap > 1e5 * precision(*(p.dtype for p in subject.points)):
+    if np.isfinite(forward) and np.isfinite(backward) and gap > 1e5 * rounding(subject):
         report.failed(
             "forward-mode",
             f"along a random direction, jvp gives {forward:.9g} and the gradient {backward:.9g}",

@@ -10,12 +10,13 @@ import numpy as np
 
 from bridge.engines import registry
 from bridge.errors import AliasError, ArgumentError
-from bridge.proof.numerics.arrays import describe_call, same_bits
-from bridge.proof.programs import checking
-from bridge.proof.programs.generators import preserved
-from bridge.proof.programs.options import Options
-from bridge.proof.programs.subject import name_of
+from bridge.proof.generators import preserved
+from bridge.proof.numerics.arrays import describe_call
+from bridge.proof.numerics.tolerances import alike
+from bridge.proof.programs import jax_functions, julia_functions, numpy_programs
+from bridge.proof.programs.evidence import Options
 from bridge.proof.report.model import Report
+from bridge.proof.subject import Subject, name_of
 from bridge.random import held
 from bridge.trees import leaves_of
 
@@ -59,16 +60,21 @@ def crosscheck(
     names = (engines,) if isinstance(engines, str) else known if engines is None else tuple(engines)
     if any(name not in known for name in names):
         raise ArgumentError(f"engines={names!r}", remedy=f"choose among {', '.join(map(repr, known))}")
-    options = Options(names, fd, argnums, rtol, atol, shrink, seed)
+    options = Options(names, fd, argnums, rtol, atol, twin, shrink, seed)
 
     def checked(*args: Any, **kwargs: Any) -> Report:
         report = Report(name_of(f), describe_call("", args, kwargs)[1:-1])
-        before = [np.array(x) for x in leaves_of((args, kwargs))[0] if type(x) is np.ndarray]
+        before = [np.array(x) for x in _arrays(args, kwargs)]
         with preserved(f) as generators, held(), warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
-            _checker(f, twin)(report, f, args, kwargs, options, generators, twin)
-        after = [x for x in leaves_of((args, kwargs))[0] if type(x) is np.ndarray]
-        if not all(same_bits(old, new) for old, new in zip(before, after, strict=True)):
+            subject = Subject(f, args, kwargs, argnums, generators)
+            if not subject.points:
+                raise ArgumentError(
+                    "crosscheck of a program without a float or complex argument",
+                    remedy="pass float arrays, or name the arguments to differentiate with argnums",
+                )
+            _checker(f, twin)(report, subject, options)
+        if not alike(before, _arrays(args, kwargs)):
             raise AliasError(
                 f"{name_of(f)} wrote into a caller's array under a global or captured name while it was cross-checked",
                 remedy="write into the argument under its own name, or pass a copy (x.copy())",
@@ -79,14 +85,12 @@ def crosscheck(
     return checked
 
 
-def _checker(f: Any, twin: Any) -> Callable[..., None]:
+def _arrays(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[np.ndarray]:
+    return [x for x in leaves_of((args, kwargs))[0] if type(x) is np.ndarray]
+
+
+def _checker(f: Any, twin: Any) -> Callable[[Report, Subject, Options], None]:
     """Who checks this kind of function."""
-    if type(f).__name__ == "JuliaFunction" and hasattr(f, "__bridge_derivatives__"):
-        from bridge.proof.programs.julia_functions import check
-
-        return check
-    if twin is not None:
-        from bridge.proof.programs.jax_functions import check as check_jax
-
-        return check_jax
-    return checking.check
+    if hasattr(f, "differentiators"):
+        return julia_functions.check
+    return numpy_programs.check if twin is None else jax_functions.check

@@ -2,22 +2,70 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from bridge.proof.blame.observing import Step
-from bridge.proof.blame.recorded import Recorded, record
-from bridge.proof.blame.walking import Walk
-from bridge.proof.numerics.arrays import wide
-from bridge.proof.numerics.compare import Comparison, Sample
-from bridge.proof.numerics.sampling import Sampled
-from bridge.proof.numerics.tolerances import Tolerance, apart
-from bridge.proof.programs.generators import Generators
+from bridge.engines import registry
+from bridge.proof.blame.blaming import Blame, blamed
+from bridge.proof.blame.compiled_operations import blamed_under_xla
+from bridge.proof.blame.observing import Step, flat_values
+from bridge.proof.blame.recorded import Recorded, Walk, record
+from bridge.proof.numerics.arrays import short
+from bridge.proof.numerics.compare import Comparison, compared
+from bridge.proof.numerics.sampling import Sample, Sampled, complex_step, directions, rounding, sampled
+from bridge.proof.numerics.tolerances import Tolerance, apart, tolerance_for
 from bridge.proof.programs.running import Answer
-from bridge.proof.programs.subject import Subject
+from bridge.proof.report.model import Difference
+from bridge.proof.subject import Subject
+
+EVERY_COORDINATE = 48
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a caller of `bridge.crosscheck` asked for, as it documents it."""
+
+    engines: tuple[str, ...]
+    fd: bool
+    argnums: int | Sequence[int] | None
+    rtol: float | None
+    atol: float | None
+    twin: Callable[..., Any] | None
+    shrink: bool
+    seed: int
+
+    def without_shrinking(self, engines: Sequence[str]) -> Options:
+        """The same for those of `engines` that were asked for (for all, if none of them is one), without shrinking."""
+        chosen = tuple(engine for engine in self.engines if engine in engines)
+        return replace(self, engines=chosen or self.engines, shrink=False)
+
+
+@dataclass(frozen=True)
+class Conflict:
+    """Two answers that differ: of which engines, the suspect first, about what, and how far they are apart.
+
+    Where it is about a gradient, `sample` is what finite differences say there, and `spot` the leaf and the index of
+    the element, None along a direction.
+    """
+
+    engines: tuple[str, str]
+    what: str
+    got: Any
+    expected: Any
+    largest: float
+    sample: Sample | None = None
+    spot: tuple[int, tuple[int, ...]] | None = None
+
+    def judged(self, kind: str, words: str, sure: float, blame: Blame | None = None) -> Difference:
+        """The difference that a report holds of it, with what is known of the operation to blame."""
+        known = (self.what, float(self.largest), short(self.got), short(self.expected), words, sure)
+        if blame is None:
+            return Difference(kind, self.engines, *known)
+        at = (blame.operation, blame.name, blame.where, blame.source, blame.shapes)
+        return Difference(kind, self.engines, *known, *at)
 
 
 @dataclass
@@ -31,14 +79,14 @@ class Evidence:
 
     subject: Subject
     value: Any
-    generators: Generators
+    options: Options
+    plain: str
+    replays: bool
     tolerance: Tolerance
     epsilon: float
-    directions: list[list[np.ndarray]]
+    directions: list[list[np.ndarray]] = field(default_factory=list)
     sampled: Sampled | None = None
     wide: Subject | None = None
-    plain: str = "numpy"
-    replays: bool = True
     answers: dict[str, Answer] = field(default_factory=dict)
     _recorded: dict[tuple[str, str], Recorded] = field(default_factory=dict)
     _walks: dict[str, Walk] = field(default_factory=dict)
@@ -57,7 +105,7 @@ class Evidence:
         """The observed run under an engine that replays the log."""
         key = (engine, zeros)
         if key not in self._recorded:
-            self._recorded[key] = record(self.subject, engine, self.generators, zeros)
+            self._recorded[key] = record(self.subject, engine, zeros)
         return self._recorded[key]
 
     def observed(self, engine: str) -> list[Step]:
@@ -77,13 +125,26 @@ class Evidence:
             self._walks[engine] = recorded.walk(mended=recorded.is_mended())
         return self._walks[engine]
 
+    def replay(self, engine: str) -> Recorded | None:
+        """The observed run that stands for an engine: its own, or that of the rule book for one that compiles."""
+        replaying = engine if engine in registry.replaying() else "native"
+        return self.recorded(replaying) if self.observed(replaying) else None
+
+    def blame(self, engine: str) -> Blame | None:
+        """The operation to blame under an engine; None if none disagrees by itself."""
+        if engine == "xla" and self.replays:
+            return blamed_under_xla(self.recorded("native"), self.tolerance)
+        recorded = self.replay(engine)
+        return None if recorded is None else blamed(recorded, self.walk(recorded.engine))
+
     def comparison(self, engine: str) -> Comparison | None:
         """An engine's gradient beside finite differences."""
         if self.sampled is None:
             return None
         if engine not in self._comparisons:
-            made = self.sampled.against(self.gradient(engine), self.tolerance.differences, self.subject, self.epsilon)
-            self._comparisons[engine] = made
+            gradient = self.gradient(engine)
+            found = compared(self.subject, self.sampled.samples, gradient, self.tolerance.differences)
+            self._comparisons[engine] = found
         return self._comparisons[engine]
 
     def mismatches(self, engine: str) -> list[Sample]:
@@ -104,18 +165,20 @@ class Evidence:
                 worst = (relative, leaf, index)
         return worst
 
-    def sample_at(self, leaf: int, index: tuple[int, ...]) -> Sample | None:
+    def samples_at(self, leaf: int, index: tuple[int, ...]) -> list[Sample]:
         """What finite differences say of one element, if they took it."""
         if self.sampled is None:
-            return None
-        found = [s for s in self.sampled.samples if s.leaf == leaf and s.index == index]
+            return []
+        return [s for s in self.sampled.samples if s.leaf == leaf and s.index == index]
+
+    def sample_at(self, leaf: int, index: tuple[int, ...]) -> Sample | None:
+        """Of these, the one that is not smooth, if there is one."""
+        found = self.samples_at(leaf, index)
         return next((s for s in found if s.slope.kind != "smooth"), found[0] if found else None)
 
     def expected_at(self, leaf: int, index: tuple[int, ...]) -> Any:
         """The derivative by finite differences of one element; None where they did not take it."""
-        if self.sampled is None:
-            return None
-        found = [s for s in self.sampled.samples if s.leaf == leaf and s.index == index]
+        found = self.samples_at(leaf, index)
         if not found:
             return None
         total = sum(s.expected * s.direction[leaf][index] / abs(s.direction[leaf][index]) ** 2 for s in found)
@@ -127,14 +190,47 @@ class Evidence:
         return f"gradient of {label}[{', '.join(map(str, index))}]" if index else f"gradient of {label}"
 
 
-def predicted(gradient: Sequence[Any], direction: Sequence[np.ndarray]) -> tuple[float, float]:
-    """The derivative along a direction that a gradient predicts, and the size of its terms."""
-    total = size = 0.0
-    for g, d in zip(gradient, direction, strict=True):
-        terms = np.real(np.conj(np.asarray(g, wide(g))) * d)
-        total += float(np.sum(terms))
-        size += float(np.sum(np.abs(terms)))
-    return total, size
+def gathered(subject: Subject, value: Any, options: Options, plain: str, replays: bool = False) -> Evidence:
+    """Finite differences of a program, and directions, before any engine has answered."""
+    tolerance = tolerance_for([*subject.points, value], options.rtol, options.atol)
+    evidence = Evidence(subject, value, options, plain, replays, tolerance, rounding(subject, [value]))
+    evidence.wide = _in_double_precision(subject) if replays else None
+    if options.fd and not subject.mixed and np.isfinite(np.asarray(value)):
+        base = evidence.wide or subject
+        epsilon = _arithmetic(base) if replays else evidence.epsilon
+        evidence.sampled = sampled(base, epsilon, EVERY_COORDINATE, options.seed)
+        exact = complex_step(subject, evidence.sampled) if replays else None
+        evidence.sampled = exact or evidence.sampled
+        evidence.directions = [s.direction for s in evidence.sampled.samples if s.leaf is None][:2]
+        evidence.directions = evidence.directions or [s.direction for s in evidence.sampled.samples][:1]
+    if not evidence.directions:
+        every = 0 if sum(point.size for point in subject.points) > 1 else 1
+        found = directions(subject.points, np.random.default_rng(options.seed), every)
+        evidence.directions = [direction for _, _, direction in found][:2]
+    return evidence
+
+
+def _in_double_precision(subject: Subject) -> Subject | None:
+    """The program in double precision, if it is narrower and runs so."""
+    wide = subject.widened()
+    if wide is None:
+        return None
+    try:
+        value = wide.measured()[0]
+    except Exception:
+        # A program made for single precision may raise anything in double precision.
+        return None
+    return wide if np.asarray(value).dtype == np.float64 else None
+
+
+def _arithmetic(base: Subject) -> float:
+    """The rounding of the coarsest arithmetic inside of the program."""
+    try:
+        steps = record(base, "native").steps
+    except Exception:
+        # What it raised is in the run of the engine, which will do the same.
+        return rounding(base, base.measured())
+    return rounding(base, [x for step in steps for x in flat_values(step.value)])
 
 
 def _largest(gradient: Any) -> float:

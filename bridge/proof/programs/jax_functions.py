@@ -5,6 +5,8 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cache
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -12,17 +14,15 @@ import numpy as np
 from bridge.engines import registry
 from bridge.errors import EngineNotAvailable
 from bridge.proof.blame.blaming import Blame
-from bridge.proof.numerics.tolerances import short
-from bridge.proof.programs import checking
-from bridge.proof.programs.evidence import Evidence
-from bridge.proof.programs.foreign import answered, beside, evidence_of, judge
-from bridge.proof.programs.generators import Generators
-from bridge.proof.programs.options import Options
-from bridge.proof.programs.running import timed, told
+from bridge.proof.numerics.arrays import short
+from bridge.proof.programs import numpy_programs
+from bridge.proof.programs.evidence import Conflict, Evidence, Options, gathered
+from bridge.proof.programs.running import answered, timed, told
 from bridge.proof.programs.shrinking import shrunk
-from bridge.proof.programs.subject import Subject
-from bridge.proof.report.model import Report, Run
-from bridge.proof.report.verdicts import made
+from bridge.proof.programs.verdicts import beside, judge
+from bridge.proof.report.model import REFERENCES, Report, Run
+from bridge.proof.subject import Subject
+from bridge.trees import rebuilt
 
 NAME = "jax function"
 PLAIN = "jax function, plain"
@@ -30,91 +30,104 @@ TWIN = "numpy twin"
 BATCH = 3
 
 
-def check(
-    report: Report, f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], options: Options,
-    generators: Generators, twin: Any,
-) -> None:  # fmt: skip
+@cache
+def _jax() -> Any:
+    """JAX's transformations of its own functions, imported on first use."""
+    return import_module("bridge.xla.lowering.jax_functions")
+
+
+def check(report: Report, subject: Subject, options: Options) -> None:
     """Fill the report of a JAX function: reverse and forward mode, batching, and the engines on its twin."""
     missing = registry.engine("jax").missing()
     if missing:
         raise EngineNotAvailable("crosscheck of a JAX function without JAX", remedy=missing)
-    from bridge.xla.lowering import jax_functions
-
-    subject = Subject(jax_functions.plain(f), args, kwargs, options.argnums, options.seed)
-    result, seconds = timed(subject.plain)
-    subject.weigh(result)
-    value = subject.weighted(result)
-    evidence = evidence_of(subject, value, options, generators, PLAIN)
+    plain = subject.of(_jax().plain(subject.f))
+    result, seconds = timed(plain.plain)
+    plain.weigh(result, np.random.default_rng(options.seed))
+    value = plain.weighted(result)
+    evidence = gathered(plain, value, options, PLAIN)
     report.runs.append(Run(PLAIN, "ran", "", value, (), seconds))
-    points = [np.asarray(point) for point in subject.points]
-
-    def real(xs: Sequence[Any]) -> Any:
-        made_args, made_kwargs = arguments_with(subject, xs)
-        return jax_functions.weighted(jax_functions.called(f, made_args, made_kwargs), subject.cotangents)
-
+    real, points = _real(subject.f, plain), _points(plain)
     answer = answered(
         NAME,
-        evidence,
-        lambda: jax_functions.value_and_gradient(real, points),
-        lambda tangents: jax_functions.derivative(real, points, tangents),
+        plain,
+        evidence.directions,
+        lambda: _jax().value_and_gradient(real, points),
+        lambda tangents: _jax().derivative(real, points, tangents),
     )
+    evidence.answers[NAME] = answer
     report.runs.append(answer.run)
-    judge(report, evidence, options)
+    judge(report, evidence)
     if answer.ran:
-        _check_batches(report, evidence, real, points)
-    _check_twin(report, evidence, twin, args, kwargs, options, generators)
+        _check_batches(report, evidence, real)
+    _check_twin(report, evidence)
     if options.shrink and report.differences:
         few = options.without_shrinking(options.engines)
-
-        def again(other: Subject) -> Report:
-            made = Report("", "")
-            check(made, f, other.args, other.kwargs, few, generators, twin)
-            return made
-
-        report.smallest = shrunk(subject, report.differences, again)
+        report.smallest = shrunk(subject, report.differences, check, few)
 
 
-def arguments_with(subject: Subject, xs: Sequence[Any]) -> tuple[Any, dict[str, Any]]:
-    """The arguments with JAX's own values in the places of the differentiated leaves."""
-    from bridge.trees import rebuilt
-
-    leaves = list(subject.leaves)
-    for leaf, x in zip(subject.moved, xs, strict=True):
-        leaves[leaf] = x
-    args, rest = rebuilt(subject.structure, leaves)
-    return args, dict(zip(subject.names, rest, strict=True))
-
-
-def _check_batches(report: Report, evidence: Evidence, real: Any, points: list[np.ndarray]) -> None:
-    """`vmap` beside a loop over the same points."""
-    from bridge.xla.lowering import jax_functions
-
-    rng = np.random.default_rng(evidence.subject.seed)
-    moved = [[p + (0.1 * rng.standard_normal(p.shape)).astype(p.dtype) for p in points] for _ in range(BATCH - 1)]
-    batches = [points, *moved]
+def twin_of(subject: Subject, twin: Callable[..., Any]) -> Run:
+    """Value and gradient of a JAX function that computes what a program does."""
+    name = "jax twin"
+    missing = registry.engine("jax").missing()
+    if missing:
+        return Run(name, "not available", missing)
     try:
-        together = jax_functions.batched(real, batches)
+        value, gradient = _jax().value_and_gradient(_real(twin, subject), _points(subject))
     except Exception as error:
-        report.runs.append(Run(f"{NAME}, batched", "refused", told(error)))
+        # Whatever the twin raises is its answer.
+        return Run(name, "refused", told(error))
+    return Run(name, "ran", "", value, tuple(gradient))
+
+
+def _points(subject: Subject) -> list[np.ndarray]:
+    return [np.asarray(point) for point in subject.points]
+
+
+def _real(f: Callable[..., Any], subject: Subject) -> Callable[[Sequence[Any]], Any]:
+    """A JAX function of JAX's own values in the places of the differentiated leaves, as one real number."""
+
+    def real(xs: Sequence[Any]) -> Any:
+        leaves = list(subject.leaves)
+        for leaf, x in zip(subject.moved, xs, strict=True):
+            leaves[leaf] = x
+        args, rest = rebuilt(subject.structure, leaves)
+        result = _jax().called(f, args, dict(zip(subject.names, rest, strict=True)))
+        return _jax().weighted(result, subject.cotangents)
+
+    return real
+
+
+def _check_batches(report: Report, evidence: Evidence, real: Callable[[Sequence[Any]], Any]) -> None:
+    """`vmap` beside a loop over the same points."""
+    rng = np.random.default_rng(evidence.options.seed)
+    points = _points(evidence.subject)
+    moved = [[p + (0.1 * rng.standard_normal(p.shape)).astype(p.dtype) for p in points] for _ in range(BATCH - 1)]
+    name = f"{NAME}, batched"
+    try:
+        together = _jax().batched(real, [points, *moved])
+    except Exception as error:
+        # Whatever JAX raises when it batches the function is its answer.
+        report.runs.append(Run(name, "refused", told(error)))
         return
-    report.runs.append(Run(f"{NAME}, batched", "ran", "", together[0][0], tuple(together[0][1])))
-    for one, (value, gradient) in zip(batches, together, strict=True):
-        expected, alone = jax_functions.value_and_gradient(real, one)
-        found = beside(f"{NAME}, batched", NAME, value, gradient, expected, alone, evidence)
+    runs = [Run(name, "ran", "", value, tuple(gradient)) for value, gradient in together]
+    report.runs.append(runs[0])
+    for batch, run in zip([points, *moved], runs, strict=True):
+        value, gradient = _jax().value_and_gradient(real, batch)
+        found = beside(evidence, run, Run(NAME, "ran", "", value, tuple(gradient)))
         if found:
             report.differences += found
             return
 
 
-def _check_twin(
-    report: Report, evidence: Evidence, twin: Any, args: tuple[Any, ...], kwargs: dict[str, Any], options: Options,
-    generators: Generators,
-) -> None:  # fmt: skip
+def _check_twin(report: Report, evidence: Evidence) -> None:
     """The NumPy twin under every engine, and the JAX function beside it."""
-    inner = Report("", "")
+    inner, options = Report("", ""), replace(evidence.options, shrink=False)
+    assert options.twin is not None
     try:
-        checking.check(inner, twin, args, kwargs, replace(options, shrink=False), generators)
+        numpy_programs.check(inner, evidence.subject.of(options.twin), options)
     except Exception as error:
+        # Where the twin itself raises and JAX does not, that is what is reported.
         _check_raising(report, evidence, error)
         return
     report.runs += [_renamed(run) for run in inner.runs]
@@ -125,7 +138,7 @@ def _check_twin(
         (run for run in inner.runs if run.status == "ran" and run.gradients and run.engine in options.engines), None
     )
     if known.ran and reference is not None:
-        found = beside(NAME, TWIN, known.run.value, known.run.gradients, reference.value, reference.gradients, evidence)
+        found = beside(evidence, known.run, replace(reference, engine=TWIN))
         mine = next((one for one in report.differences if one.engines[0] == NAME), None)
         if found and mine is not None and found[0].kind == mine.kind:
             # One difference, seen twice. At kinks and infinite slopes the twin says more than differences do.
@@ -143,22 +156,18 @@ def _check_raising(report: Report, evidence: Evidence, error: Exception) -> None
     frame = traceback.extract_tb(error.__traceback__)[-1]
     where = f"{frame.filename}:{frame.lineno} in {frame.name}"
     kind = "index" if isinstance(error, IndexError) else "primal"
-    value = evidence.value
     words = (
-        f"the JAX function gives {short(value)}, and its NumPy twin raises {type(error).__name__}: {error}, at {where}."
+        f"the JAX function gives {short(evidence.value)}, and its NumPy twin raises {type(error).__name__}: {error}, "
+        f"at {where}."
     )
     if kind == "index":
         words += " JAX moves an index outside of an array to its edge, and drops its gradient."
     blame = Blame(kind, "getitem" if kind == "index" else "", where, "")
-    report.differences.append(made(kind, (NAME, TWIN), "value", np.inf, value, None, words, 0.95, blame))
+    conflict = Conflict((NAME, TWIN), "value", evidence.value, None, np.inf)
+    report.differences.append(conflict.judged(kind, words, 0.95, blame))
 
 
 def _renamed(run: Run) -> Run:
-    name = (
-        TWIN
-        if run.engine == "numpy"
-        else f"{run.engine}, on the twin"
-        if run.engine in ("finite differences", "complex step")
-        else run.engine
-    )
-    return Run(name, run.status, run.why, run.value, run.gradients, run.seconds)
+    if run.engine == "numpy":
+        return replace(run, engine=TWIN)
+    return replace(run, engine=f"{run.engine}, on the twin") if run.engine in REFERENCES else run

@@ -1,69 +1,109 @@
-"""Kinks: answers between the one-sided derivatives, the operation that has them, and its convention."""
+"""Kinks: answers between the one-sided derivatives, the operation that has them, and the table of conventions.
+
+The page docs/conventions.md is the table of what the gradient is at kinks, jumps and infinities: tests evaluate each of
+its rows, and reports cite them. In a checkout it lies in `docs`; a wheel carries it inside of the package.
+"""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+import re
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
-from bridge.engines import registry
-from bridge.proof.blame.blaming import Blame
+from bridge.proof.blame.blaming import Blame, of_entry, of_step
 from bridge.proof.blame.lost_gradients import tied
-from bridge.proof.blame.references import spans
-from bridge.proof.numerics.compare import Sample
-from bridge.proof.numerics.sampling import sampled
-from bridge.proof.programs.conventions import convention_of
-from bridge.proof.programs.evidence import Evidence
+from bridge.proof.numerics.compare import compared
+from bridge.proof.numerics.sampling import moved_along, sampled
+from bridge.proof.programs.evidence import Conflict, Evidence
 from bridge.proof.programs.running import answer
 
 # How far beside the point, and at how many coordinates, a gradient is proved again.
 NEARBY = 3e-3
 NEARBY_COORDINATES = 16
 
+ROW = re.compile(r"^\| `(?P<function>[^`]+)` \| `(?P<at>[^`]+)` \| `(?P<gradient>[^`]+)` \|(?P<why>.*)\|$")
+_PACKAGE = Path(__file__).parent.parent.parent
+_PLACES = (_PACKAGE / "conventions.md", _PACKAGE.parent / "docs" / "conventions.md")
 
-def is_subgradient(evidence: Evidence, sample: Sample | None, spot: Any, got: Any) -> bool:
-    """Whether an answer at a kink lies between the one-sided derivatives."""
+
+class Convention(NamedTuple):
+    """One row: the gradient of the sum of `function`, an expression in `x`, at the point `at`, and why."""
+
+    function: str
+    at: str
+    gradient: str
+    why: str
+    section: str
+
+    def __str__(self) -> str:
+        reason = f": {self.why}" if self.why else ""
+        return f"the gradient of {self.function} at {self.at} is {self.gradient}{reason}"
+
+
+def page() -> Path | None:
+    """Where the table lies; None in an installation without it."""
+    return next((path for path in _PLACES if path.is_file()), None)
+
+
+@cache
+def table() -> tuple[Convention, ...]:
+    """All rows of the page; none in an installation without it."""
+    path = page()
+    rows: list[Convention] = []
+    section = ""
+    for line in [] if path is None else path.read_text(encoding="utf-8").splitlines():
+        if line.startswith("## "):
+            section = line[3:]
+        match = ROW.match(line)
+        if match:
+            function, at, gradient, why = match.groups()
+            rows.append(Convention(function, at, gradient, why.strip(), section))
+    return tuple(rows)
+
+
+def convention_of(name: str) -> Convention | None:
+    """The first row about an operation (`np.abs`), among those about kinks first."""
+    return next((row for row in table() if row.function.startswith(f"{name}(")), None)
+
+
+def is_subgradient(evidence: Evidence, conflict: Conflict) -> bool:
+    """Whether the suspect's answer at a kink lies between the one-sided derivatives."""
+    sample, got = conflict.sample, conflict.got
     if sample is None or not sample.slope.is_clear_kink:
         return False
-    value = float(np.real(got)) if spot is None else _along(sample, spot, got)
+    value = float(np.real(got))
+    if conflict.spot is not None:
+        leaf, index = conflict.spot
+        value = float(np.real(np.conj(got) * sample.direction[leaf][index])) if sample.leaf == leaf else math.nan
     return sample.slope.admits(value, evidence.tolerance.differences, abs(value)) is not False
-
-
-def _along(sample: Sample, spot: tuple[int, tuple[int, ...]], got: Any) -> float:
-    leaf, index = spot
-    return float(np.real(np.conj(got) * sample.direction[leaf][index])) if sample.leaf == leaf else math.nan
 
 
 def right_nearby(evidence: Evidence, engine: str) -> bool:
     """Whether the engine's gradient is right a little beside the point, off its thresholds."""
     subject = evidence.subject
-    leaves = list(subject.leaves)
-    for leaf, point, d in zip(subject.moved, subject.points, evidence.directions[0], strict=True):
-        value = point + (NEARBY * d).astype(point.dtype)
-        leaves[leaf] = type(leaves[leaf])(value) if type(leaves[leaf]) in (float, complex) else value
-    nearby = subject.at(leaves)
-    nearby.cotangents = subject.cotangents
-    found = answer(engine, nearby, [], evidence.generators)
+    nearby = subject.moved_to(moved_along(subject.points, evidence.directions[0], NEARBY))
+    found = answer(engine, nearby)
     if not found.ran:
         return False
-    evidence.generators.restore()
-    beside = sampled(nearby, evidence.epsilon, NEARBY_COORDINATES, subject.seed)
-    comparison = beside.against(found.run.gradients, evidence.tolerance.differences, nearby, evidence.epsilon)
+    beside = sampled(nearby, evidence.epsilon, NEARBY_COORDINATES, evidence.options.seed)
+    comparison = compared(nearby, beside.samples, found.run.gradients, evidence.tolerance.differences)
     return bool(comparison.decided) and not comparison.mismatches
 
 
 def kink_of(evidence: Evidence, engine: str) -> Blame | None:
     """The operation whose own one-sided derivatives differ."""
-    if not can_replay(evidence, engine):
+    recorded = evidence.replay(engine)
+    if recorded is None:
         return None
-    recorded, walk = evidence.recorded(replaying(engine)), evidence.walk(replaying(engine))
-    for proof in walk.proofs:
+    for proof in evidence.walk(recorded.engine).proofs:
         if proof.slope.is_clear_kink:
-            step = recorded.by_entry.get(proof.number)
-            return Blame("kink", proof.entry.name, proof.entry.where, "", proof.number, spans(step), 0, engine)
+            return of_entry(recorded, proof.number, "kink")
     step = tied(recorded.steps)
-    return None if step is None else Blame("kink", step.name, step.where, "", step.entry, spans(step), 0, engine)
+    return None if step is None else of_step(step, "kink")
 
 
 def convention_at(evidence: Evidence, engine: str) -> str:
@@ -74,13 +114,3 @@ def convention_at(evidence: Evidence, engine: str) -> str:
     known = convention_of(blame.name)
     rule = f" (docs/conventions.md: {known})" if known else ""
     return f"{blame.place} has a kink there: any slope between the one-sided ones is right{rule}."
-
-
-def can_replay(evidence: Evidence, engine: str) -> bool:
-    """Whether the program runs observed: under the engine itself, or under the rule book for one that compiles."""
-    return bool(evidence.observed(replaying(engine)))
-
-
-def replaying(engine: str) -> str:
-    """The engine whose log stands for that of `engine`."""
-    return engine if engine in registry.replaying() else "native"

@@ -7,32 +7,41 @@ from typing import Any
 import numpy as np
 
 from bridge.engines import registry
+from bridge.proof.blame.blaming import first_not_finite, of_step
 from bridge.proof.blame.lost_gradients import tied
-from bridge.proof.numerics.tolerances import apart, short
-from bridge.proof.programs.answers import not_finite_words
-from bridge.proof.programs.conventions import convention_of
+from bridge.proof.numerics.arrays import short
+from bridge.proof.numerics.tolerances import apart
 from bridge.proof.programs.evidence import Evidence
-from bridge.proof.programs.options import Options
+from bridge.proof.programs.kinks import convention_of
 from bridge.proof.report.model import Report
 from bridge.rewind.strong_zeros import has_nan
 
 
-def remark(report: Report, evidence: Evidence, options: Options) -> None:
+def remark(report: Report, evidence: Evidence) -> None:
     """Add the remarks."""
     notes = report.remarks
     if not evidence.ran:
         notes.append("no engine gave a gradient: nothing was compared")
-    if options.fd and evidence.subject.mixed:
+    if evidence.options.fd and evidence.subject.mixed:
         notes.append("no finite differences: a differentiated argument shares memory with one that is not")
     for engine, answer in evidence.answers.items():
         if answer.ran and answer.forward_why:
             notes.append(f"{engine} in forward mode: {answer.forward_why}")
-    words = not_finite_words(evidence)
+    words = _not_finite(evidence)
     if words:
         notes.append(words)
     _kinks(report, evidence)
     _undecided(report, evidence)
     _zeros(report, evidence)
+
+
+def _not_finite(evidence: Evidence) -> str:
+    """The line on which a value of the plain program stops being finite, in words; empty if it stays finite."""
+    if np.isfinite(np.asarray(evidence.value)).all():
+        return ""
+    step = first_not_finite(evidence.observed("native"))
+    where = "" if step is None else f", born in {of_step(step, 'nan').place}"
+    return f"the program's value is {short(evidence.value)}{where}"
 
 
 def _kinks(report: Report, evidence: Evidence) -> None:

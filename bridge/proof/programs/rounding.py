@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-import bridge
 from bridge.proof.blame.blaming import Blame, of_step
 from bridge.proof.blame.observing import Step, flat_values
 from bridge.proof.blame.recorded import record
-from bridge.proof.numerics.tolerances import apart, short
+from bridge.proof.numerics.arrays import short
+from bridge.proof.numerics.tolerances import apart
 from bridge.proof.programs.evidence import Evidence
-from bridge.proof.programs.subject import Subject
-from bridge.trees import leaves_of
+from bridge.proof.programs.running import gradient_of
+from bridge.proof.subject import Subject
 
 Explained = tuple[Blame | None, str]
 
@@ -37,7 +37,7 @@ def explained(evidence: Evidence, got: Any, expected: Any, chosen: Chosen) -> Ex
 def _by_width(evidence: Evidence, expected: Any, chosen: Chosen) -> Explained | None:
     """In double precision the gradient is what was expected."""
     assert evidence.wide is not None
-    found = gradient_of(evidence.wide, evidence)
+    found = _by_rules(evidence.wide)
     if found is None:
         return None
     wide = chosen(found[1])
@@ -50,12 +50,12 @@ def _by_width(evidence: Evidence, expected: Any, chosen: Chosen) -> Explained | 
 
 def _by_last_bits(evidence: Evidence, got: Any, expected: Any, chosen: Chosen) -> Explained | None:
     """The gradient moves as much when the arguments move by their last bit."""
-    base = gradient_of(evidence.subject, evidence)
+    base = _by_rules(evidence.subject)
     if base is None:
         return None
     moves = 0.0
     for seed in range(3):
-        other = gradient_of(_perturbed(evidence.subject, seed), evidence)
+        other = _by_rules(_perturbed(evidence.subject, seed))
         if other is None:
             return None
         moves = max(moves, float(abs(chosen(other[1]) - chosen(base[1]))))
@@ -71,11 +71,11 @@ def sensitivity(evidence: Evidence) -> float:
     moves = 0.0
     for seed in range(3):
         moved = _perturbed(evidence.subject, seed)
-        evidence.generators.restore()
         with np.errstate(all="ignore"):
             try:
                 moves = max(moves, float(np.abs(np.asarray(moved.measured()[0]) - base)))
             except Exception:
+                # What the program raises beside the point says nothing of the point.
                 return moves
     return moves if np.isfinite(moves) else 0.0
 
@@ -84,7 +84,7 @@ def narrow_value(evidence: Evidence) -> tuple[Any, Any, Any, Blame | None] | Non
     """What is visibly lost by single precision: what it is, both numbers, and the operation; None if nothing is."""
     if evidence.wide is None:
         return None
-    narrow, wide = gradient_of(evidence.subject, evidence), gradient_of(evidence.wide, evidence)
+    narrow, wide = _by_rules(evidence.subject), _by_rules(evidence.wide)
     if narrow is None or wide is None or not np.isfinite(np.asarray(wide[0])):
         return None
     if apart(narrow[0], wide[0], VISIBLE, evidence.tolerance.absolute)[0]:
@@ -102,7 +102,7 @@ def cancelling(evidence: Evidence) -> Blame | None:
     narrow = evidence.observed("native")
     if not narrow:
         return None
-    wide = record(evidence.wide, "native", evidence.generators).steps
+    wide = record(evidence.wide, "native").steps
     worst, found = 0.0, None
     for step, other in zip(narrow, wide, strict=False):
         if (step.kind, step.name) != (other.kind, other.name):
@@ -113,34 +113,23 @@ def cancelling(evidence: Evidence) -> Blame | None:
     if found is None:
         return None
     step, lost = found
-    return of_step(step, "precision", f"{_operands(step)}, and {lost:.1g} of the result is rounding", "native")
+    return of_step(step, "precision", f"{_operands(step)}, and {lost:.1g} of the result is rounding")
 
 
-def gradient_of(subject: Subject, evidence: Evidence) -> tuple[Any, list[Any]] | None:
+def _by_rules(subject: Subject) -> tuple[Any, list[Any]] | None:
     """Value and gradient by the rule book; None where it refuses."""
-    evidence.generators.restore()
-    args, kwargs = subject.arguments()
     try:
         with np.errstate(all="ignore"):
-            value, gradient = bridge.value_and_grad(subject, subject.argnums, engine="native", allow_int=True)(
-                *args, **kwargs
-            )
+            return gradient_of(subject, subject, "native")
     except Exception:
+        # The program may raise anything at other arguments, or in double precision.
         return None
-    return value, [leaf for leaf in leaves_of(gradient)[0] if leaf is not None]
 
 
 def _perturbed(subject: Subject, seed: int) -> Subject:
     rng = np.random.default_rng(seed)
-    leaves = list(subject.leaves)
-    for leaf, point in zip(subject.moved, subject.points, strict=True):
-        array = np.asarray(point)
-        epsilon = np.finfo(array.dtype).eps
-        moved = (array * (1 + epsilon * rng.choice([-1.0, 1.0], array.shape))).astype(array.dtype)
-        leaves[leaf] = moved if isinstance(point, np.ndarray) else type(leaves[leaf])(moved[()])
-    other = subject.at(leaves)
-    other.cotangents = subject.cotangents
-    return other
+    signs = [np.finfo(p.dtype).eps * rng.choice([-1.0, 1.0], p.shape) for p in subject.points]
+    return subject.moved_to([(p * (1 + s)).astype(p.dtype) for p, s in zip(subject.points, signs, strict=True)])
 
 
 def _error(values: Any, accurate: Any) -> float:
@@ -155,12 +144,9 @@ def _error(values: Any, accurate: Any) -> float:
 
 
 def _operands(step: Step) -> str:
-    sizes = [
-        float(np.max(np.abs(x), initial=0.0))
-        for x in map(np.asarray, flat_values(step.operands))
-        if x.dtype.kind in "fc"
-    ]
-    result = [
-        float(np.max(np.abs(x), initial=0.0)) for x in map(np.asarray, flat_values(step.value)) if x.dtype.kind in "fc"
-    ]
-    return f"operands up to {max(sizes, default=0.0):.3g}, result up to {max(result, default=0.0):.3g}"
+    return f"operands up to {_largest(step.operands):.3g}, result up to {_largest(step.value):.3g}"
+
+
+def _largest(values: Any) -> float:
+    arrays = [x for x in map(np.asarray, flat_values(values)) if x.dtype.kind in "fc"]
+    return max((float(np.max(np.abs(x), initial=0.0)) for x in arrays), default=0.0)

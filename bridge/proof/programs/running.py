@@ -5,19 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
-import bridge
 from bridge.engines import registry
-from bridge.errors import BridgeError, EngineNotAvailable, ValueDiffersError
-from bridge.proof.programs.generators import Generators
-from bridge.proof.programs.subject import Subject
+from bridge.errors import BridgeError, EngineNotAvailable
 from bridge.proof.report.model import Run
+from bridge.proof.subject import Subject
+from bridge.transforms.grad import grad, value_and_grad
+from bridge.transforms.jvp import jvp
 from bridge.trees import leaves_of
+
+# Value and gradient, and value and derivative along tangents, of one differentiator.
+Reverse = Callable[[], tuple[Any, Sequence[Any]]]
+Forward = Callable[[Sequence[Any]], tuple[Any, float]]
 
 
 @dataclass
@@ -39,63 +43,73 @@ class Answer:
         return self.run.status == "ran"
 
 
-def answer(engine: str, subject: Subject, directions: Sequence[Sequence[Any]], generators: Generators) -> Answer:
+def answer(engine: str, subject: Subject, directions: Sequence[Sequence[Any]] = ()) -> Answer:
     """Run a program under an engine, as a user would."""
     asked = registry.engine(engine)
     why = asked.missing()
     if why:
         return Answer(Run(engine, "not available", why))
     _started(engine)
-    generators.restore()
-    args, kwargs = subject.arguments()
+    size, limit = sum(point.size for point in subject.points), asked.forward_limit
+    too_large = limit is not None and size > limit
+    forward = None if too_large else partial(derivative_of, subject.spread, subject, engine=engine)
+    with asked.comparing_values():
+        found = answered(engine, subject, directions, partial(gradient_of, subject, subject, engine), forward)
+    if too_large and found.ran:
+        found.forward_why = "left out: forward mode takes an operation apart element by element there"
+    return found
+
+
+def answered(
+    name: str, subject: Subject, directions: Sequence[Sequence[Any]], reverse: Reverse, forward: Forward | None = None
+) -> Answer:
+    """Run one differentiator of a program: value and gradient, then derivatives along directions."""
     begin = perf_counter()
     try:
-        with asked.comparing_values():
-            value, gradient = bridge.value_and_grad(subject, subject.argnums, engine=engine, allow_int=True)(
-                *args, **kwargs
-            )
+        value, gradient = reverse()
     except EngineNotAvailable as error:
-        return Answer(Run(engine, "not available", str(error)), error)
+        return Answer(Run(name, "not available", str(error)), error)
     except Exception as error:
-        return Answer(Run(engine, "refused", told(error), seconds=perf_counter() - begin), error)
-    seconds = perf_counter() - begin
-    gradients = tuple(leaf for leaf in leaves_of(gradient)[0] if leaf is not None)
-    found = Answer(Run(engine, "ran", "", value, gradients, seconds))
-    _forward(found, engine, subject, directions, generators)
+        # Whatever the program or the differentiator raises is its answer.
+        return Answer(Run(name, "refused", told(error), seconds=perf_counter() - begin), error)
+    found = Answer(Run(name, "ran", "", value, tuple(gradient), perf_counter() - begin))
+    if forward is None:
+        return found
+    points, derivatives = subject.points, []
+    for direction in directions:
+        tangents = [np.asarray(t).astype(p.dtype)[()] for t, p in zip(direction, points, strict=True)]
+        tangents = [np.asarray(t) if isinstance(p, np.ndarray) else t for t, p in zip(tangents, points, strict=True)]
+        try:
+            found.forward_value, moved = forward(tangents)
+        except Exception as error:
+            found.forward_why = told(error)
+            return found
+        derivatives.append(moved)
+    found.forward = derivatives
     return found
+
+
+def gradient_of(program: Callable[..., Any], subject: Subject, engine: str = "auto") -> tuple[Any, list[Any]]:
+    """Value and gradient, leaf by leaf, of a program at the arguments of a subject."""
+    args, kwargs = subject.arguments()
+    value, gradient = value_and_grad(program, subject.argnums, engine=engine, allow_int=True)(*args, **kwargs)
+    return value, [leaf for leaf in leaves_of(gradient)[0] if leaf is not None]
+
+
+def derivative_of(
+    program: Callable[..., Any], subject: Subject, tangents: Sequence[Any], engine: str = "auto"
+) -> tuple[Any, float]:
+    """Value and derivative along tangents of a program that takes all arguments by position."""
+    args, kwargs = subject.arguments()
+    value, derivative = jvp(program, (*args, *kwargs.values()), subject.tangents(tangents), engine=engine)
+    return value, float(np.real(derivative))
 
 
 @cache
 def _started(engine: str) -> None:
     """Let an engine load what it needs, once: libraries draw from NumPy's global generator when they are imported."""
     with suppress(Exception):  # what is wrong with the engine, the program's own run says
-        bridge.grad(lambda x: x * x, engine=engine)(1.0)
-
-
-def _forward(
-    found: Answer, engine: str, subject: Subject, directions: Sequence[Sequence[Any]], generators: Generators
-) -> None:
-    asked = registry.engine(engine)
-    if asked.forward_limit is not None and sum(point.size for point in subject.points) > asked.forward_limit:
-        found.forward_why = "left out: forward mode takes an operation apart element by element there"
-        return
-    derivatives = []
-    for tangents in directions:
-        generators.restore()
-        args, kwargs = subject.arguments()
-        moved = [np.asarray(t).astype(p.dtype)[()] for t, p in zip(tangents, subject.points, strict=True)]
-        moved = [np.asarray(m) if isinstance(p, np.ndarray) else m for m, p in zip(moved, subject.points, strict=True)]
-        try:
-            with asked.comparing_values():
-                value, derivative = bridge.jvp(
-                    subject.spread, (*args, *kwargs.values()), subject.tangents(moved), engine=engine
-                )
-        except Exception as error:
-            found.forward_why = told(error)
-            return
-        found.forward_value = value
-        derivatives.append(float(np.real(derivative)))
-    found.forward = derivatives
+        grad(lambda x: x * x, engine=engine)(1.0)
 
 
 def told(error: BaseException) -> str:
@@ -103,16 +117,6 @@ def told(error: BaseException) -> str:
     if isinstance(error, BridgeError):
         return f"{type(error).__name__}: {error}"
     return f"{type(error).__name__}: {error}".strip().split("\n")[0]
-
-
-def is_other_value(error: BaseException | None) -> bool:
-    """Whether an engine raised because its value of an operation is another than NumPy's."""
-    return isinstance(error, ValueDiffersError)
-
-
-def is_same_error(error: BaseException | None, other: BaseException) -> bool:
-    """Whether an engine raised what the program itself raises."""
-    return error is not None and (type(error) is type(other) or isinstance(error, type(other)))
 
 
 def timed(call: Callable[[], Any]) -> tuple[Any, float]:

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from bridge.proof.programs.subject import Subject, name_of
+from bridge.proof.programs.evidence import Options
 from bridge.proof.report.model import Difference, Report
+from bridge.proof.subject import Subject, name_of
 
 MOST_ATTEMPTS = 80
 SMALL = 40
@@ -17,10 +18,12 @@ SMALL = 40
 SECONDS = 8.0
 
 
-def shrunk(subject: Subject, differences: list[Difference], again: Callable[[Subject], Report]) -> str | None:
+def shrunk(
+    subject: Subject, differences: list[Difference], check: Callable[[Report, Subject, Options], None], options: Options
+) -> str | None:
     """The smallest input found that still shows the first difference that matters, ready to be pasted.
 
-    `again` cross-checks the program at other arguments; a program that raises there is no candidate.
+    `check` fills the report of the program at other arguments; a program that raises there is no candidate.
     """
     shown = next((one for one in differences if one.kind not in ("kink", "precision")), differences[0])
     best = subject
@@ -32,10 +35,11 @@ def shrunk(subject: Subject, differences: list[Difference], again: Callable[[Sub
             tried += 1
             if tried > MOST_ATTEMPTS or perf_counter() - begin > SECONDS:
                 return written(best)
-            candidate = best.at(leaves)
+            candidate, report = best.at(leaves), Report("", "")
             try:
-                report = again(candidate)
+                check(report, candidate, options)
             except Exception:
+                # A program may raise anything at arguments that were not meant for it.
                 continue
             if any(_like(one, shown) for one in report.differences):
                 best, smaller = candidate, True

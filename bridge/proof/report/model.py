@@ -1,11 +1,11 @@
-"""What a cross-check finds, as data: operations, memory, runs, and differences."""
+"""What cross-checks and traces find, as data: operations, memory, runs, differences; and how they are looked at."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
 from typing import Any
-
-from bridge.proof.report.shown import Shown
 
 KINDS = ("primal", "nan", "kink", "index", "random", "precision", "missing-gradient", "mismatch")
 """How differences are classified; `kink` and `precision` are remarks, the others make a report not ok."""
@@ -99,6 +99,45 @@ class Difference:
     where: str | None = None
     source: str | None = None
     shapes: tuple[tuple[int, ...], ...] = ()
+
+
+class Shown:
+    """The ways in which a `Report` or a `Trace` can be looked at."""
+
+    def to_json(self, path: str | Path | None = None) -> str:
+        """All of it as strict JSON with a version (docs/reports.md); written to `path` as well, if one is given."""
+        return _written(_renderer("json_form").to_json(self), path)
+
+    def to_html(self, path: str | Path | None = None) -> str:
+        """One self-contained page, which needs no network; written to `path` as well, if one is given.
+
+        Raises BridgeError with the line to type if Jinja2 is not installed.
+        """
+        return _written(_renderer("html").page([self]), path)
+
+    def _repr_html_(self) -> str:
+        return str(_renderer("html").fragment(self))
+
+    def __rich_console__(self, console: Any, options: Any) -> Any:
+        yield from _renderer("rendering").renderables(self)
+
+    def __str__(self) -> str:
+        """Tables if rich is installed, lines of text otherwise."""
+        return str(_renderer("rendering").tables(self))
+
+    def __repr__(self) -> str:
+        return str(_renderer("text").text_of(self))
+
+
+def _renderer(name: str) -> Any:
+    """The module that shows reports in one way: it rests on these classes, and is imported when it is asked for."""
+    return import_module(f"bridge.proof.report.{name}")
+
+
+def _written(text: str, path: str | Path | None) -> str:
+    if path is not None:
+        Path(path).write_text(text, encoding="utf-8")
+    return text
 
 
 @dataclass(repr=False)

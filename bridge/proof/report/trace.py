@@ -37,7 +37,7 @@ def trace(f: Callable[..., Any]) -> Callable[..., Trace]:
     """
 
     def traced(*args: Any, **kwargs: Any) -> Trace:
-        with WatchingContext() as context:
+        with TraceContext() as context:
             arguments = Arguments(context, args, kwargs, (), allow_int=True)
             context.name(names_of(f, arguments))
             try:
@@ -61,7 +61,7 @@ class AnyFunction(Engine):
         return native or EngineRule(function, operation_name(function), None)
 
 
-class WatchingContext(KeepsArguments, Context):
+class TraceContext(KeepsArguments, Context):
     """Runs operations as every context does, notes them in a timeline, and keeps no log.
 
     No root carries a gradient. Memory is known by the array that owns it. Checkpointed calls are run through.

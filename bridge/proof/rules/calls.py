@@ -8,7 +8,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from bridge.proof.numerics.arrays import (
     Path,
     describe_call,
     float_arrays,
+    float_leaves,
     is_inexact,
     laid_out,
     leaves,
@@ -25,8 +25,14 @@ from bridge.proof.numerics.arrays import (
     replace,
     wide,
 )
-from bridge.proof.numerics.compare import Differentiable
-from bridge.proof.numerics.finite_differences import slope
+from bridge.proof.numerics.sampling import (
+    Differentiable,
+    directions,
+    magnitude,
+    partials,
+    rounding,
+    samples_of,
+)
 
 Handed = dict[str, Any]
 
@@ -35,8 +41,8 @@ class Call(Differentiable):
     """A call of a rule's function at certain arguments.
 
     `paths` lead to the arrays that are differentiated (the first step is the argument's position or
-    keyword), `points` are their values; `loss` maps the function's value to a number where single
-    outputs are not defined, as in `bridge.extend.Case`.
+    keyword); `loss` maps the function's value to a number where single outputs are not defined, as in
+    `bridge.extend.Case`.
     """
 
     def __init__(
@@ -50,6 +56,7 @@ class Call(Differentiable):
         found = float_arrays(arguments)
         self.paths = [path for path, _ in found]
         self.points = [leaf for _, leaf in found]
+        self.labels = [self.name_of(path) for path in self.paths]
         self.others = [(p, x) for p, x in leaves(arguments) if isinstance(x, np.ndarray) and p not in self.paths]
 
     def bound(self, args: Sequence[Any], kwargs: dict[str, Any]) -> dict[int | str, Any]:
@@ -128,7 +135,7 @@ class Call(Differentiable):
     def outputs(self, values: Sequence[Any] | None = None) -> list[Any]:
         """The floating outputs of the plain function at `values` (at this call's own by default)."""
         result = self.run(self.arguments_at(self.points if values is None else values))
-        return [leaf for _, leaf in leaves(result) if is_inexact(leaf)]
+        return float_leaves(result)
 
     def cotangents(self, cts: Sequence[Any]) -> list[np.ndarray]:
         """The cotangents of the differentiated arrays, as the context takes them from the pull."""
@@ -148,7 +155,7 @@ class Call(Differentiable):
         """Random cotangents of the outputs; where there is a `loss`, its gradient with respect to them."""
         if self.loss is None:
             return [random_like(out, rng) for out in self.outputs()]
-        return numeric_gradient(self.loss, self.run(self.arguments_at(self.points)))
+        return _Loss(self.loss, self.run(self.arguments_at(self.points))).gradient()
 
     def weights(self, cts: Sequence[Any]) -> Sequence[Any]:
         """Cotangents of what `measured` returns, for cotangents `cts` of the outputs from `seeds`."""
@@ -171,27 +178,22 @@ def placed_like(value: Any, like: Any) -> Any:
     return laid_out(np.asarray(value), like) if isinstance(like, np.ndarray) else np.asarray(value)[()]
 
 
-def coordinates(array: np.ndarray) -> list[tuple[tuple[int, ...], complex]]:
-    """Every index of `array` with the units to move along there: 1, and for complex arrays 1j."""
-    units: tuple[complex, ...] = (1.0, 1j) if array.dtype.kind == "c" else (1.0,)
-    return [(index, unit) for index in np.ndindex(array.shape) for unit in units]
+class _Loss(Differentiable):
+    """A loss as a function of the floating leaves of what a function returned."""
 
+    def __init__(self, loss: Callable[[Any], Any], result: Any) -> None:
+        self.loss, self.result = loss, result
+        found = [(path, leaf) for path, leaf in leaves(result) if is_inexact(leaf)]
+        self.paths = [path for path, _ in found]
+        self.points = [np.asarray(x, wide(x)) if isinstance(x, np.ndarray) else wide(x)(x) for _, x in found]
 
-def numeric_gradient(loss: Callable[[Any], Any], result: Any) -> list[np.ndarray]:
-    """Gradient of a real `loss` with respect to the floating leaves of `result`, by finite differences."""
-    center = float(np.real(loss(result)))
-    gradients = []
-    for path, leaf in leaves(result):
-        if not is_inexact(leaf):
-            continue
-        gradient = np.zeros(np.shape(leaf), wide(leaf))
-        for index, unit in coordinates(gradient):
-            step = np.zeros_like(gradient)
-            step[index] = unit
-            gradient[index] += unit * slope(partial(_change_of, loss, result, path, leaf, step), abs(center)).central
-        gradients.append(gradient)
-    return gradients
+    def measured(self, values: Sequence[Any] | None = None) -> list[Any]:
+        placed = dict(zip(self.paths, self.points if values is None else values, strict=True))
+        return [np.real(self.loss(replace(self.result, placed)))]
 
-
-def _change_of(loss: Callable[[Any], Any], result: Any, path: Path, leaf: Any, step: np.ndarray, h: float) -> float:
-    return float(np.real(loss(replace(result, {path: leaf + h * step})) - loss(result)))
+    def gradient(self) -> list[np.ndarray]:
+        """By finite differences along every coordinate."""
+        every = sum(point.size for point in self.points)
+        chosen = directions(self.points, np.random.default_rng(0), every, random=0)
+        size = magnitude(self.measured(), [1.0])
+        return partials(samples_of(self, [1.0], chosen, size, rounding(self)), self.points)

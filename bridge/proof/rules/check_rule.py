@@ -7,18 +7,18 @@ from typing import Any
 
 import numpy as np
 
+from bridge.proof.report.checks import CheckReport
 from bridge.proof.rules.calls import Call
 from bridge.proof.rules.contract import prove_contract, prove_function
-from bridge.proof.rules.declarations import prove_honesty
+from bridge.proof.rules.declarations import prove_declarations
 from bridge.proof.rules.inputs import call_of, cases_of, invented, rule_of
-from bridge.proof.rules.report import Report
 from bridge.proof.rules.tracked import prove_tracked
-from bridge.proof.rules.values import prove_gradient
+from bridge.proof.rules.values import Point, prove_gradient
 from bridge.proof.rules.variants import prove_variants
 from bridge.rewind.rule import Case, MutatingRule, Rule
 
 
-def check_rule(rule: Any, /, *args: Any, **kwargs: Any) -> Report:
+def check_rule(rule: Any, /, *args: Any, **kwargs: Any) -> CheckReport:
     """Prove a rule: its values against finite differences, and every other promise that it makes.
 
     Parameters
@@ -30,7 +30,7 @@ def check_rule(rule: Any, /, *args: Any, **kwargs: Any) -> Report:
 
     Returns
     -------
-    Report : with `.ok`, `.checks` (names and figures) and `.notes` (variants that the function refuses, kinks).
+    CheckReport : with `.ok`, `.checks` (names and figures) and `.notes` (variants that the function refuses, kinks).
 
     Raises
     ------
@@ -38,7 +38,7 @@ def check_rule(rule: Any, /, *args: Any, **kwargs: Any) -> Report:
         `report` attribute holds the report.
     """
     found = rule_of(rule)
-    report = Report(f"check_rule({found.name})")
+    report = CheckReport(f"check_rule({found.name})")
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         for case in _cases(found, args, kwargs, report):
@@ -46,17 +46,17 @@ def check_rule(rule: Any, /, *args: Any, **kwargs: Any) -> Report:
     return report.raise_if_failed()
 
 
-def prove_call(call: Call, report: Report) -> None:
+def prove_call(call: Call, report: CheckReport) -> None:
     """Prove a rule at one call and its variants; what rests on a proof that failed is left out."""
     rng = np.random.default_rng(0)
     if not (prove_function(call, report) and prove_contract(call, report, rng)):
         return
-    if prove_honesty(call, report, rng) and prove_gradient(call, report, rng):
+    if prove_declarations(call, report, rng) and prove_gradient(call, report, rng, Point()):
         prove_variants(call, report, rng)
         prove_tracked(call, report, rng)
 
 
-def _cases(rule: Rule | MutatingRule, args: tuple[Any, ...], kwargs: dict[str, Any], report: Report) -> list[Case]:
+def _cases(rule: Rule | MutatingRule, args: tuple[Any, ...], kwargs: dict[str, Any], report: CheckReport) -> list[Case]:
     if len(args) == 1 and isinstance(args[0], Case):
         return [args[0]]
     if args or kwargs:

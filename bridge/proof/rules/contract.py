@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from bridge.errors import BridgeError, RuleError
-from bridge.proof.numerics.arrays import alike, duplicate, first_change, random_like
-from bridge.proof.numerics.finite_differences import precision
+from bridge.proof.numerics.arrays import duplicate, random_like
+from bridge.proof.numerics.tolerances import alike, first_change, precision
+from bridge.proof.report.checks import CheckReport
 from bridge.proof.rules.calls import Call
-from bridge.proof.rules.report import Report
 from bridge.proof.rules.rule_calls import RuleCall
 
 WRITES = {
@@ -22,7 +22,7 @@ WRITES = {
 }
 
 
-def prove_function(call: Call, report: Report) -> bool:
+def prove_function(call: Call, report: CheckReport) -> bool:
     """The plain function writes only what its rule declares, and computes the same every time."""
     before = call.arguments_at(call.points)
     after = duplicate(before)
@@ -48,7 +48,7 @@ def prove_function(call: Call, report: Report) -> bool:
     return True
 
 
-def prove_contract(call: Call, report: Report, rng: np.random.Generator) -> bool:
+def prove_contract(call: Call, report: CheckReport, rng: np.random.Generator) -> bool:
     """What a pull returns has the right count, shapes and dtypes; it writes nothing, and keeps no state."""
     if not prove_returns(call, report, rng):
         return False
@@ -56,7 +56,7 @@ def prove_contract(call: Call, report: Report, rng: np.random.Generator) -> bool
     return _writes(call, cts, report) & _repeats(call, cts, report, rng)
 
 
-def prove_returns(call: Call, report: Report, rng: np.random.Generator) -> bool:
+def prove_returns(call: Call, report: CheckReport, rng: np.random.Generator) -> bool:
     """The pull runs, and returns one cotangent of the right shape and dtype for each array argument."""
     cts = [random_like(out, rng) for out in call.outputs()]
     try:
@@ -84,7 +84,7 @@ def prove_returns(call: Call, report: Report, rng: np.random.Generator) -> bool:
     return _shapes(call, raws, report) and _dtypes(call, raws, cts, report)
 
 
-def _shapes(call: Call, raws: Sequence[Any], report: Report) -> bool:
+def _shapes(call: Call, raws: Sequence[Any], report: CheckReport) -> bool:
     allowed_by_broadcast = {np.shape(out) for out in call.outputs()} if call.fitted_by_context else set()
     fine = True
     for path, point, raw in zip(call.paths, call.points, raws, strict=True):
@@ -102,7 +102,7 @@ def _shapes(call: Call, raws: Sequence[Any], report: Report) -> bool:
     return fine
 
 
-def _dtypes(call: Call, raws: Sequence[Any], cts: Sequence[Any], report: Report) -> bool:
+def _dtypes(call: Call, raws: Sequence[Any], cts: Sequence[Any], report: CheckReport) -> bool:
     given = [np.asarray(x).dtype for x in (*call.points, *cts, *call.outputs())]
     finest = min((precision(dtype) for dtype in given), default=0.0)
     fine = True
@@ -128,7 +128,7 @@ def _dtypes(call: Call, raws: Sequence[Any], cts: Sequence[Any], report: Report)
     return fine
 
 
-def _writes(call: Call, cts: Sequence[Any], report: Report) -> bool:
+def _writes(call: Call, cts: Sequence[Any], report: CheckReport) -> bool:
     handed = call.hand(cts)
     before = duplicate(handed)
     call.pull(handed)
@@ -149,7 +149,7 @@ def _writes(call: Call, cts: Sequence[Any], report: Report) -> bool:
     return fine
 
 
-def _repeats(call: Call, cts: Sequence[Any], report: Report, rng: np.random.Generator) -> bool:
+def _repeats(call: Call, cts: Sequence[Any], report: CheckReport, rng: np.random.Generator) -> bool:
     raws = call.pull(call.hand(cts))
     kept = duplicate(raws)
     again = duplicate(call.pull(call.hand(cts)))

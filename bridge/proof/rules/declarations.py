@@ -7,24 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from bridge.proof.numerics.arrays import (
-    alike,
-    duplicate,
-    inner,
-    is_inexact,
-    leaves,
-    random_like,
-    replace,
-    worst_difference,
-)
-from bridge.proof.numerics.finite_differences import precision
+from bridge.proof.numerics.arrays import duplicate, float_leaves, inner, leaves, random_like, replace
+from bridge.proof.numerics.sampling import rounding
+from bridge.proof.numerics.tolerances import alike, furthest, precision
+from bridge.proof.report.checks import CheckReport
 from bridge.proof.rules.calls import Call, split
-from bridge.proof.rules.report import Report
 from bridge.proof.rules.rule_calls import RuleCall, shaped
 from bridge.rewind.rule import Rule
 
 
-def prove_honesty(call: Call, report: Report, rng: np.random.Generator) -> bool:
+def prove_declarations(call: Call, report: CheckReport, rng: np.random.Generator) -> bool:
     """The pull is linear, honours absent cotangents, reads what it declares and has the declared structure."""
     cts = [random_like(out, rng) for out in call.outputs()]
     fine = _linear(call, cts, report, rng)
@@ -37,12 +29,12 @@ def prove_honesty(call: Call, report: Report, rng: np.random.Generator) -> bool:
     return fine
 
 
-def _linear(call: Call, cts: Sequence[Any], report: Report, rng: np.random.Generator) -> bool:
+def _linear(call: Call, cts: Sequence[Any], report: CheckReport, rng: np.random.Generator) -> bool:
     others = [random_like(ct, rng) for ct in cts]
     mixed = [np.asarray(2 * a - 3 * b, np.asarray(a).dtype)[()] for a, b in zip(cts, others, strict=True)]
     mixed = [np.asarray(m) if isinstance(ct, np.ndarray) else m for m, ct in zip(mixed, cts, strict=True)]
     first, second, both = (call.cotangents(each) for each in (cts, others, mixed))
-    bound = 1e4 * precision(*(np.asarray(x).dtype for x in (*cts, *call.points)))
+    bound = 1e4 * rounding(call, cts)
     worst = 0.0
     for path, a, b, got in zip(call.paths, first, second, both, strict=True):
         finite = np.isfinite(a) & np.isfinite(b)
@@ -61,7 +53,7 @@ def _linear(call: Call, cts: Sequence[Any], report: Report, rng: np.random.Gener
     return True
 
 
-def _absent(call: RuleCall, cts: Sequence[Any], report: Report) -> bool:
+def _absent(call: RuleCall, cts: Sequence[Any], report: CheckReport) -> bool:
     if len(cts) < 2:
         return True
     for k in range(len(cts)):
@@ -70,8 +62,8 @@ def _absent(call: RuleCall, cts: Sequence[Any], report: Report) -> bool:
         try:
             got = call.cotangents([ct if j == k else None for j, ct in enumerate(cts)])
             # Zeros times an infinite partial are NaN; that absent ones give less is what they are for.
-            gaps = [worst_difference(np.where(np.isnan(a), b, a), b)[0] for a, b in zip(expected, got, strict=True)]
-            fine = max(gaps) <= 1e-9
+            expected = [np.where(np.isnan(a), b, a) for a, b in zip(expected, got, strict=True)]
+            fine = furthest(expected, got) <= 1e-9
             what = "gives another result than for zeros"
         except Exception as error:
             fine, what = False, f"raises {type(error).__name__}: {error}"
@@ -86,7 +78,7 @@ def _absent(call: RuleCall, cts: Sequence[Any], report: Report) -> bool:
     return True
 
 
-def _reads(call: RuleCall, cts: Sequence[Any], report: Report) -> bool:
+def _reads(call: RuleCall, cts: Sequence[Any], report: CheckReport) -> bool:
     expected = duplicate(call.pull(call.hand(cts)))
     for path in call.unread():
         name = "out" if path == ("output",) else call.name_of(path)
@@ -112,7 +104,7 @@ def _reads(call: RuleCall, cts: Sequence[Any], report: Report) -> bool:
     return True
 
 
-def _elementwise(call: RuleCall, cts: Sequence[Any], report: Report, rng: np.random.Generator) -> bool:
+def _elementwise(call: RuleCall, cts: Sequence[Any], report: CheckReport, rng: np.random.Generator) -> bool:
     if not call.elementwise or len(cts) != 1 or np.size(cts[0]) < 2:
         return True
     shape = np.shape(cts[0])
@@ -132,7 +124,7 @@ def _elementwise(call: RuleCall, cts: Sequence[Any], report: Report, rng: np.ran
     return True
 
 
-def _linear_function(call: RuleCall, report: Report, rng: np.random.Generator) -> bool:
+def _linear_function(call: RuleCall, report: CheckReport, rng: np.random.Generator) -> bool:
     if not call.rule.linear:
         return True
     others = [np.asarray(random_like(point, rng)) for point in call.points]
@@ -144,7 +136,7 @@ def _linear_function(call: RuleCall, report: Report, rng: np.random.Generator) -
     )
     gap = abs((at_mixed - at_zero) - (2 * (at_point - at_zero) - 3 * (at_others - at_zero)))
     size = abs(at_mixed) + 2 * abs(at_point) + 3 * abs(at_others)
-    if gap > 1e4 * precision(*(np.asarray(x).dtype for x in (*call.points, *weights))) * size:
+    if gap > 1e4 * rounding(call, weights) * size:
         report.failed(
             "function-not-linear",
             f"{call}: the rule is declared linear=True, but f(2x - 3y) is not 2 f(x) - 3 f(y) (less f(0))",
@@ -155,18 +147,15 @@ def _linear_function(call: RuleCall, report: Report, rng: np.random.Generator) -
     return True
 
 
-def _equivalent(call: RuleCall, report: Report) -> bool:
+def _equivalent(call: RuleCall, report: CheckReport) -> bool:
     """The equivalent of a composed rule computes the function's value."""
     equivalent = equivalent_of(call.rule)
     if equivalent is None:
         return True
     args, kwargs = split(call.arguments_at(call.points))
     expected = call.outputs()
-    got = [leaf for _, leaf in leaves(equivalent(*args, **kwargs)) if is_inexact(leaf)]
-    alike_shaped = [np.shape(a) for a in expected] == [np.shape(b) for b in got]
-    gaps = [worst_difference(a, b)[0] for a, b in zip(expected, got, strict=True)] if alike_shaped else [np.inf]
-    worst = max(gaps, default=0.0)
-    if not alike_shaped or worst > 1e5 * precision(*(np.asarray(out).dtype for out in expected)):
+    worst = furthest(expected, float_leaves(equivalent(*args, **kwargs)))
+    if worst > 1e5 * precision(*(np.asarray(out).dtype for out in expected)):
         report.failed(
             "value-differs",
             f"{call}: the equivalent from which the pull is taken computes another value (relatively {worst:.1e})",

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from bridge.proof.numerics.arrays import Path, is_inexact, leaves, random_like
-from bridge.proof.numerics.compare import Differentiable
+from bridge.proof.numerics.arrays import float_leaves, random_like
+from bridge.proof.numerics.sampling import Differentiable
 from bridge.proof.rules.calls import Call
 from bridge.proof.rules.mutating_calls import MutatingCall
 
@@ -25,14 +25,11 @@ class Program(Differentiable):
 
     def __init__(self, call: Call, name: str, code: str, body: Body, remedy: str = "", points: Any = None) -> None:
         self.call, self.name, self.code, self.body, self.remedy = call, name, code, body, remedy
-        self.paths = call.paths
+        self.labels = call.labels
         self.points = call.points if points is None else points
 
     def __str__(self) -> str:
         return f"{self.call}, {self.name}"
-
-    def name_of(self, path: Path) -> str:
-        return self.call.name_of(path)
 
     def tracked(self, *xs: Any) -> tuple[Any, ...]:
         """The program on Buffers."""
@@ -54,7 +51,7 @@ class Program(Differentiable):
         result = run(call.arguments_with(xs))
         if call.loss is not None:
             return [call.loss(result)]
-        return [leaf for _, leaf in leaves(result) if is_inexact(leaf)]
+        return float_leaves(result)
 
 
 def programs(call: Call) -> Iterator[Program]:

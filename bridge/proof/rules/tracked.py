@@ -7,18 +7,21 @@ from typing import Any
 
 import numpy as np
 
-import bridge
 from bridge.errors import AliasError, NoRuleError, RefusedError
-from bridge.proof.numerics.arrays import inner, random_like, same_bits, worst_difference
-from bridge.proof.numerics.compare import Differentiable, compare
-from bridge.proof.numerics.finite_differences import precision
+from bridge.proof.numerics.arrays import inner, random_like
+from bridge.proof.numerics.compare import Sampling, compare
+from bridge.proof.numerics.sampling import Differentiable, rounding
+from bridge.proof.numerics.tolerances import alike, furthest, same_bits, worst_difference
+from bridge.proof.report.checks import CheckReport
 from bridge.proof.rules.calls import Call
 from bridge.proof.rules.programs import Program, programs
-from bridge.proof.rules.report import Report
-from bridge.proof.rules.values import FLOOR, difference
+from bridge.proof.rules.values import FLOOR
+from bridge.rewind.context import Context
+from bridge.transforms.grad import vjp
+from bridge.transforms.jvp import jvp
 
 
-def prove_tracked(call: Call, report: Report, rng: np.random.Generator) -> None:
+def prove_tracked(call: Call, report: CheckReport, rng: np.random.Generator) -> None:
     """Prove a rule as programs use it: through `bridge.vjp`, `bridge.jvp` and nested differentiation."""
     if not call.points:
         return
@@ -34,7 +37,7 @@ def prove_tracked(call: Call, report: Report, rng: np.random.Generator) -> None:
     _attempt(program, report, rng, _prove_second)
 
 
-def _attempt(program: Program, report: Report, rng: np.random.Generator, prove: Callable[..., None]) -> None:
+def _attempt(program: Program, report: CheckReport, rng: np.random.Generator, prove: Callable[..., None]) -> None:
     """Run one proof; what is refused by name is noted, any other error is a failure."""
     try:
         prove(program, report, rng)
@@ -48,9 +51,9 @@ def _attempt(program: Program, report: Report, rng: np.random.Generator, prove: 
         )
 
 
-def _prove_value(program: Program, report: Report, rng: np.random.Generator) -> None:
+def _prove_value(program: Program, report: CheckReport, rng: np.random.Generator) -> None:
     call = program.call
-    value, pull = bridge.vjp(program.tracked, *program.points)
+    value, pull = vjp(program.tracked, *program.points)
     packed = program.measured([point.copy(order="K") for point in program.points])
     for plain, contiguous, got in zip(program.measured(), packed, value, strict=True):
         if not (same_bits(plain, got) or same_bits(contiguous, got)):
@@ -65,23 +68,23 @@ def _prove_value(program: Program, report: Report, rng: np.random.Generator) -> 
     cts = program.seeds(rng)
     gradient = pull(tuple(cts))
     expected = call.cotangents(call.seeds(np.random.default_rng(0)) if call.loss else cts)
-    worst = max((worst_difference(a, b)[0] for a, b in zip(expected, gradient, strict=True)), default=0.0)
-    if worst > max(call.tolerance, 1e4 * precision(*(p.dtype for p in call.points))):
+    worst = furthest(expected, gradient)
+    if worst > max(call.tolerance, 1e4 * rounding(call)):
         report.failed(
             "wrong-in-context",
             f"{call}: through bridge.vjp the gradient differs from the pull's own by {worst:.1e} (relative)",
             "compute from the pull's parameters alone",
         )
         return
-    if not all(same_bits(a, b) for a, b in zip(gradient, pull(tuple(cts)), strict=True)):
+    if not alike(gradient, pull(tuple(cts))):
         report.failed("not-repeatable", f"{call}: a second pull gives another gradient", "keep no state between calls")
         return
     report.passed("in context", str(call), worst)
 
 
-def _prove_undo(program: Program, report: Report, rng: np.random.Generator) -> None:
+def _prove_undo(program: Program, report: CheckReport, rng: np.random.Generator) -> None:
     call = program.call
-    with bridge.Context() as context:
+    with Context() as context:
         buffers = [context.buffer(point) for point in call.points]
         call.tracked(call.arguments_with(buffers))
         after = [np.array(buffer.value) for buffer in buffers]
@@ -101,34 +104,34 @@ def _prove_undo(program: Program, report: Report, rng: np.random.Generator) -> N
     report.passed("memory after undo", str(call))
 
 
-def _prove_program(program: Program, report: Report, rng: np.random.Generator) -> None:
+def _prove_program(program: Program, report: CheckReport, rng: np.random.Generator) -> None:
     try:
         cts = program.seeds(rng)
     except Exception as error:
         report.note(f"{program}: the plain function refuses it ({type(error).__name__})")
         return
-    _, pull = bridge.vjp(program.tracked, *program.points)
+    _, pull = vjp(program.tracked, *program.points)
     gradient = pull(tuple(cts))
-    comparison = compare(program, cts, gradient, max(program.call.tolerance, 1e-6), rng, 6, 1, FLOOR)
+    sampling = Sampling(max(program.call.tolerance, 1e-6), rng, 6, 1, FLOOR)
+    comparison = compare(program, cts, gradient, sampling)
     wrong = [sample for sample in comparison.mismatches if sample.slope.kind == "smooth"]
     if wrong:
-        text = difference(comparison, wrong[0], program.name_of)
-        report.failed(program.code, f"{program}: {text}", program.remedy)
+        report.failed(program.code, f"{program}: {comparison.told(wrong[0])}", program.remedy)
     else:
         report.passed(program.name, str(program.call), comparison.figure)
 
 
-def _prove_forward(program: Program, report: Report, rng: np.random.Generator) -> None:
+def _prove_forward(program: Program, report: CheckReport, rng: np.random.Generator) -> None:
     tangents = [random_like(point, rng) for point in program.points]
     cts = program.seeds(rng)
-    _, pull = bridge.vjp(program.tracked, *program.points)
-    _, moved = bridge.jvp(program.tracked, tuple(program.points), tuple(tangents))
+    _, pull = vjp(program.tracked, *program.points)
+    _, moved = jvp(program.tracked, tuple(program.points), tuple(tangents))
     backward, forward = inner(pull(tuple(cts)), tangents), inner(cts, moved)
-    size = sum(inner([np.abs(a)], [np.abs(b)]) for a, b in zip(cts, moved, strict=True))
+    size = inner([np.abs(ct) for ct in cts], [np.abs(tangent) for tangent in moved])
     if not np.isfinite(backward) and not np.isfinite(forward):
         return
     gap = abs(backward - forward) / max(size, abs(backward), 1e-300)
-    if not gap <= max(1e-3 * program.call.tolerance, 1e5 * precision(*(p.dtype for p in program.points))):
+    if not gap <= max(1e-3 * program.call.tolerance, 1e5 * rounding(program)):
         report.failed(
             "forward-mode",
             f"{program}: forward and reverse mode disagree: <ct, jvp(v)> {forward:.9g}, <pull(ct), v> {backward:.9g}",
@@ -138,23 +141,23 @@ def _prove_forward(program: Program, report: Report, rng: np.random.Generator) -
         report.passed("forward mode", str(program.call), gap)
 
 
-def _prove_second(program: Program, report: Report, rng: np.random.Generator) -> None:
+def _prove_second(program: Program, report: CheckReport, rng: np.random.Generator) -> None:
     cts = program.seeds(rng)
 
     def gradient(*xs: Any) -> tuple[Any, ...]:
-        _, pull = bridge.vjp(program.tracked, *xs)
+        _, pull = vjp(program.tracked, *xs)
         return pull(tuple(cts))
 
     second = _Gradient(gradient, program)
     weights = [random_like(point, rng) for point in program.points]
-    _, pull = bridge.vjp(gradient, *program.points)
-    tolerance = max(program.call.tolerance, 1e-5)
-    comparison = compare(second, weights, pull(tuple(weights)), tolerance, rng, 0, 1, FLOOR)
+    _, pull = vjp(gradient, *program.points)
+    sampling = Sampling(max(program.call.tolerance, 1e-5), rng, 0, 1, FLOOR)
+    comparison = compare(second, weights, pull(tuple(weights)), sampling)
     wrong = [sample for sample in comparison.mismatches if sample.slope.kind == "smooth"]
     if wrong:
         report.failed(
             "wrong-second-order",
-            f"{program}: differentiating its gradient: {difference(comparison, wrong[0], program.name_of)}",
+            f"{program}: differentiating its gradient: {comparison.told(wrong[0])}",
             "write the pull with NumPy functions that have rules, without leaving tracking (no float(), no np.asarray)",
         )
     else:
@@ -166,7 +169,7 @@ class _Gradient(Differentiable):
 
     def __init__(self, gradient: Callable[..., Sequence[Any]], program: Program) -> None:
         self.gradient = gradient
-        self.paths, self.points = program.paths, program.points
+        self.labels, self.points = program.labels, program.points
 
     def measured(self, values: Sequence[Any] | None = None) -> list[Any]:
         return list(self.gradient(*(self.points if values is None else values)))

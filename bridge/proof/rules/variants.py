@@ -13,14 +13,15 @@ from typing import Any
 import numpy as np
 
 from bridge.errors import BridgeError
-from bridge.proof.numerics.arrays import Path, worst_difference
+from bridge.proof.numerics.arrays import Path
 from bridge.proof.numerics.compare import EVERY_COORDINATE
-from bridge.proof.numerics.finite_differences import precision
+from bridge.proof.numerics.sampling import rounding
+from bridge.proof.numerics.tolerances import furthest, worst_difference
+from bridge.proof.report.checks import CheckReport
 from bridge.proof.rules.calls import Call
 from bridge.proof.rules.contract import prove_returns
-from bridge.proof.rules.report import Report
 from bridge.proof.rules.rule_calls import RuleCall
-from bridge.proof.rules.values import prove_gradient
+from bridge.proof.rules.values import Point, prove_gradient
 
 COORDINATES = 8
 
@@ -56,7 +57,7 @@ def variants(call: Call, rng: np.random.Generator) -> Iterator[Variant]:
             yield Variant(f"complex {call.name_of(path)} only", "wrong-complex", {path: imaginary[path]})
 
 
-def prove_variants(call: Call, report: Report, rng: np.random.Generator) -> None:
+def prove_variants(call: Call, report: CheckReport, rng: np.random.Generator) -> None:
     """Prove the pull at every variant of a call that the plain function accepts."""
     for variant in variants(call, rng):
         moved = accepted(call, variant, report)
@@ -68,7 +69,7 @@ def prove_variants(call: Call, report: Report, rng: np.random.Generator) -> None
         _prove_nan(call, report, rng)
 
 
-def accepted(call: Call, variant: Variant, report: Report) -> Call | None:
+def accepted(call: Call, variant: Variant, report: CheckReport) -> Call | None:
     """The call at a variant; None, with a note, if the plain function refuses it or has no float value there."""
     moved = call.at(variant.values)
     try:
@@ -84,31 +85,24 @@ def accepted(call: Call, variant: Variant, report: Report) -> Call | None:
     return moved if outputs and finite else None
 
 
-def _prove_at(call: Call, variant: Variant, report: Report, rng: np.random.Generator) -> None:
+def _prove_at(call: Call, variant: Variant, report: CheckReport, rng: np.random.Generator) -> None:
     kinky = variant.code in ("wrong-at-zero", "wrong-at-kink")
     # Where elements tie, a selection is smooth only along the direction that moves them all alike.
     along = kinky and call.selects and len(call.points) == 1
     strict = along or not kinky or (call.elementwise and len(call.points) <= 2)
     try:
         if prove_returns(call, report, rng):
-            prove_gradient(
-                call,
-                report,
-                rng,
-                code=variant.code,
-                name=variant.name if not kinky else variant.code.removeprefix("wrong-"),
-                variant=f" with {variant.name}",
-                every=0 if along else COORDINATES if strict else EVERY_COORDINATE,
-                random=0 if along else 2,
-                strict=strict,
-            )
+            name = variant.code.removeprefix("wrong-") if kinky else variant.name
+            every = 0 if along else COORDINATES if strict else EVERY_COORDINATE
+            point = Point(variant.code, name, f" with {variant.name}", every, 0 if along else 2, strict)
+            prove_gradient(call, report, rng, point)
     except BridgeError as error:
         report.note(f"{call} with {variant.name}: the pull refuses it: {error.what}")
     except np.linalg.LinAlgError as error:
         report.note(f"{call} with {variant.name}: the pull meets a singular matrix ({error})")
 
 
-def _prove_float32(call: Call, report: Report) -> None:
+def _prove_float32(call: Call, report: CheckReport) -> None:
     narrow = {path: point.astype(_halved(point)) for path, point in zip(call.paths, call.points, strict=True)}
     if all(point.dtype == _halved(point) for point in call.points):
         return
@@ -134,29 +128,23 @@ def _prove_float32(call: Call, report: Report) -> None:
     report.passed("float32", str(moved))
 
 
-def _prove_layouts(call: Call, report: Report, rng: np.random.Generator) -> None:
+def _prove_layouts(call: Call, report: CheckReport, rng: np.random.Generator) -> None:
     cts = call.seeds(rng)
     expected = call.cotangents(cts)
-    bound = 1e4 * precision(*(point.dtype for point in call.points))
+    bound = 1e4 * rounding(call)
     for name, lay in (("strided", _strided), ("reversed", _reversed), ("Fortran", np.asfortranarray)):
         laid = {path: lay(p) for path, p in zip(call.paths, call.points, strict=True) if np.ndim(p)}
         moved = accepted(call, Variant(f"{name} arrays", "wrong-noncontiguous", laid), report) if laid else None
         if moved is None:
             continue
-        gaps = [worst_difference(a, b)[0] for a, b in zip(expected, moved.cotangents(cts), strict=True)]
-        if max(gaps) > bound or not _same_value(call, moved, bound):
-            code, words = "wrong-noncontiguous", f" in {name} memory"
-            if not prove_gradient(moved, report, rng, code=code, variant=words, every=COORDINATES):
+        if max(furthest(expected, moved.cotangents(cts)), furthest(call.outputs(), moved.outputs())) > bound:
+            point = Point("wrong-noncontiguous", words=f" in {name} memory", every=COORDINATES)
+            if not prove_gradient(moved, report, rng, point):
                 return
     report.passed("non-contiguous", str(call))
 
 
-def _same_value(call: Call, moved: Call, bound: float) -> bool:
-    pairs = zip(call.outputs(), moved.outputs(), strict=True)
-    return all(np.shape(a) == np.shape(b) and worst_difference(a, b)[0] <= bound for a, b in pairs)
-
-
-def _prove_nan(call: RuleCall, report: Report, rng: np.random.Generator) -> None:
+def _prove_nan(call: RuleCall, report: CheckReport, rng: np.random.Generator) -> None:
     """A NaN in one element of an argument spoils only the cotangents that go through it."""
     outputs = call.outputs()
     if not call.elementwise or len(outputs) != 1 or np.size(outputs[0]) < 2:

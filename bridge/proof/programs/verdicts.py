@@ -1,4 +1,4 @@
-"""Differences of values, of forward mode, and of precision."""
+"""From evidence to a report: where values, gradients, forward mode and precision part, and whose fault it is."""
 
 from __future__ import annotations
 
@@ -7,18 +7,38 @@ from typing import Any
 import numpy as np
 
 from bridge.engines import registry
-from bridge.errors import BridgeError
-from bridge.proof.blame.blaming import Blame, first_not_finite, of_step
+from bridge.errors import ValueDiffersError
+from bridge.proof.blame.blaming import Blame
 from bridge.proof.blame.observing import flat_values
 from bridge.proof.blame.witness import first_other_value
-from bridge.proof.numerics.arrays import same_bits
-from bridge.proof.numerics.tolerances import apart, short
+from bridge.proof.numerics.arrays import short
+from bridge.proof.numerics.sampling import along, size_along
+from bridge.proof.numerics.tolerances import apart, same_bits, worst_difference
 from bridge.proof.programs import rounding
-from bridge.proof.programs.evidence import Evidence, predicted
-from bridge.proof.programs.judging import localised
-from bridge.proof.programs.running import Answer, is_other_value
-from bridge.proof.report.model import Difference
-from bridge.proof.report.verdicts import made
+from bridge.proof.programs.evidence import Conflict, Evidence
+from bridge.proof.programs.gradients import ENGINE_ONLY, gradient_differences
+from bridge.proof.programs.remarks import remark
+from bridge.proof.programs.running import Answer
+from bridge.proof.report.model import Difference, Report, Run
+
+
+def judge(report: Report, evidence: Evidence) -> None:
+    """Judge the evidence: values first, then gradients, then forward mode, then what is worth a remark."""
+    if evidence.sampled is not None:
+        name = "complex step" if evidence.sampled.exact else "finite differences"
+        report.runs.append(Run(name, "ran", "", None, evidence.sampled.gradient(evidence.subject)))
+    found = value_differences(evidence)
+    other = {difference.engines[0] for difference in found}
+    sound = [engine for engine in evidence.ran if engine not in other]
+    found += gradient_differences(evidence, sound)
+    other = {difference.engines[0] for difference in found}
+    found += forward_differences(evidence, [engine for engine in sound if engine not in other])
+    report.differences += found
+    report.differences += precision_differences(evidence, report.differences)
+    replayed = next((engine for engine in registry.replaying() if engine in evidence.ran), None)
+    if replayed is not None:
+        report.timeline = evidence.recorded(replayed).timeline()
+    remark(report, evidence)
 
 
 def value_differences(evidence: Evidence) -> list[Difference]:
@@ -32,7 +52,7 @@ def value_differences(evidence: Evidence) -> list[Difference]:
                 if difference is not None:
                     found.append(difference)
                     break
-        elif is_other_value(answer.error):
+        elif isinstance(answer.error, ValueDiffersError):
             found.append(_operation_difference(evidence, engine, answer))
     return found
 
@@ -49,18 +69,25 @@ def _value_difference(evidence: Evidence, engine: str, value: Any) -> Difference
     if not largest:
         if engine not in registry.replaying():
             return None
-        largest = float(np.abs(plain - held) / max(np.abs(plain), 1e-300))
         words = f"{engine} gives {held!r} and the plain program {plain!r}: they differ by rounding."
-        return made("precision", (engine, evidence.plain), "value", largest, held, plain, words, 0.9, None)
+        conflict = Conflict((engine, evidence.plain), "value", held, plain, worst_difference(plain, held)[0])
+        return conflict.judged("precision", words, 0.9)
     kind = "nan" if np.isfinite(plain).all() and not np.isfinite(held).all() else "primal"
-    blame = first_other_value(evidence, engine) if engine in registry.replaying() else localised(evidence, engine)
+    blame = _other_value(evidence, engine) if engine in registry.replaying() else evidence.blame(engine)
     if blame is not None and blame.kind != "primal":
         blame = None
     why = "Only the engine is known, not the operation." if blame is None else f"{blame.place}: {blame.detail}."
     words = (
         f"under differentiation by {engine} the value is {short(held)}, the plain program's is {short(plain)}. {why}"
     )
-    return made(kind, (engine, evidence.plain), "value", largest, held, plain, words, 0.99 if blame else 0.95, blame)
+    conflict = Conflict((engine, evidence.plain), "value", held, plain, largest)
+    return conflict.judged(kind, words, 0.99 if blame else 0.95, blame)
+
+
+def _other_value(evidence: Evidence, engine: str) -> Blame | None:
+    """The first operation whose value under an engine is not the plain one's."""
+    recorded = evidence.replay(engine)
+    return None if recorded is None else first_other_value(recorded)
 
 
 def _noise(evidence: Evidence) -> float:
@@ -74,14 +101,13 @@ def _noise(evidence: Evidence) -> float:
 def _operation_difference(evidence: Evidence, engine: str, answer: Answer) -> Difference:
     """An engine that found, while it ran, that its function of an operation is another than NumPy's."""
     error = answer.error
-    assert isinstance(error, BridgeError)
-    blame = localised(evidence, engine) if engine in registry.replaying() else None
+    assert isinstance(error, ValueDiffersError)
+    blame = evidence.blame(engine) if engine in registry.replaying() else None
     if blame is None:
         blame = Blame("primal", "", error.where, "")
     words = f"{engine} computes another function than NumPy in {blame.place}: {error.what}."
-    return made(
-        "primal", (engine, evidence.plain), "value of an operation", np.inf, None, evidence.value, words, 0.97, blame
-    )
+    conflict = Conflict((engine, evidence.plain), "value of an operation", None, evidence.value, np.inf)
+    return conflict.judged("primal", words, 0.97, blame)
 
 
 def forward_differences(evidence: Evidence, engines: list[str]) -> list[Difference]:
@@ -90,7 +116,8 @@ def forward_differences(evidence: Evidence, engines: list[str]) -> list[Differen
     for engine in engines:
         answer = evidence.answers[engine]
         for k, (moved, direction) in enumerate(zip(answer.forward or [], evidence.directions, strict=False)):
-            back, size = predicted(evidence.gradient(engine), direction)
+            gradient = evidence.gradient(engine)
+            back, size = along(direction, gradient), size_along(direction, gradient)
             if moved == back or (np.isnan(moved) and np.isnan(back)):
                 continue
             gap = abs(moved - back)
@@ -103,8 +130,8 @@ def forward_differences(evidence: Evidence, engines: list[str]) -> list[Differen
 
 def _forward_difference(evidence: Evidence, engine: str, k: int, moved: float, back: float) -> Difference:
     samples = [] if evidence.sampled is None else evidence.sampled.samples
-    along = [s for s in samples if s.leaf is None] or samples
-    slope = along[k].slope if k < len(along) else None
+    samples = [s for s in samples if s.leaf is None] or samples
+    slope = samples[k].slope if k < len(samples) else None
     kind = "mismatch" if np.isfinite(moved) == np.isfinite(back) else "nan"
     words = f"along one direction forward mode of {engine} gives {moved:.9g}, and its reverse mode {back:.9g}"
     suspect = (f"{engine}, forward", engine)
@@ -118,12 +145,12 @@ def _forward_difference(evidence: Evidence, engine: str, k: int, moved: float, b
             suspect = (engine, f"{engine}, forward")
     direction = evidence.directions[k]
     if kind == "mismatch" and evidence.replays:
-        found = rounding.explained(evidence, moved, back, lambda gradient: predicted(gradient, direction)[0])
+        found = rounding.explained(evidence, moved, back, lambda gradient: along(direction, gradient))
         kind = "mismatch" if found is None else "precision"
     largest = abs(moved - back) / max(abs(moved), abs(back), 1e-300)
     words += ". In forward mode only the engine is known, not the operation."
     wrong, other = (moved, back) if suspect[0] != engine else (back, moved)
-    return made(kind, suspect, "derivative along a direction", largest, wrong, other, words, sure, None)
+    return Conflict(suspect, "derivative along a direction", wrong, other, largest).judged(kind, words, sure)
 
 
 def precision_differences(evidence: Evidence, known: list[Difference]) -> list[Difference]:
@@ -138,14 +165,31 @@ def precision_differences(evidence: Evidence, known: list[Difference]) -> list[D
     words = f"in {name} it is {short(narrow)}, and in double precision {short(wide)}"
     words += "." if blame is None else f": digits cancel in {blame.place} ({blame.detail})."
     largest = apart(narrow, wide, 0.0, 0.0)[0]
-    pair = (name, "double precision")
-    return [made("precision", pair, what, largest, narrow, wide, words, 0.9 if blame else 0.7, blame)]
+    conflict = Conflict((name, "double precision"), what, narrow, wide, largest)
+    return [conflict.judged("precision", words, 0.9 if blame else 0.7, blame)]
 
 
-def not_finite_words(evidence: Evidence) -> str:
-    """The line on which a value of the plain program stops being finite, in words; empty if it stays finite."""
-    if np.isfinite(np.asarray(evidence.value)).all():
-        return ""
-    step = first_not_finite(evidence.observed("native"))
-    where = "" if step is None else f", born in {of_step(step, 'nan', '').place}"
-    return f"the program's value is {short(evidence.value)}{where}"
+def beside(evidence: Evidence, one: Run, other: Run) -> list[Difference]:
+    """How a function's value and gradient differ from those of its twin."""
+    tolerance, engines = evidence.tolerance, (one.engine, other.engine)
+    gap, _ = apart(one.value, other.value, tolerance.value, max(tolerance.absolute, 1e3 * evidence.epsilon))
+    if gap:
+        pair = f"{one.engine} gives the value {short(one.value)}, and {other.engine} {short(other.value)}"
+        conflict = Conflict(engines, "value", one.value, other.value, gap)
+        return [conflict.judged("primal", f"{pair}: these are two functions.", 0.95)]
+    for leaf, (a, b) in enumerate(zip(one.gradients, other.gradients, strict=True)):
+        gap, index = apart(a, b, tolerance.gradient, tolerance.absolute)
+        if not gap:
+            continue
+        got, wanted = np.asarray(a)[index], np.asarray(b)[index]
+        sample = evidence.sample_at(leaf, index)
+        kind = "mismatch" if np.all(np.isfinite(got)) == np.all(np.isfinite(wanted)) else "nan"
+        why = ENGINE_ONLY
+        if sample is not None and sample.slope.kind == "kink":
+            kind, why = "kink", (
+                f"The function has a kink there (one-sided derivatives {sample.slope.left:.6g} and "
+                f"{sample.slope.right:.6g}): any slope between them is right."
+            )  # fmt: skip
+        words = f"{one.engine} gives {short(got)}, and {other.engine} {short(wanted)}. {why}"
+        return [Conflict(engines, evidence.what(leaf, index), got, wanted, gap).judged(kind, words, 0.8)]
+    return []

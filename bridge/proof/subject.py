@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Sequence
+from copy import copy as shallow_copy
 from copy import deepcopy
 from typing import Any
 
@@ -11,8 +12,9 @@ import numpy as np
 import optree
 
 from bridge.errors import ArgumentError
+from bridge.proof.generators import Generators
 from bridge.proof.numerics.arrays import laid_out, random_like, wide
-from bridge.proof.numerics.compare import Differentiable
+from bridge.proof.numerics.sampling import Differentiable
 from bridge.rewind.memory import address
 from bridge.transforms.arguments import normalised
 from bridge.transforms.entering import is_differentiable, sharing
@@ -29,6 +31,8 @@ class Subject(Differentiable):
     f : the program; what it returns is contracted with a fixed random cotangent unless it is one real number.
     args, kwargs : the caller's arguments, never handed to `f` themselves.
     argnums : which positional arguments are differentiated; None for those that hold float or complex arrays.
+    generators : what is put back before each run, if anything is.
+    shares : whether copies share memory as the caller's arguments do; else each argument moves by itself.
     """
 
     def __init__(
@@ -37,9 +41,10 @@ class Subject(Differentiable):
         args: Sequence[Any],
         kwargs: dict[str, Any],
         argnums: int | Sequence[int] | None,
-        seed: int = 0,
+        generators: Generators | None = None,
+        shares: bool = True,
     ) -> None:
-        self.f, self.args, self.kwargs, self.seed = f, tuple(args), dict(kwargs), seed
+        self.args, self.kwargs, self.generators, self.shares = tuple(args), dict(kwargs), generators, shares
         self.argnums = _chosen(self.args) if argnums is None else normalised(argnums, len(self.args))
         self.names = tuple(self.kwargs)
         self.leaves, self.structure = leaves_of((self.args, tuple(self.kwargs.values())))
@@ -51,24 +56,24 @@ class Subject(Differentiable):
             for leaf in range(starts[k], starts[k + 1])
             if is_differentiable(self.leaves[leaf])
         ]
-        if not self.moved:
-            raise ArgumentError(
-                "crosscheck of a program without a float or complex argument",
-                remedy="pass float arrays, or name the arguments to differentiate with argnums",
-            )
-        self.labels = _labels(f, self.args, self.argnums)
-        self.paths = [(label,) for label in self.labels]
+        self._take(f)
         self.points = [_as_array(self.leaves[leaf]) for leaf in self.moved]
         self.cotangents: list[Any] | None = None
         self.mixed = any(0 < sum(leaf in self.moved for leaf in group) < len(group) for group in self._shared())
+
+    def _take(self, f: Callable[..., Any]) -> None:
+        self.f = f
+        self.labels = _labels(f, self.args, self.argnums)
         # As transforms take it for the function's name.
         self.__name__ = name_of(f)
 
     def arguments(self, values: Sequence[Any] | None = None) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Fresh positional and keyword arguments, laid out and sharing memory as the caller's do.
+        """Fresh positional and keyword arguments, laid out as the caller's.
 
-        `values` replace the differentiated leaves.
+        `values` replace the differentiated leaves. Generators are where they were in the beginning.
         """
+        if self.generators is not None:
+            self.generators.restore()
         made = [_copied(leaf) for leaf in self.leaves]
         for group in self._shared():
             if sum(leaf in self.moved for leaf in group) < 2:
@@ -80,14 +85,20 @@ class Subject(Differentiable):
         args, rest = rebuilt(self.structure, made)
         return args, dict(zip(self.names, rest, strict=True))
 
+    def given(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The caller's own arguments, with copies of generators."""
+        args, rest = rebuilt(self.structure, [x if isinstance(x, np.ndarray) else _copied(x) for x in self.leaves])
+        return args, dict(zip(self.names, rest, strict=True))
+
     def _shared(self) -> Iterator[list[int]]:
-        arrays = [k for k, leaf in enumerate(self.leaves) if type(leaf) is np.ndarray and leaf.size]
+        arrays = [k for k, leaf in enumerate(self.leaves) if self.shares and type(leaf) is np.ndarray and leaf.size]
         for group in sharing([self.leaves[k] for k in arrays]):
             if len(group) > 1:
                 yield [arrays[k] for k in group]
 
-    def weigh(self, result: Any) -> None:
+    def weigh(self, result: Any, rng: np.random.Generator) -> None:
         """Choose the cotangents of what `f` returned; none for one real number."""
+        self.cotangents = None
         outputs = outputs_of(result)
         if not outputs:
             raise ArgumentError(
@@ -97,7 +108,6 @@ class Subject(Differentiable):
         alone = len(outputs) == 1 and len(leaves_of(result)[0]) == 1
         if alone and np.shape(outputs[0]) == () and np.result_type(outputs[0]).kind != "c":
             return
-        rng = np.random.default_rng(self.seed)
         self.cotangents = [np.asarray(random_like(np.asarray(out), rng)) for out in outputs]
 
     def weighted(self, result: Any) -> Any:
@@ -120,10 +130,26 @@ class Subject(Differentiable):
     def measured(self, values: Sequence[Any] | None = None) -> list[Any]:
         return [self.weighted(self.plain(values))]
 
+    def of(self, f: Callable[..., Any]) -> Subject:
+        """Another program at the same arguments, with the same cotangents."""
+        other = shallow_copy(self)
+        other._take(f)
+        return other
+
     def at(self, leaves: Sequence[Any]) -> Subject:
-        """The same program at other arguments, whose cotangents are chosen anew."""
+        """The same program at other arguments, with the same cotangents."""
         args, rest = rebuilt(self.structure, list(leaves))
-        return Subject(self.f, args, dict(zip(self.names, rest, strict=True)), self.argnums, self.seed)
+        kwargs = dict(zip(self.names, rest, strict=True))
+        other = Subject(self.f, args, kwargs, self.argnums, self.generators, self.shares)
+        other.cotangents = self.cotangents
+        return other
+
+    def moved_to(self, values: Sequence[Any]) -> Subject:
+        """The same program with other values of the differentiated leaves; Python's own numbers stay such."""
+        leaves = list(self.leaves)
+        for leaf, value in zip(self.moved, values, strict=True):
+            leaves[leaf] = type(leaves[leaf])(value) if type(leaves[leaf]) in (float, complex) else value
+        return self.at(leaves)
 
     def widened(self) -> Subject | None:
         """The same program in double precision, with the same cotangents; None if it has no narrower argument."""
@@ -135,7 +161,8 @@ class Subject(Differentiable):
             for leaf, kind in zip(self.leaves, kinds, strict=True)
         ]
         wider = self.at(made)
-        wider.cotangents = None if self.cotangents is None else [ct.astype(wide(ct)) for ct in self.cotangents]
+        if self.cotangents is not None:
+            wider.cotangents = [ct.astype(wide(ct)) for ct in self.cotangents]
         return wider
 
     def tangents(self, values: Sequence[Any]) -> tuple[Any, ...]:

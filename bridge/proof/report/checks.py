@@ -1,4 +1,4 @@
-"""What a proof found: checks that passed with their figures, failures with code and remedy, notes."""
+"""What `check_rule` and `check_gradient` find: checks that passed, with figures; failures, with remedies; notes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Failure:
 
 
 @dataclass
-class Report:
+class CheckReport:
     """The result of `check_gradient` or `check_rule`."""
 
     subject: str
@@ -62,7 +62,7 @@ class Report:
         if text not in self.notes:
             self.notes.append(text)
 
-    def raise_if_failed(self) -> Report:
+    def raise_if_failed(self) -> CheckReport:
         """Return this report, or raise `CheckError` with every failure in its message."""
         if self.ok:
             return self
