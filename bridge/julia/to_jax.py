@@ -14,7 +14,7 @@ import numpy as np
 
 import bridge
 from bridge.errors import ArgumentError, EngineNotAvailable, RefusedError
-from bridge.extend import conj
+from bridge.rewind.cotangents import conj
 
 
 def to_jax(function: Callable[..., Any], result: Any = None) -> Callable[..., Any]:

@@ -19,7 +19,7 @@ class Jax(Engine):
     name = "jax"
 
     def __init__(self) -> None:
-        self._rules: dict[Any, EngineRule | None] = {}
+        self._rules: dict[Any, EngineRule] = {}
 
     def how_to_add(self, name: str) -> str:
         """The end of a remedy: how `name` gets a rule."""
@@ -28,10 +28,10 @@ class Jax(Engine):
     def rule(self, function: Any, native: Rule | None) -> Rule | None:
         """The rule of a function, if JAX has its counterpart."""
         key = operation_name(function) if native is None else native
-        if key not in self._rules:
+        if key not in self._rules and has(function):
             name = operation_name(function) if native is None else native.name
-            self._rules[key] = JaxRule(function, name, native) if has(function) else None
-        return self._rules[key]
+            self._rules[key] = JaxRule(function, name, native)
+        return self._rules.get(key)
 
 
 ENGINE = Jax()

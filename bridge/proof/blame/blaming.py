@@ -16,14 +16,9 @@ from bridge.proof.blame.walking import Walk
 from bridge.proof.numerics.tolerances import apart, short
 from bridge.proof.programs.running import is_other_value
 from bridge.proof.report.timeline import source_at
+from bridge.rewind.facts import facts_of
 from bridge.rewind.log import Copy, Entry
-from bridge.rewind.writes import Scatter, Write
-
-# Operations that move elements to where an index says.
-INDEXING = frozenset({
-    "getitem", "setitem", "np.add.at", "np.subtract.at", "np.take", "np.take_along_axis", "np.compress", "np.extract",
-    "np.choose", "np.select", "np.diagonal", "np.delete", "np.insert", "np.repeat", "np.roll", "np.searchsorted",
-})  # fmt: skip
+from bridge.rewind.writes import Write
 
 
 @dataclass(frozen=True)
@@ -86,7 +81,8 @@ def _is_kink(proof: Proof) -> bool:
 
 
 def _kind(proof: Proof, step: Step | None) -> str:
-    if isinstance(proof.entry, (Copy, Write, Scatter)) or proof.entry.name in INDEXING:
+    rule = getattr(proof.entry, "rule", None)
+    if isinstance(proof.entry, (Copy, Write)) or (rule is not None and facts_of(rule.function).indexes):
         return "index"
     if not np.isfinite(proof.got):
         return "nan"

@@ -10,7 +10,7 @@ import numpy as np
 
 import bridge
 from bridge.errors import BridgeError
-from bridge.proof.blame.blaming import INDEXING, Blame
+from bridge.proof.blame.blaming import Blame
 from bridge.proof.blame.observing import Step
 from bridge.proof.blame.references import spans
 from bridge.proof.numerics.tolerances import apart, short
@@ -68,7 +68,7 @@ class Search:
                 return
         for a, b in zip(found[0], expected[0], strict=True):
             if apart(a, b, tolerance.gradient, tolerance.absolute)[0]:
-                kind = "index" if step.name in INDEXING else "mismatch"
+                kind = "index" if step.indexes else "mismatch"
                 detail = f"compiled by itself its pull gives {short(a)}, and that of the rule book {short(b)}"
                 self.gradient = _blame(kind, number, step, detail)
                 return

@@ -13,12 +13,9 @@ from bridge.proof.blame.recorded import Recorded, record
 from bridge.proof.numerics.tolerances import apart, short
 from bridge.proof.programs.generators import Generators
 from bridge.proof.programs.subject import Subject
+from bridge.rewind.facts import facts_of
 
 STEP = 1e-4
-COMPARISONS = frozenset({
-    "np.greater", "np.greater_equal", "np.less", "np.less_equal", "np.equal", "np.not_equal", "np.sign", "np.floor",
-    "np.ceil", "np.rint", "np.trunc", "np.heaviside", "np.isclose",
-})  # fmt: skip
 
 
 def lost(recorded: Recorded, direction: list[np.ndarray], generators: Generators) -> Blame | None:
@@ -74,7 +71,7 @@ def moved_run(subject: Subject, engine: str, direction: list[np.ndarray], genera
 def tied(steps: list[Step]) -> Step | None:
     """The first comparison (or rounding) that stands exactly on its threshold."""
     for step in steps:
-        if step.name not in COMPARISONS or not step.fed:
+        if not facts_of(step.function).jumps or not step.fed:
             continue
         operands = [np.asarray(x) for x in flat_values(step.operands)]
         if len(operands) == 2 and np.any(np.equal(*np.broadcast_arrays(*operands))):

@@ -36,7 +36,7 @@ def check(
     """Fill the report of a JAX function: reverse and forward mode, batching, and the engines on its twin."""
     if available("jax"):
         raise EngineNotAvailable("crosscheck of a JAX function without JAX", remedy=available("jax"))
-    from bridge.xla.lowering import jax_functions
+    from bridge.engines.jax import functions as jax_functions
 
     subject = Subject(jax_functions.plain(f), args, kwargs, options.argnums, options.seed)
     result, seconds = timed(subject.plain)
@@ -85,7 +85,7 @@ def arguments_with(subject: Subject, xs: Sequence[Any]) -> tuple[Any, dict[str, 
 
 def _check_batches(report: Report, evidence: Evidence, real: Any, points: list[np.ndarray]) -> None:
     """`vmap` beside a loop over the same points."""
-    from bridge.xla.lowering import jax_functions
+    from bridge.engines.jax import functions as jax_functions
 
     rng = np.random.default_rng(evidence.subject.seed)
     moved = [[p + (0.1 * rng.standard_normal(p.shape)).astype(p.dtype) for p in points] for _ in range(BATCH - 1)]

@@ -94,8 +94,8 @@ def _check_twin(report: Report, evidence: Any, twin: Any) -> None:
     if available("jax"):
         report.runs.append(Run(name, "not available", available("jax")))
         return
+    from bridge.engines.jax import functions as jax_functions
     from bridge.proof.programs.jax_functions import arguments_with
-    from bridge.xla.lowering import jax_functions
 
     subject = evidence.subject
 

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from bridge.extend import sum_to_shape
 from bridge.proof.numerics.arrays import (
     Path,
     describe_call,
@@ -27,6 +26,7 @@ from bridge.proof.numerics.arrays import (
 )
 from bridge.proof.numerics.compare import Differentiable
 from bridge.proof.numerics.finite_differences import slope
+from bridge.rewind.cotangents import sum_to_shape
 
 Handed = dict[str, Any]
 

@@ -24,8 +24,7 @@ from bridge.rewind.places import Place
 from bridge.rewind.values import ground_floor
 from bridge.xla.captured import Captured
 from bridge.xla.loops import control
-from bridge.xla.lowering.lower import lower
-from bridge.xla.lowering.pulls import LOWERINGS
+from bridge.xla.lowering.lower import ENGINE, lower
 from bridge.xla.regions.affine import Affine
 from bridge.xla.rerolling.rerolling import Rerolling
 from bridge.xla.tracing.abstract import Ghost, GhostMemory, ghost_like
@@ -69,7 +68,7 @@ class TraceContext(Framing, Accessing, Computing, Context):
         self.never = never
         self.index_mode = index_mode
         self.mends = mends
-        self.engine = LOWERINGS
+        self.engine = ENGINE
         self.memory = GhostMemory()
         self.home = CompiledHome(self)
         self.faults = Faults(self)
@@ -189,7 +188,7 @@ class CompiledHome(Home):
 
     is_abstract = True
     control = control
-    engine = LOWERINGS
+    engine = ENGINE
 
     def __init__(self, trace: TraceContext) -> None:
         self.trace = trace

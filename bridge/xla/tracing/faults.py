@@ -12,6 +12,7 @@ from jax import lax
 from bridge.calls import operation_name
 from bridge.errors import ArgumentError, IndexRangeError
 from bridge.position import Position, here, resolve
+from bridge.rewind.facts import facts_of
 from bridge.xla.regions.advanced import out_of_range
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ class Site:
     position: Position
     low: int
     high: int
-    name: str = ""
+    complaint: str = ""
 
 
 class Faults:
@@ -71,14 +72,16 @@ class Faults:
 
     def check_matrix(self, function: Any, operands: Any, found: Any) -> None:
         """Look whether a matrix was singular, or not positive definite, where NumPy raises."""
-        if function not in _RAISING:
+        fails_on = facts_of(function).fails_on
+        if not fails_on:
             return
         arrays = [x for x in (*operands, found) if hasattr(x, "dtype") and x.dtype.kind in "fc"]
         *given, result = [jnp.all(jnp.isfinite(x)) for x in arrays]
-        self._note(~result & jnp.all(jnp.stack(given)), jnp.int64(_SINGULAR), 0, 0, operation_name(function))
+        complaint = f"{operation_name(function)}: a matrix is {fails_on}"
+        self._note(~result & jnp.all(jnp.stack(given)), jnp.int64(_SINGULAR), 0, 0, complaint)
 
-    def _note(self, outside: Any, value: Any, low: int, high: int, name: str = "") -> None:
-        self.sites.append(Site(here(), low, high, name))
+    def _note(self, outside: Any, value: Any, low: int, high: int, complaint: str = "") -> None:
+        self.sites.append(Site(here(), low, high, complaint))
         (fault, _) = self.cells
         found = jnp.stack([jnp.int64(len(self.sites)), lax.convert_element_type(value, np.int64)])
         before = fault.contents
@@ -102,8 +105,7 @@ class Faults:
                 f"while_loop wants more than limit={site.low} steps", where=resolve(site.position), remedy="raise limit"
             )
         if value == _SINGULAR:
-            kind = "not positive definite" if site.name.endswith("cholesky") else "singular"
-            raise np.linalg.LinAlgError(f"{site.name}: a matrix is {kind}, at {resolve(site.position)}")
+            raise np.linalg.LinAlgError(f"{site.complaint}, at {resolve(site.position)}")
         seen = "an index" if value == _UNNAMED else f"index {value}"
         raise IndexRangeError(
             f"{seen} is out of range: {site.low} to {site.high} lie inside",
@@ -115,8 +117,3 @@ class Faults:
 _UNNAMED = np.iinfo(np.int64).min
 _LIMIT = _UNNAMED + 1
 _SINGULAR = _UNNAMED + 2
-
-_RAISING = frozenset({
-    np.linalg.solve, np.linalg.inv, np.linalg.cholesky, np.linalg.tensorsolve, np.linalg.tensorinv,
-    np.linalg.matrix_power,
-})  # fmt: skip
