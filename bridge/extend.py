@@ -26,29 +26,10 @@ from bridge.rewind.facts import FACTS, METHODS, Facts
 from bridge.rewind.rule import Case, MutatingRule, Rule, Shaped, Structure
 
 __all__ = [
-    "MUTATING",
-    "REFUSED",
-    "RULES",
-    "ZERO_PULL",
-    "Case",
-    "Facts",
-    "MutatingRule",
-    "RefusedError",
-    "Rule",
-    "RuleError",
-    "Shaped",
-    "composed",
-    "conj",
-    "lowering",
-    "mutating_rule",
-    "needs",
-    "nondifferentiable",
-    "pulls",
-    "refused",
-    "rule",
-    "sum_to_shape",
-    "zeros",
-]
+    "MUTATING", "REFUSED", "RULES", "ZERO_PULL", "Case", "Facts", "MutatingRule", "RefusedError", "Rule", "RuleError",
+    "Shaped", "composed", "conj", "lowering", "mutating_rule", "needs", "nondifferentiable", "pulls", "refused", "rule",
+    "sum_to_shape", "zeros",
+]  # fmt: skip
 
 
 def rule(

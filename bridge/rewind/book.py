@@ -12,7 +12,6 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
-from types import ModuleType
 from typing import Any
 
 from bridge.rewind.rule import MutatingRule, Rule
@@ -54,13 +53,6 @@ def read_book() -> None:
             _read_families()
 
 
-def families() -> list[ModuleType]:
-    """The families that this process has read."""
-    read_book()
-    names = [f"bridge.rules.{module.name}" for module in pkgutil.iter_modules(import_module("bridge.rules").__path__)]
-    return [sys.modules[name] for name in names if name in sys.modules]
-
-
 def enter(write: Callable[..., Any], *what: Any) -> None:
     """Write into a table of the book; what a family enters, once the family is read."""
     if is_reading():
@@ -76,17 +68,19 @@ def is_reading() -> bool:
 
 def _read_families() -> None:
     global _waiting
-    known = _waiting
-    every = [module.name for module in pkgutil.iter_modules(import_module("bridge.rules").__path__)]
-    waiting = {} if known is None else dict(known)
-    for name in every if known is None else known:
-        if known is None or sys.modules.get(known[name]) is not None:
-            waiting.pop(name, None)
-            with _entered_at_once():
-                try:
-                    import_module(f"bridge.rules.{name}")
-                except Postponed as reason:
-                    waiting[name] = str(reason)
+    unread = _waiting
+    if unread is None:
+        unread = {family.name: "bridge" for family in pkgutil.iter_modules(import_module("bridge.rules").__path__)}
+    waiting = {}
+    for name, library in unread.items():
+        if sys.modules.get(library) is None:
+            waiting[name] = library
+            continue
+        with _entered_at_once():
+            try:
+                import_module(f"bridge.rules.{name}")
+            except Postponed as reason:
+                waiting[name] = str(reason)
     _waiting = waiting
 
 

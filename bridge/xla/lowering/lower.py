@@ -69,7 +69,8 @@ def lower(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = 
     if lowering is None:
         raise NoRuleError(
             f"JAX has no counterpart of {name}",
-            remedy='use engine="native", or write the operation with functions that jax.numpy has',
+            remedy='use engine="native", write the operation with functions that jax.numpy has, or say what it is '
+            "in JAX with bridge.extend.lowering",
         )
     kwargs = {key: x for key, x in (kwargs or {}).items() if x is not np._NoValue}
     try:
