@@ -5,6 +5,8 @@ from __future__ import annotations
 import dis
 import inspect
 from collections.abc import Callable
+from functools import cache
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -13,12 +15,26 @@ import numpy as np
 def operation_name(function: Any) -> str:
     """The name by which messages call a function: `np.linalg.solve`, `scipy.special.erf`, `mymodule.f`."""
     name = getattr(function, "__name__", type(function).__name__)
+    owner = getattr(function, "__self__", None)
+    if isinstance(owner, np.ufunc):
+        return f"{operation_name(owner)}.{name}"
     if isinstance(function, np.ufunc):
         return f"np.{name}" if getattr(np, name, None) is function else f"scipy.special.{name}"
     module = getattr(function, "__module__", None) or ""
     if module.startswith("numpy"):
         return "np" + module[len("numpy") :].replace("._core.multiarray", "") + f".{name}"
     return f"{module}.{name}" if module not in ("", "__main__", "builtins") else name
+
+
+@cache
+def positional_parameters(function: Callable[..., Any]) -> tuple[str, ...]:
+    """Names of the parameters that may be given by position, up to a variadic one; none where no signature is known."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return ()
+    named = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return tuple(p.name for p in takewhile(lambda p: p.kind in named, parameters))
 
 
 _LOOKS = frozenset({"shape", "dtype", "ndim", "size"})

@@ -11,39 +11,25 @@ Saving, undoing, aliasing, broadcasting and order are the context's business.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable
+from importlib import import_module
+from types import ModuleType
 from typing import Any
-
-import numpy as np
 
 from bridge.calls import pull_parameters
 from bridge.errors import RefusedError, RuleError
-from bridge.rewind.interpreter import current_context
+from bridge.rewind.book import LOWERINGS, MUTATING, REFUSED, RULES, ZERO_PULL, Postponed, enter, is_reading
+from bridge.rewind.composition import pull_of_equivalent
+from bridge.rewind.cotangents import conj, sum_to_shape, zeros
+from bridge.rewind.facts import FACTS, METHODS, Facts
 from bridge.rewind.rule import Case, MutatingRule, Rule, Shaped, Structure
 
 __all__ = [
-    "Case",
-    "MutatingRule",
-    "RefusedError",
-    "Rule",
-    "RuleError",
-    "Shaped",
-    "composed",
-    "conj",
-    "mutating_rule",
-    "nondifferentiable",
-    "pulls",
-    "refused",
-    "rule",
-    "sum_to_shape",
-    "zeros",
-]
-
-
-RULES: dict[Any, Rule] = {}
-MUTATING: dict[Any, MutatingRule] = {}
-ZERO_PULL: set[Any] = set()
-REFUSED: dict[Any, str] = {}
+    "MUTATING", "REFUSED", "RULES", "ZERO_PULL", "Case", "Facts", "MutatingRule", "RefusedError", "Rule", "RuleError",
+    "Shaped", "composed", "conj", "lowering", "mutating_rule", "needs", "nondifferentiable", "pulls", "refused", "rule",
+    "sum_to_shape", "zeros",
+]  # fmt: skip
 
 
 def rule(
@@ -52,6 +38,7 @@ def rule(
     reads: Iterable[str] | None = None,
     linear: bool = False,
     structure: Structure | None = None,
+    facts: Facts | None = None,
 ) -> Callable[[Callable[..., Any]], Rule]:
     """Register the decorated `pull(ct, out, *args, **kwargs)` as the rule of `function`.
 
@@ -62,6 +49,7 @@ def rule(
         kept and arrives as `Shaped`. Without it, every parameter that the pull's code names counts.
     linear : the function is linear in its array arguments together (sums, reshapes, transforms).
     structure : how cotangents that are structurally absent go back (docs/architecture.md).
+    facts : what else is true of the function, where it is not what is true of most.
 
     The pull returns one cotangent for each positional argument (a tuple, or one value for the
     first), `None` where there is none, a list where the argument is a sequence of arrays. It is
@@ -70,9 +58,7 @@ def rule(
     """
 
     def register(pull: Callable[..., Any]) -> Rule:
-        made = Rule(function, pull, None, reads=reads, linear=linear, structure=structure)
-        RULES[function] = made
-        return made
+        return _entered(Rule(function, pull, None, reads=reads, linear=linear, structure=structure, facts=facts))
 
     return register
 
@@ -83,29 +69,39 @@ def pulls(
     reads: Iterable[str] | None = None,
     linear: bool = False,
     structure: Structure | None = None,
+    facts: Facts | None = None,
 ) -> Rule:
     """Register one pull for each argument of `function`; only those that are asked for run."""
-    made = Rule(function, None, per_argument, reads=reads, linear=linear, structure=structure)
-    RULES[function] = made
-    return made
+    return _entered(Rule(function, None, per_argument, reads=reads, linear=linear, structure=structure, facts=facts))
 
 
-def composed(function: Callable[..., Any]) -> Callable[[Callable[..., Any]], Rule]:
+def composed(function: Callable[..., Any], *, facts: Facts | None = None) -> Callable[[Callable[..., Any]], Rule]:
     """Register an equivalent of `function`, written in operations that have rules, as the source of its pull.
 
     The value still comes from `function` itself; only the pull runs the decorated equivalent.
     """
 
     def register(equivalent: Callable[..., Any]) -> Rule:
-        from bridge.rewind.composition import pull_of_equivalent
-
-        made = Rule(function, pull_of_equivalent(equivalent), None, reads=None, linear=False, structure=None)
+        pull = pull_of_equivalent(equivalent)
+        made = Rule(function, pull, None, reads=None, linear=False, structure=None, facts=facts)
         made._parameters, made.variadic = pull_parameters(equivalent, leading=0)
         made.reads = frozenset(made._parameters) | ({made.variadic} if made.variadic else frozenset())
-        RULES[function] = made
-        return made
+        return _entered(made)
 
     return register
+
+
+def _entered(made: Rule) -> Rule:
+    _enter_facts(made.function, made.facts)
+    enter(RULES.__setitem__, made.function, made)
+    return made
+
+
+def _enter_facts(function: Any, facts: Facts) -> None:
+    enter(FACTS.__setitem__, function, facts)
+    for ufunc, method in ((facts.reduces, "reduce"), (facts.accumulates, "accumulate")):
+        if ufunc is not None:
+            enter(METHODS.setdefault, (ufunc, method), function)
 
 
 def mutating_rule(
@@ -119,54 +115,42 @@ def mutating_rule(
 
     def register(function: Callable[..., Any]) -> MutatingRule:
         made = MutatingRule(function, names, parameters)
-        MUTATING[function] = made
+        enter(MUTATING.__setitem__, function, made)
         return made
 
     return register
 
 
-def nondifferentiable(*functions: Any) -> None:
+def nondifferentiable(*functions: Any, facts: Facts | None = None) -> None:
     """Declare functions whose derivative is zero wherever it exists (comparisons, `argmax`, `sign`, ...)."""
-    ZERO_PULL.update(functions)
+    for function in functions:
+        if facts is not None:
+            _enter_facts(function, facts)
+        enter(ZERO_PULL.add, function)
 
 
 def refused(reason: str, *functions: Any) -> None:
     """Declare functions that a tracked array may not enter, and why; `reason` ends the error message."""
     for function in functions:
-        REFUSED[function] = reason
+        enter(REFUSED.__setitem__, function, reason)
 
 
-def conj(x: Any) -> Any:
-    """Complex conjugate; the same object if `x` is real."""
-    dtype = getattr(x, "dtype", None)
-    if dtype is None:
-        return x.conjugate() if type(x) is complex else x
-    return np.conj(x) if dtype.kind == "c" else x
+def lowering(function: Callable[..., Any] | Rule) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Register the decorated function as what computes `function` under the engines "xla" and "jax".
 
-
-def sum_to_shape(ct: Any, shape: tuple[int, ...]) -> Any:
-    """Sum `ct` over the axes along which an operand of `shape` was broadcast.
-
-    Returns an array of `shape`; `ct` itself if nothing was broadcast.
+    It has the parameters of `function`, gets arrays of JAX, and is written with `jax.numpy`; import that inside of it.
     """
-    if ct.shape == shape:
-        return ct
-    extra = len(ct.shape) - len(shape)
-    if extra < 0:
-        return sum_to_shape(np.reshape(ct, (1,) * -extra + ct.shape), shape)
-    axes = tuple(range(extra)) + tuple(
-        k + extra for k, length in enumerate(shape) if length == 1 and ct.shape[k + extra] != 1
-    )
-    return np.sum(ct, axis=axes, keepdims=True).reshape(shape)
+    lowered = function.function if isinstance(function, Rule) else function
+
+    def register(computes: Callable[..., Any]) -> Callable[..., Any]:
+        enter(LOWERINGS.__setitem__, lowered, computes)
+        return computes
+
+    return register
 
 
-def zeros(shape: int | tuple[int, ...], like: Any, dtype: Any = None) -> Any:
-    """Zeros of `shape` where `like` lives (tracked if it is tracked), with its dtype unless given.
-
-    In a program that is being compiled they are always tracked: what is added into them may be known only later.
-    """
-    kind = like.dtype if dtype is None else dtype
-    context = current_context()
-    if context is not None and not hasattr(like, "place"):
-        return context.home.scratch(context, (shape,) if isinstance(shape, int) else shape, kind)
-    return np.zeros(shape, kind, like=like) if hasattr(like, "__array_function__") else np.zeros(shape, kind)
+def needs(library: str) -> ModuleType:
+    """The library that a family of rules is about; the book reads the family once a program has loaded that."""
+    if is_reading() and sys.modules.get(library) is None:
+        raise Postponed(library)
+    return import_module(library)

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from bridge.extend import Case, conj, pulls, rule
+from bridge.extend import Case, Facts, conj, pulls, rule
 
 pulls(np.positive, lambda ct, out, x: ct, linear=True)
 pulls(np.negative, lambda ct, out, x: -ct, linear=True)
 pulls(np.conjugate, lambda ct, out, x: conj(ct), linear=True)
-pulls(np.add, lambda ct, out, x, y: ct, lambda ct, out, x, y: ct)
-pulls(np.subtract, lambda ct, out, x, y: ct, lambda ct, out, x, y: -ct)
+pulls(np.add, lambda ct, out, x, y: ct, lambda ct, out, x, y: ct, facts=Facts(adds=1))
+pulls(np.subtract, lambda ct, out, x, y: ct, lambda ct, out, x, y: -ct, facts=Facts(adds=-1))
 pulls(np.multiply, lambda ct, out, x, y: ct * conj(y), lambda ct, out, x, y: ct * conj(x))
 pulls(np.divide, lambda ct, out, x, y: ct / conj(y), lambda ct, out, x, y: -ct * conj(out / y))
 pulls(np.reciprocal, lambda ct, out, x: -ct * conj(out * out))
@@ -80,7 +80,7 @@ def _sign_of(ct: Any, out: Any, x: Any) -> Any:
     return np.where(away, turning, 0) / np.where(away, magnitude, 1)
 
 
-pulls(np.sign, _sign_of)
+pulls(np.sign, _sign_of, facts=Facts(jumps=True))
 
 pulls(
     np.fmod,
@@ -122,12 +122,7 @@ def imag(ct: Any, out: Any, val: Any) -> Any:
     return ct * 1j if val.dtype.kind == "c" else None
 
 
-@rule(np.real_if_close, reads=())
-def real_if_close(ct: Any, out: Any, a: Any, tol: float = 100) -> Any:
-    return ct
-
-
-@rule(np.angle)
+@rule(np.angle, facts=Facts(precision="inexact"))
 def angle(ct: Any, out: Any, z: Any, deg: bool = False) -> Any:
     """Turning by `ct` is a step of `ct / |z|` across `z`; 0 at 0, and for real `z`, whose angle jumps."""
     if z.dtype.kind != "c":

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.extend import Case, pulls, sum_to_shape
+from bridge.extend import Case, Facts, pulls, sum_to_shape
 
 Pull = Callable[..., Any]
 
@@ -96,6 +96,7 @@ pulls(
     lambda ct, out, x, at_zero: np.zeros_like(ct),
     lambda ct, out, x, at_zero: np.where(x == 0, ct, 0),
     structure="linear",
+    facts=Facts(jumps=True),
 )
 
 

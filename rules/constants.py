@@ -10,99 +10,40 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from bridge.extend import Case, nondifferentiable, refused
+from bridge.extend import Case, Facts, nondifferentiable, refused
 
-COMPARISONS = (
-    np.equal,
-    np.not_equal,
-    np.less,
-    np.less_equal,
-    np.greater,
-    np.greater_equal,
-    np.isclose,
-    np.allclose,
-    np.array_equal,
-    np.array_equiv,
-    np.isin,
-)
+COMPARISONS = (np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal)
 
-LOGIC = (np.logical_and, np.logical_or, np.logical_xor, np.logical_not, np.all, np.any, np.count_nonzero)
+TESTS = (np.isfinite, np.isnan, np.isinf, np.isnat, np.isposinf, np.isneginf, np.signbit, np.iscomplex, np.isreal)
 
-CLASSES_OF_VALUES = (
-    np.isfinite,
-    np.isnan,
-    np.isinf,
-    np.isnat,
-    np.isposinf,
-    np.isneginf,
-    np.signbit,
-    np.iscomplex,
-    np.isreal,
-)
+LOGIC = (np.logical_and, np.logical_or, np.logical_xor, np.logical_not)
 
 BITS_AND_INTEGERS = (
-    np.bitwise_and,
-    np.bitwise_or,
-    np.bitwise_xor,
-    np.bitwise_count,
-    np.invert,
-    np.left_shift,
-    np.right_shift,
-    np.packbits,
-    np.unpackbits,
-    np.gcd,
-    np.lcm,
-    np.ravel_multi_index,
-    np.unravel_index,
-)
+    np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.bitwise_count, np.invert, np.left_shift, np.right_shift,
+    np.packbits, np.unpackbits, np.gcd, np.lcm, np.unravel_index,
+)  # fmt: skip
 
-STEPS = (
-    np.floor,
-    np.ceil,
-    np.trunc,
-    np.rint,
-    np.fix,
-    np.round,
-    np.around,
-    np.floor_divide,
-    np.spacing,
-)
+STEPS = (np.floor, np.ceil, np.trunc, np.rint, np.fix, np.floor_divide)
 
 POSITIONS = (
-    np.nonzero,
-    np.flatnonzero,
-    np.argwhere,
-    np.diag_indices_from,
-    np.tril_indices_from,
-    np.triu_indices_from,
-    np.ix_,
-)
+    np.nonzero, np.flatnonzero, np.argwhere, np.diag_indices_from, np.tril_indices_from, np.triu_indices_from, np.ix_,
+)  # fmt: skip
 
 SHAPES_AND_TYPES = (
-    np.iscomplexobj,
-    np.isrealobj,
-    np.result_type,
-    np.can_cast,
-    np.min_scalar_type,
-    np.common_type,
-    np.may_share_memory,
-    np.shares_memory,
-    np.einsum_path,
-)
+    np.iscomplexobj, np.isrealobj, np.result_type, np.can_cast, np.min_scalar_type, np.common_type,
+    np.may_share_memory, np.shares_memory, np.einsum_path,
+)  # fmt: skip
 
 TEXT = (np.array2string, np.array_repr, np.array_str)
 
-for family in (
-    COMPARISONS,
-    LOGIC,
-    CLASSES_OF_VALUES,
-    BITS_AND_INTEGERS,
-    STEPS,
-    POSITIONS,
-    SHAPES_AND_TYPES,
-    TEXT,
-):
-    nondifferentiable(*family)
+nondifferentiable(*TESTS, *LOGIC, *BITS_AND_INTEGERS, *POSITIONS, np.round, np.around, np.spacing)
+nondifferentiable(*COMPARISONS, *STEPS, facts=Facts(jumps=True))
+nondifferentiable(*SHAPES_AND_TYPES, *TEXT, facts=Facts(describes=True))
+nondifferentiable(np.isclose, facts=Facts(jumps=True, promotes=("a", "b")))
+nondifferentiable(np.allclose, facts=Facts(promotes=("a", "b")))
+nondifferentiable(np.array_equal, np.array_equiv, facts=Facts(promotes=("a1", "a2")))
+nondifferentiable(np.isin, facts=Facts(promotes=("element", "test_elements")))
+nondifferentiable(np.ravel_multi_index, facts=Facts(static=("dims",)))
 
 refused(
     "it writes the values to a file, where they leave tracking; save what the transform returns, "

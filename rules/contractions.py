@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.extend import Case, conj, pulls, rule, sum_to_shape, zeros
+from bridge.extend import Case, Facts, conj, pulls, rule, sum_to_shape, zeros
 
 
 def fitted(ct: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
@@ -56,12 +56,13 @@ def tensordot_right(ct: Any, out: Any, a: Any, b: Any, axes: Any = 2) -> Any:
     return fitted(_in_order(cotangent, [in_b[in_a.index(k)] for k in sorted(in_a)] + free_b), b.shape, b.dtype)
 
 
-pulls(np.tensordot, tensordot_left, tensordot_right, structure="multilinear")
+pulls(np.tensordot, tensordot_left, tensordot_right, structure="multilinear", facts=Facts(promotes=("a", "b")))
 pulls(
     np.linalg.tensordot,
     lambda ct, out, x1, x2, axes=2: tensordot_left(ct, out, x1, x2, axes),
     lambda ct, out, x1, x2, axes=2: tensordot_right(ct, out, x1, x2, axes),
     structure="multilinear",
+    facts=Facts(promotes=("x1", "x2")),
 )
 
 
@@ -171,7 +172,7 @@ def _kron_right(ct, out, a, b):
     return fitted(np.reshape(cotangent, b.shape), b.shape, b.dtype)
 
 
-pulls(np.kron, _kron_left, _kron_right, structure="multilinear")
+pulls(np.kron, _kron_left, _kron_right, structure="multilinear", facts=Facts(promotes=("a", "b")))
 
 
 def _diagonal_mask(shape, offset, axis1, axis2):

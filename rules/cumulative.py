@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from bridge.extend import Case, composed, conj, rule, zeros
+from bridge.extend import Case, Facts, composed, conj, rule, zeros
 from bridge.rules.contractions import as_operand
 
 
@@ -19,7 +19,7 @@ def _sums_from_the_end(ct, axis):
     return np.flip(np.cumsum(np.flip(ct, axis), axis=axis), axis)
 
 
-@rule(np.cumsum, reads=(), linear=True)
+@rule(np.cumsum, reads=(), linear=True, facts=Facts(precision="wide", accumulates=np.add))
 def cumsum(ct, out, a, axis=None, dtype=None, _out=None):
     if axis is None or a.ndim == 0:
         return np.reshape(_matched(_sums_from_the_end(ct, 0), a), a.shape)
@@ -42,7 +42,7 @@ def _through_products(ct, x):
     return conj(before) * collected
 
 
-@rule(np.cumprod)
+@rule(np.cumprod, facts=Facts(precision="wide", accumulates=np.multiply))
 def cumprod(ct, out, a, axis=None, dtype=None, _out=None):
     if a.size == 0:
         return np.zeros_like(a)
@@ -60,13 +60,13 @@ def _without_initial(ct, axis, include_initial):
 # The functions of the array API standard, in NumPy since 2.1.
 if hasattr(np, "cumulative_sum"):
 
-    @rule(np.cumulative_sum, reads=(), linear=True)
+    @rule(np.cumulative_sum, reads=(), linear=True, facts=Facts(precision="wide"))
     def cumulative_sum(ct, out, x, /, *, axis=None, dtype=None, include_initial=False):
         axis = 0 if axis is None else axis
         back = _sums_from_the_end(_without_initial(ct, axis, include_initial), axis)
         return np.reshape(_matched(back, x), x.shape)
 
-    @composed(np.cumulative_prod)
+    @composed(np.cumulative_prod, facts=Facts(precision="wide"))
     def cumulative_prod(x, /, *, axis=None, dtype=None, include_initial=False):
         axis = 0 if axis is None else axis
         products = np.cumprod(x, axis=axis, dtype=dtype)
@@ -91,7 +91,7 @@ def _edge(cotangent, given):
     return _matched(cotangent if given.shape else np.sum(cotangent), given)
 
 
-@rule(np.diff, reads=(), structure="linear")
+@rule(np.diff, reads=(), structure="linear", facts=Facts(promotes=("a", "prepend", "append")))
 def diff(ct, out, a, n=1, axis=-1, prepend=np._NoValue, append=np._NoValue):
     before, after = (
         0 if given is np._NoValue else np.shape(given)[axis] if np.ndim(given) else 1 for given in (prepend, append)
@@ -142,7 +142,7 @@ def _slope_at_end(f0, f1, f2, near, far):
     return -(both + near) / (near * both) * f0 + both / (near * far) * f1 - near / (far * both) * f2
 
 
-@composed(np.gradient)
+@composed(np.gradient, facts=Facts(precision="inexact"))
 def gradient(f, *varargs, axis=None, edge_order=1):
     f = as_operand(f)
     axes = range(f.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)

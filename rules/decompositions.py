@@ -11,8 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from bridge.extend import Case, RefusedError, rule, zeros
+from bridge.extend import Case, Facts, RefusedError, rule, zeros
 from bridge.rules.products import adjoint
+
+INEXACT = Facts(precision="inexact")
 
 
 def _transposed_solve(a, b):
@@ -36,7 +38,7 @@ def _upper_half(x):
     return np.where(np.eye(n, dtype=bool), np.real(x) / 2, np.where(np.tri(n, dtype=bool).T, x, 0))
 
 
-@rule(np.linalg.cholesky, reads=("out",))
+@rule(np.linalg.cholesky, reads=("out",), facts=Facts(precision="inexact", fails_on="not positive definite"))
 def cholesky(ct, out, a, *, upper=False):
     """Murray, "Differentiation of the Cholesky decomposition" (2016), section 3."""
     factor, ct = (out, ct) if upper else (adjoint(out), adjoint(ct))
@@ -73,7 +75,7 @@ def _exactly_singular(r):
     return np.where(noise, 0, r)
 
 
-@rule(np.linalg.qr)
+@rule(np.linalg.qr, facts=INEXACT)
 def qr(ct, out, a, mode="reduced"):
     """Walter and Lehmann, "Algorithmic differentiation of linear algebra functions" (2012); wide matrices by blocks."""
     if mode not in ("reduced", "complete", "r"):

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.extend import Case, conj, rule, zeros
+from bridge.extend import Case, Facts, conj, rule, zeros
 
 _SWAPPED = {None: "forward", "backward": "forward", "ortho": "ortho", "forward": "backward"}
 
@@ -66,7 +66,7 @@ def _register(function: Callable[..., Any], adjoint: Callable[..., Any], halved:
             n = 2 * (a.shape[axis] - 1) if halved else a.shape[axis]
         return _real_like(_resized(adjoint(ct, n, axis, norm), axis, a.shape[axis]), a)
 
-    rule(function, reads=(), linear=True)(pull)
+    rule(function, reads=(), linear=True, facts=Facts(precision="inexact"))(pull)
 
 
 _register(np.fft.fft, _adjoint_fft, False)
@@ -108,7 +108,7 @@ def _register_several(function: Callable[..., Any], all_axes: Any, others: Any, 
             ct = _resized(adjoint(ct, n, axis, norm), axis, length)
         return _real_like(ct, a)
 
-    rule(function, reads=(), linear=True)(pull)
+    rule(function, reads=(), linear=True, facts=Facts(precision="inexact"))(pull)
 
 
 for _axes, _suffix in (((-2, -1), "2"), (None, "n")):

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.extend import Case, rule, sum_to_shape, zeros
+from bridge.extend import Case, Facts, rule, sum_to_shape, zeros
 
 
 def _shapes(arrays: Any) -> list[tuple[int, ...]]:
@@ -58,7 +58,10 @@ def _taken_apart(ct: Any, arrays: Any, axis: int | None) -> Any:
     return _per_piece(_cut(ct, [shape[axis] for shape in shapes], axis), arrays)
 
 
-@rule(np.concatenate, structure="linear", reads=())
+@rule(
+    np.concatenate, structure="linear", reads=(),
+    facts=Facts(sequences=("arrays",), promotes=("arrays",), parameters=("arrays", "axis", "out")),
+)  # fmt: skip
 def concatenate(
     ct: Any,
     out: Any,
@@ -72,40 +75,43 @@ def concatenate(
     return _taken_apart(ct, arrays, axis)
 
 
-@rule(np.stack, structure="linear", reads=())
+@rule(np.stack, structure="linear", reads=(), facts=Facts(sequences=("arrays",), promotes=("arrays",)))
 def stack(
     ct: Any, out: Any, arrays: Any, axis: int = 0, _out: Any = None, *, dtype: Any = None, casting: str = "same_kind"
 ) -> Any:
     return _per_piece(_cut(ct, [1] * ct.shape[axis], axis % ct.ndim), arrays)
 
 
-@rule(np.vstack, structure="linear", reads=())
+_OF_TUPLE = Facts(sequences=("tup",), promotes=("tup",))
+
+
+@rule(np.vstack, structure="linear", reads=(), facts=_OF_TUPLE)
 def vstack(ct: Any, out: Any, tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Any:
     return _per_piece(_cut(ct, [shape[0] if len(shape) > 1 else 1 for shape in _shapes(tup)], 0), tup)
 
 
-@rule(np.hstack, structure="linear", reads=())
+@rule(np.hstack, structure="linear", reads=(), facts=_OF_TUPLE)
 def hstack(ct: Any, out: Any, tup: Any, *, dtype: Any = None, casting: str = "same_kind") -> Any:
     axis = min(ct.ndim - 1, 1)
     return _per_piece(_cut(ct, [shape[axis] if shape else 1 for shape in _shapes(tup)], axis), tup)
 
 
-@rule(np.dstack, structure="linear", reads=())
+@rule(np.dstack, structure="linear", reads=(), facts=_OF_TUPLE)
 def dstack(ct: Any, out: Any, tup: Any) -> Any:
     return _per_piece(_cut(ct, [shape[2] if len(shape) > 2 else 1 for shape in _shapes(tup)], 2), tup)
 
 
-@rule(np.column_stack, structure="linear", reads=())
+@rule(np.column_stack, structure="linear", reads=(), facts=_OF_TUPLE)
 def column_stack(ct: Any, out: Any, tup: Any) -> Any:
     return _per_piece(_cut(ct, [shape[1] if len(shape) > 1 else 1 for shape in _shapes(tup)], 1), tup)
 
 
-@rule(np.append, structure="linear", reads=())
+@rule(np.append, structure="linear", reads=(), facts=Facts(promotes=("arr", "values")))
 def append(ct: Any, out: Any, arr: Any, values: Any, axis: int | None = None) -> tuple[Any, ...]:
     return tuple(_taken_apart(ct, [arr, values], axis))
 
 
-@rule(np.block, structure="linear", reads=())
+@rule(np.block, structure="linear", reads=(), facts=Facts(nested=("arrays",)))
 def block(ct: Any, out: Any, arrays: Any) -> Any:
     return _unblocked(ct, arrays, _depth(arrays))
 
@@ -131,7 +137,7 @@ def _unblocked(ct: Any, arrays: Any, depth: int) -> Any:
     return [_unblocked(part, arrays[k], depth - 1) for k, part in enumerate(parts)]
 
 
-@rule(np.insert, reads=("obj",), structure="linear")
+@rule(np.insert, reads=("obj",), structure="linear", facts=Facts(shaped_by=("obj",), indexes=True))
 def insert(ct: Any, out: Any, arr: Any, obj: Any, values: Any, axis: int | None = None) -> tuple[Any, ...]:
     shape = (arr.size,) if axis is None else arr.shape
     axis = 0 if axis is None else axis % arr.ndim
@@ -146,7 +152,7 @@ def insert(ct: Any, out: Any, arr: Any, obj: Any, values: Any, axis: int | None 
     return of_array, None, _fitted(sum_to_shape(of_values, np.shape(values)), values)
 
 
-@rule(np.delete, linear=True, reads=("obj",))
+@rule(np.delete, linear=True, reads=("obj",), facts=Facts(shaped_by=("obj",), indexes=True))
 def delete(ct: Any, out: Any, arr: Any, obj: Any, axis: int | None = None) -> Any:
     shape = (arr.size,) if axis is None else arr.shape
     axis = 0 if axis is None else axis % arr.ndim
@@ -165,27 +171,30 @@ def _rejoined(cts: Sequence[Any], shape: tuple[int, ...], sections: Any, axis: i
     return whole
 
 
-@rule(np.split, linear=True, reads=("indices_or_sections",))
+_CUT = Facts(shaped_by=("indices_or_sections",))
+
+
+@rule(np.split, linear=True, reads=("indices_or_sections",), facts=_CUT)
 def split(ct: Any, out: Any, ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
     return _rejoined(ct, ary.shape, indices_or_sections, axis % ary.ndim)
 
 
-@rule(np.array_split, linear=True, reads=("indices_or_sections",))
+@rule(np.array_split, linear=True, reads=("indices_or_sections",), facts=_CUT)
 def array_split(ct: Any, out: Any, ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
     return _rejoined(ct, ary.shape, indices_or_sections, axis % ary.ndim)
 
 
-@rule(np.hsplit, linear=True, reads=("indices_or_sections",))
+@rule(np.hsplit, linear=True, reads=("indices_or_sections",), facts=_CUT)
 def hsplit(ct: Any, out: Any, ary: Any, indices_or_sections: Any) -> Any:
     return _rejoined(ct, ary.shape, indices_or_sections, min(ary.ndim - 1, 1))
 
 
-@rule(np.vsplit, linear=True, reads=("indices_or_sections",))
+@rule(np.vsplit, linear=True, reads=("indices_or_sections",), facts=_CUT)
 def vsplit(ct: Any, out: Any, ary: Any, indices_or_sections: Any) -> Any:
     return _rejoined(ct, ary.shape, indices_or_sections, 0)
 
 
-@rule(np.dsplit, linear=True, reads=("indices_or_sections",))
+@rule(np.dsplit, linear=True, reads=("indices_or_sections",), facts=_CUT)
 def dsplit(ct: Any, out: Any, ary: Any, indices_or_sections: Any) -> Any:
     return _rejoined(ct, ary.shape, indices_or_sections, 2)
 

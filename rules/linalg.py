@@ -7,14 +7,17 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from bridge.extend import Case, composed, nondifferentiable, rule
+from bridge.extend import Case, Facts, composed, nondifferentiable, rule
 from bridge.rules.contractions import as_operand, fitted
-from bridge.rules.decompositions import onto_triangle
+from bridge.rules.decompositions import INEXACT, onto_triangle
 from bridge.rules.products import adjoint
 from bridge.rules.spectral import is_null, singular_values_cotangent, undifferentiated_zero
 
+_SYSTEM = Facts(promotes=("a", "b"), precision="inexact", fails_on="singular")
+_INVERSE = Facts(precision="inexact", fails_on="singular")
 
-@rule(np.linalg.solve, reads=("out", "a"))
+
+@rule(np.linalg.solve, reads=("out", "a"), facts=_SYSTEM)
 def solve(ct, out, a, b):
     a, b = as_operand(a), as_operand(b)
     vector = b.ndim == 1
@@ -24,7 +27,7 @@ def solve(ct, out, a, b):
     return fitted(by_a, a.shape, a.dtype), fitted(by_b[..., 0] if vector else by_b, b.shape, b.dtype)
 
 
-@rule(np.linalg.inv, reads=("out",))
+@rule(np.linalg.inv, reads=("out",), facts=_INVERSE)
 def inv(ct, out, a):
     return -np.matmul(np.matmul(adjoint(out), ct), adjoint(out))
 
@@ -54,7 +57,7 @@ def _adjugate(a):
     return np.where(several, undifferentiated_zero(adjugate, several), adjugate)
 
 
-@rule(np.linalg.det)
+@rule(np.linalg.det, facts=INEXACT)
 def det(ct, out, a):
     """The derivatives of a determinant are the cofactors: `det(a) * inv(a).T`, but singular matrices have them too."""
     singular = np.expand_dims(out == 0, (-2, -1))
@@ -65,7 +68,7 @@ def det(ct, out, a):
     return np.expand_dims(ct, (-2, -1)) * adjoint(adjugate)
 
 
-@rule(np.linalg.slogdet)
+@rule(np.linalg.slogdet, facts=INEXACT)
 def slogdet(ct, out, a):
     """The sign of a complex determinant turns with the imaginary part of `trace(inv(a) @ da)`."""
     ct_sign, scale = ct
@@ -83,7 +86,7 @@ def _from_lower(a):
     return np.where(np.eye(n, dtype=bool), np.real(a), folded)
 
 
-@rule(np.linalg.pinv)
+@rule(np.linalg.pinv, facts=INEXACT)
 def pinv(ct, out, a, rcond=None, hermitian=False, *, rtol=None):
     """Golub and Pereyra, "The differentiation of pseudo-inverses" (1973): the derivative at constant rank."""
     if a.size == 0:
@@ -98,7 +101,7 @@ def pinv(ct, out, a, rcond=None, hermitian=False, *, rtol=None):
     return onto_triangle(cotangent, True) if hermitian else cotangent
 
 
-@rule(np.linalg.lstsq)
+@rule(np.linalg.lstsq, facts=Facts(promotes=("a", "b"), precision="inexact"))
 def lstsq(ct, out, a, b, rcond=None):
     """The solution is `pinv(a) @ b`; where there are residuals, they are the least ones, so `x` does not move them."""
     ct_x, ct_residuals, _, ct_s = ct
@@ -125,7 +128,7 @@ def lstsq(ct, out, a, b, rcond=None):
     return fitted(by_a, a.shape, a.dtype), fitted(by_b, b.shape, b.dtype)
 
 
-@composed(np.linalg.matrix_power)
+@composed(np.linalg.matrix_power, facts=Facts(fails_on="singular"))
 def matrix_power(a, n):
     if n == 0:
         return np.zeros_like(a) + np.eye(a.shape[-1])
@@ -140,13 +143,13 @@ def matrix_power(a, n):
         power = np.matmul(power, power)
 
 
-@composed(np.linalg.tensorinv)
+@composed(np.linalg.tensorinv, facts=_INVERSE)
 def tensorinv(a, ind=2):
     matrix = np.reshape(a, (math.prod(a.shape[ind:]), -1))
     return np.reshape(np.linalg.inv(matrix), a.shape[ind:] + a.shape[:ind])
 
 
-@composed(np.linalg.tensorsolve)
+@composed(np.linalg.tensorsolve, facts=_SYSTEM)
 def tensorsolve(a, b, axes=None):
     last = [] if axes is None else [k % a.ndim for k in axes]
     a = np.transpose(a, [k for k in range(a.ndim) if k not in last] + last)
@@ -155,7 +158,7 @@ def tensorsolve(a, b, axes=None):
     return np.reshape(np.linalg.solve(matrix, np.ravel(b)), unknown)
 
 
-@composed(np.linalg.cond)
+@composed(np.linalg.cond, facts=INEXACT)
 def cond(x, p=None):
     if p is None or p in (2, -2):
         s = np.linalg.svdvals(x)

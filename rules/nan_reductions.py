@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from bridge.extend import Case, composed
+from bridge.extend import Case, Facts, composed
 
 
 def _present(a, where=True):
@@ -24,7 +24,7 @@ def nansum(a, axis=None, dtype=None, _out=None, keepdims=False, initial=0, where
     return np.sum(values, axis=axis, dtype=dtype, keepdims=keepdims, initial=initial, where=present)
 
 
-@composed(np.nanmean)
+@composed(np.nanmean, facts=Facts(precision="inexact"))
 def nanmean(a, axis=None, dtype=None, _out=None, keepdims=False, *, where=True):
     values, present = _present(a, where)
     return np.mean(values, axis=axis, dtype=dtype, keepdims=keepdims, where=present)
@@ -44,7 +44,7 @@ def _spread(reduction, a, axis, ddof, keepdims, where, mean, correction):
     return reduction(values, axis=axis, ddof=freedom, keepdims=keepdims, where=present, mean=mean)
 
 
-@composed(np.nanvar)
+@composed(np.nanvar, facts=Facts(precision="inexact"))
 def nanvar(
     a, axis=None, dtype=None, _out=None, ddof=0, keepdims=False,
     *, where=True, mean=np._NoValue, correction=np._NoValue,
@@ -52,7 +52,7 @@ def nanvar(
     return _spread(np.var, a, axis, ddof, keepdims, where, mean, correction)
 
 
-@composed(np.nanstd)
+@composed(np.nanstd, facts=Facts(precision="inexact"))
 def nanstd(
     a, axis=None, dtype=None, _out=None, ddof=0, keepdims=False,
     *, where=True, mean=np._NoValue, correction=np._NoValue,
@@ -60,12 +60,12 @@ def nanstd(
     return _spread(np.std, a, axis, ddof, keepdims, where, mean, correction)
 
 
-@composed(np.nancumsum)
+@composed(np.nancumsum, facts=Facts(precision="wide"))
 def nancumsum(a, axis=None, dtype=None, _out=None):
     return np.cumsum(_present(a)[0], axis=axis, dtype=dtype)
 
 
-@composed(np.nancumprod)
+@composed(np.nancumprod, facts=Facts(precision="wide"))
 def nancumprod(a, axis=None, dtype=None, _out=None):
     return np.cumprod(np.where(np.isnan(a), 1, a), axis=axis, dtype=dtype)
 

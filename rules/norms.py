@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from bridge.extend import Case, rule
+from bridge.rules.decompositions import INEXACT
 from bridge.rules.spectral import singular_values_cotangent
 
 
@@ -75,18 +76,18 @@ def _as_axes(axis, ndim):
     return tuple(range(ndim)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
 
 
-@rule(np.linalg.norm)
+@rule(np.linalg.norm, facts=INEXACT)
 def norm(ct, out, x, ord=None, axis=None, keepdims=False):
     axes = _as_axes(axis, x.ndim)
     return _cotangent(ct, out, x, ord, axes, keepdims, len(axes) == 1)
 
 
-@rule(np.linalg.vector_norm)
+@rule(np.linalg.vector_norm, facts=INEXACT)
 def vector_norm(ct, out, x, *, axis=None, keepdims=False, ord=2):
     return _cotangent(ct, out, x, ord, _as_axes(axis, x.ndim), keepdims, True)
 
 
-@rule(np.linalg.matrix_norm)
+@rule(np.linalg.matrix_norm, facts=INEXACT)
 def matrix_norm(ct, out, x, *, keepdims=False, ord="fro"):
     return _cotangent(ct, out, x, ord, (-2, -1), keepdims, False)
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from bridge.extend import Case, RuleError, composed, conj, pulls, refused, rule, zeros
+from bridge.extend import Case, Facts, RuleError, composed, conj, pulls, refused, rule, zeros
 
 
-@composed(np.trapezoid)
+@composed(np.trapezoid, facts=Facts(promotes=("y", "x"), precision="inexact"))
 def trapezoid(y, x=None, dx=1.0, axis=-1):
     y = np.moveaxis(y, axis, -1)
     if x is not None:
@@ -63,8 +63,8 @@ def _full_correlation(ct, a, v):
     return _full_convolution(ct, a, v, half=_length(a) // 2 if _length(a) < _length(v) else None)
 
 
-pulls(np.convolve, _convolve_left, _convolve_right)
-pulls(np.correlate, _correlate_left, _correlate_right)
+pulls(np.convolve, _convolve_left, _convolve_right, facts=Facts(promotes=("a", "v")))
+pulls(np.correlate, _correlate_left, _correlate_right, facts=Facts(promotes=("a", "v")))
 
 
 def _variables(m, rowvar):
@@ -74,7 +74,7 @@ def _variables(m, rowvar):
     return m if rowvar else np.transpose(m)
 
 
-@composed(np.cov)
+@composed(np.cov, facts=Facts(precision="double"))
 def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=None, *, dtype=None):
     variables = _variables(m, rowvar)
     if variables.shape[0] == 0:
@@ -92,7 +92,7 @@ def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=N
     return np.squeeze(np.true_divide(np.matmul(centered, conj(np.transpose(weighted))), total - removed))
 
 
-@composed(np.corrcoef)
+@composed(np.corrcoef, facts=Facts(precision="double"))
 def corrcoef(x, y=None, rowvar=True, *, dtype=None):
     covariance = np.cov(x, y, rowvar)
     if covariance.ndim == 0:
@@ -105,7 +105,7 @@ def _bincount_weights(ct, out, x, weights=None, minlength=0):
     return ct[np.asarray(x) if isinstance(x, (list, tuple)) else x]
 
 
-pulls(np.bincount, None, _bincount_weights, linear=True)
+pulls(np.bincount, None, _bincount_weights, linear=True, facts=Facts(shaped_by=("x",)))
 
 
 def _histogram_data(ct, out, a, bins=10, range=None, density=None, weights=None):
@@ -136,26 +136,26 @@ def _histogram_weights(ct, out, a, bins=10, range=None, density=None, weights=No
     return _matched(np.where(inside, by_count[found], 0), weights)
 
 
-pulls(np.histogram, _histogram_data, _histogram_bins, None, None, _histogram_weights)
+pulls(np.histogram, _histogram_data, _histogram_bins, None, None, _histogram_weights, facts=Facts(precision="inexact"))
 refused(
     "find the bins with np.digitize and add up weights with np.bincount(bin, weights)", np.histogram2d, np.histogramdd
 )
 refused("write the edges with np.linspace(np.min(x), np.max(x), n + 1)", np.histogram_bin_edges)
 
 
-@rule(np.unwrap, reads=(), structure="linear")
+@rule(np.unwrap, reads=(), structure="linear", facts=Facts(precision="inexact"))
 def unwrap(ct, out, p, discont=None, axis=-1, *, period=2 * np.pi):
     return ct
 
 
-@rule(np.i0)
+@rule(np.i0, facts=Facts(precision="inexact"))
 def i0(ct, out, x):
     # I1(x) is the mean of cos(t) sinh(x cos(t)); 256 points on the circle are exact until I0 overflows.
     cosines = np.cos((np.arange(64) + 0.5) * (np.pi / 128)).astype(x.dtype)
     return ct * np.mean(cosines * np.sinh(np.expand_dims(x, -1) * cosines), axis=-1)
 
 
-@rule(np.sinc)
+@rule(np.sinc, facts=Facts(precision="inexact"))
 def sinc(ct, out, x):
     small = np.abs(x) < 0.1
     squared = np.where(small, np.pi * x, 0) ** 2
@@ -179,7 +179,7 @@ def real_if_close(ct, out, a, tol=100):
     return ct
 
 
-@composed(np.piecewise)
+@composed(np.piecewise, facts=Facts(sequences=("condlist", "funclist")))
 def piecewise(x, condlist, funclist, *args, **kw):
     listed = isinstance(condlist, (list, tuple))
     if (np.ndim(condlist[0]) < 1 if listed else condlist.ndim == x.ndim) and x.ndim:

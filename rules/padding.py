@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from bridge.extend import Case, RefusedError, composed
+from bridge.extend import Case, Facts, RefusedError, composed
 
 
-@composed(np.pad)
+@composed(np.pad, facts=Facts(shaped_by=("pad_width",)))
 def pad(
     array: Any,
     pad_width: Any,

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from bridge.extend import Case, RuleError, composed, conj, pulls, refused, rule, zeros
+from bridge.extend import Case, Facts, RuleError, composed, conj, pulls, refused, rule, zeros
 
 
 def _array(values):
@@ -45,7 +45,7 @@ def _polyval_points(ct, out, p, x):
     return _matched(ct * conj(np.polyval(_slope(_array(p)), x)), x)
 
 
-pulls(np.polyval, _polyval_coefficients, _polyval_points)
+pulls(np.polyval, _polyval_coefficients, _polyval_points, facts=Facts(promotes=("p", "x")))
 
 
 @rule(np.polyder, reads=(), linear=True)
@@ -83,8 +83,9 @@ def _second_of_difference(ct, out, a1, a2):
     return -_last(ct, a2)
 
 
-pulls(np.polyadd, _first_of_sum, _second_of_sum, reads=(), structure="linear")
-pulls(np.polysub, _first_of_sum, _second_of_difference, reads=(), structure="linear")
+_TWO = Facts(promotes=("a1", "a2"))
+pulls(np.polyadd, _first_of_sum, _second_of_sum, reads=(), structure="linear", facts=_TWO)
+pulls(np.polysub, _first_of_sum, _second_of_difference, reads=(), structure="linear", facts=_TWO)
 
 
 def _factor(ct, operand, other):
@@ -105,7 +106,7 @@ def _second_of_product(ct, out, a1, a2):
     return _factor(ct, a2, a1)
 
 
-pulls(np.polymul, _first_of_product, _second_of_product)
+pulls(np.polymul, _first_of_product, _second_of_product, facts=_TWO)
 
 
 @rule(np.poly)
@@ -125,7 +126,7 @@ def poly(ct, out, seq_of_zeros):
     return _matched(np.stack(found), roots) if found else np.zeros_like(roots)
 
 
-@rule(np.roots)
+@rule(np.roots, facts=Facts(precision="inexact"))
 def roots(ct, out, p):
     """dr/dp[k] = -r**(n-1-k) / p'(r); infinite at a double root."""
     share = ct / conj(np.polyval(_slope(p), out))
@@ -139,7 +140,7 @@ def vander(ct, out, x, N=None, increasing=False):
     return _matched(np.sum(ct * conj(slopes), axis=-1), x)
 
 
-@composed(np.polyfit)
+@composed(np.polyfit, facts=Facts(precision="double"))
 def polyfit(x, y, deg, rcond=None, full=False, w=None, cov=False):
     if full or cov:
         raise RuleError("np.polyfit has a rule for the coefficients alone", remedy="leave full= and cov= out")

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.extend import Case, conj, pulls, rule
+from bridge.extend import Case, Facts, conj, pulls, rule
 from bridge.rules.contractions import as_operand, fitted, tensordot_left, tensordot_right
 
 
@@ -47,6 +47,7 @@ for _matmul in (np.matmul, np.linalg.matmul):
         lambda ct, out, x1, x2: fitted(_left_factor(ct, x2, x1.shape), x1.shape, x1.dtype),
         lambda ct, out, x1, x2: fitted(_right_factor(ct, x1, x2.shape), x2.shape, x2.dtype),
         structure="multilinear",
+        facts=Facts(promotes=("x1", "x2")),
     )
 
 
@@ -71,7 +72,7 @@ def _vecdot_second(ct, out, x1, x2, axis=-1, keepdims=False):
 
 
 for _vecdot in (np.vecdot, np.linalg.vecdot):
-    pulls(_vecdot, _vecdot_first, _vecdot_second, structure="multilinear")
+    pulls(_vecdot, _vecdot_first, _vecdot_second, structure="multilinear", facts=Facts(promotes=("x1", "x2")))
 
 
 def _matvec_vector(ct, out, x1, x2):
@@ -115,7 +116,10 @@ def _dot_right(ct, out, a, b):
     return tensordot_right(ct, out, a, b, (-1, -min(b.ndim, 2)))
 
 
-pulls(np.dot, _dot_left, _dot_right, structure="multilinear")
+pulls(
+    np.dot, _dot_left, _dot_right, structure="multilinear",
+    facts=Facts(promotes=("a", "b"), parameters=("a", "b", "out")),
+)  # fmt: skip
 
 
 def _inner_left(ct, out, a, b):
@@ -132,13 +136,14 @@ def _inner_right(ct, out, a, b):
     return tensordot_right(ct, out, a, b, (-1, -1))
 
 
-pulls(np.inner, _inner_left, _inner_right, structure="multilinear")
+pulls(np.inner, _inner_left, _inner_right, structure="multilinear", facts=Facts(promotes=("a", "b")))
 
 pulls(
     np.vdot,
     lambda ct, out, a, b: fitted(np.reshape(conj(ct) * np.ravel(b), a.shape), a.shape, a.dtype),
     lambda ct, out, a, b: fitted(np.reshape(ct * np.ravel(a), b.shape), b.shape, b.dtype),
     structure="multilinear",
+    facts=Facts(promotes=("a", "b")),
 )
 
 pulls(
@@ -146,12 +151,14 @@ pulls(
     lambda ct, out, a, b: fitted(np.reshape(np.matmul(ct, conj(np.ravel(b))), a.shape), a.shape, a.dtype),
     lambda ct, out, a, b: fitted(np.reshape(np.matmul(conj(np.ravel(a)), ct), b.shape), b.shape, b.dtype),
     structure="multilinear",
+    facts=Facts(promotes=("a", "b")),
 )
 pulls(
     np.linalg.outer,
     lambda ct, out, x1, x2: fitted(np.matmul(ct, conj(x2)), x1.shape, x1.dtype),
     lambda ct, out, x1, x2: fitted(np.matmul(conj(x1), ct), x2.shape, x2.dtype),
     structure="multilinear",
+    facts=Facts(promotes=("x1", "x2")),
 )
 
 
@@ -185,15 +192,16 @@ def _cross_right(ct, out, a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
     return _cross_factor(ct, a, b.shape, b.dtype, *axes, -1)
 
 
-pulls(np.cross, _cross_left, _cross_right)
+pulls(np.cross, _cross_left, _cross_right, facts=Facts(promotes=("a", "b")))
 pulls(
     np.linalg.cross,
     lambda ct, out, x1, x2, axis=-1: _cross_factor(ct, x2, x1.shape, x1.dtype, axis, axis, axis, 1),
     lambda ct, out, x1, x2, axis=-1: _cross_factor(ct, x1, x2.shape, x2.dtype, axis, axis, axis, -1),
+    facts=Facts(promotes=("x1", "x2")),
 )
 
 
-@rule(np.linalg.multi_dot)
+@rule(np.linalg.multi_dot, facts=Facts(sequences=("arrays",), promotes=("arrays",)))
 def multi_dot(ct, out, arrays):
     """Each factor's cotangent is itself a chain of products, whose order `multi_dot` chooses again."""
     arrays = [as_operand(x) for x in arrays]

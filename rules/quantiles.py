@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from bridge.extend import Case, RuleError, composed
+from bridge.extend import Case, Facts, RuleError, composed
 from bridge.rules.contractions import as_operand
 
 # Plotting positions (alpha, beta) of Hyndman and Fan, "Sample Quantiles in Statistical Packages", 1996.
@@ -111,12 +111,12 @@ def nanpercentile(a, q, axis=None, _out=None, overwrite_input=False, method="lin
     return _quantile(a, np.true_divide(q, 100), axis, method, keepdims, weights, skip_nan=True)
 
 
-@composed(np.median)
+@composed(np.median, facts=Facts(precision="inexact"))
 def median(a, axis=None, _out=None, overwrite_input=False, keepdims=False):
     return _quantile(a, 0.5, axis, "linear", keepdims, None, skip_nan=False, fixed=True)
 
 
-@composed(np.nanmedian)
+@composed(np.nanmedian, facts=Facts(precision="inexact"))
 def nanmedian(a, axis=None, _out=None, overwrite_input=False, keepdims=False):
     return _quantile(a, 0.5, axis, "linear", keepdims, None, skip_nan=True, fixed=True)
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from bridge.extend import Case, composed, conj, nondifferentiable, rule, sum_to_shape
+from bridge.extend import Case, Facts, composed, conj, nondifferentiable, rule, sum_to_shape
 from bridge.rules.contractions import as_operand
 
 
@@ -52,19 +52,19 @@ def _count(a, axis, where, dtype):
     return dtype.type(count)
 
 
-@rule(np.sum, reads=("where",), linear=True)
+@rule(np.sum, reads=("where",), linear=True, facts=Facts(reduces=np.add, offsets=("initial",)))
 def sum_(ct, out, a, axis=None, dtype=None, _out=None, keepdims=False, initial=0, where=True):
     spread = _fitted(_masked(_kept(ct, a, axis, keepdims), where), a)
     return spread, None, None, None, None, np.sum(ct) if hasattr(initial, "dtype") else None
 
 
-@rule(np.mean, reads=("where",), linear=True)
+@rule(np.mean, reads=("where",), linear=True, facts=Facts(precision="inexact"))
 def mean(ct, out, a, axis=None, dtype=None, _out=None, keepdims=False, *, where=True):
     count = np.maximum(_count(a, axis, where, ct.real.dtype), 1)
     return _fitted(_masked(_kept(ct, a, axis, keepdims) / count, where), a)
 
 
-@composed(np.average)
+@composed(np.average, facts=Facts(promotes=("a", "weights"), precision="inexact"))
 def average(a, axis=None, weights=None, returned=False, *, keepdims=False):
     a = as_operand(a)
     if weights is None:
@@ -101,7 +101,7 @@ def _products_of_others(x):
     return left * right[..., ::-1]
 
 
-@rule(np.prod)
+@rule(np.prod, facts=Facts(reduces=np.multiply))
 def prod(ct, out, a, axis=None, dtype=None, _out=None, keepdims=False, initial=1, where=True):
     share = _kept(ct * conj(initial), a, axis, keepdims)
     by_initial = None
@@ -133,8 +133,10 @@ def _nan_extremum(ct, out, a, axis=None, _out=None, keepdims=False, initial=None
     return _extremum(ct, out, a, axis, None, keepdims, initial, where, nan_wins=False)
 
 
-for _function in (np.max, np.min, np.amax, np.amin):
-    rule(_function, structure="linear")(_extremum)
+for _function in (np.max, np.amax):
+    rule(_function, structure="linear", facts=Facts(reduces=np.maximum))(_extremum)
+for _function in (np.min, np.amin):
+    rule(_function, structure="linear", facts=Facts(reduces=np.minimum))(_extremum)
 for _function in (np.nanmax, np.nanmin):
     rule(_function, structure="linear")(_nan_extremum)
 
@@ -163,7 +165,7 @@ def _of_squares(ct, a, axis, ddof, keepdims, where, mean, correction):
     return _fitted(share * deviation, a), None, None, None, by_removed, None, None, by_mean, by_removed
 
 
-@rule(np.var)
+@rule(np.var, facts=Facts(precision="inexact"))
 def var(
     ct, out, a, axis=None, dtype=None, _out=None, ddof=0, keepdims=False,
     *, where=True, mean=np._NoValue, correction=np._NoValue,
@@ -171,7 +173,7 @@ def var(
     return _of_squares(ct, a, axis, ddof, keepdims, where, mean, correction)
 
 
-@rule(np.std)
+@rule(np.std, facts=Facts(precision="inexact"))
 def std(
     ct, out, a, axis=None, dtype=None, _out=None, ddof=0, keepdims=False,
     *, where=True, mean=np._NoValue, correction=np._NoValue,
@@ -181,7 +183,9 @@ def std(
     return _of_squares(through_root, a, axis, ddof, keepdims, where, mean, correction)
 
 
-nondifferentiable(np.count_nonzero, np.any, np.all, np.argmax, np.argmin, np.nanargmax, np.nanargmin)
+nondifferentiable(np.count_nonzero, np.argmax, np.argmin, np.nanargmax, np.nanargmin)
+nondifferentiable(np.any, facts=Facts(reduces=np.logical_or))
+nondifferentiable(np.all, facts=Facts(reduces=np.logical_and))
 
 
 def cases() -> Iterator[Case]:

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from bridge.extend import Case, rule, sum_to_shape, zeros
+from bridge.extend import Case, Facts, rule, sum_to_shape, zeros
 
 
-@rule(np.tile, linear=True, reads=("reps",))
+@rule(np.tile, linear=True, reads=("reps",), facts=Facts(static=("reps",)))
 def tile(ct: Any, out: Any, A: Any, reps: Any) -> Any:
     repeats = tuple(int(count) for count in np.atleast_1d(reps))
     ndim = max(len(repeats), A.ndim)
@@ -20,7 +20,7 @@ def tile(ct: Any, out: Any, A: Any, reps: Any) -> Any:
     return np.reshape(np.sum(split, axis=tuple(range(0, 2 * ndim, 2))), A.shape)
 
 
-@rule(np.repeat, linear=True, reads=("repeats",))
+@rule(np.repeat, linear=True, reads=("repeats",), facts=Facts(shaped_by=("repeats",), indexes=True))
 def repeat(ct: Any, out: Any, a: Any, repeats: Any, axis: int | None = None) -> Any:
     flat = axis is None or a.ndim == 0
     shape = (a.size,) if flat else a.shape
@@ -34,7 +34,7 @@ def repeat(ct: Any, out: Any, a: Any, repeats: Any, axis: int | None = None) -> 
     return np.reshape(gathered, a.shape)
 
 
-@rule(np.resize, linear=True, reads=())
+@rule(np.resize, linear=True, reads=(), facts=Facts(static=("new_shape",)))
 def resize(ct: Any, out: Any, a: Any, new_shape: Any) -> Any:
     if a.size == 0 or ct.size == 0:
         return zeros(a.shape, like=ct)
@@ -65,7 +65,7 @@ def _on_diagonal(ct: Any, shape: tuple[int, ...], offset: int, axis1: int, axis2
     return spread
 
 
-@rule(np.diagonal, linear=True, reads=())
+@rule(np.diagonal, linear=True, reads=(), facts=Facts(indexes=True))
 def diagonal(ct: Any, out: Any, a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     return _on_diagonal(ct, a.shape, offset, axis1, axis2)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.extend import Case, pulls, rule, sum_to_shape, zeros
+from bridge.extend import Case, Facts, pulls, rule, sum_to_shape, zeros
 
 
 def _fitted(ct: Any, choice: Any) -> Any:
@@ -29,7 +29,9 @@ pulls(
 )
 
 
-@rule(np.select, reads=("condlist",), structure="linear")
+@rule(
+    np.select, reads=("condlist",), structure="linear", facts=Facts(sequences=("condlist", "choicelist"), indexes=True)
+)
 def select(ct: Any, out: Any, condlist: Any, choicelist: Any, default: Any = 0) -> tuple[Any, ...]:
     cotangents = []
     for condition, choice in zip(condlist, choicelist, strict=True):
@@ -45,7 +47,7 @@ def _bounded(indices: Any, length: int, mode: str) -> Any:
     return np.clip(indices, 0, length - 1) if mode == "clip" else np.mod(indices, length)
 
 
-@rule(np.choose, reads=("a",), structure="linear")
+@rule(np.choose, reads=("a",), structure="linear", facts=Facts(sequences=("choices",), indexes=True))
 def choose(ct: Any, out: Any, a: Any, choices: Any, _out: Any = None, mode: str = "raise") -> tuple[Any, ...]:
     stacked = hasattr(choices, "shape")
     count = choices.shape[0] if stacked else len(choices)
@@ -67,7 +69,7 @@ def _scattered(ct: Any, shape: tuple[int, ...], axis: int | None, indices: Any) 
     return gathered
 
 
-@rule(np.take, reads=("indices",), linear=True)
+@rule(np.take, reads=("indices",), linear=True, facts=Facts(indexes=True))
 def take(
     ct: Any, out: Any, a: Any, indices: Any, axis: int | None = None, _out: Any = None, mode: str = "raise"
 ) -> Any:
@@ -75,7 +77,7 @@ def take(
     return _scattered(ct, a.shape, axis, _bounded(indices, length, mode))
 
 
-@rule(np.take_along_axis, reads=("indices",), linear=True)
+@rule(np.take_along_axis, reads=("indices",), linear=True, facts=Facts(indexes=True))
 def take_along_axis(ct: Any, out: Any, arr: Any, indices: Any, axis: int | None = -1) -> Any:
     if axis is None:
         return _scattered(ct, arr.shape, None, np.reshape(indices, -1))
@@ -87,12 +89,12 @@ def take_along_axis(ct: Any, out: Any, arr: Any, indices: Any, axis: int | None 
     return gathered
 
 
-@rule(np.compress, reads=("condition",), structure="linear")
+@rule(np.compress, reads=("condition",), structure="linear", facts=Facts(shaped_by=("condition",), indexes=True))
 def compress(ct: Any, out: Any, condition: Any, a: Any, axis: int | None = None, _out: Any = None) -> tuple[Any, ...]:
     return None, _scattered(ct, a.shape, axis, np.flatnonzero(condition))
 
 
-@rule(np.extract, reads=("condition",), structure="linear")
+@rule(np.extract, reads=("condition",), structure="linear", facts=Facts(shaped_by=("condition",), indexes=True))
 def extract(ct: Any, out: Any, condition: Any, arr: Any) -> tuple[Any, ...]:
     return None, _scattered(ct, arr.shape, None, np.flatnonzero(condition))
 

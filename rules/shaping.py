@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.extend import Case, RefusedError, pulls, rule, sum_to_shape
+from bridge.extend import Case, Facts, RefusedError, pulls, rule, sum_to_shape
 
 
 @rule(np.reshape, linear=True, reads=())
@@ -76,7 +76,7 @@ def swapaxes(ct: Any, out: Any, a: Any, axis1: int, axis2: int) -> Any:
     return np.swapaxes(ct, axis1, axis2)
 
 
-@rule(np.moveaxis, linear=True, reads=())
+@rule(np.moveaxis, linear=True, reads=(), facts=Facts(static=("source", "destination")))
 def moveaxis(ct: Any, out: Any, a: Any, source: Any, destination: Any) -> Any:
     return np.moveaxis(ct, destination, source)
 
@@ -108,7 +108,7 @@ def rot90(ct: Any, out: Any, m: Any, k: int = 1, axes: tuple[int, int] = (0, 1))
     return np.rot90(ct, -k, axes)
 
 
-@rule(np.roll, linear=True, reads=("shift",))
+@rule(np.roll, linear=True, reads=("shift",), facts=Facts(static=("shift",), indexes=True))
 def roll(ct: Any, out: Any, a: Any, shift: Any, axis: Any = None) -> Any:
     return np.roll(ct, np.negative(shift), axis)
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from bridge.extend import Case, RuleError, composed, conj, nondifferentiable, refused, rule, zeros
+from bridge.extend import Case, Facts, RuleError, composed, conj, nondifferentiable, refused, rule, zeros
 
 
 def _shared_by_ties(ct, values):
@@ -54,7 +54,7 @@ def sort(ct, out, a, axis=-1, kind=None, order=None, *, stable=None):
     return _along(axis, _from_sorted, ct, out, a)
 
 
-@rule(np.partition, structure="linear")
+@rule(np.partition, structure="linear", facts=Facts(static=("kth",)))
 def partition(ct, out, a, kth, axis=-1, kind="introselect", order=None):
     return _along(axis, _from_reordered, ct, out, a)
 
@@ -97,12 +97,14 @@ for _function in (np.unique_all, np.unique_counts, np.unique_inverse):
     rule(_function, structure="linear")(_unique_first)
 
 
-@composed(np.union1d)
+@composed(np.union1d, facts=Facts(promotes=("ar1", "ar2")))
 def union1d(ar1, ar2):
     return np.unique(np.concatenate([np.reshape(ar1, -1), np.reshape(ar2, -1)]))
 
 
-nondifferentiable(np.argsort, np.argpartition, np.lexsort, np.searchsorted, np.digitize, np.isin)
+nondifferentiable(np.argsort, np.lexsort, np.digitize)
+nondifferentiable(np.argpartition, facts=Facts(static=("kth",)))
+nondifferentiable(np.searchsorted, facts=Facts(promotes=("a", "v")))
 refused(
     "which elements it keeps depends on comparing two sets; choose them with a mask, x[np.isin(x, y)], and sort",
     np.intersect1d,
@@ -159,7 +161,7 @@ def _constant(ct, given):
     return np.sum(ct if given.dtype.kind == "c" else np.real(ct))
 
 
-@rule(np.interp)
+@rule(np.interp, facts=Facts(precision="double"))
 def interp(ct, out, x, xp, fp, left=None, right=None, period=None):
     x, xp, fp = np.real(x), np.real(_array(xp)), _array(fp)
     if period is None:

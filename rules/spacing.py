@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.extend import Case, composed
+from bridge.extend import Case, Facts, composed
 
 
 def _fractions(num: int, endpoint: bool, ndim: int) -> Any:
@@ -31,7 +31,7 @@ def logspace(start, stop, num=50, endpoint=True, base=10.0, dtype=None, axis=0):
     return np.moveaxis(np.power(base, exponents), 0, axis)
 
 
-@composed(np.geomspace)
+@composed(np.geomspace, facts=Facts(precision="double"))
 def geomspace(start, stop, num=50, endpoint=True, dtype=None, axis=0):
     start, stop = (np.add(end, np.zeros(())) for end in (start, stop))  # it computes in double precision
     ratio = np.true_divide(stop, start)

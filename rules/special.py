@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from scipy import special as sp
 
-from bridge.extend import Case, RuleError, conj, nondifferentiable, pulls, rule, sum_to_shape
+from bridge.extend import Case, RuleError, conj, needs, nondifferentiable, pulls, rule, sum_to_shape
+
+sp = needs("scipy.special")
 
 ROOT_PI, ROOT_2 = np.pi**0.5, 2**0.5
 ROOT_TAU = (2 * np.pi) ** 0.5

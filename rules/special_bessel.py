@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from scipy import special as sp
 
-from bridge.extend import Case, conj, pulls
+from bridge.extend import Case, conj, needs, pulls
+
+sp = needs("scipy.special")
 
 
 def _outputs(ct, *derivatives):

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from bridge.extend import Case, rule
-from bridge.rules.decompositions import kept_columns, negligible, onto_triangle
+from bridge.rules.decompositions import INEXACT, kept_columns, negligible, onto_triangle
 from bridge.rules.products import adjoint
 
 
@@ -83,12 +83,12 @@ def hermitian_cotangent(ct_w: Any, ct_v: Any, w: Any, v: Any) -> Any:
     return np.matmul(np.matmul(v, inner), adjoint(v))
 
 
-@rule(np.linalg.eigh, reads=("out",))
+@rule(np.linalg.eigh, reads=("out",), facts=INEXACT)
 def eigh(ct, out, a, UPLO="L"):
     return onto_triangle(hermitian_cotangent(*ct, *out), UPLO.upper() == "L")
 
 
-@rule(np.linalg.eigvalsh)
+@rule(np.linalg.eigvalsh, facts=INEXACT)
 def eigvalsh(ct, out, a, UPLO="L"):
     w, v = np.linalg.eigh(a, UPLO)
     return onto_triangle(hermitian_cotangent(ct, None, w, v), UPLO.upper() == "L")
@@ -119,13 +119,13 @@ def _general_cotangent(ct_w, ct_v, w, v):
     return np.linalg.solve(adjoint(v), np.matmul(inner, adjoint(v)))
 
 
-@rule(np.linalg.eig, reads=("out",))
+@rule(np.linalg.eig, reads=("out",), facts=INEXACT)
 def eig(ct, out, a):
     cotangent = _general_cotangent(*ct, *out)
     return cotangent if a.dtype.kind == "c" else np.real(cotangent)
 
 
-@rule(np.linalg.eigvals)
+@rule(np.linalg.eigvals, facts=INEXACT)
 def eigvals(ct, out, a):
     w, v = np.linalg.eig(a)
     # Without vectors LAPACK takes another path, which may find the eigenvalues in another order.
@@ -188,12 +188,12 @@ def singular_values_cotangent(ct: Any, a: Any, hermitian: bool = False) -> Any:
     return onto_triangle(cotangent, True) if hermitian else cotangent
 
 
-@rule(np.linalg.svdvals)
+@rule(np.linalg.svdvals, facts=INEXACT)
 def svdvals(ct, out, x):
     return singular_values_cotangent(ct, x)
 
 
-@rule(np.linalg.svd)
+@rule(np.linalg.svd, facts=INEXACT)
 def svd(ct, out, a, full_matrices=True, compute_uv=True, hermitian=False):
     if not compute_uv:
         return singular_values_cotangent(ct, a, hermitian)

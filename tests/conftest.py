@@ -15,6 +15,8 @@ import pytest
 
 import bridge
 from bridge.extend import MUTATING, RULES, ZERO_PULL
+from bridge.rewind.book import LOWERINGS
+from bridge.rewind.facts import FACTS
 
 hypothesis.settings.register_profile("fixed", derandomize=True, deadline=None, print_blob=True)
 hypothesis.settings.register_profile("nightly", deadline=None, print_blob=True)
@@ -68,7 +70,7 @@ def rng() -> np.random.Generator:
 def rules_of_a_test_end_with_it() -> Iterator[None]:
     """Take out of the rule book what a test has taught it."""
     yield
-    for registry in (RULES, MUTATING):
+    for registry in (RULES, MUTATING, FACTS, LOWERINGS):
         for function in [function for function in registry if not _is_of_the_book(function)]:
             del registry[function]
     ZERO_PULL.difference_update([function for function in ZERO_PULL if not _is_of_the_book(function)])

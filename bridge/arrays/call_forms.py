@@ -1,59 +1,67 @@
-"""One spelling of a call: what NumPy writes into by keyword, lists of tracked values as arrays."""
+"""One form of a call: what NumPy writes into by keyword, lists of tracked values as arrays."""
 
 from __future__ import annotations
 
-import inspect
-from functools import cache
+from itertools import zip_longest
 from typing import Any
-
-import numpy as np
 
 from bridge.arrays.creation import array
 from bridge.arrays.operands import context_of
-
-# Functions that take a sequence of arrays; elsewhere a list of tracked values stands for one array.
-SEQUENCES = frozenset({
-    np.choose, np.column_stack, np.concatenate, np.dstack, np.hstack, np.linalg.multi_dot, np.piecewise, np.select,
-    np.stack, np.vstack,
-})  # fmt: skip
+from bridge.rewind.facts import Facts, facts_of, parameters_of
+from bridge.rewind.values import spelled_out
 
 
 def outputs_by_name(
     function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """A call with `out` and `overwrite_input`, which NumPy writes into, among the keywords."""
-    names = _parameters(function)
+    if not _is_numpys(function):
+        return args, kwargs
+    names = parameters_of(function)
     first = next((k for k, name in enumerate(names) if name in ("out", "overwrite_input")), len(args))
     if len(args) <= first:
         return args, kwargs
     return args[:first], dict(zip(names[first:], args[first:], strict=False)) | kwargs
 
 
-@cache
-def _parameters(function: Any) -> tuple[str, ...]:
-    """Names of the parameters of a NumPy function; none for other functions, whose rules speak for themselves."""
-    if not (getattr(function, "__module__", None) or "").startswith("numpy"):
-        return ()
-    try:
-        parameters = inspect.signature(function).parameters.values()
-        positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-        return () if any(p.kind is p.VAR_POSITIONAL for p in parameters) else tuple(positional)
-    except (TypeError, ValueError):
-        return _UNREADABLE.get(function, ())
+def shape_spelled_out(
+    function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """A call in a compiled program, with what is known of the arguments whose values decide the result's shape."""
+    decides = facts_of(function).shaped_by
+    if not decides:
+        return args, kwargs
+    names = parameters_of(function)[: len(args)]
+    known = tuple(spelled_out(x) if name in decides else x for x, name in zip_longest(args, names))
+    kwargs = {name: spelled_out(x) if name in decides else x for name, x in kwargs.items()}
+    return known if context_of(known) is not None else args, kwargs
 
 
-_UNREADABLE = {np.dot: ("a", "b", "out"), np.concatenate: ("arrays", "axis", "out")}
+def _is_numpys(function: Any) -> bool:
+    """Whether the function is NumPy's; the rules of others speak for themselves."""
+    return (getattr(function, "__module__", None) or "").startswith("numpy")
 
 
 def lists_as_arrays(
     function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """A call in which lists of tracked values are arrays, unless they are sequences of arrays."""
-    if function is np.block or not (getattr(function, "__module__", None) or "").startswith("numpy"):
+    if not _is_numpys(function):
         return args, kwargs
-    if function in SEQUENCES:
-        return tuple([type(x)(map(_stacked, x)) if type(x) in (list, tuple) else x for x in args]), kwargs
-    return tuple(map(_stacked, args)), {name: _stacked(x) for name, x in kwargs.items()}
+    facts = facts_of(function)
+    if not facts.sequences and not facts.nested:
+        return tuple(map(_stacked, args)), {name: _stacked(x) for name, x in kwargs.items()}
+    names = parameters_of(function)[: len(args)]
+    positional = tuple(_of_arrays(facts, name, x) for x, name in zip_longest(args, names))
+    return positional, {name: _of_arrays(facts, name, x) for name, x in kwargs.items()}
+
+
+def _of_arrays(facts: Facts, name: str | None, x: Any) -> Any:
+    if name in facts.nested:
+        return x
+    if name in facts.sequences:
+        return type(x)(map(_stacked, x)) if type(x) in (list, tuple) else x
+    return _stacked(x)
 
 
 def _stacked(x: Any) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from bridge.arrays import mutating
-from bridge.arrays.call_forms import lists_as_arrays, outputs_by_name
+from bridge.arrays.call_forms import lists_as_arrays, outputs_by_name, shape_spelled_out
 from bridge.arrays.operands import (
     NUMBERS,
     check_not_complex,
@@ -23,13 +23,13 @@ from bridge.arrays.operands import (
 from bridge.arrays.views import wrap_result
 from bridge.calls import operation_name
 from bridge.errors import RefusedError
-from bridge.extend import MUTATING, REFUSED, RULES, ZERO_PULL
 from bridge.position import here, resolve
 from bridge.rewind import book
+from bridge.rewind.book import MUTATING, REFUSED, RULES, ZERO_PULL
 from bridge.rewind.interpreter import ARRAYS, Call
 from bridge.rewind.memory import grounded, holds_arrays
 from bridge.rewind.snapshots import constant, copy_of_list
-from bridge.rewind.values import is_abstract, settled, spelled_out
+from bridge.rewind.values import is_abstract, settled
 
 
 def operate_one(function: Callable[..., Any], ufunc: np.ufunc, x: Any) -> Any:
@@ -190,10 +190,7 @@ def call_by_rule(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     context = context_of((*args, *kwargs.values()))
     if context is None:
         return function(*args, **kwargs)
-    if function in _SHAPED_BY_VALUES:
-        known = [spelled_out(x) for x in args]
-        args = tuple(known) if context_of(known) is not None else args
-        kwargs = {name: spelled_out(x) for name, x in kwargs.items()}
+    args, kwargs = shape_spelled_out(function, args, kwargs)
     args, kwargs = outputs_by_name(function, args, kwargs)
     if function in MUTATING:
         return call_mutating(MUTATING[function], args, kwargs)
@@ -213,12 +210,6 @@ def call_by_rule(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -
         positional, named = made.spelled(values)
         return wrap_result(context, call(function, positional, named), args, lambda fresh: context.result(made, fresh))
     return _call_with_rule(context, function, rule or rule_for(function, context), args, kwargs)
-
-
-# What these return has a shape that depends on the values of a second argument.
-_SHAPED_BY_VALUES = frozenset({
-    np.array_split, np.compress, np.delete, np.dsplit, np.extract, np.hsplit, np.insert, np.repeat, np.split, np.vsplit,
-})  # fmt: skip
 
 
 def _call_with_rule(context: Any, function: Any, rule: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -9,9 +9,9 @@ import numpy as np
 from bridge.arrays.creation import array
 from bridge.calls import operation_name
 from bridge.errors import NoRuleError, RefusedError
-from bridge.extend import ZERO_PULL
 from bridge.position import here, resolve
 from bridge.rewind import book
+from bridge.rewind.book import ZERO_PULL
 from bridge.rewind.lifetime import remember
 from bridge.rewind.memory import grounded
 from bridge.rewind.snapshots import constant

@@ -12,17 +12,16 @@ from bridge.arrays import dispatch
 from bridge.arrays.operands import context_of, into_plain, operand, store, unwrapped
 from bridge.calls import operation_name
 from bridge.errors import RefusedError
-from bridge.extend import ZERO_PULL
 from bridge.position import here, resolve
+from bridge.rewind.book import ZERO_PULL
 from bridge.rewind.composition import pull_of_equivalent
+from bridge.rewind.facts import METHODS, Facts, facts_of, parameters_of
 from bridge.rewind.indices import ADVANCED, frozen, kind_of, surviving
 from bridge.rewind.interpreter import Call
 from bridge.rewind.memory import grounded
 from bridge.rewind.rule import Rule
 from bridge.rewind.values import is_abstract, settled, value_of
 
-REDUCTIONS: dict[np.ufunc, Any] = {np.add: np.sum, np.multiply: np.prod, np.maximum: np.max, np.minimum: np.min}
-ACCUMULATIONS: dict[np.ufunc, Any] = {np.add: np.cumsum, np.multiply: np.cumprod}
 _NOTHING: Any = object()
 _RULES: dict[tuple[np.ufunc, str], Rule] = {}
 
@@ -37,13 +36,13 @@ def reduce(ufunc: np.ufunc, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
         options["initial"] = initial
     if where is not True:
         options["where"] = where
-    function = REDUCTIONS.get(ufunc)
+    function = METHODS.get((ufunc, "reduce"))
     if _is_flat(ufunc) or function is None:
         if dtype is not None:
             options["dtype"] = dtype
         result = _by_equivalent(ufunc, "reduce", _reduce_by_steps, array, options)
     else:
-        if dtype is not None and function in (np.sum, np.prod):
+        if dtype is not None and "dtype" in parameters_of(function):
             options["dtype"] = dtype
         result = dispatch.call(function, (_cast(array, None if "dtype" in options else dtype),), options)
     return _into(ufunc, out, result)
@@ -78,11 +77,11 @@ def _by_equivalent(ufunc: np.ufunc, method: str, equivalent: Any, array: Any, op
 def _rule_of(ufunc: np.ufunc, method: str, equivalent: Any) -> Rule:
     found = _RULES.get((ufunc, method))
     if found is None:
-        pull = pull_of_equivalent(partial(equivalent, ufunc), f"{operation_name(ufunc)}.{method}")
+        pull = pull_of_equivalent(partial(equivalent, ufunc), operation_name(getattr(ufunc, method)))
+        facts = Facts(shaped_by=("indices",)) if method == "reduceat" else None
         found = _RULES[ufunc, method] = Rule(
-            getattr(ufunc, method), pull, None, reads=None, linear=False, structure=None
+            getattr(ufunc, method), pull, None, reads=None, linear=False, structure=None, facts=facts
         )
-        found.name = f"{operation_name(ufunc)}.{method}"
     return found
 
 
@@ -124,7 +123,7 @@ def _reduce_by_steps(
 def accumulate(ufunc: np.ufunc, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """`ufunc.accumulate` along one axis."""
     array, axis, dtype, out = _bound(args, kwargs, (0, None, None), ("axis", "dtype", "out"))
-    function = ACCUMULATIONS.get(ufunc)
+    function = METHODS.get((ufunc, "accumulate"))
     options = {"axis": axis, "dtype": dtype}
     if function is not None:
         result = dispatch.call(function, (array,), options)
@@ -178,7 +177,7 @@ def at(ufunc: np.ufunc, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         return
     key = frozen(key)
     operands = [operand(x) for x in operands]
-    if ufunc in (np.add, np.subtract) and kind_of(key, target.ndim) is ADVANCED:
+    if facts_of(ufunc).adds and kind_of(key, target.ndim) is ADVANCED:
         context = target.place.context
         context.scatter_add(Call(ufunc, None, *unwrapped(context, tuple(operands[:1]))[:2]), target, key)
         return

@@ -11,8 +11,8 @@ from bridge.arrays.dispatch import update
 from bridge.arrays.operands import context_of, into_plain, operand, rule_for, store, unwrapped
 from bridge.calls import operation_name
 from bridge.errors import RefusedError
-from bridge.extend import ZERO_PULL
 from bridge.position import here, resolve
+from bridge.rewind.book import ZERO_PULL
 from bridge.rewind.interpreter import Call
 from bridge.rewind.memory import grounded
 from bridge.rewind.values import value_of

@@ -22,8 +22,8 @@ from bridge.arrays import functions
 from bridge.engines import registry
 from bridge.engines.protocol import Column, Engine
 from bridge.errors import EngineNotAvailable
-from bridge.extend import MUTATING, REFUSED, RULES, ZERO_PULL
 from bridge.rewind import book
+from bridge.rewind.book import MUTATING, REFUSED, RULES, ZERO_PULL
 from bridge.rewind.rule import Rule
 
 RULE = "rule"

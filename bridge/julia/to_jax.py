@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from bridge.errors import ArgumentError, EngineNotAvailable, RefusedError
-from bridge.extend import conj
+from bridge.rewind.cotangents import conj
 from bridge.transforms.grad import vjp
 from bridge.transforms.jvp import jvp
 

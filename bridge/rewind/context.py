@@ -17,7 +17,7 @@ import numpy as np
 from bridge.errors import ArgumentError
 from bridge.position import here
 from bridge.rewind import strong_zeros
-from bridge.rewind.book import open_book
+from bridge.rewind.book import read_book
 from bridge.rewind.cotangents import looks_of, numpy_numbers, places_of
 from bridge.rewind.gradients import Gradients, Seeds
 from bridge.rewind.interpreter import ARRAYS, Call, Listener
@@ -52,7 +52,7 @@ class Context(Gradients, Ownership):
     def __init__(self, *, zeros: str = "strong") -> None:
         if zeros not in ("strong", "ieee"):
             raise ArgumentError(f"zeros={zeros!r}", remedy='use zeros="strong" (the default) or zeros="ieee"')
-        open_book()
+        read_book()
         super().__init__()
         self.zeros = zeros
         self.log: list[Entry] = []

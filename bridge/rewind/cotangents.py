@@ -1,4 +1,4 @@
-"""Cotangents and tangents that come from outside, and what may receive them."""
+"""Arithmetic of cotangents; those that come from outside, and what may receive them."""
 
 from __future__ import annotations
 
@@ -7,8 +7,45 @@ from typing import Any
 import numpy as np
 
 from bridge.errors import CotangentError
+from bridge.rewind.interpreter import current_context
 from bridge.rewind.memory import in_dtype
 from bridge.rewind.rule import Shaped
+
+
+def conj(x: Any) -> Any:
+    """Complex conjugate; the same object if `x` is real."""
+    dtype = getattr(x, "dtype", None)
+    if dtype is None:
+        return x.conjugate() if type(x) is complex else x
+    return np.conj(x) if dtype.kind == "c" else x
+
+
+def sum_to_shape(ct: Any, shape: tuple[int, ...]) -> Any:
+    """Sum `ct` over the axes along which an operand of `shape` was broadcast.
+
+    Returns an array of `shape`; `ct` itself if nothing was broadcast.
+    """
+    if ct.shape == shape:
+        return ct
+    extra = len(ct.shape) - len(shape)
+    if extra < 0:
+        return sum_to_shape(np.reshape(ct, (1,) * -extra + ct.shape), shape)
+    axes = tuple(range(extra)) + tuple(
+        k + extra for k, length in enumerate(shape) if length == 1 and ct.shape[k + extra] != 1
+    )
+    return np.sum(ct, axis=axes, keepdims=True).reshape(shape)
+
+
+def zeros(shape: int | tuple[int, ...], like: Any, dtype: Any = None) -> Any:
+    """Zeros of `shape` where `like` lives (tracked if it is tracked), with its dtype unless given.
+
+    In a program that is being compiled they are always tracked: what is added into them may be known only later.
+    """
+    kind = like.dtype if dtype is None else dtype
+    context = current_context()
+    if context is not None and not hasattr(like, "place"):
+        return context.home.scratch(context, (shape,) if isinstance(shape, int) else shape, kind)
+    return np.zeros(shape, kind, like=like) if hasattr(like, "__array_function__") else np.zeros(shape, kind)
 
 
 def places_of(out: Any) -> Any:

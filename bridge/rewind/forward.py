@@ -211,13 +211,10 @@ def _linear(rule: Rule, args: tuple[Any, ...], kwargs: dict[str, Any], tangents:
     positional = tangents[: len(args)]
     moved = tuple(_replaced(x, t, True) for x, t in zip(args, positional, strict=True))
     result = ARRAYS.call(rule.function, moved, kwargs)
-    if all(map(_adds_nothing, args, positional)) and not _ADDED.intersection(kwargs):
+    if all(map(_adds_nothing, args, positional)) and not kwargs.keys() & rule.facts.offsets:
         return result
     still = tuple(_replaced(x, t, False) for x, t in zip(args, positional, strict=True))
     return result - ARRAYS.call(rule.function, still, kwargs)
-
-
-_ADDED = frozenset({"initial", "constant_values", "prepend", "append"})
 
 
 def _adds_nothing(x: Any, tangent: Any) -> bool:

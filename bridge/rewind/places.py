@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bridge.extend import sum_to_shape
+from bridge.rewind.cotangents import sum_to_shape
 from bridge.rewind.indices import is_unique_by_type, surviving
 from bridge.rewind.memory import Strides, grounded, in_dtype, overlaps_itself, scatter_into_overlapping
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from bridge.calls import first_pull, names_read, operation_name, output_read, pull_parameters
 from bridge.errors import RuleError
+from bridge.rewind.facts import Facts, facts_of
 from bridge.rewind.interpreter import ARRAYS
 
 Structure = Literal["elementwise", "linear", "multilinear", "generic"]
@@ -63,6 +64,7 @@ class Rule:
         "_needs",
         "_parameters",
         "broadcasts",
+        "facts",
         "function",
         "joint",
         "linear",
@@ -82,9 +84,11 @@ class Rule:
         reads: Iterable[str] | None,
         linear: bool,
         structure: Structure | None,
+        facts: Facts | None = None,
     ) -> None:
         self.function = function
         self.name = operation_name(function)
+        self.facts = facts_of(function) if facts is None else facts
         self.joint = joint
         self.per_argument = per_argument
         self.reads = None if reads is None else frozenset(reads)

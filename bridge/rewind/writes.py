@@ -86,7 +86,7 @@ class Update(Operation):
         self.saved = saved
         self.mask = mask
         self.activates = not self.out.root.active
-        self.keeps = mask is None and call.rule.function in KEEPS_FIRST and call.inputs[0] is self.out
+        self.keeps = mask is None and call.rule.facts.adds != 0 and call.inputs[0] is self.out
 
     @property
     def moves(self) -> bool:  # type: ignore[override]
@@ -114,7 +114,7 @@ class Update(Operation):
 
     def pull(self, ct: Any) -> Cotangents:
         if self.keeps:
-            return ((self.call.inputs[1], ct if self.call.rule.function is np.add else -ct),)
+            return ((self.call.inputs[1], ct if self.call.rule.facts.adds > 0 else -ct),)
         if self.output is not None:
             self.output = self.saved
         return super().pull(ct) if self.mask is None else self._masked(ct, super().pull)
@@ -129,9 +129,6 @@ class Update(Operation):
             for place, cotangent in pull(np.where(self.mask, ct, zero)):
                 # One that a rule has summed already was made from nothing but what lies under the mask.
                 yield place, np.where(self.mask, cotangent, zero) if cotangent.shape == ct.shape else cotangent
-
-
-KEEPS_FIRST = (np.add, np.subtract)
 
 
 class MutatingCall(Entry):

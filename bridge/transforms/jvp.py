@@ -9,8 +9,7 @@ import numpy as np
 
 from bridge.engines import registry
 from bridge.errors import ArgumentError, CotangentError, RefusedError
-from bridge.extend import conj
-from bridge.rewind.cotangents import conforming
+from bridge.rewind.cotangents import conforming, conj
 from bridge.rewind.forward import ForwardContext
 from bridge.rewind.memory import grounded
 from bridge.rewind.strong_zeros import has_nan, inner_sweeps_mend, may_be_born_inside

@@ -101,7 +101,7 @@ def test_a_nan_through_an_unselected_branch() -> None:
 
 
 def test_a_batch_that_is_computed_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
-    from bridge.xla.lowering import jax_functions
+    from bridge.engines.jax import functions as jax_functions
 
     right = jax_functions.batched
 

@@ -102,19 +102,17 @@ def test_a_wrong_pull_of_jax(monkeypatch: pytest.MonkeyPatch) -> None:
 @contextmanager
 def lowered(name: str, function: Callable[..., Any]) -> Iterator[None]:
     """Inside, XLA computes `name` by another function."""
-    from bridge.xla.lowering import lower
+    from bridge.xla.lowering.register import ENTRIES, Lowering
 
-    before = lower.ENTRIES.get(name)
-    lower.ENTRIES[name] = function
-    lower._counterpart.cache_clear()
+    before = ENTRIES.get(name)
+    ENTRIES[name] = Lowering(function)
     try:
         yield
     finally:
         if before is None:
-            del lower.ENTRIES[name]
+            del ENTRIES[name]
         else:
-            lower.ENTRIES[name] = before
-        lower._counterpart.cache_clear()
+            ENTRIES[name] = before
 
 
 @needs_jax

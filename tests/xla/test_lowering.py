@@ -19,6 +19,7 @@ from bridge.rewind.rule import Case
 jax = pytest.importorskip("jax", reason='engine="jax" needs JAX: pip install "mutation-bridge[jax]"')
 
 from bridge.xla.lowering.lower import has, lower, x64  # noqa: E402
+from bridge.xla.lowering.register import ENTRIES  # noqa: E402
 
 CASES: list[Case] = [case for module in book() if hasattr(module, "cases") for case in module.cases()]
 BY_FUNCTION: dict[Any, list[Case]] = {}
@@ -138,6 +139,15 @@ def test_what_is_not_lowered_is_listed() -> None:
             "isnat", "isrealobj", "may_share_memory", "min_scalar_type", "result_type", "shares_memory"}  # fmt: skip
     own = {operation_name(f) for f in RULES if not operation_name(f).startswith(("np.", "scipy."))}
     assert missing - text - NOT_LOWERED - own == set()
+
+
+def test_a_lowering_lies_in_the_file_that_is_named_as_its_rules() -> None:
+    for function, rule in RULES.items():
+        lowering = ENTRIES.get(operation_name(function))
+        if lowering is not None and lowering.run.__module__.startswith("bridge."):
+            pull = rule.joint or next(pull for pull in rule.per_argument or () if pull is not None)
+            family = getattr(pull, "equivalent", pull).__module__
+            assert lowering.run.__module__.rpartition(".")[2] == family.rpartition(".")[2], rule.name
 
 
 @pytest.mark.parametrize("name", sorted(OF_VALUES))

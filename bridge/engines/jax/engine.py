@@ -46,15 +46,15 @@ class Jax(NeedsJax):
     column = Column("JAX", _REMARK)
 
     def __init__(self) -> None:
-        self._rules: dict[Any, EngineRule | None] = {}
+        self._rules: dict[Any, EngineRule] = {}
 
     def rule(self, function: Any, native: Rule | None) -> Rule | None:
         """The rule of a function, if JAX has its counterpart."""
         key = operation_name(function) if native is None else native
-        if key not in self._rules:
+        if key not in self._rules and _rules().has(function):
             name = operation_name(function) if native is None else native.name
-            self._rules[key] = _rules().JaxRule(function, name, native) if _rules().has(function) else None
-        return self._rules[key]
+            self._rules[key] = _rules().JaxRule(function, name, native)
+        return self._rules.get(key)
 
     def knows(self, function: Any) -> bool:
         """Whether JAX is there and has the function's counterpart."""

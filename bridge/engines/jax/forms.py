@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from bridge.errors import NoRuleError
+from bridge.rewind.facts import parameters_of
 from bridge.rewind.memory import grounded
-from bridge.xla.lowering.calls import STATIC
-
-# Their integer arrays decide shapes, and belong to the form.
-_DECIDING = frozenset({"np.bincount", "np.compress", "np.delete", "np.extract", "np.insert", "np.pad", "np.repeat"})
-
-# A whole number as exponent is a product, another function than a power.
-_POWERS = frozenset({"np.power", "np.float_power"})
+from bridge.rewind.rule import Rule
 
 
 class Slot(NamedTuple):
@@ -63,10 +59,15 @@ class Form(NamedTuple):
         return (*self.positional, *self.keywords)[position]
 
 
-def formed(name: str, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Form, list[Any]]:
-    """The form of a call, and its leaves."""
+def formed(rule: Rule, args: tuple[Any, ...], kwargs: dict[str, Any], keeps_integers: bool) -> tuple[Form, list[Any]]:
+    """The form of a call, to which integers belong that decide shapes, and its leaves.
+
+    `keeps_integers` says that a Python integer makes another function of a ufunc: a power with a whole exponent
+    is a product.
+    """
     leaves: list[Any] = []
-    elementwise = isinstance(function, np.ufunc)
+    elementwise = isinstance(rule.function, np.ufunc)
+    numbers = (float, complex) if keeps_integers else (int, float, complex)
 
     def taken(x: Any, decides: bool) -> Any:
         value = grounded(x)
@@ -75,16 +76,16 @@ def formed(name: str, function: Any, args: tuple[Any, ...], kwargs: dict[str, An
         if isinstance(value, (np.ndarray, np.generic)):
             if decides and value.dtype.kind in "iub":
                 return Table(value.dtype.str, value.shape, value.tobytes())
-            _check(name, value.dtype)
-        elif not (elementwise and type(value) in (int, float, complex)) or (type(value) is int and name in _POWERS):
+            _check(rule.name, value.dtype)
+        elif not (elementwise and type(value) in numbers):
             return Static(type(value), value)
         leaves.append(x)
         return Slot(len(leaves) - 1)
 
-    decides = name in _DECIDING or name.endswith(".reduceat")
-    positional = tuple(taken(x, decides) for x in args)
-    keywords = tuple(taken(x, decides or key in STATIC) for key, x in kwargs.items())
-    return Form(name, positional, tuple(kwargs), keywords), leaves
+    names = () if elementwise else parameters_of(rule.function)[: len(args)]
+    positional = tuple(taken(x, rule.facts.decides(key)) for x, key in zip_longest(args, names))
+    keywords = tuple(taken(x, rule.facts.decides(key)) for key, x in kwargs.items())
+    return Form(rule.name, positional, tuple(kwargs), keywords), leaves
 
 
 def _filled(form: Any, leaves: Any) -> Any:

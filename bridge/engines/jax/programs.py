@@ -21,6 +21,7 @@ from bridge.errors import BridgeError, NoRuleError, RefusedError
 from bridge.rewind.interpreter import Call
 from bridge.rewind.memory import grounded
 from bridge.xla.lowering.lower import lower, x64
+from bridge.xla.lowering.register import Lowering
 
 # How many compiled functions are kept of each kind; those that were not used for longest go first.
 KEPT = 1024
@@ -156,65 +157,25 @@ def _as(x: Any, like: Any) -> Any:
 
 
 @lru_cache(maxsize=KEPT)
-def program_of(name: str, function: Any, form: Form, looks: tuple[Any, ...], real: bool) -> Program:
+def program_of(function: Any, lowering: Lowering, form: Form, looks: tuple[Any, ...], real: bool) -> Program:
     """The program of one signature: its outputs are the float and complex ones of the function."""
-    gauge = GAUGES.get(name)
     count = max(_every_slot(form), default=-1) + 1
 
     def outputs(*leaves: Any) -> tuple[Any, ...]:
         args, kwargs = form.filled(leaves)
-        if name in ("np.linalg.eig", "np.linalg.eigvals"):
+        if lowering.in_complex:
             args = (jnp.asarray(args[0]) + 0j, *args[1:])
         found = lower(function, args, kwargs)
-        if gauge is not None:
-            found = gauge(found, leaves[count:])
+        if lowering.gauge is not None:
+            found = lowering.gauge(found, leaves[count:])
         parts = found if isinstance(found, (tuple, list)) else (found,)
-        if name in ("np.linalg.eig", "np.linalg.eigvals") and real:
+        if lowering.in_complex and real:
             parts = tuple(map(jnp.real, parts))
         return tuple(x for x in parts if x.dtype.kind in "fc")
 
-    return Program(name, outputs)
+    return Program(form.name, outputs)
 
 
 def _every_slot(form: Form) -> list[int]:
     """Every leaf of a form."""
     return [n for part in (*form.positional, *form.keywords) for n in slots_of(part)]
-
-
-def _phase(found: Any, wanted: Any, axis: int) -> Any:
-    """What turns vectors along an axis into the ones that NumPy chose; a constant."""
-    turn = jnp.sum(jnp.conj(jax.lax.stop_gradient(found)) * wanted, axis, keepdims=True)
-    size = jnp.abs(turn)
-    return jax.lax.stop_gradient(jnp.where(size == 0, 1, turn / jnp.where(size == 0, 1, size)))
-
-
-def _eigenvectors(found: Any, out: Any) -> Any:
-    return found[0], found[1] * _phase(found[1], out[1], -2).astype(found[1].dtype)
-
-
-def _singular(found: Any, out: Any) -> Any:
-    if not isinstance(found, tuple):
-        return found
-    u, s, vh = found
-    turn = _phase(u, out[0], -2).astype(u.dtype)
-    rank = min(vh.shape[-2], turn.shape[-1])
-    rows = jnp.swapaxes(jnp.conj(turn), -1, -2)[..., :rank, :]
-    turned = jnp.concatenate([vh[..., :rank, :] * rows, vh[..., rank:, :]], axis=-2)
-    return u * turn, s, turned
-
-
-def _orthogonal(found: Any, out: Any) -> Any:
-    if not isinstance(found, tuple):
-        return found * _phase(found, out[0], -1).astype(found.dtype)
-    q, r = found
-    turn = _phase(q, out[0], -2).astype(q.dtype)
-    return q * turn, r * jnp.swapaxes(jnp.conj(turn), -1, -2)
-
-
-# Functions whose value is defined up to signs or phases: JAX's choice is turned into NumPy's.
-GAUGES: dict[str, Callable[[Any, Any], Any]] = {
-    "np.linalg.eig": _eigenvectors,
-    "np.linalg.eigh": _eigenvectors,
-    "np.linalg.svd": _singular,
-    "np.linalg.qr": _orthogonal,
-}

@@ -8,23 +8,25 @@ from typing import Any
 import numpy as np
 
 from bridge.engines.jax.forms import Form, arranged_as, formed, paired, slots_of
-from bridge.engines.jax.programs import GAUGES, Program, applied, program_of, zeros_like
+from bridge.engines.jax.programs import Program, applied, program_of, zeros_like
 from bridge.engines.protocol import EngineRule, is_same_value
 from bridge.errors import NoRuleError, ValueDiffersError
 from bridge.rewind.memory import grounded
 from bridge.rewind.rule import Rule
 from bridge.xla.lowering.lower import has as has
+from bridge.xla.lowering.register import Lowering, lowering_of
 
 
 class JaxRule(EngineRule):
     """A rule whose pull is `jax.vjp`'s, and whose forward derivative is `jax.jvp`'s."""
 
-    __slots__ = ()
+    __slots__ = ("lowering",)
 
     def __init__(self, function: Any, name: str, native: Rule | None) -> None:
         super().__init__(function, name, native)
         # What is linear is differentiated by JAX too; strong zeros ask the native rule.
         self.linear = False
+        self.lowering = lowering_of(function) or Lowering(function)
 
     def pull(
         self, ct: Any, out: Any, args: tuple[Any, ...], kwargs: dict[str, Any], wanted: tuple[int, ...]
@@ -53,14 +55,14 @@ class JaxRule(EngineRule):
         return tuple(next(found) if _dtype(one).kind in "fc" else None for one in value)
 
     def _program(self, out: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Form, list[Any], Program]:
-        form, leaves = formed(self.name, self.function, args, kwargs)
-        if self.name in GAUGES:
+        form, leaves = formed(self, args, kwargs, self.lowering.keeps_integers)
+        if self.lowering.gauge is not None:
             leaves += [grounded(one) for one in (out if isinstance(out, tuple) else (out,))]
         looks = tuple(_looks(grounded(x)) for x in leaves)
         single = not isinstance(out, (tuple, list))
         real = np.result_type(grounded(out) if single else grounded(out[0])).kind != "c"
         try:
-            return form, leaves, program_of(self.name, self.function, form, looks, real)
+            return form, leaves, program_of(self.function, self.lowering, form, looks, real)
         except TypeError as error:
             if _is_hashable(form):
                 raise
@@ -71,7 +73,7 @@ class JaxRule(EngineRule):
 
     def _compare(self, program: Program, leaves: list[Any], out: Any) -> None:
         """Raise unless JAX's value is NumPy's: once for a signature, each time where values have a choice."""
-        if program.compared and self.name not in GAUGES:
+        if program.compared and self.lowering.gauge is None:
             return
         found = program([grounded(x) for x in leaves])
         outs = [grounded(one) for _, one in _floats(None, out)]

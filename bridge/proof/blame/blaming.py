@@ -14,13 +14,8 @@ from bridge.proof.blame.recorded import Recorded, Walk
 from bridge.proof.numerics.arrays import short
 from bridge.proof.numerics.tolerances import apart
 from bridge.proof.report.timeline import source_at
+from bridge.rewind.facts import facts_of
 from bridge.rewind.log import Entry
-
-# Operations that move elements to where an index says.
-INDEXING = frozenset({
-    "getitem", "setitem", "np.add.at", "np.subtract.at", "np.take", "np.take_along_axis", "np.compress", "np.extract",
-    "np.choose", "np.select", "np.diagonal", "np.delete", "np.insert", "np.repeat", "np.roll", "np.searchsorted",
-})  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -87,7 +82,8 @@ def _is_kink(proof: Proof) -> bool:
 
 
 def _kind(proof: Proof, step: Step | None) -> str:
-    if proof.entry.call is None or proof.entry.name in INDEXING:
+    call = proof.entry.call
+    if call is None or facts_of(call.function).indexes:
         return "index"
     if not np.isfinite(proof.got):
         return "nan"

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from bridge.errors import BridgeError
-from bridge.proof.blame.blaming import INDEXING, Blame, of_step
+from bridge.proof.blame.blaming import Blame, of_step
 from bridge.proof.blame.observing import Step
 from bridge.proof.blame.recorded import Recorded
 from bridge.proof.numerics.arrays import short
@@ -69,7 +69,7 @@ class Search:
                 return
         for a, b in zip(found[0], expected[0], strict=True):
             if apart(a, b, tolerance.gradient, tolerance.absolute)[0]:
-                kind = "index" if step.name in INDEXING else "mismatch"
+                kind = "index" if step.indexes else "mismatch"
                 detail = f"compiled by itself its pull gives {short(a)}, and that of the rule book {short(b)}"
                 self.gradient = of_step(step, kind, detail)
                 return

@@ -13,12 +13,9 @@ from bridge.proof.blame.recorded import Recorded, record
 from bridge.proof.numerics.arrays import short
 from bridge.proof.numerics.sampling import moved_along
 from bridge.proof.numerics.tolerances import apart, same_bits, tolerance_of
+from bridge.rewind.facts import facts_of
 
 STEP = 1e-4
-COMPARISONS = frozenset({
-    "np.greater", "np.greater_equal", "np.less", "np.less_equal", "np.equal", "np.not_equal", "np.sign", "np.floor",
-    "np.ceil", "np.rint", "np.trunc", "np.heaviside", "np.isclose",
-})  # fmt: skip
 
 
 def lost(recorded: Recorded, direction: list[np.ndarray]) -> Blame | None:
@@ -59,7 +56,7 @@ def _untracked_operand(recorded: Recorded, step: Step, k: int) -> Blame:
 def tied(steps: list[Step]) -> Step | None:
     """The first comparison (or rounding) that stands exactly on its threshold."""
     for step in steps:
-        if step.name not in COMPARISONS or not step.fed:
+        if not facts_of(step.function).jumps or not step.fed:
             continue
         operands = [np.asarray(x) for x in flat_values(step.operands)]
         if len(operands) == 2 and np.any(np.equal(*np.broadcast_arrays(*operands))):

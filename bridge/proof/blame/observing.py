@@ -12,6 +12,7 @@ from bridge.engines import registry
 from bridge.engines.protocol import AskingContext
 from bridge.position import here, resolve
 from bridge.rewind.context import Context
+from bridge.rewind.facts import facts_of
 from bridge.rewind.interpreter import Call
 from bridge.rewind.memory import grounded
 from bridge.rewind.places import places_in
@@ -53,6 +54,11 @@ class Step:
     def place(self) -> str:
         """The operation and its line."""
         return f"{self.name} at {self.where}"
+
+    @property
+    def indexes(self) -> bool:
+        """Whether it moves elements to where an index says."""
+        return self.kind in ("read", "write", "scatter") or facts_of(self.function).indexes
 
     @property
     def shapes(self) -> tuple[tuple[int, ...], ...]:

@@ -33,7 +33,7 @@ BATCH = 3
 @cache
 def _jax() -> Any:
     """JAX's transformations of its own functions, imported on first use."""
-    return import_module("bridge.xla.lowering.jax_functions")
+    return import_module("bridge.engines.jax.functions")
 
 
 def check(report: Report, subject: Subject, options: Options) -> None:

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from bridge.extend import sum_to_shape
 from bridge.proof.numerics.arrays import (
     Path,
     describe_call,
@@ -33,6 +32,7 @@ from bridge.proof.numerics.sampling import (
     rounding,
     samples_of,
 )
+from bridge.rewind.cotangents import sum_to_shape
 
 Handed = dict[str, Any]
 

@@ -12,12 +12,11 @@ from typing import Any
 import numpy as np
 
 from bridge.errors import ArgumentError
-from bridge.extend import MUTATING, RULES
 from bridge.proof.numerics.arrays import is_inexact, leaves
 from bridge.proof.rules.calls import Call
 from bridge.proof.rules.mutating_calls import MutatingCall
 from bridge.proof.rules.rule_calls import RuleCall
-from bridge.rewind.book import read_book
+from bridge.rewind.book import MUTATING, RULES, read_book
 from bridge.rewind.rule import Case, MutatingRule, Rule
 
 MOST_GUESSES = 200

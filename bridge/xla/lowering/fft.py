@@ -7,7 +7,7 @@ from typing import Any
 
 import jax.numpy as jnp
 
-FOURIER: dict[str, Callable[..., Any]] = {}
+from bridge.xla.lowering.register import entry
 
 
 def _sizes(a: Any, s: Any, axes: Any, halved: bool) -> tuple[list[int], list[int]]:
@@ -55,7 +55,7 @@ def _to_real(default: Any) -> Callable[..., Any]:
 
 
 for _suffix, _default in (("2", (-2, -1)), ("n", None)):
-    FOURIER[f"np.fft.fft{_suffix}"] = _complex("fft", _default)
-    FOURIER[f"np.fft.ifft{_suffix}"] = _complex("ifft", _default)
-    FOURIER[f"np.fft.rfft{_suffix}"] = _of_real(_default)
-    FOURIER[f"np.fft.irfft{_suffix}"] = _to_real(_default)
+    entry(f"np.fft.fft{_suffix}")(_complex("fft", _default))
+    entry(f"np.fft.ifft{_suffix}")(_complex("ifft", _default))
+    entry(f"np.fft.rfft{_suffix}")(_of_real(_default))
+    entry(f"np.fft.irfft{_suffix}")(_to_real(_default))

@@ -14,8 +14,6 @@ from jax.scipy.special import digamma
 
 from bridge.xla.lowering.register import entry
 
-GAMMA: dict[str, Callable[..., Any]] = {}
-
 Three = tuple[Any, Any, Any]
 """A value with its first two derivatives in the shape parameter."""
 
@@ -150,4 +148,4 @@ def _inverse(of: Three) -> Three:
 
 
 for _name, _function in (("gamma_slope", slope), ("gamma_slope_in_shape", slope_in_shape), ("gamma_moved", moved)):
-    entry(f"bridge.rules.gamma_quantiles.{_name}", into=GAMMA)(_function)
+    entry(f"bridge.rules.gamma_quantiles.{_name}")(_function)

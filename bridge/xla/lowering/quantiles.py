@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 
+from bridge.xla.lowering.calls import weak_dtype, weak_for_result_type
 from bridge.xla.lowering.register import entry
-
-QUANTILES: dict[str, Callable[..., Any]] = {}
 
 # Hyndman and Fan, "Sample quantiles in statistical packages" (1996): the place is n*q + alpha + q*(1-alpha-beta) - 1.
 _CONTINUOUS = {
     "interpolated_inverted_cdf": (0.0, 1.0), "hazen": (0.5, 0.5), "weibull": (0.0, 0.0), "linear": (1.0, 1.0),
     "median_unbiased": (1 / 3, 1 / 3), "normal_unbiased": (3 / 8, 3 / 8),
 }  # fmt: skip
+
+# Methods that choose one of the values, and do not compute between two.
+_CHOOSING = frozenset({"inverted_cdf", "closest_observation", "lower", "higher", "nearest"})
+
+
+def _in_common_dtype(a: Any, q: Any, method: str) -> Any:
+    """The array in its common dtype with `q`, of which a Python number is weak."""
+    kind = np.dtype(weak_dtype(a))
+    kind = kind if method in _CHOOSING else np.result_type(kind, weak_for_result_type(q))
+    return jnp.asarray(a, kind if kind.kind in "fc" else np.float64)
 
 
 def _position(q: Any, n: Any, method: str) -> tuple[Any, Any, Any]:
@@ -80,8 +88,9 @@ def _quantile(a: Any, q: Any, axis: Any, method: str, keepdims: bool, skips: boo
 
 
 def _register(name: str, skips: bool, percent: bool) -> None:
-    @entry(name, into=QUANTILES)
+    @entry(name)
     def quantile(a: Any, q: Any, axis: Any = None, method: str = "linear", keepdims: bool = False) -> Any:
+        a = _in_common_dtype(a, q, method)
         return _quantile(a, jnp.asarray(q, a.dtype) / 100 if percent else q, axis, method, keepdims, skips)
 
 
@@ -92,13 +101,13 @@ for _name, _skips, _percent in (
     _register(_name, _skips, _percent)
 
 
-@entry("np.median", into=QUANTILES)
+@entry("np.median")
 def median(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
     """The mean of the two middle values: at a tie of their places the place itself."""
     return _median(a, axis, keepdims, False)
 
 
-@entry("np.nanmedian", into=QUANTILES)
+@entry("np.nanmedian")
 def nanmedian(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
     """The median of what is no NaN."""
     return _median(a, axis, keepdims, True)

@@ -14,15 +14,14 @@ import numpy as np
 from jax import lax
 from jax.extend.random import threefry2x32_p
 
+from bridge.random.draws import rounds
 from bridge.xla.lowering.register import entry
-
-RANDOM: dict[str, Callable[..., Any]] = {}
 
 Words = tuple[Any, Any]
 
 
 def _draw(name: str) -> Callable[[Callable[..., Any]], Any]:
-    return entry(f"bridge.random.draws.{name}", into=RANDOM)
+    return entry(f"bridge.random.draws.{name}")
 
 
 def _cipher(keys: Words, counter: Words) -> Words:
@@ -117,8 +116,6 @@ def standard_gumbel(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
 @_draw("shuffled")
 def shuffled(key: Any, shape: tuple[int, ...], axis: int = 0) -> Any:
     """Integers in random order along one axis."""
-    from bridge.random.draws import rounds
-
     order = lax.broadcasted_iota(np.int64, shape, axis)
     for _ in range(rounds(math.prod(shape))):
         key, other = split_keys(key, (2,))

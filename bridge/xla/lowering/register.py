@@ -1,38 +1,83 @@
-"""The register of functions whose lowering is written by hand, by the names that messages have."""
+"""Who computes a function in JAX: a rule author, one of the families here, or JAX itself under the same name."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache, partial
 from typing import Any
 
-import jax
+import jax.numpy as jnp
 import numpy as np
+from jax.scipy import special
 
-from bridge.xla.lowering.calls import weak_for_result_type
+from bridge.calls import operation_name
+from bridge.rewind.book import LOWERINGS, REFUSED, read_book
+from bridge.rewind.facts import facts_of
 
-TABLE: dict[str, Callable[..., Any]] = {}
+
+@dataclass(frozen=True)
+class Lowering:
+    """What computes a function in JAX, and how it is called.
+
+    Parameters
+    ----------
+    run : the function in JAX, with NumPy's parameters.
+    foreign : it is JAX's own, which may lack some of them.
+    raw : it takes a call as it is, lists and all.
+    keeps_integers : a Python integer as its last operand stays one.
+    in_complex : it needs a complex argument where NumPy's result may be real or complex.
+    gauge : `gauge(found, out)` turns what it found, where that is defined up to phases, into NumPy's choice.
+    """
+
+    run: Callable[..., Any]
+    foreign: bool = False
+    raw: bool = False
+    keeps_integers: bool = False
+    in_complex: bool = False
+    gauge: Callable[[Any, Any], Any] | None = None
 
 
-def entry(*names: str, into: dict[str, Callable[..., Any]] = TABLE) -> Callable[[Callable[..., Any]], Any]:
-    """Make the decorated function the lowering of the NumPy functions of these names."""
+ENTRIES: dict[str, Lowering] = {}
+UFUNC_METHODS: dict[str, Callable[..., Any]] = {}
+"""`reduce` and its kin, as functions of the ufunc and of the method's arguments."""
+
+
+def entry(*names: str, **how: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Make the decorated function the lowering of the functions that messages call by these names."""
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
-        into.update(dict.fromkeys(names, function))
+        ENTRIES.update(dict.fromkeys(names, Lowering(function, **how)))
         return function
 
     return register
 
 
-def common(*operands: Any) -> np.dtype[Any]:
-    """NumPy's dtype of several operands together; Python numbers are weak."""
-    return np.result_type(*map(weak_for_result_type, operands))
-
-
-def known(x: Any) -> np.ndarray | None:
-    """The values of an array, if they are known while JAX traces; also those of one that is differentiated."""
-    if not isinstance(x, jax.core.Tracer):
-        return np.asarray(x)
-    try:
-        return np.asarray(jax.lax.stop_gradient(x))
-    except jax.errors.TracerArrayConversionError:
+def lowering_of(function: Any) -> Lowering | None:
+    """The lowering of a function, a ufunc or a bound method of a ufunc; None if there is none."""
+    read_book()
+    own = LOWERINGS.get(function)
+    if own is not None:
+        return Lowering(own)
+    ufunc = getattr(function, "__self__", None)
+    if isinstance(ufunc, np.ufunc):
+        method = UFUNC_METHODS.get(function.__name__)
+        return None if method is None or lowering_of(ufunc) is None else Lowering(partial(method, ufunc), raw=True)
+    if function in REFUSED or facts_of(function).describes:
         return None
+    name = operation_name(function)
+    return ENTRIES.get(name) or _of_jax(name)
+
+
+@cache
+def _of_jax(name: str) -> Lowering | None:
+    first, *path = name.split(".")
+    if name.startswith("scipy.special."):
+        found: Any = getattr(special, path[-1].strip("_"), None)
+    elif first == "np":
+        found = jnp
+        for part in path:
+            found = getattr(found, part, None)
+    else:
+        return None
+    return Lowering(found, foreign=True) if callable(found) and not isinstance(found, type) else None

@@ -8,8 +8,27 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from bridge.xla.lowering.calls import operand, weak_dtype
-from bridge.xla.lowering.register import TABLE, entry
+from bridge.errors import NoRuleError
+from bridge.xla.lowering.calls import operand
+from bridge.xla.lowering.register import entry
+
+
+@entry("np.reshape")
+def reshape(a: Any, shape: Any, order: str = "C", copy: bool | None = None) -> Any:
+    """In an order that does not depend on how memory lies."""
+    return jnp.reshape(a, shape, _fixed(order, "np.reshape"))
+
+
+@entry("np.ravel")
+def ravel(a: Any, order: str = "C") -> Any:
+    """Likewise."""
+    return jnp.ravel(a, _fixed(order, "np.ravel"))
+
+
+def _fixed(order: str, name: str) -> str:
+    if order in ("K", "A"):
+        raise NoRuleError(f"{name} with order={order!r}", remedy='give order="C" or "F"')
+    return order
 
 
 @entry("np.copy")
@@ -38,12 +57,6 @@ def meshgrid(*xi: Any, sparse: bool = False, indexing: str = "xy", copy: bool = 
     return list(found) if sparse and not copy else tuple(found)
 
 
-@entry("np.unstack")
-def unstack(x: Any, axis: int = 0) -> tuple[Any, ...]:
-    """In a tuple."""
-    return tuple(jnp.unstack(jnp.asarray(x), axis=axis))
-
-
 def _at_least(function: Callable[..., Any]) -> Callable[..., Any]:
     def each(*arys: Any) -> Any:
         parts = tuple(function(operand(x)) for x in arys)
@@ -52,47 +65,5 @@ def _at_least(function: Callable[..., Any]) -> Callable[..., Any]:
     return each
 
 
-TABLE |= {f"np.atleast_{n}d": _at_least(getattr(jnp, f"atleast_{n}d")) for n in (1, 2, 3)}
-
-
-@entry("np.block")
-def block(arrays: Any) -> Any:
-    """Nested lists, in one dtype."""
-
-    def leaves(x: Any) -> list[Any]:
-        return [leaf for part in x for leaf in leaves(part)] if isinstance(x, list) else [x]
-
-    kind = np.result_type(*(np.dtype(weak_dtype(x)) for x in leaves(arrays)))
-
-    def converted(x: Any) -> Any:
-        return [converted(part) for part in x] if isinstance(x, list) else jnp.asarray(x, kind)
-
-    return jnp.block(converted(arrays))
-
-
-@entry("np.pad")
-def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Any:
-    """Widths in every spelling of NumPy."""
-    if isinstance(pad_width, dict):
-        pad_width = [pad_width.get(k, pad_width.get(k - array.ndim, 0)) for k in range(array.ndim)]
-        pad_width = [(w, w) if np.ndim(w) == 0 else tuple(w) for w in pad_width]
-    widths = _tuples(np.asarray(pad_width).astype(int).tolist())
-    return jnp.pad(jnp.asarray(array), widths, mode, **{key: _tuples(operand(x)) for key, x in kwargs.items()})
-
-
-def _tuples(x: Any) -> Any:
-    """Nested sequences as tuples, which JAX can use as keys."""
-    x = x.tolist() if isinstance(x, np.ndarray) else x
-    return tuple(map(_tuples, x)) if isinstance(x, (list, tuple)) else x
-
-
-def _unique(name: str) -> Callable[..., Any]:
-    """With NumPy's named tuple."""
-
-    def unique(x: Any) -> Any:
-        return type(getattr(np, name)(np.zeros(1)))(*getattr(jnp, name)(jnp.asarray(x)))
-
-    return unique
-
-
-TABLE |= {f"np.{name}": _unique(name) for name in ("unique_all", "unique_counts", "unique_inverse")}
+for _n in (1, 2, 3):
+    entry(f"np.atleast_{_n}d")(_at_least(getattr(jnp, f"atleast_{_n}d")))

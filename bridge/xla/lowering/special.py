@@ -12,24 +12,6 @@ from jax.scipy import special
 
 from bridge.xla.lowering.register import entry
 
-SPECIAL: dict[str, Callable[..., Any]] = {
-    "scipy.special.cbrt": jnp.cbrt,
-    "scipy.special.exp2": jnp.exp2,
-    "scipy.special.expm1": jnp.expm1,
-    "scipy.special.log1p": jnp.log1p,
-    "scipy.special.psi": special.digamma,
-    "scipy.special.chdtr": lambda v, x: special.gammainc(v / 2, x / 2),
-    "scipy.special.chdtrc": lambda v, x: special.gammaincc(v / 2, x / 2),
-    "scipy.special.betaincc": lambda a, b, x: special.betainc(b, a, 1 - x),
-    "scipy.special.cosm1": lambda x: -2 * jnp.sin(x / 2) ** 2,
-    "scipy.special.exp10": lambda x: jnp.exp2(x * math.log2(10)),
-    "scipy.special.inv_boxcox": lambda y, lmbda: _inverse_of_boxcox(y, lmbda, jnp.exp),
-    "scipy.special.inv_boxcox1p": lambda y, lmbda: _inverse_of_boxcox(y, lmbda, jnp.expm1),
-    "scipy.special.powm1": lambda x, y: jnp.expm1(y * jnp.log(x)),
-    "scipy.special.log_expit": lambda x: -nn.softplus(-x),
-    "scipy.special.erfcinv": lambda x: -special.ndtri(x / 2) / math.sqrt(2),
-}
-
 
 def _inverse_of_boxcox(y: Any, power: Any, exponential: Any) -> Any:
     """`(y * power + 1) ** (1 / power)`, whose limit at power 0 is `exp(y)`; less 1 with `expm1`."""
@@ -38,7 +20,7 @@ def _inverse_of_boxcox(y: Any, power: Any, exponential: Any) -> Any:
     return exponential(jnp.where(zero, y, jnp.log1p(y * safe) / safe))
 
 
-@entry("scipy.special.exprel", into=SPECIAL)
+@entry("scipy.special.exprel")
 def exprel(x: Any) -> Any:
     """`(exp(x) - 1) / x`; by its series near 0, where the derivative of the quotient cancels."""
     small = jnp.abs(x) < 0.05
@@ -47,20 +29,20 @@ def exprel(x: Any) -> Any:
     return jnp.where(small, series, jnp.expm1(safe) / safe)
 
 
-@entry("scipy.special.rgamma", into=SPECIAL)
+@entry("scipy.special.rgamma")
 def rgamma(x: Any) -> Any:
     """`1 / gamma(x)`, 0 at the poles of gamma."""
     pole = (x <= 0) & (x == jnp.floor(x))
     return jnp.where(pole, 0, 1 / special.gamma(jnp.where(pole, 1, x)))
 
 
-@entry("scipy.special._basic.polygamma", into=SPECIAL)
+@entry("scipy.special._basic.polygamma")
 def polygamma(n: Any, x: Any) -> Any:
     """In double precision, as in SciPy."""
     return special.polygamma(jnp.asarray(n), jnp.asarray(x, float))
 
 
-@entry("scipy.special.huber", into=SPECIAL)
+@entry("scipy.special.huber")
 def huber(delta: Any, r: Any) -> Any:
     """`delta` and the residual, as in SciPy."""
     inside = jnp.abs(r) <= delta
@@ -68,7 +50,7 @@ def huber(delta: Any, r: Any) -> Any:
     return jnp.where(delta < 0, jnp.inf, value)
 
 
-@entry("scipy.special.pseudo_huber", into=SPECIAL)
+@entry("scipy.special.pseudo_huber")
 def pseudo_huber(delta: Any, r: Any) -> Any:
     """Without the difference of a root near 1 and 1."""
     zero = delta == 0
@@ -84,9 +66,26 @@ def _of_degrees(function: Callable[[Any], Any], period: float) -> Callable[[Any]
     return in_degrees
 
 
-SPECIAL |= {
-    "scipy.special.sindg": _of_degrees(jnp.sin, 360),
-    "scipy.special.cosdg": _of_degrees(jnp.cos, 360),
-    "scipy.special.tandg": _of_degrees(jnp.tan, 180),
-    "scipy.special.cotdg": _of_degrees(lambda x: 1 / jnp.tan(x), 180),
+_BY_IDENTITIES: dict[str, Callable[..., Any]] = {
+    "cbrt": jnp.cbrt,
+    "exp2": jnp.exp2,
+    "expm1": jnp.expm1,
+    "log1p": jnp.log1p,
+    "psi": special.digamma,
+    "chdtr": lambda v, x: special.gammainc(v / 2, x / 2),
+    "chdtrc": lambda v, x: special.gammaincc(v / 2, x / 2),
+    "betaincc": lambda a, b, x: special.betainc(b, a, 1 - x),
+    "cosm1": lambda x: -2 * jnp.sin(x / 2) ** 2,
+    "exp10": lambda x: jnp.exp2(x * math.log2(10)),
+    "inv_boxcox": lambda y, lmbda: _inverse_of_boxcox(y, lmbda, jnp.exp),
+    "inv_boxcox1p": lambda y, lmbda: _inverse_of_boxcox(y, lmbda, jnp.expm1),
+    "powm1": lambda x, y: jnp.expm1(y * jnp.log(x)),
+    "log_expit": lambda x: -nn.softplus(-x),
+    "erfcinv": lambda x: -special.ndtri(x / 2) / math.sqrt(2),
+    "sindg": _of_degrees(jnp.sin, 360),
+    "cosdg": _of_degrees(jnp.cos, 360),
+    "tandg": _of_degrees(jnp.tan, 180),
+    "cotdg": _of_degrees(lambda x: 1 / jnp.tan(x), 180),
 }
+for _name, _function in _BY_IDENTITIES.items():
+    entry(f"scipy.special.{_name}")(_function)

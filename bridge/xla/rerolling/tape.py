@@ -18,7 +18,7 @@ from bridge.rewind.interpreter import CURRENT, Call
 from bridge.rewind.memory import Home
 from bridge.rewind.places import Gathered, Picked, Place, Root
 from bridge.rewind.values import ground_floor
-from bridge.xla.lowering.pulls import LOWERINGS
+from bridge.xla.lowering.lower import ENGINE
 from bridge.xla.regions.affine import Affine
 from bridge.xla.rerolling.encoding import Notes, NotRepeatable, Writer
 from bridge.xla.tracing.abstract import AbstractArray, AbstractMemory, abstract_like
@@ -90,7 +90,7 @@ class TapeHome(Home):
     """Nothing is known of numbers on a tape, and what depends on them leaves a function as it is."""
 
     is_abstract = True
-    engine = LOWERINGS
+    engine = ENGINE
     control = _Loops()
 
     def __init__(self, tape: Tape) -> None:
@@ -130,7 +130,7 @@ class Tape(Context):
         self.notes = notes
         self.entries: list[Entry] = []
         self.looks: list[Look] = []
-        self.engine = LOWERINGS
+        self.engine = ENGINE
         self.memory = AbstractMemory()
         self.home = TapeHome(self)
 

@@ -41,7 +41,7 @@ class Computing:
 
     def result(self, call: Call, value: Any) -> Any:
         operands = self.operands(call.args, call.inputs)
-        if call.rule is None and call.function in _COMPARISONS and not call.kwargs:
+        if call.rule is None and not call.kwargs and _is_mask(call.function, value):
             return self._compared(call, value, operands)
         args, kwargs = call.spelled(operands)
         if call.names and call.rule is not None:
@@ -150,16 +150,16 @@ class Computing:
         return self.number(value, contents)
 
 
+def _is_mask(function: Any, value: Any) -> bool:
+    """Whether a function answers element by element with yes or no."""
+    return isinstance(function, np.ufunc) and np.result_type(value) == np.bool_
+
+
 def _identity(x: Any, place: Any) -> Any:
     """What two operands share that hold the same values; the operand must be kept alive."""
     if place is not None or np.ndim(x):
         return id(x)
     return type(x), np.asarray(x).tobytes()
-
-
-_COMPARISONS = frozenset(
-    {np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal, np.isnan, np.isfinite}
-)
 
 
 def _form(x: Any, place: Any) -> Any:

@@ -22,8 +22,7 @@ from bridge.rewind.interpreter import Call
 from bridge.rewind.memory import grounded
 from bridge.rewind.ownership import refuse_read_only
 from bridge.rewind.places import Place
-from bridge.xla.lowering.lower import lower
-from bridge.xla.lowering.pulls import LOWERINGS
+from bridge.xla.lowering.lower import ENGINE, lower
 from bridge.xla.regions.affine import Affine
 from bridge.xla.tracing.abstract import AbstractArray, AbstractMemory, abstract_like
 from bridge.xla.tracing.accessing import Accessing, region_of
@@ -71,7 +70,7 @@ class TraceContext(Framing, Accessing, Computing, Context):
         self.never = never
         self.index_mode = index_mode
         self.mends = mends
-        self.engine = LOWERINGS
+        self.engine = ENGINE
         self.memory = AbstractMemory()
         self.home = CompiledHome(self, control)
         self.faults = Faults(self)

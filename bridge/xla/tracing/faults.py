@@ -12,6 +12,7 @@ from jax import lax
 from bridge.calls import operation_name
 from bridge.errors import ArgumentError, IndexRangeError
 from bridge.position import Position, here, resolve
+from bridge.rewind.facts import facts_of
 from bridge.xla.regions.advanced import out_of_range
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ class MatrixSite(Site):
     function: Any
 
     def error(self, value: int) -> Exception:
-        name, kind = operation_name(self.function), _RAISING[self.function]
+        name, kind = operation_name(self.function), facts_of(self.function).fails_on
         return np.linalg.LinAlgError(f"{name}: a matrix is {kind}, at {resolve(self.position)}")
 
 
@@ -111,7 +112,7 @@ class Faults:
 
     def check_matrix(self, function: Any, operands: Any, found: Any) -> None:
         """Look whether a matrix was singular, or not positive definite, where NumPy raises."""
-        if function not in _RAISING:
+        if not facts_of(function).fails_on:
             return
         arrays = [x for x in (*operands, found) if hasattr(x, "dtype") and x.dtype.kind in "fc"]
         *given, result = [jnp.all(jnp.isfinite(x)) for x in arrays]
@@ -137,9 +138,3 @@ class Faults:
         number, value = (int(part) for part in np.asarray(fault))
         if number:
             raise self.sites[number - 1].error(value)
-
-
-_RAISING = dict.fromkeys(
-    (np.linalg.solve, np.linalg.inv, np.linalg.tensorsolve, np.linalg.tensorinv, np.linalg.matrix_power), "singular"
-) | {np.linalg.cholesky: "not positive definite"}
-"""Functions that raise for some matrices, and what these are."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from bridge.rewind.memory import Home
 from bridge.rewind.values import ground_floor
-from bridge.xla.lowering.pulls import LOWERINGS
+from bridge.xla.lowering.lower import ENGINE
 from bridge.xla.tracing.accessing import known_at
 from bridge.xla.tracing.selections import selected
 
@@ -19,7 +19,7 @@ class CompiledHome(Home):
     """The home of a program that is being compiled: what depends on numbers, its context answers."""
 
     is_abstract = True
-    engine = LOWERINGS
+    engine = ENGINE
 
     def __init__(self, trace: TraceContext, control: Any) -> None:
         self.trace = trace
