@@ -76,7 +76,7 @@ def _value_difference(evidence: Evidence, engine: str, value: Any) -> Difference
     blame = _other_value(evidence, engine) if engine in registry.replaying() else evidence.blame(engine)
     if blame is not None and blame.kind != "primal":
         blame = None
-    why = "Only the engine is known, not the operation." if blame is None else f"{blame.place}: {blame.detail}."
+    why = ENGINE_ONLY if blame is None else f"{blame.place}: {blame.detail}."
     words = (
         f"under differentiation by {engine} the value is {short(held)}, the plain program's is {short(plain)}. {why}"
     )
