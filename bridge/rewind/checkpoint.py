@@ -16,7 +16,8 @@ from bridge.rewind.closures import Closure
 from bridge.rewind.context import Context
 from bridge.rewind.log import Entry, Overwritten, at_birth
 from bridge.rewind.memory import ON_ARRAYS, grounded, owner
-from bridge.rewind.places import Entered, Root, places_in, serial_now
+from bridge.rewind.places import places_in
+from bridge.rewind.roots import Entered, Root, serial_now
 from bridge.trees import leaves_of, rebuilt
 
 

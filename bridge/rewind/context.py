@@ -23,7 +23,8 @@ from bridge.rewind.gradients import Gradients, Seeds
 from bridge.rewind.interpreter import ARRAYS, Call, Listener
 from bridge.rewind.log import Copy, Entry, Operation, blame
 from bridge.rewind.ownership import Ownership, refuse_read_only, wrap
-from bridge.rewind.places import Element, Entered, Gathered, Place, Root
+from bridge.rewind.places import Element, Gathered, Place
+from bridge.rewind.roots import Entered, Root
 from bridge.rewind.snapshots import Snapshots
 from bridge.rewind.writes import MutatingCall, Scatter, Update, Write
 

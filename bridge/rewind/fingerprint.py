@@ -10,7 +10,8 @@ import numpy as np
 
 from bridge.calls import operation_name
 from bridge.rewind.interpreter import Call, Listener
-from bridge.rewind.places import Root, is_place
+from bridge.rewind.places import is_place
+from bridge.rewind.roots import Root
 from bridge.rewind.rule import Rule
 
 Step = tuple[Any, ...]

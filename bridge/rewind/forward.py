@@ -17,7 +17,8 @@ from bridge.rewind.cotangents import numpy_numbers, places_of
 from bridge.rewind.interpreter import ARRAYS, Call
 from bridge.rewind.memory import in_dtype
 from bridge.rewind.ownership import KeepsArguments, wrap
-from bridge.rewind.places import Place, Root
+from bridge.rewind.places import Place
+from bridge.rewind.roots import Root
 from bridge.rewind.rule import Rule
 from bridge.rewind.writes import MutatingCall
 

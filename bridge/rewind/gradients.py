@@ -11,7 +11,8 @@ from bridge.errors import ArgumentError, CotangentError
 from bridge.rewind import strong_zeros
 from bridge.rewind.cotangents import conforming
 from bridge.rewind.lifetime import Lifetime
-from bridge.rewind.places import Place, Root
+from bridge.rewind.places import Place
+from bridge.rewind.roots import Root
 
 Seeds = Sequence[tuple[Any, Any]]
 

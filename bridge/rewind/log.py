@@ -10,7 +10,8 @@ import numpy as np
 from bridge.errors import BridgeError, RuleError
 from bridge.position import Position, resolve
 from bridge.rewind.interpreter import Call
-from bridge.rewind.places import Picked, Root, places_in
+from bridge.rewind.places import Picked, places_in
+from bridge.rewind.roots import Root
 
 Cotangents = Iterable[tuple[Any, Any]]
 

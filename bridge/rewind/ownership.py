@@ -12,7 +12,7 @@ from bridge.errors import AliasError, ArgumentError, RefusedError
 from bridge.position import here, resolve
 from bridge.rewind.interpreter import ARRAYS, CURRENT
 from bridge.rewind.memory import Home, grounded
-from bridge.rewind.places import Entered, Root
+from bridge.rewind.roots import Entered, Root
 
 if TYPE_CHECKING:
     from bridge.rewind.context import Context

@@ -1,12 +1,11 @@
-"""Where cotangents live: roots, and the places inside them.
+"""Places: a root, or a part of one, which finds the same part of the root's shadow.
 
-A *root* is memory that a context owns; its *shadow* is the reference gradient, an array of the same
-layout. A *place* names a part of a root, and finds the same part of the shadow.
+A view of memory is the same view of the shadow: what arrives at a part is added there, and what is taken from it
+leaves zeros.
 """
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -14,21 +13,11 @@ import numpy as np
 
 from bridge.rewind.cotangents import sum_to_shape
 from bridge.rewind.indices import is_unique_by_type, surviving
-from bridge.rewind.memory import Strides, grounded, in_dtype, overlaps_itself, scatter_into_overlapping
+from bridge.rewind.memory import Strides, in_dtype, overlaps_itself, scatter_into_overlapping
+from bridge.rewind.roots import Entered, Root
 
 if TYPE_CHECKING:
     from bridge.rewind.context import Context
-
-
-_serials = itertools.count()
-
-
-def serial_now() -> int:
-    """The serial number of the youngest root there is: roots made later have larger ones."""
-    return next(_serials)
-
-
-LAID_OUT = 2
 
 
 class Walk:
@@ -49,124 +38,6 @@ class Walk:
 
 
 DOWN = Walk()
-
-
-class Root:
-    """Memory that a context owns, and its shadow.
-
-    `shadow` is None until a first contribution arrives. That one is held by reference; `owned` says
-    that the shadow is this root's alone, so that it may be added to in place, and LAID_OUT that it also
-    lies as the memory does.
-    """
-
-    __slots__ = ("active", "born_active", "context", "dtype", "held", "owned", "serial", "shadow", "shape", "strides")
-
-    entered = False
-    overlapping = False
-
-    def __init__(self, context: Any, value: Any, active: bool) -> None:
-        self.context: Context = context
-        self.serial = next(_serials)
-        self.shape = shape = value.shape
-        self.dtype = value.dtype
-        self.active = self.born_active = active
-        self.shadow: Any = None
-        self.owned: int = False
-        self.strides: tuple[int, ...] | None = None
-        if context.home.is_abstract:
-            # A compiled loop finds its memory again by its root.
-            self.held = value
-        if len(shape) > 1:
-            ground = grounded(value)
-            if not ground.flags.c_contiguous:
-                self.strides = ground.strides
-
-    @property
-    def root(self) -> Root:
-        return self
-
-    def within(self, whole: Any, walk: Walk = DOWN) -> Any:
-        """What lies at this place of `whole`, which stands for the root."""
-        return whole
-
-    def accumulate(self, ct: Any) -> None:
-        """Add a cotangent, summed over broadcast axes, in this root's dtype."""
-        if ct.shape != self.shape:
-            ct = sum_to_shape(ct, self.shape)
-        if ct.dtype is not self.dtype:
-            ct = in_dtype(ct, self.dtype)
-        shadow = self.shadow
-        if shadow is None:
-            self.shadow, self.owned = ct, False
-        elif self.owned:
-            shadow += ct
-        else:
-            self.shadow = shadow = shadow + ct
-            self.owned = self.shape != () and (self.context.outer is None or hasattr(shadow, "place"))
-
-    def take(self) -> Any:
-        """Hand over the shadow and forget it: what lay here before is somebody else's value."""
-        shadow = self.shadow
-        self.shadow = None
-        return shadow
-
-    def store(self, value: Any) -> None:
-        """Put a value into the emptied shadow."""
-        self.accumulate(value)
-
-    def peek(self) -> Any:
-        """The shadow, to be read while it stays; a later contribution will not write into it."""
-        self.owned = False
-        return self.shadow
-
-    def region(self) -> Any:
-        """The shadow as an array that may be written, laid out as the memory is."""
-        if self.context.touched is not None:
-            self.context.touched.setdefault(self, (self.shadow, self.owned, self.active))
-        shadow = self.shadow
-        if shadow is None:
-            self.shadow = shadow = self._alloc()
-        elif self.owned == LAID_OUT:
-            return shadow
-        elif not (self.owned and self._lies_alike(shadow)):
-            fresh = self._alloc()
-            fresh[...] = shadow
-            self.shadow = shadow = fresh
-        self.owned = LAID_OUT
-        return shadow
-
-    def _alloc(self) -> Any:
-        memory, strides = self.context.memory, self.strides
-        if strides is None:
-            return memory.alloc(self.shape, self.dtype)
-        order = sorted(range(len(self.shape)), key=lambda axis: -strides[axis])
-        packed = memory.alloc(tuple(self.shape[axis] for axis in order), self.dtype)
-        return np.transpose(packed, np.argsort(order))
-
-    def _lies_alike(self, shadow: Any) -> bool:
-        if shadow.dtype != self.dtype:
-            # A sum of big-endian cotangents is a native one.
-            return False
-        if len(self.shape) < 2:
-            return not self.shape or grounded(shadow).flags.c_contiguous
-        ground = grounded(shadow)
-        if self.strides is None:
-            return ground.flags.c_contiguous
-        return all(a == b for a, b, n in zip(ground.strides, self.strides, self.shape, strict=True) if n > 1)
-
-
-class Entered(Root):
-    """A root that came from outside: an argument of the differentiated function."""
-
-    __slots__ = ("read_as_constant", "shared_by", "written")
-
-    entered = True
-
-    def __init__(self, context: Any, value: Any, active: bool) -> None:
-        super().__init__(context, value, active)
-        # The names of the differentiated arguments on its memory, if they are several: it may not be written then.
-        self.shared_by: tuple[str, ...] = ()
-        self.read_as_constant = self.written = False
 
 
 class Part:

@@ -13,7 +13,8 @@ from bridge.errors import RuleError
 from bridge.position import Position
 from bridge.rewind.interpreter import Call
 from bridge.rewind.log import Cotangents, Entry, Operation, Overwritten
-from bridge.rewind.places import Root, places_in
+from bridge.rewind.places import places_in
+from bridge.rewind.roots import Root
 
 
 class Write(Entry):

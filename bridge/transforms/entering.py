@@ -10,7 +10,8 @@ from bridge.arrays.buffer import Buffer, Scalar, WeakScalar
 from bridge.errors import ArgumentError
 from bridge.rewind.memory import Strides, address, grounded, overlaps_itself
 from bridge.rewind.ownership import weak_scalar
-from bridge.rewind.places import Alias, Root
+from bridge.rewind.places import Alias
+from bridge.rewind.roots import Root
 
 
 def is_differentiable(leaf: Any) -> bool:

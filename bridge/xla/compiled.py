@@ -22,10 +22,11 @@ from bridge.engines.protocol import compiling
 from bridge.errors import ArgumentError, BridgeWarning
 from bridge.rewind.interpreter import current_context
 from bridge.trees import leaves_of
-from bridge.xla.in_jax import Subprogram, run_in_jax
+from bridge.xla.in_jax import run_in_jax
 from bridge.xla.lowering.lower import x64
 from bridge.xla.regions.region import MODES
 from bridge.xla.signature import Signature, call_of
+from bridge.xla.subprogram import Subprogram
 from bridge.xla.traced import Program, captured
 
 _OF_THE_CALLER = frozenset({np.ndarray, float, complex, *np.sctypeDict.values()})

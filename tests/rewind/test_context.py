@@ -13,7 +13,7 @@ import pytest
 import bridge
 from bridge import Context, errors
 from bridge.rewind.log import Operation
-from bridge.rewind.places import Root
+from bridge.rewind.roots import Root
 from bridge.rewind.writes import Update, Write
 
 X = np.array([0.5, -1.0, 2.0, 0.25])

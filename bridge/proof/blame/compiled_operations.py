@@ -16,7 +16,8 @@ from bridge.proof.numerics.arrays import short
 from bridge.proof.numerics.tolerances import Tolerance, apart
 from bridge.rewind.log import Copy, Entry, Operation
 from bridge.rewind.memory import grounded
-from bridge.rewind.places import Picked, Root, View
+from bridge.rewind.places import Picked, View
+from bridge.rewind.roots import Root
 from bridge.rewind.rule import Shaped
 from bridge.rewind.writes import Scatter, Update, Write
 from bridge.transforms.grad import value_and_grad

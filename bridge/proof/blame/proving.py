@@ -22,7 +22,8 @@ from bridge.proof.numerics.finite_differences import Slope, slope
 from bridge.proof.numerics.tolerances import precision, tolerance_of
 from bridge.rewind.log import Entry
 from bridge.rewind.memory import grounded
-from bridge.rewind.places import Root, places_in
+from bridge.rewind.places import places_in
+from bridge.rewind.roots import Root
 
 DIRECTIONS = 2
 

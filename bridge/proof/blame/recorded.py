@@ -19,7 +19,7 @@ from bridge.proof.subject import Subject, outputs_of
 from bridge.rewind import strong_zeros
 from bridge.rewind.log import Entry, blame
 from bridge.rewind.memory import grounded
-from bridge.rewind.places import Root
+from bridge.rewind.roots import Root
 from bridge.transforms.arguments import Arguments
 from bridge.transforms.grad import belongs
 

@@ -13,7 +13,7 @@ from bridge.proof.blame.regions import read
 from bridge.proof.numerics.arrays import wide
 from bridge.rewind.log import Copy, Entry, Operation
 from bridge.rewind.memory import grounded
-from bridge.rewind.places import Root
+from bridge.rewind.roots import Root
 from bridge.rewind.rule import Shaped
 from bridge.rewind.writes import MutatingCall, Scatter, Update, Write
 

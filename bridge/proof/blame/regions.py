@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from bridge.rewind.memory import ArrayMemory
-from bridge.rewind.places import Alias, Layout, Picked, Root, View
+from bridge.rewind.places import Alias, Layout, Picked, View
+from bridge.rewind.roots import Root
 
 _MEMORY = ArrayMemory()
 

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from bridge.rewind.memory import address
-from bridge.rewind.places import Alias, Layout, Root, View
+from bridge.rewind.places import Alias, Layout, View
+from bridge.rewind.roots import Root
 
 Extent = tuple[int, int]
 

@@ -12,7 +12,7 @@ import optree
 from bridge.position import Position, resolve
 from bridge.proof.report.extents import extent_of, size_of
 from bridge.proof.report.model import Memory, Operation, Region, Timeline
-from bridge.rewind.places import Root
+from bridge.rewind.roots import Root
 from bridge.transforms.arguments import Arguments
 from bridge.trees import leaves_of
 

@@ -17,7 +17,8 @@ from bridge.rewind.context import Context
 from bridge.rewind.interpreter import Call
 from bridge.rewind.memory import grounded, owner
 from bridge.rewind.ownership import KeepsArguments
-from bridge.rewind.places import Picked, Root
+from bridge.rewind.places import Picked
+from bridge.rewind.roots import Root
 from bridge.rewind.rule import Rule
 from bridge.transforms.arguments import Arguments, handed_out
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from bridge.rewind.places import Root
+from bridge.rewind.roots import Root
 from bridge.xla.tracing.frames import until_stable
 from bridge.xla.tracing.integers import Bounds
 

@@ -17,7 +17,7 @@ from bridge.position import here, resolve
 from bridge.rewind import strong_zeros
 from bridge.rewind.fingerprint import Fingerprint, parting
 from bridge.rewind.log import Entry
-from bridge.rewind.places import Root
+from bridge.rewind.roots import Root
 from bridge.xla.loops.relocating import Unknowns, target_of
 from bridge.xla.loops.shadows import lend, settle
 

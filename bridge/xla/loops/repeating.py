@@ -18,7 +18,7 @@ from bridge.errors import TraceError
 from bridge.position import here, resolve
 from bridge.rewind.forward import ForwardContext
 from bridge.rewind.log import Entry, Overwritten
-from bridge.rewind.places import Root, serial_now
+from bridge.rewind.roots import Root, serial_now
 from bridge.rewind.values import lowered_to
 from bridge.xla.loops.dry_runs import Body, asked, inside, tried
 from bridge.xla.loops.recorded import Recorded, Sweep

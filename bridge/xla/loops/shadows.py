@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bridge.rewind.places import LAID_OUT, Root, serial_now
+from bridge.rewind.roots import LAID_OUT, Root, serial_now
 from bridge.xla.loops.dry_runs import Body, tried
 from bridge.xla.tracing.integers import Bounds
 

@@ -15,7 +15,7 @@ from typing import Any
 from bridge.errors import BridgeWarning
 from bridge.position import Position, resolve
 from bridge.rewind.interpreter import current_context
-from bridge.rewind.places import Root, serial_now
+from bridge.rewind.roots import Root, serial_now
 from bridge.trees import leaves_of, rebuilt
 from bridge.xla.loops.dry_runs import tried
 from bridge.xla.rerolling.encoding import Notes, NotRepeatable, Reader, Writer

@@ -16,7 +16,8 @@ from bridge.position import Position, here
 from bridge.rewind.context import Context
 from bridge.rewind.interpreter import CURRENT, Call
 from bridge.rewind.memory import Home
-from bridge.rewind.places import Gathered, Picked, Place, Root
+from bridge.rewind.places import Gathered, Picked, Place
+from bridge.rewind.roots import Root
 from bridge.rewind.values import ground_floor
 from bridge.xla.lowering.lower import ENGINE
 from bridge.xla.regions.affine import Affine

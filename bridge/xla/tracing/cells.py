@@ -10,7 +10,7 @@ from jax import lax
 
 from bridge.errors import ContextError
 from bridge.position import here, resolve
-from bridge.rewind.places import Root
+from bridge.rewind.roots import Root
 from bridge.xla.regions.affine import Affine, Atom
 from bridge.xla.regions.region import Region, contains, disjoint, same
 
