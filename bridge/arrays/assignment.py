@@ -14,7 +14,7 @@ from bridge.rewind.interpreter import ARRAYS
 from bridge.rewind.lifetime import remember
 from bridge.rewind.memory import grounded
 from bridge.rewind.places import Element, Gathered, View
-from bridge.rewind.values import is_abstract_mask, lowered_to, mask_as, spelled_out
+from bridge.rewind.values import concrete_key, is_abstract_mask, lowered_to, mask_as
 
 
 def assign(target: Any, key: Any, value: Any) -> None:
@@ -24,7 +24,7 @@ def assign(target: Any, key: Any, value: Any) -> None:
         return
     place.context.check_usable()
     if place.context.home.is_abstract:
-        key = spelled_out(key)
+        key = concrete_key(key)
     kind = kind_of(key, len(array.shape))
     if kind is ADVANCED:
         if is_abstract_mask(key):

@@ -19,7 +19,7 @@ from bridge.rewind.interpreter import ARRAYS
 from bridge.rewind.lifetime import escape
 from bridge.rewind.memory import Strides, grounded
 from bridge.rewind.places import Element, Gathered, Layout, View
-from bridge.rewind.values import is_abstract_mask, spelled_out
+from bridge.rewind.values import concrete_key, is_abstract_mask
 
 
 class Scalar(Tracked):
@@ -95,7 +95,7 @@ class Buffer(Tracked, InPlace):
             value = array[key]
             return Buffer(value, View(place, key, value))
         if context.home.is_abstract:
-            key = spelled_out(key)
+            key = concrete_key(key)
         kind = kind_of(key, len(array.shape))
         if kind is ADVANCED:
             if is_abstract_mask(key):

@@ -8,7 +8,7 @@ from typing import Any
 from bridge.arrays.creation import array
 from bridge.arrays.operands import context_of
 from bridge.rewind.facts import Facts, facts_of, parameters_of
-from bridge.rewind.values import spelled_out
+from bridge.rewind.values import concrete_key
 
 
 def outputs_by_name(
@@ -24,7 +24,7 @@ def outputs_by_name(
     return args[:first], dict(zip(names[first:], args[first:], strict=False)) | kwargs
 
 
-def shape_spelled_out(
+def concrete_shape(
     function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """A call in a compiled program, with what is known of the arguments whose values decide the result's shape."""
@@ -32,8 +32,8 @@ def shape_spelled_out(
     if not decides:
         return args, kwargs
     names = parameters_of(function)[: len(args)]
-    known = tuple(spelled_out(x) if name in decides else x for x, name in zip_longest(args, names))
-    kwargs = {name: spelled_out(x) if name in decides else x for name, x in kwargs.items()}
+    known = tuple(concrete_key(x) if name in decides else x for x, name in zip_longest(args, names))
+    kwargs = {name: concrete_key(x) if name in decides else x for name, x in kwargs.items()}
     return known if context_of(known) is not None else args, kwargs
 
 

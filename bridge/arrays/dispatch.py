@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from bridge.arrays import mutating
-from bridge.arrays.call_forms import lists_as_arrays, outputs_by_name, shape_spelled_out
+from bridge.arrays.call_forms import lists_as_arrays, outputs_by_name, concrete_shape
 from bridge.arrays.operands import (
     NUMBERS,
     check_not_complex,
@@ -190,7 +190,7 @@ def call_by_rule(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     context = context_of((*args, *kwargs.values()))
     if context is None:
         return function(*args, **kwargs)
-    args, kwargs = shape_spelled_out(function, args, kwargs)
+    args, kwargs = concrete_shape(function, args, kwargs)
     args, kwargs = outputs_by_name(function, args, kwargs)
     if function in MUTATING:
         return call_mutating(MUTATING[function], args, kwargs)

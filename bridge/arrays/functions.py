@@ -14,14 +14,14 @@ from bridge.arrays.views import view_at
 from bridge.errors import RefusedError
 from bridge.position import here, resolve
 from bridge.rewind.memory import grounded
-from bridge.rewind.values import is_abstract, settled, value_of
+from bridge.rewind.values import concrete, is_abstract, settled
 
 
 def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
     """`dst[...] = src`, where the mask says so."""
     if not hasattr(dst, "place"):
         into_plain(context_of((src, where)), np.copyto, (src,), dst)
-        np.copyto(dst, value_of(src, "np.copyto"), casting, value_of(where, "np.copyto"))
+        np.copyto(dst, concrete(src, "np.copyto"), casting, concrete(where, "np.copyto"))
         return
     src = operand(src)
     kind = getattr(src, "dtype", None)
@@ -60,7 +60,7 @@ def _unravelled(indices: Any, shape: tuple[int, ...]) -> tuple[Any, ...]:
 def place(arr: Any, mask: Any, vals: Any) -> None:
     """`arr[mask] = vals`, values repeated as needed."""
     _must_be_tracked(arr, vals, np.place)
-    chosen = np.asarray(value_of(mask, "np.place"), bool).reshape(arr.shape)
+    chosen = np.asarray(concrete(mask, "np.place"), bool).reshape(arr.shape)
     count = int(np.count_nonzero(chosen))
     if count:
         arr[chosen] = _repeated(vals, count)

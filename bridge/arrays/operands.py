@@ -15,7 +15,7 @@ from bridge.rewind.book import ZERO_PULL
 from bridge.rewind.lifetime import remember
 from bridge.rewind.memory import grounded
 from bridge.rewind.snapshots import constant
-from bridge.rewind.values import value_of
+from bridge.rewind.values import concrete
 
 NUMBERS = (int, float, complex, np.generic)
 
@@ -149,4 +149,4 @@ def store(context: Any, function: Any, target: Any, result: Any) -> None:
         target[...] = result
         return
     into_plain(context, function, (result,), target)
-    target[...] = value_of(result, "a write into a plain array")
+    target[...] = concrete(result, "a write into a plain array")

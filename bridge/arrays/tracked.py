@@ -13,7 +13,7 @@ from bridge.errors import ArgumentError, RefusedError
 from bridge.position import here, resolve
 from bridge.rewind.lifetime import escape
 from bridge.rewind.memory import grounded, lies_in_order
-from bridge.rewind.values import described, is_abstract, value_of
+from bridge.rewind.values import concrete, described, is_abstract
 
 
 class Tracked(Operators):
@@ -57,7 +57,7 @@ class Tracked(Operators):
 
     def __bool__(self) -> bool:
         self.place.context.check_usable()
-        return bool(value_of(self, "a condition (if, while, and, or, in)"))
+        return bool(concrete(self, "a condition (if, while, and, or, in)"))
 
     def __repr__(self) -> str:
         return described(self) if is_abstract(self) else f"{type(self).__name__}({grounded(self)!r})"

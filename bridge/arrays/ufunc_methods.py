@@ -20,7 +20,7 @@ from bridge.rewind.indices import ADVANCED, frozen, kind_of, surviving
 from bridge.rewind.interpreter import Call
 from bridge.rewind.memory import grounded
 from bridge.rewind.rule import Rule
-from bridge.rewind.values import is_abstract, settled, value_of
+from bridge.rewind.values import concrete, is_abstract, settled
 
 _NOTHING: Any = object()
 _RULES: dict[tuple[np.ufunc, str], Rule] = {}
@@ -158,7 +158,7 @@ def reduceat(ufunc: np.ufunc, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
 
 def _reduceat_by_steps(ufunc: np.ufunc, array: Any, indices: Any, axis: int = 0, dtype: Any = None) -> Any:
     array = _cast(array, dtype)
-    starts = [int(k) for k in value_of(indices, "reduceat")]
+    starts = [int(k) for k in concrete(indices, "reduceat")]
     parts = []
     for start, following in zip(starts, [*starts[1:], array.shape[axis]], strict=True):
         segment = np.take(array, np.arange(start, max(following, start + 1)), axis)
@@ -173,7 +173,7 @@ def at(ufunc: np.ufunc, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         context = context_of((key, *operands))
         into_plain(context, ufunc, operands, target)
         name = f"{ufunc.__name__}.at"
-        ufunc.at(target, value_of(key, name), *(value_of(x, name) for x in operands))
+        ufunc.at(target, concrete(key, name), *(concrete(x, name) for x in operands))
         return
     key = frozen(key)
     operands = [operand(x) for x in operands]

@@ -15,7 +15,7 @@ from bridge.position import here, resolve
 from bridge.rewind.book import ZERO_PULL
 from bridge.rewind.interpreter import Call
 from bridge.rewind.memory import grounded
-from bridge.rewind.values import value_of
+from bridge.rewind.values import concrete
 
 
 def ufunc_call(ufunc: np.ufunc, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -57,8 +57,8 @@ def _ufunc_out(ufunc: np.ufunc, args: tuple[Any, ...], kwargs: dict[str, Any], o
         if getattr(getattr(target, "place", None), "context", None) is context:
             return update(ufunc, target, args, kwargs)
         into_plain(context, ufunc, args, target)
-        values = tuple(value_of(x, "a plain array as out=") for x in args)
-        return ufunc(*values, out=target, **{name: value_of(x, f"{name}=") for name, x in kwargs.items()})
+        values = tuple(concrete(x, "a plain array as out=") for x in args)
+        return ufunc(*values, out=target, **{name: concrete(x, f"{name}=") for name, x in kwargs.items()})
     results = ufunc(*args, **kwargs)
     results = results if isinstance(results, tuple) else (results,)
     for target, result in zip(out, results, strict=True):

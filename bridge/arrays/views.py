@@ -13,7 +13,7 @@ from bridge.position import here, resolve
 from bridge.rewind.interpreter import ARRAYS
 from bridge.rewind.memory import Strides, address, grounded, overlaps_itself
 from bridge.rewind.places import Layout
-from bridge.rewind.values import value_of
+from bridge.rewind.values import concrete
 
 
 def wrap_result(context: Any, value: Any, args: Any, fresh: Callable[[Any], Any]) -> Any:
@@ -96,7 +96,7 @@ class Flat:
     def _picked(self, key: Any) -> tuple[Any, Any]:
         """An array of one axis or more, and where in it the key of the flat one leads."""
         array = self.buffer if self.buffer.shape else self.buffer[None]
-        positions = np.arange(array.size)[value_of(key, "an index of .flat")]
+        positions = np.arange(array.size)[concrete(key, "an index of .flat")]
         picked = np.unravel_index(positions, array.shape)
         return array, tuple(map(int, picked)) if np.ndim(positions) == 0 else picked
 

@@ -45,14 +45,14 @@ def note_plain(array: Any) -> None:
         context.home.note(array)
 
 
-def spelled_out(key: Any) -> Any:
+def concrete_key(key: Any) -> Any:
     """A key with what is known of its abstract parts in their places."""
     if type(key) is tuple:
-        return tuple(map(spelled_out, key))
+        return tuple(map(concrete_key, key))
     if type(key) is slice:
-        return slice(*(_bound(spelled_out(bound)) for bound in (key.start, key.stop, key.step)))
+        return slice(*(_bound(concrete_key(bound)) for bound in (key.start, key.stop, key.step)))
     if not is_abstract(key):
-        return [spelled_out(part) for part in key] if type(key) is list else key
+        return [concrete_key(part) for part in key] if type(key) is list else key
     found = known(key)
     return key if found is None else found.copy()
 
@@ -103,7 +103,7 @@ def described(value: Any) -> str:
     return f"a traced {floor.dtype} array of shape {floor.shape}" if floor.shape else f"a traced {floor.dtype} number"
 
 
-def value_of(value: Any, how: str) -> Any:
+def concrete(value: Any, how: str) -> Any:
     """The plain value of a tracked one; TraceError, naming `how` it is used, if it is not known yet."""
     if not is_abstract(value):
         return grounded(value)

@@ -10,7 +10,7 @@ from typing import Any
 from bridge.errors import ArgumentError
 from bridge.rewind.checkpoint import record
 from bridge.rewind.interpreter import current_context
-from bridge.rewind.values import value_of
+from bridge.rewind.values import concrete
 
 
 def checkpoint(f: Callable[..., Any]) -> Callable[..., Any]:
@@ -102,7 +102,7 @@ def cond(predicate: Any, true_branch: Callable[..., Any], false_branch: Callable
 
 
 def _integer(value: Any, name: str) -> int:
-    plain = value_of(value, f"{name} of a fori_loop")
+    plain = concrete(value, f"{name} of a fori_loop")
     try:
         return int(plain.__index__())
     except (AttributeError, TypeError):

@@ -23,7 +23,7 @@ def loss_of(expression: str) -> Callable[[Any], Any]:
     return lambda x: np.sum(function(x))
 
 
-def value_of(expression: str) -> np.ndarray:
+def concrete(expression: str) -> np.ndarray:
     return np.array(eval(expression, {"np": np}))
 
 
@@ -39,13 +39,13 @@ def test_every_line_of_the_tables_is_a_row_that_is_read() -> None:
 @pytest.mark.parametrize(("function", "at", "gradient"), rows())
 def test_gradient(function: str, at: str, gradient: str) -> None:
     with np.errstate(all="ignore"):
-        found = bridge.grad(loss_of(function))(value_of(at))
-    np.testing.assert_allclose(found, value_of(gradient), rtol=1e-12, atol=0)
+        found = bridge.grad(loss_of(function))(concrete(at))
+    np.testing.assert_allclose(found, concrete(gradient), rtol=1e-12, atol=0)
 
 
 @pytest.mark.parametrize(("function", "at", "gradient"), rows())
 def test_tangents_agree_with_the_gradient(function: str, at: str, gradient: str) -> None:
-    point, expected = value_of(at), value_of(gradient)
+    point, expected = concrete(at), concrete(gradient)
     for index in np.ndindex(point.shape):
         for step in (1.0, 1j) if point.dtype.kind == "c" else (1.0,):
             direction = np.zeros_like(point)
@@ -57,7 +57,7 @@ def test_tangents_agree_with_the_gradient(function: str, at: str, gradient: str)
 
 @pytest.mark.parametrize(("function", "at", "gradient"), rows())
 def test_value_is_the_plain_value(function: str, at: str, gradient: str) -> None:
-    loss, point = loss_of(function), value_of(at)
+    loss, point = loss_of(function), concrete(at)
     with np.errstate(all="ignore"):
         found, _ = bridge.value_and_grad(loss)(point)
         np.testing.assert_array_equal(found, loss(point))
