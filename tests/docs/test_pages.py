@@ -12,7 +12,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 FOLDERS = ("bridge", "rules", "julia", "tests", "docs", "examples", "benchmarks")
 FILES = [path.relative_to(ROOT) for folder in FOLDERS for path in (ROOT / folder).rglob("*.*")]
 FILES += [path.relative_to(ROOT) for path in ROOT.glob("*.*")]
-EXAMPLES = {"path/to/file.py", "test_heat.py", "model.jl", "out.json", "juliapkg.json"}
+EXAMPLES = {"path/to/file.py", "test_heat.py", "model.jl", "out.json", "activations.py", "activations.jl"}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
