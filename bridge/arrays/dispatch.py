@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from bridge.arrays import mutating
-from bridge.arrays.call_forms import lists_as_arrays, outputs_by_name, concrete_shape
+from bridge.arrays.call_forms import concrete_shape, lists_as_arrays, outputs_by_name
 from bridge.arrays.operands import (
     NUMBERS,
     check_not_complex,
