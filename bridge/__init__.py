@@ -18,8 +18,8 @@ from bridge.arrays.buffer import Buffer as Buffer
 from bridge.extend import mutating_rule as mutating_rule
 from bridge.extend import rule as rule
 from bridge.rewind.context import Context as Context
+from bridge.rewind.escapes import detach as detach
 from bridge.rewind.interpreter import current_context as current_context
-from bridge.rewind.lifetime import detach as detach
 from bridge.rewind.snapshots import constant as constant
 from bridge.transforms.grad import grad as grad
 from bridge.transforms.grad import value_and_grad as value_and_grad

@@ -17,13 +17,13 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-from bridge.calls import pull_parameters
 from bridge.errors import RefusedError, RuleError
-from bridge.rewind.book import LOWERINGS, MUTATING, REFUSED, RULES, ZERO_PULL, Postponed, enter, is_reading
 from bridge.rewind.composition import pull_of_equivalent
 from bridge.rewind.cotangents import conj, sum_to_shape, zeros
 from bridge.rewind.facts import FACTS, METHODS, Facts
 from bridge.rewind.rule import Case, MutatingRule, Rule, Shaped, Structure
+from bridge.rewind.rule_book import LOWERINGS, MUTATING, REFUSED, RULES, ZERO_PULL, Postponed, enter, is_reading
+from bridge.signatures import pull_parameters
 
 __all__ = [
     "MUTATING", "REFUSED", "RULES", "ZERO_PULL", "Case", "Facts", "MutatingRule", "RefusedError", "Rule", "RuleError",

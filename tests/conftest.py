@@ -15,8 +15,8 @@ import pytest
 
 import bridge
 from bridge.extend import MUTATING, RULES, ZERO_PULL
-from bridge.rewind.book import LOWERINGS
 from bridge.rewind.facts import FACTS
+from bridge.rewind.rule_book import LOWERINGS
 
 hypothesis.settings.register_profile("fixed", derandomize=True, deadline=None, print_blob=True)
 hypothesis.settings.register_profile("nightly", deadline=None, print_blob=True)

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from bridge.arrays.operands import operand, refuse_complex
+from bridge.code_position import assigns_here, here, resolve
 from bridge.errors import RefusedError
-from bridge.position import assigns_here, here, resolve
+from bridge.rewind.escapes import remember
 from bridge.rewind.indices import ADVANCED, BOUNDS, ELEMENT, VIEW, frozen, kind_of
 from bridge.rewind.interpreter import ARRAYS
-from bridge.rewind.lifetime import remember
 from bridge.rewind.memory import grounded
 from bridge.rewind.places import Element, Gathered, View
 from bridge.rewind.values import concrete_key, is_abstract_mask, lowered_to, mask_as

@@ -12,11 +12,11 @@ from bridge.arrays import assignment, dispatch, views
 from bridge.arrays.operators import InPlace
 from bridge.arrays.tracked import Tracked
 from bridge.arrays.views import Flat
+from bridge.code_position import here, resolve
 from bridge.errors import RefusedError
-from bridge.position import here, resolve
+from bridge.rewind.escapes import escape
 from bridge.rewind.indices import ADVANCED, BOUNDS, ELEMENT, VIEW, frozen, kind_of
 from bridge.rewind.interpreter import ARRAYS
-from bridge.rewind.lifetime import escape
 from bridge.rewind.memory import Strides, grounded
 from bridge.rewind.places import Element, Gathered, Layout, View
 from bridge.rewind.values import concrete_key, is_abstract_mask

@@ -21,15 +21,15 @@ from bridge.arrays.operands import (
     unwrapped,
 )
 from bridge.arrays.views import wrap_result
-from bridge.calls import operation_name
+from bridge.code_position import here, resolve
 from bridge.errors import RefusedError
-from bridge.position import here, resolve
-from bridge.rewind import book
-from bridge.rewind.book import MUTATING, REFUSED, RULES, ZERO_PULL
+from bridge.rewind import rule_book
 from bridge.rewind.interpreter import ARRAYS, Call
 from bridge.rewind.memory import grounded, holds_arrays
+from bridge.rewind.rule_book import MUTATING, REFUSED, RULES, ZERO_PULL
 from bridge.rewind.snapshots import constant, copy_of_list
 from bridge.rewind.values import is_abstract, settled
+from bridge.signatures import operation_name
 
 
 def operate_one(function: Callable[..., Any], ufunc: np.ufunc, x: Any) -> Any:
@@ -194,7 +194,7 @@ def call_by_rule(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     args, kwargs = outputs_by_name(function, args, kwargs)
     if function in MUTATING:
         return call_mutating(MUTATING[function], args, kwargs)
-    rule = book.find(function)
+    rule = rule_book.find(function)
     if function in REFUSED:
         raise RefusedError(
             f"{operation_name(function)} of a tracked array", where=resolve(here()), remedy=REFUSED[function]

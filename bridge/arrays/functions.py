@@ -11,8 +11,8 @@ from bridge.arrays import creation
 from bridge.arrays.dispatch import HANDLED, call_by_rule
 from bridge.arrays.operands import context_of, into_plain, operand
 from bridge.arrays.views import view_at
+from bridge.code_position import here, resolve
 from bridge.errors import RefusedError
-from bridge.position import here, resolve
 from bridge.rewind.memory import grounded
 from bridge.rewind.values import concrete, is_abstract, settled
 

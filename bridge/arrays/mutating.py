@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from bridge.arrays.operands import into_plain, unwrapped
+from bridge.code_position import here, resolve
 from bridge.errors import AliasError, BridgeError, RuleError
-from bridge.position import here, resolve
 from bridge.rewind.interpreter import Call
 from bridge.rewind.memory import grounded
 from bridge.rewind.rule import MutatingRule

@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 
 from bridge.arrays.creation import array
-from bridge.calls import operation_name
+from bridge.code_position import here, resolve
 from bridge.errors import NoRuleError, RefusedError
-from bridge.position import here, resolve
-from bridge.rewind import book
-from bridge.rewind.book import ZERO_PULL
-from bridge.rewind.lifetime import remember
+from bridge.rewind import rule_book
+from bridge.rewind.escapes import remember
 from bridge.rewind.memory import grounded
+from bridge.rewind.rule_book import ZERO_PULL
 from bridge.rewind.snapshots import constant
 from bridge.rewind.values import concrete
+from bridge.signatures import operation_name
 
 NUMBERS = (int, float, complex, np.generic)
 
@@ -128,7 +128,7 @@ def into_plain(context: Any, function: Any, args: Any, target: Any) -> None:
 
 def rule_for(function: Any, context: Any) -> Any:
     """The rule of an operation, else that of the context's engine; NoRuleError, with how to write one, if none has."""
-    rule = book.find(function)
+    rule = rule_book.find(function)
     if rule is None and context.engine is not None:
         rule = context.engine.rule(function, None)
     if rule is not None:

@@ -10,8 +10,8 @@ import numpy as np
 
 from bridge.arrays import dispatch
 from bridge.arrays.operands import operand
+from bridge.code_position import here, resolve
 from bridge.errors import RefusedError
-from bridge.position import here, resolve
 
 Method = Callable[..., Any]
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from bridge.arrays import creation, dispatch, ufuncs
 from bridge.arrays.operators import Operators
+from bridge.code_position import here, resolve
 from bridge.errors import ArgumentError, RefusedError
-from bridge.position import here, resolve
-from bridge.rewind.lifetime import escape
+from bridge.rewind.escapes import escape
 from bridge.rewind.memory import grounded, lies_in_order
 from bridge.rewind.values import concrete, described, is_abstract
 

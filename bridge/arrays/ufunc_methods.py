@@ -10,17 +10,17 @@ import numpy as np
 
 from bridge.arrays import dispatch
 from bridge.arrays.operands import context_of, into_plain, operand, store, unwrapped
-from bridge.calls import operation_name
+from bridge.code_position import here, resolve
 from bridge.errors import RefusedError
-from bridge.position import here, resolve
-from bridge.rewind.book import ZERO_PULL
 from bridge.rewind.composition import pull_of_equivalent
 from bridge.rewind.facts import METHODS, Facts, facts_of, parameters_of
 from bridge.rewind.indices import ADVANCED, frozen, kind_of, surviving
 from bridge.rewind.interpreter import Call
 from bridge.rewind.memory import grounded
 from bridge.rewind.rule import Rule
+from bridge.rewind.rule_book import ZERO_PULL
 from bridge.rewind.values import concrete, is_abstract, settled
+from bridge.signatures import operation_name
 
 _NOTHING: Any = object()
 _RULES: dict[tuple[np.ufunc, str], Rule] = {}

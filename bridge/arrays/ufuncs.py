@@ -9,13 +9,13 @@ import numpy as np
 from bridge.arrays import ufunc_methods
 from bridge.arrays.dispatch import update
 from bridge.arrays.operands import context_of, into_plain, operand, rule_for, store, unwrapped
-from bridge.calls import operation_name
+from bridge.code_position import here, resolve
 from bridge.errors import RefusedError
-from bridge.position import here, resolve
-from bridge.rewind.book import ZERO_PULL
 from bridge.rewind.interpreter import Call
 from bridge.rewind.memory import grounded
+from bridge.rewind.rule_book import ZERO_PULL
 from bridge.rewind.values import concrete
+from bridge.signatures import operation_name
 
 
 def ufunc_call(ufunc: np.ufunc, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from bridge.arrays.operands import operand
+from bridge.code_position import here, resolve
 from bridge.errors import RefusedError
-from bridge.position import here, resolve
 from bridge.rewind.interpreter import ARRAYS
 from bridge.rewind.memory import Strides, address, grounded, overlaps_itself
 from bridge.rewind.places import Layout

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from bridge.code_position import here, resolve
 from bridge.errors import ArgumentError, EngineNotAvailable, NoRuleError
-from bridge.position import here, resolve
 from bridge.rewind.context import Context
 from bridge.rewind.forward import ForwardContext
 from bridge.rewind.interpreter import Call, current_context

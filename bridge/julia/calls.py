@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from bridge.code_position import here, resolve
 from bridge.errors import (
     BridgeError,
     CotangentError,
@@ -20,7 +21,6 @@ from bridge.errors import (
 )
 from bridge.julia.session import session
 from bridge.julia.threads import able, perform
-from bridge.position import here, resolve
 
 LOCK = RLock()
 """Held during every call: Julia may hand the GIL to Python in the middle of one."""

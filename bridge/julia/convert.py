@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from bridge.code_position import here, resolve
 from bridge.errors import ArgumentError
 from bridge.julia.calls import OtherLayout, entries, run
-from bridge.position import here, resolve
 from bridge.rewind.memory import grounded
 
 

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bridge.code_position import here, resolve
 from bridge.errors import AliasError, ArgumentError, JuliaError, RuleError
 from bridge.julia.calls import OtherLayout, Returned, ask, entries, run
 from bridge.julia.convert import in_plain_layout
 from bridge.julia.plans import Flattened, filled, plan, sent
 from bridge.julia.programs import run_tracked
-from bridge.position import here, resolve
 from bridge.rewind.memory import grounded
 
 if TYPE_CHECKING:

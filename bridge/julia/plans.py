@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bridge.code_position import here, resolve
 from bridge.errors import ArgumentError
 from bridge.julia.calls import Kept, OtherLayout, ask, kept_number, run
 from bridge.julia.convert import in_plain_layout, reversed_axes
-from bridge.position import here, resolve
 from bridge.rewind.memory import grounded
 from bridge.transforms.entering import is_differentiable
 from bridge.trees import leaves_of, rebuilt

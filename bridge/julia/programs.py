@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bridge.arrays.operands import context_of, unwrapped
+from bridge.code_position import here, resolve
 from bridge.engines.protocol import EngineRule
 from bridge.errors import RefusedError
 from bridge.julia.plans import Flattened, filled
 from bridge.julia.runs import Run
-from bridge.position import here, resolve
 from bridge.rewind import interpreter
 from bridge.rewind.memory import grounded
 

@@ -11,9 +11,9 @@ import numpy as np
 from bridge.arrays.buffer import WeakScalar
 from bridge.arrays.creation import array
 from bridge.arrays.operands import context_of
+from bridge.code_position import here, resolve
 from bridge.errors import ArgumentError, RandomGradientError
-from bridge.position import here, resolve
-from bridge.rewind.lifetime import detach
+from bridge.rewind.escapes import detach
 from bridge.rewind.values import is_abstract
 
 Gradient = Literal["pathwise", "frozen", "error"]

@@ -19,7 +19,7 @@ from bridge.random.checking import (
 )
 from bridge.random.draws import first, is_held, noise
 from bridge.random.keys import checked_key
-from bridge.rewind.lifetime import detach
+from bridge.rewind.escapes import detach
 
 
 def uniform(

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from bridge.code_position import here
 from bridge.extend import nondifferentiable
-from bridge.position import here
 from bridge.random import samplers, threefry
 from bridge.rewind.snapshots import constant
 

@@ -10,8 +10,8 @@ from zlib import crc32
 
 import numpy as np
 
+from bridge.code_position import here, resolve
 from bridge.errors import ContextError, ReplayError
-from bridge.position import here, resolve
 from bridge.rewind.closures import Closure
 from bridge.rewind.context import Context
 from bridge.rewind.log import Entry, Overwritten, at_birth

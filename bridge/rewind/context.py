@@ -14,10 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from bridge.code_position import here
 from bridge.errors import ArgumentError
-from bridge.position import here
 from bridge.rewind import strong_zeros
-from bridge.rewind.book import read_book
 from bridge.rewind.cotangents import looks_of, numpy_numbers, places_of
 from bridge.rewind.gradients import Gradients, Seeds
 from bridge.rewind.interpreter import ARRAYS, Call, Listener
@@ -25,6 +24,7 @@ from bridge.rewind.log import Copy, Entry, Operation, blame
 from bridge.rewind.ownership import Ownership, refuse_read_only, wrap
 from bridge.rewind.places import Element, Gathered, Place
 from bridge.rewind.roots import Entered, Root
+from bridge.rewind.rule_book import read_book
 from bridge.rewind.snapshots import Snapshots
 from bridge.rewind.writes import MutatingCall, Scatter, Update, Write
 

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from bridge.calls import positional_parameters
+from bridge.signatures import positional_parameters
 
 Precision = Literal["operands", "inexact", "wide", "double"]
 

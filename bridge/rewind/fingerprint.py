@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from bridge.calls import operation_name
 from bridge.rewind.interpreter import Call, Listener
 from bridge.rewind.places import is_place
 from bridge.rewind.roots import Root
 from bridge.rewind.rule import Rule
+from bridge.signatures import operation_name
 
 Step = tuple[Any, ...]
 

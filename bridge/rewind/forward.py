@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.position import here
+from bridge.code_position import here
 from bridge.rewind.context import Context
 from bridge.rewind.cotangents import numpy_numbers, places_of
 from bridge.rewind.interpreter import ARRAYS, Call

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Protocol
 
-from bridge.calls import operation_name
+from bridge.signatures import operation_name
 
 if TYPE_CHECKING:
     from bridge.rewind.context import Context

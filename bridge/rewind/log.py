@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bridge.code_position import Position, resolve
 from bridge.errors import BridgeError, RuleError
-from bridge.position import Position, resolve
 from bridge.rewind.interpreter import Call
 from bridge.rewind.places import Picked, places_in
 from bridge.rewind.roots import Root

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bridge.code_position import here, resolve
 from bridge.errors import AliasError, ArgumentError, RefusedError
-from bridge.position import here, resolve
 from bridge.rewind.interpreter import ARRAYS, CURRENT
 from bridge.rewind.memory import Home, grounded
 from bridge.rewind.roots import Entered, Root

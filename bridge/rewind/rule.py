@@ -9,10 +9,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from bridge.calls import first_pull, names_read, operation_name, output_read, pull_parameters
 from bridge.errors import RuleError
 from bridge.rewind.facts import Facts, facts_of
 from bridge.rewind.interpreter import ARRAYS
+from bridge.signatures import first_pull, names_read, operation_name, output_read, pull_parameters
 
 Structure = Literal["elementwise", "linear", "multilinear", "generic"]
 

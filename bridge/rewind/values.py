@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from bridge.code_position import here, resolve
 from bridge.errors import TraceError
-from bridge.position import here, resolve
 from bridge.rewind.interpreter import current_context
 from bridge.rewind.memory import grounded
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from bridge.calls import names_read
+from bridge.code_position import Position
 from bridge.errors import RuleError
-from bridge.position import Position
 from bridge.rewind.interpreter import Call
 from bridge.rewind.log import Cotangents, Entry, Operation, Overwritten
 from bridge.rewind.places import places_in
 from bridge.rewind.roots import Root
+from bridge.signatures import names_read
 
 
 class Write(Entry):

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from bridge.code_position import here, resolve
 from bridge.engines import registry
 from bridge.engines.protocol import Compiler
 from bridge.errors import ArgumentError, CotangentError, ReplayError
-from bridge.position import here, resolve
 from bridge.rewind import strong_zeros
 from bridge.rewind.closures import Closure
 from bridge.rewind.context import Context

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 import bridge
-from bridge.rewind.book import RULES
 from bridge.rewind.facts import Facts
+from bridge.rewind.rule_book import RULES
 
 pytest.importorskip("jax")
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from bridge.extend import RULES
-from bridge.rewind import book
+from bridge.rewind import rule_book
 from bridge.rewind.rule import Rule
 
 Mistake = Callable[[Any], Any]
@@ -65,7 +65,7 @@ class PlantedRule(Rule):
 @contextmanager
 def planted(function: Any, mistake: Mistake) -> Iterator[PlantedRule]:
     """Inside, the rule book's rule of `function` makes a mistake."""
-    native = book.find(function)
+    native = rule_book.find(function)
     assert native is not None, f"{function} has no rule"
     RULES[function] = wrong = PlantedRule(native, mistake)
     try:

@@ -11,7 +11,7 @@ import bridge
 from bridge.errors import CheckError
 from bridge.extend import MUTATING, RULES, Case, composed, conj, mutating_rule, pulls, rule
 from bridge.proof.rules.check_rule import check_rule
-from bridge.rewind import book
+from bridge.rewind import rule_book
 from tests.proof import wrong_rules
 
 X = np.array([0.7, -1.3, 2.1])
@@ -21,7 +21,7 @@ Y = np.array([1.9, 0.4, -0.6])
 @pytest.fixture(autouse=True)
 def registries() -> Iterator[None]:
     """Put back the rules that a test registers or replaces."""
-    book.read_book()
+    rule_book.read_book()
     rules, mutating = dict(RULES), dict(MUTATING)
     yield
     for registry, before in ((RULES, rules), (MUTATING, mutating)):

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import scipy.special  # noqa: F401, its rules are read once it is loaded
 
-from bridge.calls import operation_name
 from bridge.errors import CheckError
 from bridge.extend import MUTATING, RULES, ZERO_PULL
 from bridge.proof.numerics.compare import Sampling, compare
@@ -16,6 +15,7 @@ from bridge.proof.rules.check_rule import check_rule
 from bridge.proof.rules.inputs import book, call_of
 from bridge.proof.rules.rule_calls import RuleCall
 from bridge.rewind.rule import Case, MutatingRule, Rule
+from bridge.signatures import operation_name
 
 MODULES = [module for module in book() if hasattr(module, "cases")]
 CASES = [(module.__name__.rpartition(".")[2], case) for module in MODULES for case in module.cases()]

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 import scipy.special  # its rules are read once it is loaded
 
-from bridge.calls import operation_name
 from bridge.errors import NoRuleError, RefusedError
 from bridge.extend import RULES, ZERO_PULL
 from bridge.proof.rules.inputs import book
 from bridge.rewind.rule import Case
+from bridge.signatures import operation_name
 
 jax = pytest.importorskip("jax", reason='engine="jax" needs JAX: pip install "mutation-bridge[jax]"')
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from bridge.calls import operation_name
 from bridge.engines.protocol import Column, Engine, EngineRule, Health
 from bridge.errors import EngineNotAvailable
 from bridge.rewind.rule import Rule
+from bridge.signatures import operation_name
 from bridge.transforms.grad import grad
 
 _INSTALL = 'pip install "mutation-bridge[jax]"'

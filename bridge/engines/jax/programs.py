@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from bridge.arrays.operands import context_of, unwrapped
-from bridge.engines.jax.forms import Form, slots_of
+from bridge.engines.jax.call_forms import Form, slots_of
 from bridge.engines.protocol import EngineRule
 from bridge.errors import BridgeError, NoRuleError, RefusedError
 from bridge.rewind.interpreter import Call

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.engines.jax.forms import Form, arranged_as, formed, paired, slots_of
+from bridge.engines.jax.call_forms import Form, arranged_as, formed, paired, slots_of
 from bridge.engines.jax.programs import Program, applied, program_of, zeros_like
 from bridge.engines.protocol import EngineRule, is_same_value
 from bridge.errors import NoRuleError, ValueDiffersError

@@ -13,8 +13,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from bridge.calls import operation_name
-from bridge.engines.julia.arrangement import Row
+from bridge.engines.julia.argument_order import Row
 from bridge.engines.julia.rules import ComposedRule, JuliaRule, checked_values, message_of
 from bridge.engines.julia.table import add, entries, files, packages
 from bridge.engines.protocol import AskingContext, Column, Engine, EngineRule, Health
@@ -23,6 +22,7 @@ from bridge.julia.discovery import discover
 from bridge.julia.session import Session, session
 from bridge.julia.status import status
 from bridge.rewind.rule import Rule
+from bridge.signatures import operation_name
 
 
 def load_rules(path: str | Path) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.position import resolve
+from bridge.code_position import resolve
 from bridge.proof.blame.blaming import Blame, of_step
 from bridge.proof.blame.observing import Step, flat_values
 from bridge.proof.blame.recorded import Recorded, record

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from bridge.code_position import here, resolve
 from bridge.engines import registry
 from bridge.engines.protocol import AskingContext
-from bridge.position import here, resolve
 from bridge.rewind.context import Context
 from bridge.rewind.facts import facts_of
 from bridge.rewind.interpreter import Call

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from bridge.calls import operation_name
-from bridge.position import here, is_internal
+from bridge.code_position import here, is_internal
 from bridge.proof.blame.blaming import Blame, of_step
 from bridge.proof.blame.observing import Step, flat_values
 from bridge.proof.blame.recorded import Recorded, record
 from bridge.proof.numerics.arrays import short
 from bridge.proof.subject import Subject
+from bridge.signatures import operation_name
 from bridge.trees import leaves_of, rebuilt
 
 MOST_LINES = 100_000

@@ -9,7 +9,7 @@ from typing import Any
 
 import optree
 
-from bridge.position import Position, resolve
+from bridge.code_position import Position, resolve
 from bridge.proof.report.extents import extent_of, size_of
 from bridge.proof.report.model import Memory, Operation, Region, Timeline
 from bridge.rewind.roots import Root

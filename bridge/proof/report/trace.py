@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from bridge.calls import operation_name
+from bridge.code_position import here
 from bridge.engines.protocol import Engine, EngineRule
-from bridge.position import here
 from bridge.proof.report.model import Region, Trace
 from bridge.proof.report.timeline import Builder, names_of
 from bridge.rewind.context import Context
@@ -20,6 +19,7 @@ from bridge.rewind.ownership import KeepsArguments
 from bridge.rewind.places import Picked
 from bridge.rewind.roots import Root
 from bridge.rewind.rule import Rule
+from bridge.signatures import operation_name
 from bridge.transforms.arguments import Arguments, handed_out
 
 

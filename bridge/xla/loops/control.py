@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from bridge.arrays.buffer import WeakScalar
+from bridge.code_position import here, resolve
 from bridge.errors import ArgumentError, RefusedError, TraceError
-from bridge.position import here, resolve
 from bridge.rewind.closures import Closure
 from bridge.rewind.values import is_abstract
 from bridge.trees import leaves_of, rebuilt

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from bridge.code_position import here, resolve
 from bridge.errors import ReplayError
-from bridge.position import here, resolve
 from bridge.rewind import strong_zeros
 from bridge.rewind.fingerprint import Fingerprint, parting
 from bridge.rewind.log import Entry

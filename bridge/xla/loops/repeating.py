@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from bridge.code_position import here, resolve
 from bridge.errors import TraceError
-from bridge.position import here, resolve
 from bridge.rewind.forward import ForwardContext
 from bridge.rewind.log import Entry, Overwritten
 from bridge.rewind.roots import Root, serial_now

@@ -11,9 +11,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from bridge.calls import operation_name
 from bridge.errors import NoRuleError
 from bridge.rewind.facts import NEUTRAL, Facts, facts_of
+from bridge.signatures import operation_name
 from bridge.xla.lowering.register import Lowering
 
 

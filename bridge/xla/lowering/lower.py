@@ -15,11 +15,11 @@ import jax.experimental
 import jax.numpy as jnp
 import numpy as np
 
-from bridge.calls import operation_name
 from bridge.engines.protocol import Engine, EngineRule
 from bridge.errors import BridgeError, NoRuleError, RefusedError
 from bridge.rewind.rule import Rule
 from bridge.rewind.values import ground_floor, is_abstract
+from bridge.signatures import operation_name
 from bridge.xla.lowering.calls import operand, respelled, strong, weak_dtype
 from bridge.xla.lowering.register import Lowering, lowering_of
 

@@ -11,9 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy import special
 
-from bridge.calls import operation_name
-from bridge.rewind.book import LOWERINGS, REFUSED, read_book
 from bridge.rewind.facts import facts_of
+from bridge.rewind.rule_book import LOWERINGS, REFUSED, read_book
+from bridge.signatures import operation_name
 
 
 @dataclass(frozen=True)

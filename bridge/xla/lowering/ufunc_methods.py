@@ -8,9 +8,9 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from bridge.calls import operation_name
 from bridge.errors import RefusedError
 from bridge.rewind.facts import METHODS
+from bridge.signatures import operation_name
 from bridge.xla.lowering.calls import known, operand
 from bridge.xla.lowering.lower import cast_to, lower
 from bridge.xla.lowering.register import UFUNC_METHODS

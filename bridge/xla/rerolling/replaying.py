@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from bridge.arrays.dispatch import call
-from bridge.position import REPLAYED
+from bridge.code_position import REPLAYED
 from bridge.rewind.interpreter import current_context
 from bridge.transforms.loops import fori_loop
 from bridge.trees import leaves_of, rebuilt

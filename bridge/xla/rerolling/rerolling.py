@@ -12,8 +12,8 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+from bridge.code_position import Position, resolve
 from bridge.errors import BridgeWarning
-from bridge.position import Position, resolve
 from bridge.rewind.interpreter import current_context
 from bridge.rewind.roots import Root, serial_now
 from bridge.trees import leaves_of, rebuilt

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from bridge.arrays.buffer import Buffer, Scalar, WeakScalar
-from bridge.position import Position, here
+from bridge.code_position import Position, here
 from bridge.rewind.context import Context
 from bridge.rewind.interpreter import CURRENT, Call
 from bridge.rewind.memory import Home

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from bridge.code_position import here, resolve
 from bridge.errors import RefusedError, TraceError
-from bridge.position import here, resolve
 from bridge.rewind.memory import ArrayMemory
 from bridge.rewind.values import is_abstract, is_abstract_integer
 from bridge.xla.regions.affine import difference

@@ -8,8 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from bridge.code_position import here, resolve
 from bridge.errors import ContextError
-from bridge.position import here, resolve
 from bridge.rewind.roots import Root
 from bridge.xla.regions.affine import Affine, Atom
 from bridge.xla.regions.region import Region, contains, disjoint, same

@@ -10,11 +10,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from bridge.arrays.buffer import Buffer, Scalar, WeakScalar
-from bridge.calls import operation_name
+from bridge.code_position import here, resolve
 from bridge.errors import RefusedError
-from bridge.position import here, resolve
 from bridge.rewind.interpreter import Call
 from bridge.rewind.places import Place
+from bridge.signatures import operation_name
 from bridge.xla.lowering.lower import lower
 from bridge.xla.regions.affine import Affine
 from bridge.xla.tracing.accessing import known_at

@@ -27,10 +27,10 @@ from bridge.xla.regions.affine import Affine
 from bridge.xla.tracing.abstract import AbstractArray, AbstractMemory, abstract_like
 from bridge.xla.tracing.accessing import Accessing, region_of
 from bridge.xla.tracing.cells import Cell, Frame, constant_contents, in_dtype, spread
+from bridge.xla.tracing.compiled_home import CompiledHome
 from bridge.xla.tracing.computing import Computing
 from bridge.xla.tracing.faults import Faults
 from bridge.xla.tracing.frames import Framing
-from bridge.xla.tracing.home import CompiledHome
 
 if TYPE_CHECKING:
     from bridge.xla.captured import Captured

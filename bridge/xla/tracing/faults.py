@@ -9,10 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from bridge.calls import operation_name
+from bridge.code_position import Position, here, resolve
 from bridge.errors import ArgumentError, IndexRangeError
-from bridge.position import Position, here, resolve
 from bridge.rewind.facts import facts_of
+from bridge.signatures import operation_name
 from bridge.xla.regions.advanced import out_of_range
 
 if TYPE_CHECKING:

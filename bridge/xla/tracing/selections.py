@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from bridge.code_position import here, resolve
 from bridge.errors import TraceError
-from bridge.position import here, resolve
 from bridge.rewind.values import ground_floor, is_abstract, mask_as, settled
 
 

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bridge.calls import first_pull
 from bridge.errors import NoRuleError
 from bridge.rewind.facts import NEUTRAL
 from bridge.rewind.rule import Rule
+from bridge.signatures import first_pull
 
 
 class Row(NamedTuple):

@@ -1,0 +1,101 @@
+"""Tracked values that leave tracking: on purpose by `detach`, otherwise an error that cannot be swallowed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bridge.code_position import here, resolve
+from bridge.errors import BridgeError, EscapeError
+from bridge.rewind.memory import grounded
+from bridge.rewind.values import is_abstract, known, needs_value, settled
+
+
+def escape(tracked: Any, how: str) -> Any:
+    """The plain value of a tracked one that is being turned into an untracked number or array.
+
+    Integers and booleans may leave, and so may floats that do not depend on what is differentiated.
+    Anything else is an EscapeError, which the context remembers, so that code that swallows it cannot hide it.
+    """
+    place = tracked.place
+    place.context.check_usable()
+    spelled = known(tracked) if is_abstract(tracked) else None
+    if spelled is None and is_abstract(tracked):
+        raise _noted(tracked, needs_value(tracked, how, _REMEDIES.get(how.partition("(")[0])))
+    if spelled is None and (place.active or (hasattr(tracked.value, "place") and _active_below(tracked.value))):
+        raise remember(tracked, how)
+    place.context.left(tracked, how)
+    plain = grounded(tracked) if spelled is None else spelled
+    if isinstance(plain, np.ndarray):
+        plain = plain.copy()
+        plain.flags.writeable = False
+    return plain
+
+
+def remember(tracked: Any, how: str) -> EscapeError:
+    """The error of an escape, noted in every context whose gradient would be lost."""
+    error = EscapeError(
+        f"a tracked value of shape {tracked.shape} and dtype {tracked.dtype} leaves tracking through {how}: "
+        f"its gradient would be lost (value {_short(grounded(tracked))})",
+        where=resolve(here()),
+        remedy="keep it tracked: np.stack([...]) for np.array([...]), np.zeros_like(x), np.empty(n, like=x) or "
+        "`import bridge.numpy as np` for arrays that are written into, np.* for math.*; "
+        "or let it go on purpose with bridge.detach(value)",
+    )
+    return _noted(tracked, error)
+
+
+def _noted(tracked: Any, error: BridgeError) -> Any:
+    value = tracked
+    while hasattr(value, "place"):
+        if value.place.context.escaped is None:
+            value.place.context.escaped = error
+        value = value.value
+    return error
+
+
+def detach(value: Any) -> Any:
+    """The plain NumPy value of a tracked one, without its gradient; anything else as it is.
+
+    Accepts Buffers, Scalars, and tuples, lists and dicts of them. Arrays are copies.
+    """
+    if isinstance(value, (tuple, list)):
+        parts = [detach(part) for part in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
+    if isinstance(value, dict):
+        return {key: detach(part) for key, part in value.items()}
+    if not hasattr(value, "place"):
+        return value
+    value.place.context.check_usable()
+    value.place.context.must_differentiate()
+    value.place.context.left(value, "bridge.detach")
+    plain = settled(value)
+    if is_abstract(plain):
+        return plain
+    return plain.copy() if hasattr(plain, "copy") else plain
+
+
+def _active_below(value: Any) -> bool:
+    while hasattr(value, "place"):
+        if value.place.active:
+            return True
+        value = value.value
+    return False
+
+
+def _short(plain: Any) -> str:
+    return np.array2string(np.asarray(plain), precision=4, threshold=6, edgeitems=2)
+
+
+_TRACKED = (
+    "keep it tracked: np.stack([...]) for np.array([...]), np.zeros_like(x) or `import bridge.numpy as np` for arrays "
+    'that are written into, np.* for math.*; or use engine="native"'
+)
+_REMEDIES = {
+    "np.asarray": _TRACKED,
+    "float": _TRACKED,
+    "complex": _TRACKED,
+    "an index": "index a tracked array: np.array(table) of `import bridge.numpy as np`, or an argument; plain ones and "
+    'lists must be indexed by plain integers; or use engine="native"',
+}
