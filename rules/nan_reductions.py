@@ -11,6 +11,9 @@ import numpy as np
 
 from bridge.extend import Case, Facts, composed
 
+_INEXACT = Facts(nan_aware=True, precision="inexact")
+_WIDE = Facts(nan_aware=True, precision="wide")
+
 
 def _present(a, where=True):
     """`a` with its NaNs zeroed, so that they taint no product, and where it has a value."""
@@ -18,19 +21,19 @@ def _present(a, where=True):
     return np.where(missing, 0, a), ~missing if where is True else ~missing & where
 
 
-@composed(np.nansum)
+@composed(np.nansum, facts=Facts(nan_aware=True))
 def nansum(a, axis=None, dtype=None, _out=None, keepdims=False, initial=0, where=True):
     values, present = _present(a, where)
     return np.sum(values, axis=axis, dtype=dtype, keepdims=keepdims, initial=initial, where=present)
 
 
-@composed(np.nanmean, facts=Facts(precision="inexact"))
+@composed(np.nanmean, facts=_INEXACT)
 def nanmean(a, axis=None, dtype=None, _out=None, keepdims=False, *, where=True):
     values, present = _present(a, where)
     return np.mean(values, axis=axis, dtype=dtype, keepdims=keepdims, where=present)
 
 
-@composed(np.nanprod)
+@composed(np.nanprod, facts=Facts(nan_aware=True))
 def nanprod(a, axis=None, dtype=None, _out=None, keepdims=False, initial=1, where=True):
     values, present = _present(a, where)
     return np.prod(values, axis=axis, dtype=dtype, keepdims=keepdims, initial=initial, where=present)
@@ -44,7 +47,7 @@ def _spread(reduction, a, axis, ddof, keepdims, where, mean, correction):
     return reduction(values, axis=axis, ddof=freedom, keepdims=keepdims, where=present, mean=mean)
 
 
-@composed(np.nanvar, facts=Facts(precision="inexact"))
+@composed(np.nanvar, facts=_INEXACT)
 def nanvar(
     a, axis=None, dtype=None, _out=None, ddof=0, keepdims=False,
     *, where=True, mean=np._NoValue, correction=np._NoValue,
@@ -52,7 +55,7 @@ def nanvar(
     return _spread(np.var, a, axis, ddof, keepdims, where, mean, correction)
 
 
-@composed(np.nanstd, facts=Facts(precision="inexact"))
+@composed(np.nanstd, facts=_INEXACT)
 def nanstd(
     a, axis=None, dtype=None, _out=None, ddof=0, keepdims=False,
     *, where=True, mean=np._NoValue, correction=np._NoValue,
@@ -60,12 +63,12 @@ def nanstd(
     return _spread(np.std, a, axis, ddof, keepdims, where, mean, correction)
 
 
-@composed(np.nancumsum, facts=Facts(precision="wide"))
+@composed(np.nancumsum, facts=_WIDE)
 def nancumsum(a, axis=None, dtype=None, _out=None):
     return np.cumsum(_present(a)[0], axis=axis, dtype=dtype)
 
 
-@composed(np.nancumprod, facts=Facts(precision="wide"))
+@composed(np.nancumprod, facts=_WIDE)
 def nancumprod(a, axis=None, dtype=None, _out=None):
     return np.cumprod(np.where(np.isnan(a), 1, a), axis=axis, dtype=dtype)
 

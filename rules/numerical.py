@@ -166,7 +166,7 @@ def sinc(ct, out, x):
     return ct * conj(np.where(small, -(np.pi**2) / 3 * x * nested, (np.cos(np.pi * far) - out) / far))
 
 
-@rule(np.nan_to_num, structure="linear")
+@rule(np.nan_to_num, structure="linear", facts=Facts(nan_aware=True))
 def nan_to_num(ct, out, x, copy=True, nan=0.0, posinf=None, neginf=None):
     if x.dtype.kind != "c":
         return np.where(np.isfinite(x), ct, 0)

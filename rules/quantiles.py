@@ -96,7 +96,7 @@ def quantile(a, q, axis=None, _out=None, overwrite_input=False, method="linear",
     return _quantile(a, q, axis, method, keepdims, weights, skip_nan=False)
 
 
-@composed(np.nanquantile)
+@composed(np.nanquantile, facts=Facts(nan_aware=True))
 def nanquantile(a, q, axis=None, _out=None, overwrite_input=False, method="linear", keepdims=False, *, weights=None):
     return _quantile(a, q, axis, method, keepdims, weights, skip_nan=True)
 
@@ -106,7 +106,7 @@ def percentile(a, q, axis=None, _out=None, overwrite_input=False, method="linear
     return _quantile(a, np.true_divide(q, 100), axis, method, keepdims, weights, skip_nan=False)
 
 
-@composed(np.nanpercentile)
+@composed(np.nanpercentile, facts=Facts(nan_aware=True))
 def nanpercentile(a, q, axis=None, _out=None, overwrite_input=False, method="linear", keepdims=False, *, weights=None):
     return _quantile(a, np.true_divide(q, 100), axis, method, keepdims, weights, skip_nan=True)
 
@@ -116,7 +116,7 @@ def median(a, axis=None, _out=None, overwrite_input=False, keepdims=False):
     return _quantile(a, 0.5, axis, "linear", keepdims, None, skip_nan=False, fixed=True)
 
 
-@composed(np.nanmedian, facts=Facts(precision="inexact"))
+@composed(np.nanmedian, facts=Facts(nan_aware=True, precision="inexact"))
 def nanmedian(a, axis=None, _out=None, overwrite_input=False, keepdims=False):
     return _quantile(a, 0.5, axis, "linear", keepdims, None, skip_nan=True, fixed=True)
 

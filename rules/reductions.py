@@ -138,7 +138,7 @@ for _function in (np.max, np.amax):
 for _function in (np.min, np.amin):
     rule(_function, structure="linear", facts=Facts(reduces=np.minimum))(_extremum)
 for _function in (np.nanmax, np.nanmin):
-    rule(_function, structure="linear")(_nan_extremum)
+    rule(_function, structure="linear", facts=Facts(nan_aware=True))(_nan_extremum)
 
 
 @composed(np.ptp)
@@ -183,7 +183,8 @@ def std(
     return _of_squares(through_root, a, axis, ddof, keepdims, where, mean, correction)
 
 
-nondifferentiable(np.count_nonzero, np.argmax, np.argmin, np.nanargmax, np.nanargmin)
+nondifferentiable(np.count_nonzero, np.argmax, np.argmin)
+nondifferentiable(np.nanargmax, np.nanargmin, facts=Facts(nan_aware=True))
 nondifferentiable(np.any, facts=Facts(reduces=np.logical_or))
 nondifferentiable(np.all, facts=Facts(reduces=np.logical_and))
 

@@ -40,6 +40,7 @@ class Facts:
     jumps : its value jumps where two operands are equal, or where its operand is a whole number.
     indexes : it moves elements to where an index says.
     fails_on : what a matrix is for which it raises LinAlgError.
+    nan_aware : it treats elements that are NaN apart.
     describes : it answers about types, layout or text; nothing is computed from values.
     """
 
@@ -57,6 +58,7 @@ class Facts:
     jumps: bool = False
     indexes: bool = False
     fails_on: Literal["", "singular", "not positive definite"] = ""
+    nan_aware: bool = False
     describes: bool = False
 
     def is_static(self, name: str | None) -> bool:

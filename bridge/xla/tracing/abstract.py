@@ -13,6 +13,7 @@ import numpy as np
 
 from bridge.code_position import here, resolve
 from bridge.errors import RefusedError, TraceError
+from bridge.rewind.facts import facts_of
 from bridge.rewind.memory import ArrayMemory
 from bridge.rewind.values import is_abstract, is_abstract_integer
 from bridge.xla.regions.affine import difference
@@ -41,7 +42,7 @@ class AbstractArray(np.ndarray):
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         if getattr(function, "__module__", None) == "numpy.linalg":
             return function(*map(_regular, args), **kwargs)
-        if function.__name__.startswith("nan"):
+        if facts_of(function).nan_aware:
             return function(*map(_plain, args), **{name: _plain(x) for name, x in kwargs.items()})
         if function is np.average:
             # Weights that are all zero are an error of NumPy's.

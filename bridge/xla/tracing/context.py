@@ -17,6 +17,7 @@ from jax import lax
 
 from bridge.arrays.buffer import Buffer, Scalar, WeakScalar
 from bridge.rewind.context import Context
+from bridge.rewind.facts import facts_of
 from bridge.rewind.fingerprint import Fingerprint
 from bridge.rewind.interpreter import Call
 from bridge.rewind.memory import grounded
@@ -159,8 +160,8 @@ class TraceContext(Framing, Accessing, Computing, Context):
         run(call.args)
         self.count()
         place = target.place
-        in_place = mask is None and call.inputs[0] is place and call.function in (np.add, np.subtract)
-        if in_place and self._added(place, call):
+        sign = facts_of(call.function).adds
+        if sign and mask is None and call.inputs[0] is place and self._added(place, call, sign):
             return
         found = jnp.asarray(lower(call.function, self.operands(call.args, call.inputs), {}))
         found = spread(in_dtype(found, place.dtype), place.shape)
@@ -169,7 +170,7 @@ class TraceContext(Framing, Accessing, Computing, Context):
             found = jnp.where(chosen, found, self.read(place))
         self.put(place, found)
 
-    def _added(self, place: Place, call: Call) -> bool:
+    def _added(self, place: Place, call: Call, sign: int) -> bool:
         """Add to most of an array in one pass over all of it; whether that is the case."""
         region = region_of(place)
         if not region.is_most or np.result_type(*call.args) != place.dtype:
@@ -178,7 +179,7 @@ class TraceContext(Framing, Accessing, Computing, Context):
         if other.size and np.broadcast_shapes(other.shape, place.shape) == place.shape:
             change = spread(in_dtype(other, place.dtype), place.shape)
             cell: Any = place.root
-            cell.contents = region.add(cell.contents, change if call.function is np.add else -change, self.index_mode)
+            cell.contents = region.add(cell.contents, change if sign > 0 else -change, self.index_mode)
             return True
         return False
 

@@ -1,0 +1,26 @@
+# Entry points for a Python process: calls with NumPy arrays, gradients, and the objects that both sides keep.
+module Python
+
+using ChainRulesCore: ChainRulesCore, AbstractThunk, AbstractZero, Tangent, canonicalize, ignore_derivatives, unthunk
+using ForwardDiff: ForwardDiff
+using LinearAlgebra: Transpose
+using Random: Random
+using Zygote: IRTools, Zygote, ZygoteRules
+using ..MutationBridge: MutationBridge, LostGradient, MutationError
+
+include("interface.jl")
+include("kept.jl")
+include("memory.jl")
+include("values.jl")
+include("containers.jl")
+include("tangents.jl")
+include("plans.jl")
+include("results.jl")
+include("reverse.jl")
+include("mutating.jl")
+include("forward.jl")
+include("failures.jl")
+include("source.jl")
+include("entries.jl")
+
+end

@@ -1,0 +1,75 @@
+# Exceptions on their way to Python: kept, described, and told apart.
+
+"A Julia exception and where it was thrown."
+struct Failure
+    exception::Any
+    backtrace::Any
+end
+
+"Run an entry; what it throws is kept, and Python raises the exception that asks for it."
+@inline function guarded(run::F) where {F}
+    try
+        release_python()
+        return run()
+    catch exception
+        return failed(exception, catch_backtrace())
+    end
+end
+
+function failed(@nospecialize(exception), trace)
+    exception_set() && return PyPtr(0)
+    key = new_integer(keep!(Failure(exception, trace)))
+    ccall(C.PyErr_SetObject, Cvoid, (PyPtr, PyPtr), OBJECTS.failed, key)
+    release(key)
+    return PyPtr(0)
+end
+
+"What the exception is to Python: which of its own exceptions stands for it."
+kind(::Any) = "julia"
+kind(::InterruptException) = "interrupt"
+kind(::LostGradient) = "lost"
+kind(::MutationError) = "mutation"
+kind(::MethodError) = "method"
+kind(::OtherLayout) = "layout"
+kind(e::NotANumber) = "number"
+kind(e::NotDifferentiable) = "argument"
+kind(e::Undeclared) = "undeclared $(e.leaf - 1)"
+kind(e::OtherValues) = "replay"
+kind(e::LoadError) = kind(e.error)
+kind(::Meta.ParseError) = "syntax"
+kind(e::TaskFailedException) = kind(e.task.exception)
+
+"Kind, message, short and full stack of a kept failure, which is given up."
+function describe(key::Integer)
+    failure = take!(key)
+    message = sprint(showerror, failure.exception; context=:limit => true)
+    frames = filter(!is_ours, stacktrace(failure.backtrace))
+    users = unique(filter(!isnothing, map(users_line, frames)))
+    return (kind(failure.exception), message, lines(first(isempty(users) ? frames : users, 8)), lines(frames))
+end
+
+lines(frames) = join((string("  [", k, "] ", frame) for (k, frame) in enumerate(frames)), "\n")
+
+"A frame of the user's code as text: also where Zygote runs it under a name of its own; `nothing` for other frames."
+function users_line(frame)
+    is_machinery(frame) || return string(frame)
+    frame.func === :_pullback && frame.linfo isa Core.MethodInstance || return nothing
+    parameters = frame.linfo.specTypes.parameters
+    length(parameters) >= 3 && parameters[3] isa DataType || return nothing
+    f = parameters[3]
+    package = Base.moduleroot(parentmodule(f))
+    package in (Base, Core, Zygote, ZygoteRules, ChainRulesCore, MutationBridge) && return nothing
+    return string(Base.issingletontype(f) ? f.instance : f, ", differentiated")
+end
+
+"Frames between Python and the user's code."
+is_ours(frame) = frame.from_c || lies_in(frame, HERE) || occursin("PythonCall", String(frame.file))
+
+"Frames of the packages that differentiate, and of Julia itself."
+is_machinery(frame) = lies_in(frame, MACHINERY) || startswith(String(frame.file), "./") || startswith(String(frame.file), "none")
+
+lies_in(frame, folders) = any(folder -> startswith(String(frame.file), folder), folders)
+const HERE = (@__DIR__, realpath(@__DIR__))
+const MACHINERY = (
+    dirname(dirname(@__DIR__)), pkgdir(Zygote), pkgdir(ZygoteRules), pkgdir(ChainRulesCore), pkgdir(ForwardDiff), pkgdir(IRTools)
+)

@@ -1,0 +1,184 @@
+# Forward mode for Python: tangents through the function, and through its pullback.
+
+"What marks the dual numbers of these tangents."
+struct Along end
+const TAG = ForwardDiff.Tag{Along,Float64}
+
+dual(x::T, dx) where {T<:Real} = ForwardDiff.Dual{TAG}(x, T(dx))
+dual(x::Complex, dx) = Complex(dual(real(x), real(dx)), dual(imag(x), imag(dx)))
+along(x::Number, dx::Number) = dual(x, dx)
+along(x::AbstractArray, dx::AbstractArray) = map(dual, x, dx)
+along(x, ::Nothing) = x
+
+"The part of a value that tangents did not touch."
+primal(x::ForwardDiff.Dual{TAG}) = ForwardDiff.value(x)
+primal(x::Complex{<:ForwardDiff.Dual{TAG}}) = Complex(primal(real(x)), primal(imag(x)))
+primal(x::Union{Tuple,NamedTuple}) = map(primal, x)
+primal(x::AbstractArray{<:Union{ForwardDiff.Dual,Complex{<:ForwardDiff.Dual}}}) = map(primal, dense(x))
+primal(x::AbstractArray{Any}) = map(primal, x)
+primal(x::AbstractArray{Union{Nothing,T}}) where {T} = map(primal, x)
+primal(x) = x
+
+"The tangent of a value."
+tangent(x::ForwardDiff.Dual{TAG}) = ForwardDiff.partials(x, 1)
+tangent(x::Complex{<:ForwardDiff.Dual{TAG}}) = Complex(tangent(real(x)), tangent(imag(x)))
+tangent(x::Union{AbstractFloat,Complex}) = zero(x)
+tangent(x::Union{Tuple,NamedTuple}) = map(tangent, x)
+tangent(x::AbstractArray) = map(tangent, x)
+tangent(x::AbstractThunk) = tangent(unthunk(x))
+tangent(x::Tangent) = tangent(ChainRulesCore.backing(canonicalize(x)))
+tangent(x::Base.RefValue) = tangent(x[])
+tangent(x) = nothing
+
+"The leaves moved along tangents, which are given as arrays or numbers, or None for none."
+function moved(plan::Plan, values::Vector{Any}, given::PyPtr)
+    result = copy(values)
+    for i in eachindex(values)
+        item = tuple_item(given, i)
+        item == OBJECTS.none && continue
+        x = values[i]
+        differentiable(x) || throw(NotDifferentiable(i))
+        result[i] = along(x, x isa Number ? entering_number(item) : entering(item, :own).value)
+    end
+    return result
+end
+
+"Run `body` with the random generator in a state from before, and put it back."
+function with_random(body, state)
+    state === nothing && return body()
+    generator = Random.default_rng()
+    now = copy(generator)
+    copy!(generator, state)
+    try
+        return body()
+    finally
+        copy!(generator, now)
+    end
+end
+
+"The run that a call repeats, by number; `nothing` for number 0."
+run_before(key::Integer) = key == 0 ? nothing : kept(key)::Pulled
+random_of(::Nothing) = nothing
+random_of(pulled::Pulled) = pulled.random
+
+"Raise unless the outputs are those of the run that is repeated, up to rounding."
+check_repeated(::Nothing, value) = nothing
+function check_repeated(pulled::Pulled, value)
+    now = samples(leaves_of(primal(value)))
+    length(now) == length(pulled.sample) && all(map(agree, now, pulled.sample)) || throw(OtherValues())
+    return
+end
+agree(a, b) = true
+function agree(a::Vector{<:Number}, b::Vector{<:Number})
+    length(a) == length(b) || return false
+    T = real(float(eltype(b)))
+    scale = maximum(x -> isfinite(x) ? abs(x) : zero(abs(x)), b; init=zero(T))
+    return all(zip(a, b)) do (x, y)
+        isequal(x, y) || x == y || !isfinite(y) && !isfinite(x) || abs(x - y) <= sqrt(eps(T)) * max(scale, eps(T))
+    end
+end
+
+without_effects(plan::Plan, f, arguments) =
+    isempty(plan.written) ? f : Mutating(f, ntuple(k -> Val(k in plan.written), length(arguments)))
+
+"Run a function on dual numbers; Buffers that it makes of plain numbers are widened by a context."
+function run_on_duals(f, arguments)
+    return try
+        f(arguments...)
+    catch error
+        error isa Union{MutationError,MethodError} || rethrow()
+        first(MutationBridge.pullback(f, arguments...))
+    end
+end
+
+"Given (leaves, tangents, number of the run or 0): (values, tangents of the outputs' leaves, their structure)."
+function jvp(key::Int, given::PyPtr)::PyPtr
+    return guarded() do
+        plan = kept(key)::Plan
+        before = run_before(integer_of(tuple_item(given, 3)))
+        leaves = entered(plan, tuple_item(given, 1), :own)
+        values = moved(plan, leaves.values, tuple_item(given, 2))
+        f, arguments = bound(plan, values)
+        value = with_random(() -> run_on_duals(without_effects(plan, f, arguments), arguments), random_of(before))
+        MutationBridge.poll()
+        check_repeated(before, value)
+        parts = leaves_of(value)
+        new_tuple(
+            new_tuple(PyPtr[to_python(primal(part)) for part in parts]),
+            new_tuple(PyPtr[to_python(tangent(part)) for part in parts]),
+            to_python(spelled(structure_of(value))),
+        )
+    end
+end
+
+"Given (leaves, tangents, run, cotangents): the derivative of the pulled back cotangents along the tangents."
+function pull_along(key::Int, given::PyPtr)::PyPtr
+    return guarded() do
+        plan = kept(key)::Plan
+        before = run_before(integer_of(tuple_item(given, 3)))
+        leaves = entered(plan, tuple_item(given, 1), :own)
+        values = moved(plan, leaves.values, tuple_item(given, 2))
+        value, back = with_random(() -> value_and_pullback(plan, values), random_of(before))
+        check_repeated(before, value)
+        parts = leaves_of(value)
+        outputs = Any[looks(primal(part)) for part in parts]
+        again = Pulled(plan, back, values, structure_of(value), outputs, nothing, Any[], UnitRange{UInt}[])
+        cts = integer_of(tuple_item(given, 5)) == 1 ? Any[one(primal(number_of(value)))] : cotangents(again, tuple_item(given, 4))
+        found = pulled_back(again, back, cts)
+        MutationBridge.poll()
+        tangents = Any[tangent(gradient) for gradient in found]
+        gradients_to_python(plan, tangents, leaves.values, wrapped(leaves))
+    end
+end
+
+"The Jacobian with respect to the one wanted leaf, by columns: an array of size (outputs..., inputs...)."
+function jacobian(key::Int, given::PyPtr)::PyPtr
+    return guarded() do
+        plan = kept(key)::Plan
+        leaves = entered(plan, given, :own)
+        check_wanted(plan, leaves.values)
+        to_python(forward_jacobian(x -> call_at(plan, leaves.values, x), leaves.values[only(plan.wanted)]))
+    end
+end
+
+"The Hessian with respect to the one wanted leaf, forward over reverse: an array of size (inputs..., inputs...)."
+function hessian(key::Int, given::PyPtr)::PyPtr
+    return guarded() do
+        plan = kept(key)::Plan
+        leaves = entered(plan, given, :own)
+        check_wanted(plan, leaves.values)
+        i = only(plan.wanted)
+        gradient(x) = begin
+            values = replaced(leaves.values, i, x)
+            f, arguments = bound(plan, values)
+            _, _, gradients = value_aux_gradients(Val(:zygote), f, arguments, false)
+            conformed(by_leaf(plan, gradients)[i], x)
+        end
+        to_python(forward_jacobian(gradient, leaves.values[i]))
+    end
+end
+
+replaced(values, i, x) = (result = copy(values); result[i] = x; result)
+
+function call_at(plan::Plan, values, x)
+    f, arguments = bound(plan, replaced(values, only(plan.wanted), x))
+    return run_on_duals(f, arguments)
+end
+
+forward_jacobian(f, x::Real) = ForwardDiff.derivative(f, x)
+function forward_jacobian(f, x::AbstractArray{<:Real})
+    shape = Ref{Any}(())
+    columns = ForwardDiff.jacobian(x) do y
+        value = f(y)
+        shape[] = size(value)
+        value isa AbstractArray ? value : value isa Number ? [value] : throw(NotAnArray(value))
+    end
+    return reshape(columns, (shape[]..., size(x)...))
+end
+forward_jacobian(f, x) = throw(NotAnArray(x))
+
+"A Jacobian was asked of something that is not one real array."
+struct NotAnArray <: Exception
+    value::Any
+end
+Base.showerror(io::IO, e::NotAnArray) = print(io, "a Jacobian of a ", typeof(e.value))

@@ -1,0 +1,117 @@
+# What is the same in all calls of a function with one structure of arguments, and the arguments of one call.
+
+"A call of `f` whose leaves have these kinds: how its arguments are built, and which leaves are differentiated."
+struct Plan
+    f::Any
+    kinds::Vector{UInt8}
+    positional::Branch
+    keywords::Union{Nothing,Branch}
+    wanted::Vector{Int}
+    written::Vector{Int}
+    has_aux::Bool
+    ad::Symbol
+    proven::Base.RefValue{Bool}
+    owned::Dict{Any,Any}
+end
+
+"""
+A plan, kept for Python. `kinds` spells one letter a leaf: a(rray), g (NumPy number), f(loat), i(nt), b(ool),
+c(omplex), s(tring), n(one), o(bject kept by number). `wanted` are leaves and `written` positional arguments,
+both counted from 0.
+"""
+function plan(f, kinds, positional, names, keywords, keyword_names, wanted, written, has_aux, ad)
+    numbers(text) = parse.(Int, split(text)) .+ 1
+    named = isempty(keywords) ? nothing : structure_after(keywords, keyword_names, positional)
+    made = Plan(
+        f, Vector{UInt8}(kinds), structure(positional, names), named, numbers(wanted), numbers(written), has_aux == "aux",
+        Symbol(ad), Ref(false), Dict{Any,Any}(),
+    )
+    return keep!(made)
+end
+
+"The structure of the keyword arguments, whose leaves are counted after those of the positional ones."
+function structure_after(spelled, names, before)
+    count = Ref(Base.count(==(-1), parse.(Int, split(before))))
+    return read_structure(
+        Iterators.Stateful(parse.(Int, split(spelled))), Iterators.Stateful(split(names, '\0')), count
+    )
+end
+
+"A function with its keyword arguments filled in."
+struct WithKeywords{F,K}
+    f::F
+    keywords::K
+end
+(w::WithKeywords)(args...) = w.f(args...; w.keywords...)
+
+"The leaves of one call: values, and the arrays among them."
+struct Leaves
+    values::Vector{Any}
+    arrays::Vector{Pair{Int,Entering}}
+end
+
+function entered(plan::Plan, given::PyPtr, how::Symbol)
+    n = length(plan.kinds)
+    values = Vector{Any}(undef, n)
+    arrays = Pair{Int,Entering}[]
+    for i in 1:n
+        item = tuple_item(given, i)
+        kind = plan.kinds[i]
+        if kind == UInt8('a')
+            array = entering(item, how)
+            push!(arrays, i => array)
+            values[i] = array.value
+        else
+            values[i] = plain_leaf(kind, item)
+        end
+    end
+    return Leaves(values, arrays)
+end
+
+function plain_leaf(kind::UInt8, item::PyPtr)
+    kind == UInt8('f') && return float_of(item)
+    kind == UInt8('g') && return entering_number(item)
+    kind == UInt8('i') && return integer_of(item)
+    kind == UInt8('b') && return integer_of(item) != 0
+    kind == UInt8('c') && return complex_of(item)
+    kind == UInt8('s') && return string_of(item)
+    kind == UInt8('n') && return nothing
+    return take!(integer_of(item))
+end
+
+"The function to call with positional arguments, and these arguments."
+function bound(plan::Plan, values::Vector{Any})
+    arguments = build(plan.positional, values)
+    f = plan.keywords === nothing ? plan.f : WithKeywords(plan.f, build(plan.keywords, values))
+    return f, arguments
+end
+
+"The function wrote a leaf that is not among those that it was declared to write."
+struct Undeclared <: Exception
+    leaf::Int
+end
+Base.showerror(io::IO, e::Undeclared) = print(io, "the function wrote its array argument number $(e.leaf - 1)")
+
+"Run `body` on the leaves; it is an error if it writes an array, also if it throws."
+function unwritten_by(body, plan::Plan, leaves::Leaves, allowed=())
+    sums = [checksum(e) for (_, e) in leaves.arrays]
+    result = try
+        body()
+    catch
+        find_written(leaves, sums, allowed)
+        rethrow()
+    end
+    find_written(leaves, sums, allowed)
+    plan.proven[] = true
+    return result
+end
+
+function find_written(leaves::Leaves, sums, allowed)
+    for (k, (i, e)) in enumerate(leaves.arrays)
+        i in allowed && continue
+        (unwritten(e) && checksum(e) == sums[k]) || throw(Undeclared(i))
+    end
+end
+
+"Whether the arrays may be wrapped: not before one call has shown that the function leaves them alone."
+borrowing(plan::Plan) = plan.proven[] ? :borrow : :own

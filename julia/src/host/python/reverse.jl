@@ -1,0 +1,169 @@
+# Reverse mode for Python: values with gradients, and pullbacks that Python keeps.
+
+"A gradient was asked of a value that is not one real number; Python names it."
+struct NotANumber <: Exception
+    value::Any
+end
+Base.showerror(io::IO, e::NotANumber) = print(io, "the function returned a ", typeof(e.value))
+
+"A gradient was asked of a leaf that has none."
+struct NotDifferentiable <: Exception
+    leaf::Int
+end
+Base.showerror(io::IO, e::NotDifferentiable) = print(io, "argument number $(e.leaf - 1) cannot be differentiated")
+
+"A function that was run again gave other values."
+struct OtherValues <: Exception end
+Base.showerror(io::IO, ::OtherValues) = print(io, "the function gave other values when it was run again")
+
+differentiable(x::Number) = x isa Union{AbstractFloat,Complex{<:AbstractFloat}}
+differentiable(x::AbstractArray{T}) where {T} = T <: Union{AbstractFloat,Complex{<:AbstractFloat}}
+differentiable(x) = false
+
+function check_wanted(plan::Plan, values)
+    for i in plan.wanted
+        differentiable(values[i]) || throw(NotDifferentiable(i))
+    end
+end
+
+pullback_of(::Val{:zygote}, f::F, arguments::Tuple) where {F} = MutationBridge.pullback(f, arguments...)
+pullback_of(::Val{AD}, f::F, arguments::Tuple) where {F,AD} = MutationBridge.pullback_by(AD, f, arguments...)
+
+"Value, aux and gradients of all positional arguments; compiled for each function and types of arguments."
+function value_aux_gradients(ad::Val, f::F, arguments::A, has_aux::Bool) where {F,A<:Tuple}
+    result, back = pullback_of(ad, f, arguments)
+    if has_aux
+        result isa Tuple{Any,Any} || throw(NotANumber(result))
+        value, aux = result
+        value isa Real || throw(NotANumber(value))
+        return value, aux, back((one(value), nothing))
+    end
+    value = number_of(result)
+    seed = one(value)
+    return value, nothing, back(result isa AbstractArray ? fill(seed) : seed)
+end
+
+number_of(x::Real) = x
+number_of(x::AbstractArray{<:Real,0}) = x[]
+number_of(x) = throw(NotANumber(x))
+
+"Gradients by leaf: `nothing` where there is none."
+function by_leaf(plan::Plan, gradients)
+    found = Vector{Any}(nothing, length(plan.kinds))
+    scatter!(found, plan.positional, gradients)
+    return found
+end
+
+function value_and_gradient(key::Int, given::PyPtr)::PyPtr
+    return guarded() do
+        plan = kept(key)::Plan
+        leaves = entered(plan, given, borrowing(plan))
+        check_wanted(plan, leaves.values)
+        compute() = begin
+            f, arguments = bound(plan, leaves.values)
+            value_aux_gradients(Val(plan.ad), f, arguments, plan.has_aux)
+        end
+        value, aux, gradients = watched(compute, plan, leaves)
+        MutationBridge.poll()
+        found = by_leaf(plan, gradients)
+        grads = gradients_to_python(plan, found, leaves.values, wrapped(leaves))
+        out = plan.has_aux ? new_tuple(to_python(value), to_python(aux)) : to_python(value)
+        new_tuple(out, grads)
+    end
+end
+
+"""
+Run a differentiation. Our context refuses writes into arrays, rules of others may still do it: copies are
+compared every time, wrapped arrays by the first call, which gets copies of all.
+"""
+function watched(compute, plan::Plan, leaves::Leaves)
+    result = compute()
+    for (i, e) in leaves.arrays
+        unwritten(e) || throw(Undeclared(i))
+    end
+    plan.proven[] = true
+    return result
+end
+
+"A pullback for Python, with what is needed to run the function again as it ran."
+struct Pulled
+    plan::Plan
+    back::Any
+    values::Vector{Any}
+    shape::Union{Leaf,Branch}
+    outputs::Vector{Any}    # the types and shapes of the outputs' leaves, as zeros
+    random::Any             # the random generator's state before the run
+    sample::Vector{Any}     # some elements of the outputs
+    taken::Vector{UnitRange{UInt}}
+end
+
+"Some elements of each leaf, to see whether another run gives the same."
+samples(leaves) = Any[sample(leaf) for leaf in leaves]
+sample(x::Number) = [x]
+sample(x::AbstractArray{<:Number}) = isempty(x) ? eltype(x)[] : [x[k] for k in eachindex(x)[1:cld(length(x), 32):end]]
+sample(x) = nothing
+
+looks(x::Number) = x
+looks(x::AbstractArray{T,N}) where {T,N} = LooksLike{T,N}(size(x))
+looks(x) = nothing
+
+"Element type and size of an array that is not kept."
+struct LooksLike{T,N}
+    size::Dims{N}
+end
+
+"Value and pullback; `written` positional arguments are Buffers inside, and their contents afterwards are outputs."
+function value_and_pullback(plan::Plan, values)
+    f, arguments = bound(plan, values)
+    isempty(plan.written) && return pullback_of(Val(plan.ad), f, arguments)
+    flags = ntuple(k -> Val(k in plan.written), length(arguments))
+    return pullback_of(Val(plan.ad), Mutating(f, flags), arguments)
+end
+
+function pullback(key::Int, given::PyPtr)::PyPtr
+    return guarded() do
+        plan = kept(key)::Plan
+        leaves = entered(plan, tuple_item(given, 1), given_how(plan, given))
+        random = copy(Random.default_rng())
+        value, back = watched(() -> value_and_pullback(plan, leaves.values), plan, leaves)
+        MutationBridge.poll()
+        shape = structure_of(value)
+        parts = leaves_of(value)
+        pulled = Pulled(
+            plan, back, leaves.values, shape, Any[looks(part) for part in parts], random, samples(parts), wrapped(leaves)
+        )
+        outputs = new_tuple(PyPtr[to_python(part) for part in parts])
+        new_tuple(new_integer(keep!(pulled)), outputs, to_python(spelled(shape)))
+    end
+end
+
+"Memory that Python restores before it pulls may be wrapped; arguments that anybody may change are copied."
+given_how(plan::Plan, given::PyPtr) = integer_of(tuple_item(given, 2)) == 0 ? :own : borrowing(plan)
+
+"The cotangents of the outputs' leaves; `nothing` where there is none."
+function cotangents(pulled::Pulled, given::PyPtr)
+    found = Vector{Any}(nothing, length(pulled.outputs))
+    for i in eachindex(found)
+        item = tuple_item(given, i)
+        item == OBJECTS.none && continue
+        found[i] = cotangent(pulled.outputs[i], item)
+    end
+    return found
+end
+cotangent(::LooksLike, item::PyPtr) = entering(item, :own).value
+cotangent(::Number, item::PyPtr) = entering_number(item)
+cotangent(::Nothing, item::PyPtr) = nothing
+
+function pull(key::Int, given::PyPtr)::PyPtr
+    return guarded() do
+        pulled = kept(key)::Pulled
+        found = pulled_back(pulled, pulled.back, cotangents(pulled, given))
+        MutationBridge.poll()
+        gradients_to_python(pulled.plan, found, pulled.values, pulled.taken)
+    end
+end
+
+function pulled_back(pulled::Pulled, back, cts::Vector{Any})
+    all(isnothing, cts) && return Vector{Any}(nothing, length(pulled.plan.kinds))
+    return by_leaf(pulled.plan, back(build(pulled.shape, cts)))
+end

@@ -1,0 +1,77 @@
+# Julia's values as Python objects: arrays of NumPy's, numbers, tuples, dictionaries, and wrappers for the rest.
+
+const Number64 = Union{Float16,Float32,Float64,ComplexF32,ComplexF64}
+const Element = Union{Number64,Bool,Int8,Int16,Int32,Int64,UInt8,UInt16,UInt32,UInt64}
+
+letter(::Type{Float64}) = 'd'
+letter(::Type{Float32}) = 'f'
+letter(::Type{Float16}) = 'e'
+letter(::Type{ComplexF64}) = 'D'
+letter(::Type{ComplexF32}) = 'F'
+letter(::Type{Bool}) = '?'
+letter(::Type{Int8}) = 'b'
+letter(::Type{Int16}) = 'h'
+letter(::Type{Int32}) = 'i'
+letter(::Type{Int64}) = 'q'
+letter(::Type{UInt8}) = 'B'
+letter(::Type{UInt16}) = 'H'
+letter(::Type{UInt32}) = 'I'
+letter(::Type{UInt64}) = 'Q'
+
+"A new reference to the Python object that stands for a Julia value; arrays are copied."
+to_python(x::Float64) = python_call(OBJECTS.float64, new_float(x))
+to_python(x::Int64) = new_integer(x)
+to_python(x::Bool) = new_bool(x)
+to_python(::Nothing) = new_none()
+to_python(x::String) = new_string(x)
+to_python(x::Tuple) = new_tuple(PyPtr[to_python(part) for part in x])
+to_python(x::Element) = python_call(OBJECTS.new_number, in_numpy(fill(x)))
+to_python(x::AbstractArray{<:Element}) = in_numpy(dense(x))
+to_python(x::AbstractArray) = abstract_array(x)
+to_python(x) = python_call(OBJECTS.opaque, new_integer(keep!(x)))
+
+function to_python(x::NamedTuple)
+    made = failing(ccall(C.PyDict_New, PyPtr, ()))
+    for (name, part) in pairs(x)
+        key, value = new_string(String(name)), to_python(part)
+        ccall(C.PyDict_SetItem, Cint, (PyPtr, PyPtr, PyPtr), made, key, value)
+        release(key)
+        release(value)
+    end
+    return made
+end
+
+"Arrays of abstract element type whose elements all are of one number type are dense arrays as well."
+function abstract_array(x::AbstractArray)
+    isempty(x) && return python_call(OBJECTS.opaque, new_integer(keep!(x)))
+    T = mapreduce(typeof, promote_type, x)
+    T <: Element && return to_python(convert(AbstractArray{T}, x))
+    return python_call(OBJECTS.opaque, new_integer(keep!(x)))
+end
+
+dense(x::Array) = x
+dense(x::AbstractArray{T,N}) where {T,N} = copyto!(Array{T,N}(undef, size(x)), x)
+
+"A new NumPy array (Fortran's order) with the contents of `x`."
+function in_numpy(x::Array{T}) where {T}
+    shape = new_tuple(PyPtr[new_integer(n) for n in size(x)])
+    made = python_call(OBJECTS.new_array, shape, new_string(string(letter(T))))
+    isempty(x) || copy_into(made, x)
+    return made
+end
+
+function copy_into(array::PyPtr, x::Array)
+    info = Ref(BufferInfo())
+    status = ccall(C.PyObject_GetBuffer, Cint, (PyPtr, Ref{BufferInfo}, Cint), array, info, STRIDES_AND_FORMAT)
+    status == 0 || throw(PythonException())
+    GC.@preserve x unsafe_copyto!(Ptr{UInt8}(info[].memory), Ptr{UInt8}(pointer(x)), sizeof(x))
+    ccall(C.PyBuffer_Release, Cvoid, (Ref{BufferInfo},), info)
+    return
+end
+
+"A NumPy array on the memory of `x`, which lives as long as that array."
+function held(x::Array{T}) where {T}
+    shape = new_tuple(PyPtr[new_integer(n) for n in size(x)])
+    address = new_integer(reinterpret(Int, pointer(x)))
+    return python_call(OBJECTS.held_array, address, shape, new_string(string(letter(T))), new_integer(keep!(x)))
+end
