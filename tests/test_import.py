@@ -22,6 +22,9 @@ DOORS = {
     "jax": ("bridge/engines/jax/", "bridge/xla/", "bridge/julia/to_jax.py"),
 }
 
+# What a function may import, because it is heavy and often not there; and the one module of ours that is as heavy.
+ON_USE = {"jax", "juliacall", "juliapkg", "scipy", "sklearn", "matplotlib", "rich", "jinja2", "bridge.xla.compiled"}
+
 RULES_MAY_IMPORT = {"__future__", "collections", "typing", "math", "functools", "itertools", "numpy", "scipy", "bridge"}
 
 
@@ -75,6 +78,25 @@ def test_heavy_dependencies_come_in_by_their_own_door(path: Path) -> None:
     for name in imports(path):
         doors = DOORS.get(name.partition(".")[0])
         assert doors is None or place.startswith(doors), f"{place} imports {name}"
+
+
+def imports_inside_functions(path: Path) -> Iterator[str]:
+    """Full names of the modules that functions of the file import."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    functions = [node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
+    for node in (node for function in functions for node in ast.walk(function)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield str(node.module)
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "bridge").rglob("*.py")), ids=lambda p: str(p.relative_to(ROOT)))
+def test_functions_import_only_what_is_heavy(path: Path) -> None:
+    for name in imports_inside_functions(path):
+        assert name in ON_USE or name.partition(".")[0] in ON_USE, (
+            f"{path.relative_to(ROOT)} imports {name} in a function"
+        )
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "rules").glob("*.py")), ids=lambda p: p.name)
