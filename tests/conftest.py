@@ -1,4 +1,4 @@
-"""Fixed seeds, strict hypothesis profiles, the check that no test leaves a context open, and which tests need Julia."""
+"""How tests run: seeds, hypothesis profiles, what XLA spares, what each test must leave as it was, which need Julia."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import random
 from collections.abc import Iterator
 from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import hypothesis
@@ -23,12 +24,40 @@ hypothesis.settings.register_profile("nightly", deadline=None, print_blob=True)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--programs", type=int, default=300, help="how many random programs to run (10,000 at night)")
+    parser.addoption(
+        "--programs", type=int, default=100, help="how many random programs to run (in .ci/run 300, at night 10,000)"
+    )
+    parser.addoption("--optimised", action="store_true", help="let XLA optimise programs, as it does for users")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     chosen = "nightly" if "nightly" in config.option.markexpr.replace("not nightly", "") else "fixed"
     hypothesis.settings.load_profile(chosen)
+    if not config.option.optimised:
+        compile_quickly()
+    # Several workers may share a GPU.
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+
+
+# With these XLA's code generation takes a quarter of the time; what it is given, and what that means, stay the same.
+QUICK = (
+    "xla_backend_optimization_level=0",
+    "xla_cpu_use_fusion_emitters=false",
+    "xla_cpu_parallel_codegen_split_count=1",
+)
+# The versions 0.n of jaxlib that know these flags: XLA ends a process that names a flag which it does not know.
+KNOWN = range(7, 11)
+
+
+def compile_quickly() -> None:
+    """Spare XLA what makes small programs no faster, here, in the workers and in the processes that tests start."""
+    try:
+        major, minor = map(int, version("jaxlib").split(".")[:2])
+    except PackageNotFoundError:
+        return
+    flags = os.environ.get("XLA_FLAGS", "").split()
+    if major == 0 and minor in KNOWN:
+        os.environ["XLA_FLAGS"] = " ".join(dict.fromkeys([*flags, *(f"--{flag}" for flag in QUICK)]))
 
 
 @cache

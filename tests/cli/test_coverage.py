@@ -42,14 +42,27 @@ def listed(verdict: str, note: str = "") -> list[str]:
     return [name for part in names for name in part]
 
 
+@pytest.fixture(scope="module")
+def rows() -> list[coverage.Row]:
+    """The table, classified once for all tests of the page."""
+    return coverage.rows()
+
+
+@pytest.fixture
+def classified(rows: list[coverage.Row], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(coverage, "rows", lambda: rows)
+
+
 def test_no_function_is_left_over() -> None:
     assert coverage.leftovers() == []
 
 
+@pytest.mark.usefixtures("classified")
 def test_page_is_up_to_date() -> None:
     assert coverage.complaint(PAGE) is None
 
 
+@pytest.mark.usefixtures("classified")
 def test_stale_page_is_found(tmp_path: Path) -> None:
     stale = tmp_path / "coverage.md"
     assert "out of date" in str(coverage.complaint(stale))
@@ -63,6 +76,7 @@ def test_stale_page_is_found(tmp_path: Path) -> None:
     assert "np.tanh: not there -> rule" in str(coverage.complaint(stale))
 
 
+@pytest.mark.usefixtures("classified")
 def test_page_of_other_versions_is_compared_where_both_know_a_function(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -109,9 +123,9 @@ def test_refused_function_says_why(function: Any) -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_function_without_a_rule_shows_how_to_write_one() -> None:
+def test_function_without_a_rule_shows_how_to_write_one(rows: list[coverage.Row]) -> None:
     special = pytest.importorskip("scipy.special", reason="scipy is needed: python -m pip install -e '.[test]'")
-    without = [row.name for row in coverage.rows() if row.verdict == coverage.NO_RULE and row.name.startswith("scipy.")]
+    without = [row.name for row in rows if row.verdict == coverage.NO_RULE and row.name.startswith("scipy.")]
     assert without
     for name in (full.rpartition(".")[2] for full in without):
         ufunc = getattr(special, name)

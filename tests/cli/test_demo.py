@@ -60,6 +60,7 @@ def misfit_arguments() -> tuple:
     return u, v, observations, PROBLEM.interval
 
 
+@pytest.mark.thorough
 def test_quick_run_meets_its_requirements_and_saves_the_plots(tmp_path, capsys):
     folder = tmp_path / "new" / "folder"
     assert bridge.demo.run(folder, quick=True) == 0

@@ -19,6 +19,7 @@ from bridge.errors import ArgumentError
 from bridge.proof.numerics.sampling import complex_step, sampled
 from bridge.proof.programs.kinks import convention_of, table
 from bridge.proof.subject import Subject
+from tests.helpers.sampling import dealt
 
 HAS_JAX = importlib.util.find_spec("jax") is not None
 ENGINES = ("native", "jax", "xla") if HAS_JAX else ("native",)
@@ -62,7 +63,7 @@ HONEST: dict[str, tuple[Any, tuple[Any, ...], dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("name", HONEST)
+@pytest.mark.parametrize("name", dealt(list(HONEST), always=3))
 def test_honest_programs_have_no_differences(name: str) -> None:
     f, args, kwargs = HONEST[name]
     report = bridge.crosscheck(f, engines=ENGINES)(*args, **kwargs)

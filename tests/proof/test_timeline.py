@@ -127,7 +127,7 @@ def test_checkpoint_is_one_operation_of_the_log() -> None:
     assert found[1][2] == [(0, 8), (8, 16)]
 
 
-def test_random_programs_stay_inside_of_their_memory() -> None:
+def test_random_programs_stay_inside_of_their_memory(request: pytest.FixtureRequest) -> None:
     from tests.random_programs.test_eager import run_all
 
     def check(program: Any) -> None:
@@ -141,4 +141,4 @@ def test_random_programs_stay_inside_of_their_memory() -> None:
                     elements = int(np.prod(region.shape)) * np.dtype(region.dtype).itemsize
                     assert bool(elements) == (region.stop > region.start) or operation.name == "np.broadcast_to"
 
-    run_all(check, 300)
+    run_all(check, request.config.getoption("--programs") // 2)

@@ -148,6 +148,7 @@ def test_gradients_are_those_of_the_rule_book(f: Callable[[Any], Any], engine: s
     assert slope == pytest.approx(np.sum(gradient * np.arange(3.0)), rel=1e-11)
 
 
+@pytest.mark.thorough
 @ENGINES
 def test_second_derivatives_of_gamma(engine: str) -> None:
     x = np.array([0.3, 1.2, 2.0])

@@ -9,6 +9,7 @@ import pytest
 
 import bridge
 from bridge.errors import BridgeError, RuleError, TraceError
+from tests.helpers.sampling import dealt
 from tests.rewind.strong_zero_programs import PROGRAMS, StrongZero
 
 EAGER = ("native", "jax")
@@ -16,9 +17,13 @@ COMPILED = [program for program in PROGRAMS if program.eager is None]
 SECOND = [program for program in PROGRAMS if program.first_only is None]
 
 
-def nightly(programs: list[StrongZero], keep: int) -> list[Any]:
-    """Every `keep`-th program by day, all of them at night."""
-    return [p if k % keep == 0 else pytest.param(p, marks=pytest.mark.nightly) for k, p in enumerate(programs)]
+def with_engines(programs: list[StrongZero], of_jax: int) -> list[Any]:
+    """Every program under the rule book; each `of_jax`-th also under JAX, and the others in thorough runs."""
+    under_jax = [
+        pytest.param(program, "jax", marks=[] if k % of_jax == 0 else pytest.mark.thorough, id=f"{program}-jax")
+        for k, program in enumerate(programs)
+    ]
+    return [pytest.param(program, "native", id=f"{program}-native") for program in programs] + under_jax
 
 
 @pytest.fixture(params=EAGER)
@@ -56,14 +61,14 @@ def assert_second_derivatives(program: StrongZero, engine: str) -> None:
             np.testing.assert_allclose(found, program.curvature, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("program", PROGRAMS, ids=str)
+@pytest.mark.parametrize(("program", "engine"), with_engines(PROGRAMS, 2), indirect=["engine"])
 def test_first_derivatives(program: StrongZero, engine: str) -> None:
     assert_first_derivatives(program, engine)
     columns = bridge.jacfwd(program.function, engine=engine)(program.x)
     np.testing.assert_allclose(columns, program.gradient, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("program", SECOND, ids=str)
+@pytest.mark.parametrize(("program", "engine"), with_engines(SECOND, 4), indirect=["engine"])
 def test_second_derivatives(program: StrongZero, engine: str) -> None:
     if engine == "jax" and program.not_jax is not None:
         with pytest.raises(RuleError, match="JAX computes"):
@@ -86,13 +91,13 @@ def test_julia_is_right_or_refuses() -> None:
     assert answered > 0.75 * len(PROGRAMS)
 
 
-@pytest.mark.parametrize("program", nightly(COMPILED, 2), ids=str)
+@pytest.mark.parametrize("program", dealt(COMPILED, always=6, thorough=2), ids=str)
 def test_compiled_first_derivatives(program: StrongZero) -> None:
     pytest.importorskip("jax", reason='engine="xla" needs JAX: pip install "mutation-bridge[jax]"')
     assert_first_derivatives(program, "xla")
 
 
-@pytest.mark.parametrize("program", nightly([p for p in COMPILED if p in SECOND], 8), ids=str)
+@pytest.mark.parametrize("program", dealt([p for p in COMPILED if p in SECOND], always=32, thorough=8), ids=str)
 def test_compiled_second_derivatives(program: StrongZero) -> None:
     pytest.importorskip("jax", reason='engine="xla" needs JAX: pip install "mutation-bridge[jax]"')
     assert_second_derivatives(program, "xla")
@@ -106,7 +111,7 @@ def test_what_is_not_compiled_is_refused_by_name(program: StrongZero) -> None:
     assert caught.value.remedy
 
 
-@pytest.mark.parametrize("program", [p for p in PROGRAMS if p.first_only is not None], ids=str)
+@pytest.mark.parametrize("program", dealt([p for p in PROGRAMS if p.first_only is not None], always=2), ids=str)
 def test_what_is_not_seen_through_twice_is_nan_or_right(program: StrongZero) -> None:
     """The limitation of docs/limitations.md: never another finite number."""
     second = bridge.hessian(program.function)(program.x)

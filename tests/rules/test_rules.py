@@ -16,6 +16,7 @@ from bridge.proof.rules.inputs import book, call_of
 from bridge.proof.rules.rule_calls import RuleCall
 from bridge.rewind.rule import Case, MutatingRule, Rule
 from bridge.signatures import operation_name
+from tests.helpers.sampling import others, some
 
 MODULES = [module for module in book() if hasattr(module, "cases")]
 CASES = [(module.__name__.rpartition(".")[2], case) for module in MODULES for case in module.cases()]
@@ -33,6 +34,8 @@ def by_rule() -> dict[Rule | MutatingRule, list[Case]]:
 
 BY_RULE = by_rule()
 PARAMETERS = [pytest.param(rule, cases, id=rule.name) for rule, cases in BY_RULE.items()]
+SOME = [pytest.param(rule, some(cases, 2), id=rule.name) for rule, cases in BY_RULE.items()]
+OTHERS = [pytest.param(rule, others(cases, 2), id=rule.name) for rule, cases in BY_RULE.items() if others(cases, 2)]
 
 
 def test_every_rule_has_a_case() -> None:
@@ -44,8 +47,18 @@ def test_every_case_has_a_rule() -> None:
     assert [(family, str(case.function)) for family, case in CASES if case.function not in known] == []
 
 
-@pytest.mark.parametrize(("rule", "cases"), PARAMETERS)
+@pytest.mark.parametrize(("rule", "cases"), SOME)
 def test_rule(rule: Rule | MutatingRule, cases: list[Case]) -> None:
+    prove(rule, cases)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(("rule", "cases"), OTHERS)
+def test_rule_at_its_other_cases(rule: Rule | MutatingRule, cases: list[Case]) -> None:
+    prove(rule, cases)
+
+
+def prove(rule: Rule | MutatingRule, cases: list[Case]) -> None:
     failures = {}
     for case in cases:
         try:

@@ -89,7 +89,7 @@ def vector(x: Any) -> Any:
 PROGRAMS = (windows, loop, gathers, until_small, branches, masks)
 
 
-@pytest.fixture(params=[False, True], ids=["32 bit", "64 bit"])
+@pytest.fixture(params=[pytest.param(False, marks=pytest.mark.thorough), True], ids=["32 bit", "64 bit"])
 def bits(request: pytest.FixtureRequest) -> Iterator[float]:
     """The tolerance with 64 bit off and on; the setting is as it was afterwards."""
     with jax.enable_x64(request.param):

@@ -14,6 +14,8 @@ import bridge
 import bridge.numpy as bnp
 
 LENGTH, WIDTH, STEPS = 200_000, 100, 50
+# What XLA does unless it is told otherwise, as tests/conftest.py tells it.
+AS_USERS_HAVE_IT = {"xla_backend_optimization_level": 3, "xla_cpu_use_fusion_emitters": True}
 STARTS = np.random.default_rng(1).permutation(LENGTH // WIDTH - 2)[:STEPS] * WIDTH
 
 
@@ -124,6 +126,12 @@ def copied_in_loops(text: str, length: int) -> list[str]:
     return found
 
 
+def compiled_text_and_memory(function: Any) -> tuple[str, Any]:
+    """The program that XLA makes of a function of one array, and what it says of its memory."""
+    found = function.lower(np.ones(LENGTH)).compile(compiler_options=AS_USERS_HAVE_IT)
+    return found.as_text(), found.memory_analysis()
+
+
 @pytest.mark.parametrize("program", IN_PLACE, ids=lambda f: f.__name__)
 def test_no_copy_in_a_loop(program: Callable[[Any], Any]) -> None:
     x = np.random.default_rng(0).random(LENGTH)
@@ -132,7 +140,8 @@ def test_no_copy_in_a_loop(program: Callable[[Any], Any]) -> None:
     expected, reference = bridge.value_and_grad(program, engine="native")(x)
     assert value == pytest.approx(expected, rel=1e-12)
     np.testing.assert_allclose(gradient, reference, rtol=1e-10, atol=1e-10)
-    assert copied_in_loops(compiled.compile(x).as_text(), LENGTH) == []
+    text, _ = compiled_text_and_memory(compiled)
+    assert copied_in_loops(text, LENGTH) == []
 
 
 def test_the_search_finds_a_copy() -> None:
@@ -147,12 +156,11 @@ def test_the_search_finds_a_copy() -> None:
 
         return bridge.fori_loop(0, STEPS, body, (x.copy(), 0.0))[1]
 
-    text = bridge.xla(program).compile(np.ones(LENGTH)).as_text()
+    text, _ = compiled_text_and_memory(bridge.xla(program))
     assert copied_in_loops(text, LENGTH)
 
 
 def test_memory_is_that_of_the_slices() -> None:
     """What a loop keeps for its way back does not grow with the array."""
-    compiled = bridge.value_and_grad(apart, engine="xla")
-    memory = compiled.compile(np.ones(LENGTH)).memory_analysis()
+    _, memory = compiled_text_and_memory(bridge.value_and_grad(apart, engine="xla"))
     assert memory.temp_size_in_bytes < 6 * 8 * LENGTH + 8 * 8 * STEPS * WIDTH

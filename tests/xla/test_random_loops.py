@@ -11,6 +11,7 @@ import pytest
 
 import bridge
 import bridge.numpy
+from tests.helpers.sampling import dealt
 
 pytest.importorskip("jax", reason="JAX is not installed: random loops were not compiled (pip install jax)")
 
@@ -133,7 +134,7 @@ def check(seed: int) -> None:
         )
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", dealt((1, 0, 3, 2, 4, 5), always=3))
 def test_random_loops(seed: int) -> None:
     check(seed)
 

@@ -251,9 +251,12 @@ def changed(chain: Chain, change: Any) -> np.ndarray:
     return after
 
 
-@hypothesis.settings(max_examples=250)
-@hypothesis.given(chains(), st.booleans())
-def test_random_chains_read_write_and_add_as_numpy_does(chain: Chain, traced: bool) -> None:
+@pytest.mark.parametrize("count", [40, pytest.param(250, marks=pytest.mark.thorough)])
+def test_random_chains_read_write_and_add_as_numpy_does(count: int) -> None:
+    hypothesis.settings(max_examples=count)(hypothesis.given(chains(), st.booleans())(check_chain))()
+
+
+def check_chain(chain: Chain, traced: bool) -> None:
     value = -numbered(chain.view.shape, chain.view.dtype)
     repeats = np.unique(positions_of(chain)).size < chain.view.size
 

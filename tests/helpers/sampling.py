@@ -1,0 +1,34 @@
+"""Which of many alike are run every time; the others are thorough (.ci/run), or nightly."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+
+def some(of: Sequence[Any], count: int) -> list[Any]:
+    """At most `count` of them, evenly taken; the first is one."""
+    return [one for k, one in enumerate(of) if _is_taken(k, len(of), count)]
+
+
+def others(of: Sequence[Any], count: int) -> list[Any]:
+    """Those that `some` leaves."""
+    return [one for k, one in enumerate(of) if not _is_taken(k, len(of), count)]
+
+
+def _is_taken(k: int, length: int, count: int) -> bool:
+    return k == 0 or k * count // length != (k - 1) * count // length
+
+
+def dealt(of: Sequence[Any], always: int, thorough: int = 1) -> list[Any]:
+    """All as parameters: each `always`-th is run every time, each `thorough`-th of the others in .ci/run."""
+    return [_marked(one, k, always, thorough) for k, one in enumerate(of)]
+
+
+def _marked(one: Any, k: int, always: int, thorough: int) -> Any:
+    if k % always == 0:
+        return one
+    values = one if isinstance(one, tuple) else (one,)
+    return pytest.param(*values, marks=pytest.mark.nightly if k % thorough else pytest.mark.thorough)
