@@ -144,7 +144,7 @@ def check(name: str, kind: Callable[[Any], Any], cases: list[Case]) -> None:
             right += complaint is None
         problems |= {complaint} - {None}
     assert not problems
-    assert right or name in OF_VALUES
+    assert right or name in OF_VALUES or name in PARTLY
 
 
 @pytest.mark.parametrize("name", sorted(LOWERED))
