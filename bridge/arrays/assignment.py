@@ -22,8 +22,9 @@ def assign(target: Any, key: Any, value: Any) -> None:
     place, array = target.place, target.value
     if type(value) is ARRAYS.buffer and _is_this_part(value.place, place, key):
         return
-    place.context.check_usable()
-    if place.context.home.is_abstract:
+    context = place.context
+    context.check_usable()
+    if context.home.is_abstract:
         key = concrete_key(key)
     kind = kind_of(key, len(array.shape))
     if kind is ADVANCED:
@@ -35,18 +36,21 @@ def assign(target: Any, key: Any, value: Any) -> None:
     if type(key) is int and type(value) is ARRAYS.buffer and _swaps_rows(value.place, place) and not assigns_here(3):
         _refuse_shuffle(target)
     part = View if kind is VIEW else Element if kind is ELEMENT else Gathered
-    _assign_at(target, key, part(place, key, array[key]), value)
+    value, source = _taken_apart(context, place.dtype, value)
+    if place.dtype.kind != "c" and np.dtype(getattr(value, "dtype", type(value))).kind == "c":
+        refuse_complex(target)
+    context.write(target, key, part(place, key, array[key]), value, source)
 
 
-def _assign_at(target: Any, key: Any, place: Any, value: Any) -> None:
-    context = place.context
+def _taken_apart(context: Any, dtype: np.dtype[Any], value: Any) -> tuple[Any, Any]:
+    """A value as memory of the context takes it, and its place if what it carries is followed there."""
     if type(value) in (list, tuple):
         value = operand(value)
     source = getattr(value, "place", None)
     if source is not None:
         if source.context is context:
             value = value.value
-            source = source if source.active and context.carries(place.dtype) else None
+            source = source if source.active and context.carries(dtype) else None
         elif source.context.level > context.level:
             if source.active:
                 raise remember(value, "a write into a Buffer of an outer context")
@@ -57,9 +61,7 @@ def _assign_at(target: Any, key: Any, place: Any, value: Any) -> None:
             source = None
     elif isinstance(value, np.ndarray):
         context.check_original(value)
-    if place.dtype.kind != "c" and np.dtype(getattr(value, "dtype", type(value))).kind == "c":
-        refuse_complex(target)
-    context.write(target, key, place, value, source)
+    return value, source
 
 
 def _is_this_part(source: Any, place: Any, key: Any) -> bool:

@@ -132,8 +132,8 @@ def operate_inplace(operator: Callable[..., Any], ufunc: np.ufunc, target: Any, 
         own, place = target.place, getattr(other, "place", None)
         values = (target.value, other if place is None else other.value)
         inputs = (own if own.active else None, place if place is not None and place.active else None)
-        call = Call(ufunc, _rule_of_update(ufunc, context), values, inputs)
-        return _updated(call, target, None, lambda operands: operator(*operands))
+        rule = RULES.get(ufunc) or _rule_of_update(ufunc, context)
+        return _updated(Call(ufunc, rule, values, inputs), target, None, lambda operands: operator(*operands))
     return update(ufunc, target, (target, other), {}, lambda values: operator(*values))
 
 

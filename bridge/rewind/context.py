@@ -157,7 +157,7 @@ class Context(Gradients, Ownership):
         finally:
             self.busy = False
         if target.dtype.kind in "fc" and (wanted or (call.rule is not None and mask is not None and root.active)):
-            self.log.append(Update(position, call, target, reads_output, saved, mask))
+            self.log.append(Update(position, call, target, reads_output or None, wanted, saved, mask))
             root.active = True
         else:
             self.log.append(Write(position, target.place, target.value, Ellipsis, saved))

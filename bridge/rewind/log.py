@@ -165,8 +165,9 @@ class Operation(Birth):
 
     def push(self, ct: Any) -> None:
         call = self.call
-        pulls = call.rule.per_argument
-        if pulls is None or not call.rule.broadcasts:
+        rule = call.rule
+        pulls = rule.per_argument
+        if pulls is None or not rule.broadcasts:
             super().push(ct)
             return
         inputs, output, args = call.inputs, self.output, call.args

@@ -77,12 +77,14 @@ class Update(Operation):
 
     overwrites = True
 
-    def __init__(self, position: Position, call: Call, target: Any, reads_output: bool, saved: Any, mask: Any) -> None:
+    def __init__(
+        self, position: Position, call: Call, target: Any, output: Any, wanted: tuple[int, ...], saved: Any, mask: Any
+    ) -> None:
         self.position = position
         self.call = call
         self.out = target.place
-        self.output = True if reads_output else None
-        self.wanted = call.wanted
+        self.output = output
+        self.wanted = wanted
         self.array = target.value
         self.saved = saved
         self.mask = mask
