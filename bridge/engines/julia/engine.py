@@ -30,7 +30,7 @@ def load_rules(path: str | Path) -> None:
 
     Names are those of messages: `np.linalg.solve`, `scipy.special.erf`, `mymodule.f`. Starts Julia.
     """
-    path = Path(path)
+    path = Path(path).resolve()
     if not path.is_file():
         raise ArgumentError(f"there is no file {path}", remedy="give the path of a file of @numpy entries")
     ENGINE.started().load(path)

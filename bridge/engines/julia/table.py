@@ -9,7 +9,8 @@ from pathlib import Path
 
 _ENTRY = re.compile(r"^\s*@(?:numpy|elementwise|same)\s+(?:function\s+)?(\w+(?:\.\w+)+)", re.MULTILINE)
 _LOADED = re.compile(r"\bloaded\(\"(\w+)\"\)")
-_added: list[Path] = []
+# A user's files, with what they said when they were read: they may be gone by now.
+_added: dict[Path, str] = {}
 
 
 def files() -> list[Path]:
@@ -21,18 +22,21 @@ def files() -> list[Path]:
 @cache
 def entries() -> dict[str, Path]:
     """The names of the operations, and the file that says what each is in Julia."""
-    return {name: path for path in files() for name in _ENTRY.findall(path.read_text(encoding="utf-8"))}
+    return {name: path for path in files() for name in _ENTRY.findall(_text(path))}
 
 
 @cache
 def packages(path: Path) -> tuple[str, ...]:
     """The packages beside those of a session that a file needs: it takes each by `loaded("FFTW")`."""
-    return tuple(_LOADED.findall(path.read_text(encoding="utf-8")))
+    return tuple(_LOADED.findall(_text(path)))
+
+
+def _text(path: Path) -> str:
+    return _added[path] if path in _added else path.read_text(encoding="utf-8")
 
 
 def add(path: Path) -> None:
     """Count a user's file, as it is now, as part of the table."""
-    if path not in _added:
-        _added.append(path)
+    _added[path] = path.read_text(encoding="utf-8")
     entries.cache_clear()
     packages.cache_clear()
