@@ -31,10 +31,10 @@ include("check_rule.jl")
 
 include("random.jl")
 
-include("session.jl")
-include("other_engines.jl")
-include("python/Python.jl")
-include("numpy/NumPy.jl")
+include("host/session.jl")
+include("host/other_engines.jl")
+include("host/python/Python.jl")
+include("host/numpy/NumPy.jl")
 
 include("precompile.jl")
 
