@@ -10,12 +10,14 @@ import pytest
 
 import bridge
 from bridge import errors, extend
+from bridge.rewind.rule_book import read_book
 
 X = np.array([1.0, 2.0, 3.0])
 
 
 @pytest.fixture(autouse=True)
 def rules_put_back() -> Iterator[None]:
+    read_book()
     rules, mutating = dict(extend.RULES), dict(extend.MUTATING)
     yield
     extend.RULES.clear()
