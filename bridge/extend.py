@@ -22,13 +22,23 @@ from bridge.rewind.composition import pull_of_equivalent
 from bridge.rewind.cotangents import conj, sum_to_shape, zeros
 from bridge.rewind.facts import FACTS, METHODS, Facts
 from bridge.rewind.rule import Case, MutatingRule, Rule, Shaped, Structure
-from bridge.rewind.rule_book import LOWERINGS, MUTATING, REFUSED, RULES, ZERO_PULL, Postponed, enter, is_reading
+from bridge.rewind.rule_book import (
+    LOWERINGS,
+    MUTATING,
+    REFUSED,
+    RULES,
+    STAND_INS,
+    ZERO_PULL,
+    Postponed,
+    enter,
+    is_reading,
+)
 from bridge.signatures import pull_parameters
 
 __all__ = [
     "MUTATING", "REFUSED", "RULES", "ZERO_PULL", "Case", "Facts", "MutatingRule", "RefusedError", "Rule", "RuleError",
     "Shaped", "composed", "conj", "lowering", "mutating_rule", "needs", "nondifferentiable", "pulls", "refused", "rule",
-    "sum_to_shape", "zeros",
+    "stand_in", "sum_to_shape", "zeros",
 ]  # fmt: skip
 
 
@@ -144,6 +154,22 @@ def lowering(function: Callable[..., Any] | Rule) -> Callable[[Callable[..., Any
 
     def register(computes: Callable[..., Any]) -> Callable[..., Any]:
         enter(LOWERINGS.__setitem__, lowered, computes)
+        return computes
+
+    return register
+
+
+def stand_in(*functions: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Register the decorated function as what computes `functions` for tracked values, in a program that is read.
+
+    It has their parameters and gives their values, and is written with NumPy functions and functions with rules. It is
+    called where a tracked value is among the arguments, or in a list, tuple or dictionary of them; a class may have a
+    stand-in, which makes the object. For functions that NumPy's protocols do not reach (SciPy's, `math.sin`).
+    """
+
+    def register(computes: Callable[..., Any]) -> Callable[..., Any]:
+        for function in functions:
+            enter(STAND_INS.__setitem__, function, computes)
         return computes
 
     return register

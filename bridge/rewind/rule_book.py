@@ -22,6 +22,8 @@ ZERO_PULL: set[Any] = set()
 REFUSED: dict[Any, str] = {}
 LOWERINGS: dict[Any, Callable[..., Any]] = {}
 """What computes a function in JAX, for functions that are not NumPy's."""
+STAND_INS: dict[Any, Callable[..., Any]] = {}
+"""What a program that is read calls in place of a function that NumPy's protocols do not reach."""
 
 
 class Postponed(Exception):
