@@ -15,21 +15,25 @@ import sys
 from collections.abc import Callable, Iterable
 from importlib import import_module
 from types import ModuleType
-from typing import Any
+from typing import Any, NoReturn
 
+from bridge.code_position import here, resolve
 from bridge.errors import RefusedError, RuleError
 from bridge.rewind.composition import pull_of_equivalent
 from bridge.rewind.cotangents import conj, sum_to_shape, zeros
 from bridge.rewind.facts import FACTS, METHODS, Facts
 from bridge.rewind.rule import Case, MutatingRule, Rule, Shaped, Structure
 from bridge.rewind.rule_book import (
+    GIVING_WAY,
     LOWERINGS,
     MUTATING,
+    OPERATORS,
     REFUSED,
     RULES,
     STAND_INS,
     ZERO_PULL,
     Postponed,
+    TrackedObject,
     enter,
     is_reading,
 )
@@ -37,8 +41,8 @@ from bridge.signatures import pull_parameters
 
 __all__ = [
     "MUTATING", "REFUSED", "RULES", "ZERO_PULL", "Case", "Facts", "MutatingRule", "RefusedError", "Rule", "RuleError",
-    "Shaped", "composed", "conj", "lowering", "mutating_rule", "needs", "nondifferentiable", "pulls", "refused", "rule",
-    "stand_in", "sum_to_shape", "zeros",
+    "Shaped", "TrackedObject", "composed", "conj", "lowering", "mutating_rule", "needs", "nondifferentiable",
+    "operators", "pulls", "refuse", "refused", "rule", "stand_in", "sum_to_shape", "zeros",
 ]  # fmt: skip
 
 
@@ -173,6 +177,36 @@ def stand_in(*functions: Any) -> Callable[[Callable[..., Any]], Callable[..., An
         return computes
 
     return register
+
+
+def operators(*classes: type[Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Register the decorated `combine(ufunc, x, y)` as what computes `x @ y`, `x + y`, ... with tracked values.
+
+    One operand is tracked, the other one an object of one of the classes, which are neither arrays nor know of tracked
+    values. Their own operators are told that a tracked operand is no array, upon which they must give way to it.
+    """
+
+    def register(combine: Callable[..., Any]) -> Callable[..., Any]:
+        for kind in classes:
+            enter(OPERATORS.__setitem__, kind, combine)
+            for owner in kind.__mro__:
+                for name in _OPERATORS:
+                    code = getattr(vars(owner).get(name), "__code__", None)
+                    if code is not None:
+                        enter(GIVING_WAY.add, code)
+        return combine
+
+    return register
+
+
+_OPERATORS = [
+    f"__{side}{name}__" for side in ("", "r") for name in ("add", "sub", "mul", "truediv", "matmul", "pow", "floordiv")
+]
+
+
+def refuse(what: str, remedy: str) -> NoReturn:
+    """Raise a RefusedError that names what a rule or a stand-in does not do, the user's line, and a remedy."""
+    raise RefusedError(what, where=resolve(here()), remedy=remedy)
 
 
 def needs(library: str) -> ModuleType:

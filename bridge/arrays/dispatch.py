@@ -98,9 +98,10 @@ def operate(function: Callable[..., Any], ufunc: np.ufunc, *args: Any) -> Any:
             continue
         inputs.append(None)
         if not isinstance(x, NUMBERS):
-            x = operand(x)
+            foreign, x = x, operand(x)
             if x is NotImplemented:
-                return NotImplemented
+                combine = rule_book.operators_of(foreign)
+                return NotImplemented if combine is None else combine(ufunc, *args)
             if hasattr(x, "place"):
                 return operate(function, ufunc, *(operand(y) for y in args))
             if type(x) is not constant:

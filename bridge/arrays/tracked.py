@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import sys
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from bridge.code_position import here, resolve
 from bridge.errors import ArgumentError, RefusedError
 from bridge.rewind.escapes import escape
 from bridge.rewind.memory import grounded, lies_in_order
+from bridge.rewind.rule_book import GIVING_WAY, read_book
 from bridge.rewind.values import concrete, described, is_abstract
 
 
@@ -41,6 +43,8 @@ class Tracked(Operators):
         return dispatch.call(function, args, kwargs)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        if _asked_by_operator():
+            return np.array(None, dtype=object)
         return np.array(escape(self, "np.asarray(...) or a write into a plain array"), dtype=dtype)
 
     def __float__(self) -> float:
@@ -151,6 +155,18 @@ class Tracked(Operators):
         context.check_usable()
         value = self.value.astype(dtype, order, casting) if self.shape else self.value.astype(dtype)
         return context.copied(value, self.place) if context.carries(dtype) else context.inactive(value)
+
+
+def _asked_by_operator() -> bool:
+    """Whether an operator of a class asks that gives way to an operand that is no array (`bridge.extend.operators`)."""
+    read_book()
+    frame: Any = sys._getframe(2)
+    library = frame.f_globals.get("__package__")
+    while frame is not None and frame.f_globals.get("__package__") == library:
+        if frame.f_code in GIVING_WAY:
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _copy_of(value: Any, order: str) -> Any:

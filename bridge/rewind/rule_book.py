@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
+from types import CodeType
 from typing import Any
 
 from bridge.rewind.rule import MutatingRule, Rule
@@ -24,6 +25,17 @@ LOWERINGS: dict[Any, Callable[..., Any]] = {}
 """What computes a function in JAX, for functions that are not NumPy's."""
 STAND_INS: dict[Any, Callable[..., Any]] = {}
 """What a program that is read calls in place of a function that NumPy's protocols do not reach."""
+OPERATORS: dict[type[Any], Callable[..., Any]] = {}
+"""What computes the operators between tracked values and objects of a class."""
+GIVING_WAY: set[CodeType] = set()
+"""Operators of those classes: told that the other operand is no array, they leave the operation to it."""
+
+
+class TrackedObject:
+    """An object that holds tracked values and stands for one of a library's, made by the stand-in of its class.
+
+    It counts as a tracked value where calls look for stand-ins.
+    """
 
 
 class Postponed(Exception):
@@ -43,6 +55,12 @@ def find(function: Any) -> Rule | None:
         read_book()
         found = RULES.get(function)
     return found
+
+
+def operators_of(x: Any) -> Callable[..., Any] | None:
+    """What computes operators between tracked values and the object `x`; None if its class has nothing of the kind."""
+    read_book()
+    return next((OPERATORS[kind] for kind in type(x).__mro__ if kind in OPERATORS), None)
 
 
 def read_book() -> None:

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-import scipy.special  # noqa: F401, its rules are read once it is loaded
+import scipy.sparse.linalg  # its rules are read once it is loaded
+import scipy.special  # noqa: F401, likewise
 
 from bridge.errors import CheckError
 from bridge.extend import MUTATING, RULES, ZERO_PULL

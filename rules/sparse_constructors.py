@@ -1,0 +1,156 @@
+"""What makes sparse matrices, of tracked entries: SciPy's own constructors, given labels in place of the entries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from bridge.extend import needs, refuse, stand_in
+from bridge.rules.sparse_matrices import SparseMatrix, from_coordinates, is_sparse, tracked_matrix
+
+sparse = needs("scipy.sparse")
+
+_FORMATS = ("csr", "csc", "coo", "bsr", "dia")
+
+
+class _Labels:
+    """Gives labels to entries, as they are met; `entries` are all of them, in the order of their labels."""
+
+    def __init__(self) -> None:
+        self.parts: list[Any] = []
+        self.count = 0
+
+    def of(self, x: Any) -> Any:
+        """`x` with a label in place of each entry: an array, a number, a sparse matrix, a list of these."""
+        if x is None:
+            return None
+        if is_sparse(x):
+            matrix = tracked_matrix(x)
+            labels = matrix.labels.copy()
+            labels.data = self._next(matrix.data)
+            return labels
+        if isinstance(x, (list, tuple)):
+            return type(x)(map(self.of, x))
+        if not hasattr(x, "shape"):
+            x = np.array(x)
+        return self._next(x)
+
+    def _next(self, x: Any) -> Any:
+        self.parts.append(np.ravel(x))
+        labels = np.arange(self.count + 1.0, self.count + 1 + self.parts[-1].size)
+        self.count += labels.size
+        return labels.reshape(x.shape) if x.shape else labels[0]
+
+    def matrix(self, made: Any, dtype: Any = None) -> SparseMatrix:
+        """The tracked matrix of what SciPy made of the labels."""
+        if made.ndim != 2:
+            refuse(f"a sparse array of {made.ndim} dimensions with tracked entries", "give it two")
+        entries = np.concatenate(self.parts)
+        entries = entries if dtype is None else entries.astype(dtype)
+        placed = made.tocoo()
+        kept = placed.data != 0
+        labels, rows, columns = np.rint(placed.data[kept]).astype(np.int64), placed.row[kept], placed.col[kept]
+        places = rows.astype(np.int64) * made.shape[1] + columns
+        if made.format in ("csr", "csc") and kept.all() and len(np.unique(places)) == len(places):
+            return SparseMatrix(entries, made)
+        matrix = isinstance(made, sparse.spmatrix)
+        return from_coordinates(entries[labels - 1], rows, columns, made.shape, made.format, matrix)
+
+
+def _stands_in_for(kind: Any) -> Callable[..., Any]:
+    format = kind.__name__.partition("_")[0]
+
+    def make(
+        arg1: Any,
+        shape: Any = None,
+        dtype: Any = None,
+        copy: bool = False,
+        *,
+        blocksize: Any = None,
+        maxprint: Any = None,
+    ) -> Any:
+        if is_sparse(arg1):
+            matrix = tracked_matrix(arg1)
+            cast = matrix if dtype is None else matrix.astype(dtype)
+            return SparseMatrix(cast.entries, kind(cast.labels))
+        labels = _Labels()
+        if not isinstance(arg1, tuple):
+            return labels.matrix(kind(labels.of(arg1), shape=shape), dtype)
+        data, *where = arg1
+        marked = labels.of(data)
+        if format == "coo" or (format != "dia" and len(where) == 1):
+            (coordinates,) = where
+            coordinates = tuple(map(np.asarray, coordinates))
+            make_coo = sparse.coo_matrix if issubclass(kind, sparse.spmatrix) else sparse.coo_array
+            placed = labels.matrix(make_coo((marked, coordinates), shape=shape), dtype)
+            return SparseMatrix(placed.entries, kind(placed.labels))
+        return labels.matrix(kind((marked, *map(np.asarray, where)), shape=shape), dtype)
+
+    make.__name__ = make.__qualname__ = kind.__name__
+    return make
+
+
+for _format in _FORMATS:
+    for _suffix in ("array", "matrix"):
+        _class = getattr(sparse, f"{_format}_{_suffix}")
+        stand_in(_class)(_stands_in_for(_class))
+
+
+def _refused(kind: Any) -> Callable[..., Any]:
+    def make(*args: Any, **kwargs: Any) -> Any:
+        refuse(f"{kind.__name__} of tracked entries", "use csr_array or coo_array: ((data, (rows, columns)))")
+
+    return make
+
+
+for _class in (sparse.lil_array, sparse.lil_matrix, sparse.dok_array, sparse.dok_matrix):
+    stand_in(_class)(_refused(_class))
+
+
+def _marked(function: Any) -> Callable[..., Any]:
+    """The stand-in of a function whose first argument has the entries, and which only places them."""
+
+    def place(entries: Any, *args: Any, dtype: Any = None, **kwargs: Any) -> Any:
+        labels = _Labels()
+        return labels.matrix(function(labels.of(entries), *args, **kwargs), dtype)
+
+    place.__name__ = place.__qualname__ = function.__name__
+    return place
+
+
+for _function in (sparse.diags, sparse.diags_array, sparse.spdiags, sparse.block_diag, sparse.tril, sparse.triu):
+    stand_in(_function)(_marked(_function))
+for _function in (sparse.hstack, sparse.vstack, sparse.bmat, sparse.block_array):
+    stand_in(_function)(_marked(_function))
+
+
+@stand_in(sparse.kron)
+def kron(A: Any, B: Any, format: str | None = None) -> SparseMatrix:
+    a, b = (tracked_matrix(_as_matrix(x)) for x in (A, B))
+    (left, rows, columns), (right, *others) = a.placed(), b.placed()
+    entries = np.ravel(np.reshape(left, (-1, 1)) * right)
+    rows = np.ravel(np.reshape(rows.astype(np.int64) * b.shape[0], (-1, 1)) + others[0])
+    columns = np.ravel(np.reshape(columns.astype(np.int64) * b.shape[1], (-1, 1)) + others[1])
+    shape = (a.shape[0] * b.shape[0], a.shape[1] * b.shape[1])
+    return from_coordinates(entries, rows, columns, shape, format or "coo", _are_matrices(A, B))
+
+
+@stand_in(sparse.kronsum)
+def kronsum(A: Any, B: Any, format: str | None = None) -> SparseMatrix:
+    a, b = (tracked_matrix(_as_matrix(x)) for x in (A, B))
+    eye = sparse.eye if _are_matrices(A, B) else sparse.eye_array
+    total = kron(eye(b.shape[0]), a) + kron(b, eye(a.shape[0]))
+    return total.asformat(format or "csr")
+
+
+def _are_matrices(*matrices: Any) -> bool:
+    return not any(isinstance(getattr(x, "labels", x), sparse.sparray) for x in matrices)
+
+
+def _as_matrix(x: Any) -> Any:
+    if is_sparse(x):
+        return x
+    labels = _Labels()
+    return labels.matrix(sparse.coo_array(labels.of(x)))

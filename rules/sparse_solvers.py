@@ -1,0 +1,233 @@
+"""Sparse systems: direct solvers, factorizations of plain matrices, and iterative solvers by implicit derivatives.
+
+`A @ x == b` gives the cotangent of `b` by one more solve, with the adjoint of `A`, and that of an entry of `A` by a
+product of the two solutions. An iterative solver's answer is differentiated as what it approximates; the further solve
+is done to the same tolerance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from bridge.extend import Case, Facts, RefusedError, conj, needs, pulls, refuse, stand_in
+from bridge.rules.contractions import fitted
+from bridge.rules.sparse import CLASSES, OTHER, PATTERN, outer_at
+from bridge.rules.sparse_matrices import SparseMatrix, compressed, is_sparse
+
+sparse = needs("scipy.sparse")
+linalg = needs("scipy.sparse.linalg")
+
+SuperLU = linalg.SuperLU
+_ADJOINT = {"N": "H", "H": "N"}
+
+
+def system_solved(entries: Any, indices: Any, indptr: Any, b: Any, shape: tuple[int, int], format: str) -> Any:
+    """The solution of a sparse system by a direct method; for several right-hand sides, columns of `b`."""
+    matrix = CLASSES[format]((entries, indices, indptr), shape=shape)
+    return np.asarray(linalg.spsolve(matrix, b)).reshape(b.shape)
+
+
+def _solution_by_entries(ct, out, entries, indices, indptr, b, shape, format):
+    by_b = SOLVED(conj(entries), indices, indptr, ct, shape[::-1], OTHER[format])
+    return -outer_at(by_b, out, indices, indptr, format, entries.dtype)
+
+
+def _solution_by_b(ct, out, entries, indices, indptr, b, shape, format):
+    by_b = SOLVED(conj(entries), indices, indptr, ct, shape[::-1], OTHER[format])
+    return fitted(by_b, b.shape, b.dtype)
+
+
+SOLVED = pulls(system_solved, _solution_by_entries, None, None, _solution_by_b, facts=PATTERN)
+
+
+@stand_in(linalg.spsolve)
+def spsolve(A: Any, b: Any, permc_spec: Any = None, use_umfpack: bool = True) -> Any:
+    if is_sparse(b):
+        refuse("scipy.sparse.linalg.spsolve with a sparse right-hand side", "write b.toarray()")
+    if not is_sparse(A):
+        refuse("scipy.sparse.linalg.spsolve with a dense matrix of tracked values", "use np.linalg.solve")
+    b = b if hasattr(b, "shape") else np.array(b)
+    entries, indices, indptr, shape, format = compressed(A)
+    solution = SOLVED(entries, indices, indptr, b, shape, format)
+    return np.ravel(solution) if b.ndim == 2 and b.shape[1] == 1 else solution
+
+
+@stand_in(linalg.factorized)
+def factorized(A: Any) -> Callable[[Any], Any]:
+    return lambda b: spsolve(A, b)
+
+
+@stand_in(linalg.inv)
+def inv(A: Any) -> Any:
+    refuse(
+        "scipy.sparse.linalg.inv of tracked entries", "solve with spsolve(A, b), or write np.linalg.inv(A.toarray())"
+    )
+
+
+@stand_in(linalg.splu, linalg.spilu)
+def splu(A: Any, *args: Any, **kwargs: Any) -> Any:
+    refuse("a factorization of a sparse matrix with tracked entries", "use spsolve(A, b), or factorized(A)")
+
+
+def lu_solved(factors: Any, b: Any, trans: str) -> Any:
+    """The solution by a plain factorization; `factors` do not change."""
+    parts = (np.real, np.imag)
+    if np.iscomplexobj(b) and factors.L.dtype.kind != "c":
+        real, imaginary = (factors.solve(np.ascontiguousarray(part(b)), trans) for part in parts)
+        return real + 1j * imaginary
+    return factors.solve(np.asarray(b, factors.L.dtype), trans)
+
+
+def _by_right_hand_side(ct, out, factors, b, trans):
+    return fitted(LU_SOLVED(factors, ct, _ADJOINT[trans]), b.shape, b.dtype)
+
+
+LU_SOLVED = pulls(lu_solved, None, _by_right_hand_side, reads=(), linear=True, facts=Facts(static=("factors", "trans")))
+
+
+@stand_in(SuperLU.solve)
+def solve(factors: Any, rhs: Any, trans: str = "N") -> Any:
+    if trans == "T":
+        return conj(LU_SOLVED(factors, conj(rhs), "H"))
+    return LU_SOLVED(factors, rhs, trans)
+
+
+SOLVERS = {
+    getattr(linalg, name): name
+    for name in ("cg", "cgs", "bicg", "bicgstab", "gmres", "lgmres", "minres", "gcrotmk", "tfqmr")
+}
+_SELF_ADJOINT = (linalg.cg, linalg.minres)
+_OPTIONS = Facts(static=("shape", "format", "solver", "options"))
+
+
+def iterated(
+    entries: Any, indices: Any, indptr: Any, b: Any, shape: Any, format: str, solver: Any, options: dict[str, Any]
+) -> Any:
+    """What an iterative solver answers: the solution, and behind it, as its last number, 0 if it converged."""
+    return _answer(solver(CLASSES[format]((entries, indices, indptr), shape=shape), b, **options))
+
+
+def iterated_operator(operator: Any, b: Any, solver: Any, options: dict[str, Any]) -> Any:
+    """`iterated` of a plain operator, or a plain dense matrix."""
+    return _answer(solver(operator, b, **options))
+
+
+def _answer(found: Any) -> Any:
+    solution, info = found
+    return np.append(solution, info)
+
+
+def _solution(answer: Any, solver: Any) -> Any:
+    """The solution of an answer, for a cotangent: without convergence there is none that it could be of."""
+    info = int(np.rint(np.real(answer[-1])))
+    if info != 0:
+        raise RefusedError(
+            f"scipy.sparse.linalg.{SOLVERS[solver]} did not converge (info={info}): "
+            "its answer has no implicit derivative",
+            remedy="raise maxiter=, loosen rtol=, or use spsolve",
+        )
+    return answer[:-1]
+
+
+def _adjoint_options(solver: Any, options: dict[str, Any]) -> dict[str, Any]:
+    """The options of the further solve: a preconditioner serves the adjoint only if both are self-adjoint."""
+    dropped = (
+        {"x0", "callback", "callback_type"} if solver in _SELF_ADJOINT else {"x0", "callback", "callback_type", "M"}
+    )
+    return {name: value for name, value in options.items() if name not in dropped}
+
+
+def _solved_back(solve, ct, out, solver):
+    """The cotangent of the right-hand side; every number of it depends on every cotangent, also on a NaN."""
+    _solution(out, solver)
+    right = ct[:-1]
+    return _solution(solve(right), solver) if np.all(np.isfinite(right)) else right + np.sum(0 * right)
+
+
+def _adjoint_solution(ct, out, entries, indices, indptr, shape, format, solver, options):
+    def solve(right):
+        arrays = conj(entries), indices, indptr, right, shape[::-1], OTHER[format]
+        return ITERATED(*arrays, solver, _adjoint_options(solver, options))
+
+    return _solved_back(solve, ct, out, solver)
+
+
+def _iterated_by_b(ct, out, entries, indices, indptr, b, shape, format, solver, options):
+    by_b = _adjoint_solution(ct, out, entries, indices, indptr, shape, format, solver, options)
+    return fitted(np.reshape(by_b, b.shape), b.shape, b.dtype)
+
+
+def _iterated_by_entries(ct, out, entries, indices, indptr, b, shape, format, solver, options):
+    by_b = _adjoint_solution(ct, out, entries, indices, indptr, shape, format, solver, options)
+    return -outer_at(by_b, out[:-1], indices, indptr, format, entries.dtype)
+
+
+def _operator_by_b(ct, out, operator, b, solver, options):
+    adjoint = operator if solver in _SELF_ADJOINT else linalg.aslinearoperator(operator).adjoint()
+
+    def solve(right):
+        return BY_OPERATOR(adjoint, right, solver, _adjoint_options(solver, options))
+
+    return fitted(np.reshape(_solved_back(solve, ct, out, solver), b.shape), b.shape, b.dtype)
+
+
+ITERATED = pulls(iterated, _iterated_by_entries, None, None, _iterated_by_b, facts=_OPTIONS)
+BY_OPERATOR = pulls(iterated_operator, None, _operator_by_b, facts=Facts(static=("operator", "solver", "options")))
+
+
+def _stands_in_for(solver: Any) -> Callable[..., Any]:
+    name = SOLVERS[solver]
+
+    def solve(A: Any, b: Any, x0: Any = None, **options: Any) -> Any:
+        given = {"x0": x0, **options}
+        for option, value in given.items():
+            if isinstance(value, SparseMatrix) or hasattr(value, "place"):
+                refuse(f"scipy.sparse.linalg.{name} with a tracked {option}=", f"pass bridge.detach({option})")
+        if x0 is None:
+            del given["x0"]
+        b = b if hasattr(b, "shape") else np.array(b)
+        if is_sparse(A):
+            entries, indices, indptr, shape, format = compressed(A)
+            answer = ITERATED(entries, indices, indptr, b, shape, format, solver, given)
+        elif hasattr(A, "place"):
+            refuse(f"scipy.sparse.linalg.{name} with a dense matrix of tracked values", "use np.linalg.solve")
+        else:
+            answer = BY_OPERATOR(A if not isinstance(A, np.ndarray) else A.copy(), b, solver, given)
+        return answer[:-1], int(np.rint(np.real(answer[-1])))
+
+    solve.__name__ = solve.__qualname__ = name
+    return solve
+
+
+for _solver in SOLVERS:
+    stand_in(_solver)(_stands_in_for(_solver))
+
+
+def cases() -> Iterator[Case]:
+    rng = np.random.default_rng(0)
+    dense = np.diag([4.0, 5.0, 6.0]) + rng.normal(size=(3, 3))
+    symmetric = dense @ dense.T
+    for format, kind in CLASSES.items():
+        for matrix in (dense, dense + 0.3j, dense * np.array([1, 0, 1])[:, None] + np.eye(3)):
+            whole = kind(matrix)
+            for b in (rng.normal(size=3), rng.normal(size=(3, 2)), rng.normal(size=3) + 1j):
+                yield Case(system_solved, (whole.data, whole.indices, whole.indptr, b, (3, 3), format))
+    for matrix in (dense, dense + 0.3j):
+        for b in (rng.normal(size=3), rng.normal(size=(3, 2)) + (1j if matrix.dtype == complex else 0)):
+            yield Case(lu_solved, (linalg.splu(sparse.csc_array(matrix)), b, "N"))
+    yield Case(lu_solved, (linalg.splu(sparse.csc_array(dense)), rng.normal(size=3) + 1j, "H"))
+    exact = {"rtol": 1e-7}
+    for solver, matrix in ((linalg.cg, symmetric), (linalg.gmres, dense), (linalg.bicgstab, dense)):
+        b = rng.normal(size=3)
+        yield Case(iterated_operator, (linalg.aslinearoperator(matrix), b, solver, exact), loss=_of_solution)
+        whole = sparse.csr_array(matrix)
+        if solver is not linalg.cg:
+            arrays = whole.data, whole.indices, whole.indptr, b, (3, 3), "csr"
+            yield Case(iterated, (*arrays, solver, exact), loss=_of_solution)
+
+
+def _of_solution(answer: Any) -> Any:
+    return np.sum(answer[:-1] ** 2)
