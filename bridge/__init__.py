@@ -21,6 +21,7 @@ from bridge.rewind.context import Context as Context
 from bridge.rewind.escapes import detach as detach
 from bridge.rewind.interpreter import current_context as current_context
 from bridge.rewind.snapshots import constant as constant
+from bridge.source.finding import read_library as read_library
 from bridge.transforms.grad import grad as grad
 from bridge.transforms.grad import value_and_grad as value_and_grad
 from bridge.transforms.grad import vjp as vjp
@@ -40,9 +41,11 @@ if _TYPE_CHECKING:
     from bridge.proof.programs.crosscheck import crosscheck as crosscheck
     from bridge.proof.report.trace import trace as trace
     from bridge.proof.rules.check_rule import check_rule as check_rule
+    from bridge.source.explain import explain_source as explain_source
 
-# Proofs are needed in tests, not in programs: their modules are imported when they are first asked for.
+# Proofs and explanations are not needed while a program runs: their modules are imported when they are first asked for.
 _ON_USE = {
+    "explain_source": "bridge.source.explain",
     "check_gradient": "bridge.proof.programs.check_gradient",
     "check_rule": "bridge.proof.rules.check_rule",
     "crosscheck": "bridge.proof.programs.crosscheck",

@@ -203,8 +203,7 @@ def call_by_rule(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     out = kwargs.pop("out", None) if rule is None or "out" not in rule.parameters else None
     if out is not None:
         result = call(function, args, kwargs)
-        store(context_of((result, out)) or context, function, out, result)
-        return out
+        return store(context_of((result, out)) or context, function, out, result)
     if function in ZERO_PULL:
         values, inputs, _ = unwrapped(context, (*args, *kwargs.values()))
         made = Call(function, None, values, inputs, names=tuple(kwargs))

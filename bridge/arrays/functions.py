@@ -20,7 +20,10 @@ from bridge.rewind.values import concrete, is_abstract, settled
 def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
     """`dst[...] = src`, where the mask says so."""
     if not hasattr(dst, "place"):
-        into_plain(context_of((src, where)), np.copyto, (src,), dst)
+        own = into_plain(context_of((src, where)), np.copyto, (src,), dst)
+        if own is not dst:
+            copyto(own, src, casting, where)
+            return
         np.copyto(dst, concrete(src, "np.copyto"), casting, concrete(where, "np.copyto"))
         return
     src = operand(src)
@@ -39,7 +42,7 @@ def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) ->
 
 def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
     """`a.flat[ind] = v`, values repeated as needed."""
-    _must_be_tracked(a, v, np.put)
+    a = _must_be_tracked(a, v, np.put)
     indices = np.ravel(settled(operand(ind)))
     if mode != "raise":
         indices = indices % a.size if mode == "wrap" else np.clip(indices, 0, a.size - 1)
@@ -59,7 +62,7 @@ def _unravelled(indices: Any, shape: tuple[int, ...]) -> tuple[Any, ...]:
 
 def place(arr: Any, mask: Any, vals: Any) -> None:
     """`arr[mask] = vals`, values repeated as needed."""
-    _must_be_tracked(arr, vals, np.place)
+    arr = _must_be_tracked(arr, vals, np.place)
     chosen = np.asarray(concrete(mask, "np.place"), bool).reshape(arr.shape)
     count = int(np.count_nonzero(chosen))
     if count:
@@ -68,7 +71,7 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
 
 def putmask(a: Any, mask: Any, values: Any) -> None:
     """`a.flat[n] = values[n % values.size]` where the mask is true."""
-    _must_be_tracked(a, values, np.putmask)
+    a = _must_be_tracked(a, values, np.putmask)
     spread = _repeated(values, a.size)
     if is_abstract(mask):
         a[...] = np.where(mask, np.reshape(spread, a.shape) if getattr(spread, "shape", ()) else spread, a)
@@ -79,7 +82,7 @@ def putmask(a: Any, mask: Any, values: Any) -> None:
 
 def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
     """Write the main diagonal."""
-    _must_be_tracked(a, val, np.fill_diagonal)
+    a = _must_be_tracked(a, val, np.fill_diagonal)
     sample = np.zeros(a.shape, bool)
     np.fill_diagonal(sample, True, wrap)
     picked = np.nonzero(sample)
@@ -89,7 +92,7 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
 
 def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None = -1) -> None:
     """Write values at the indices along one axis."""
-    _must_be_tracked(arr, values, np.put_along_axis)
+    arr = _must_be_tracked(arr, values, np.put_along_axis)
     chosen = settled(indices)
     if axis is None:
         arr[np.unravel_index(np.ravel(chosen), arr.shape)] = values
@@ -100,14 +103,18 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None = -1) -
     arr[tuple(grid)] = values
 
 
-def _must_be_tracked(target: Any, values: Any, function: Any) -> None:
+def _must_be_tracked(target: Any, values: Any, function: Any) -> Any:
+    """What is written into; raises if it is a plain array that stays one."""
     if not hasattr(target, "place"):
-        into_plain(context_of((values,)), function, (values,), target)
+        own = into_plain(context_of((values,)), function, (values,), target)
+        if own is not target:
+            return own
         raise RefusedError(
             f"np.{function.__name__} into a plain array with a tracked index or mask",
             where=resolve(here()),
             remedy="use bridge.detach for the index, or a tracked target",
         )
+    return target
 
 
 def _repeated(values: Any, count: int) -> Any:

@@ -28,7 +28,9 @@ def call(context: Any, rule: MutatingRule, args: tuple[Any, ...], kwargs: dict[s
     for k, name in zip(written, rule.mutates, strict=True):
         target = tuple(named.values())[k]
         if getattr(getattr(target, "place", None), "context", None) is not context:
-            into_plain(context, rule.function, tuple(named.values()), target)
+            own = into_plain(context, rule.function, tuple(named.values()), target)
+            if own is not target:
+                return call(context, rule, (), {**named, name: own})
             raise RuleError(
                 f"{rule.name} writes its argument {name}, which is not tracked here but is given with tracked ones",
                 where=resolve(here()),

@@ -11,10 +11,11 @@ from bridge.code_position import here, resolve
 from bridge.errors import NoRuleError, RefusedError
 from bridge.rewind import rule_book
 from bridge.rewind.escapes import remember
+from bridge.rewind.interpreter import ARRAYS
 from bridge.rewind.memory import grounded
 from bridge.rewind.rule_book import ZERO_PULL
 from bridge.rewind.snapshots import constant
-from bridge.rewind.values import concrete
+from bridge.rewind.values import concrete, is_abstract
 from bridge.signatures import operation_name
 
 NUMBERS = (int, float, complex, np.generic)
@@ -119,11 +120,19 @@ def _is_active(x: Any) -> bool:
     return bool(x.place.active)
 
 
-def into_plain(context: Any, function: Any, args: Any, target: Any) -> None:
-    """Raise EscapeError if a value that carries a gradient is written into an array that is not tracked."""
+def into_plain(context: Any, function: Any, args: Any, target: Any) -> Any:
+    """What is written into in the place of a plain array; EscapeError if that would lose a gradient.
+
+    An array of a program that is read may be lent to the context; else it is the array itself.
+    """
     for x in args:
-        if hasattr(x, "place") and x.place.active and function not in ZERO_PULL:
-            raise remember(x, f"{operation_name(function)} with a plain array as out=")
+        if hasattr(x, "place") and (x.place.active or is_abstract(x)) and function not in ZERO_PULL:
+            found = ARRAYS.own_target(x, target)
+            if found is not None:
+                return found
+            if x.place.active:
+                raise remember(x, f"{operation_name(function)} with a plain array as out=")
+    return target
 
 
 def rule_for(function: Any, context: Any) -> Any:
@@ -143,10 +152,8 @@ def rule_for(function: Any, context: Any) -> Any:
     )
 
 
-def store(context: Any, function: Any, target: Any, result: Any) -> None:
-    """Write a result into `out=`."""
-    if hasattr(target, "place"):
-        target[...] = result
-        return
-    into_plain(context, function, (result,), target)
-    target[...] = concrete(result, "a write into a plain array")
+def store(context: Any, function: Any, target: Any, result: Any) -> Any:
+    """Write a result into `out=`, and return what was written into."""
+    own = target if hasattr(target, "place") else into_plain(context, function, (result,), target)
+    own[...] = result if hasattr(own, "place") else concrete(result, "a write into a plain array")
+    return own

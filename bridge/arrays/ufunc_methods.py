@@ -171,7 +171,10 @@ def at(ufunc: np.ufunc, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     target, key, *operands = args
     if not hasattr(target, "place"):
         context = context_of((key, *operands))
-        into_plain(context, ufunc, operands, target)
+        own = into_plain(context, ufunc, operands, target)
+        if own is not target:
+            ufunc.at(own, key, *operands)
+            return
         name = f"{ufunc.__name__}.at"
         ufunc.at(target, concrete(key, name), *(concrete(x, name) for x in operands))
         return
@@ -230,8 +233,7 @@ def _into(ufunc: np.ufunc, out: Any, result: Any) -> Any:
     target = out[0] if isinstance(out, tuple) else out
     if target is None:
         return result
-    store(context_of((result, target)), ufunc, target, result)
-    return target
+    return store(context_of((result, target)), ufunc, target, result)
 
 
 __all__ = ["accumulate", "at", "operation_name", "outer", "reduce", "reduceat"]

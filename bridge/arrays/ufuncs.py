@@ -56,15 +56,17 @@ def _ufunc_out(ufunc: np.ufunc, args: tuple[Any, ...], kwargs: dict[str, Any], o
         target = out[0]
         if getattr(getattr(target, "place", None), "context", None) is context:
             return update(ufunc, target, args, kwargs)
-        into_plain(context, ufunc, args, target)
+        own = into_plain(context, ufunc, args, target)
+        if own is not target:
+            return update(ufunc, own, args, kwargs)
         values = tuple(concrete(x, "a plain array as out=") for x in args)
         return ufunc(*values, out=target, **{name: concrete(x, f"{name}=") for name, x in kwargs.items()})
     results = ufunc(*args, **kwargs)
     results = results if isinstance(results, tuple) else (results,)
-    for target, result in zip(out, results, strict=True):
-        if target is not None:
-            store(context, ufunc, target, result)
-    given = tuple(result if target is None else target for target, result in zip(out, results, strict=True))
+    given = tuple(
+        result if target is None else store(context, ufunc, target, result)
+        for target, result in zip(out, results, strict=True)
+    )
     return given[0] if len(given) == 1 else given
 
 

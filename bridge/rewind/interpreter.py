@@ -126,6 +126,9 @@ class Arrays:
     call: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
     call_mutating: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
 
+    # What stands for a plain array that a tracked value is written into; None if the array stays what it is.
+    own_target: Callable[[Any, Any], Any] = staticmethod(lambda value, target: None)
+
 
 ARRAYS = Arrays()
 

@@ -26,6 +26,8 @@ class Lifetime:
     # Whether another differentiation ran inside of it.
     nested = False
     zeros: str
+    # What the program's source has lent to it, if that is read.
+    loan: Any = None
 
     def __init__(self) -> None:
         self.outer: Context | None = None
@@ -57,6 +59,8 @@ class Lifetime:
     ) -> None:
         if CURRENT.get() is self:
             CURRENT.set(self.outer)
+        if self.loan is not None:
+            self.loan.put_back()
         self.thread = None
         if self.escaped is not None and error is not self.escaped:
             raise self.escaped from error

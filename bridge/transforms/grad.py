@@ -16,6 +16,7 @@ from bridge.rewind.closures import Closure
 from bridge.rewind.context import Context
 from bridge.rewind.cotangents import conforming
 from bridge.rewind.memory import grounded
+from bridge.source.programs import called, lent_again, program, returned
 from bridge.transforms.arguments import Arguments, handed_out, number
 from bridge.trees import leaves_of, rebuilt
 
@@ -30,6 +31,7 @@ def value_and_grad(
     zeros: str = "strong",
     allow_int: bool = False,
     index_mode: str = "error",
+    source: bool | None = None,
 ) -> Callable[..., tuple[Any, Any]]:
     """A function that returns `f(*args)` and its gradient.
 
@@ -45,6 +47,9 @@ def value_and_grad(
     zeros : "strong" or "ieee", what becomes of absent cotangents at non-finite partials (docs/conventions.md).
     allow_int : integer and boolean leaves get None instead of an error.
     index_mode : what a run-time index outside its array means under "xla" (see `bridge.xla`); elsewhere only "error".
+    source : whether `f`, and the functions of the program that it calls, are read from their source, so that plain
+        arrays that they write into, and objects that hold them, are followed (docs/your_program.md). None: yes, unless
+        the environment variable BRIDGE_SOURCE is 0.
 
     The gradient has the containers, shapes and dtypes of the arguments: ∂f/∂re + i·∂f/∂im for complex ones.
     The arguments keep their bits, also where `f` writes into them or raises.
@@ -55,7 +60,9 @@ def value_and_grad(
     """
     compiler = registry.compiler(engine, index_mode)
     if compiler is not None:
-        return compiler.compiled(value_and_grad(f, argnums, has_aux, "auto", zeros, allow_int), index_mode)
+        return compiler.compiled(
+            value_and_grad(f, argnums, has_aux, "auto", zeros, allow_int, source=source), index_mode
+        )
     direct = shortcut(f, "value_and_grad")
 
     def differentiated(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
@@ -65,7 +72,7 @@ def value_and_grad(
                 return found
         with registry.context(engine, zeros) as context:
             arguments = Arguments(context, args, kwargs, argnums, allow_int)
-            result = context.home.program(f)(*arguments.args, **arguments.kwargs)
+            result = program(context, f, source)(*arguments.args, **arguments.kwargs)
             value, aux = with_aux(result, has_aux)
             value = number(value)
             tracked = belongs(context, value)
@@ -76,6 +83,7 @@ def value_and_grad(
                 else None
             )
             arguments.check_originals(rewound=tracked)
+            returned(context, out, gradients)
             if gradients is None or not strong_zeros.may_be_born_inside(context, gradients):
                 return out, arguments.in_containers(gradients)
         with strong_zeros.inner_sweeps_mend():
@@ -92,12 +100,13 @@ def grad(
     zeros: str = "strong",
     allow_int: bool = False,
     index_mode: str = "error",
+    source: bool | None = None,
 ) -> Callable[..., Any]:
     """A function that returns the gradient of `f`; with `has_aux`, `(gradient, aux)`. See `value_and_grad`."""
     compiler = registry.compiler(engine, index_mode)
     if compiler is not None:
-        return compiler.compiled(grad(f, argnums, has_aux, "auto", zeros, allow_int), index_mode)
-    both = value_and_grad(f, argnums, has_aux, engine, zeros, allow_int, index_mode)
+        return compiler.compiled(grad(f, argnums, has_aux, "auto", zeros, allow_int, source=source), index_mode)
+    both = value_and_grad(f, argnums, has_aux, engine, zeros, allow_int, index_mode, source)
 
     def gradient(*args: Any, **kwargs: Any) -> Any:
         value, gradients = both(*args, **kwargs)
@@ -113,6 +122,7 @@ def vjp(
     engine: str = "auto",
     zeros: str = "strong",
     index_mode: str = "error",
+    source: bool | None = None,
 ) -> tuple[Any, ...]:
     """`f(*args)` and its pull, which maps a cotangent of the value to a tuple of cotangents of all arguments.
 
@@ -121,7 +131,7 @@ def vjp(
     """
     compiler = registry.compiler(engine, index_mode)
     if compiler is not None:
-        return _compiled_vjp(compiler, f, args, has_aux, zeros, index_mode)
+        return _compiled_vjp(compiler, f, args, has_aux, zeros, index_mode, source)
     direct = shortcut(f, "vjp")
     if direct is not None:
         found = direct(args, has_aux)
@@ -130,10 +140,11 @@ def vjp(
     context = registry.context(engine, zeros)
     with context:
         arguments = Arguments(context, args, {}, tuple(range(len(args))), allow_int=True)
-        value, aux = with_aux(context.home.program(f)(*arguments.args), has_aux)
+        value, aux = with_aux(program(context, f, source)(*arguments.args), has_aux)
         arguments.check_originals()
         leaves, container = leaves_of(value)
         out = handed_out(value)
+        returned(context, out)
         aux_out = handed_out(aux)
         again = (Closure(f), _copied(args)) if context.nested else None
 
@@ -149,11 +160,14 @@ def vjp(
             conformed = conforming(ct, leaf if hasattr(leaf, "dtype") else np.asarray(leaf))
             if belongs(context, leaf):
                 seeds.append((leaf.place, conformed))
-        gradients = context.pull_back(seeds, arguments.places, exists=exists)
+        with lent_again(context):
+            gradients = context.pull_back(seeds, arguments.places, exists=exists)
         if again is not None and strong_zeros.may_be_born_inside(context, gradients):
             variables, given_again = again
             with variables.restored(), strong_zeros.inner_sweeps_mend():
-                repeated, pull_again = vjp(f, *given_again, has_aux=has_aux, engine=engine, zeros=zeros)[:2]
+                repeated, pull_again = vjp(f, *given_again, has_aux=has_aux, engine=engine, zeros=zeros, source=source)[
+                    :2
+                ]
             if _same(repeated, out):
                 return pull_again(cotangent, exists)
         return arguments.in_containers(gradients)
@@ -162,13 +176,19 @@ def vjp(
 
 
 def _compiled_vjp(
-    compiler: Compiler, f: Callable[..., Any], args: tuple[Any, ...], has_aux: bool, zeros: str, index_mode: str
+    compiler: Compiler,
+    f: Callable[..., Any],
+    args: tuple[Any, ...],
+    has_aux: bool,
+    zeros: str,
+    index_mode: str,
+    source: bool | None,
 ) -> tuple[Any, ...]:
     """`vjp` as two compiled programs; that of the pull runs the function again."""
     args = _copied(args)
-    forward = compiler.kept(_function, f, index_mode)
+    forward = compiler.kept(_function, f, index_mode, source)
     value, aux = with_aux(forward(*args), has_aux)
-    program = compiler.kept(_pull, f, index_mode, has_aux, zeros)
+    again = compiler.kept(_pull, f, index_mode, has_aux, zeros, source)
     variables, changed, position = Closure(f), forward.watch(*args), here()
 
     def pull(cotangent: Any) -> tuple[Any, ...]:
@@ -180,7 +200,7 @@ def _compiled_vjp(
                     where=resolve(position),
                     remedy='pass it as an argument, or use engine="native", which keeps what it needs',
                 )
-            return program(args, cotangent)
+            return again(args, cotangent)
 
     return (value, pull, aux) if has_aux else (value, pull)
 
@@ -197,12 +217,12 @@ def _same(one: Any, other: Any) -> bool:
                for a, b in pairs)  # fmt: skip
 
 
-def _function(f: Callable[..., Any]) -> Callable[..., Any]:
-    return f
+def _function(f: Callable[..., Any], source: bool | None) -> Callable[..., Any]:
+    return lambda *args: called(f, source)(*args)
 
 
-def _pull(f: Callable[..., Any], has_aux: bool, zeros: str) -> Callable[..., Any]:
-    return lambda args, cotangent: vjp(f, *args, has_aux=has_aux, zeros=zeros)[1](cotangent)
+def _pull(f: Callable[..., Any], has_aux: bool, zeros: str, source: bool | None) -> Callable[..., Any]:
+    return lambda args, cotangent: vjp(f, *args, has_aux=has_aux, zeros=zeros, source=source)[1](cotangent)
 
 
 def shortcut(f: Any, transform: str) -> Any:

@@ -14,6 +14,7 @@ from bridge.rewind.forward import ForwardContext
 from bridge.rewind.memory import grounded
 from bridge.rewind.strong_zeros import has_nan, inner_sweeps_mend, may_be_born_inside
 from bridge.rewind.values import is_abstract, settled
+from bridge.source.programs import called, program, returned
 from bridge.transforms.arguments import Arguments, handed_out
 from bridge.transforms.grad import belongs, shortcut, vjp, with_aux
 from bridge.trees import leaves_of, rebuilt
@@ -27,6 +28,7 @@ def jvp(
     engine: str = "auto",
     zeros: str = "strong",
     index_mode: str = "error",
+    source: bool | None = None,
 ) -> tuple[Any, ...]:
     """`f(*primals)` and its derivative along `tangents`, in forward mode through the same mutations.
 
@@ -38,6 +40,7 @@ def jvp(
         pull, taken element by element of its output: right, and slow for large arrays.
     zeros : "strong" or "ieee". Where a tangent becomes NaN, "strong" runs `f` once more and asks reverse mode
         for that element, with the rules of strong zeros there (docs/conventions.md).
+    source : as in `value_and_grad`.
     """
     if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
         raise ArgumentError("jvp takes a tuple of primals and a tuple of tangents", remedy="jvp(f, (x,), (dx,))")
@@ -45,17 +48,17 @@ def jvp(
         raise CotangentError(f"{len(primals)} primals and {len(tangents)} tangents", remedy="give one for each primal")
     compiler = registry.compiler(engine, index_mode)
     if compiler is not None:
-        return compiler.kept(_jvp, f, index_mode, has_aux, zeros)(tuple(primals), tuple(tangents))
+        return compiler.kept(_jvp, f, index_mode, has_aux, zeros, source)(tuple(primals), tuple(tangents))
     direct = shortcut(f, "jvp")
     if direct is not None:
         found = direct(primals, tangents, has_aux)
         if found is not NotImplemented:
             return found
-    return pushed_forward(f, primals, tangents, has_aux, engine, zeros, padded=False)
+    return pushed_forward(f, primals, tangents, has_aux, engine, zeros, False, source)
 
 
-def _jvp(f: Callable[..., Any], has_aux: bool, zeros: str) -> Callable[..., Any]:
-    return lambda primals, tangents: jvp(f, primals, tangents, has_aux, zeros=zeros)
+def _jvp(f: Callable[..., Any], has_aux: bool, zeros: str, source: bool | None) -> Callable[..., Any]:
+    return lambda primals, tangents: jvp(f, primals, tangents, has_aux, zeros=zeros, source=source)
 
 
 def pushed_forward(
@@ -66,6 +69,7 @@ def pushed_forward(
     engine: str,
     zeros: str,
     padded: bool,
+    source: bool | None = None,
 ) -> tuple[Any, ...]:
     """Run `f` forward with tangents; `padded` tangents are structurally zero where they are 0."""
     with registry.forward_context(engine, zeros) as context:
@@ -74,17 +78,18 @@ def pushed_forward(
         for buffer, tangent in zip(arguments.buffers, given, strict=True):
             if tangent is not None:
                 context.seed(buffer, conforming(tangent, buffer, "tangent"))
-        value, aux = with_aux(context.home.program(f)(*arguments.args), has_aux)
+        value, aux = with_aux(program(context, f, source)(*arguments.args), has_aux)
         arguments.check_originals()
         leaves, container = leaves_of(value)
         derivatives = [_derivative(context, leaf) for leaf in leaves]
         values = [handed_out(leaf) for leaf in leaves]
         aux = handed_out(aux)
+        returned(context, values, derivatives)
     if may_be_born_inside(context, derivatives):
         with inner_sweeps_mend():
-            return pushed_forward(f, primals, tangents, has_aux, engine, zeros, padded)
+            return pushed_forward(f, primals, tangents, has_aux, engine, zeros, padded, source)
     if zeros == "strong" and any(map(has_nan, derivatives)):
-        derivatives = _mended(f, primals, given, has_aux, values, derivatives, engine, padded)
+        derivatives = _mended(f, primals, given, has_aux, values, derivatives, engine, padded, source)
     out = rebuilt(container, values), rebuilt(container, derivatives)
     return (*out, aux) if has_aux else out
 
@@ -98,6 +103,7 @@ def _mended(
     derivatives: list[Any],
     engine: str,
     padded: bool,
+    source: bool | None,
 ) -> list[Any]:
     """Derivatives whose NaNs are asked of reverse mode, where absent cotangents are known to be absent."""
     mended = list(derivatives)
@@ -106,9 +112,9 @@ def _mended(
             continue
 
         def part(*args: Any, number: int = number) -> Any:
-            return leaves_of(with_aux(f(*args), has_aux)[0])[0][number]
+            return leaves_of(with_aux(called(f, source)(*args), has_aux)[0])[0][number]
 
-        value, pull = vjp(part, *primals, engine=engine)
+        value, pull = vjp(part, *primals, engine=engine, source=source)
         if is_abstract(derivative):
             mended[number] = _mended_everywhere(pull, value, derivative, tangents, padded)
             continue

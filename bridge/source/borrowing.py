@@ -1,0 +1,206 @@
+"""What one differentiated call borrows of the program: arrays, and what objects, containers and variables hold.
+
+A plain array that a tracked value is written into is lent: memory of the context stands for all of the memory that it
+shows, and the program gets views of that where it uses the array, or another one on the same memory. When the call is
+over, also after an exception, every array holds its old bits, and objects, containers and variables what they held.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from bridge.code_position import here, resolve
+from bridge.errors import AliasError, EscapeError
+from bridge.rewind.memory import owner
+from bridge.rewind.values import is_abstract
+from bridge.source.keeping import Attributes, Kept, holds_tracked
+from bridge.source.lending import COUNT, LENT, Lent, refuse_foreign, refuse_thread, shows_pattern
+from bridge.source.reading import is_rewritten
+from bridge.trees import leaves_of
+
+_lock = threading.Lock()
+HELD: dict[int, Loan] = {}
+"""Who has put tracked values into an object, by the object's identity."""
+
+_FRAMES = 32
+"""How many callers are looked at for objects that have an array which is lent."""
+
+
+class Loan:
+    """What one context has borrowed."""
+
+    def __init__(self, context: Any) -> None:
+        self.context = context
+        self.thread = threading.get_ident()
+        self.arrays: list[Lent] = []
+        self.touched: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+        self.kept: dict[int, Kept] = {}
+        self.unread: dict[int, str] = {}
+        self._after: list[tuple[Kept, dict[Any, Any]]] = []
+
+    def lend(self, array: np.ndarray) -> Any:
+        """The Buffer that stands for a plain array from now on."""
+        whole = owner(array)
+        fresh = False
+        with _lock:
+            found = LENT.get(id(whole))
+            if found is None:
+                refuse_foreign(array, whole)
+                before = self.touched.get(id(whole))
+                found = Lent(self, whole, None if before is None else before[1], resolve(here()))
+                LENT[id(whole)] = found
+                self.arrays.append(found)
+                COUNT.change(1)
+                fresh = True
+        refuse_thread(found.loan.thread, f"an array of shape {array.shape}")
+        if fresh:
+            self._exchange(found)
+        return found.shown(array)
+
+    def touch(self, array: np.ndarray) -> None:
+        """Before the program writes plain values into a plain array: it may be lent later."""
+        whole = owner(array)
+        if id(whole) not in self.touched and whole.dtype.kind in "fc":
+            self.touched[id(whole)] = (whole, whole.copy("K"))
+
+    def keep(self, things: type[Kept], thing: Any, name: Any, value: Any) -> None:
+        """Before an attribute, an element or a variable of `thing` is exchanged for `value`."""
+        kept = self.kept.get(id(thing))
+        if kept is None:
+            kept = self.kept[id(thing)] = things(thing)
+        kept.hold(name)
+        if not kept.tracked and holds_tracked(value):
+            self._claim(kept)
+
+    def _claim(self, kept: Kept) -> None:
+        """Take note that an object holds tracked values until the call is over."""
+        with _lock:
+            holder = HELD.setdefault(id(kept.thing), self)
+        refuse_thread(holder.thread, f"a {type(kept.thing).__name__}")
+        kept.tracked = True
+
+    def _exchange(self, lent: Lent) -> None:
+        """Let the objects at hand have what stands for an array where they have it, for code that is not read."""
+        frame: Any = sys._getframe(2)
+        for _ in range(_FRAMES):
+            if frame is None:
+                return
+            if is_rewritten(frame.f_code):
+                for thing in list(frame.f_locals.values()):
+                    self._exchange_in(thing, lent)
+            frame = frame.f_back
+
+    def _exchange_in(self, thing: Any, lent: Lent) -> None:
+        state = getattr(thing, "__dict__", None)
+        if type(state) is not dict or isinstance(thing, (type, ModuleType, FunctionType)) or hasattr(thing, "place"):
+            return
+        for name, value in list(state.items()):
+            if type(value) is np.ndarray and owner(value) is lent.array:
+                view = lent.shown(value)
+                self.keep(Attributes, thing, name, view)
+                state[name] = view
+
+    def put_back(self) -> None:
+        """Everything as it was when the call began."""
+        lent = {id(one.array) for one in self.arrays}
+        for kept in reversed(self.kept.values()):
+            if kept.tracked or kept.shows(lent):
+                self._after.append((kept, kept.now()))
+                kept.restore(kept.before)
+                HELD.pop(id(kept.thing), None)
+        self.kept = {}
+        written = self._returned()
+        if written is not None:
+            raise AliasError(
+                f"an array of shape {written.array.shape} that tracked values were written into was written by code "
+                "that is not read: what it wrote is lost",
+                where=written.where,
+                remedy="let the program itself write it, or give that function a rule (bridge.mutating_rule)",
+            )
+
+    def _returned(self) -> Lent | None:
+        written = None
+        with _lock:
+            for lent in self.arrays:
+                if LENT.pop(id(lent.array), None) is not None:
+                    COUNT.change(-1)
+                    written = lent if lent.returned() else written
+        return written
+
+    @contextmanager
+    def again(self) -> Iterator[None]:
+        """Inside, what was lent is lent again: for code of the program that the backward pass runs."""
+        if LENT.get(id(self.arrays[0].array)) is self.arrays[0] if self.arrays else not self._after:
+            yield
+            return
+        before = [(kept, kept.now()) for kept, _ in self._after]
+        for kept, after in self._after:
+            kept.restore(after)
+        with _lock:
+            for lent in self.arrays:
+                LENT[id(lent.array)] = lent
+                COUNT.change(1)
+                lent.before = lent.array.copy("K")
+                lent.poison()
+        try:
+            yield
+        finally:
+            self._returned()
+            for kept, held in before:
+                kept.restore(held)
+
+    def check(self, found: Any) -> None:
+        """Raise if a result shows the pattern: it was computed from an array's own memory while that was lent."""
+        if self.arrays and any(map(shows_pattern, leaves_of(found)[0])):
+            lent = self.arrays[0]
+            arrays = ", ".join(sorted({f"{one.array.dtype} of shape {one.array.shape}" for one in self.arrays}))
+            raise EscapeError(
+                f"code that is not read has read an array that tracked values were written into ({arrays}): "
+                "its gradient would be lost",
+                where=lent.where,
+                remedy="pass the array to that code as an argument, or give it a rule (bridge.rule); "
+                "bridge.explain_source(f) shows what is read",
+            )
+
+
+def carries(value: Any) -> bool:
+    """Whether something is lost if a value is written into a plain array: it carries a gradient, or is not known."""
+    if isinstance(value, (list, tuple)):
+        return any(map(carries, value))
+    if not hasattr(value, "place"):
+        return False
+    while hasattr(value, "place"):
+        if value.place.active or is_abstract(value):
+            return True
+        value = value.value
+    return False
+
+
+def loan_for(value: Any) -> Loan | None:
+    """Who borrows an array that a tracked value is written into: the context of the value."""
+    while isinstance(value, (list, tuple)):
+        value = next(one for one in value if holds_tracked(one))
+    context: Any = value.place.context
+    while context is not None:
+        if context.loan is not None:
+            return context.loan
+        context = context.outer
+    return None
+
+
+def own_target(value: Any, target: Any) -> Any:
+    """A Buffer in place of a plain array that a function called with a tracked value writes into.
+
+    None if the code that calls it is not read: `target` stays plain, and that is an error.
+    """
+    if type(target) is not np.ndarray or not is_rewritten(here()[0]):
+        return None
+    loan = loan_for(value)
+    return None if loan is None else loan.lend(target)

@@ -1,0 +1,298 @@
+"""What is called in place of what, where a program that is read calls it.
+
+A function of the program is read. A function that NumPy's protocols do not reach has a stand-in, which gets the call
+if a tracked value is among the arguments. Everything else is called as it is.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from abc import ABCMeta
+from collections.abc import Callable
+from functools import cached_property
+from types import BuiltinFunctionType, FunctionType, MethodType
+from typing import Any
+
+import numpy as np
+
+from bridge.errors import EscapeError
+from bridge.rewind import rule_book
+from bridge.rewind.escapes import detach
+from bridge.rewind.interpreter import ARRAYS, current_context
+from bridge.source.keeping import Attributes, Cells, holds_tracked
+from bridge.source.reading import reading_of, twin
+
+SPECIAL: dict[Any, Any] = {}
+"""What is called in place of a function of Python's or NumPy's, whatever the arguments are."""
+
+METHODS: dict[tuple[type, str], Callable[..., Any]] = {}
+"""Methods of Python's containers and of plain arrays that tracked values may be given to; they get the object first."""
+
+OF_KIND: dict[type, Callable[..., Any]] = {}
+"""What is called in place of objects of a library's class; it gets the object first."""
+
+SINKS = frozenset({"logging", "warnings", "matplotlib", "pprint", "rich", "loguru", "numpy.testing"})
+"""Libraries that show values, and give nothing back that is differentiated."""
+
+_made: dict[Any, Callable[..., Any]] = {}
+
+
+def of(callee: Any) -> Any:
+    """What is to be called where a program that is read says `callee(...)`."""
+    kind = type(callee)
+    if kind is FunctionType:
+        found = _made.get(callee)
+        if found is not None:
+            return found
+        reading = reading_of(callee)
+        if reading.code is callee.__code__:
+            return callee
+        if reading.code is not None:
+            return _twin(callee, reading)
+        return _of_library(callee, reading.reason)
+    if kind is MethodType:
+        return _of_method(callee)
+    try:
+        found = SPECIAL.get(callee) or _made.get(callee)
+    except TypeError:  # not hashable
+        return _of_object(callee)
+    if found is not None:
+        return found
+    if kind is type or kind is ABCMeta:
+        return _of_class(callee)
+    if kind is BuiltinFunctionType:
+        return _of_builtin(callee)
+    return _of_object(callee)
+
+
+def is_special(function: Any) -> bool:
+    """Whether a function of NumPy's must be asked for when it is called, because another may be called in its place."""
+    try:
+        return function in SPECIAL or function in rule_book.STAND_INS or _home(function) in SINKS
+    except TypeError:
+        return True
+
+
+def attribute(thing: Any, name: str) -> Any:
+    """`thing.name`, by a getter that is read if it is a property of a class of the program's."""
+    found = getattr(type(thing), name, None)
+    if type(found) is property and type(found.fget) is FunctionType:
+        return of(found.fget)(thing)
+    if type(found) is cached_property and type(found.func) is FunctionType:
+        state = vars(thing)
+        if name not in state:
+            value = of(found.func)(thing)
+            context = current_context()
+            if context is not None and context.loan is not None:
+                context.loan.keep(Attributes, thing, name, value)
+            state[name] = value
+        return state[name]
+    return getattr(thing, name)
+
+
+def _twin(function: FunctionType, reading: Any) -> Any:
+    if reading.rebinds:
+        context = current_context()
+        if context is not None and context.loan is not None:
+            for number in reading.rebinds:
+                context.loan.keep(Cells, function.__closure__, number, None)
+    return twin(function, reading.code)
+
+
+def _of_method(method: MethodType) -> Any:
+    function = method.__func__
+    if type(function) is not FunctionType:
+        return method
+    found = _of_own_method(method)
+    if found is not None:
+        return found
+    called = of(function)
+    return method if called is function else MethodType(called, method.__self__)
+
+
+def _of_own_method(method: Any) -> Any:
+    """The stand-in of a method of one object, or of a class."""
+    try:
+        found = rule_book.STAND_INS.get(method)
+    except TypeError:
+        return None
+    return None if found is None else _standing(method, found)
+
+
+def _of_library(function: Any, reason: str) -> Any:
+    """What is called for a function that is not read: its stand-in, its rule, or itself."""
+    rule_book.read_book()
+    stand_in = rule_book.STAND_INS.get(function)
+    if stand_in is not None:
+        made = _standing(function, stand_in)
+    elif function in rule_book.MUTATING or (rule_book.find(function) is not None and not _is_numpys(function)):
+        made = _ruled(function)
+    elif _home(function) in SINKS:
+        made = _showing(function)
+    elif _home(function) == "scipy":
+        made = _without_rule(function)
+    else:
+        context = current_context()
+        if context is not None and context.loan is not None:
+            context.loan.unread[id(function.__code__)] = reason
+        return function
+    _made[function] = made
+    return made
+
+
+def _of_builtin(function: Any) -> Any:
+    """A function or a bound method of compiled code."""
+    owner = function.__self__
+    if owner is None or type(owner) is _MODULE:
+        if _home(function) in ("builtins", "numpy"):
+            return function
+        return _compiled(function)
+    handler = METHODS.get((type(owner), function.__name__))
+    if handler is not None:
+        return functools.partial(handler, owner)
+    stand_in = rule_book.STAND_INS.get(getattr(type(owner), function.__name__, None))
+    if stand_in is not None:
+        return functools.partial(_standing(getattr(type(owner), function.__name__), stand_in), owner)
+    return function
+
+
+def _compiled(function: Any) -> Any:
+    rule_book.read_book()
+    stand_in = rule_book.STAND_INS.get(function)
+    if stand_in is not None:
+        made = _standing(function, stand_in)
+    elif rule_book.find(function) is not None and not isinstance(function, np.ufunc):
+        made = _ruled(function)
+    elif _home(function) == "scipy":
+        made = _without_rule(function)
+    else:
+        return function
+    _made[function] = made
+    return made
+
+
+_MODULE = type(sys)
+
+
+def _of_class(cls: Any) -> Any:
+    """A class that is called: made with an `__init__` that is read."""
+    stand_in = rule_book.STAND_INS.get(cls)
+    if stand_in is not None:
+        made = _made[cls] = _standing(cls, stand_in)
+        return made
+    init = cls.__init__
+    if type(init) is not FunctionType or type(cls).__call__ is not type.__call__:
+        return cls
+    reading = reading_of(init)
+    if reading.code is None:
+        return cls
+
+    def make(*args: Any, **kwargs: Any) -> Any:
+        made = cls.__new__(cls, *args, **kwargs)
+        if isinstance(made, cls):
+            found = type(made).__init__
+            if (of(found) if type(found) is FunctionType else found)(made, *args, **kwargs) is not None:
+                raise TypeError("__init__() should return None")
+        return made
+
+    return make
+
+
+def _of_object(callee: Any) -> Any:
+    """An object with `__call__`: of the program's class, of a library's, `functools.partial`."""
+    kind = type(callee)
+    if kind is functools.partial:
+        called = of(callee.func)
+        return callee if called is callee.func else functools.partial(called, *callee.args, **callee.keywords)
+    by_kind = OF_KIND.get(kind)
+    if by_kind is not None:
+        return functools.partial(by_kind, callee)
+    if isinstance(callee, np.ufunc) or kind.__name__ == "_ArrayFunctionDispatcher":
+        return _ruled_if_known(callee)
+    call = kind.__call__
+    if type(call) is FunctionType:
+        stand_in = rule_book.STAND_INS.get(call)
+        if stand_in is not None:
+            return functools.partial(_standing(call, stand_in), callee)
+        called = of(call)
+        return callee if called is call else MethodType(called, callee)
+    return callee
+
+
+def _ruled_if_known(function: Any) -> Any:
+    stand_in = rule_book.STAND_INS.get(function)
+    if stand_in is None:
+        return function
+    made = _made[function] = _standing(function, stand_in)
+    return made
+
+
+# What is called in the place of functions that are not read, depending on the arguments.
+
+
+def _standing(function: Any, stand_in: Callable[..., Any]) -> Callable[..., Any]:
+    """`function`, or its stand-in if a tracked value is among the arguments."""
+
+    @functools.wraps(function, updated=())
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if any(map(holds_tracked, args)) or (kwargs and any(map(holds_tracked, kwargs.values()))):
+            return stand_in(*args, **kwargs)
+        return function(*args, **kwargs)
+
+    return call
+
+
+def _ruled(function: Any) -> Callable[..., Any]:
+    """`function` by its rule."""
+
+    @functools.wraps(function, updated=())
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if any(map(holds_tracked, args)) or (kwargs and any(map(holds_tracked, kwargs.values()))):
+            return ARRAYS.call(function, args, kwargs)
+        return function(*args, **kwargs)
+
+    return call
+
+
+def _showing(function: Any) -> Callable[..., Any]:
+    """A function that shows values: it gets what tracked ones hold."""
+
+    @functools.wraps(function, updated=())
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return function(*map(detach, args), **{name: detach(value) for name, value in kwargs.items()})
+
+    return call
+
+
+def _without_rule(function: Any) -> Callable[..., Any]:
+    """A function of SciPy's that nobody has a rule for: an error in it names it."""
+
+    @functools.wraps(function, updated=())
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except EscapeError as error:
+            name = f"{function.__module__}.{getattr(function, '__qualname__', function.__name__)}"
+            if name not in error.what:
+                error.what = f"{name} has no rule: {error.what}"
+                error.remedy = (
+                    f"give {name} a rule: bridge.rule({name})(pull), or say what computes it in NumPy: "
+                    f"bridge.extend.stand_in({name}); or bridge.detach(x) if no gradient should pass"
+                )
+            raise
+
+    return call
+
+
+def _home(function: Any) -> str:
+    module = str(getattr(function, "__module__", None) or "")
+    return (
+        module
+        if module in SINKS
+        else ("numpy.testing" if module.startswith("numpy.testing") else module.partition(".")[0])
+    )
+
+
+def _is_numpys(function: Any) -> bool:
+    return str(getattr(function, "__module__", "")).partition(".")[0] == "numpy"

@@ -1,0 +1,57 @@
+"""What was read of a function, as code."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from types import FunctionType, MethodType
+from typing import Any
+
+from bridge.errors import ArgumentError
+from bridge.source.finding import Unread, is_library, statement_of
+from bridge.source.reading import rewritten_tree
+from bridge.source.rewriting import READER
+
+
+def explain_source(function: Any) -> str:
+    """The source of a function as it is run when it is differentiated, or the reason why it is run as it is.
+
+    In the text, `bridge.of(f)` says what is called for `f`, `bridge.into(a, v)` what takes a write of `v` into `a`, and
+    `bridge.seen(a) if bridge.lent else a` is `a`, or what stands for it while it is lent; names such as `_1` are of
+    helper variables.
+
+    Parameters
+    ----------
+    function : a Python function, or a method of an object or a class.
+    """
+    plain = function.__func__ if isinstance(function, MethodType) else function
+    if not isinstance(plain, FunctionType):
+        raise ArgumentError(f"a {type(function).__name__} has no source", remedy="give a Python function or method")
+    code, names = plain.__code__, plain.__globals__
+    try:
+        if is_library(code, plain.__module__ or ""):
+            raise Unread(f"{code.co_qualname} belongs to an installed library")
+        statement, _ = statement_of(code, names)
+        tree = rewritten_tree(statement.tree, names)
+    except Unread as reason:
+        return f"# not read: {reason}"
+    found = next(node for node in ast.walk(tree) if _is_at(node, code.co_name, code.co_firstlineno))
+    return ast.unparse(_Readable().visit(copy.deepcopy(found)))
+
+
+def _is_at(node: ast.AST, name: str, line: int) -> bool:
+    if name == "<lambda>":
+        return isinstance(node, ast.Lambda) and node.lineno == line
+    if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) or node.name != name:
+        return False
+    return line in (node.lineno, *(one.lineno for one in node.decorator_list))
+
+
+class _Readable(ast.NodeTransformer):
+    """Helper variables and the reader by names that can be read."""
+
+    def visit_Constant(self, node: ast.Constant) -> ast.expr:
+        return ast.Name("bridge", ast.Load()) if node.value == READER else node
+
+    def visit_Name(self, node: ast.Name) -> ast.Name:
+        return ast.Name(f"_{node.id[1:]}", node.ctx) if node.id.startswith(".") else node

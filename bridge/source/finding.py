@@ -1,0 +1,183 @@
+"""The source of a function: the statement of its file that it was compiled from, if it still says the same."""
+
+from __future__ import annotations
+import __future__
+
+import ast
+import linecache
+import os
+import sys
+import sysconfig
+from collections.abc import Iterator
+from types import CodeType
+from typing import Any, NamedTuple
+
+from bridge.code_position import is_internal
+
+FUTURE = 0
+for _name in __future__.all_feature_names:
+    FUTURE |= getattr(__future__, _name).compiler_flag
+
+
+class Unread(Exception):
+    """A function cannot be read from its source; the argument says why."""
+
+
+class Statement:
+    """A statement of a module's top level: its tree, and the code objects that are compiled from it.
+
+    Attributes
+    ----------
+    imports : import statements of the module: they decide how calls of what they import are compiled.
+    codes : the module of these statements alone, and what is nested in it, in the order of the source.
+    rewritten : what became of them, once somebody has asked for it.
+    """
+
+    def __init__(self, tree: ast.stmt, imports: list[ast.stmt], file: str, flags: int) -> None:
+        self.tree = tree
+        self.imports = imports
+        self.codes = tuple(codes_in(self.compiled(tree, file, flags)))
+        self.rewritten: dict[int, CodeType] | None = None
+
+    def compiled(self, tree: ast.stmt, file: str, flags: int) -> CodeType:
+        """A module of the statement, or what it was rewritten to, compiled as the file was."""
+        return compile(ast.Module([*self.imports, tree], []), file, "exec", flags, dont_inherit=True)
+
+    def code_like(self, code: CodeType, names: dict[str, Any]) -> CodeType | None:
+        """The code object in it that is that of a function; None if there is none."""
+        for one in self.codes:
+            if one == code:
+                return one
+        if _rewrites_assertions(names):
+            for one in self.codes:
+                if one.co_firstlineno == code.co_firstlineno and _looks(one) == _looks(code):
+                    return one
+        return None
+
+
+class Text(NamedTuple):
+    """The text of a file as it was parsed, and what was found in it."""
+
+    lines: list[str]
+    tree: ast.Module
+    imports: list[ast.stmt]
+    statements: dict[tuple[int, int], Statement]
+
+
+_texts: dict[str, Text] = {}
+
+
+def statement_of(code: CodeType, names: dict[str, Any]) -> tuple[Statement, CodeType]:
+    """Where a code object comes from, and what is compiled from there; Unread if that is not what runs.
+
+    Parameters
+    ----------
+    names : the globals of the function, by which a loader can be asked for the text.
+    """
+    found = _found(code, names)
+    if found is None:
+        # The text may be older than the code: the module was written, and loaded again.
+        linecache.checkcache(code.co_filename)
+        found = _found(code, names)
+    if found is None:
+        where = f"{code.co_filename}:{code.co_firstlineno}"
+        raise Unread(
+            f"what runs as {code.co_qualname} is not what {where} says: the file has changed, or was rewritten"
+        )
+    return found
+
+
+def _found(code: CodeType, names: dict[str, Any]) -> tuple[Statement, CodeType] | None:
+    text = _text(code, names)
+    tree = _around(text.tree, code.co_firstlineno)
+    if tree is None:
+        return None
+    key = tree.lineno, code.co_flags & FUTURE
+    statement = text.statements.get(key)
+    if statement is None:
+        statement = text.statements[key] = Statement(tree, text.imports, code.co_filename, key[1])
+    like = statement.code_like(code, names)
+    return None if like is None else (statement, like)
+
+
+def _text(code: CodeType, names: dict[str, Any]) -> Text:
+    file = code.co_filename
+    lines = linecache.getlines(file, names)
+    known = _texts.get(file)
+    if known is not None and known.lines == lines:
+        return known
+    if not lines:
+        raise Unread(f"the source of {code.co_qualname} cannot be had ({file})")
+    try:
+        tree = ast.parse("".join(lines), file)
+    except (SyntaxError, ValueError, RecursionError) as error:
+        raise Unread(f"{file} does not parse: {error}") from error
+    made = _texts[file] = Text(lines, tree, list(_imports(tree)), {})
+    return made
+
+
+def _imports(node: ast.AST) -> Iterator[ast.stmt]:
+    """Import statements of the module's scope."""
+    for part in ast.iter_child_nodes(node):
+        if isinstance(part, (ast.Import, ast.ImportFrom)):
+            if not (isinstance(part, ast.ImportFrom) and part.module == "__future__"):
+                yield part
+        elif not isinstance(part, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.expr)):
+            yield from _imports(part)
+
+
+def codes_in(code: CodeType) -> Iterator[CodeType]:
+    """A code object and those nested in it, each before those inside of it."""
+    yield code
+    for part in code.co_consts:
+        if isinstance(part, CodeType):
+            yield from codes_in(part)
+
+
+def _around(tree: ast.Module, line: int) -> ast.stmt | None:
+    for statement in tree.body:
+        decorators = getattr(statement, "decorator_list", [])
+        first = min([statement.lineno, *(one.lineno for one in decorators)])
+        if first <= line <= (statement.end_lineno or first):
+            return statement
+    return None
+
+
+def _rewrites_assertions(names: dict[str, Any]) -> bool:
+    """Whether a module's assertions were rewritten by pytest, so that its code is not what its text compiles to."""
+    loader = names.get("__loader__")
+    return type(loader).__module__ == "_pytest.assertion.rewrite"
+
+
+def _looks(code: CodeType) -> tuple[Any, ...]:
+    return code.co_qualname, code.co_varnames[: code.co_argcount + code.co_kwonlyargcount], code.co_freevars
+
+
+_LIBRARIES = tuple(
+    os.path.realpath(path) + os.sep
+    for name, path in sysconfig.get_paths().items()
+    if name in ("stdlib", "platstdlib", "purelib", "platlib")
+)
+_INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
+_opened: set[str] = set()
+_kinds: dict[str, bool] = {}
+
+
+def read_library(name: str) -> None:
+    """Read the source of an installed package too, by its import name: as if it were part of the program."""
+    _opened.add(name)
+
+
+def is_library(code: CodeType, module: str) -> bool:
+    """Whether code belongs to an installed package or to Python, which are called as they are."""
+    file = code.co_filename
+    found = _kinds.get(file)
+    if found is None:
+        real = os.path.realpath(file)
+        found = is_internal(file) or real.startswith(_LIBRARIES) or any(part in real for part in _INSTALLED)
+        found = _kinds[file] = found and not _is_demo(file)
+    return found and (is_internal(file) or module.partition(".")[0] not in _opened)
+
+
+def _is_demo(file: str) -> bool:
+    return not is_internal(file) and file.startswith(os.path.dirname(sys.modules["bridge"].__file__ or "") + os.sep)

@@ -1,0 +1,171 @@
+"""What objects, lists, dictionaries and variables held before a differentiated call put tracked values into them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from bridge.rewind.memory import owner
+
+GONE = object()
+"""In the place of an attribute or a variable that was not there."""
+
+
+def holds_tracked(value: Any) -> bool:
+    """Whether a value is tracked, or is a list, tuple, set or dictionary with a tracked value in it."""
+    kind = type(value)
+    if kind is list or kind is tuple or kind is set:
+        return any(map(holds_tracked, value))
+    if kind is dict:
+        return any(map(holds_tracked, value.values()))
+    return hasattr(value, "place")
+
+
+class Kept(ABC):
+    """One thing whose parts are exchanged in the call, and what they were.
+
+    Attributes
+    ----------
+    tracked : a tracked value was put into it.
+    before : its parts, by name, as they were.
+    """
+
+    def __init__(self, thing: Any) -> None:
+        self.thing = thing
+        self.tracked = False
+        self.before: dict[Any, Any] = {}
+
+    def hold(self, name: Any) -> None:
+        """Remember a part, unless it was exchanged before."""
+        if name not in self.before:
+            self.before[name] = self.part(name)
+
+    def now(self) -> dict[Any, Any]:
+        """The parts that were exchanged, as they are."""
+        return {name: self.part(name) for name in self.before}
+
+    def shows(self, lent: Iterable[int]) -> bool:
+        """Whether it has a tracked value now, or an array whose owner is among those."""
+        return any(holds_tracked(value) or _is_lent(value, lent) for value in self.values())
+
+    @abstractmethod
+    def part(self, name: Any) -> Any:
+        """A part as it is now; GONE if it is not there."""
+
+    @abstractmethod
+    def restore(self, parts: dict[Any, Any]) -> None:
+        """Put parts back."""
+
+    @abstractmethod
+    def values(self) -> list[Any]:
+        """All that it has."""
+
+
+class Attributes(Kept):
+    """An object's attributes."""
+
+    def hold(self, name: str) -> None:
+        if isinstance(getattr(type(self.thing), name, None), property):
+            # A setter stores what it likes.
+            for one in getattr(self.thing, "__dict__", {}):
+                super().hold(one)
+        else:
+            super().hold(name)
+
+    def part(self, name: str) -> Any:
+        state = getattr(self.thing, "__dict__", None)
+        if state is not None and (name in state or not _is_slot(self.thing, name)):
+            return state.get(name, GONE)
+        return getattr(self.thing, name, GONE)
+
+    def restore(self, parts: dict[Any, Any]) -> None:
+        for name, value in parts.items():
+            if value is not GONE:
+                _set(self.thing, name, value)
+            elif self.part(name) is not GONE:
+                _delete(self.thing, name)
+
+    def values(self) -> list[Any]:
+        return [*getattr(self.thing, "__dict__", {}).values(), *self.before.values()]
+
+
+class Contents(Kept):
+    """The elements of a list, a dictionary or another container that has `copy` and `clear`: all, or none."""
+
+    def hold(self, name: Any) -> None:
+        super().hold(None)
+
+    def part(self, name: Any) -> Any:
+        return self.thing.copy()
+
+    def restore(self, parts: dict[Any, Any]) -> None:
+        before = parts[None]
+        self.thing.clear()
+        (self.thing.update if hasattr(self.thing, "update") else self.thing.extend)(before)
+
+    def values(self) -> list[Any]:
+        return []
+
+
+class Names(Kept):
+    """Global variables of a module."""
+
+    def part(self, name: str) -> Any:
+        return self.thing.get(name, GONE)
+
+    def restore(self, parts: dict[Any, Any]) -> None:
+        for name, value in parts.items():
+            if value is GONE:
+                self.thing.pop(name, None)
+            else:
+                self.thing[name] = value
+
+    def values(self) -> list[Any]:
+        return [self.thing.get(name) for name in self.before]
+
+
+class Cells(Kept):
+    """Variables of enclosing functions that a function rebinds; `thing` is its closure, and numbers are the names."""
+
+    def part(self, name: int) -> Any:
+        try:
+            return self.thing[name].cell_contents
+        except ValueError:  # a variable without a value
+            return GONE
+
+    def restore(self, parts: dict[Any, Any]) -> None:
+        for name, value in parts.items():
+            if value is not GONE:
+                self.thing[name].cell_contents = value
+
+    def values(self) -> list[Any]:
+        return list(self.now().values())
+
+
+def _is_slot(thing: Any, name: str) -> bool:
+    found = getattr(type(thing), name, None)
+    return hasattr(found, "__set__") and not isinstance(found, (property, cached_property))
+
+
+def _set(thing: Any, name: str, value: Any) -> None:
+    state = getattr(thing, "__dict__", None)
+    if state is not None and not _is_slot(thing, name):
+        state[name] = value
+    else:
+        object.__setattr__(thing, name, value)
+
+
+def _delete(thing: Any, name: str) -> None:
+    state = getattr(thing, "__dict__", None)
+    if state is not None and name in state:
+        del state[name]
+    else:
+        object.__delattr__(thing, name)
+
+
+def _is_lent(value: Any, lent: Iterable[int]) -> bool:
+    return type(value) is np.ndarray and id(owner(value)) in lent

@@ -1,0 +1,162 @@
+"""Memory of a plain array for which a Buffer stands while a differentiated call runs.
+
+The array's own memory holds NaNs of one pattern meanwhile, so that code which is not read, and reaches it by another
+way, computes nothing that looks right; and a result that shows the pattern is an error.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from bridge.code_position import here, resolve
+from bridge.errors import AliasError, ContextError, EscapeError
+from bridge.rewind.memory import Strides, address, grounded, owner
+from bridge.rewind.values import is_abstract
+
+PATTERNS = {
+    2: np.array([0x7E5D], np.uint16),
+    4: np.array([0x7FDB41D6], np.uint32),
+    8: np.array([0x7FFDB41D6EB41D6E], np.uint64),
+}
+"""Quiet NaNs that nothing else makes, by the bytes of a real number."""
+
+LENT: dict[int, Lent] = {}
+"""What is lent to any context of any thread, by the identity of the array that owns the memory."""
+
+
+class Lent:
+    """The memory of one array, for which a Buffer stands.
+
+    Attributes
+    ----------
+    array : the owner of the memory.
+    buffer : what stands for it.
+    before : what it held when the call began.
+    """
+
+    def __init__(self, loan: Any, array: np.ndarray, before: np.ndarray | None, where: str | None) -> None:
+        self.loan = loan
+        self.array = array
+        self.where = where
+        self.before = array.copy("K") if before is None else before
+        self.buffer = loan.context.constant_buffer(array.copy("K"))
+        self.views: dict[int, tuple[np.ndarray, Any]] = {}
+        self.poison()
+
+    def poison(self) -> None:
+        """Let the array's own memory hold the pattern."""
+        _bits(self.array)[...] = PATTERNS[_width(self.array.dtype)]
+
+    def returned(self) -> bool:
+        """Give the array its old bits; whether somebody has written into it meanwhile."""
+        written = not np.all(_bits(self.array) == PATTERNS[_width(self.array.dtype)])
+        self.array[...] = self.before
+        return bool(written)
+
+    def shown(self, array: np.ndarray) -> Any:
+        """The Buffer that stands for `array`, which shows some of the memory."""
+        if array is self.array:
+            return self.buffer
+        found = self.views.get(id(array))
+        if found is not None:
+            return found[1]
+        like = Strides(array.shape, array.strides, array.dtype)
+        if array.shape == self.array.shape and array.strides == self.array.strides and array.dtype == self.array.dtype:
+            view = self.buffer
+        else:
+            if _width(array.dtype) != _width(self.array.dtype) or array.dtype.kind not in "fc":
+                raise AliasError(
+                    f"memory of dtype {self.array.dtype} that tracked values were written into is read as "
+                    f"{array.dtype}",
+                    where=resolve(here()),
+                    remedy="use astype for a copy",
+                )
+            view = self.buffer.view_as(address(array) - address(self.array), like)
+            if not array.flags.writeable:
+                grounded(view).flags.writeable = False
+        self.views[id(array)] = (array, view)
+        return view
+
+
+class Count:
+    """How many arrays are lent, in all threads; told to whoever shows it to rewritten code."""
+
+    def __init__(self) -> None:
+        self.number = 0
+        self.tell: Callable[[int], None] = lambda number: None
+
+    def change(self, by: int) -> None:
+        self.number += by
+        self.tell(self.number)
+
+
+COUNT = Count()
+
+
+def lent_to(array: np.ndarray) -> Any:
+    """The Buffer that stands for a plain array; None if nothing of its memory is lent."""
+    found = LENT.get(id(array)) if array.base is None else LENT.get(id(owner(array)))
+    if found is None:
+        return None
+    refuse_thread(found.loan.thread, f"an array of shape {array.shape}")
+    return found.shown(array)
+
+
+def refuse_foreign(array: np.ndarray, whole: np.ndarray) -> None:
+    """EscapeError if the memory of an array, that of `whole`, cannot be lent."""
+    what = None
+    if whole.base is not None:
+        what = f"its memory belongs to a {type(whole.base).__name__}"
+    elif type(whole) is not np.ndarray:
+        what = f"it is a {type(whole).__name__}"
+    elif whole.dtype.kind not in "fc" or whole.dtype.itemsize // (2 if whole.dtype.kind == "c" else 1) not in PATTERNS:
+        what = f"its dtype is {whole.dtype}, which carries no gradient"
+    elif not whole.flags.writeable:
+        what = "its memory is read-only"
+    elif not whole.dtype.isnative:
+        what = "its bytes are in the other order"
+    if what is None:
+        return
+    raise EscapeError(
+        f"a tracked value is written into a plain array of shape {array.shape} and dtype {array.dtype} that cannot be "
+        f"lent to the differentiation: {what}",
+        where=resolve(here()),
+        remedy="write into a copy of it: np.array(x, dtype=float)",
+    )
+
+
+def refuse_thread(thread: int, what: str) -> None:
+    """ContextError if `what` is changed by a differentiation of another thread."""
+    if thread != threading.get_ident():
+        raise ContextError(
+            f"{what} is changed by a differentiation that runs in another thread",
+            where=resolve(here()),
+            remedy="give each thread an object of its own (copy.deepcopy)",
+        )
+
+
+def _width(dtype: np.dtype[Any]) -> int:
+    return dtype.itemsize // (2 if dtype.kind == "c" else 1)
+
+
+def _bits(array: np.ndarray) -> np.ndarray:
+    """The memory of an array without gaps, as integers of the width of its real numbers."""
+    flat = array.ravel(order="K")
+    assert flat.size == 0 or flat.base is not None, "the owner of memory has gaps"
+    return flat.view(PATTERNS[_width(array.dtype)].dtype)
+
+
+def shows_pattern(value: Any) -> bool:
+    """Whether a value was computed from memory that was lent."""
+    plain = grounded(value)
+    dtype: Any = getattr(plain, "dtype", None)
+    if dtype is None or dtype.kind not in "fc" or _width(dtype) not in PATTERNS or is_abstract(value):
+        return False
+    pattern = PATTERNS[_width(dtype)]
+    bits = np.ascontiguousarray(plain).reshape(-1).view(pattern.dtype)
+    sign = pattern.dtype.type(1) << pattern.dtype.type(8 * _width(dtype) - 1)
+    return bool(np.any((bits & ~sign) == pattern))

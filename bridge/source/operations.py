@@ -1,0 +1,103 @@
+"""What rewritten code calls back: the one object that stands in its constants."""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from bridge.arrays import creation
+from bridge.arrays.buffer import Buffer
+from bridge.rewind.escapes import detach
+from bridge.rewind.interpreter import ARRAYS, current_context
+from bridge.source import borrowing, callees, lending, reading
+from bridge.source.exchanged import own
+from bridge.source.keeping import Attributes, Contents, Names, holds_tracked
+
+_SEQUENCES = (list, tuple)
+
+
+class Reader:
+    """What a rewritten statement asks.
+
+    Attributes
+    ----------
+    lent : whether any array is lent, to whomever; rewritten code looks before it asks `seen`.
+    """
+
+    __slots__ = ("lent",)
+
+    of = staticmethod(callees.of)
+    slice = slice
+
+    def __init__(self) -> None:
+        self.lent = False
+
+    def __repr__(self) -> str:
+        return "bridge"
+
+    def seen(self, value: Any) -> Any:
+        """A plain array, or the Buffer that stands for it."""
+        if type(value) is not np.ndarray:
+            return value
+        found = lending.lent_to(value)
+        return value if found is None else found
+
+    def array(self, value: Any) -> Any:
+        """A list of tracked numbers as an array; anything else as it is."""
+        if type(value) in _SEQUENCES and creation.tracked_inside(value):
+            return creation.array(value)
+        return value
+
+    def into(self, target: Any, value: Any) -> Any:
+        """What takes an item assignment of `value` in the place of `target`."""
+        kind = type(target)
+        if kind is Buffer:
+            return target
+        if kind is np.ndarray:
+            return own(target, value)
+        if (kind is list or kind is dict) and holds_tracked(value):
+            loan = borrowing.loan_for(value if not isinstance(value, dict) else list(value.values()))
+            if loan is not None:
+                loan.keep(Contents, target, None, value)
+        return target
+
+    def keep(self, thing: Any, name: str, value: Any) -> None:
+        """Before an attribute gets another value."""
+        context = current_context()
+        if context is None or context.loan is None:
+            return
+        kind = Names if isinstance(thing, ModuleType) else Attributes
+        context.loan.keep(kind, vars(thing) if kind is Names else thing, name, value)
+
+    def rebind(self, name: str, value: Any) -> Any:
+        """Before a global variable gets another value, which is returned."""
+        context = current_context()
+        if context is not None and context.loan is not None:
+            context.loan.keep(Names, sys._getframe(1).f_globals, name, value)
+        return value
+
+    def mod(self, left: Any, right: Any) -> Any:
+        """`left % right`, which writes text if `left` is one: of numbers that stay tracked elsewhere."""
+        if isinstance(left, (str, bytes)) and holds_tracked(right):
+            right = detach(right)
+        return left % right
+
+    def attribute(self, thing: Any, name: str) -> Any:
+        """An attribute that may be a property of the program's."""
+        return callees.attribute(thing, name)
+
+
+READER = Reader()
+reading.Reads.reader = READER
+reading.Reads.is_special = callees.is_special
+
+
+def _tell(number: int) -> None:
+    READER.lent = number > 0
+
+
+lending.COUNT.tell = _tell
+ARRAYS.own_target = borrowing.own_target

@@ -1,0 +1,43 @@
+"""A program as a transform runs it: read from its source, with what it borrows put back."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+from bridge.source import operations
+from bridge.source.borrowing import Loan
+
+VARIABLE = "BRIDGE_SOURCE"
+"""The environment variable that turns reading off, if it is 0."""
+
+
+def is_read(source: bool | None) -> bool:
+    """Whether programs are read: what a transform was told, else what the environment says, else yes."""
+    return os.environ.get(VARIABLE, "1") not in ("0", "false", "no", "off") if source is None else source
+
+
+def program(context: Any, f: Callable[..., Any], source: bool | None) -> Callable[..., Any]:
+    """What a context runs for `f`; inside, arrays that the program has are lent to the context where it writes them."""
+    if not is_read(source):
+        return context.home.program(f)
+    context.loan = Loan(context)
+    return context.home.program(operations.READER.of(f))
+
+
+def returned(context: Any, *found: Any) -> None:
+    """Before results are handed out: EscapeError if one of them was computed from memory that was lent."""
+    if context.loan is not None:
+        context.loan.check(found)
+
+
+def called(f: Callable[..., Any], source: bool | None) -> Callable[..., Any]:
+    """`f` for a function of this package that calls it, which is not read itself."""
+    return operations.READER.of(f) if is_read(source) else f
+
+
+def lent_again(context: Any) -> AbstractContextManager[None]:
+    """Inside, what a context has borrowed is lent to it again, after its call is over."""
+    return nullcontext() if context.loan is None else context.loan.again()

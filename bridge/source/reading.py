@@ -1,0 +1,165 @@
+"""Functions that are read: for a function of the program, one of the same name that runs its rewritten source.
+
+What a code object became is kept as long as the code lives; a function that is called gets its twin anew, so that
+defaults and closures are those that it has now.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import dis
+import sys
+import threading
+import weakref
+from collections.abc import Callable
+from functools import cached_property
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+from bridge.source.finding import FUTURE, Statement, Unread, codes_in, is_library, statement_of
+from bridge.source.rewriting import READER, Rewriter
+
+
+class Reading:
+    """What became of a code object: rewritten code, or the reason why there is none."""
+
+    __slots__ = ("code", "reason", "rebinds")
+
+    def __init__(self, code: CodeType | None, reason: str = "") -> None:
+        self.code = code
+        self.reason = reason
+        self.rebinds = () if code is None else _rebound(code)
+
+
+READINGS: dict[int, Reading] = {}
+"""By the identity of the code object; an entry goes with its code. Rewritten code has itself."""
+
+
+class Reads:
+    """What reading needs to know of the modules above it."""
+
+    reader: Any
+    is_special: Callable[[Any], bool]
+
+
+_lock = threading.RLock()
+
+
+def reading_of(function: FunctionType) -> Reading:
+    """What a function's code became; it is read if it was not yet."""
+    found = READINGS.get(id(function.__code__))
+    return _read(function) if found is None else found
+
+
+def twin(function: FunctionType, code: CodeType) -> FunctionType:
+    """A function that runs `code` and is otherwise `function`: its globals, its cells, its defaults."""
+    made = FunctionType(code, function.__globals__, function.__name__, function.__defaults__, function.__closure__)
+    made.__kwdefaults__ = function.__kwdefaults__
+    made.__qualname__ = function.__qualname__
+    if function.__dict__:
+        made.__dict__.update(function.__dict__)
+    return made
+
+
+def is_rewritten(code: CodeType) -> bool:
+    """Whether a code object was made here."""
+    found = READINGS.get(id(code))
+    return found is not None and found.code is code
+
+
+def _read(function: FunctionType) -> Reading:
+    code = function.__code__
+    with _lock:
+        found = READINGS.get(id(code))
+        if found is not None:
+            return found
+        try:
+            if is_library(code, function.__module__ or ""):
+                raise Unread(f"{code.co_qualname} belongs to an installed library")
+            found = Reading(_rewritten(code, function.__globals__))
+        except Unread as error:
+            found = Reading(None, str(error))
+        _keep(code, found)
+        return found
+
+
+def _keep(code: CodeType, reading: Reading) -> None:
+    READINGS[id(code)] = reading
+    weakref.finalize(code, READINGS.pop, id(code), None).atexit = False
+
+
+def _rewritten(code: CodeType, names: dict[str, Any]) -> CodeType:
+    statement, like = statement_of(code, names)
+    if statement.rewritten is None:
+        statement.rewritten = _all_rewritten(statement, code, names)
+    return statement.rewritten[id(like)]
+
+
+def _all_rewritten(statement: Statement, code: CodeType, names: dict[str, Any]) -> dict[int, CodeType]:
+    """What each code object of a statement becomes, by the identity of what it was."""
+    try:
+        tree = rewritten_tree(statement.tree, names)
+        made = statement.compiled(tree, code.co_filename, code.co_flags & FUTURE)
+    except (SyntaxError, ValueError, RecursionError) as error:
+        raise Unread(f"{code.co_qualname} does not compile when it is rewritten: {error}") from error
+    new = tuple(codes_in(_with_reader(made)))
+    old = statement.codes
+    if len(new) != len(old) or any(map(_differ, old, new)):
+        raise Unread(f"{code.co_qualname} has another shape when it is rewritten")
+    for one in new:
+        _keep(one, Reading(one))
+    return {id(one): its for one, its in zip(old, new, strict=True)}
+
+
+def rewritten_tree(tree: ast.stmt, names: dict[str, Any]) -> ast.stmt:
+    """The rewritten tree of a statement; `tree` stays as it is."""
+    return Rewriter(names, Reads.is_special, _properties()).rewritten(copy.deepcopy(tree))
+
+
+def _differ(old: CodeType, new: CodeType) -> bool:
+    """Whether two code objects could not stand for each other in a function."""
+    return any(
+        getattr(old, name) != getattr(new, name)
+        for name in ("co_qualname", "co_argcount", "co_posonlyargcount", "co_kwonlyargcount", "co_freevars")
+    )
+
+
+def _with_reader(code: CodeType) -> CodeType:
+    """Code with the reader itself in the place of the constant that stands for it."""
+    constants = tuple(
+        _with_reader(one) if isinstance(one, CodeType) else Reads.reader if _is_marker(one) else one
+        for one in code.co_consts
+    )
+    return code.replace(co_consts=constants)
+
+
+def _is_marker(one: Any) -> bool:
+    return type(one) is str and one == READER
+
+
+def _properties() -> frozenset[str]:
+    """Names of attributes that classes of the program compute when they are asked for."""
+    found = set()
+    for module in list(sys.modules.values()):
+        if isinstance(module, ModuleType) and _is_of_the_program(module):
+            for one in list(vars(module).values()):
+                if isinstance(one, type):
+                    found |= {
+                        name for name, value in vars(one).items() if isinstance(value, (property, cached_property))
+                    }
+    return frozenset(found)
+
+
+def _is_of_the_program(module: ModuleType) -> bool:
+    file = getattr(module, "__file__", None) or ""
+    stand_in = compile("", file, "exec")
+    return not is_library(stand_in, module.__name__)
+
+
+def _rebound(code: CodeType) -> tuple[int, ...]:
+    """Which of the variables of enclosing functions a function gives other values, by number."""
+    if not code.co_freevars:
+        return ()
+    stores = {i.argval for one in codes_in(code) for i in dis.get_instructions(one) if i.opname == "STORE_DEREF"}
+    return tuple(number for number, name in enumerate(code.co_freevars) if name in stores)
