@@ -1,0 +1,177 @@
+"""`python -m benchmarks.published.child JOB FILE`: measure one program, and append what is known by then to FILE.
+
+A process of its own, so that a program that crashes or does not end takes nothing else with it. Each line of FILE is
+a JSON object; what a later line says is added to what earlier ones said (`runs.py` reads them).
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import json
+import platform
+import sys
+import time
+import traceback
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import bridge
+from benchmarks.published.differences import compare
+from benchmarks.published.loss import Loss
+from benchmarks.published.program import NoDerivative, Program, quietly
+
+REPEATS, AT_LEAST = 15, 3
+BUDGET, PATIENCE = 2.0, 10.0
+TOLERANCES = {"double": 1e-6, "single": 1e-4}
+
+Tell = Callable[..., None]
+
+
+def main(job: dict[str, Any], tell: Tell) -> None:
+    """Load the program that `job` names, and measure it; whatever it raises becomes its verdict."""
+    tell(stage="loading the program")
+    catalogue = importlib.import_module(job["catalogue"])
+    try:
+        measure(
+            catalogue.load(Path(job["checkout"]), job["name"], job["preset"], job["own_dtype"]), job["engine"], tell
+        )
+    except NoDerivative as reason:
+        tell(verdict="no derivative", reason=str(reason))
+    except Exception as error:
+        tell(verdict="error", reason=described(error), traceback=traceback.format_exc())
+
+
+def measure(program: Program, engine: str, tell: Tell) -> None:
+    """Times, verdict and memory of one program, told as soon as each is known."""
+    tell(stage="running the program")
+    loss = Loss(program)
+    precision = precision_of(program, loss)
+    run = gradient_call(program, loss, engine)
+    tell(precision=precision, arguments=list(program.varied), stage="computing the gradient")
+    value, gradient = times(program, run, engine, tell)
+    tell(stage="comparing with finite differences")
+    judge(loss, value, dict(zip(program.varied, gradient, strict=True)), TOLERANCES[precision], tell)
+    tell(stage="measuring memory")
+    tell(memory=memory(run, engine), stage="done")
+
+
+def precision_of(program: Program, loss: Loss) -> str:
+    """`single` if any argument or result of the program as it stands is of single precision."""
+    arguments = program.copied()
+    results = loss.program.outputs(quietly(program.function, arguments), arguments)
+    single = any(np.asarray(each).dtype in (np.float32, np.complex64, np.float16) for each in (*results, *arguments))
+    asked = getattr(getattr(program.double, "__globals__", {}).get("np"), "asked", False)
+    return "single" if single or asked else "double"
+
+
+def gradient_call(program: Program, loss: Loss, engine: str) -> Callable[[], Any]:
+    """A call that computes the loss and its gradient for the program's arguments, as a user would."""
+    both = bridge.value_and_grad(loss, argnums=program.positions, engine=engine)
+    arguments = tuple(program.arguments.values())
+    return lambda: both(*arguments)
+
+
+def times(program: Program, run: Callable[[], Any], engine: str, tell: Tell) -> tuple[float, tuple[Any, ...]]:
+    """Take times of the program and of its gradient, in turns, and tell the shortest; returns loss and gradient."""
+    first, (value, found) = timed(run)
+    forward: list[float] = [forward_time(program)]
+    gradient: list[float] = []
+    tell(first=first, forward=forward[0], gradient=first, stage="taking times")
+    if first < PATIENCE or engine == "xla":
+        for _ in range(REPEATS):
+            if len(gradient) >= AT_LEAST and sum(gradient) + sum(forward) > BUDGET:
+                break
+            forward.append(forward_time(program))
+            gradient.append(timed(run)[0])
+    tell(
+        forward=min(forward),
+        gradient=min(gradient or [first]),
+        samples={"forward": forward, "gradient": gradient},
+    )
+    return float(value), found
+
+
+def forward_time(program: Program) -> float:
+    """Seconds of the program alone, in plain NumPy; its arguments are copied before the clock starts."""
+    arguments = program.copied()
+    return timed(lambda: quietly(program.function, arguments))[0]
+
+
+def timed(run: Callable[[], Any]) -> tuple[float, Any]:
+    """Seconds of one call, and its result; earlier garbage is collected before the clock starts."""
+    gc.collect()
+    start = time.perf_counter()
+    result = run()
+    return time.perf_counter() - start, result
+
+
+def judge(loss: Loss, value: float, gradient: dict[str, Any], tolerance: float, tell: Tell) -> None:
+    """Say whether the value is the program's, and the gradient that of finite differences."""
+    plain = float(loss.weighted(loss.plain))
+    if not np.isclose(value, plain, rtol=tolerance, atol=tolerance * loss.magnitude, equal_nan=True):
+        tell(verdict="wrong", reason=f"the loss is {value!r}, computed plainly {plain!r}")
+        return
+    differences = list(compare(loss, gradient, tolerance))
+    tell(
+        error=float(np.max([each.error for each in differences])),
+        differences=[vars(each) for each in differences],
+        zero=[name for name, cotangent in gradient.items() if not np.any(cotangent)],
+    )
+    verdicts = [each.verdict(tolerance) for each in differences]
+    for verdict in ("wrong", "not proved"):
+        if verdict in verdicts:
+            first = differences[verdicts.index(verdict)]
+            tell(
+                verdict=verdict,
+                reason=f"along {first.direction} the gradient gives {first.gradient!r}, differences "
+                f"{first.differences!r} ({first.kind}, doubt {first.doubt:.0e})",
+            )
+            return
+    tell(verdict="right")
+
+
+def memory(run: Callable[[], Any], engine: str) -> int:
+    """Peak bytes of one gradient: what Python and NumPy allocate or, for what XLA allocates, the resident growth."""
+    gc.collect()
+    if engine == "xla":
+        before = resident("VmRSS")
+        run()
+        return max(resident("VmHWM") - before, 0)
+    tracemalloc.start()
+    before, _ = tracemalloc.get_traced_memory()
+    run()
+    return tracemalloc.get_traced_memory()[1] - before
+
+
+def resident(line: str) -> int:
+    """Bytes that the process holds (`VmRSS`), or has held at most (`VmHWM`); 0 where the system does not say."""
+    status = Path("/proc/self/status")
+    if platform.system() != "Linux" or not status.exists():
+        return 0
+    return next(int(each.split()[1]) for each in status.read_text().splitlines() if line in each) * 1024
+
+
+def described(error: Exception) -> str:
+    """An error's class, its message, and the line of the program that it comes from."""
+    place = ""
+    if not getattr(error, "where", None):
+        frames = traceback.extract_tb(error.__traceback__)
+        ours = Path(bridge.__file__).parent
+        outside = [frame for frame in frames if ours not in Path(frame.filename).parents]
+        place = f"\n  at {outside[-1].filename}:{outside[-1].lineno}" if outside else ""
+    return f"{type(error).__name__}: {error}{place}"
+
+
+if __name__ == "__main__":
+    with open(sys.argv[2], "a", encoding="utf-8") as log:
+
+        def say(**facts: Any) -> None:
+            log.write(json.dumps(facts) + "\n")
+            log.flush()
+
+        main(json.loads(sys.argv[1]), say)

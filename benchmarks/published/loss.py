@@ -1,0 +1,62 @@
+"""A number made of a program's results, without a change to the program."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import bridge
+from benchmarks.published.program import Array, NoDerivative, Program
+
+
+class Loss:
+    """The program's float results, weighted at random and summed.
+
+    Every element of every result counts, with a weight of random sign between a half and one and a half times the
+    inverse of its array's size, so that no result hides behind a larger one.
+    """
+
+    def __init__(self, program: Program, seed: int = 0) -> None:
+        random = np.random.default_rng(seed)
+        self.program = program
+        self.plain = program.results_in_double(tuple(program.arguments.values()))
+        if not self.plain:
+            raise NoDerivative("no float among the results")
+        self.weights = [bridge.constant(weights_for(result, random)) for result in self.plain]
+
+    def __call__(self, *arguments: Any) -> Any:
+        """The loss for arrays, or for what stands for arrays while they are tracked."""
+        returned = self.program.function(*arguments)
+        return self.weighted(self.program.outputs(returned, list(arguments)))
+
+    def weighted(self, results: list[Any]) -> Any:
+        """The sum of weights times results; of complex ones the real part, with conjugate weights."""
+        total = 0.0
+        for weight, result in zip(self.weights, results, strict=True):
+            product = np.sum(weight * result)
+            total = total + (np.real(product) if np.iscomplexobj(weight) else product)
+        return total
+
+    @property
+    def magnitude(self) -> float:
+        """The size of what is subtracted in finite differences, from which their rounding follows."""
+        squares = (np.sum(np.abs(w * r) ** 2) for w, r in zip(self.weights, self.plain, strict=True))
+        return float(np.sqrt(sum(squares)))
+
+
+def weights_for(result: Array, random: np.random.Generator) -> Array:
+    """Random weights for one result."""
+    size = typical(result)
+    signs = random.choice([-1.0, 1.0], result.shape)
+    real = signs * random.uniform(0.5, 1.5, result.shape) / size
+    if not np.iscomplexobj(result):
+        return np.asarray(real)
+    return np.asarray(real * np.exp(1j * random.uniform(0, 2 * np.pi, result.shape)))
+
+
+def typical(values: Any) -> float:
+    """The root mean square of an array or a number; 1 where that is zero or not finite."""
+    with np.errstate(all="ignore"):
+        found = float(np.sqrt(np.mean(np.abs(np.asarray(values)) ** 2)))
+    return found if np.isfinite(found) and found > 0 else 1.0

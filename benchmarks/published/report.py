@@ -1,0 +1,111 @@
+"""The table, the JSON file, and the line that sums a run up."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.published.runs import Result
+from benchmarks.report import duration, machine
+
+LONGEST_REASON = 300
+COLOURS = {"right": "green", "no derivative": "dim"}
+
+
+def table(title: str, results: Sequence[Result], engine: str) -> Table:
+    """One row a program: times, their ratio, memory, the largest error, the verdict."""
+    shown = Table(title=f"{title}, engine {engine}", title_justify="left")
+    shown.add_column("program")
+    compiled = engine == "xla"
+    columns = ("forward", "compile" if compiled else "first call", "run" if compiled else "gradient", "ratio", "memory")
+    for column in (*columns, "error"):
+        shown.add_column(column, justify="right", no_wrap=True)
+    shown.add_column("verdict", no_wrap=True)
+    for result in results:
+        if result.engine == engine and result.differentiable:
+            shown.add_row(*row(result, compiled))
+    return shown
+
+
+def row(result: Result, compiled: bool) -> list[str]:
+    """The cells of one program."""
+    start = result.first
+    if compiled and start is not None and result.gradient is not None:
+        start = max(start - result.gradient, 0.0)
+    colour = COLOURS.get(result.verdict, "red")
+    verdict = f"[{colour}]{result.verdict}[/{colour}]{' (float32)' if result.precision == 'single' else ''}"
+    return [
+        result.name,
+        *("-" if seconds is None else duration(seconds) for seconds in (result.forward, start, result.gradient)),
+        "-" if result.ratio is None else f"{result.ratio:.3g}",
+        "-" if result.memory is None else f"{result.memory / 2**20:,.1f} MiB",
+        "-" if result.error is None else f"{result.error:.0e}",
+        verdict,
+    ]
+
+
+def reasons(results: Sequence[Result], engine: str) -> list[str]:
+    """A line for each program that is not right: its verdict and why; and for gradients that are zero throughout."""
+    lines = []
+    for result in (each for each in results if each.engine == engine):
+        zero = result.facts.get("zero", ())
+        if result.verdict != "right":
+            lines.append(f"{result.name}, {result.verdict}: {shortened(result.reason)}")
+        elif zero:
+            everywhere = set(zero) == set(result.facts["arguments"])
+            lines.append(
+                f"{result.name}: the gradient is zero {'throughout' if everywhere else 'for ' + ', '.join(zero)}"
+            )
+    return lines
+
+
+def shortened(reason: str) -> str:
+    """A reason in a line or two: what happened, and where. The JSON file has all of it, the remedy included."""
+    what, *places = reason.split("\n  at ")
+    words = " ".join(what.split())
+    place = " ".join(places[:1]).partition("\n")[0]
+    return (words if len(words) <= LONGEST_REASON else f"{words[:LONGEST_REASON]}...") + (place and f"\n  at {place}")
+
+
+def summary(results: Sequence[Result], engine: str) -> str:
+    """One line: how many are right, and what a gradient costs."""
+    differentiable = [each for each in results if each.engine == engine and each.differentiable]
+    right = [each for each in differentiable if each.verdict == "right"]
+    mean = geometric_mean([each.ratio for each in right if each.ratio])
+    took = "run" if engine == "xla" else "gradient"
+    cost = f", {took} {mean:.3g} times forward (geometric mean)" if right else ""
+    return f"{len(right)} of {len(differentiable)} right ({engine}){cost}"
+
+
+def geometric_mean(ratios: Sequence[float]) -> float:
+    """The geometric mean; NaN of nothing."""
+    return math.exp(sum(map(math.log, ratios)) / len(ratios)) if ratios else math.nan
+
+
+def show(console: Console, title: str, results: Sequence[Result], engines: Sequence[str]) -> None:
+    """Print tables, reasons, and one line for each engine, which is the last."""
+    where = machine({})
+    console.print(f"{where['processor']}, {where['cores']} cores, Python {where['python']}")
+    for engine in engines:
+        console.print(table(title, results, engine))
+        for line in reasons(results, engine):
+            console.print(line, markup=False, highlight=False)
+    for engine in engines:
+        console.print(summary(results, engine), markup=False, highlight=False)
+
+
+def write_json(path: Path, checkout: dict[str, Any], results: Sequence[Result], engines: Sequence[str]) -> None:
+    """Write everything that is known, all samples and directions included."""
+    content = {
+        "machine": machine({}),
+        "checkout": checkout,
+        "summary": {engine: summary(results, engine) for engine in engines},
+        "programs": [each.as_json() for each in results],
+    }
+    path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
