@@ -15,7 +15,7 @@ from bridge.errors import RefusedError
 from bridge.rewind.composition import pull_of_equivalent
 from bridge.rewind.facts import METHODS, Facts, facts_of, parameters_of
 from bridge.rewind.indices import ADVANCED, frozen, kind_of, surviving
-from bridge.rewind.interpreter import Call
+from bridge.rewind.interpreter import ARRAYS, Call
 from bridge.rewind.memory import grounded
 from bridge.rewind.rule import Rule
 from bridge.rewind.rule_book import ZERO_PULL
@@ -173,7 +173,7 @@ def at(ufunc: np.ufunc, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         context = context_of((key, *operands))
         own = into_plain(context, ufunc, operands, target)
         if own is not target:
-            ufunc.at(own, key, *operands)
+            ufunc.at(own, key, *map(ARRAYS.seen, operands))
             return
         name = f"{ufunc.__name__}.at"
         ufunc.at(target, concrete(key, name), *(concrete(x, name) for x in operands))

@@ -11,7 +11,7 @@ from bridge.arrays.dispatch import update
 from bridge.arrays.operands import context_of, into_plain, operand, rule_for, store, unwrapped
 from bridge.code_position import here, resolve
 from bridge.errors import RefusedError
-from bridge.rewind.interpreter import Call
+from bridge.rewind.interpreter import ARRAYS, Call
 from bridge.rewind.memory import grounded
 from bridge.rewind.rule_book import ZERO_PULL
 from bridge.rewind.values import concrete
@@ -58,7 +58,7 @@ def _ufunc_out(ufunc: np.ufunc, args: tuple[Any, ...], kwargs: dict[str, Any], o
             return update(ufunc, target, args, kwargs)
         own = into_plain(context, ufunc, args, target)
         if own is not target:
-            return update(ufunc, own, args, kwargs)
+            return update(ufunc, own, tuple(map(ARRAYS.seen, args)), kwargs)
         values = tuple(concrete(x, "a plain array as out=") for x in args)
         return ufunc(*values, out=target, **{name: concrete(x, f"{name}=") for name, x in kwargs.items()})
     results = ufunc(*args, **kwargs)

@@ -54,7 +54,7 @@ class Loan:
             if found is None:
                 refuse_foreign(array, whole)
                 before = self.touched.get(id(whole))
-                found = Lent(self, whole, None if before is None else before[1], resolve(here()))
+                found = Lent(self, whole, None if before is None else before[1], here())
                 LENT[id(whole)] = found
                 self.arrays.append(found)
                 COUNT.change(1)
@@ -121,7 +121,7 @@ class Loan:
             raise AliasError(
                 f"an array of shape {written.array.shape} that tracked values were written into was written by code "
                 "that is not read: what it wrote is lost",
-                where=written.where,
+                where=resolve(written.where),
                 remedy="let the program itself write it, or give that function a rule (bridge.mutating_rule)",
             )
 
@@ -164,7 +164,7 @@ class Loan:
             raise EscapeError(
                 f"code that is not read has read an array that tracked values were written into ({arrays}): "
                 "its gradient would be lost",
-                where=lent.where,
+                where=resolve(lent.where),
                 remedy="pass the array to that code as an argument, or give it a rule (bridge.rule); "
                 "bridge.explain_source(f) shows what is read",
             )

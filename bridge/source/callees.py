@@ -42,7 +42,7 @@ def of(callee: Any) -> Any:
     """What is to be called where a program that is read says `callee(...)`."""
     kind = type(callee)
     if kind is FunctionType:
-        found = _made.get(callee)
+        found = SPECIAL.get(callee) or _made.get(callee)
         if found is not None:
             return found
         reading = reading_of(callee)
@@ -123,6 +123,11 @@ def _of_own_method(method: Any) -> Any:
 def _of_library(function: Any, reason: str) -> Any:
     """What is called for a function that is not read: its stand-in, its rule, or itself."""
     rule_book.read_book()
+    if hasattr(function, "__wrapped__") and _is_read(function.__wrapped__):
+        # What a library has wrapped around a function of the program.
+        around = reading_of(function, wraps=True)
+        if around.code is not None:
+            return twin(function, around.code)
     stand_in = rule_book.STAND_INS.get(function)
     if stand_in is not None:
         made = _standing(function, stand_in)
@@ -184,8 +189,9 @@ def _of_class(cls: Any) -> Any:
     init = cls.__init__
     if type(init) is not FunctionType or type(cls).__call__ is not type.__call__:
         return cls
-    reading = reading_of(init)
-    if reading.code is None:
+    if "__post_init__" in dir(cls) and hasattr(cls, "__dataclass_fields__"):
+        return functools.partial(_dataclass, cls) if _is_read(cls.__post_init__) else cls
+    if not _is_read(init):
         return cls
 
     def make(*args: Any, **kwargs: Any) -> Any:
@@ -197,6 +203,20 @@ def _of_class(cls: Any) -> Any:
         return made
 
     return make
+
+
+def _dataclass(cls: Any, *args: Any, **kwargs: Any) -> Any:
+    """An object of a dataclass, whose `__init__` was made without a source and calls `__post_init__`."""
+    made = cls.__new__(cls)
+    state = getattr(made, "__dict__", None)
+    if state is None:
+        return cls(*args, **kwargs)
+    state["__post_init__"] = of(made.__post_init__)
+    try:
+        made.__init__(*args, **kwargs)
+    finally:
+        state.pop("__post_init__", None)
+    return made
 
 
 def _of_object(callee: Any) -> Any:
@@ -226,6 +246,10 @@ def _ruled_if_known(function: Any) -> Any:
         return function
     made = _made[function] = _standing(function, stand_in)
     return made
+
+
+def _is_read(function: Any) -> bool:
+    return type(function) is FunctionType and reading_of(function).code is not None
 
 
 # What is called in the place of functions that are not read, depending on the arguments.

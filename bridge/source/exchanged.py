@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import builtins
 import collections
+import contextlib
 import functools
 import itertools
 from collections.abc import Callable
@@ -136,6 +137,28 @@ def _int(*args: Any, **kwargs: Any) -> Any:
         context.left(args[0], "int(...)")
         return int(grounded(args[0]))
     return int(*args, **kwargs)
+
+
+def _isscalar(element: Any) -> bool:
+    """`np.isscalar`: of a tracked number, too."""
+    return bool(np.isscalar(element)) or (hasattr(element, "place") and not hasattr(element, "view_as"))
+
+
+def _ndenumerate(array: Any) -> Any:
+    """`np.ndenumerate`."""
+    return ((at, array[at]) for at in np.ndindex(array.shape)) if hasattr(array, "view_as") else np.ndenumerate(array)
+
+
+def _generator_manager(function: Any, args: Any, kwargs: Any) -> Any:
+    """What a function decorated by `contextlib.contextmanager` returns, of a generator that is read."""
+    return contextlib._GeneratorContextManager(callees.of(function), args, kwargs)
+
+
+def _cached(function: Any, *args: Any, **kwargs: Any) -> Any:
+    """A call of what `functools.lru_cache` made: tracked values are no keys."""
+    if _any_tracked(args, kwargs):
+        return callees.of(function.__wrapped__)(*args, **kwargs)
+    return function(*args, **kwargs)
 
 
 def _with_functions(plain: Callable[..., Any], *where: int | str) -> Callable[..., Any]:
@@ -286,6 +309,9 @@ SPECIAL.update({
     np.lib.stride_tricks.as_strided: tracked_numpy.lib.stride_tricks.as_strided,
     builtins.complex: _complex,
     builtins.int: _int,
+    np.isscalar: _isscalar,
+    np.ndenumerate: _ndenumerate,
+    contextlib._GeneratorContextManager: _generator_manager,
     builtins.isinstance: _isinstance,
     builtins.map: _with_functions(map, 0),
     builtins.filter: _with_functions(filter, 0),
@@ -300,6 +326,7 @@ SPECIAL.update({
     np.apply_over_axes: _with_functions(np.apply_over_axes, 0, "func"),
 })  # fmt: skip
 OF_KIND[np.vectorize] = _vectorized
+OF_KIND[functools._lru_cache_wrapper] = _cached
 METHODS.update({
     (kind, name): _changing(kind, name)
     for kind, names in {

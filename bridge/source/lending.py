@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from bridge.code_position import here, resolve
+from bridge.code_position import Position, here, resolve
 from bridge.errors import AliasError, ContextError, EscapeError
 from bridge.rewind.memory import Strides, address, grounded, owner
 from bridge.rewind.values import is_abstract
 
-PATTERNS = {
+PATTERNS: dict[int, Any] = {
     2: np.array([0x7E5D], np.uint16),
     4: np.array([0x7FDB41D6], np.uint32),
     8: np.array([0x7FFDB41D6EB41D6E], np.uint64),
@@ -38,7 +38,7 @@ class Lent:
     before : what it held when the call began.
     """
 
-    def __init__(self, loan: Any, array: np.ndarray, before: np.ndarray | None, where: str | None) -> None:
+    def __init__(self, loan: Any, array: np.ndarray, before: np.ndarray | None, where: Position) -> None:
         self.loan = loan
         self.array = array
         self.where = where
@@ -139,7 +139,7 @@ def refuse_thread(thread: int, what: str) -> None:
         )
 
 
-def _width(dtype: np.dtype[Any]) -> int:
+def _width(dtype: Any) -> int:
     return dtype.itemsize // (2 if dtype.kind == "c" else 1)
 
 
@@ -153,8 +153,8 @@ def _bits(array: np.ndarray) -> np.ndarray:
 def shows_pattern(value: Any) -> bool:
     """Whether a value was computed from memory that was lent."""
     plain = grounded(value)
-    dtype: Any = getattr(plain, "dtype", None)
-    if dtype is None or dtype.kind not in "fc" or _width(dtype) not in PATTERNS or is_abstract(value):
+    dtype = getattr(plain, "dtype", None)
+    if not isinstance(dtype, np.dtype) or dtype.kind not in "fc" or _width(dtype) not in PATTERNS or is_abstract(value):
         return False
     pattern = PATTERNS[_width(dtype)]
     bits = np.ascontiguousarray(plain).reshape(-1).view(pattern.dtype)

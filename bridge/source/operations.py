@@ -58,19 +58,25 @@ class Reader:
             return target
         if kind is np.ndarray:
             return own(target, value)
+        if kind is np.flatiter:
+            array = own(target.base, value)
+            return target if array is target.base else array.flat
         if (kind is list or kind is dict) and holds_tracked(value):
             loan = borrowing.loan_for(value if not isinstance(value, dict) else list(value.values()))
             if loan is not None:
                 loan.keep(Contents, target, None, value)
         return target
 
-    def keep(self, thing: Any, name: str, value: Any) -> None:
-        """Before an attribute gets another value."""
+    def keep(self, thing: Any, name: str, value: Any) -> Any:
+        """What an attribute of `thing` is set on, which is remembered as it is."""
+        if type(thing) is np.ndarray:
+            return own(thing, value) if name in ("flat", "real", "imag") else thing
         context = current_context()
-        if context is None or context.loan is None:
-            return
+        if context is None or context.loan is None or hasattr(thing, "place"):
+            return thing
         kind = Names if isinstance(thing, ModuleType) else Attributes
         context.loan.keep(kind, vars(thing) if kind is Names else thing, name, value)
+        return thing
 
     def rebind(self, name: str, value: Any) -> Any:
         """Before a global variable gets another value, which is returned."""
@@ -101,3 +107,4 @@ def _tell(number: int) -> None:
 
 lending.COUNT.tell = _tell
 ARRAYS.own_target = borrowing.own_target
+ARRAYS.seen = READER.seen

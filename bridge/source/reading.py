@@ -46,10 +46,13 @@ class Reads:
 _lock = threading.RLock()
 
 
-def reading_of(function: FunctionType) -> Reading:
-    """What a function's code became; it is read if it was not yet."""
+def reading_of(function: FunctionType, wraps: bool = False) -> Reading:
+    """What a function's code became; it is read if it was not yet.
+
+    With `wraps`, also a library's: one that it has put around a function of the program.
+    """
     found = READINGS.get(id(function.__code__))
-    return _read(function) if found is None else found
+    return _read(function, wraps) if found is None or (wraps and found.code is None) else found
 
 
 def twin(function: FunctionType, code: CodeType) -> FunctionType:
@@ -68,14 +71,14 @@ def is_rewritten(code: CodeType) -> bool:
     return found is not None and found.code is code
 
 
-def _read(function: FunctionType) -> Reading:
+def _read(function: FunctionType, wraps: bool) -> Reading:
     code = function.__code__
     with _lock:
         found = READINGS.get(id(code))
-        if found is not None:
+        if found is not None and not (wraps and found.code is None):
             return found
         try:
-            if is_library(code, function.__module__ or ""):
+            if not wraps and is_library(code, function.__globals__.get("__name__") or ""):
                 raise Unread(f"{code.co_qualname} belongs to an installed library")
             found = Reading(_rewritten(code, function.__globals__))
         except Unread as error:

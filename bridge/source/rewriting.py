@@ -31,11 +31,13 @@ _AS_THEY_ARE = frozenset({
     *(name for name, value in vars(builtins).items() if isinstance(value, type) and issubclass(value, BaseException)),
 })  # fmt: skip
 _OF_SHAPE = frozenset({"shape", "ndim", "dtype", "size", "nbytes", "itemsize", "strides", "__class__", "__dict__"})
+_WITHOUT_STATE = frozenset({"numpy", "scipy", "math", "cmath"})
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _MADE_OF_PARTS = (ast.Starred, ast.Slice, ast.Tuple, ast.List, ast.Set, ast.Dict, ast.FormattedValue)
 _LOAD = ast.Load()
 _LISTS = (ast.List, ast.Tuple, ast.ListComp)
+_NAMED = (ast.Name, ast.Attribute, ast.Subscript, ast.Call)
 _BOUNDARIES = (*_COMPREHENSIONS, ast.Lambda, ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom, ast.JoinedStr)
 
 _Node = TypeVar("_Node", bound=ast.AST)
@@ -149,7 +151,13 @@ class Rewriter(ast.NodeTransformer):
                 before.append(ast.Assign([_store_name(at)], key))
                 loaded = ast.Subscript(_load(base), _load(at), ast.Load())
                 into = self._reader("into", _load(base), _load(held))
-                after = [ast.Assign([ast.Subscript(into, _load(at), ast.Store())], _load(held))]
+                stands = base
+                if isinstance(target.value, ast.Name) and self.scope.is_own(target.value.id):
+                    stands = target.value.id
+                after = [
+                    ast.Assign([_store_name(stands)], into),
+                    ast.Assign([ast.Subscript(_load(stands), _load(at), ast.Store())], _load(held)),
+                ]
         seen = ast.IfExp(self._lent(), self._reader("seen", loaded), _copy(loaded))
         middle: list[ast.stmt] = [
             ast.Assign([_store_name(held)], seen),
@@ -220,8 +228,13 @@ class Rewriter(ast.NodeTransformer):
         """Statements that store the helper variable `value` where `target` says."""
         if isinstance(target, ast.Subscript):
             into = self._reader("into", self.visit(target.value), _load(value))
+            before: list[ast.stmt] = []
+            if isinstance(target.value, ast.Name) and self.scope is not None and self.scope.is_own(target.value.id):
+                # From here on the variable is what stands for the array, which needs no look.
+                before = [_at(node, ast.Assign([_store_name(target.value.id)], into))]
+                into = _load(target.value.id)
             place = ast.Subscript(into, self._index(target.slice), ast.Store())
-            return [_at(node, ast.Assign([place], _load(value)))]
+            return [*before, _at(node, ast.Assign([place], _load(value)))]
         if isinstance(target, ast.Attribute):
             base = self._temporary()
             first = _at(node, ast.Assign([_store_name(base)], self.visit(target.value)))
@@ -239,8 +252,8 @@ class Rewriter(ast.NodeTransformer):
         return _at(target, self._reader("rebind", ast.Constant(target.id), value))
 
     def _stored_attribute(self, base: str, name: str, value: str) -> list[ast.stmt]:
-        keep = ast.Expr(self._reader("keep", _load(base), ast.Constant(self._mangled(name)), _load(value)))
-        return [keep, ast.Assign([ast.Attribute(_load(base), name, ast.Store())], _load(value))]
+        kept = self._reader("keep", _load(base), ast.Constant(self._mangled(name)), _load(value))
+        return [ast.Assign([ast.Attribute(kept, name, ast.Store())], _load(value))]
 
     # Expressions.
 
@@ -257,11 +270,12 @@ class Rewriter(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> Any:
         if self.scope is None:
             return self.generic_visit(node)
+        listed = self._lists(node) if self._is_known(node.func) else None
         node.args = [self.visit(one) for one in node.args]
         node.keywords = [self.visit(one) for one in node.keywords]
-        if self._is_known(node.func):
-            if self._takes_lists(node):
-                node.args = [self._as_array(k, one) for k, one in enumerate(node.args)]
+        if listed is not None:
+            for k in listed:
+                node.args[k] = _at(node, self._reader("array", node.args[k]))
             return node
         if isinstance(node.func, ast.Attribute):
             node.func.value = self.visit(node.func.value)
@@ -336,7 +350,7 @@ class Rewriter(ast.NodeTransformer):
             self._is_known(node.func) and not any(k.arg == "out" for k in node.keywords)
         ):
             return False
-        if isinstance(node, ast.Call) and self._takes_lists(node):
+        if isinstance(node, ast.Call) and self._lists(node):
             return False
         if isinstance(node, ast.Attribute) and (node.attr in self.properties or node.attr in ("r_", "c_")):
             return False
@@ -344,7 +358,7 @@ class Rewriter(ast.NodeTransformer):
 
     def _has_arrays(self, node: ast.AST) -> bool:
         if isinstance(node, ast.Attribute):
-            return node.attr not in _OF_SHAPE and not self._is_module(node.value)
+            return node.attr not in _OF_SHAPE and not self._is_of_library(node.value)
         if isinstance(node, ast.Name):
             return self.may_be_array(node)
         if isinstance(node, ast.Subscript):
@@ -363,8 +377,10 @@ class Rewriter(ast.NodeTransformer):
         found = self.names.get(node.id, getattr(builtins, node.id, None))
         return not isinstance(found, (ModuleType, FunctionType, BuiltinFunctionType, type, str))
 
-    def _is_module(self, node: ast.expr) -> bool:
-        return isinstance(self._static(node), ModuleType)
+    def _is_of_library(self, node: ast.expr) -> bool:
+        """Whether an expression names a module that has no arrays which a program writes into."""
+        found = self._static(node)
+        return isinstance(found, ModuleType) and found.__name__.partition(".")[0] in _WITHOUT_STATE
 
     def _static(self, node: ast.expr) -> Any:
         """The module, function or class that a dotted global name says when the source is read; None if it is none."""
@@ -389,21 +405,17 @@ class Rewriter(ast.NodeTransformer):
             return False
         return not self.special(found)
 
-    def _takes_lists(self, node: ast.Call) -> bool:
-        """Whether a function of NumPy's may get a list of tracked numbers where it takes an array."""
-        given = node.args[:1] if any(isinstance(one, (ast.Name, ast.Attribute)) for one in node.args[:1]) else []
-        lists = any(isinstance(one, _LISTS) for one in node.args)
-        if not (lists or any(isinstance(one, ast.Attribute) or self.may_be_array(one) for one in given)):  # type: ignore[arg-type]
-            return False
-        found = self._static(node.func)
-        if found is None or not _is_numpys(found):
-            return False
-        facts = facts_of(found)
-        return not (facts.sequences or facts.nested)
-
-    def _as_array(self, k: int, node: ast.expr) -> ast.expr:
-        named = k == 0 and isinstance(node, (ast.Name, ast.Attribute, ast.IfExp))
-        return _at(node, self._reader("array", node)) if named or isinstance(node, _LISTS) else node
+    def _lists(self, node: ast.Call) -> list[int]:
+        """Which arguments of a function of NumPy's may be lists of tracked numbers where it takes an array."""
+        found = [k for k, one in enumerate(node.args) if isinstance(one, _LISTS)]
+        if node.args and 0 not in found and isinstance(node.args[0], _NAMED):
+            named = node.args[0]
+            found += [0] if not isinstance(named, ast.Name) or self.may_be_array(named) else []
+        function = self._static(node.func) if found else None
+        if function is None or not _is_numpys(function):
+            return []
+        facts = facts_of(function)
+        return [] if facts.sequences or facts.nested else found
 
     # Pieces of what is inserted.
 
@@ -450,7 +462,8 @@ class _Seen(ast.NodeTransformer):
         node.value = self.visit(node.value)
         if not self.rewriter._is_arithmetic(node.slice):
             node.slice = self.visit(node.slice)
-        return self._looked_up(node)
+        # A part of an array is looked up with the array; an element of a list or a dictionary by itself.
+        return node if isinstance(node.slice, (ast.Slice, ast.Tuple)) else self._looked_up(node)
 
     def visit_Call(self, node: ast.Call) -> Any:
         node.args = [self.visit(one) for one in node.args]

@@ -23,11 +23,16 @@ class Scope:
         for statement in body:
             self._look_at(statement)
         self.bound -= self.rebinds_outer
+        self._shared = {part.id for one in _inner(body) for part in ast.walk(one) if isinstance(part, ast.Name)}
         self._numbers = self._found_numbers()
 
     def binds(self, name: str) -> bool:
         """Whether a name is a variable of this function, or of one around it, not a global one."""
         return name in self.bound or (self.outer is not None and self.outer.binds(name))
+
+    def is_own(self, name: str) -> bool:
+        """Whether a variable is of this function alone: no other function reads or binds it."""
+        return name in self.bound and name not in self._shared
 
     def is_number(self, name: str) -> bool:
         """Whether a variable holds nothing but numbers of Python's: counters, lengths."""
@@ -115,6 +120,13 @@ def scopes_of(statement: ast.stmt) -> dict[ast.AST, Scope]:
 
     walk(statement, None, None)
     return found
+
+
+def _inner(body: list[Any]) -> Iterator[ast.AST]:
+    """Functions, classes and comprehensions inside of a body."""
+    kinds = (*_FUNCTIONS, ast.ClassDef, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+    for statement in body:
+        yield from (part for part in ast.walk(statement) if isinstance(part, kinds))
 
 
 def _arguments(arguments: ast.arguments) -> Iterator[str]:
