@@ -1,4 +1,4 @@
-"""Containers of arguments and results: tuples, lists, dicts, and whatever else optree knows."""
+"""Containers of arguments and results: tuples, lists, dicts, whatever else optree knows, and the user's objects."""
 
 from __future__ import annotations
 
@@ -7,15 +7,61 @@ from typing import Any
 
 import optree
 
-NAMESPACE = "bridge"
+from bridge.objects.levels import NAMESPACE, PLAIN, names_attributes
+from bridge.objects.structure import Mismatch, ObjectStructure
+from bridge.objects.walk import opened
+
+__all__ = ["NAMESPACE", "Mismatch", "containers_of", "leaves_along", "leaves_of", "paths_of", "rebuilt"]
+
+_CLOSED = set(PLAIN)
+"""Types of leaves that are known to be no objects to take apart; what is met of `_ALWAYS_CLOSED` is added."""
+_ALWAYS_CLOSED = frozenset({"builtins", "bridge", "numpy", "scipy", "jaxlib"})
 
 
 def leaves_of(tree: Any) -> tuple[list[Any], Any]:
-    """Leaves and structure of nested containers; None is a leaf."""
+    """Leaves and structure of nested containers and of the objects in them; None is a leaf.
+
+    Objects of the user's classes are taken apart if they hold numbers or arrays (`bridge.objects.anatomy`): each of
+    their attributes is a leaf, or a container or an object again.
+    """
+    leaves, structure = optree.tree_flatten(tree, none_is_leaf=True, namespace=NAMESPACE)
+    if _CLOSED.issuperset(map(type, leaves)):
+        return leaves, structure
+    for kind in set(map(type, leaves)).difference(_CLOSED):
+        if kind.__module__.partition(".")[0] in _ALWAYS_CLOSED:
+            _CLOSED.add(kind)
+    return (leaves, structure) if _CLOSED.issuperset(map(type, leaves)) else opened(leaves, structure)
+
+
+def containers_of(tree: Any) -> tuple[list[Any], Any]:
+    """Leaves and structure of nested containers; None is a leaf, and so is every object that optree does not know."""
     leaves, structure = optree.tree_flatten(tree, none_is_leaf=True, namespace=NAMESPACE)
     return leaves, structure
 
 
 def rebuilt(structure: Any, leaves: Sequence[Any]) -> Any:
-    """Containers of `structure` around `leaves`."""
-    return optree.tree_unflatten(structure, leaves)
+    """Containers and objects of `structure` around `leaves`; constructors of the user's objects do not run."""
+    return structure.unflatten(leaves)
+
+
+def leaves_along(structure: Any, tree: Any) -> list[Any]:
+    """The leaves of a tree that is to have `structure`; Mismatch if it has another.
+
+    Beside objects, None stands for one that says nothing at any of its leaves.
+    """
+    if isinstance(structure, ObjectStructure):
+        return structure.along(tree)
+    leaves, given = leaves_of(tree)
+    if given != structure:
+        raise Mismatch(str(given))
+    return leaves
+
+
+def paths_of(structure: Any) -> list[tuple[str, bool]]:
+    """What each leaf is called behind the name of the whole (`['w'][0]`, `.u`), and whether an object holds it.
+
+    Named tuples and classes that are registered with optree are objects in this.
+    """
+    if isinstance(structure, ObjectStructure):
+        return structure.paths()
+    return [(accessor.codify(""), names_attributes(accessor)) for accessor in structure.accessors()]

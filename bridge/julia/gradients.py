@@ -14,7 +14,7 @@ from bridge.julia.plans import KINDS, Flattened, filled, plan, run_plan
 from bridge.rewind.cotangents import conforming
 from bridge.rewind.interpreter import current_context
 from bridge.transforms.arguments import check_leaves, normalised
-from bridge.trees import leaves_of, rebuilt
+from bridge.trees import containers_of, rebuilt
 
 if TYPE_CHECKING:
     from bridge.julia.function import JuliaFunction
@@ -46,7 +46,7 @@ class Derivatives:
                 except (OtherLayout, NotDifferentiable):
                     pass
             else:
-                leaves, structure = leaves_of(args)
+                leaves, structure = containers_of(args)
                 found = self._nested.get((structure, argnums, has_aux, *map(type, leaves)))
                 if found is not None:
                     made, containers = found
@@ -94,12 +94,12 @@ class Derivatives:
         wanted = flat.differentiable()
         key, outputs, layout = run_plan(function, entries().pullback, plan(function, flat, wanted), flat.leaves, 0)
         kept = Kept(key)
-        numbers, structure = leaves_of(filled(layout, range(len(outputs))))
+        numbers, structure = containers_of(filled(layout, range(len(outputs))))
         shapes = [reversed_axes(one) if function.order == "reversed" else one for one in outputs]
         looks = [np.empty_like(one) if isinstance(one, np.ndarray) else one for one in shapes]
 
         def pull(cotangent: Any, exists: Any = None) -> tuple[Any, ...]:
-            given, containers = leaves_of(cotangent)
+            given, containers = containers_of(cotangent)
             if containers != structure:
                 raise CotangentError(
                     f"the cotangent has the structure {containers}, the value has {structure}",
@@ -192,7 +192,7 @@ def _tangents(flat: Flattened, tangents: Sequence[Any]) -> list[Any]:
     """A tangent, or None, for each leaf."""
     found: list[Any] = []
     for k, tangent in enumerate(tangents):
-        given, structure = leaves_of(tangent)
+        given, structure = containers_of(tangent)
         leaves = [flat.leaves[i] for i in flat.of_argument(k)]
         if tangent is None:
             given, structure = [None] * len(leaves), flat.positional.child(k)

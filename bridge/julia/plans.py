@@ -13,7 +13,7 @@ from bridge.julia.calls import Kept, OtherLayout, ask, kept_number, run
 from bridge.julia.convert import in_plain_layout, reversed_axes
 from bridge.rewind.memory import grounded
 from bridge.transforms.entering import is_differentiable
-from bridge.trees import leaves_of, rebuilt
+from bridge.trees import containers_of, rebuilt
 
 if TYPE_CHECKING:
     from bridge.julia.function import JuliaFunction
@@ -29,11 +29,11 @@ class Flattened:
     __slots__ = ("keywords", "leaves", "named", "positional", "positions")
 
     def __init__(self, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
-        self.leaves, self.positional = leaves_of(tuple(args))
+        self.leaves, self.positional = containers_of(tuple(args))
         self.keywords: Any = None
         self.named = 0
         if kwargs:
-            leaves, self.keywords = leaves_of(kwargs)
+            leaves, self.keywords = containers_of(kwargs)
             self.named = len(leaves)
             self.leaves += leaves
         self.positions = [child.num_leaves for child in self.positional.children()]

@@ -9,7 +9,6 @@ from copy import deepcopy
 from typing import Any
 
 import numpy as np
-import optree
 
 from bridge.errors import ArgumentError
 from bridge.proof.generators import Generators
@@ -18,7 +17,7 @@ from bridge.proof.numerics.sampling import Differentiable
 from bridge.rewind.memory import address
 from bridge.transforms.arguments import normalised
 from bridge.transforms.entering import is_differentiable, sharing
-from bridge.trees import leaves_of, rebuilt
+from bridge.trees import leaves_of, paths_of, rebuilt
 
 WIDE = {"f": np.dtype(np.float64), "c": np.dtype(np.complex128)}
 
@@ -219,12 +218,8 @@ def _labels(f: Any, args: tuple[Any, ...], argnums: Sequence[int]) -> list[str]:
         )
         name = parameters[k].name if named else f"argument {k}"
         leaves, structure = leaves_of(args[k])
-        accessors = optree.treespec_accessors(structure)
-        labels += [
-            accessor.codify(name) if len(accessor) else name
-            for leaf, accessor in zip(leaves, accessors, strict=True)
-            if is_differentiable(leaf)
-        ]
+        paths = paths_of(structure)
+        labels += [name + path for leaf, (path, _) in zip(leaves, paths, strict=True) if is_differentiable(leaf)]
     return labels
 
 

@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import Enum
 from typing import Any
 
 import numpy as np
-import optree
 
 from bridge.errors import AliasError, ArgumentError, CotangentError
+from bridge.objects.structure import ObjectStructure
 from bridge.rewind.interpreter import current_context
 from bridge.rewind.memory import grounded
 from bridge.rewind.values import is_abstract
-from bridge.transforms.entering import enter, is_differentiable
-from bridge.trees import leaves_of, rebuilt
+from bridge.transforms.entering import Entering, enter, is_differentiable
+from bridge.transforms.held_twice import HeldTwice
+from bridge.transforms.overlapping import said_once
+from bridge.trees import Mismatch, leaves_along, leaves_of, paths_of, rebuilt
 
 
 class Arguments:
     """Arguments as the function gets them, and where their gradients will be.
 
     Every array becomes a Buffer, differentiated or not; the numbers among the differentiated leaves become
-    Scalars. Arrays that share memory share a root.
+    Scalars. Arrays that share memory share a root. Objects of the user's classes are copies with the state of the
+    caller's, made without a run of `__init__`; what they hold and is neither array nor number is the caller's own.
     """
 
     def __init__(
@@ -34,19 +38,30 @@ class Arguments:
         self.buffers: list[Any] = []
         self._structures: dict[int, Any] = {}
         self._given: dict[int, list[Any]] = {}
-        flat: list[tuple[Any, bool, str]] = []
+        flat: list[Entering] = []
+        holding: list[int] = []
         shapes: list[tuple[Any, int]] = []
-        for k, arg in enumerate([*args, kwargs]):
+        everything = [*args, kwargs]
+        names = [*(f"argument {k}" for k in range(len(args))), "a keyword argument"]
+        for k, arg in enumerate(everything):
             leaves, structure = leaves_of(arg)
             wanted = k in self.argnums and k < len(args)
             if wanted:
                 self._structures[k], self._given[k] = structure, leaves
                 check_leaves(leaves, structure, k, allow_int)
-            name = f"argument {k}" if k < len(args) else "a keyword argument"
-            flat += [(leaf, wanted, name) for leaf in leaves]
+            if type(structure) is ObjectStructure:
+                holding.append(k)
+                named = zip(leaves, structure.paths(), strict=True)
+                flat += [Entering(leaf, wanted, names[k] + path, k, True) for leaf, (path, _) in named]
+            else:
+                flat += [Entering(leaf, wanted, names[k], k, False) for leaf in leaves]
             shapes.append((structure, len(leaves)))
         entered = enter(context, flat)
-        self._originals = [(x, b) for (x, _, _), b in zip(flat, entered, strict=True) if isinstance(x, np.ndarray)]
+        self._originals = [
+            (entry.leaf, b)
+            for entry, b in zip(flat, entered, strict=True)
+            if isinstance(entry.leaf, np.ndarray) and hasattr(b, "place")
+        ]
         context.entered_as = [buffer for _, buffer in self._originals]
         self._tracked: dict[int, list[Any]] = {}
         rebuilt_args = []
@@ -59,6 +74,10 @@ class Arguments:
                 self._tracked[k] = part
         self.args = tuple(rebuilt_args[:-1])
         self.kwargs = rebuilt_args[-1]
+        self._held_twice: HeldTwice | None = None
+        if len(holding) > 1:
+            given = [(names[k], shapes[k][0], everything[k], rebuilt_args[k]) for k in holding]
+            self._held_twice = HeldTwice(given)
         for k in self.argnums:
             for leaf, tracked in zip(self._given[k], self._tracked[k], strict=True):
                 if is_differentiable(leaf):
@@ -71,6 +90,8 @@ class Arguments:
         Compares with the arguments' memory as it was on entry: it is `rewound`, or is taken back for this where
         the function has written it. In an inner context, whose rewinding the outer one would record, it is not.
         """
+        if self._held_twice is not None:
+            self._held_twice.check()
         pairs = [(original, buffer) for original, buffer in self._originals if not is_abstract(buffer)]
         written = [] if rewound else [pair for pair in pairs if pair[1].place.root.written]
         _check_same([pair for pair in pairs if rewound or not pair[1].place.root.written])
@@ -93,17 +114,17 @@ class Arguments:
         """The tangents of the differentiable leaves, in order."""
         found = []
         for k in self.argnums:
-            leaves, structure = leaves_of(tangents[k])
-            if tangents[k] is None:
-                leaves, structure = [None] * len(self._given[k]), self._structures[k]
-            if structure != self._structures[k]:
+            try:
+                none = tangents[k] is None
+                leaves = [None] * len(self._given[k]) if none else leaves_along(self._structures[k], tangents[k])
+            except Mismatch as error:
                 raise CotangentError(
-                    f"the tangent of argument {k} has the structure {structure}, "
-                    f"the argument has {self._structures[k]}",
+                    f"the tangent of argument {k} has the structure {error}, the argument has {self._structures[k]}",
                     remedy="give a tangent in the containers of its primal",
-                )
+                ) from error
             found += [t for t, leaf in zip(leaves, self._given[k], strict=True) if is_differentiable(leaf)]
-        return found
+        originals = [leaf for k in self.argnums for leaf in self._given[k] if is_differentiable(leaf)]
+        return said_once(found, originals, self.places)
 
 
 def _check_same(pairs: Sequence[tuple[np.ndarray, Any]]) -> None:
@@ -141,20 +162,56 @@ def normalised(argnums: int | Sequence[int], count: int) -> tuple[int, ...]:
 
 
 def check_leaves(leaves: list[Any], structure: Any, position: int, allow_int: bool) -> None:
-    """Raise ArgumentError if a leaf of the argument at `position` cannot be differentiated."""
-    for path, leaf in zip(optree.treespec_paths(structure), leaves, strict=True):
+    """Raise ArgumentError if a leaf of the argument at `position` cannot be differentiated.
+
+    What an object holds beside its floats and float arrays is no error, unless floats may be hidden in it.
+    """
+    if all(map(is_differentiable, leaves)):
+        return
+    paths = paths_of(structure)
+    for (where, held), leaf in zip(paths, leaves, strict=True):
         if is_differentiable(leaf):
             continue
+        if held:
+            _check_held(leaf, f"argument {position}{where}")
+            continue
         kind = getattr(leaf, "dtype", None)
-        integer = (kind is not None and kind.kind in "iub") or isinstance(leaf, (int, bool))
+        integer = getattr(kind, "kind", "") in ("i", "u", "b") or isinstance(leaf, (int, bool))
         if allow_int and (integer or kind is None):
             continue
-        where = "".join(f"[{step!r}]" for step in path)
         described = f"dtype {kind}" if kind is not None else f"type {type(leaf).__name__}"
         raise ArgumentError(
             f"argument {position}{where} has {described}, and a gradient is asked of it (value {_short(leaf)})",
             remedy="convert it to float"
             + (", or pass allow_int=True to get None for it" if integer else ", or leave it out of argnums"),
+        )
+    if not allow_int and not any(map(is_differentiable, leaves)):
+        raise ArgumentError(
+            f"argument {position} is an object that holds no float and no float array, and a gradient is asked of it",
+            remedy="convert what it holds to float, or leave it out of argnums",
+        )
+
+
+def _check_held(leaf: Any, name: str) -> None:
+    """Raise if a leaf of an object may hide floats, of which the gradient would be lost without a word."""
+    if isinstance(leaf, np.generic) or hasattr(leaf, "place"):
+        return
+    kind = getattr(getattr(leaf, "dtype", None), "kind", None)
+    if isinstance(leaf, np.ndarray):
+        hides = leaf.dtype.kind in "OV"
+    else:
+        is_array = any(hasattr(type(leaf), method) for method in ("__array__", "__dlpack__", "__array_interface__"))
+        holds = isinstance(leaf, (tuple, list, dict)) or (
+            isinstance(leaf, (float, complex)) and not isinstance(leaf, Enum)
+        )
+        hides = holds or (is_array and kind not in ("i", "u", "b"))
+    if hides:
+        dtype = f" of dtype {leaf.dtype}" if hasattr(leaf, "dtype") else ""
+        raise ArgumentError(
+            f"{name} is a {type(leaf).__module__}.{type(leaf).__name__}{dtype}, which may hold floats that cannot be "
+            "differentiated, in an object of which a gradient is asked",
+            remedy="hold NumPy arrays of floats, tuples, lists, dicts or objects of plain classes in it, or leave the "
+            "object out of argnums",
         )
 
 
@@ -166,6 +223,8 @@ def _short(leaf: Any) -> str:
 def handed_out(value: Any) -> Any:
     """Containers of tracked values as plain copies; inside an outer context, as values of that context."""
     leaves, structure = leaves_of(value)
+    if isinstance(structure, ObjectStructure) and not any(hasattr(leaf, "place") for leaf in leaves):
+        return value  # objects are themselves, not copies
     return rebuilt(structure, [_one(leaf) for leaf in leaves])
 
 

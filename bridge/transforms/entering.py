@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,26 +14,62 @@ from bridge.rewind.places import Alias
 from bridge.rewind.roots import Root
 
 
+class Entering(NamedTuple):
+    """A leaf of the arguments: whether it is differentiated, its name, and the number of its argument.
+
+    `among_objects` says that objects were taken apart in that argument.
+    """
+
+    leaf: Any
+    wanted: bool
+    name: str
+    argument: int
+    among_objects: bool
+
+
 def is_differentiable(leaf: Any) -> bool:
     """Whether a leaf is a float or complex array or number."""
-    return (hasattr(leaf, "dtype") and leaf.dtype.kind in "fc") or type(leaf) in (float, complex)
+    kind = type(leaf)
+    if kind is np.ndarray:
+        return leaf.dtype.kind in "fc"
+    if kind is float or kind is complex:
+        return True
+    # Sparse matrices of SciPy have a dtype, but are no arrays.
+    return getattr(getattr(leaf, "dtype", None), "kind", "") in ("f", "c") and not hasattr(kind, "tocsr")
 
 
-def enter(context: Any, flat: list[tuple[Any, bool, str]]) -> list[Any]:
+def enter(context: Any, flat: list[Entering]) -> list[Any]:
     """The leaves as the function gets them; arrays whose memory overlaps end up on one root."""
-    entered: list[Any] = [leaf for leaf, _, _ in flat]
+    entered: list[Any] = [entry.leaf for entry in flat]
     arrays = []
-    for k, (leaf, wanted, _) in enumerate(flat):
-        if isinstance(leaf, np.ndarray) or type(leaf) is Buffer:
+    for k, (leaf, wanted, _, _, among_objects) in enumerate(flat):
+        if among_objects and not is_differentiable(leaf) and isinstance(leaf, np.generic):
+            continue
+        if among_objects and _stays_plain(leaf, wanted):
+            entered[k] = leaf.copy()
+        elif isinstance(leaf, np.ndarray) or type(leaf) is Buffer:
             _refuse_subclasses(leaf)
             arrays.append(k)
+        elif wanted and _is_of_another_library(leaf):
+            entered[k] = context.buffer(np.asarray(leaf))
         elif wanted and is_differentiable(leaf):
             entered[k] = _number(context, leaf)
-        elif hasattr(leaf, "__array__") and not hasattr(leaf, "place") and hasattr(leaf, "shape") and wanted:
-            entered[k] = context.buffer(np.asarray(leaf))
     for group in _groups([flat[k][0] for k in arrays]):
         _enter_group(context, [arrays[member] for member in group], flat, entered)
     return entered
+
+
+def _is_of_another_library(leaf: Any) -> bool:
+    if isinstance(leaf, (np.floating, np.complexfloating)) or hasattr(leaf, "place"):
+        return False
+    return hasattr(leaf, "__array__") and hasattr(leaf, "shape")
+
+
+def _stays_plain(leaf: Any, wanted: bool) -> bool:
+    """Whether an array that an object holds is of a kind that is not tracked: the object gets a plain copy of it."""
+    if not isinstance(leaf, np.ndarray):
+        return False
+    return leaf.dtype.kind not in "fciub" or (not wanted and isinstance(leaf, (np.ma.MaskedArray, np.matrix)))
 
 
 def _refuse_subclasses(leaf: Any) -> None:
@@ -85,7 +121,7 @@ def sharing(arrays: list[Any]) -> list[list[int]]:
     return found
 
 
-def _enter_group(context: Any, members: list[int], flat: list[tuple[Any, bool, str]], entered: list[Any]) -> None:
+def _enter_group(context: Any, members: list[int], flat: list[Entering], entered: list[Any]) -> None:
     first = flat[members[0]][0]
     if len(members) == 1:
         entered[members[0]] = _alone(context, first, flat[members[0]][1])
@@ -97,13 +133,30 @@ def _enter_group(context: Any, members: list[int], flat: list[tuple[Any, bool, s
             for group in apart:
                 _enter_group(context, [members[k] for k in group], flat, entered)
             return
-    if len(differentiated) > 1:
+    if len(differentiated) > 1 and not _one_holds_all([flat[k] for k in differentiated]):
         names = tuple(flat[k][2] for k in differentiated)
         for k in members:
             entered[k] = _alone(context, flat[k][0], flat[k][1])
             entered[k].place.root.shared_by = names
         return
     _one_root(context, members, flat, entered, differentiated)
+
+
+def _one_holds_all(entering: list[Entering]) -> bool:
+    """Whether one object holds some memory and views of it: then the gradient of each is that of its memory."""
+    if not all(entry.among_objects and entry.argument == entering[0].argument for entry in entering):
+        return False
+    return whole_of([entry.leaf for entry in entering]) is not None
+
+
+def whole_of(arrays: list[Any]) -> int | None:
+    """The number of the array, without gaps, in which all of the others lie; None if there is none."""
+    largest = max(range(len(arrays)), key=lambda k: arrays[k].size)
+    whole = grounded(arrays[largest])
+    low, high = np.lib.array_utils.byte_bounds(whole)
+    bounds = [np.lib.array_utils.byte_bounds(grounded(array)) for array in arrays]
+    inside = all(low <= one and other <= high for one, other in bounds)
+    return largest if inside and high - low == whole.nbytes and len({a.dtype for a in arrays}) == 1 else None
 
 
 def _connected(arrays: list[Any]) -> list[list[int]]:
@@ -148,7 +201,7 @@ def _strided(context: Any, array: Any, wanted: bool) -> Buffer:
 
 
 def _one_root(context: Any, members: list[int], flat: list[Any], entered: list[Any], differentiated: list[int]) -> None:
-    """Arrays on shared memory, at most one of them differentiated: one root over all their bytes."""
+    """Arrays on shared memory, at most one of them differentiated unless it holds all others: one root over them."""
     arrays = [flat[k][0] for k in members]
     kinds = {array.dtype for array in arrays}
     if len(kinds) > 1:

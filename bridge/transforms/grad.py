@@ -11,6 +11,7 @@ from bridge.code_position import here, resolve
 from bridge.engines import registry
 from bridge.engines.protocol import Compiler
 from bridge.errors import ArgumentError, CotangentError, ReplayError
+from bridge.objects.structure import ObjectStructure
 from bridge.rewind import strong_zeros
 from bridge.rewind.closures import Closure
 from bridge.rewind.context import Context
@@ -18,7 +19,7 @@ from bridge.rewind.cotangents import conforming
 from bridge.rewind.memory import grounded
 from bridge.source.programs import called, lent_again, program, returned
 from bridge.transforms.arguments import Arguments, handed_out, number
-from bridge.trees import leaves_of, rebuilt
+from bridge.trees import Mismatch, leaves_along, leaves_of, rebuilt
 
 Argnums = int | Sequence[int]
 
@@ -39,13 +40,14 @@ def value_and_grad(
     ----------
     f : returns one real number; NumPy code that may write into its arguments and its own arrays.
     argnums : position, or positions, of the arguments to differentiate: float or complex arrays or
-        numbers, or containers of them (tuples, lists, dicts, named tuples, dataclasses that optree knows).
+        numbers, or containers of them (tuples, lists, dicts, named tuples, what optree or JAX knows), or objects of
+        your own classes that hold such (docs/objects.md).
     has_aux : `f` returns `(number, anything)`; the second is handed out with the value, untracked.
     engine : who supplies the pulls. "native": the rule book. "julia": ChainRules and Zygote, for every operation.
         "jax": JAX, for every operation. "auto": the rule book, and for what it lacks Julia, if one is set up, and JAX.
         "xla": the whole program, value and gradient, is compiled once for each signature (docs/xla.md).
     zeros : "strong" or "ieee", what becomes of absent cotangents at non-finite partials (docs/conventions.md).
-    allow_int : integer and boolean leaves get None instead of an error.
+    allow_int : integer and boolean leaves get None instead of an error, as they always do in objects.
     index_mode : what a run-time index outside its array means under "xla" (see `bridge.xla`); elsewhere only "error".
     source : whether `f`, and the functions of the program that it calls, are read from their source, so that plain
         arrays that they write into, and objects that hold them, are followed (docs/your_program.md). None: yes, unless
@@ -143,20 +145,24 @@ def vjp(
         value, aux = with_aux(program(context, f, source)(*arguments.args), has_aux)
         arguments.check_originals()
         leaves, container = leaves_of(value)
+        held = isinstance(container, ObjectStructure)
         out = handed_out(value)
         returned(context, out)
         aux_out = handed_out(aux)
         again = (Closure(f), _copied(args)) if context.nested else None
 
     def pull(cotangent: Any, exists: Any = None) -> tuple[Any, ...]:
-        cts, given = leaves_of(cotangent)
-        if given != container:
+        try:
+            cts = leaves_along(container, cotangent)
+        except Mismatch as error:
             raise CotangentError(
-                f"the cotangent has the structure {given}, the value has {container}",
+                f"the cotangent has the structure {error}, the value has {container}",
                 remedy="give a cotangent in the containers of the value",
-            )
+            ) from error
         seeds = []
         for leaf, ct in zip(leaves, cts, strict=True):
+            if held and (ct is None or not belongs(context, leaf)):
+                continue
             conformed = conforming(ct, leaf if hasattr(leaf, "dtype") else np.asarray(leaf))
             if belongs(context, leaf):
                 seeds.append((leaf.place, conformed))

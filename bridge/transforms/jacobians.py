@@ -9,25 +9,36 @@ import numpy as np
 
 from bridge.engines import registry
 from bridge.errors import ArgumentError
+from bridge.rewind.interpreter import current_context
 from bridge.rewind.memory import grounded
 from bridge.source.programs import called
+from bridge.transforms.entering import Entering, enter, is_differentiable
 from bridge.transforms.grad import grad, renamed, shortcut, vjp
 from bridge.transforms.jvp import jvp, pushed_forward
+from bridge.trees import leaves_along, leaves_of, rebuilt
 
 
 def jacrev(
     f: Callable[..., Any], argnums: int = 0, engine: str = "auto", source: bool | None = None
 ) -> Callable[..., Any]:
-    """The Jacobian of an array-valued `f`, row by row in reverse mode: shape `value.shape + argument.shape`."""
+    """The Jacobian of an array-valued `f`, row by row in reverse mode: shape `value.shape + argument.shape`.
+
+    Of an argument that is a container or an object, the same with a Jacobian in the place of each of its arrays.
+    """
     compiler = registry.compiler(engine)
     if compiler is not None:
         return compiler.compiled(jacrev(f, argnums, source=source), "error")
 
     def jacobian(*args: Any) -> Any:
         value, pull = vjp(_closed(f, args, argnums, source), args[argnums], engine=engine, source=source)
-        shape = np.shape(value)
+        if not _is_array(args[argnums]):
+            return _by_rows(pull, value, args[argnums])
         rows = [pull(unit, unit != 0)[0] for unit in _units(value)]
-        return np.reshape(np.stack(rows), shape + np.shape(args[argnums])) if rows else _empty(value, args[argnums])
+        return (
+            np.reshape(np.stack(rows), np.shape(value) + np.shape(args[argnums]))
+            if rows
+            else _empty(value, args[argnums])
+        )
 
     return renamed(jacobian, f, "jacrev")
 
@@ -35,7 +46,10 @@ def jacrev(
 def jacfwd(
     f: Callable[..., Any], argnums: int = 0, engine: str = "auto", source: bool | None = None
 ) -> Callable[..., Any]:
-    """The Jacobian of an array-valued `f`, column by column in forward mode: shape `value.shape + argument.shape`."""
+    """The Jacobian of an array-valued `f`, column by column in forward mode: shape `value.shape + argument.shape`.
+
+    Of an argument that is a container or an object, the same with a Jacobian in the place of each of its arrays.
+    """
     compiler = registry.compiler(engine)
     if compiler is not None:
         return compiler.compiled(jacfwd(f, argnums, source=source), "error")
@@ -47,11 +61,11 @@ def jacfwd(
             if found is not NotImplemented:
                 return found
         closed, x = _closed(f, args, argnums, source), args[argnums]
-        columns = [
-            pushed_forward(closed, (x,), (unit,), False, engine, "strong", True, source)[1] for unit in _units(x)
-        ]
+        if not _is_array(x):
+            return _by_columns(closed, x, engine, source)
+        columns = [_pushed(closed, x, unit, engine, source)[1] for unit in _units(x)]
         if not columns:
-            return _empty(closed(x), x)
+            return _empty(_pushed(closed, x, None, engine, source)[0], x)
         return np.reshape(np.stack(columns, axis=-1), np.shape(columns[0]) + np.shape(x))
 
     return renamed(jacobian, f, "jacfwd")
@@ -92,6 +106,11 @@ def hessian(
     direct = shortcut(f, "hessian")
 
     def second(*args: Any) -> Any:
+        if not _is_array(args[argnums]):
+            raise ArgumentError(
+                f"a Hessian with respect to a {type(args[argnums]).__name__}",
+                remedy="differentiate one array argument, or take products with the Hessian: bridge.hvp",
+            )
         if direct is not None:
             found = direct(args, argnums)
             if found is not NotImplemented:
@@ -120,10 +139,59 @@ def _empty(value: Any, x: Any) -> np.ndarray:
     return np.zeros(np.shape(value) + np.shape(x), np.result_type(grounded(value), grounded(x)))
 
 
+def _pushed(closed: Callable[[Any], Any], x: Any, tangent: Any, engine: str, source: bool | None) -> tuple[Any, ...]:
+    return pushed_forward(closed, (x,), (tangent,), False, engine, "strong", True, source)
+
+
+def _by_rows(pull: Callable[..., Any], value: Any, x: Any) -> Any:
+    """The Jacobians of an array with respect to the arrays in `x`, in its containers and objects."""
+    leaves, structure = leaves_of(x)
+    pulled = [leaves_along(structure, pull(unit, unit != 0)[0]) for unit in _units(value)]
+    rows = zip(*pulled, strict=True) if pulled else [()] * len(leaves)
+    both = zip(leaves, rows, strict=True)
+    return rebuilt(structure, [_joined(list(parts), 0, np.shape(value), leaf) for leaf, parts in both])
+
+
+def _by_columns(closed: Callable[[Any], Any], x: Any, engine: str, source: bool | None) -> Any:
+    """The same column by column."""
+    leaves, structure = leaves_of(x)
+    shape = np.shape(_pushed(closed, x, None, engine, source)[0])
+    found = []
+    for number, leaf in enumerate(leaves):
+        before, after = [None] * number, [None] * (len(leaves) - number - 1)
+        units = _units(leaf) if is_differentiable(leaf) else []
+        columns = [_pushed(closed, x, rebuilt(structure, [*before, unit, *after]), engine, source)[1] for unit in units]
+        found.append(_joined(columns, -1, shape, leaf))
+    return rebuilt(structure, found)
+
+
+def _joined(parts: list[Any], axis: int, shape: tuple[int, ...], leaf: Any) -> Any:
+    """Rows or columns as the Jacobian of a value of `shape` with respect to a leaf; None if that has none."""
+    if not is_differentiable(leaf):
+        return None
+    whole = shape + np.shape(leaf)
+    return np.reshape(np.stack(parts, axis=axis), whole) if parts else np.zeros(whole)
+
+
+def _is_array(x: Any) -> bool:
+    """Whether an argument is one array, number or list of numbers: no container, and no object."""
+    plain = grounded(x)
+    return hasattr(plain, "dtype") or isinstance(plain, (int, float, complex, list))
+
+
 def _closed(f: Callable[..., Any], args: tuple[Any, ...], position: int, source: bool | None) -> Callable[[Any], Any]:
-    plain = grounded(args[position])
-    if not hasattr(plain, "dtype") and not isinstance(plain, (int, float, complex, list)):
+    if not _is_array(args[position]) and not any(map(is_differentiable, leaves_of(args[position])[0])):
         raise ArgumentError(
-            f"a Jacobian with respect to a {type(args[position]).__name__}", remedy="differentiate one array argument"
+            f"a Jacobian with respect to a {type(args[position]).__name__}",
+            remedy="differentiate an array argument, or one that holds float arrays",
         )
-    return lambda x: called(f, source)(*args[:position], x, *args[position + 1 :])
+    others = [arg for k, arg in enumerate(args) if k != position]
+    leaves, structure = leaves_of(others)
+
+    def closed(x: Any) -> Any:
+        # As in every transform: the function may write into its other arguments, and the caller's keep their bits.
+        flat = [Entering(leaf, False, "another argument", 0, True) for leaf in leaves]
+        rest = rebuilt(structure, enter(current_context(), flat))
+        return called(f, source)(*rest[:position], x, *rest[position:])
+
+    return closed

@@ -16,6 +16,7 @@ from bridge.rewind.strong_zeros import has_nan, inner_sweeps_mend, may_be_born_i
 from bridge.rewind.values import is_abstract, settled
 from bridge.source.programs import called, program, returned
 from bridge.transforms.arguments import Arguments, handed_out
+from bridge.transforms.entering import is_differentiable
 from bridge.transforms.grad import belongs, shortcut, vjp, with_aux
 from bridge.trees import leaves_of, rebuilt
 
@@ -85,10 +86,11 @@ def pushed_forward(
         values = [handed_out(leaf) for leaf in leaves]
         aux = handed_out(aux)
         returned(context, values, derivatives)
-    if may_be_born_inside(context, derivatives):
+    numbers = [derivative for derivative in derivatives if derivative is not None]
+    if may_be_born_inside(context, numbers):
         with inner_sweeps_mend():
             return pushed_forward(f, primals, tangents, has_aux, engine, zeros, padded, source)
-    if zeros == "strong" and any(map(has_nan, derivatives)):
+    if zeros == "strong" and any(map(has_nan, numbers)):
         derivatives = _mended(f, primals, given, has_aux, values, derivatives, engine, padded, source)
     out = rebuilt(container, values), rebuilt(container, derivatives)
     return (*out, aux) if has_aux else out
@@ -108,7 +110,7 @@ def _mended(
     """Derivatives whose NaNs are asked of reverse mode, where absent cotangents are known to be absent."""
     mended = list(derivatives)
     for number, derivative in enumerate(derivatives):
-        if not has_nan(derivative):
+        if derivative is None or not has_nan(derivative):
             continue
 
         def part(*args: Any, number: int = number) -> Any:
@@ -156,7 +158,7 @@ def _row_times(pull: Any, value: Any, index: tuple[int, ...], tangents: list[Any
     for unit in (1.0, 1.0j) if np.asarray(value).dtype.kind == "c" else (1.0,):
         seed = np.zeros_like(value)
         seed[index] = unit
-        gradients = [g for g in leaves_of(pull(seed, seed != 0))[0] if g is not None]
+        gradients = [g for g in leaves_of(pull(seed, seed != 0))[0] if is_differentiable(g)]
         for gradient, tangent in zip(gradients, tangents, strict=True):
             if tangent is None:
                 continue
@@ -174,4 +176,6 @@ def _derivative(context: ForwardContext, leaf: Any) -> Any:
         if tangent is not None:
             return np.copy(tangent)[()] if tangent.shape == () else np.copy(tangent)
     plain = np.asarray(grounded(leaf))
+    if plain.dtype.kind not in "fciub":
+        return None
     return np.zeros(plain.shape, plain.dtype if plain.dtype.kind in "fc" else float)[()]

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from bridge.trees import leaves_of, rebuilt
+from bridge.trees import containers_of, rebuilt
 from bridge.xla.lowering.lower import x64
 
 Real = Callable[[Sequence[Any]], Any]
@@ -22,7 +22,7 @@ def plain(f: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(f)
     def run(*args: Any, **kwargs: Any) -> Any:
         with x64():
-            leaves, structure = leaves_of(called(f, args, kwargs))
+            leaves, structure = containers_of(called(f, args, kwargs))
             return rebuilt(structure, [np.array(x)[()] if isinstance(x, jax.Array) else x for x in leaves])
 
     return run
@@ -30,7 +30,7 @@ def plain(f: Callable[..., Any]) -> Callable[..., Any]:
 
 def called(f: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
     """A call whose NumPy arrays are JAX's: indexing means what it means there."""
-    leaves, structure = leaves_of((args, kwargs))
+    leaves, structure = containers_of((args, kwargs))
     args, kwargs = rebuilt(structure, [jnp.asarray(x) if isinstance(x, np.ndarray) else x for x in leaves])
     return f(*args, **kwargs)
 
@@ -64,7 +64,7 @@ def batched(real: Real, batches: Sequence[Sequence[Any]]) -> list[tuple[Any, lis
 
 def weighted(result: Any, cotangents: Sequence[Any] | None) -> Any:
     """What a JAX function returned as one real number."""
-    outputs = [leaf for leaf in leaves_of(result)[0] if jnp.result_type(leaf).kind in "fc"]
+    outputs = [leaf for leaf in containers_of(result)[0] if jnp.result_type(leaf).kind in "fc"]
     if cotangents is None:
         return outputs[0]
     return sum(jnp.sum(jnp.real(jnp.conj(ct) * out)) for ct, out in zip(cotangents, outputs, strict=True))

@@ -132,7 +132,7 @@ def _gradient_of(subject: Subject) -> tuple[Any, list[Any]]:
     """Value and gradient as a user gets them, for the caller's own arrays."""
     args, kwargs = subject.given()
     value, gradient = value_and_grad(subject, subject.argnums)(*args, **kwargs)
-    return value, [leaf for leaf in leaves_of(gradient)[0] if leaf is not None]
+    return value, [leaf for leaf in leaves_of(gradient)[0] if is_differentiable(leaf)]
 
 
 def _prove_values(comparison: Comparison, report: CheckReport) -> None:

@@ -7,14 +7,12 @@ import linecache
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-import optree
-
 from bridge.code_position import Position, resolve
 from bridge.proof.report.extents import extent_of, size_of
 from bridge.proof.report.model import Memory, Operation, Region, Timeline
 from bridge.rewind.roots import Root
 from bridge.transforms.arguments import Arguments
-from bridge.trees import leaves_of
+from bridge.trees import leaves_of, paths_of
 
 
 def timeline_of(
@@ -52,10 +50,10 @@ def names_of(f: Callable[..., Any], arguments: Arguments) -> dict[Root, str]:
     parameters = _parameters(f, len(arguments.args))
     for name, value in [*zip(parameters, arguments.args, strict=True), *arguments.kwargs.items()]:
         leaves, structure = leaves_of(value)
-        for path, leaf in zip(optree.treespec_paths(structure), leaves, strict=True):
+        for (path, _), leaf in zip(paths_of(structure), leaves, strict=True):
             root = getattr(getattr(leaf, "place", None), "root", None)
             if root is not None:
-                named.setdefault(root, []).append(name + "".join(f"[{step!r}]" for step in path))
+                named.setdefault(root, []).append(name + path)
     return {root: ", ".join(dict.fromkeys(found)) for root, found in named.items()}
 
 
