@@ -6,8 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-import scipy.sparse.linalg  # its rules are read once it is loaded
-import scipy.special  # noqa: F401, likewise
+import scipy.interpolate  # rules about a library are read once it is loaded
+import scipy.ndimage
+import scipy.signal
+import scipy.sparse.linalg
+import scipy.special  # noqa: F401
 
 from bridge.errors import CheckError
 from bridge.extend import MUTATING, RULES, ZERO_PULL

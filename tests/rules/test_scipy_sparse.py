@@ -13,7 +13,7 @@ import scipy.sparse.linalg as linalg
 
 import bridge
 from bridge.errors import RefusedError
-from bridge.rewind.rule_book import STAND_INS, read_book
+from tests.helpers.stand_ins import stand_in
 
 FORMATS = ("csr", "csc", "coo", "bsr", "dia", "lil", "dok")
 X = np.array([0.5, -1.2, 2.0, 0.7])
@@ -21,12 +21,6 @@ ROWS, COLUMNS = np.array([0, 1, 2, 3, 0, 0]), np.array([1, 0, 2, 3, 1, 3])
 INDICES, INDPTR = np.array([0, 1, 1, 3, 2, 3]), np.array([0, 2, 3, 5, 6])
 DENSE = np.random.default_rng(0).normal(size=(4, 4))
 SPD = DENSE @ DENSE.T + 3 * np.eye(4)
-
-
-def stand_in(function: Any) -> Callable[..., Any]:
-    """What a program that is read calls for the function."""
-    read_book()
-    return STAND_INS[function]
 
 
 def assert_same(mine: Callable[..., Any], dense: Callable[..., Any], *args: Any, tolerance: float = 1e-9) -> None:
