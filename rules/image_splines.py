@@ -11,15 +11,14 @@ from math import comb, factorial
 from typing import Any
 
 import numpy as np
-import scipy.sparse.linalg as linalg
 
 from bridge.extend import needs, stand_in
 from bridge.rules.contractions import as_operand
-from bridge.rules.image_filters import in_dtype
+from bridge.rules.factorizations import LU_SOLVED
 
 ndimage = needs("scipy.ndimage")
 
-from bridge.rules.sparse_solvers import LU_SOLVED, sparse  # noqa: E402, once the library is there
+from bridge.rules.image_filters import in_dtype  # noqa: E402, once the library is there
 
 MODES = ("reflect", "grid-mirror", "constant", "grid-constant", "nearest", "mirror", "wrap", "grid-wrap")
 # How coefficients continue beyond the ends; for other modes they are mirrored about the outermost ones.
@@ -72,8 +71,9 @@ def _system(length: int, order: int, mode: str) -> Any:
     places = np.arange(length)
     rows = np.repeat(places, order + 1)
     columns = _folded(places[:, None] - order // 2 + np.arange(order + 1), length, mode).ravel()
-    matrix = sparse.coo_array((np.tile(weights, length), (rows, columns)), shape=(length, length))
-    return linalg.splu(matrix.tocsc())
+    make, factorize = needs("scipy.sparse").coo_array, needs("scipy.sparse.linalg").splu
+    matrix = make((np.tile(weights, length), (rows, columns)), shape=(length, length))
+    return factorize(matrix.tocsc())
 
 
 def _coefficients(x: Any, order: int, axis: int, mode: str) -> Any:

@@ -14,6 +14,7 @@ import numpy as np
 
 from bridge.extend import Case, Facts, RefusedError, conj, needs, pulls, refuse, stand_in
 from bridge.rules.contractions import fitted
+from bridge.rules.factorizations import LU_SOLVED
 from bridge.rules.sparse import CLASSES, OTHER, PATTERN, outer_at
 from bridge.rules.sparse_matrices import SparseMatrix, compressed, is_sparse
 
@@ -21,7 +22,6 @@ sparse = needs("scipy.sparse")
 linalg = needs("scipy.sparse.linalg")
 
 SuperLU = linalg.SuperLU
-_ADJOINT = {"N": "H", "H": "N"}
 
 
 def system_solved(entries: Any, indices: Any, indptr: Any, b: Any, shape: tuple[int, int], format: str) -> Any:
@@ -70,22 +70,6 @@ def inv(A: Any) -> Any:
 @stand_in(linalg.splu, linalg.spilu)
 def splu(A: Any, *args: Any, **kwargs: Any) -> Any:
     refuse("a factorization of a sparse matrix with tracked entries", "use spsolve(A, b), or factorized(A)")
-
-
-def lu_solved(factors: Any, b: Any, trans: str) -> Any:
-    """The solution by a plain factorization; `factors` do not change."""
-    parts = (np.real, np.imag)
-    if np.iscomplexobj(b) and factors.L.dtype.kind != "c":
-        real, imaginary = (factors.solve(np.ascontiguousarray(part(b)), trans) for part in parts)
-        return real + 1j * imaginary
-    return factors.solve(np.asarray(b, factors.L.dtype), trans)
-
-
-def _by_right_hand_side(ct, out, factors, b, trans):
-    return fitted(LU_SOLVED(factors, ct, _ADJOINT[trans]), b.shape, b.dtype)
-
-
-LU_SOLVED = pulls(lu_solved, None, _by_right_hand_side, reads=(), linear=True, facts=Facts(static=("factors", "trans")))
 
 
 @stand_in(SuperLU.solve)
@@ -215,10 +199,6 @@ def cases() -> Iterator[Case]:
             whole = kind(matrix)
             for b in (rng.normal(size=3), rng.normal(size=(3, 2)), rng.normal(size=3) + 1j):
                 yield Case(system_solved, (whole.data, whole.indices, whole.indptr, b, (3, 3), format))
-    for matrix in (dense, dense + 0.3j):
-        for b in (rng.normal(size=3), rng.normal(size=(3, 2)) + (1j if matrix.dtype == complex else 0)):
-            yield Case(lu_solved, (linalg.splu(sparse.csc_array(matrix)), b, "N"))
-    yield Case(lu_solved, (linalg.splu(sparse.csc_array(dense)), rng.normal(size=3) + 1j, "H"))
     exact = {"rtol": 1e-7}
     for solver, matrix in ((linalg.cg, symmetric), (linalg.gmres, dense), (linalg.bicgstab, dense)):
         b = rng.normal(size=3)

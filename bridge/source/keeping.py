@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from bridge.rewind.memory import owner
+from bridge.rewind.rule_book import TrackedObject
 
 GONE = object()
 """In the place of an attribute or a variable that was not there."""
@@ -22,7 +23,7 @@ def holds_tracked(value: Any) -> bool:
         return any(map(holds_tracked, value))
     if kind is dict:
         return any(map(holds_tracked, value.values()))
-    return hasattr(value, "place")
+    return hasattr(value, "place") or isinstance(value, TrackedObject)
 
 
 class Kept(ABC):
