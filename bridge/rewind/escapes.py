@@ -35,10 +35,13 @@ def escape(tracked: Any, how: str) -> Any:
 
 def remember(tracked: Any, how: str) -> EscapeError:
     """The error of an escape, noted in every context whose gradient would be lost."""
+    position = here()
+    loan = tracked.place.context.loan
+    unread = "" if loan is None else loan.reason(position[0])
     error = EscapeError(
         f"a tracked value of shape {tracked.shape} and dtype {tracked.dtype} leaves tracking through {how}: "
-        f"its gradient would be lost (value {_short(grounded(tracked))})",
-        where=resolve(here()),
+        f"its gradient would be lost (value {_short(grounded(tracked))}){unread}",
+        where=resolve(position),
         remedy="keep it tracked: np.stack([...]) for np.array([...]), np.zeros_like(x), np.empty(n, like=x) or "
         "`import bridge.numpy as np` for arrays that are written into, np.* for math.*; "
         "or let it go on purpose with bridge.detach(value)",

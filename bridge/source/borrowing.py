@@ -11,7 +11,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import FunctionType, ModuleType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,8 @@ from bridge.code_position import here, resolve
 from bridge.errors import AliasError, EscapeError
 from bridge.rewind.memory import owner
 from bridge.rewind.values import is_abstract
-from bridge.source.keeping import Attributes, Kept, holds_tracked
+from bridge.source.floats import Float
+from bridge.source.keeping import Attributes, Kept, holds_state, holds_tracked
 from bridge.source.lending import COUNT, LENT, Lent, refuse_foreign, refuse_thread, shows_pattern
 from bridge.source.reading import is_rewritten
 from bridge.trees import leaves_of
@@ -45,8 +46,15 @@ class Loan:
         self.unread: dict[int, str] = {}
         self._after: list[tuple[Kept, dict[Any, Any]]] = []
 
-    def lend(self, array: np.ndarray) -> Any:
-        """The Buffer that stands for a plain array from now on."""
+    def reason(self, code: CodeType) -> str:
+        """Why code runs as it is, for a message; nothing if it is read."""
+        if is_rewritten(code):
+            return ""
+        known = self.unread.get(id(code), "it is called by Python or by a library, not by code that is read")
+        return f"\n  not read from its source: {known}"
+
+    def lend(self, array: np.ndarray, value: Any) -> Any:
+        """The Buffer that stands for a plain array from now on, because `value` is written into it."""
         whole = owner(array)
         fresh = False
         with _lock:
@@ -55,6 +63,7 @@ class Loan:
                 refuse_foreign(array, whole)
                 before = self.touched.get(id(whole))
                 found = Lent(self, whole, None if before is None else before[1], here())
+                found.is_log = type(value) is Float
                 LENT[id(whole)] = found
                 self.arrays.append(found)
                 COUNT.change(1)
@@ -76,7 +85,7 @@ class Loan:
         if kept is None:
             kept = self.kept[id(thing)] = things(thing)
         kept.hold(name)
-        if not kept.tracked and holds_tracked(value):
+        if not kept.tracked and holds_state(value):
             self._claim(kept)
 
     def _claim(self, kept: Kept) -> None:
@@ -115,6 +124,8 @@ class Loan:
                 self._after.append((kept, kept.now()))
                 kept.restore(kept.before)
                 HELD.pop(id(kept.thing), None)
+            else:
+                kept.settle()
         self.kept = {}
         written = self._returned()
         if written is not None:
@@ -203,4 +214,4 @@ def own_target(value: Any, target: Any) -> Any:
     if type(target) is not np.ndarray or not is_rewritten(here()[0]):
         return None
     loan = loan_for(value)
-    return None if loan is None else loan.lend(target)
+    return None if loan is None else loan.lend(target, value)

@@ -26,6 +26,7 @@ from bridge.rewind.memory import grounded
 from bridge.rewind.values import is_abstract
 from bridge.source import borrowing, callees, lending
 from bridge.source.callees import METHODS, OF_KIND, SPECIAL
+from bridge.source.floats import as_float
 from bridge.source.keeping import Contents, holds_tracked
 
 _CREATORS = (
@@ -291,7 +292,7 @@ def own(target: np.ndarray, value: Any) -> Any:
         return target
     if not target.flags.writeable:
         raise ValueError("assignment destination is read-only")
-    return loan.lend(target)
+    return loan.lend(target, value)
 
 
 SPECIAL.update({getattr(np, name): _creator(getattr(np, name), getattr(tracked_numpy, name)) for name in _CREATORS})
@@ -307,6 +308,7 @@ SPECIAL.update({
     np.r_: _Joined(np.r_, columns=False),
     np.c_: _Joined(np.c_, columns=True),
     np.lib.stride_tricks.as_strided: tracked_numpy.lib.stride_tricks.as_strided,
+    builtins.float: as_float,
     builtins.complex: _complex,
     builtins.int: _int,
     np.isscalar: _isscalar,

@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from bridge.rewind.escapes import detach
 from bridge.rewind.memory import owner
 from bridge.rewind.rule_book import TrackedObject
+from bridge.source.floats import Float
 
 GONE = object()
 """In the place of an attribute or a variable that was not there."""
@@ -26,12 +28,22 @@ def holds_tracked(value: Any) -> bool:
     return hasattr(value, "place") or isinstance(value, TrackedObject)
 
 
+def holds_state(value: Any) -> bool:
+    """The same, but numbers that the program has made floats of do not count."""
+    kind = type(value)
+    if kind is list or kind is tuple or kind is set:
+        return any(map(holds_state, value))
+    if kind is dict:
+        return any(map(holds_state, value.values()))
+    return kind is not Float and (hasattr(value, "place") or isinstance(value, TrackedObject))
+
+
 class Kept(ABC):
     """One thing whose parts are exchanged in the call, and what they were.
 
     Attributes
     ----------
-    tracked : a tracked value was put into it.
+    tracked : a tracked value was put into it, which is no float that the program made.
     before : its parts, by name, as they were.
     """
 
@@ -51,7 +63,13 @@ class Kept(ABC):
 
     def shows(self, lent: Iterable[int]) -> bool:
         """Whether it has a tracked value now, or an array whose owner is among those."""
-        return any(holds_tracked(value) or _is_lent(value, lent) for value in self.values())
+        return any(holds_state(value) or _is_lent(value, lent) for value in self.values())
+
+    def settle(self) -> None:
+        """Put plain floats in the place of numbers that the program has made floats of."""
+        now = self.now()
+        if any(map(holds_tracked, now.values())):
+            self.restore({name: detach(value) for name, value in now.items()})
 
     @abstractmethod
     def part(self, name: Any) -> Any:

@@ -36,7 +36,10 @@ class Lent:
     array : the owner of the memory.
     buffer : what stands for it.
     before : what it held when the call began.
+    is_log : the program writes floats into it that it made of tracked numbers: they stay when the call is over.
     """
+
+    is_log = False
 
     def __init__(self, loan: Any, array: np.ndarray, before: np.ndarray | None, where: Position) -> None:
         self.loan = loan
@@ -54,7 +57,7 @@ class Lent:
     def returned(self) -> bool:
         """Give the array its old bits; whether somebody has written into it meanwhile."""
         written = not np.all(_bits(self.array) == PATTERNS[_width(self.array.dtype)])
-        self.array[...] = self.before
+        self.array[...] = grounded(self.buffer) if self.is_log else self.before
         return bool(written)
 
     def shown(self, array: np.ndarray) -> Any:

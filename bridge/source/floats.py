@@ -1,0 +1,49 @@
+"""Tracked numbers that the program has made floats of: `float(x)` loses no gradient, and leaves a plain float."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bridge.arrays.buffer import WeakScalar
+from bridge.rewind.memory import grounded
+from bridge.rewind.values import is_abstract
+
+
+class Float(WeakScalar):
+    """What `float(x)` of a tracked number gives: the same number, as one of Python's.
+
+    Where it is put into a list, an attribute or an array that outlives the differentiated call, a plain float stays.
+    """
+
+    __slots__ = ()
+
+
+def as_float(*args: Any, **kwargs: Any) -> Any:
+    """`float(x)`."""
+    if len(args) != 1 or kwargs or not hasattr(args[0], "place"):
+        return float(*args, **kwargs)
+    x = args[0]
+    x.place.context.check_usable()
+    if hasattr(x, "view_as"):
+        if x.size != 1:
+            raise TypeError("only 0-dimensional arrays can be converted to Python scalars")
+        x = x.item()
+    if not hasattr(x, "place") or x.dtype.kind == "c" or not _is_active(x):
+        return float(x)
+    if x.dtype != np.float64:
+        x = x.astype(np.float64)
+    return x if is_abstract(x) else _weak(x)
+
+
+def _weak(x: Any) -> Float:
+    return Float(_weak(x.value) if hasattr(x.value, "place") else float(grounded(x)), x.place)
+
+
+def _is_active(x: Any) -> bool:
+    while hasattr(x, "place"):
+        if x.place.active or is_abstract(x):
+            return True
+        x = x.value
+    return False
