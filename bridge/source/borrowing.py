@@ -11,18 +11,19 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import CodeType, FunctionType, ModuleType
+from types import CodeType
 from typing import Any
 
 import numpy as np
 
 from bridge.code_position import here, resolve
 from bridge.errors import AliasError, EscapeError
-from bridge.rewind.memory import owner
+from bridge.rewind.memory import grounded
 from bridge.rewind.values import is_abstract
+from bridge.source.exchanging import Exchange
 from bridge.source.floats import Float
-from bridge.source.keeping import Attributes, Kept, holds_state, holds_tracked
-from bridge.source.lending import COUNT, LENT, Lent, refuse_foreign, refuse_thread, shows_pattern
+from bridge.source.keeping import Kept, holds_state, holds_tracked
+from bridge.source.lending import COUNT, LENT, Lent, refuse_foreign, refuse_thread, shows_pattern, whole_of
 from bridge.source.reading import is_rewritten
 from bridge.trees import leaves_of
 
@@ -55,7 +56,7 @@ class Loan:
 
     def lend(self, array: np.ndarray, value: Any) -> Any:
         """The Buffer that stands for a plain array from now on, because `value` is written into it."""
-        whole = owner(array)
+        whole = whole_of(array)
         fresh = False
         with _lock:
             found = LENT.get(id(whole))
@@ -75,7 +76,7 @@ class Loan:
 
     def touch(self, array: np.ndarray) -> None:
         """Before the program writes plain values into a plain array: it may be lent later."""
-        whole = owner(array)
+        whole = whole_of(array)
         if id(whole) not in self.touched and whole.dtype.kind in "fc":
             self.touched[id(whole)] = (whole, whole.copy("K"))
 
@@ -96,25 +97,21 @@ class Loan:
         kept.tracked = True
 
     def _exchange(self, lent: Lent) -> None:
-        """Let the objects at hand have what stands for an array where they have it, for code that is not read."""
+        """Let what the program has at hand have what stands for an array where it has it, for code that is not read."""
+        found = Exchange(self, lent)
         frame: Any = sys._getframe(2)
         for _ in range(_FRAMES):
             if frame is None:
                 return
             if is_rewritten(frame.f_code):
-                for thing in list(frame.f_locals.values()):
-                    self._exchange_in(thing, lent)
+                found.in_frame(frame)
             frame = frame.f_back
 
-    def _exchange_in(self, thing: Any, lent: Lent) -> None:
-        state = getattr(thing, "__dict__", None)
-        if type(state) is not dict or isinstance(thing, (type, ModuleType, FunctionType)) or hasattr(thing, "place"):
-            return
-        for name, value in list(state.items()):
-            if type(value) is np.ndarray and owner(value) is lent.array:
-                view = lent.shown(value)
-                self.keep(Attributes, thing, name, view)
-                state[name] = view
+    def over(self) -> None:
+        """The call has ended; memory still holds what it wrote."""
+        for lent in self.arrays:
+            if lent.is_log:
+                lent.before = np.copy(grounded(lent.buffer))
 
     def put_back(self) -> None:
         """Everything as it was when the call began."""

@@ -21,6 +21,7 @@ from bridge.rewind import rule_book
 from bridge.rewind.escapes import detach
 from bridge.rewind.interpreter import ARRAYS, current_context
 from bridge.source.keeping import Attributes, Cells, holds_tracked
+from bridge.source.lending import LENT
 from bridge.source.reading import reading_of, twin
 
 SPECIAL: dict[Any, Any] = {}
@@ -40,6 +41,18 @@ _made: dict[Any, Callable[..., Any]] = {}
 
 def of(callee: Any) -> Any:
     """What is to be called where a program that is read says `callee(...)`."""
+    called = _called_for(callee)
+    if called is callee and LENT and not _is_numpys(callee):
+        # It may give out an array that is lent, from wherever it has that.
+        return functools.partial(_looked_up, callee)
+    return called
+
+
+def _looked_up(function: Any, *args: Any, **kwargs: Any) -> Any:
+    return ARRAYS.seen(function(*args, **kwargs))
+
+
+def _called_for(callee: Any) -> Any:
     kind = type(callee)
     if kind is FunctionType:
         found = SPECIAL.get(callee) or _made.get(callee)

@@ -21,7 +21,8 @@ from bridge.arrays import creation
 from bridge.arrays.buffer import WeakScalar
 from bridge.code_position import here, resolve
 from bridge.errors import RefusedError
-from bridge.rewind.interpreter import current_context
+from bridge.rewind.escapes import detach
+from bridge.rewind.interpreter import ARRAYS, current_context
 from bridge.rewind.memory import grounded
 from bridge.rewind.values import is_abstract
 from bridge.source import borrowing, callees, lending
@@ -121,13 +122,30 @@ def _isinstance(value: Any, kinds: Any) -> bool:
     if not hasattr(value, "place"):
         return False
     listed = kinds if isinstance(kinds, tuple) else getattr(kinds, "__args__", (kinds,))
-    if hasattr(value, "view_as"):
-        stands_for: type = np.ndarray
-    else:
-        stands_for = float if isinstance(value, WeakScalar) else value.dtype.type
-        if stands_for is float and value.dtype.kind == "c":
-            stands_for = complex
+    stands_for = _stands_for(value)
     return any(_isinstance(value, kind) if isinstance(kind, tuple) else issubclass(stands_for, kind) for kind in listed)
+
+
+def _stands_for(value: Any) -> type:
+    """The type of what a tracked value stands for."""
+    if hasattr(value, "view_as"):
+        return np.ndarray
+    if isinstance(value, WeakScalar):
+        return complex if value.dtype.kind == "c" else float
+    kind: type = value.dtype.type
+    return kind
+
+
+def _type(*args: Any, **kwargs: Any) -> Any:
+    """`type(x)` of a tracked value: what it would be in the program."""
+    if len(args) == 1 and not kwargs and hasattr(args[0], "place"):
+        return _stands_for(args[0])
+    return type(*args, **kwargs)
+
+
+def _repr(value: Any) -> str:
+    """`repr(x)` of a tracked value: of what it holds."""
+    return repr(detach(value) if holds_tracked(value) else value)
 
 
 def _int(*args: Any, **kwargs: Any) -> Any:
@@ -159,7 +177,7 @@ def _cached(function: Any, *args: Any, **kwargs: Any) -> Any:
     """A call of what `functools.lru_cache` made: tracked values are no keys."""
     if _any_tracked(args, kwargs):
         return callees.of(function.__wrapped__)(*args, **kwargs)
-    return function(*args, **kwargs)
+    return ARRAYS.seen(function(*args, **kwargs))
 
 
 def _with_functions(plain: Callable[..., Any], *where: int | str) -> Callable[..., Any]:
@@ -315,6 +333,8 @@ SPECIAL.update({
     np.ndenumerate: _ndenumerate,
     contextlib._GeneratorContextManager: _generator_manager,
     builtins.isinstance: _isinstance,
+    builtins.type: _type,
+    builtins.repr: _repr,
     builtins.map: _with_functions(map, 0),
     builtins.filter: _with_functions(filter, 0),
     builtins.sorted: _with_functions(sorted, "key"),

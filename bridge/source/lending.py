@@ -57,7 +57,7 @@ class Lent:
     def returned(self) -> bool:
         """Give the array its old bits; whether somebody has written into it meanwhile."""
         written = not np.all(_bits(self.array) == PATTERNS[_width(self.array.dtype)])
-        self.array[...] = grounded(self.buffer) if self.is_log else self.before
+        self.array[...] = self.before
         return bool(written)
 
     def shown(self, array: np.ndarray) -> Any:
@@ -102,11 +102,20 @@ COUNT = Count()
 
 def lent_to(array: np.ndarray) -> Any:
     """The Buffer that stands for a plain array; None if nothing of its memory is lent."""
-    found = LENT.get(id(array)) if array.base is None else LENT.get(id(owner(array)))
+    found = LENT.get(id(array)) if array.base is None else LENT.get(id(whole_of(array)))
     if found is None:
         return None
     refuse_thread(found.loan.thread, f"an array of shape {array.shape}")
     return found.shown(array)
+
+
+def whole_of(array: np.ndarray) -> np.ndarray:
+    """The array that owns the memory which an array shows, also through a memoryview."""
+    whole: Any = owner(array)
+    while isinstance(whole.base, memoryview) and isinstance(whole.base.obj, np.ndarray):
+        whole = owner(whole.base.obj)
+    found: np.ndarray = whole
+    return found
 
 
 def refuse_foreign(array: np.ndarray, whole: np.ndarray) -> None:

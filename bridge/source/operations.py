@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import sys
 from types import ModuleType
 from typing import Any
@@ -17,6 +18,7 @@ from bridge.source.exchanged import own
 from bridge.source.keeping import Attributes, Contents, Names, holds_tracked
 
 _SEQUENCES = (list, tuple)
+_CONTAINERS = (list, dict, collections.deque)
 
 
 class Reader:
@@ -61,7 +63,7 @@ class Reader:
         if kind is np.flatiter:
             array = own(target.base, value)
             return target if array is target.base else array.flat
-        if (kind is list or kind is dict) and holds_tracked(value):
+        if isinstance(target, _CONTAINERS) and holds_tracked(value):
             loan = borrowing.loan_for(value if not isinstance(value, dict) else list(value.values()))
             if loan is not None:
                 loan.keep(Contents, target, None, value)

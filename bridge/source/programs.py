@@ -23,8 +23,15 @@ def program(context: Any, f: Callable[..., Any], source: bool | None) -> Callabl
     """What a context runs for `f`; inside, arrays that the program has are lent to the context where it writes them."""
     if not is_read(source):
         return context.home.program(f)
-    context.loan = Loan(context)
-    return context.home.program(operations.READER.of(f))
+    context.loan = loan = Loan(context)
+    run = context.home.program(operations.READER.of(f))
+
+    def called(*args: Any, **kwargs: Any) -> Any:
+        result = run(*args, **kwargs)
+        loan.over()
+        return result
+
+    return called
 
 
 def returned(context: Any, *found: Any) -> None:

@@ -26,7 +26,7 @@ READER = "\0bridge"
 
 _AS_THEY_ARE = frozenset({
     "super", "locals", "globals", "vars", "eval", "exec", "dir", "__import__", "issubclass", "len", "range",
-    "enumerate", "zip", "reversed", "hasattr", "callable", "type", "id", "repr", "bool", "slice", "property", "next",
+    "enumerate", "zip", "reversed", "hasattr", "callable", "id", "bool", "slice", "property", "next",
     "classmethod", "staticmethod", "breakpoint", "input", "open", "delattr", "ord", "chr", "hash", "object", "print",
     *(name for name, value in vars(builtins).items() if isinstance(value, type) and issubclass(value, BaseException)),
 })  # fmt: skip
@@ -294,6 +294,8 @@ class Rewriter(ast.NodeTransformer):
         node.value = self.visit(node.value)
         if self.scope is not None and isinstance(node.ctx, ast.Load) and node.attr in self.properties:
             return _at(node, self._reader("attribute", node.value, ast.Constant(self._mangled(node.attr))))
+        if self.scope is not None and isinstance(node.ctx, ast.Load) and node.attr not in _OF_SHAPE:
+            return _at(node, self._reader("seen", node))
         return node
 
     def visit_Subscript(self, node: ast.Subscript) -> Any:
@@ -302,6 +304,8 @@ class Rewriter(ast.NodeTransformer):
             node.slice = self._index(node.slice)
             if isinstance(node.value, ast.Attribute) and node.value.attr in ("r_", "c_"):
                 node.value = _at(node, self._of(node.value))
+            elif isinstance(node.ctx, ast.Load) and not isinstance(node.slice, (ast.Slice, ast.Tuple)):
+                return _at(node, self._reader("seen", node))
         return node
 
     def visit_comprehension(self, node: ast.comprehension) -> Any:
@@ -364,6 +368,8 @@ class Rewriter(ast.NodeTransformer):
         if isinstance(node, ast.Subscript):
             return self._has_arrays(node.value)
         if isinstance(node, ast.Call):
+            if isinstance(node.func, ast.Name):
+                return True
             parts: list[ast.AST] = [*node.args, *node.keywords]
             return any(map(self._has_arrays, parts))
         return any(map(self._has_arrays, ast.iter_child_nodes(node)))
