@@ -29,6 +29,7 @@ from bridge.source import borrowing, callees, lending
 from bridge.source.callees import METHODS, OF_KIND, SPECIAL
 from bridge.source.floats import as_float
 from bridge.source.keeping import Contents, holds_tracked
+from bridge.source.special_methods import with_operand
 
 _CREATORS = (
     "arange", "bartlett", "blackman", "empty", "eye", "frombuffer", "fromfunction", "fromstring", "full", "genfromtxt",
@@ -347,6 +348,8 @@ SPECIAL.update({
     np.apply_along_axis: _with_functions(np.apply_along_axis, 0, "func1d"),
     np.apply_over_axes: _with_functions(np.apply_over_axes, 0, "func"),
 })  # fmt: skip
+SPECIAL.update({function: with_operand(function) for function in (len, abs, iter, next, reversed, round, divmod, bool,
+                                                                  list, tuple, sum)})  # fmt: skip
 OF_KIND[np.vectorize] = _vectorized
 OF_KIND[functools._lru_cache_wrapper] = _cached
 METHODS.update({

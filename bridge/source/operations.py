@@ -13,7 +13,7 @@ from bridge.arrays import creation
 from bridge.arrays.buffer import Buffer
 from bridge.rewind.escapes import detach
 from bridge.rewind.interpreter import ARRAYS, current_context
-from bridge.source import borrowing, callees, lending, reading
+from bridge.source import borrowing, callees, lending, reading, special_methods
 from bridge.source.exchanged import own
 from bridge.source.keeping import Attributes, Contents, Names, holds_tracked
 
@@ -67,7 +67,8 @@ class Reader:
             loan = borrowing.loan_for(value if not isinstance(value, dict) else list(value.values()))
             if loan is not None:
                 loan.keep(Contents, target, None, value)
-        return target
+            return target
+        return special_methods.operand(target)
 
     def keep(self, thing: Any, name: str, value: Any) -> Any:
         """What an attribute of `thing` is set on, which is remembered as it is."""
@@ -92,6 +93,14 @@ class Reader:
         if isinstance(left, (str, bytes)) and holds_tracked(right):
             right = detach(right)
         return left % right
+
+    def operand(self, thing: Any) -> Any:
+        """An object as an operator, a loop or another construct gets it that calls special methods of its class."""
+        return special_methods.operand(thing)
+
+    def set_attribute(self, thing: Any, name: str, value: Any) -> None:
+        """An assignment to an attribute that may be a property of the program's."""
+        special_methods.set_attribute(self.keep(thing, name, value), name, value)
 
     def attribute(self, thing: Any, name: str) -> Any:
         """An attribute that may be a property of the program's."""
