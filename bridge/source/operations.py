@@ -67,8 +67,7 @@ class Reader:
             loan = borrowing.loan_for(value if not isinstance(value, dict) else list(value.values()))
             if loan is not None:
                 loan.keep(Contents, target, None, value)
-            return target
-        return special_methods.operand(target)
+        return target
 
     def keep(self, thing: Any, name: str, value: Any) -> Any:
         """What an attribute of `thing` is set on, which is remembered as it is."""

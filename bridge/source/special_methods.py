@@ -1,7 +1,7 @@
 """Special methods of the program's classes, which Python calls without a name: `a + b`, `a[k]`, `for x in a`.
 
-Read code hands a stand-in of the object to the construct; the stand-in's special methods are those of the object's class,
-read, on the object itself. It never outlives the construct.
+Read code hands a stand-in of the object to the construct; the stand-in's special methods are those of the object's
+class, read, on the object itself. It never outlives the construct.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def _body(kind: type, read: dict[str, Any]) -> Callable[[dict[str, Any]], None]:
     def fill(names: dict[str, Any]) -> None:
         names["__slots__"] = ()
         if hasattr(kind, "__array_priority__"):
-            names["__array_priority__"] = kind.__array_priority__  # type: ignore[attr-defined]
+            names["__array_priority__"] = kind.__array_priority__
         for name in NAMES:
             if name in read:
                 names[name] = read[name]
