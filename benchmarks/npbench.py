@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.published import command
-from benchmarks.published.modules import load_in_double, load_module
+from benchmarks.published.modules import load_module, load_precise
 from benchmarks.published.program import Program, in_precision
 
 TITLE = "NPBench"
@@ -34,7 +34,7 @@ def load(checkout: Path, name: str, preset: str, own_dtype: bool) -> Program:
     return Program(
         getattr(load_module(path, module), info["func_name"]),
         arguments,
-        getattr(load_in_double(path, module), info["func_name"]),
+        getattr(load_precise(path, module), info["func_name"]),
         tuple(info["output_args"]),
     )
 

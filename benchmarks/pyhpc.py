@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 
 from benchmarks.published import command
-from benchmarks.published.modules import load_in_double, load_module
+from benchmarks.published.modules import load_module, load_precise
 from benchmarks.published.program import Program, in_precision
 
 TITLE = "pyhpc-benchmarks"
@@ -44,7 +44,7 @@ def load(checkout: Path, name: str, preset: str, own_dtype: bool) -> Program:
     if not own_dtype:
         arguments = {key: in_precision(value) for key, value in arguments.items()}
     masks = tuple(key for key in arguments if key.startswith("mask"))
-    return Program(module.run, arguments, load_in_double(path, f"pyhpc_{stem}_numpy").run, constant=masks)
+    return Program(module.run, arguments, load_precise(path, f"pyhpc_{stem}_numpy").run, constant=masks)
 
 
 def numpy_file(checkout: Path, name: str, stem: str) -> Path:

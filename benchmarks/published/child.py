@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 import bridge
-from benchmarks.published.differences import compare
+from benchmarks.published.differences import Gradient, compare
 from benchmarks.published.loss import Loss
 from benchmarks.published.program import NoDerivative, Program, quietly
 
@@ -51,11 +51,18 @@ def measure(program: Program, engine: str, tell: Tell) -> None:
     tell(stage="running the program")
     loss = Loss(program)
     precision = precision_of(program, loss)
-    run = gradient_call(program, loss, engine)
+    both = bridge.value_and_grad(loss, argnums=program.positions, engine=engine)
+
+    def run() -> Any:
+        return both(*program.arguments.values())
+
+    def named(gradient: Any) -> dict[str, Any]:
+        return dict(zip(program.varied, gradient, strict=True))
+
     tell(precision=precision, arguments=list(program.varied), stage="computing the gradient")
     value, gradient = times(program, run, engine, tell)
     tell(stage="comparing with finite differences")
-    judge(loss, value, dict(zip(program.varied, gradient, strict=True)), TOLERANCES[precision], tell)
+    judge(loss, lambda *given: named(both(*given)[1]), value, named(gradient), TOLERANCES[precision], tell)
     tell(stage="measuring memory")
     tell(memory=memory(run, engine), stage="done")
 
@@ -65,15 +72,8 @@ def precision_of(program: Program, loss: Loss) -> str:
     arguments = program.copied()
     results = loss.program.outputs(quietly(program.function, arguments), arguments)
     single = any(np.asarray(each).dtype in (np.float32, np.complex64, np.float16) for each in (*results, *arguments))
-    asked = getattr(getattr(program.double, "__globals__", {}).get("np"), "asked", False)
+    asked = getattr(getattr(program.precise, "__globals__", {}).get("np"), "asked", False)
     return "single" if single or asked else "double"
-
-
-def gradient_call(program: Program, loss: Loss, engine: str) -> Callable[[], Any]:
-    """A call that computes the loss and its gradient for the program's arguments, as a user would."""
-    both = bridge.value_and_grad(loss, argnums=program.positions, engine=engine)
-    arguments = tuple(program.arguments.values())
-    return lambda: both(*arguments)
 
 
 def times(program: Program, run: Callable[[], Any], engine: str, tell: Tell) -> tuple[float, tuple[Any, ...]]:
@@ -110,13 +110,15 @@ def timed(run: Callable[[], Any]) -> tuple[float, Any]:
     return time.perf_counter() - start, result
 
 
-def judge(loss: Loss, value: float, gradient: dict[str, Any], tolerance: float, tell: Tell) -> None:
+def judge(
+    loss: Loss, differentiate: Callable[..., Gradient], value: float, gradient: Gradient, tolerance: float, tell: Tell
+) -> None:
     """Say whether the value is the program's, and the gradient that of finite differences."""
     plain = float(loss.weighted(loss.plain))
     if not np.isclose(value, plain, rtol=tolerance, atol=tolerance * loss.magnitude, equal_nan=True):
         tell(verdict="wrong", reason=f"the loss is {value!r}, computed plainly {plain!r}")
         return
-    differences = list(compare(loss, gradient, tolerance))
+    differences = list(compare(loss, differentiate, gradient, tolerance))
     tell(
         error=float(np.max([each.error for each in differences])),
         differences=[vars(each) for each in differences],
@@ -132,6 +134,12 @@ def judge(loss: Loss, value: float, gradient: dict[str, Any], tolerance: float, 
                 f"{first.differences!r} ({first.kind}, doubt {first.doubt:.0e})",
             )
             return
+    roughest = max(differences, key=lambda each: each.rounding)
+    if roughest.rounding:
+        tell(
+            reason=f"it differs by {roughest.error:.0e} along {roughest.direction}, where another rounding of the arguments "
+            f"moves it by {roughest.rounding:.0e}"
+        )
     tell(verdict="right")
 
 

@@ -1,23 +1,27 @@
-"""Whether a gradient is right: against finite differences along random directions, in double precision."""
+"""Whether a gradient is right: against finite differences along random directions, in double precision or more."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from benchmarks.published.loss import Loss, typical
-from benchmarks.published.program import Array, in_precision
+from benchmarks.published.program import Array, in_precision, is_inexact
 from bridge.proof.numerics.finite_differences import Slope, slope
 
 TOGETHER = 3
-SIZES = (1.0, 1e-3, 1e-6)
+SIZES = (1.0, 1e-3, 1e-6, 1e-9)
 NEGLIGIBLE = 1e-6
+ROUNDED = 4
+ROUNDING_AT_MOST = 1e-3
+
+Gradient = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -27,39 +31,53 @@ class Direction:
     name: str
     moves: Mapping[str, Array]
 
+    def terms(self, gradient: Gradient) -> list[Array]:
+        """The products of a gradient and the direction, of which the derivative is the sum."""
+        return [np.real(np.conj(gradient[name]) * move) for name, move in self.moves.items()]
+
+    def along(self, gradient: Gradient) -> float:
+        """The derivative along the direction by a gradient."""
+        return float(sum(np.sum(term) for term in self.terms(gradient)))
+
 
 @dataclass(frozen=True)
 class Difference:
     """A derivative along a direction, by the gradient and by finite differences.
 
-    `error` is their difference, and `doubt` what finite differences leave open, both relative to the largest of the two
-    derivatives, of what the gradient lets expect of a random direction, and of a millionth of the loss. `kind` is what
-    finite differences met: anything but `smooth` (a kink, a jump) leaves the derivative open.
+    `error` is their difference, and `doubt` what finite differences leave open, both relative to `scale`: the largest
+    of the two derivatives, of what the gradient lets expect of a random direction, and of a millionth of the loss.
+    `kind` is what finite differences met: anything but `smooth` (a kink, a jump) leaves the derivative open. `rounding`
+    is how far the gradient itself moves when the arguments are rounded differently, where that was asked.
     """
 
     direction: str
     gradient: float
     differences: float
+    scale: float
     error: float
     doubt: float
     kind: str
+    rounding: float = 0.0
 
     def leaves_doubt(self, tolerance: float) -> bool:
         """Whether more exact differences could tell more."""
-        return self.kind != "smooth" or tolerance / 10 < self.error <= 10 * self.doubt
+        return self.kind != "smooth" or not self.error <= tolerance / 10
 
     def verdict(self, tolerance: float) -> str:
         """`right`, `wrong`, or `not proved` where finite differences cannot tell."""
-        if self.error <= tolerance and self.kind == "smooth":
+        if self.error <= max(tolerance, self.rounding) and self.kind == "smooth":
             return "right"
         return "wrong" if self.kind == "smooth" and not self.error <= 10 * self.doubt else "not proved"
 
 
-def compare(loss: Loss, gradient: Mapping[str, Any], tolerance: float, seed: int = 1) -> Iterator[Difference]:
+def compare(
+    loss: Loss, differentiate: Callable[..., Gradient], gradient: Gradient, tolerance: float, seed: int = 1
+) -> Iterator[Difference]:
     """Compare a gradient, by names of arguments, along a direction for each of them and some through all of them.
 
-    Where double precision leaves it open, as it does if the program subtracts nearly equal numbers, differences are
-    taken once more in NumPy's long double.
+    Where double precision leaves doubt, as it does if the program subtracts nearly equal numbers or is chaotic,
+    differences are taken once more in NumPy's long double. Where they still differ, the gradient is asked for again
+    (`differentiate` takes the arguments by position), at arguments that are rounded differently.
     """
     random = np.random.default_rng(seed)
     double, extended = Point(loss, np.float64), Point(loss, np.longdouble)
@@ -76,18 +94,36 @@ def compare(loss: Loss, gradient: Mapping[str, Any], tolerance: float, seed: int
         if found.leaves_doubt(tolerance) and np.finfo(np.longdouble).eps < np.finfo(float).eps:
             with suppress(TypeError):  # what numpy.linalg says of long doubles
                 found = difference(extended, gradient, direction)
+        if found.verdict(tolerance) != "right":
+            others = [differentiate(*rounded(loss.program.arguments, random)) for _ in range(ROUNDED)]
+            spread = max(abs(direction.along(other) - found.gradient) for other in others)
+            found = replace(found, rounding=min(spread / found.scale, ROUNDING_AT_MOST))
         yield found
 
 
-def difference(point: Point, gradient: Mapping[str, Any], direction: Direction) -> Difference:
+def difference(point: Point, gradient: Gradient, direction: Direction) -> Difference:
     """Compare a gradient along one direction."""
-    terms = [np.real(np.conj(gradient[name]) * move) for name, move in direction.moves.items()]
-    along = float(sum(np.sum(term) for term in terms))
-    expected = math.sqrt(float(sum(np.sum(term**2) for term in terms)))
+    along = direction.along(gradient)
+    expected = math.sqrt(float(sum(np.sum(term**2) for term in direction.terms(gradient))))
     found = point.slope(direction)
     scale = max(abs(found.central), abs(along), expected, NEGLIGIBLE * point.loss.magnitude)
-    error, doubt = (abs(along - found.central) / scale, found.error / scale) if scale > 0 else (0.0, 0.0)
-    return Difference(direction.name, along, found.central, error, doubt, found.kind)
+    scale = scale or 1.0
+    error, doubt = abs(along - found.central) / scale, found.error / scale
+    return Difference(direction.name, along, found.central, scale, error, doubt, found.kind)
+
+
+def rounded(arguments: Mapping[str, Any], random: np.random.Generator) -> list[Any]:
+    """The arguments with every float moved to one of its neighbours."""
+
+    def neighbour(value: Any) -> Any:
+        if not is_inexact(value):
+            return value
+        if np.iscomplexobj(value):
+            return neighbour(np.real(value)) + 1j * neighbour(np.imag(value))
+        found = np.nextafter(value, random.choice([-np.inf, np.inf], np.shape(value)).astype(np.asarray(value).dtype))
+        return found if isinstance(value, (np.ndarray, np.generic)) else float(found)
+
+    return [neighbour(value) for value in arguments.values()]
 
 
 class Point:
@@ -100,7 +136,7 @@ class Point:
     @cached_property
     def results(self) -> list[Array]:
         """The program's results at this point."""
-        return self.loss.program.results_in_double(tuple(self.arguments.values()))
+        return self.loss.program.results(tuple(self.arguments.values()), self.dtype)
 
     def change(self, direction: Direction, h: float) -> float:
         """The loss at a distance along the direction less that at the point; NaN where the program has no value."""
@@ -109,7 +145,7 @@ class Point:
             for name, value in self.arguments.items()
         ]
         try:
-            moved = self.loss.program.results_in_double(arguments)
+            moved = self.loss.program.results(arguments, self.dtype)
         except (np.linalg.LinAlgError, ZeroDivisionError):
             return math.nan
         changes = [after - before for after, before in zip(moved, self.results, strict=True)]

@@ -20,7 +20,7 @@ class Loss:
     def __init__(self, program: Program, seed: int = 0) -> None:
         random = np.random.default_rng(seed)
         self.program = program
-        self.plain = program.results_in_double(tuple(program.arguments.values()))
+        self.plain = program.results(tuple(program.arguments.values()))
         if not self.plain:
             raise NoDerivative("no float among the results")
         self.weights = [bridge.constant(weights_for(result, random)) for result in self.plain]

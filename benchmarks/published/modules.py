@@ -1,4 +1,4 @@
-"""Loading a module of a checkout from its file, as it stands or in double precision."""
+"""Loading a module of a checkout from its file, as it stands or in the precision of finite differences."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
-from benchmarks.published.program import DoubleNumPy
+from benchmarks.published.program import PreciseNumPy
 
 
 def load_module(path: Path, name: str, package: bool = False) -> ModuleType:
@@ -22,8 +22,8 @@ def load_module(path: Path, name: str, package: bool = False) -> ModuleType:
     return module
 
 
-def load_in_double(path: Path, name: str) -> ModuleType:
-    """The same module once more, with a NumPy whose single precision is double."""
-    module = load_module(path, f"{name}_in_double")
-    vars(module)["np"] = DoubleNumPy()
+def load_precise(path: Path, name: str) -> ModuleType:
+    """The same module once more, with a NumPy that names dtypes of the precision that is asked for."""
+    module = load_module(path, f"{name}_precise")
+    vars(module)["np"] = PreciseNumPy()
     return module

@@ -1,9 +1,10 @@
-"""One published program: what is called with which arguments, what it writes, and its twin in double precision."""
+"""One published program: what is called with which arguments, what it writes, and its twin of more precision."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import ModuleType
@@ -20,20 +21,20 @@ class NoDerivative(Exception):
 
 @dataclass
 class Program:
-    """A function, its arguments by name, and the same function in double precision for finite differences.
+    """A function, its arguments by name, and the same function for finite differences.
 
     Attributes
     ----------
     function : called with the arguments by position; writes into them, returns something, or both.
     arguments : names and values, in the order of the positions. They are copied for each call.
-    double : the function in which float32 and complex64 are read as float64 and complex128.
+    precise : the function once more, in which float32 and float64 are read as the precision of finite differences.
     declared : names of arguments that the program is said to write; others are found by a run.
     constant : names of float arguments that are no quantities, and are not differentiated.
     """
 
     function: Callable[..., Any]
     arguments: Mapping[str, Any]
-    double: Callable[..., Any]
+    precise: Callable[..., Any]
     declared: tuple[str, ...] = ()
     constant: tuple[str, ...] = ()
     varied: tuple[str, ...] = field(init=False)
@@ -75,10 +76,14 @@ class Program:
         """All float results of one call: what it returned, and the arguments that it has written."""
         return [*inexact_leaves(returned), *(arguments[k] for k in self.written)]
 
-    def results_in_double(self, arguments: Sequence[Any]) -> list[Array]:
-        """The results for arguments of double precision or more."""
+    def results(self, arguments: Sequence[Any], dtype: type[np.floating[Any]] = np.float64) -> list[Array]:
+        """The results for arguments of a precision, double or more, computed in it."""
         arguments = self.copied(arguments)
-        return [np.asarray(each) for each in self.outputs(quietly(self.double, arguments), arguments)]
+        token = PRECISION.set(dtype)
+        try:
+            return [np.asarray(each) for each in self.outputs(quietly(self.precise, arguments), arguments)]
+        finally:
+            PRECISION.reset(token)
 
 
 def is_inexact(value: Any) -> bool:
@@ -109,8 +114,8 @@ def quietly(function: Callable[..., Any], arguments: list[Any]) -> Any:
         return function(*arguments)
 
 
-class DoubleNumPy(ModuleType):
-    """NumPy as a program sees it whose single precision is double: `float32` is float64, `complex64` complex128.
+class PreciseNumPy(ModuleType):
+    """NumPy as a program sees it that is run for finite differences: all dtypes of floats have one precision.
 
     `asked` tells whether the program has named single precision at all.
     """
@@ -120,10 +125,13 @@ class DoubleNumPy(ModuleType):
         self.asked = False
 
     def __getattr__(self, name: str) -> Any:
-        if name in WIDER:
-            self.asked = True
-            return WIDER[name]
-        return getattr(np, name)
+        if name not in FLOATS:
+            return getattr(np, name)
+        self.asked = self.asked or FLOATS[name] < 8
+        return np.result_type(PRECISION.get(), np.complex64 if name.startswith("c") else np.float32).type
 
 
-WIDER = {"float32": np.float64, "single": np.float64, "complex64": np.complex128, "csingle": np.complex128}
+# Bytes of the real part.
+FLOATS = {"float32": 4, "single": 4, "complex64": 4, "csingle": 4}
+FLOATS |= {"float64": 8, "double": 8, "float_": 8, "complex128": 8, "cdouble": 8}
+PRECISION: ContextVar[type[np.floating[Any]]] = ContextVar("precision", default=np.float64)

@@ -51,13 +51,13 @@ def row(result: Result, compiled: bool) -> list[str]:
 
 
 def reasons(results: Sequence[Result], engine: str) -> list[str]:
-    """A line for each program that is not right: its verdict and why; and for gradients that are zero throughout."""
+    """A line for each program of which there is something to say: why it is not right, or zero somewhere."""
     lines = []
     for result in (each for each in results if each.engine == engine):
         zero = result.facts.get("zero", ())
-        if result.verdict != "right":
+        if result.reason:
             lines.append(f"{result.name}, {result.verdict}: {shortened(result.reason)}")
-        elif zero:
+        if zero:
             everywhere = set(zero) == set(result.facts["arguments"])
             lines.append(
                 f"{result.name}: the gradient is zero {'throughout' if everywhere else 'for ' + ', '.join(zero)}"

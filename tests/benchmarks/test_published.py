@@ -12,7 +12,7 @@ import pytest
 import bridge
 from benchmarks import npbench
 from benchmarks.published import command
-from benchmarks.published.differences import compare
+from benchmarks.published.differences import compare, rounded
 from benchmarks.published.loss import Loss
 from benchmarks.published.program import NoDerivative, Program
 from benchmarks.published.report import shortened
@@ -127,6 +127,11 @@ def test_float_arrays_come_in_float64_unless_asked_otherwise(checkout: Path) -> 
     assert wide.varied == ("a", "x") and wide.positions == (1, 2)
 
 
+def verdicts(loss: Loss, gradient: Any, differentiate: Any = None) -> dict[str, str]:
+    found = compare(loss, differentiate or (lambda *_: gradient), gradient, 1e-6)
+    return {each.direction: each.verdict(1e-6) for each in found}
+
+
 def test_a_wrong_gradient_is_wrong_and_a_kink_is_not_proved() -> None:
     def kernel(x: Any, y: Any) -> Any:
         y *= 2
@@ -135,10 +140,25 @@ def test_a_wrong_gradient_is_wrong_and_a_kink_is_not_proved() -> None:
     loss = Loss(Program(kernel, {"x": np.array([1.0, 2.0]), "y": np.array([0.0, 1.0])}, kernel))
     squares, absolutes, doubled = loss.weights
     right = {"x": np.array([2.0, 4.0]) * squares, "y": 2 * doubled + 2 * absolutes}
-    verdicts = {each.direction: each.verdict(1e-6) for each in compare(loss, right, 1e-6)}
-    assert verdicts["x"] == "right" and verdicts["y"] == "not proved"
+    found = verdicts(loss, right)
+    assert found["x"] == "right" and found["y"] == "not proved"
     wrong = right | {"x": right["x"] * np.array([1.0, 1.001])}
-    assert {each.direction: each.verdict(1e-6) for each in compare(loss, wrong, 1e-6)}["x"] == "wrong"
+    assert verdicts(loss, wrong)["x"] == "wrong"
+
+
+def test_a_gradient_may_be_as_wrong_as_rounding_makes_it() -> None:
+    def kernel(x: Any) -> Any:
+        return x**2
+
+    x = np.array([1.0, 2.0])
+    loss = Loss(Program(kernel, {"x": x}, kernel))
+    right = {"x": 2 * x * loss.weights[0]}
+    near = {"x": right["x"] * (1 + 1e-5)}
+    assert verdicts(loss, near)["all"] == "wrong"
+    assert (
+        verdicts(loss, near, lambda given: {"x": right["x"] * np.where(given > x, 1 + 1e-4, 1 - 1e-4)})["all"]
+        == "right"
+    )
 
 
 def test_complex_results_and_arguments() -> None:
@@ -147,8 +167,16 @@ def test_complex_results_and_arguments() -> None:
         return 1j * z
 
     loss = Loss(Program(kernel, {"z": np.array([1.0 + 2.0j, 0.5j])}, kernel))
-    found = bridge.grad(loss)(np.array([1.0 + 2.0j, 0.5j]))
-    assert {each.verdict(1e-6) for each in compare(loss, {"z": found}, 1e-6)} == {"right"}
+    gradient = bridge.grad(loss)(np.array([1.0 + 2.0j, 0.5j]))
+    assert set(verdicts(loss, {"z": gradient}).values()) == {"right"}
+
+
+def test_arguments_are_rounded_to_their_neighbours() -> None:
+    given = {"n": 3, "a": 0.5, "x": np.ones(4, np.float32), "z": np.array([1.0 + 2.0j])}
+    n, a, x, z = rounded(given, np.random.default_rng(0))
+    assert n == 3 and isinstance(a, float) and 0 < abs(a - 0.5) <= np.spacing(0.5)
+    assert x.dtype == np.float32 and np.all((x != 1) & (np.abs(x - 1) < 2e-7))
+    assert z.dtype == np.complex128 and 0 < abs(z[0] - given["z"][0]) < 1e-15
 
 
 def test_results_without_floats_have_no_derivative() -> None:
