@@ -137,8 +137,8 @@ def judge(
     roughest = max(differences, key=lambda each: each.rounding)
     if roughest.rounding:
         tell(
-            reason=f"it differs by {roughest.error:.0e} along {roughest.direction}, where another rounding of the arguments "
-            f"moves it by {roughest.rounding:.0e}"
+            reason=f"it differs by {roughest.error:.0e} along {roughest.direction}, where another rounding "
+            f"of the arguments moves it by {roughest.rounding:.0e}"
         )
     tell(verdict="right")
 

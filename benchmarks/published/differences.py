@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -105,7 +105,8 @@ def difference(point: Point, gradient: Gradient, direction: Direction) -> Differ
     """Compare a gradient along one direction."""
     along = direction.along(gradient)
     expected = math.sqrt(float(sum(np.sum(term**2) for term in direction.terms(gradient))))
-    found = point.slope(direction)
+    # Where the gradient says that nothing changes, the shortest steps come first: longer ones may meet jumps.
+    found = point.slope(direction, SIZES if expected > 0 else SIZES[::-1])
     scale = max(abs(found.central), abs(along), expected, NEGLIGIBLE * point.loss.magnitude)
     scale = scale or 1.0
     error, doubt = abs(along - found.central) / scale, found.error / scale
@@ -151,10 +152,10 @@ class Point:
         changes = [after - before for after, before in zip(moved, self.results, strict=True)]
         return float(self.loss.weighted(changes))
 
-    def slope(self, direction: Direction) -> Slope:
-        """The slope of the loss along a direction, with shorter steps where longer ones meet kinks or jumps."""
+    def slope(self, direction: Direction, sizes: Sequence[float]) -> Slope:
+        """The slope of the loss along a direction, with steps of other sizes where the first ones leave doubt."""
         best: Slope | None = None
-        for size in SIZES:
+        for size in sizes:
             found = slope(
                 lambda h, size=size: self.change(direction, h * size),
                 self.loss.magnitude,
