@@ -82,7 +82,8 @@ def _called_for(callee: Any) -> Any:
 def is_special(function: Any) -> bool:
     """Whether a function of NumPy's must be asked for when it is called, because another may be called in its place."""
     try:
-        return function in SPECIAL or function in rule_book.STAND_INS or _home(function) in SINKS
+        known = function in SPECIAL or function in rule_book.STAND_INS
+        return known or type(function) in OF_KIND or _home(function) in SINKS
     except TypeError:
         return True
 
@@ -116,7 +117,8 @@ def _twin(function: FunctionType, reading: Any) -> Any:
 def _of_method(method: MethodType) -> Any:
     function = method.__func__
     if type(function) is not FunctionType:
-        return method
+        handler = METHODS.get((type(method.__self__), method.__name__))
+        return method if handler is None else functools.partial(handler, method.__self__)
     found = _of_own_method(method)
     if found is not None:
         return found
@@ -198,6 +200,9 @@ def _of_class(cls: Any) -> Any:
     stand_in = rule_book.STAND_INS.get(cls)
     if stand_in is not None:
         made = _made[cls] = _standing(cls, stand_in)
+        return made
+    if _home(cls) == "scipy":
+        made = _made[cls] = _without_rule(cls)
         return made
     init = cls.__init__
     if type(init) is not FunctionType or type(cls).__call__ is not type.__call__:

@@ -28,7 +28,7 @@ from bridge.rewind.values import is_abstract
 from bridge.source import borrowing, callees, lending
 from bridge.source.callees import METHODS, OF_KIND, SPECIAL
 from bridge.source.floats import as_float
-from bridge.source.keeping import Contents, holds_tracked
+from bridge.source.keeping import Attributes, Contents, holds_tracked
 from bridge.source.special_methods import with_operand
 
 _CREATORS = (
@@ -265,11 +265,10 @@ def _changing(kind: type, name: str) -> Callable[..., Any]:
     plain = getattr(kind, name)
 
     def call(container: Any, *args: Any, **kwargs: Any) -> Any:
-        if _any_tracked(args, kwargs):
-            context = current_context()
-            if context is not None and context.loan is not None:
-                context.loan.keep(Contents, container, None, [*args, *kwargs.values()])
-        return plain(container, *args, **kwargs)
+        context = current_context()
+        if context is not None and context.loan is not None:
+            context.loan.keep(Contents, container, None, [*args, *kwargs.values()])
+        return ARRAYS.seen(plain(container, *args, **kwargs))
 
     return call
 
@@ -294,6 +293,33 @@ def _method(name: str) -> Callable[..., Any]:
         return (function if _any_tracked(args, kwargs) else plain)(array, *args, **kwargs)
 
     return call
+
+
+def _draw(name: str) -> Callable[..., Any]:
+    """A method of NumPy's generators: what it draws carries no gradient to the parameters."""
+
+    def call(generator: Any, *args: Any, **kwargs: Any) -> Any:
+        if name != "shuffle" and any(map(borrowing.carries, (*args, *kwargs.values()))) and name not in _RESAMPLED:
+            raise RefusedError(
+                f"{name}() of a generator of NumPy's with a tracked parameter: what it draws carries no gradient to it",
+                where=resolve(here()),
+                remedy="draw standard numbers and transform them (mu + sigma * rng.standard_normal(n)), use "
+                "bridge.random, whose draws have one, or bridge.detach the parameter",
+            )
+        return getattr(generator, name)(*args, **kwargs)
+
+    return call
+
+
+_RESAMPLED = frozenset({"choice", "permutation", "permuted"})
+
+
+def _setattr(thing: Any, name: str, value: Any) -> None:
+    """`setattr(thing, name, value)`."""
+    context = current_context()
+    if context is not None and context.loan is not None and not hasattr(thing, "place"):
+        context.loan.keep(Attributes, thing, name, value)
+    setattr(thing, name, value)
 
 
 def own(target: np.ndarray, value: Any) -> Any:
@@ -335,6 +361,7 @@ SPECIAL.update({
     contextlib._GeneratorContextManager: _generator_manager,
     builtins.isinstance: _isinstance,
     builtins.type: _type,
+    builtins.setattr: _setattr,
     builtins.repr: _repr,
     builtins.map: _with_functions(map, 0),
     builtins.filter: _with_functions(filter, 0),
@@ -355,15 +382,25 @@ OF_KIND[functools._lru_cache_wrapper] = _cached
 METHODS.update({
     (kind, name): _changing(kind, name)
     for kind, names in {
-        list: ("append", "extend", "insert", "__setitem__"),
-        dict: ("update", "setdefault", "__setitem__"),
-        set: ("add", "update"),
-        collections.deque: ("append", "appendleft", "extend", "extendleft", "insert"),
+        list: ("append", "extend", "insert", "pop", "remove", "clear", "reverse", "sort", "__setitem__", "__delitem__"),
+        dict: ("update", "setdefault", "pop", "popitem", "clear", "__setitem__", "__delitem__"),
+        set: ("add", "update", "discard", "remove", "pop", "clear"),
+        collections.OrderedDict: ("update", "setdefault", "pop", "popitem", "clear", "move_to_end"),
+        collections.defaultdict: ("update", "setdefault", "pop", "popitem", "clear"),
+        collections.deque: (
+            "append", "appendleft", "extend", "extendleft", "insert", "pop", "popleft", "rotate", "remove", "clear",
+        ),
     }.items()
     for name in names
 })  # fmt: skip
 METHODS.update(
     {(np.ndarray, name): _method(name) for name in ("dot", "clip", "compress", "choose", "searchsorted", "take")}
 )
+METHODS.update({
+    (kind, name): _draw(name)
+    for kind in (np.random.Generator, np.random.RandomState)
+    for name in dir(kind)
+    if not name.startswith("_") and name not in ("bit_generator", "spawn", "get_state", "set_state", "seed")
+})  # fmt: skip
 METHODS[np.ndarray, "fill"] = _filled
 METHODS[np.ndarray, "put"] = _put

@@ -112,10 +112,15 @@ def lent_to(array: np.ndarray) -> Any:
 def whole_of(array: np.ndarray) -> np.ndarray:
     """The array that owns the memory which an array shows, also through a memoryview."""
     whole: Any = owner(array)
-    while isinstance(whole.base, memoryview) and isinstance(whole.base.obj, np.ndarray):
-        whole = owner(whole.base.obj)
+    while isinstance(inner := _behind(whole.base), np.ndarray):
+        whole = owner(inner)
     found: np.ndarray = whole
     return found
+
+
+def _behind(base: Any) -> Any:
+    """The array behind what an array gives as its base: a memoryview, or what `as_strided` makes."""
+    return base.obj if isinstance(base, memoryview) else getattr(base, "base", None)
 
 
 def refuse_foreign(array: np.ndarray, whole: np.ndarray) -> None:
