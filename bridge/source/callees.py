@@ -88,21 +88,24 @@ def is_special(function: Any) -> bool:
         return True
 
 
-def attribute(thing: Any, name: str) -> Any:
-    """`thing.name`, by a getter that is read if it is a property of a class of the program's."""
+def getter(thing: Any, name: str) -> Callable[[], Any]:
+    """What computes `thing.name`: a getter that is read, if it is a property of a class of the program's."""
     found = getattr(type(thing), name, None)
     if type(found) is property and type(found.fget) is FunctionType:
-        return of(found.fget)(thing)
-    if type(found) is cached_property and type(found.func) is FunctionType:
-        state = vars(thing)
-        if name not in state:
-            value = of(found.func)(thing)
-            context = current_context()
-            if context is not None and context.loan is not None:
-                context.loan.keep(Attributes, thing, name, value)
-            state[name] = value
-        return state[name]
-    return getattr(thing, name)
+        return MethodType(of(found.fget), thing)
+    if type(found) is cached_property and type(found.func) is FunctionType and name not in vars(thing):
+        return functools.partial(_computed_once, thing, name, of(found.func))
+    return functools.partial(getattr, thing, name)
+
+
+def _computed_once(thing: Any, name: str, function: Callable[[Any], Any]) -> Any:
+    """The value of a `functools.cached_property`, which the object keeps."""
+    value = function(thing)
+    context = current_context()
+    if context is not None and context.loan is not None:
+        context.loan.keep(Attributes, thing, name, value)
+    vars(thing)[name] = value
+    return value
 
 
 def _twin(function: FunctionType, reading: Any) -> Any:

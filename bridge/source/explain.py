@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import ast
-import copy
 from types import FunctionType, MethodType
 from typing import Any
 
 from bridge.errors import ArgumentError
 from bridge.source.finding import Unread, is_library, statement_of
+from bridge.source.nodes import HELPER, READER, copied
 from bridge.source.reading import rewritten_tree
-from bridge.source.rewriting import READER
 
 
 def explain_source(function: Any) -> str:
@@ -36,7 +35,7 @@ def explain_source(function: Any) -> str:
     except Unread as reason:
         return f"# not read: {reason}"
     found = next(node for node in ast.walk(tree) if _is_at(node, code.co_name, code.co_firstlineno))
-    return ast.unparse(_Readable().visit(copy.deepcopy(found)))
+    return ast.unparse(_Readable().visit(copied(found)))
 
 
 def _is_at(node: ast.AST, name: str, line: int) -> bool:
@@ -54,4 +53,4 @@ class _Readable(ast.NodeTransformer):
         return ast.Name("bridge", ast.Load()) if node.value == READER else node
 
     def visit_Name(self, node: ast.Name) -> ast.Name:
-        return ast.Name(f"_{node.id[1:]}", node.ctx) if node.id.startswith(".") else node
+        return ast.Name(f"_{node.id[1:]}", node.ctx) if node.id.startswith(HELPER) else node

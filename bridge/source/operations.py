@@ -16,6 +16,7 @@ from bridge.rewind.interpreter import ARRAYS, current_context
 from bridge.source import borrowing, callees, lending, reading, special_methods
 from bridge.source.exchanged import own
 from bridge.source.keeping import Attributes, Contents, Names, holds_tracked
+from bridge.source.nodes import HELPER
 
 _SEQUENCES = (list, tuple)
 _CONTAINERS = (list, dict, collections.deque)
@@ -87,11 +88,12 @@ class Reader:
             context.loan.keep(Names, sys._getframe(1).f_globals, name, value)
         return value
 
-    def mod(self, left: Any, right: Any) -> Any:
-        """`left % right`, which writes text if `left` is one: of numbers that stay tracked elsewhere."""
-        if isinstance(left, (str, bytes)) and holds_tracked(right):
-            right = detach(right)
-        return left % right
+    def text(self, left: Any) -> Any:
+        """The left operand of `left % right`: a text writes what tracked numbers hold."""
+        kind = type(left)
+        if kind is str or kind is bytes:
+            return _Text(left) if kind is str else _Bytes(left)
+        return left
 
     def operand(self, thing: Any) -> Any:
         """An object as an operator, a loop or another construct gets it that calls special methods of its class."""
@@ -101,9 +103,30 @@ class Reader:
         """An assignment to an attribute that may be a property of the program's."""
         special_methods.set_attribute(self.keep(thing, name, value), name, value)
 
-    def attribute(self, thing: Any, name: str) -> Any:
-        """An attribute that may be a property of the program's."""
-        return callees.attribute(thing, name)
+    def getter(self, thing: Any, name: str) -> Any:
+        """What computes an attribute that may be a property of the program's."""
+        return callees.getter(thing, name)
+
+    def variables(self, found: Any) -> Any:
+        """What `locals()`, `vars()` or `dir()` say, without helper variables."""
+        helpers = [name for name in found if name.startswith(HELPER) and name != f"{HELPER}0"]
+        for name in helpers:
+            found.pop(name if isinstance(found, dict) else found.index(name))
+        return found
+
+
+class _Text(str):
+    __slots__ = ()
+
+    def __mod__(self, right: Any) -> str:
+        return str.__mod__(self, detach(right) if holds_tracked(right) else right)
+
+
+class _Bytes(bytes):
+    __slots__ = ()
+
+    def __mod__(self, right: Any) -> bytes:
+        return bytes.__mod__(self, detach(right) if holds_tracked(right) else right)
 
 
 READER = Reader()

@@ -7,7 +7,6 @@ defaults and closures are those that it has now.
 from __future__ import annotations
 
 import ast
-import copy
 import dis
 import sys
 import threading
@@ -18,7 +17,8 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from bridge.source.finding import FUTURE, Statement, Unread, codes_in, is_library, statement_of
-from bridge.source.rewriting import READER, Rewriter
+from bridge.source.nodes import READER, copied
+from bridge.source.rewriting import Rewriter
 
 
 class Reading:
@@ -117,7 +117,7 @@ def _all_rewritten(statement: Statement, code: CodeType, names: dict[str, Any]) 
 
 def rewritten_tree(tree: ast.stmt, names: dict[str, Any]) -> ast.stmt:
     """The rewritten tree of a statement; `tree` stays as it is."""
-    return Rewriter(names, Reads.is_special, _properties()).rewritten(copy.deepcopy(tree))
+    return Rewriter(names, Reads.is_special, _properties()).rewritten(copied(tree))
 
 
 def _differ(old: CodeType, new: CodeType) -> bool:

@@ -24,6 +24,7 @@ class Scope:
             self._look_at(statement)
         self.bound -= self.rebinds_outer
         self._shared = {part.id for one in _inner(body) for part in ast.walk(one) if isinstance(part, ast.Name)}
+        self._shared |= set(_rebound_in_expressions(body))
         self._numbers = self._found_numbers()
 
     def binds(self, name: str) -> bool:
@@ -31,7 +32,7 @@ class Scope:
         return name in self.bound or (self.outer is not None and self.outer.binds(name))
 
     def is_own(self, name: str) -> bool:
-        """Whether a variable is of this function alone: no other function reads or binds it."""
+        """Whether a variable is bound by statements of this function alone, and no other function reads it."""
         return name in self.bound and name not in self._shared
 
     def is_number(self, name: str) -> bool:
@@ -73,7 +74,8 @@ class Scope:
         elif isinstance(node, (ast.For, ast.AsyncFor)):
             self._bind_loop(node)
         elif isinstance(node, ast.comprehension):
-            self._bind(node.target, _counter(node.iter))
+            # No number: outside of the comprehension the name may be that of a global array.
+            self._bind(node.target, None)
         elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             self._bind(ast.Name(node.name, ast.Store()), None)
             return
@@ -127,6 +129,11 @@ def _inner(body: list[Any]) -> Iterator[ast.AST]:
     kinds = (*_FUNCTIONS, ast.ClassDef, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
     for statement in body:
         yield from (part for part in ast.walk(statement) if isinstance(part, kinds))
+
+
+def _rebound_in_expressions(body: list[Any]) -> Iterator[str]:
+    for statement in body:
+        yield from (part.target.id for part in ast.walk(statement) if isinstance(part, ast.NamedExpr))
 
 
 def _arguments(arguments: ast.arguments) -> Iterator[str]:

@@ -1,0 +1,129 @@
+"""Expressions: what is called is asked for, and what may be lent is looked up.
+
+* `f(x)` becomes `R.of(f)(x)`: what is called in place of `f` is decided when it is called.
+* A name, an attribute or an element that may be a lent array is looked up. In an expression that lends nothing itself,
+  that is one test for all of it: `R.seen(a) + R.seen(b) if R.lent else a + b`.
+* `x.name` becomes `R.getter(x, "name")()` where a class of the program has a property of that name, which is read.
+* `text % x` becomes `R.text(text) % x`, since `x` may be tracked.
+* `locals()` becomes `R.variables(locals())`, without helper variables.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from bridge.source.nodes import at, begin_at_attribute, copied, if_lent, of, reader
+from bridge.source.quiet import JOINERS, OF_SHAPE, Looker, formats, is_arithmetic
+
+_PARTS = tuple(getattr(ast, name) for name in ("FormattedValue", "Interpolation") if hasattr(ast, name))
+_MADE_OF_PARTS = (ast.Starred, ast.Slice, ast.Tuple, ast.List, ast.Set, ast.Dict, *_PARTS)
+_LOAD = ast.Load()
+
+
+class Expressions(Looker):
+    """Rewrites expressions of a function."""
+
+    def visit(self, node: ast.AST) -> Any:
+        if self.scope is None or not isinstance(node, ast.expr) or isinstance(node, _MADE_OF_PARTS):
+            return super().visit(node)
+        if not isinstance(getattr(node, "ctx", _LOAD), ast.Load) or not self.is_quiet(node):
+            return super().visit(node)
+        return if_lent(_Seen(self).visit(copied(node)), node) if self.has_arrays(node) else node
+
+    def visit_Call(self, node: ast.Call) -> Any:
+        if self.scope is None:
+            return self.generic_visit(node)
+        if self.shows_variables(node):
+            return at(node, reader("variables", node))
+        listed = self.lists(node) if self.is_known(node.func) else None
+        node.args = [self.visit(one) for one in node.args]
+        node.keywords = [self.visit(one) for one in node.keywords]
+        if listed is not None:
+            for k in listed:
+                node.args[k] = at(node.args[k], reader("array", node.args[k]))
+            return node
+        if isinstance(node.func, ast.Attribute):
+            if not any(isinstance(one, ast.Starred) for one in node.args) and all(one.arg for one in node.keywords):
+                begin_at_attribute(node, node.func)
+            node.func.value = self.visit(node.func.value)
+        elif not isinstance(node.func, ast.Name):
+            node.func = self.visit(node.func)
+        node.func = of(node.func)
+        return node
+
+    def visit_BinOp(self, node: ast.BinOp) -> Any:
+        may_format = formats(node)
+        node.left, node.right = self.visit(node.left), self.visit(node.right)
+        if self.scope is not None and may_format:
+            node.left = at(node.left, reader("text", node.left))
+        return node
+
+    def visit_Attribute(self, node: ast.Attribute) -> Any:
+        node.value = self.visit(node.value)
+        if self.scope is None or not isinstance(node.ctx, ast.Load):
+            return node
+        if node.attr in self.properties:
+            return self.got(node.value, node)
+        return node if node.attr in OF_SHAPE else at(node, reader("seen", node))
+
+    def visit_Subscript(self, node: ast.Subscript) -> Any:
+        joins = isinstance(node.value, ast.Attribute) and node.value.attr in JOINERS
+        node.value = self.visit(node.value)
+        if self.scope is None:
+            return node
+        node.slice = self.key(node.slice)
+        if joins:
+            node.value = of(node.value)
+        elif isinstance(node.ctx, ast.Load) and not isinstance(node.slice, (ast.Slice, ast.Tuple)):
+            return at(node, reader("seen", node))
+        return node
+
+    def visit_comprehension(self, node: ast.comprehension) -> Any:
+        node.iter = self.visit(node.iter)
+        node.ifs = [self.visit(one) for one in node.ifs]
+        return node
+
+    def visit_NamedExpr(self, node: ast.NamedExpr) -> Any:
+        node.value = self.visit(node.value)
+        return node
+
+    def key(self, node: ast.expr) -> Any:
+        """A key: numbers and slices of numbers are no arrays that could be lent."""
+        return node if isinstance(node, (ast.Name, ast.Constant)) or is_arithmetic(node) else self.visit(node)
+
+    def got(self, thing: ast.expr, attribute: ast.Attribute) -> ast.expr:
+        """An attribute that may be a property of the program's."""
+        getter = reader("getter", thing, ast.Constant(self.mangled(attribute.attr)))
+        made = at(attribute, ast.Call(getter, [], []))
+        begin_at_attribute(made, attribute)
+        return made
+
+
+class _Seen(ast.NodeTransformer):
+    """A copy of a quiet expression in which every array is looked up among those that are lent."""
+
+    def __init__(self, known: Looker) -> None:
+        self.known = known
+
+    def visit_Name(self, node: ast.Name) -> Any:
+        return at(node, reader("seen", node)) if self.known.may_be_array(node) else node
+
+    def visit_Attribute(self, node: ast.Attribute) -> Any:
+        if not self.known.has_arrays(node):
+            return node
+        if not isinstance(node.value, ast.Name) or self.known.may_be_array(node.value):
+            node.value = self.visit(node.value)
+        return at(node, reader("seen", node))
+
+    def visit_Subscript(self, node: ast.Subscript) -> Any:
+        node.value = self.visit(node.value)
+        if not is_arithmetic(node.slice):
+            node.slice = self.visit(node.slice)
+        # A part of an array is looked up with the array; an element of a list or a dictionary by itself.
+        return node if isinstance(node.slice, (ast.Slice, ast.Tuple)) else at(node, reader("seen", node))
+
+    def visit_Call(self, node: ast.Call) -> Any:
+        node.args = [self.visit(one) for one in node.args]
+        node.keywords = [self.visit(one) for one in node.keywords]
+        return node
