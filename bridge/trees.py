@@ -7,6 +7,7 @@ from typing import Any
 
 import optree
 
+from bridge.objects.anatomy import anatomy, is_made_at_run_time
 from bridge.objects.levels import NAMESPACE, PLAIN, names_attributes
 from bridge.objects.structure import Mismatch, ObjectStructure
 from bridge.objects.walk import opened
@@ -15,7 +16,7 @@ __all__ = ["NAMESPACE", "Mismatch", "containers_of", "leaves_along", "leaves_of"
 
 _CLOSED = set(PLAIN)
 """Types of leaves that are known to be no objects to take apart; what is met of `_ALWAYS_CLOSED` is added."""
-_ALWAYS_CLOSED = frozenset({"builtins", "bridge", "numpy", "scipy", "jaxlib"})
+_ALWAYS_CLOSED = frozenset({"bridge", "numpy", "scipy", "jaxlib"})
 
 
 def leaves_of(tree: Any) -> tuple[list[Any], Any]:
@@ -28,7 +29,8 @@ def leaves_of(tree: Any) -> tuple[list[Any], Any]:
     if _CLOSED.issuperset(map(type, leaves)):
         return leaves, structure
     for kind in set(map(type, leaves)).difference(_CLOSED):
-        if kind.__module__.partition(".")[0] in _ALWAYS_CLOSED:
+        in_c = not is_made_at_run_time(kind) and anatomy(kind) is None
+        if in_c or kind.__module__.partition(".")[0] in _ALWAYS_CLOSED:
             _CLOSED.add(kind)
     return (leaves, structure) if _CLOSED.issuperset(map(type, leaves)) else opened(leaves, structure)
 

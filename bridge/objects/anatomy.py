@@ -114,9 +114,15 @@ def _is_open(kind: type) -> bool:
         return True
     module = str(getattr(kind, "__module__", ""))
     root = module.partition(".")[0]
-    if root in sys.stdlib_module_names and module not in STATELESS:
+    if not is_made_at_run_time(kind) or root in LIBRARIES:
         return False
-    return root not in LIBRARIES and bool(kind.__flags__ & _HEAP)
+    # What `exec` makes in a namespace without a name says that it is of builtins.
+    return root not in sys.stdlib_module_names or module in STATELESS or root == "builtins"
+
+
+def is_made_at_run_time(kind: type) -> bool:
+    """Whether a class was made by a class statement, or as one makes it, and not by C."""
+    return bool(kind.__flags__ & _HEAP)
 
 
 def _slots(kind: type) -> dict[str, Any]:

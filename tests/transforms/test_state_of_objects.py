@@ -163,6 +163,13 @@ class Mode(Enum):
     FAST = 1.5
 
 
+def test_a_class_from_a_namespace_without_a_name() -> None:
+    scope: dict[str, Any] = {}
+    exec("class One:\n    def __init__(self, w): self.w = w", scope)
+    assert scope["One"].__module__ == "builtins"
+    np.testing.assert_allclose(bridge.grad(lambda one: np.sum(one.w**2))(scope["One"](X)).w, 2 * X)
+
+
 class Sentinel:
     def __init__(self, name: str) -> None:
         self.name = name
