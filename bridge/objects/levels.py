@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,11 +19,20 @@ PLAIN = frozenset({np.ndarray, int, float, complex, bool, str, bytes, type(None)
 
 @dataclass
 class Level:
-    """One level of an object or container."""
+    """One level of an object or container; of an object its attributes, and what it holds as a dict or a list."""
 
     structure: Any
     children: list[Any]
-    names: tuple[str, ...]
+    attributes: tuple[str, ...] = ()
+    contents: Level | None = None
+
+    @property
+    def names(self) -> list[str]:
+        """What each child is called behind the name of the whole."""
+        if not isinstance(self.structure, Anatomy):
+            return names_in(self.structure, self.attributes)
+        inner = [] if self.contents is None else self.contents.names
+        return [*(f".{name}" for name in self.attributes), *inner]
 
 
 def level_of(x: Any) -> Level | None:
@@ -34,7 +44,7 @@ def level_of(x: Any) -> Level | None:
         x, is_leaf=lambda _: next(first, True), none_is_leaf=True, namespace=NAMESPACE
     )
     if not level.is_leaf():
-        return Level(level, children, tuple(accessor.codify("") for accessor in level.accessors()))
+        return Level(level, children)
     known = _level_in_jax(x)
     if known is not None:
         return known
@@ -43,12 +53,10 @@ def level_of(x: Any) -> Level | None:
     if found is None:
         return None
     state = found.state(x)
-    held = found.contents(x)
-    names = tuple(f".{name}" for name in state)
-    inner = None if found.items is None else level_of(held)
-    if inner is None:
-        return Level(found, list(state.values()), names) if state else None
-    return Level(found, [*state.values(), *inner.children], names + inner.names)
+    inner = None if found.items is None else level_of(found.contents(x))
+    if inner is None and not state:
+        return None
+    return Level(found, [*state.values(), *(inner.children if inner else ())], tuple(state), inner)
 
 
 def _level_in_jax(x: Any) -> Level | None:
@@ -61,6 +69,13 @@ def _level_in_jax(x: Any) -> Level | None:
     if trees.treedef_is_leaf(level):
         return None
     return Level(level, [child for _, child in pairs], tuple(trees.keystr(path) for path, _ in pairs))
+
+
+def names_in(structure: Any, names: Sequence[str]) -> list[str]:
+    """What the children of a container are called; `names` are those that JAX gave."""
+    if isinstance(structure, optree.PyTreeSpec):
+        return [accessor.codify("") for accessor in structure.accessors()]
+    return list(names)
 
 
 def is_of_jax(level: Level) -> bool:

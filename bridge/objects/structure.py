@@ -15,7 +15,7 @@ import numpy as np
 import optree
 
 from bridge.objects.anatomy import Anatomy
-from bridge.objects.levels import level_of, names_attributes
+from bridge.objects.levels import level_of, names_attributes, names_in
 
 
 @dataclass(frozen=True)
@@ -204,7 +204,7 @@ def _paths(node: Node, prefix: str) -> Iterator[str]:
         if node.contents is not None:
             yield from _paths(node.contents, prefix)
     elif isinstance(node, Held):
-        for name, child in zip(node.names, node.children, strict=True):
+        for name, child in zip(names_in(node.level, node.names), node.children, strict=True):
             yield from _paths(child, prefix + name)
 
 

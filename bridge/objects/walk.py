@@ -94,7 +94,7 @@ class _Walk:
         if isinstance(level.structure, Anatomy):
             if id(x) not in self._reaching and not level.structure.is_value:
                 return self._leaf(x, inside)
-            return self._object(x, level.structure)
+            return self._object(x, level)
         if is_of_jax(level) and id(x) not in self._reaching:
             return self._leaf(x, inside)
         shared = not isinstance(x, tuple)
@@ -104,7 +104,7 @@ class _Walk:
             self._unfinished.add(id(x))
         children = tuple(self.node(child, inside=True) for child in level.children)
         self._unfinished.discard(id(x))
-        return Held(level.structure, children, shared, level.names)
+        return Held(level.structure, children, shared, level.attributes)
 
     def _leaf(self, x: Any, inside: bool) -> Node:
         if inside and (isinstance(x, np.ndarray) or hasattr(x, "view_as")):
@@ -114,16 +114,15 @@ class _Walk:
         self.leaves.append(x)
         return LEAF
 
-    def _object(self, x: Any, found: Anatomy) -> Object:
+    def _object(self, x: Any, level: Level) -> Object:
         self._number(x)
-        state = found.state(x)
-        children = tuple(self.node(value, inside=True) for value in state.values())
-        inner = None if found.items is None else level_of(found.contents(x))
+        count = len(level.attributes)
+        children = tuple(self.node(value, inside=True) for value in level.children[:count])
         held = None
-        if inner is not None:
-            items = tuple(self.node(child, inside=True) for child in inner.children)
-            held = Held(inner.structure, items, False, inner.names)
-        return Object(found, tuple(state), children, held)
+        if level.contents is not None:
+            items = tuple(self.node(child, inside=True) for child in level.children[count:])
+            held = Held(level.contents.structure, items, False, ())
+        return Object(level.structure, level.attributes, children, held)
 
     def _number(self, x: Any) -> None:
         self._numbers[id(x)] = len(self.parts)

@@ -6,18 +6,20 @@ import inspect
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy as shallow_copy
 from copy import deepcopy
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from bridge.errors import ArgumentError
+from bridge.objects.structure import ObjectStructure
 from bridge.proof.generators import Generators
 from bridge.proof.numerics.arrays import laid_out, random_like, wide
 from bridge.proof.numerics.sampling import Differentiable
 from bridge.rewind.memory import address
 from bridge.transforms.arguments import normalised
-from bridge.transforms.entering import is_differentiable, sharing
-from bridge.trees import leaves_of, paths_of, rebuilt
+from bridge.transforms.entering import is_differentiable, sharing, whole_of
+from bridge.trees import leaves_along, leaves_of, paths_of, rebuilt
 
 WIDE = {"f": np.dtype(np.float64), "c": np.dtype(np.complex128)}
 
@@ -46,15 +48,14 @@ class Subject(Differentiable):
         self.args, self.kwargs, self.generators, self.shares = tuple(args), dict(kwargs), generators, shares
         self.argnums = _chosen(self.args) if argnums is None else normalised(argnums, len(self.args))
         self.names = tuple(self.kwargs)
-        self.leaves, self.structure = leaves_of((self.args, tuple(self.kwargs.values())))
-        counts = [len(leaves_of(arg)[0]) for arg in self.args]
-        starts = np.cumsum([0, *counts]).tolist()
-        self.moved = [
-            leaf
-            for k in self.argnums
-            for leaf in range(starts[k], starts[k + 1])
-            if is_differentiable(self.leaves[leaf])
-        ]
+        parts = [leaves_of(arg) for arg in (*self.args, *self.kwargs.values())]
+        self.leaves = [leaf for leaves, _ in parts for leaf in leaves]
+        self._structures = [structure for _, structure in parts]
+        starts = np.cumsum([0, *(len(leaves) for leaves, _ in parts)]).tolist()
+        self._ranges = [range(*both) for both in pairwise(starts)]
+        self._views = {k: v for number in self.argnums for k, v in self._views_in(number).items()}
+        self._following = {leaf for views in self._views.values() for leaf in views}
+        self.moved = [leaf for leaf in self._differentiable() if leaf not in self._following]
         self._take(f)
         self.points = [_as_array(self.leaves[leaf]) for leaf in self.moved]
         self.cotangents: list[Any] | None = None
@@ -62,7 +63,8 @@ class Subject(Differentiable):
 
     def _take(self, f: Callable[..., Any]) -> None:
         self.f = f
-        self.labels = _labels(f, self.args, self.argnums)
+        names = dict(zip(self._differentiable(), _labels(f, self.args, self.argnums), strict=True))
+        self.labels = [names[leaf] for leaf in self.moved]
         # As transforms take it for the function's name.
         self.__name__ = name_of(f)
 
@@ -81,16 +83,69 @@ class Subject(Differentiable):
         if values is not None:
             for leaf, value in zip(self.moved, values, strict=True):
                 made[leaf] = _with_value(made[leaf], self.leaves[leaf], value)
-        args, rest = rebuilt(self.structure, made)
+        args, rest = self.containers(self._followed(made))
         return args, dict(zip(self.names, rest, strict=True))
+
+    def containers(self, leaves: Sequence[Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        """Positional and keyword arguments around other leaves."""
+        whole = [
+            rebuilt(structure, leaves[part.start : part.stop])
+            for structure, part in zip(self._structures, self._ranges, strict=True)
+        ]
+        return tuple(whole[: len(self.args)]), tuple(whole[len(self.args) :])
+
+    @property
+    def holds_views(self) -> bool:
+        """Whether views of differentiated arrays, which an object holds beside them, follow when these are moved."""
+        return bool(self._following)
+
+    def gradient_leaves(self, gradient: Any) -> list[Any]:
+        """The gradients of the differentiated leaves, of a gradient by `argnums` in its containers."""
+        found: dict[int, Any] = {}
+        for k, part in zip(self.argnums, gradient, strict=True):
+            found.update(zip(self._ranges[k], leaves_along(self._structures[k], part), strict=True))
+        return [found[leaf] for leaf in self.moved]
+
+    def moved_in(self, number: int) -> tuple[list[int], int]:
+        """The numbers of the leaves of an argument that are differentiated, and how many leaves it has."""
+        part = self._ranges[number]
+        return [leaf - part.start for leaf in self.moved if leaf in part], len(part)
+
+    def _differentiable(self) -> list[int]:
+        return [leaf for k in self.argnums for leaf in self._ranges[k] if is_differentiable(self.leaves[leaf])]
+
+    def _views_in(self, number: int) -> dict[int, list[int]]:
+        """For arrays that an object holds, the views of them that it holds too: these follow, and are not moved."""
+        if not isinstance(self._structures[number], ObjectStructure):
+            return {}
+        arrays = [k for k in self._ranges[number] if type(self.leaves[k]) is np.ndarray and self.leaves[k].size]
+        arrays = [k for k in arrays if is_differentiable(self.leaves[k])]
+        found = {}
+        for group in sharing([self.leaves[k] for k in arrays]):
+            whole = whole_of([self.leaves[arrays[k]] for k in group])
+            if len(group) > 1 and whole is not None:
+                found[arrays[group[whole]]] = [arrays[k] for n, k in enumerate(group) if n != whole]
+        return found
+
+    def _followed(self, leaves: list[Any]) -> list[Any]:
+        """Leaves with views made anew, of the arrays among the leaves in which they lie."""
+        followed = list(leaves)
+        for whole, views in self._views.items():
+            group = [whole, *views]
+            copies = _copied_together([self.leaves[k] for k in group], np.asarray(leaves[whole]).dtype)
+            copies[0][...] = leaves[whole]
+            for k, copy in zip(group, copies, strict=True):
+                followed[k] = copy
+        return followed
 
     def given(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The caller's own arguments, with copies of generators."""
-        args, rest = rebuilt(self.structure, [x if isinstance(x, np.ndarray) else _copied(x) for x in self.leaves])
+        args, rest = self.containers([x if isinstance(x, np.ndarray) else _copied(x) for x in self.leaves])
         return args, dict(zip(self.names, rest, strict=True))
 
     def _shared(self) -> Iterator[list[int]]:
         arrays = [k for k, leaf in enumerate(self.leaves) if self.shares and type(leaf) is np.ndarray and leaf.size]
+        arrays = [k for k in arrays if k not in self._following]
         for group in sharing([self.leaves[k] for k in arrays]):
             if len(group) > 1:
                 yield [arrays[k] for k in group]
@@ -137,7 +192,7 @@ class Subject(Differentiable):
 
     def at(self, leaves: Sequence[Any]) -> Subject:
         """The same program at other arguments, with the same cotangents."""
-        args, rest = rebuilt(self.structure, list(leaves))
+        args, rest = self.containers(self._followed(list(leaves)))
         kwargs = dict(zip(self.names, rest, strict=True))
         other = Subject(self.f, args, kwargs, self.argnums, self.generators, self.shares)
         other.cotangents = self.cotangents
@@ -167,7 +222,7 @@ class Subject(Differentiable):
     def tangents(self, values: Sequence[Any]) -> tuple[Any, ...]:
         """Tangents of all arguments, keyword arguments last: `values` for the differentiated leaves, None elsewhere."""
         placed = dict(zip(self.moved, values, strict=True))
-        args, rest = rebuilt(self.structure, [placed.get(k) for k in range(len(self.leaves))])
+        args, rest = self.containers([placed.get(k) for k in range(len(self.leaves))])
         return (*args, *rest)
 
     def spread(self, *args: Any) -> Any:
@@ -235,12 +290,22 @@ def _copied(leaf: Any) -> Any:
     return leaf
 
 
-def _copied_together(arrays: list[np.ndarray]) -> list[np.ndarray]:
-    """Copies that share memory as the arrays do."""
+def _copied_together(arrays: list[np.ndarray], dtype: np.dtype[Any] | None = None) -> list[np.ndarray]:
+    """Copies that share memory as the arrays do; all of them of `dtype`, if there is one."""
     spans = [np.lib.array_utils.byte_bounds(array) for array in arrays]
     low, high = min(start for start, _ in spans), max(stop for _, stop in spans)
-    memory = np.zeros(high - low, np.uint8)
-    copies = [np.ndarray(a.shape, a.dtype, memory, address(a) - low, a.strides) for a in arrays]
+    if dtype is None:
+        memory = np.zeros(high - low, np.uint8)
+        copies = [np.ndarray(a.shape, a.dtype, memory, address(a) - low, a.strides) for a in arrays]
+    else:
+        item = arrays[0].itemsize
+        memory = np.zeros((high - low) // item, dtype)
+        steps = [tuple(stride // item * dtype.itemsize for stride in a.strides) for a in arrays]
+        starts = [(address(a) - low) // item * dtype.itemsize for a in arrays]
+        copies = [
+            np.ndarray(a.shape, dtype, memory, start, step)
+            for a, start, step in zip(arrays, starts, steps, strict=True)
+        ]
     for copy, array in zip(copies, arrays, strict=True):
         copy[...] = array
     return copies

@@ -16,10 +16,8 @@ from bridge.proof.numerics.tolerances import alike, same_bits
 from bridge.proof.report.checks import CheckReport
 from bridge.proof.subject import Subject, outputs_of
 from bridge.random import held
-from bridge.transforms.entering import is_differentiable
 from bridge.transforms.grad import value_and_grad
 from bridge.transforms.jvp import jvp
-from bridge.trees import leaves_of
 
 REMEDIES = {
     "wrong-gradient": "prove the rules that it calls (bridge.check_rule); look for values that leave tracking",
@@ -83,9 +81,8 @@ def _labels(subject: Subject) -> list[str]:
     """Differentiated leaves by their positions."""
     labels = []
     for k in subject.argnums:
-        leaves, _ = leaves_of(subject.args[k])
-        numbers = [number for number, leaf in enumerate(leaves) if is_differentiable(leaf)]
-        labels += [f"argument {k}" + (f", leaf {number}" if len(leaves) > 1 else "") for number in numbers]
+        numbers, count = subject.moved_in(k)
+        labels += [f"argument {k}" + (f", leaf {number}" if count > 1 else "") for number in numbers]
     return labels
 
 
@@ -132,7 +129,7 @@ def _gradient_of(subject: Subject) -> tuple[Any, list[Any]]:
     """Value and gradient as a user gets them, for the caller's own arrays."""
     args, kwargs = subject.given()
     value, gradient = value_and_grad(subject, subject.argnums)(*args, **kwargs)
-    return value, [leaf for leaf in leaves_of(gradient)[0] if is_differentiable(leaf)]
+    return value, subject.gradient_leaves(gradient)
 
 
 def _prove_values(comparison: Comparison, report: CheckReport) -> None:

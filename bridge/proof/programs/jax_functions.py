@@ -22,7 +22,6 @@ from bridge.proof.programs.shrinking import shrunk
 from bridge.proof.programs.verdicts import beside, judge
 from bridge.proof.report.model import REFERENCES, Report, Run
 from bridge.proof.subject import Subject
-from bridge.trees import rebuilt
 
 NAME = "jax function"
 PLAIN = "jax function, plain"
@@ -91,7 +90,7 @@ def _real(f: Callable[..., Any], subject: Subject) -> Callable[[Sequence[Any]], 
         leaves = list(subject.leaves)
         for leaf, x in zip(subject.moved, xs, strict=True):
             leaves[leaf] = x
-        args, rest = rebuilt(subject.structure, leaves)
+        args, rest = subject.containers(leaves)
         result = _jax().called(f, args, dict(zip(subject.names, rest, strict=True)))
         return _jax().weighted(result, subject.cotangents)
 

@@ -15,10 +15,8 @@ from bridge.engines import registry
 from bridge.errors import BridgeError, EngineNotAvailable
 from bridge.proof.report.model import Run
 from bridge.proof.subject import Subject
-from bridge.transforms.entering import is_differentiable
 from bridge.transforms.grad import grad, value_and_grad
 from bridge.transforms.jvp import jvp
-from bridge.trees import leaves_of
 
 # Value and gradient, and value and derivative along tangents, of one differentiator.
 Reverse = Callable[[], tuple[Any, Sequence[Any]]]
@@ -94,7 +92,7 @@ def gradient_of(program: Callable[..., Any], subject: Subject, engine: str = "au
     """Value and gradient, leaf by leaf, of a program at the arguments of a subject."""
     args, kwargs = subject.arguments()
     value, gradient = value_and_grad(program, subject.argnums, engine=engine, allow_int=True)(*args, **kwargs)
-    return value, [leaf for leaf in leaves_of(gradient)[0] if is_differentiable(leaf)]
+    return value, subject.gradient_leaves(gradient)
 
 
 def derivative_of(

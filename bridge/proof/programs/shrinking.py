@@ -53,7 +53,8 @@ def _like(one: Difference, shown: Difference) -> bool:
 
 def _candidates(subject: Subject) -> Iterator[list[Any]]:
     """Other arguments, the simplest first."""
-    yield from _shorter(subject.leaves)
+    if not subject.holds_views:  # which lie in their array at the place that they have
+        yield from _shorter(subject.leaves)
     arrays = [k for k, leaf in enumerate(subject.leaves) if _is_float(leaf)]
     for k in arrays:
         leaf = np.asarray(subject.leaves[k])
