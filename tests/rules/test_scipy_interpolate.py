@@ -132,7 +132,7 @@ ON_GRIDS: dict[str, Callable[[Any, Any], Any]] = {
     "nearest": lambda v, p: RegularGridInterpolator(GRID, v, "nearest", bounds_error=False, fill_value=None)(p),
     "another method": lambda v, p: RegularGridInterpolator(GRID, v, bounds_error=False, fill_value=1.0)(p, "nearest"),
     "descending": lambda v, p: RegularGridInterpolator(BACKWARDS, v, bounds_error=False, fill_value=0.0)(p),
-    "vectors": lambda v, p: RegularGridInterpolator(GRID, v[..., None] * v[0, 0], bounds_error=False, fill_value=0.0)(p),
+    "vectors": lambda v, p: RegularGridInterpolator(GRID, v[:, :, None] * 2, bounds_error=False, fill_value=0.0)(p),
     "one point": lambda v, p: RegularGridInterpolator(GRID, v, bounds_error=False, fill_value=0.0)(p[0]),
     "columns": lambda v, p: RegularGridInterpolator(GRID, v, bounds_error=False, fill_value=0.0)((p[:, 0], p[:, 1])),
     "one axis": lambda v, p: RegularGridInterpolator((GRID[1],), v[0], bounds_error=False, fill_value=None)(p[:, 0]),
