@@ -7,6 +7,7 @@ over, also after an exception, every array holds its old bits, and objects, cont
 
 from __future__ import annotations
 
+import itertools
 import sys
 import threading
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ import numpy as np
 
 from bridge.code_position import here, resolve
 from bridge.errors import AliasError, EscapeError
+from bridge.rewind.checkpoint import record
 from bridge.rewind.memory import grounded
 from bridge.rewind.values import is_abstract
 from bridge.source.exchanging import Exchange
@@ -28,6 +30,7 @@ from bridge.source.reading import is_rewritten
 from bridge.trees import leaves_of
 
 _lock = threading.Lock()
+_OLDER = itertools.count(-1, -1)
 HELD: dict[int, Loan] = {}
 """Who has put tracked values into an object, by the object's identity."""
 
@@ -100,12 +103,17 @@ class Loan:
         """Let what the program has at hand have what stands for an array where it has it, for code that is not read."""
         found = Exchange(self, lent)
         frame: Any = sys._getframe(2)
+        is_outside = False
         for _ in range(_FRAMES):
             if frame is None:
-                return
+                break
             if is_rewritten(frame.f_code):
-                found.in_frame(frame)
+                found.in_frame(frame, is_outside)
+            is_outside = is_outside or frame.f_code is record.__code__
             frame = frame.f_back
+        if found.is_of_outside:
+            # To a checkpointed call that lends it, it is memory that there was before.
+            lent.buffer.place.root.serial = next(_OLDER)
 
     def over(self) -> None:
         """The call has ended; memory still holds what it wrote."""

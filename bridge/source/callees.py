@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from bridge.code_position import is_internal
 from bridge.errors import EscapeError
 from bridge.rewind import rule_book
 from bridge.rewind.escapes import detach
@@ -141,7 +142,8 @@ def _of_own_method(method: Any) -> Any:
 def _of_library(function: Any, reason: str) -> Any:
     """What is called for a function that is not read: its stand-in, its rule, or itself."""
     rule_book.read_book()
-    if hasattr(function, "__wrapped__") and _is_read(function.__wrapped__):
+    wraps = hasattr(function, "__wrapped__") and not is_internal(function.__code__.co_filename)
+    if wraps and _is_read(function.__wrapped__):
         # What a library has wrapped around a function of the program.
         around = reading_of(function, wraps=True)
         if around.code is not None:

@@ -27,16 +27,24 @@ _OPAQUE = (type, ModuleType, FunctionType, MethodType, CellType, str, bytes, int
 
 
 class Exchange:
-    """One array that is lent, and the things that were looked through for it."""
+    """One array that is lent, and the things that were looked through for it.
+
+    Attributes
+    ----------
+    is_of_outside : something has it that the function which runs, or the checkpointed one, has not made.
+    """
 
     def __init__(self, loan: Loan, lent: Lent) -> None:
         self.loan = loan
         self.lent = lent
+        self.is_of_outside = False
         self._seen: set[int] = set()
 
-    def in_frame(self, frame: Any) -> None:
+    def in_frame(self, frame: Any, is_outside: bool) -> None:
         """In what a function that runs has: its variables, those of functions around it, and those of its module."""
-        for value in list(frame.f_locals.values()):
+        for name, value in list(frame.f_locals.items()):
+            if (is_outside or name in frame.f_code.co_freevars) and self._is_lent(value):
+                self.is_of_outside = True
             self.inside(value, _DEPTH)
         names = frame.f_globals
         if id(names) in self._seen:
@@ -91,6 +99,7 @@ class Exchange:
         return type(value) is np.ndarray and whole_of(value) is self.lent.array
 
     def _put(self, kind: type[Kept], thing: Any, name: Any, container: Any, value: Any) -> None:
+        self.is_of_outside = True
         view = self.lent.shown(value)
         self.loan.keep(kind, thing, name, view)
         container[name] = view

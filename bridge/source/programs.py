@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
+from bridge.rewind.interpreter import current_context
 from bridge.source import operations
 from bridge.source.borrowing import Loan
 
@@ -43,6 +44,12 @@ def returned(context: Any, *found: Any) -> None:
 def called(f: Callable[..., Any], source: bool | None) -> Callable[..., Any]:
     """`f` for a function of this package that calls it, which is not read itself."""
     return operations.READER.of(f) if is_read(source) else f
+
+
+def part(f: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of the program that a loop or a checkpoint of this package calls: read, if its program is."""
+    context = current_context()
+    return f if context is None or context.loan is None else operations.READER.of(f)
 
 
 def lent_again(context: Any) -> AbstractContextManager[None]:

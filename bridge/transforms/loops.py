@@ -11,6 +11,7 @@ from bridge.errors import ArgumentError
 from bridge.rewind.checkpoint import record
 from bridge.rewind.interpreter import current_context
 from bridge.rewind.values import concrete
+from bridge.source.programs import part
 
 
 def checkpoint(f: Callable[..., Any]) -> Callable[..., Any]:
@@ -28,8 +29,8 @@ def checkpoint(f: Callable[..., Any]) -> Callable[..., Any]:
         if context is not None:
             context.must_differentiate()
         if context is None or not context.checkpoints or not context.home.checkpoints:
-            return f(*args, **kwargs)
-        return record(context, f, args, kwargs)
+            return part(f)(*args, **kwargs)
+        return record(context, part(f), args, kwargs)
 
     return checkpointed
 
@@ -45,7 +46,8 @@ def fori_loop(lower: int, upper: int, body: Callable[[int, Any], Any], init: Any
     """
     context = current_context()
     if context is not None and context.home.control is not None:
-        return context.home.control.fori_loop(context, lower, upper, body, init)
+        return context.home.control.fori_loop(context, lower, upper, part(body), init)
+    body = part(body)
     lower, upper = _integer(lower, "lower"), _integer(upper, "upper")
     step = max(1, math.isqrt(max(0, upper - lower)))
 
@@ -69,7 +71,8 @@ def while_loop(condition: Callable[[Any], Any], body: Callable[[Any], Any], init
     """
     context = current_context()
     if context is not None and context.home.control is not None:
-        return context.home.control.while_loop(context, condition, body, init, limit)
+        return context.home.control.while_loop(context, part(condition), part(body), init, limit)
+    condition, body = part(condition), part(body)
 
     def steps(count: int, value: Any) -> tuple[Any, int]:
         done = 0
@@ -97,8 +100,8 @@ def cond(predicate: Any, true_branch: Callable[..., Any], false_branch: Callable
     """`true_branch(*operands)` if `predicate` holds, else `false_branch(*operands)`; only that one runs."""
     context = current_context()
     if context is not None and context.home.control is not None:
-        return context.home.control.cond(context, predicate, true_branch, false_branch, operands)
-    return true_branch(*operands) if bool(predicate) else false_branch(*operands)
+        return context.home.control.cond(context, predicate, part(true_branch), part(false_branch), operands)
+    return part(true_branch)(*operands) if bool(predicate) else part(false_branch)(*operands)
 
 
 def _integer(value: Any, name: str) -> int:

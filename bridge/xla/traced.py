@@ -14,6 +14,7 @@ from bridge.arrays.buffer import Buffer, Scalar, WeakScalar
 from bridge.errors import ArgumentError, BridgeError
 from bridge.rewind.interpreter import current_context
 from bridge.rewind.values import ground_floor, is_abstract
+from bridge.source.programs import program
 from bridge.trees import leaves_of, rebuilt
 from bridge.xla.captured import Captured
 from bridge.xla.loops import control
@@ -90,7 +91,7 @@ class Program:
                 leaves.append(leaf.shown(root))
         args, kwargs = rebuilt(self.signature.structure, leaves)
         context = current_context()
-        function = self.function if context is None else context.home.program(self.function)
+        function = self.function if context is None else program(context, self.function, None)
         with _only_numpy():
             results, self.structure = leaves_of(function(*args, **kwargs))
         self.results = [_Traced(leaf) if is_abstract(leaf) else leaf for leaf in results]
