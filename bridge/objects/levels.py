@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
+from types import MethodType
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,29 @@ from bridge.objects.anatomy import Anatomy, anatomy
 NAMESPACE = "bridge"
 PLAIN = frozenset({np.ndarray, int, float, complex, bool, str, bytes, type(None), type, *np.sctypeDict.values()})
 """Types of which every object is a leaf."""
+
+
+@dataclass(frozen=True)
+class Bound:
+    """One level of a bound method: an attribute `self.flux = self.upwind` is the copy's method in a copy."""
+
+    function: Any
+
+    def unflatten(self, children: Sequence[Any]) -> Any:
+        """The method of another object."""
+        return MethodType(self.function, children[0])
+
+
+@dataclass(frozen=True)
+class Partial:
+    """One level of a `functools.partial`: gradients of what it gives its function are held by one of this function."""
+
+    function: Any = field(compare=False)
+
+    def unflatten(self, children: Sequence[Any]) -> Any:
+        """The same of other arguments."""
+        function, args, keywords = children
+        return partial(self.function if function is None else function, *args, **keywords)
 
 
 @dataclass
@@ -45,6 +70,10 @@ def level_of(x: Any) -> Level | None:
     )
     if not level.is_leaf():
         return Level(level, children)
+    if type(x) is MethodType:
+        return Level(Bound(x.__func__), [x.__self__], (".__self__",))
+    if type(x) is partial:
+        return Level(Partial(x.func), [x.func, x.args, x.keywords], (".func", ".args", ".keywords"))
     known = _level_in_jax(x)
     if known is not None:
         return known
@@ -78,8 +107,8 @@ def names_in(structure: Any, names: Sequence[str]) -> list[str]:
     return list(names)
 
 
-def is_of_jax(level: Level) -> bool:
-    """Whether JAX, and neither optree nor the state of an object, says what is held."""
+def is_opened_for_numbers(level: Level) -> bool:
+    """Whether what is held matters only if there are numbers in it: a method, or what JAX takes apart."""
     return not isinstance(level.structure, (Anatomy, optree.PyTreeSpec))
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+from types import FunctionType, MethodType
 from typing import Any
 
 import numpy as np
 
 from bridge.errors import ArgumentError
 from bridge.objects.anatomy import Anatomy
-from bridge.objects.levels import Level, is_of_jax, level_of
+from bridge.objects.levels import Level, is_opened_for_numbers, level_of
 from bridge.objects.structure import LEAF, Again, Held, Node, Object, ObjectStructure, SameLeaf
 
 
@@ -24,6 +26,9 @@ def opened(leaves: list[Any], whole: Any) -> tuple[list[Any], Any]:
         ) from None
     if all(node is LEAF for node in nodes):
         return leaves, whole
+    for leaf in walk.leaves:
+        if type(leaf) is FunctionType and leaf.__closure__:
+            walk.check_closure(leaf)
     return walk.leaves, ObjectStructure(whole, nodes)
 
 
@@ -95,9 +100,9 @@ class _Walk:
             if id(x) not in self._reaching and not level.structure.is_value:
                 return self._leaf(x, inside)
             return self._object(x, level)
-        if is_of_jax(level) and id(x) not in self._reaching:
+        if is_opened_for_numbers(level) and id(x) not in self._reaching:
             return self._leaf(x, inside)
-        shared = not isinstance(x, tuple)
+        shared = not isinstance(x, (tuple, MethodType, partial))
         if shared:
             self._number(x)
         if type(x) not in (list, dict):
@@ -105,6 +110,27 @@ class _Walk:
         children = tuple(self.node(child, inside=True) for child in level.children)
         self._unfinished.discard(id(x))
         return Held(level.structure, children, shared, level.attributes)
+
+    def check_closure(self, function: FunctionType) -> None:
+        """Raise if a function that an object holds has the object itself in its closure: it would see the caller's."""
+        waiting, seen = [function], set()
+        while waiting:
+            one = waiting.pop()
+            seen.add(one)
+            for cell in one.__closure__ or ():
+                try:
+                    held = cell.cell_contents
+                except ValueError:  # a variable without a value yet
+                    continue
+                if id(held) in self._numbers:
+                    raise ArgumentError(
+                        f"an object among the arguments holds a function, {function.__qualname__}, with a "
+                        f"{type(held).__name__} in its closure that is among the arguments too: it would see the "
+                        "caller's, and not the copy that is differentiated",
+                        remedy="make it a method, or give it what it needs as an argument",
+                    )
+                if type(held) is FunctionType and held not in seen:
+                    waiting.append(held)
 
     def _leaf(self, x: Any, inside: bool) -> Node:
         if inside and (isinstance(x, np.ndarray) or hasattr(x, "view_as")):

@@ -9,7 +9,7 @@ import types
 from collections import OrderedDict, deque
 from dataclasses import dataclass
 from enum import Enum
-from functools import cached_property
+from functools import cached_property, partial
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -234,6 +234,43 @@ def test_arrays_of_words_in_an_object_are_copied() -> None:
     assert one.names.tolist() == ["a", "b"]
     with pytest.raises(errors.ArgumentError, match="MaskedArray"):
         bridge.grad(f)(one)
+
+
+class Callbacks:
+    """Bound methods and partial functions as attributes, as schemes are chosen."""
+
+    def __init__(self) -> None:
+        self.w = X.copy()
+        self.flux = self.square
+        self.schemes = {"scaled": partial(self.scaled, factor=3.0), "other": partial(np.multiply, self.w)}
+
+    def square(self) -> Any:
+        return np.sum(self.w**2)
+
+    def scaled(self, factor: Any) -> Any:
+        return factor * np.sum(self.w)
+
+    def loss(self) -> Any:
+        self.w *= 2.0
+        return self.flux() + self.schemes["scaled"]() + np.sum(self.schemes["other"](self.w))
+
+
+def test_methods_that_an_object_holds_are_those_of_the_copy(engine: str) -> None:
+    one = Callbacks()
+    g = bridge.grad(Callbacks.loss, engine=engine)(one)
+    np.testing.assert_allclose(g.w, 16 * X + 6.0)
+    assert g.flux.__self__ is g and one.flux.__self__ is one
+    assert g.schemes["scaled"].func.__self__ is g and g.schemes["other"].args[0] is g.w
+    tangent = bridge.jvp(Callbacks.loss, (one,), (g,), engine=engine)[1]
+    assert tangent == pytest.approx(np.dot(g.w, g.w) + np.sum(2 * X) * g.schemes["scaled"].keywords["factor"])
+
+
+def test_a_function_with_the_object_in_its_closure_is_refused(engine: str) -> None:
+    one = SimpleNamespace(w=X.copy())
+    inner = lambda: np.sum(one.w)  # noqa: E731
+    one.hooks = [lambda: inner()]
+    with pytest.raises(errors.ArgumentError, match=r"with a SimpleNamespace in its closure(.|\n)*make it a method"):
+        bridge.grad(lambda o: o.hooks[0](), engine=engine)(one)
 
 
 class Cached:
