@@ -57,8 +57,11 @@ class Loan:
         known = self.unread.get(id(code), "it is called by Python or by a library, not by code that is read")
         return f"\n  not read from its source: {known}"
 
-    def lend(self, array: np.ndarray, value: Any) -> Any:
-        """The Buffer that stands for a plain array from now on, because `value` is written into it."""
+    def lend(self, array: np.ndarray, value: Any, is_alone: bool = False) -> Any:
+        """The Buffer that stands for a plain array from now on, because `value` is written into it.
+
+        `is_alone` says that a variable has the array, which will have the Buffer, and nothing else.
+        """
         whole = whole_of(array)
         fresh = False
         with _lock:
@@ -73,7 +76,7 @@ class Loan:
                 COUNT.change(1)
                 fresh = True
         refuse_thread(found.loan.thread, f"an array of shape {array.shape}")
-        if fresh:
+        if fresh and not is_alone:
             self._exchange(found)
         return found.shown(array)
 

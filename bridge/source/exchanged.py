@@ -322,7 +322,7 @@ def _setattr(thing: Any, name: str, value: Any) -> None:
     setattr(thing, name, value)
 
 
-def own(target: np.ndarray, value: Any) -> Any:
+def own(target: np.ndarray, value: Any, is_alone: bool = False) -> Any:
     """A plain array that is written into, or the Buffer that stands for it from now on."""
     found = lending.lent_to(target) if lending.LENT else None
     if found is not None:
@@ -337,7 +337,7 @@ def own(target: np.ndarray, value: Any) -> Any:
         return target
     if not target.flags.writeable:
         raise ValueError("assignment destination is read-only")
-    return loan.lend(target, value)
+    return loan.lend(target, value, is_alone)
 
 
 SPECIAL.update({getattr(np, name): _creator(getattr(np, name), getattr(tracked_numpy, name)) for name in _CREATORS})

@@ -170,9 +170,14 @@ def _bits(array: np.ndarray) -> np.ndarray:
 def shows_pattern(value: Any) -> bool:
     """Whether a value was computed from memory that was lent."""
     plain = grounded(value)
+    if isinstance(plain, np.floating) and plain == plain:
+        return False
     dtype = getattr(plain, "dtype", None)
     if not isinstance(dtype, np.dtype) or dtype.kind not in "fc" or _width(dtype) not in PATTERNS or is_abstract(value):
         return False
+    with np.errstate(all="ignore"):
+        if not np.isnan(np.sum(plain)):
+            return False
     pattern = PATTERNS[_width(dtype)]
     bits = np.ascontiguousarray(plain).reshape(-1).view(pattern.dtype)
     sign = pattern.dtype.type(1) << pattern.dtype.type(8 * _width(dtype) - 1)

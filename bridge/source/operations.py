@@ -70,6 +70,16 @@ class Reader:
                 loan.keep(Contents, target, None, value)
         return target
 
+    def into_own(self, target: Any, value: Any, temporary: Any) -> Any:
+        """The same where `target` is what a variable holds that one function alone has.
+
+        If nothing else has the array, it has one reference more than something that only this call has.
+        """
+        if type(target) is np.ndarray:
+            is_alone = target.base is None and sys.getrefcount(target) <= sys.getrefcount(temporary) + 1
+            return own(target, value, is_alone)
+        return target if type(target) is Buffer else self.into(target, value)
+
     def keep(self, thing: Any, name: str, value: Any) -> Any:
         """What an attribute of `thing` is set on, which is remembered as it is."""
         if type(thing) is np.ndarray:

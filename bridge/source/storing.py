@@ -1,7 +1,7 @@
 """Statements that store: what is stored is held in a helper variable, and its place asks who takes it.
 
 * `a[k] = v` becomes `t = v; R.into(a, t)[k] = t`: memory that a tracked value is written into is lent to the context.
-  A variable that no other function has becomes what stands for its array: `a = R.into(a, t); a[k] = t`.
+  A variable that no other function has becomes what stands for its array: `a = R.into_own(a, t, []); a[k] = t`.
 * `x.name = v` becomes `t = v; b = x; R.keep(b, "name", t).name = t`: objects have afterwards what they had before.
 * `a[k] += v` loads the element once, as Python does, and stores it as `a[k] = ...` does.
 * `x, a[k] = v` unpacks into helper variables, which are stored from left to right; what is nested is unpacked when
@@ -141,8 +141,9 @@ class Storing(Expressions):
     def _stored(self, target: Any, value: str) -> list[ast.stmt]:
         """Statements that store a helper variable where `target` says."""
         if isinstance(target, ast.Subscript):
-            into = reader("into", self.visit(target.value), load(value))
             own = self._own_variable(target.value)
+            asked = [self.visit(target.value), load(value)]
+            into = reader("into", *asked) if own is None else reader("into_own", *asked, ast.List([], ast.Load()))
             before = [] if own is None else [assign(store(own, target.value), into)]
             array = into if own is None else load(own)
             place = at(target, ast.Subscript(array, self.key(target.slice), ast.Store()))
