@@ -11,6 +11,7 @@ Saving, undoing, aliasing, broadcasting and order are the context's business.
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable, Iterable
 from importlib import import_module
@@ -21,6 +22,7 @@ from bridge.code_position import here, resolve
 from bridge.errors import RefusedError, RuleError
 from bridge.rewind.composition import pull_of_equivalent
 from bridge.rewind.cotangents import conj, sum_to_shape, zeros
+from bridge.rewind.escapes import constant_of
 from bridge.rewind.facts import FACTS, METHODS, Facts
 from bridge.rewind.rule import Case, MutatingRule, Rule, Shaped, Structure
 from bridge.rewind.rule_book import (
@@ -42,7 +44,7 @@ from bridge.signatures import pull_parameters
 __all__ = [
     "MUTATING", "REFUSED", "RULES", "ZERO_PULL", "Case", "Facts", "MutatingRule", "RefusedError", "Rule", "RuleError",
     "Shaped", "TrackedObject", "composed", "conj", "lowering", "mutating_rule", "needs", "nondifferentiable",
-    "operators", "pulls", "refuse", "refused", "rule", "stand_in", "sum_to_shape", "zeros",
+    "operators", "pulls", "refuse", "refused", "rule", "stand_in", "sum_to_shape", "without_gradient", "zeros",
 ]  # fmt: skip
 
 
@@ -163,20 +165,39 @@ def lowering(function: Callable[..., Any] | Rule) -> Callable[[Callable[..., Any
     return register
 
 
-def stand_in(*functions: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def stand_in(*functions: Any, of_constants: bool | None = None) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Register the decorated function as what computes `functions` for tracked values, in a program that is read.
 
     It has their parameters and gives their values, and is written with NumPy functions and functions with rules. It is
     called where a tracked value is among the arguments, or in a list, tuple or dictionary of them; a class may have a
     stand-in, which makes the object. For functions that NumPy's protocols do not reach (SciPy's, `math.sin`).
+
+    With `of_constants`, as for classes, the function itself is called, with plain copies, where no argument carries a
+    gradient: what it makes is then the library's own object.
     """
 
     def register(computes: Callable[..., Any]) -> Callable[..., Any]:
         for function in functions:
-            enter(STAND_INS.__setitem__, function, computes)
+            itself = isinstance(function, type) if of_constants is None else of_constants
+            enter(STAND_INS.__setitem__, function, _unless_constant(function, computes) if itself else computes)
         return computes
 
     return register
+
+
+def _unless_constant(function: Any, computes: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(computes)
+    def compute(*args: Any, **kwargs: Any) -> Any:
+        plain = constant_of((args, kwargs))
+        return computes(*args, **kwargs) if plain is None else function(*plain[0], **plain[1])
+
+    return compute
+
+
+def without_gradient(value: Any, what: str, remedy: str) -> Any:
+    """A plain copy of what may be tracked but must not carry a gradient; a RefusedError, if `what` is not so."""
+    plain = constant_of((value,))
+    return refuse(what, remedy) if plain is None else plain[0]
 
 
 def operators(*classes: type[Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.extend import TrackedObject, needs, refuse, stand_in
+from bridge.extend import TrackedObject, needs, refuse, stand_in, without_gradient
 from bridge.rules.contractions import as_operand
 from bridge.rules.factorizations import LU_SOLVED
 from bridge.rules.piecewise import float_points, in_period, intervals, laid_out, spread
@@ -76,8 +76,7 @@ def evaluate(spline: Any, x: Any, nu: int = 0, extrapolate: Any = None) -> Any:
 
 @stand_in(interpolate.BSpline)
 def make(t: Any, c: Any, k: int, extrapolate: Any = True, axis: int = 0) -> Spline:
-    if hasattr(t, "place"):
-        refuse("scipy.interpolate.BSpline with tracked knots t", "pass bridge.detach(t)")
+    t = without_gradient(t, "scipy.interpolate.BSpline with tracked knots t", "pass bridge.detach(t)")
     c, t = np.moveaxis(as_operand(c), axis, 0), np.asarray(t, np.float64)
     plain = interpolate.BSpline(t, np.zeros(c.shape[0]), k, extrapolate)
     return Spline(plain.t, c, plain.k, plain.extrapolate, axis % c.ndim)
@@ -88,14 +87,12 @@ def _without_values(end: Any, count: int) -> Any:
     return [(order, np.zeros(count)) for order, _ in end] if isinstance(end, (list, tuple)) else end
 
 
-@stand_in(interpolate.make_interp_spline)
+@stand_in(interpolate.make_interp_spline, of_constants=True)
 def make_interp_spline(
     x: Any, y: Any, k: int = 3, t: Any = None, bc_type: Any = None, axis: int = 0, check_finite: bool = True
 ) -> Spline:
     """Coefficients are linear in the data: by the collocation matrix, or by what SciPy makes of the unit vectors."""
-    for name, value in (("x", x), ("t", t)):
-        if hasattr(value, "place"):
-            refuse(f"scipy.interpolate.make_interp_spline with tracked {name}", f"pass bridge.detach({name})")
+    x, t = without_gradient((x, t), "scipy.interpolate.make_interp_spline with tracked x or t", "pass bridge.detach(x)")
     x, y = np.asarray(x, np.float64), np.moveaxis(as_operand(y), axis, 0)
     y = y.astype(np.complex128 if y.dtype.kind == "c" else np.float64, copy=False)
     axis %= y.ndim
@@ -112,13 +109,13 @@ def make_interp_spline(
     of_units = interpolate.make_interp_spline(x, np.eye(count), k, t, linear)
     c = np.reshape(np.matmul(of_units.c, flat), (of_units.c.shape[0], *y.shape[1:]))
     if pair and any(isinstance(end, (list, tuple)) for end in bc_type):
-        if any(hasattr(value, "place") for end in bc_type if not isinstance(end, str) for _, value in end or ()):
-            refuse("scipy.interpolate.make_interp_spline with tracked derivatives at its ends", "use CubicSpline")
+        what = "scipy.interpolate.make_interp_spline with tracked derivatives at its ends"
+        bc_type = without_gradient(bc_type, what, "use CubicSpline")
         c = c + interpolate.make_interp_spline(x, np.zeros(y.shape), k, t, bc_type).c
     return Spline(of_units.t, c, of_units.k, of_units.extrapolate, axis)
 
 
-@stand_in(interpolate.splrep)
+@stand_in(interpolate.splrep, of_constants=True)
 def splrep(x: Any, y: Any, *args: Any, **kwargs: Any) -> Any:
     """Of exact interpolation only: the coefficients are then linear in the data."""
     k, smoothing = kwargs.pop("k", 3), kwargs.pop("s", None)
@@ -133,8 +130,9 @@ def splev(x: Any, tck: Any, der: int = 0, ext: int = 0) -> Any:
     if isinstance(tck, Spline) or hasattr(tck, "tck"):
         tck = tck.tck
     t, c, k = tck
-    if isinstance(c, (list, tuple)) or hasattr(t, "place"):
-        refuse("scipy.interpolate.splev of a curve, or with tracked knots", "evaluate one coordinate after the other")
+    if isinstance(c, (list, tuple)):
+        refuse("scipy.interpolate.splev of a curve at tracked points", "evaluate one coordinate after the other")
+    t = without_gradient(t, "scipy.interpolate.splev with tracked knots", "pass bridge.detach(t)")
     return _extended(Spline(np.asarray(t), as_operand(c), k, True, 0), x, der, ext)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.extend import needs, refuse, stand_in
+from bridge.extend import needs, stand_in, without_gradient
 from bridge.rules.contractions import as_operand
 from bridge.rules.factorizations import LU_SOLVED
 from bridge.rules.piecewise import Piecewise, spread
@@ -20,8 +20,8 @@ interpolate = needs("scipy.interpolate")
 
 def _prepared(name: str, x: Any, y: Any, axis: int) -> tuple[Any, Any, int]:
     """Knots, data with their axis first, and where that axis was."""
-    if hasattr(x, "place"):
-        refuse(f"scipy.interpolate.{name} with tracked knots x", "pass bridge.detach(x); the data y may be tracked")
+    remedy = "pass bridge.detach(x); the data y may be tracked"
+    x = without_gradient(x, f"scipy.interpolate.{name} with tracked knots x", remedy)
     x, y = np.asarray(x, np.float64), as_operand(y)
     axis %= y.ndim
     if x.ndim != 1 or x.size < 2 or x.size != y.shape[axis] or not np.all(np.diff(x) > 0):

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.extend import needs, refuse, stand_in
+from bridge.extend import needs, stand_in, without_gradient
 from bridge.rules.contractions import as_operand
 
 ndimage = needs("scipy.ndimage")
@@ -83,8 +83,8 @@ def zoom(
     *,
     grid_mode: bool = False,
 ) -> Any:
-    if any(hasattr(factor, "place") for factor in (zoom, *(zoom if isinstance(zoom, (list, tuple)) else ()))):
-        refuse("scipy.ndimage.zoom by a tracked factor, which decides the shape", "pass bridge.detach(zoom)")
+    what = "scipy.ndimage.zoom by a tracked factor, which decides the shape"
+    zoom = without_gradient(zoom, what, "pass bridge.detach(zoom)")
     input = as_operand(input)
     factors = each(zoom, input.ndim)
     if prefilter and all(factor == 1 for factor in factors):

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.extend import TrackedObject, needs, refuse, stand_in
+from bridge.extend import TrackedObject, needs, refuse, stand_in, without_gradient
 from bridge.rules.bsplines import make_interp_spline
 from bridge.rules.bsplines import of_plain as spline_of_plain
 from bridge.rules.contractions import as_operand
@@ -83,8 +83,9 @@ def interp1d(
     order = kind if isinstance(kind, int) else _ORDERS.get(kind)
     if order is None and kind != "linear" and kind not in _STEPS:
         raise NotImplementedError(f"{kind} is unsupported")
-    if hasattr(x, "place") and kind != "linear":
-        refuse(f"scipy.interpolate.interp1d with tracked x and kind={kind!r}", "pass bridge.detach(x)")
+    if kind != "linear":
+        what = f"scipy.interpolate.interp1d with tracked x and kind={kind!r}"
+        x = without_gradient(x, what, "pass bridge.detach(x)")
     x, y = as_operand(x), as_operand(y)
     axis %= y.ndim
     y = np.moveaxis(y, axis, 0)
@@ -232,8 +233,8 @@ def RegularGridInterpolator(
     solver: Any = None,
     solver_args: Any = None,
 ) -> GridInterpolator:
-    if any(hasattr(line, "place") for line in points):
-        refuse("interpolation on a grid of tracked points", "pass bridge.detach(points); the values may be tracked")
+    remedy = "pass bridge.detach(points); the values may be tracked"
+    points = without_gradient(points, "interpolation on a grid of tracked points", remedy)
     method, values = _checked(method), as_operand(values)
     values = np.copy(values) if values.dtype.kind in "fc" else values.astype(np.float64)
     grid = []
@@ -262,6 +263,6 @@ def interpn(
     return RegularGridInterpolator(points, values, method, bounds_error, fill_value)(xi)
 
 
-@stand_in(interpolate.griddata)
+@stand_in(interpolate.griddata, of_constants=True)
 def griddata(*args: Any, **kwargs: Any) -> Any:
     refuse("scipy.interpolate.griddata of tracked values", "use RegularGridInterpolator on a grid")

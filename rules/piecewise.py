@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.extend import TrackedObject, needs, refuse, stand_in
+from bridge.extend import TrackedObject, needs, refuse, stand_in, without_gradient
 from bridge.rules.contractions import as_operand
 
 interpolate = needs("scipy.interpolate")
@@ -131,8 +131,7 @@ def integrate(function: Any, a: Any, b: Any, extrapolate: Any = None) -> Any:
 
 @stand_in(PPoly)
 def make(c: Any, x: Any, extrapolate: Any = None, axis: int = 0) -> Piecewise:
-    if hasattr(x, "place"):
-        refuse("scipy.interpolate.PPoly with tracked breakpoints", "pass bridge.detach(x)")
+    x = without_gradient(x, "scipy.interpolate.PPoly with tracked breakpoints", "pass bridge.detach(x)")
     if axis:
         c = np.moveaxis(np.moveaxis(c, axis + 1, 0), axis + 1, 1)
     x = np.asarray(x, np.float64)

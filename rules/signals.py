@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.extend import needs, refuse, stand_in
+from bridge.extend import needs, refuse, stand_in, without_gradient
 from bridge.rules.contractions import as_operand
 
 signal = needs("scipy.signal")
@@ -17,10 +17,8 @@ from bridge.rules.image_filters import convolve1d  # noqa: E402, once its librar
 from bridge.rules.recursive_filters import lfilter, sosfilt, sosfiltfilt  # noqa: E402
 
 
-def _plain(**options: Any) -> None:
-    for name, value in options.items():
-        if hasattr(value, "place"):
-            refuse(f"a tracked {name}= of scipy.signal", f"pass bridge.detach({name})")
+def _plain(name: str, value: Any) -> Any:
+    return without_gradient(value, f"a tracked {name}= of scipy.signal", f"pass bridge.detach({name})")
 
 
 @stand_in(signal.detrend)
@@ -34,7 +32,7 @@ def detrend(data: Any, axis: int = -1, type: str = "linear", bp: Any = 0, overwr
     if type not in ("linear", "l"):
         raise ValueError("Trend type must be 'linear' or 'constant'.")
     n = data.shape[0]
-    breaks = np.sort(np.unique(np.concatenate(np.atleast_1d(0, bp, n))))
+    breaks = np.sort(np.unique(np.concatenate(np.atleast_1d(0, _plain("bp", bp), n))))
     if np.any(breaks > n):
         raise ValueError("Breakpoints must be less than length of data along given axis.")
     parts = []
@@ -96,7 +94,7 @@ def hilbert(x: Any, N: int | None = None, axis: int = -1) -> Any:
 def resample(x: Any, num: int, t: Any = None, axis: int = 0, window: Any = None, domain: str = "time") -> Any:
     if domain != "time":
         refuse(f"scipy.signal.resample with domain={domain!r}", "transform back first: domain='time'")
-    _plain(t=t, window=window)
+    t, window = _plain("t", t), _plain("window", window)
     x = as_operand(x)
     # Resampling is linear: the matrix is what SciPy makes of the unit vectors.
     matrix = signal.resample(np.eye(x.shape[axis]), num, axis=0, window=window)
@@ -117,7 +115,7 @@ def resample_poly(
     padtype: str = "constant",
     cval: Any = None,
 ) -> Any:
-    _plain(window=window)
+    window = _plain("window", window)
     if padtype != "constant" or cval not in (None, 0):
         refuse(f"scipy.signal.resample_poly with padtype={padtype!r}, cval={cval}", "subtract the background before")
     x = as_operand(x)

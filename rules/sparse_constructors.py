@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.extend import needs, refuse, stand_in
+from bridge.extend import needs, refuse, stand_in, without_gradient
 from bridge.rules.sparse_matrices import SparseMatrix, from_coordinates, is_sparse, tracked_matrix
 
 sparse = needs("scipy.sparse")
@@ -113,6 +113,8 @@ def _marked(function: Any) -> Callable[..., Any]:
     """The stand-in of a function whose first argument has the entries, and which only places them."""
 
     def place(entries: Any, *args: Any, dtype: Any = None, **kwargs: Any) -> Any:
+        what = f"scipy.sparse.{function.__name__} with tracked offsets"
+        args, kwargs = without_gradient((args, kwargs), what, "pass bridge.detach(offsets)")
         labels = _Labels()
         return labels.matrix(function(labels.of(entries), *args, **kwargs), dtype)
 
@@ -121,12 +123,12 @@ def _marked(function: Any) -> Callable[..., Any]:
 
 
 for _function in (sparse.diags, sparse.diags_array, sparse.spdiags, sparse.block_diag, sparse.tril, sparse.triu):
-    stand_in(_function)(_marked(_function))
+    stand_in(_function, of_constants=True)(_marked(_function))
 for _function in (sparse.hstack, sparse.vstack, sparse.bmat, sparse.block_array):
-    stand_in(_function)(_marked(_function))
+    stand_in(_function, of_constants=True)(_marked(_function))
 
 
-@stand_in(sparse.kron)
+@stand_in(sparse.kron, of_constants=True)
 def kron(A: Any, B: Any, format: str | None = None) -> SparseMatrix:
     a, b = (tracked_matrix(_as_matrix(x)) for x in (A, B))
     (left, rows, columns), (right, *others) = a.placed(), b.placed()
@@ -137,7 +139,7 @@ def kron(A: Any, B: Any, format: str | None = None) -> SparseMatrix:
     return from_coordinates(entries, rows, columns, shape, format or "coo", _are_matrices(A, B))
 
 
-@stand_in(sparse.kronsum)
+@stand_in(sparse.kronsum, of_constants=True)
 def kronsum(A: Any, B: Any, format: str | None = None) -> SparseMatrix:
     a, b = (tracked_matrix(_as_matrix(x)) for x in (A, B))
     eye = sparse.eye if _are_matrices(A, B) else sparse.eye_array

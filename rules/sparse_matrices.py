@@ -61,7 +61,12 @@ class SparseMatrix(TrackedObject):
         """The entries in the order of the format; for formats that have them in one axis."""
         if self.labels.format not in ("csr", "csc", "coo"):
             refuse(f".data of a tracked sparse matrix in the format {self.labels.format}", "write `.tocsr().data`")
-        return self._at(self.labels.data)
+        if not self._in_order(self.labels.data):
+            # From now on the entries lie as they are given: what is written into them is written into the matrix.
+            self.entries = self.entries[self.labels.data - 1]
+            self.labels = self.labels.copy()
+            self.labels.data = np.arange(1, self.labels.data.size + 1)
+        return self.entries
 
     @property
     def T(self) -> SparseMatrix:
@@ -216,9 +221,10 @@ class SparseMatrix(TrackedObject):
 
     def _at(self, labels: Any) -> Any:
         """The entries of these labels, in their order."""
-        if labels.size == self.entries.shape[0] and np.array_equal(labels, np.arange(1, labels.size + 1)):
-            return self.entries
-        return self.entries[labels - 1]
+        return self.entries if self._in_order(labels) else self.entries[labels - 1]
+
+    def _in_order(self, labels: Any) -> bool:
+        return labels.size == self.entries.shape[0] and np.array_equal(labels, np.arange(1, labels.size + 1))
 
     def _spread(self, labels: Any) -> Any:
         """The entries of an array of labels, 0 where there is none."""

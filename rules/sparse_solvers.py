@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from bridge.extend import Case, Facts, RefusedError, conj, needs, pulls, refuse, stand_in
+from bridge.extend import Case, Facts, RefusedError, conj, needs, pulls, refuse, stand_in, without_gradient
 from bridge.rules.contractions import fitted
 from bridge.rules.factorizations import LU_SOLVED
 from bridge.rules.sparse import CLASSES, OTHER, PATTERN, outer_at
-from bridge.rules.sparse_matrices import SparseMatrix, compressed, is_sparse
+from bridge.rules.sparse_matrices import compressed, is_sparse
 
 sparse = needs("scipy.sparse")
 linalg = needs("scipy.sparse.linalg")
@@ -55,12 +55,12 @@ def spsolve(A: Any, b: Any, permc_spec: Any = None, use_umfpack: bool = True) ->
     return np.ravel(solution) if b.ndim == 2 and b.shape[1] == 1 else solution
 
 
-@stand_in(linalg.factorized)
+@stand_in(linalg.factorized, of_constants=True)
 def factorized(A: Any) -> Callable[[Any], Any]:
     return lambda b: spsolve(A, b)
 
 
-@stand_in(linalg.inv)
+@stand_in(linalg.inv, of_constants=True)
 def inv(A: Any) -> Any:
     refuse(
         "scipy.sparse.linalg.inv of tracked entries", "solve with spsolve(A, b), or write np.linalg.inv(A.toarray())"
@@ -168,18 +168,18 @@ def _stands_in_for(solver: Any) -> Callable[..., Any]:
     def solve(A: Any, b: Any, x0: Any = None, **options: Any) -> Any:
         given = {"x0": x0, **options}
         for option, value in given.items():
-            if isinstance(value, SparseMatrix) or hasattr(value, "place"):
-                refuse(f"scipy.sparse.linalg.{name} with a tracked {option}=", f"pass bridge.detach({option})")
+            what = f"scipy.sparse.linalg.{name} with a tracked {option}="
+            given[option] = without_gradient(value, what, f"pass bridge.detach({option})")
         if x0 is None:
             del given["x0"]
         b = b if hasattr(b, "shape") else np.array(b)
         if is_sparse(A):
             entries, indices, indptr, shape, format = compressed(A)
             answer = ITERATED(entries, indices, indptr, b, shape, format, solver, given)
-        elif hasattr(A, "place"):
-            refuse(f"scipy.sparse.linalg.{name} with a dense matrix of tracked values", "use np.linalg.solve")
         else:
-            answer = BY_OPERATOR(A if not isinstance(A, np.ndarray) else A.copy(), b, solver, given)
+            what = f"scipy.sparse.linalg.{name} with a dense matrix of tracked values"
+            A = without_gradient(A, what, "use np.linalg.solve")
+            answer = BY_OPERATOR(A.copy() if isinstance(A, np.ndarray) else A, b, solver, given)
         return answer[:-1], int(np.rint(np.real(answer[-1])))
 
     solve.__name__ = solve.__qualname__ = name

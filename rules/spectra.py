@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.extend import needs, refuse, stand_in
+from bridge.extend import needs, refuse, stand_in, without_gradient
 from bridge.rules.contractions import as_operand
 
 signal = needs("scipy.signal")
@@ -17,8 +17,8 @@ from bridge.rules.signals import detrend as detrended  # noqa: E402, once its li
 
 def _window(window: Any, nperseg: int | None, length: int) -> tuple[Any, int]:
     """The numbers of a window, and the length of a segment."""
-    if hasattr(window, "place"):
-        refuse("a spectrum of scipy.signal with a tracked window=", "multiply segments by it yourself")
+    what = "a spectrum of scipy.signal with a tracked window="
+    window = without_gradient(window, what, "multiply segments by it yourself")
     if isinstance(window, (str, tuple)):
         nperseg = min(256 if nperseg is None else int(nperseg), length)
         return signal.get_window(window, nperseg), nperseg

@@ -9,6 +9,7 @@ import numpy as np
 from bridge.code_position import here, resolve
 from bridge.errors import BridgeError, EscapeError
 from bridge.rewind.memory import grounded
+from bridge.rewind.rule_book import TrackedObject
 from bridge.rewind.values import is_abstract, known, needs_value, settled
 
 
@@ -31,6 +32,38 @@ def escape(tracked: Any, how: str) -> Any:
         plain = plain.copy()
         plain.flags.writeable = False
     return plain
+
+
+def constant_of(value: Any) -> Any:
+    """`value` with plain copies of the tracked arrays and numbers in it; None if one of them carries a gradient.
+
+    Looks into lists, tuples and dictionaries. What a compiled program does not know yet counts as carrying one.
+    """
+    try:
+        return _constant_of(value)
+    except _CarriesGradient:
+        return None
+
+
+class _CarriesGradient(Exception):
+    pass
+
+
+def _constant_of(value: Any) -> Any:
+    if type(value) in (list, tuple):
+        return type(value)(map(_constant_of, value))
+    if type(value) is dict:
+        return {key: _constant_of(part) for key, part in value.items()}
+    if isinstance(value, TrackedObject):
+        raise _CarriesGradient
+    if not hasattr(value, "place"):
+        return value
+    value.place.context.check_usable()
+    plain = known(value) if is_abstract(value) else grounded(value)
+    if plain is None or (not is_abstract(value) and _active_below(value)):
+        raise _CarriesGradient
+    value.place.context.left(value, "an operand that is constant")
+    return plain.copy() if isinstance(plain, np.ndarray) else plain
 
 
 def remember(tracked: Any, how: str) -> EscapeError:

@@ -101,6 +101,11 @@ PROGRAMS: dict[str, Callable[[Any, Any], Any]] = {
     "plain linear": lambda y, q: LINEAR(q) * y[0],
     "plain cubic": lambda y, q: CUBIC(q) * y[0],
     "plain smoothing spline": lambda y, q: FITTED(q) + FITTED(q, 1) * y[0],
+    "knots made inside": lambda y, q: CubicSpline(np.linspace(0.0, 3.0, 6), y)(q),
+    "splines made inside": lambda y, q: CubicSpline(np.arange(6.0), np.sin(np.arange(6.0)))(q).sum() * y,
+    "b-splines made inside": lambda y, q: make_interp_spline(np.arange(6.0), np.cos(np.arange(6.0)))(q) * y[0],
+    "lines made inside": lambda y, q: interp1d(np.arange(6.0), y, kind="quadratic", fill_value="extrapolate")(q),
+    "roots made inside": lambda y, q: CubicSpline(np.arange(4.0), np.cos(np.arange(4.0))).roots()[0] * y + q[0],
     "polynomials": lambda y, q: PPoly(np.stack([y[:2], y[2:4]]), np.array([0.0, 1.0, 2.0]))(q),
 }  # fmt: skip
 
