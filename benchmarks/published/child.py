@@ -15,8 +15,9 @@ import time
 import traceback
 import tracemalloc
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -79,35 +80,42 @@ def precision_of(program: Program, loss: Loss) -> str:
 def times(program: Program, run: Callable[[], Any], engine: str, tell: Tell) -> tuple[float, tuple[Any, ...]]:
     """Take times of the program and of its gradient, in turns, and tell the shortest; returns loss and gradient."""
     first, (value, found) = timed(run)
-    forward: list[float] = [forward_time(program)]
-    gradient: list[float] = []
-    tell(first=first, forward=forward[0], gradient=first, stage="taking times")
-    if first < PATIENCE or engine == "xla":
-        for _ in range(REPEATS):
-            if len(gradient) >= AT_LEAST and sum(gradient) + sum(forward) > BUDGET:
-                break
-            forward.append(forward_time(program))
-            gradient.append(timed(run)[0])
+    forward = [forward_time(program)]
+    gradient = [] if first.wall < PATIENCE or engine == "xla" else [first]
+    tell(first=first.wall, forward=forward[0].wall, gradient=first.wall, stage="taking times")
+    for _ in range(0 if first in gradient else REPEATS):
+        if len(gradient) >= AT_LEAST and sum(each.wall for each in (*gradient, *forward)) > BUDGET:
+            break
+        forward.append(forward_time(program))
+        gradient.append(timed(run)[0])
     tell(
-        forward=min(forward),
-        gradient=min(gradient or [first]),
+        forward=min(each.wall for each in forward),
+        gradient=min(each.wall for each in gradient),
+        processor=min(each.processor for each in gradient) / min(each.processor for each in forward),
         samples={"forward": forward, "gradient": gradient},
     )
     return float(value), found
 
 
-def forward_time(program: Program) -> float:
-    """Seconds of the program alone, in plain NumPy; its arguments are copied before the clock starts."""
+class Seconds(NamedTuple):
+    """How long a call took, by the clock and in time of the processor, which other work on the machine moves less."""
+
+    wall: float
+    processor: float
+
+
+def forward_time(program: Program) -> Seconds:
+    """How long the program alone takes, in plain NumPy; its arguments are copied before the clock starts."""
     arguments = program.copied()
     return timed(lambda: quietly(program.function, arguments))[0]
 
 
-def timed(run: Callable[[], Any]) -> tuple[float, Any]:
-    """Seconds of one call, and its result; earlier garbage is collected before the clock starts."""
+def timed(run: Callable[[], Any]) -> tuple[Seconds, Any]:
+    """How long a call takes, and its result; earlier garbage is collected before the clock starts."""
     gc.collect()
-    start = time.perf_counter()
+    wall, processor = time.perf_counter(), time.process_time()
     result = run()
-    return time.perf_counter() - start, result
+    return Seconds(time.perf_counter() - wall, time.process_time() - processor), result
 
 
 def judge(
@@ -147,6 +155,8 @@ def memory(run: Callable[[], Any], engine: str) -> int:
     """Peak bytes of one gradient: what Python and NumPy allocate or, for what XLA allocates, the resident growth."""
     gc.collect()
     if engine == "xla":
+        with suppress(OSError):  # Linux forgets the highest mark; elsewhere growth counts from the highest so far
+            Path("/proc/self/clear_refs").write_text("5")
         before = resident("VmRSS")
         run()
         return max(resident("VmHWM") - before, 0)

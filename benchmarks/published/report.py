@@ -78,8 +78,9 @@ def summary(results: Sequence[Result], engine: str) -> str:
     differentiable = [each for each in results if each.engine == engine and each.differentiable]
     right = [each for each in differentiable if each.verdict == "right"]
     mean = geometric_mean([each.ratio for each in right if each.ratio])
+    processor = geometric_mean([each.facts["processor"] for each in right if each.facts.get("processor")])
     took = "run" if engine == "xla" else "gradient"
-    cost = f", {took} {mean:.3g} times forward (geometric mean)" if right else ""
+    cost = f", {took} {mean:.3g} times forward (geometric mean; {processor:.3g} in processor time)" if right else ""
     return f"{len(right)} of {len(differentiable)} right ({engine}){cost}"
 
 
