@@ -28,6 +28,7 @@ from benchmarks.published.program import NoDerivative, Program, quietly
 
 REPEATS, AT_LEAST = 15, 3
 BUDGET, PATIENCE = 2.0, 10.0
+CLOCK = time.get_clock_info("process_time").resolution
 TOLERANCES = {"double": 1e-6, "single": 1e-4}
 
 Tell = Callable[..., None]
@@ -91,7 +92,7 @@ def times(program: Program, run: Callable[[], Any], engine: str, tell: Tell) -> 
     tell(
         forward=min(each.wall for each in forward),
         gradient=min(each.wall for each in gradient),
-        processor=min(each.processor for each in gradient) / min(each.processor for each in forward),
+        processor=min(each.processor for each in gradient) / max(min(each.processor for each in forward), CLOCK),
         samples={"forward": forward, "gradient": gradient},
     )
     return float(value), found

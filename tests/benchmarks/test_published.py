@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 import bridge
-from benchmarks import npbench
+from benchmarks import fdtd, npbench, pyhpc
 from benchmarks.published import command
 from benchmarks.published.differences import compare, rounded
 from benchmarks.published.loss import Loss
+from benchmarks.published.modules import load_module, load_precise
 from benchmarks.published.program import NoDerivative, Program
 from benchmarks.published.report import shortened
 
@@ -125,6 +126,33 @@ def test_float_arrays_come_in_float64_unless_asked_otherwise(checkout: Path) -> 
     wide, own = (npbench.load(checkout, "right", "S", own_dtype) for own_dtype in (False, True))
     assert (wide.arguments["x"].dtype, own.arguments["x"].dtype) == (np.float64, np.float32)
     assert wide.varied == ("a", "x") and wide.positions == (1, 2)
+
+
+def test_names_of_dtypes_mean_the_precision_of_finite_differences(tmp_path: Path) -> None:
+    file = tmp_path / "scratch.py"
+    file.write_text(
+        "import numpy as np\n\ndef kernel(x):\n    y = np.empty(x.shape, np.float32)\n    y[:] = x\n    return y\n"
+    )
+    program = Program(load_module(file, "scratch").kernel, {"x": np.ones(2)}, load_precise(file, "scratch").kernel)
+    assert program.function(np.ones(2)).dtype == np.float32
+    for dtype in (np.float64, np.longdouble):
+        assert [result.dtype for result in program.results([np.ones(2, dtype)], dtype)] == [dtype]
+    assert program.precise.__globals__["np"].asked
+
+
+def test_inputs_of_pyhpc_have_the_names_of_their_function_and_masks_stay_constant(tmp_path: Path) -> None:
+    folder = tmp_path / "benchmarks" / "isoneutral_mixing"
+    folder.mkdir(parents=True)
+    (folder / "__init__.py").write_text(
+        "import numpy as np\n\ndef generate_inputs(n):\n    return np.ones(n), np.zeros(n)\n"
+    )
+    (folder / "isoneutral_numpy.py").write_text(
+        "def isoneutral_diffusion_pre(maskT, K):\n    K += maskT\n\n"
+        "def run(*inputs, device='cpu'):\n    isoneutral_diffusion_pre(*inputs)\n    return inputs[-1:]\n"
+    )
+    assert pyhpc.names(tmp_path) == ["isoneutral_mixing"] and fdtd.names(tmp_path) == []
+    program = pyhpc.load(tmp_path, "isoneutral_mixing", "S", own_dtype=False)
+    assert list(program.arguments) == ["maskT", "K"] and program.varied == ("K",) and program.written == (1,)
 
 
 def verdicts(loss: Loss, gradient: Any, differentiate: Any = None) -> dict[str, str]:
