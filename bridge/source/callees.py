@@ -34,7 +34,10 @@ METHODS: dict[tuple[type, str], Callable[..., Any]] = {}
 OF_KIND: dict[type, Callable[..., Any]] = {}
 """What is called in place of objects of a library's class; it gets the object first."""
 
-SINKS = frozenset({"logging", "warnings", "matplotlib", "pprint", "rich", "loguru", "numpy.testing"})
+_ASKS_FOR_FRAMES = frozenset({"numpy", "sys", "inspect", "traceback", "warnings", "_warnings", "logging"})
+"""Libraries that look at their caller, who must be the program; NumPy gives out nothing that is lent."""
+
+SINKS = frozenset({"json", "logging", "warnings", "matplotlib", "pprint", "rich", "loguru", "numpy.testing"})
 """Libraries that show values, and give nothing back that is differentiated."""
 
 _made: dict[Any, Callable[..., Any]] = {}
@@ -43,7 +46,7 @@ _made: dict[Any, Callable[..., Any]] = {}
 def of(callee: Any) -> Any:
     """What is to be called where a program that is read says `callee(...)`."""
     called = _called_for(callee)
-    if called is callee and LENT and not _is_numpys(callee):
+    if called is callee and LENT and _home(callee) not in _ASKS_FOR_FRAMES:
         # It may give out an array that is lent, from wherever it has that.
         return functools.partial(_looked_up, callee)
     return called
@@ -305,8 +308,13 @@ def _ruled(function: Any) -> Callable[..., Any]:
 def _showing(function: Any) -> Callable[..., Any]:
     """A function that shows values: it gets what tracked ones hold."""
 
+    logs = _home(function) == "logging"
+
     @functools.wraps(function, updated=())
     def call(*args: Any, **kwargs: Any) -> Any:
+        if logs:
+            # The line that is logged is the program's.
+            kwargs["stacklevel"] = kwargs.get("stacklevel", 1) + 1
         return function(*map(detach, args), **{name: detach(value) for name, value in kwargs.items()})
 
     return call

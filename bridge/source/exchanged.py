@@ -36,6 +36,7 @@ _CREATORS = (
     "hamming", "hanning", "identity", "indices", "kaiser", "load", "loadtxt", "ones", "tri", "tril_indices",
     "triu_indices", "zeros", "empty_like", "full_like", "ones_like", "zeros_like", "geomspace", "linspace", "logspace",
 )  # fmt: skip
+_JOIN = ("concatenate", "concat", "stack", "vstack", "hstack", "dstack", "column_stack")
 _CONVERTERS = ("array", "asanyarray", "asarray", "ascontiguousarray", "asfortranarray", "asarray_chkfinite")
 
 
@@ -179,6 +180,23 @@ def _cached(function: Any, *args: Any, **kwargs: Any) -> Any:
     if _any_tracked(args, kwargs):
         return callees.of(function.__wrapped__)(*args, **kwargs)
     return ARRAYS.seen(function(*args, **kwargs))
+
+
+def _joining(plain: Callable[..., Any], *where: int) -> Callable[..., Any]:
+    """A function that joins arrays: lists of tracked numbers among them become arrays."""
+
+    @functools.wraps(plain, updated=())
+    def join(*args: Any, **kwargs: Any) -> Any:
+        if args and isinstance(args[0], (list, tuple)) and holds_tracked(args[0]):
+            args = ([creation.array(x) if _is_list(x) else x for x in args[0]], *args[1:])
+        args = tuple(creation.array(x) if k in where and _is_list(x) else x for k, x in enumerate(args))
+        return plain(*args, **kwargs)
+
+    return join
+
+
+def _is_list(x: Any) -> bool:
+    return isinstance(x, (list, tuple)) and holds_tracked(x) and creation.tracked_inside(x)
 
 
 def _with_functions(plain: Callable[..., Any], *where: int | str) -> Callable[..., Any]:
@@ -346,6 +364,8 @@ SPECIAL.update({getattr(np, name): _converter(getattr(np, name), getattr(creatio
 SPECIAL.update(
     {kind: _number_type(kind) for kind in (np.float64, np.float32, np.complex128, np.complex64, np.longdouble)}
 )
+SPECIAL.update({getattr(np, name): _joining(getattr(np, name)) for name in _JOIN})
+SPECIAL[np.append] = _joining(np.append, 0, 1)
 SPECIAL.update({
     np.ndarray: _new_array,
     np.fromiter: _fromiter,
