@@ -75,7 +75,7 @@ def array(
 ) -> Any:
     """`np.array` of tracked values: nested lists are stacked, a Buffer is copied unless `copy` says otherwise."""
     if isinstance(x, (list, tuple)):
-        result = np.stack([array(part, copy=None) for part in x])
+        result = np.stack([_part(part, dtype) for part in x])
         result = result if lies_in_order(grounded(result), order) else result.copy(order)
     elif hasattr(x, "place"):
         result = x if hasattr(x, "view_as") else np.reshape(x, ())
@@ -88,6 +88,14 @@ def array(
     if ndmin > len(result.shape):
         result = np.reshape(result, (1,) * (ndmin - len(result.shape)) + result.shape)
     return result
+
+
+def _part(x: Any, dtype: Any) -> Any:
+    """A part of a list as an array; None and text become numbers if a dtype is asked for."""
+    if tracked_inside(x):
+        return array(x, None if hasattr(x, "place") else dtype, copy=None)
+    found = np.asarray(x)
+    return found if dtype is None or found.dtype.kind in "biufc" else np.asarray(x, dtype)
 
 
 def tracked_inside(x: Any) -> bool:

@@ -21,7 +21,7 @@ from bridge.rewind.cotangents import looks_of, numpy_numbers, places_of
 from bridge.rewind.gradients import Gradients, Seeds
 from bridge.rewind.interpreter import ARRAYS, Call, Listener
 from bridge.rewind.log import Copy, Entry, Operation, blame
-from bridge.rewind.ownership import Ownership, refuse_read_only, wrap
+from bridge.rewind.ownership import Ownership, must_be_numbers, refuse_read_only, wrap
 from bridge.rewind.places import Element, Gathered, Place
 from bridge.rewind.roots import Entered, Root
 from bridge.rewind.rule_book import read_book
@@ -87,6 +87,7 @@ class Context(Gradients, Ownership):
             out = wrap(self, value, True)
             places = places_of(out)
             if places is None:
+                must_be_numbers(call, value)
                 return out
         reads_output, reads = rule.needs(wanted)
         call.args = self.snapshots.keep(rule, reads, call.args, call.plain)

@@ -10,9 +10,10 @@ import numpy as np
 
 from bridge.code_position import here, resolve
 from bridge.errors import AliasError, ArgumentError, RefusedError
-from bridge.rewind.interpreter import ARRAYS, CURRENT
+from bridge.rewind.interpreter import ARRAYS, CURRENT, Call
 from bridge.rewind.memory import Home, grounded
 from bridge.rewind.roots import Entered, Root
+from bridge.signatures import operation_name
 
 if TYPE_CHECKING:
     from bridge.rewind.context import Context
@@ -156,6 +157,19 @@ def wrap(context: Any, value: Any, active: bool) -> Any:
     if kind is float or kind is complex:
         return weak_scalar(context, value, Root(context, np.result_type(value).type(value), active))
     return value
+
+
+def must_be_numbers(call: Call, value: Any) -> None:
+    """RefusedError for a result whose elements carry no gradient though they are no integers: objects, text, dates."""
+    for part in value if isinstance(value, (tuple, list)) else (value,):
+        dtype = getattr(part, "dtype", None)
+        if dtype is not None and dtype.kind not in "biufc":
+            raise RefusedError(
+                f"{operation_name(call.function)} of a tracked value makes an array of dtype {dtype}, which carries no "
+                "gradient",
+                where=resolve(here()),
+                remedy="give it arrays of numbers: np.asarray(x, dtype=float)",
+            )
 
 
 def weak_scalar(context: Any, value: float | complex, root: Any = None) -> Any:

@@ -82,3 +82,21 @@ def test_as_strided_and_its_scatter() -> None:
         return np.sum(windows**2)
 
     np.testing.assert_allclose(bridge.grad(f)(X), 2 * X * [1, 2, 1])
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        lambda x: [x[0] * x[1], None, "1.5"],
+        lambda x: [[x[0] * x[1], 1], [2, None]],
+        lambda x: [x[0] * x[1], True],
+    ],
+)
+def test_what_is_no_number_becomes_one_beside_tracked_numbers(rows: Callable[[Any], Any]) -> None:
+    def f(x: Any) -> Any:
+        made = np.array(rows(x), dtype=float)
+        return np.nansum(made**2)
+
+    value, gradient = bridge.value_and_grad(f)(X)
+    assert value == np.nansum(np.array(rows(X), dtype=float) ** 2)
+    np.testing.assert_allclose(gradient, 2 * X[0] * X[1] * np.array([X[1], X[0], 0.0]))

@@ -129,3 +129,20 @@ def test_an_operation_without_a_rule_is_named() -> None:
 def test_operands_and_options_that_are_refused(refused: Callable[[Any], Any]) -> None:
     with pytest.raises(errors.BridgeError, match="remedy"):
         bridge.grad(refused)(X)
+
+
+OBJECTS = np.array([1.0, 2.0, 3.0, 4.0], dtype=object)
+
+
+@pytest.mark.parametrize(
+    ("program", "message"),
+    [
+        (lambda x: np.sum(x * OBJECTS), r"np\.multiply of a tracked value makes an array of dtype object"),
+        (lambda x: np.sum(np.concatenate([OBJECTS, x])), r"np\.concatenate of a tracked value .* dtype object"),
+        (lambda x: np.sum(np.where(X > 0, x, OBJECTS)), r"np\.where of a tracked value .* dtype object"),
+        (lambda x: np.stack([x, np.array(list("abcd"))]).size * x[0], r"np\.stack of a tracked value .* dtype <U32"),
+    ],
+)
+def test_arrays_of_objects_and_of_text_carry_no_gradient(program: Callable[[Any], Any], message: str) -> None:
+    with pytest.raises(errors.RefusedError, match=message + r"(.|\n)*test_escapes\.py:\d+(.|\n)*dtype=float"):
+        bridge.grad(program)(X)
