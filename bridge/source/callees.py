@@ -7,6 +7,7 @@ if a tracked value is among the arguments. Everything else is called as it is.
 from __future__ import annotations
 
 import functools
+import inspect
 import sys
 from abc import ABCMeta
 from collections.abc import Callable
@@ -307,8 +308,7 @@ def _ruled(function: Any) -> Callable[..., Any]:
 
 def _showing(function: Any) -> Callable[..., Any]:
     """A function that shows values: it gets what tracked ones hold."""
-
-    logs = _home(function) == "logging"
+    logs = _home(function) == "logging" and bool(function.__code__.co_flags & inspect.CO_VARKEYWORDS)
 
     @functools.wraps(function, updated=())
     def call(*args: Any, **kwargs: Any) -> Any:
