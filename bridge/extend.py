@@ -20,10 +20,12 @@ from typing import Any, NoReturn
 
 from bridge.code_position import here, resolve
 from bridge.errors import RefusedError, RuleError
+from bridge.rewind.aside import Aside, carries_gradient
 from bridge.rewind.composition import pull_of_equivalent
 from bridge.rewind.cotangents import conj, sum_to_shape, zeros
 from bridge.rewind.escapes import constant_of
 from bridge.rewind.facts import FACTS, METHODS, Facts
+from bridge.rewind.implicit import as_array, gradient, jacobian, solved
 from bridge.rewind.rule import Case, MutatingRule, Rule, Shaped, Structure
 from bridge.rewind.rule_book import (
     GIVING_WAY,
@@ -42,9 +44,10 @@ from bridge.rewind.rule_book import (
 from bridge.signatures import pull_parameters
 
 __all__ = [
-    "MUTATING", "REFUSED", "RULES", "ZERO_PULL", "Case", "Facts", "MutatingRule", "RefusedError", "Rule", "RuleError",
-    "Shaped", "TrackedObject", "composed", "conj", "lowering", "mutating_rule", "needs", "nondifferentiable",
-    "operators", "pulls", "refuse", "refused", "rule", "stand_in", "sum_to_shape", "without_gradient", "zeros",
+    "MUTATING", "REFUSED", "RULES", "ZERO_PULL", "Aside", "Case", "Facts", "MutatingRule", "RefusedError", "Rule",
+    "RuleError", "Shaped", "TrackedObject", "as_array", "carries_gradient", "composed", "conj", "gradient", "jacobian",
+    "lowering", "mutating_rule", "needs", "nondifferentiable", "operators", "pulls", "refusal", "refuse", "refused",
+    "rule", "solved", "stand_in", "sum_to_shape", "without_gradient", "zeros",
 ]  # fmt: skip
 
 
@@ -149,6 +152,11 @@ def refused(reason: str, *functions: Any) -> None:
     """Declare functions that a tracked array may not enter, and why; `reason` ends the error message."""
     for function in functions:
         enter(REFUSED.__setitem__, function, reason)
+
+
+def refusal(what: str, remedy: str) -> RefusedError:
+    """The error to raise, in a stand-in, of a call that it does not cover; says where in the user's code that is."""
+    return RefusedError(what, where=resolve(here()), remedy=remedy)
 
 
 def lowering(function: Callable[..., Any] | Rule) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

@@ -1,0 +1,23 @@
+"""Python's own numbers: functions of the standard library and of SciPy that return them, whatever they are given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from bridge.extend import Case, Facts, pulls
+
+
+def _number(x):
+    """Python's float, or complex, of a number of NumPy's: it does not widen the dtype of what it meets."""
+    return complex(x) if np.iscomplexobj(x) else float(x)
+
+
+python_number = pulls(_number, lambda ct, out, x: ct, structure="elementwise", facts=Facts(precision="double"))
+"""A tracked number, or array of one element, as a number of Python's."""
+
+
+def cases() -> Iterator[Case]:
+    yield Case(_number, (np.array(1.5),))
+    yield Case(_number, (np.array(0.5 - 2j),))
