@@ -1,7 +1,7 @@
 """Least squares: `scipy.optimize` finds the parameters that fit best, and their normal equations give the derivatives.
 
-The parameters are differentiated as a minimiser is (`optimize_minima`): with the full Hessian of the sum of squares, not
-Gauss's and Newton's part of it, which is right at fits that are not exact.
+The parameters are differentiated as a minimiser is (`optimize_minima`): with the full Hessian of the sum of squares,
+not Gauss's and Newton's part of it, which is right at fits that are not exact.
 """
 
 from __future__ import annotations

@@ -204,8 +204,8 @@ for _solver in (optimize.fmin, optimize.fmin_powell, optimize.fmin_bfgs, optimiz
     _by_name(_solver)
 
 refuse_others(
-    "fmin_l_bfgs_b fmin_tnc fmin_cobyla fmin_slsqp brute basinhopping differential_evolution dual_annealing shgo direct "
-    "golden brent bracket",
+    "fmin_l_bfgs_b fmin_tnc fmin_cobyla fmin_slsqp brute basinhopping differential_evolution dual_annealing shgo "
+    "direct golden brent bracket",
     "use scipy.optimize.minimize, from where it has ended (bridge.detach)",
     stand_in,
     optimize,

@@ -1,4 +1,4 @@
-"""What the stand-ins for `scipy.optimize` share: searches on plain values, and results that withhold what is not known."""
+"""What the stand-ins for `scipy.optimize` share: results that withhold what is not known."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class Result(optimize.OptimizeResult):
             raise refusal(
                 f"{name!r} of this result of scipy.optimize depends on what is differentiated, and its derivative is "
                 "not computed",
-                "compute it from the result's x, which carries its derivative (bridge.hessian(objective)(result.x)), or "
-                "run the solver again on bridge.detach(...) values",
+                "compute it from the result's x, which carries its derivative (bridge.hessian(objective)(result.x)), "
+                "or run the solver again on bridge.detach(...) values",
             )
         return value
 

@@ -49,7 +49,8 @@ for _solver in (optimize.brentq, optimize.brenth, optimize.bisect, optimize.ridd
 
 @stand_in(optimize.newton)
 def newton(
-    func, x0, fprime=None, args=(), tol=1.48e-8, maxiter=50, fprime2=None, x1=None, rtol=0.0, full_output=False, disp=True
+    func, x0, fprime=None, args=(), tol=1.48e-8, maxiter=50, fprime2=None, x1=None, rtol=0.0, full_output=False,
+    disp=True,
 ):  # fmt: skip
     name = "scipy.optimize.newton"
     search = Aside(name)

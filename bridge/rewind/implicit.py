@@ -1,8 +1,8 @@
 """Values that equations define: their derivatives follow from the implicit function theorem.
 
-Where `F(x, p) = 0`, a small change of `p` moves `x` by `-inv(J) @ dF`, with `J` the derivative of `F` in `x`. A step of
-Newton's method from the solution, `x - inv(J) @ (F(x, p) - c)` with the constant `c` that `F` is there, has the value `x`
-and that derivative. Such steps with `J` differentiated too have right derivatives up to the order `2**steps - 1`.
+Where `F(x, p) = 0`, a small change of `p` moves `x` by `-inv(J) @ dF`, with `J` the derivative of `F` in `x`. A step
+of Newton's method from the solution, `x - inv(J) @ (F(x, p) - c)` with the constant `c` that `F` is there, has the
+value of `x` and that derivative. Steps with `J` differentiated too have right derivatives up to order `2**steps - 1`.
 """
 
 from __future__ import annotations
@@ -136,8 +136,8 @@ def _check(search: Aside, matrix: Any, residual: Any, x: Any, elementwise: bool,
     if not regular or not definite_enough:
         raise _refused(
             search,
-            f"the result {_short(x)} of {search.name} is not determined by its equation: the derivative of that in x is "
-            f"{_short(matrix)}, which is {'not positive definite' if regular else 'singular'}",
+            f"the result {_short(x)} of {search.name} is not determined by its equation: the derivative of that in x "
+            f"is {_short(matrix)}, which is {'not positive definite' if regular else 'singular'}",
             "the derivative of the result does not exist there; change the equation, or take the result as a constant "
             "with bridge.detach",
         )
