@@ -25,7 +25,7 @@ from bridge.rewind.composition import pull_of_equivalent
 from bridge.rewind.cotangents import conj, sum_to_shape, zeros
 from bridge.rewind.escapes import constant_of
 from bridge.rewind.facts import FACTS, METHODS, Facts
-from bridge.rewind.implicit import as_array, gradient, jacobian, solved
+from bridge.rewind.implicit import as_array, depth, gradient, jacobian, solved
 from bridge.rewind.rule import Case, MutatingRule, Rule, Shaped, Structure
 from bridge.rewind.rule_book import (
     GIVING_WAY,
@@ -41,13 +41,14 @@ from bridge.rewind.rule_book import (
     enter,
     is_reading,
 )
+from bridge.rewind.sensitivities import with_sensitivities
 from bridge.signatures import pull_parameters
 
 __all__ = [
     "MUTATING", "REFUSED", "RULES", "ZERO_PULL", "Aside", "Case", "Facts", "MutatingRule", "RefusedError", "Rule",
-    "RuleError", "Shaped", "TrackedObject", "as_array", "carries_gradient", "composed", "conj", "gradient", "jacobian",
-    "lowering", "mutating_rule", "needs", "nondifferentiable", "operators", "pulls", "refusal", "refuse", "refused",
-    "rule", "solved", "stand_in", "sum_to_shape", "without_gradient", "zeros",
+    "RuleError", "Shaped", "TrackedObject", "as_array", "carries_gradient", "composed", "conj", "depth", "gradient",
+    "jacobian", "lowering", "mutating_rule", "needs", "nondifferentiable", "operators", "pulls", "refusal", "refuse",
+    "refused", "rule", "solved", "stand_in", "sum_to_shape", "with_sensitivities", "without_gradient", "zeros",
 ]  # fmt: skip
 
 
