@@ -28,6 +28,7 @@ from bridge.rewind.facts import FACTS, METHODS, Facts
 from bridge.rewind.implicit import as_array, depth, gradient, jacobian, solved
 from bridge.rewind.rule import Case, MutatingRule, Rule, Shaped, Structure
 from bridge.rewind.rule_book import (
+    CALLING,
     GIVING_WAY,
     LOWERINGS,
     MUTATING,
@@ -42,13 +43,15 @@ from bridge.rewind.rule_book import (
     is_reading,
 )
 from bridge.rewind.sensitivities import with_sensitivities
+from bridge.rewind.values import is_abstract
 from bridge.signatures import pull_parameters
 
 __all__ = [
     "MUTATING", "REFUSED", "RULES", "ZERO_PULL", "Aside", "Case", "Facts", "MutatingRule", "RefusedError", "Rule",
     "RuleError", "Shaped", "TrackedObject", "as_array", "carries_gradient", "composed", "conj", "depth", "gradient",
-    "jacobian", "lowering", "mutating_rule", "needs", "nondifferentiable", "operators", "pulls", "refusal", "refuse",
-    "refused", "rule", "solved", "stand_in", "sum_to_shape", "with_sensitivities", "without_gradient", "zeros",
+    "is_abstract", "jacobian", "lowering", "mutating_rule", "needs", "nondifferentiable", "operators", "pulls",
+    "refuse", "refused", "rule", "solved", "stand_in", "sum_to_shape", "with_sensitivities", "without_gradient",
+    "zeros",
 ]  # fmt: skip
 
 
@@ -155,11 +158,6 @@ def refused(reason: str, *functions: Any) -> None:
         enter(REFUSED.__setitem__, function, reason)
 
 
-def refusal(what: str, remedy: str) -> RefusedError:
-    """The error to raise, in a stand-in, of a call that it does not cover; says where in the user's code that is."""
-    return RefusedError(what, where=resolve(here()), remedy=remedy)
-
-
 def lowering(function: Callable[..., Any] | Rule) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Register the decorated function as what computes `function` under the engines "xla" and "jax".
 
@@ -174,7 +172,9 @@ def lowering(function: Callable[..., Any] | Rule) -> Callable[[Callable[..., Any
     return register
 
 
-def stand_in(*functions: Any, of_constants: bool | None = None) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def stand_in(
+    *functions: Any, of_constants: bool | None = None, calls: bool = False
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Register the decorated function as what computes `functions` for tracked values, in a program that is read.
 
     It has their parameters and gives their values, and is written with NumPy functions and functions with rules. It is
@@ -183,9 +183,14 @@ def stand_in(*functions: Any, of_constants: bool | None = None) -> Callable[[Cal
 
     With `of_constants`, as for classes, the function itself is called, with plain copies, where no argument carries a
     gradient: what it makes is then the library's own object.
+
+    One that `calls` functions which it is given, which may reach tracked values by themselves, is called wherever
+    something is differentiated, and gets them read.
     """
 
     def register(computes: Callable[..., Any]) -> Callable[..., Any]:
+        if calls:
+            enter(CALLING.add, computes)
         for function in functions:
             itself = isinstance(function, type) if of_constants is None else of_constants
             enter(STAND_INS.__setitem__, function, _unless_constant(function, computes) if itself else computes)

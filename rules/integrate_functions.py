@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from bridge.extend import Aside, as_array, carries_gradient, depth, needs, refusal, stand_in
+from bridge.extend import Aside, as_array, carries_gradient, depth, needs, refuse, stand_in
 from bridge.rules.python_numbers import python_number
 from bridge.rules.quadrature_mesh import at_limit, mesh, pieces, summed
 
 integrate = needs("scipy.integrate")
 
 
-@stand_in(integrate.quad)
+@stand_in(integrate.quad, calls=True)
 def quad(
     func, a, b, args=(), full_output=0, epsabs=1.49e-8, epsrel=1.49e-8, limit=50, points=None, weight=None, wvar=None,
     wopts=None, maxp1=50, limlst=50, complex_func=False,
@@ -32,7 +32,7 @@ def quad(
     if not search.tracked and not carries_gradient([a, b, wvar]):
         return (found, *about)
     if weight is not None:
-        raise refusal(
+        refuse(
             f"{search.name}(weight={weight!r}) of tracked values has no derivative here",
             "write the weight into the function that is integrated",
         )
@@ -59,19 +59,17 @@ def _integral(search, integrand, a, b, points, found):
                 total = total + sign * at_limit(integrand, limit, plain, depth())
     own = search.value_of(total)
     if not np.all(np.isfinite(own)):
-        raise refusal(
-            f"the integrand of {search.name} is infinite at a limit that is tracked", "move the limit, or detach it"
-        )
+        refuse(f"the integrand of {search.name} is infinite at a limit that is tracked", "move the limit, or detach it")
     largest = np.max(np.abs(found), initial=0)
     if nodes and not np.max(np.abs(own - found), initial=0) <= 1e-5 * largest + 1e-7:
-        raise refusal(
+        refuse(
             f"{search.name} gave {found}, and Gauss and Kronrod's rule {own}: they do not agree on this integrand",
             "split the range where the integrand is not smooth (points=), or substitute a variable",
         )
     return total + (found - own)
 
 
-@stand_in(integrate.quad_vec)
+@stand_in(integrate.quad_vec, calls=True)
 def quad_vec(
     f, a, b, epsabs=1e-200, epsrel=1e-8, norm="2", cache_size=100e6, limit=10000, workers=1, points=None,
     quadrature=None, full_output=False, *, args=(),
@@ -91,19 +89,19 @@ def quad_vec(
     return (_integral(search, integrand, a, b, plain_points, found), *about)
 
 
-@stand_in(integrate.nquad)
+@stand_in(integrate.nquad, calls=True)
 def nquad(func, ranges, args=None, opts=None, full_output=False):
     return _multiple(integrate.nquad, func, ranges, () if args is None else tuple(args), opts, full_output)
 
 
-@stand_in(integrate.dblquad)
+@stand_in(integrate.dblquad, calls=True)
 def dblquad(func, a, b, gfun, hfun, args=(), epsabs=1.49e-8, epsrel=1.49e-8):
     return _multiple(
         integrate.dblquad, func, [_range(gfun, hfun), (a, b)], args, {"epsabs": epsabs, "epsrel": epsrel}, False
     )
 
 
-@stand_in(integrate.tplquad)
+@stand_in(integrate.tplquad, calls=True)
 def tplquad(func, a, b, gfun, hfun, qfun, rfun, args=(), epsabs=1.49e-8, epsrel=1.49e-8):
     def inner(y, x):
         return qfun(x, y) if callable(qfun) else qfun, rfun(x, y) if callable(rfun) else rfun
@@ -122,9 +120,9 @@ def _multiple(solver, func, ranges, args, opts, full_output):
     several = isinstance(opts, (list, tuple)) or callable(opts)
     options = [*opts] if several and not callable(opts) else [opts] * len(ranges)
     if any(callable(one) for one in options):
-        raise refusal(f"{name} with functions in opts", "give one dictionary of options")
+        refuse(f"{name} with functions in opts", "give one dictionary of options")
     if full_output:
-        raise refusal(f"{name} of tracked values with full_output", "leave it out")
+        refuse(f"{name} of tracked values with full_output", "leave it out")
     errors = []
 
     def over(number, outer):
@@ -146,10 +144,10 @@ def _for_range(solver, args):
 
 
 def _refuse(name):
-    def refuse(*args, **kwargs):
-        raise refusal(f"scipy.integrate.{name} of tracked values has no derivative here", "use scipy.integrate.quad")
+    def refused(*args, **kwargs):
+        refuse(f"scipy.integrate.{name} of tracked values has no derivative here", "use scipy.integrate.quad")
 
-    return refuse
+    return refused
 
 
 for _name in ("cubature", "qmc_quad", "tanhsinh", "nsum"):

@@ -13,7 +13,7 @@ import inspect
 
 import numpy as np
 
-from bridge.extend import Aside, as_array, carries_gradient, needs, refusal, solved, stand_in
+from bridge.extend import Aside, as_array, carries_gradient, needs, refuse, solved, stand_in
 from bridge.rules.runge_kutta import METHODS, Trajectory, integrate
 
 needs("scipy.integrate")
@@ -24,7 +24,7 @@ _MANY = 20_000
 """The largest number of steps of such a solution: a stiff problem wants more."""
 
 
-@stand_in(integrate.solve_ivp)
+@stand_in(integrate.solve_ivp, calls=True)
 def solve_ivp(
     fun, t_span, y0, method="RK45", t_eval=None, dense_output=False, events=None, vectorized=False, args=None, **options
 ):
@@ -49,6 +49,7 @@ def solve_ivp(
             search.plain(_with(fun, further)), span, search.value_of(y0), method, search.value_of(t_eval),
             dense_output, watched, vectorized, **plain_options,
         )  # fmt: skip
+    search.tracked = True
     slope = _slope(fun, further, vectorized, complex if np.iscomplexobj(found.y) else float)
     start = as_array(y0)
     start = start if start.dtype == found.y.dtype else start.astype(found.y.dtype)
@@ -159,7 +160,7 @@ def _differentiate_events(search, found, trajectory, events, args):
 def _implicit(search, found, slope, span, t_span, start, t_eval, more, method):
     """The solution of an implicit method: its value, with the derivative of the exact solution."""
     if more:
-        raise refusal(
+        refuse(
             f"{search.name}(method={_named(method)}) of tracked values with dense_output or events",
             'use method="RK45", "RK23" or "DOP853", or t_eval',
         )
@@ -181,7 +182,7 @@ def exact(search, slope, span, t_span, start, times, value, method):
         solver.step()
         mesh.append(solver.t)
     if solver.status != "finished":
-        raise refusal(
+        refuse(
             f"{search.name} solved this problem by {method}, an implicit method, through which no derivative is "
             f"followed; an explicit one did not solve it in {len(mesh) - 1} steps: it is stiff",
             "scale the problem so that it is less stiff, integrate over a shorter time, or write the implicit step "
@@ -194,7 +195,7 @@ def exact(search, slope, span, t_span, start, times, value, method):
     plain = search.value_of(solution)
     apart = np.max(np.abs(plain - value), initial=0)
     if not apart <= _NEAR * (1e-3 + np.max(np.abs(value), initial=0)):
-        raise refusal(
+        refuse(
             f"{search.name} by {method} is {apart:.2g} away from the solution computed to a relative {_EXACT}",
             'ask for smaller tolerances (rtol, atol), or use solve_ivp with method="RK45" or "DOP853", whose own steps '
             "are differentiated",
@@ -209,7 +210,7 @@ def _named(method):
     return repr(method if isinstance(method, str) else method.__name__)
 
 
-@stand_in(integrate.odeint)
+@stand_in(integrate.odeint, calls=True)
 def odeint(
     func, y0, t, args=(), Dfun=None, col_deriv=0, full_output=0, ml=None, mu=None, rtol=None, atol=None, tcrit=None,
     h0=0.0, hmax=0.0, hmin=0.0, ixpr=0, mxstep=0, mxhnil=0, mxordn=12, mxords=5, printmessg=0, tfirst=False,
@@ -228,7 +229,7 @@ def odeint(
     slope = _slope(func if tfirst else lambda at, y, *rest: func(y, at, *rest), further, False, float)
     steps = np.diff(plain_times)
     if plain_times.size < 2 or not (np.all(steps > 0) or np.all(steps < 0)):
-        raise refusal(f"{search.name} of tracked values at times that do not all rise, or fall", "sort them")
+        refuse(f"{search.name} of tracked values at times that do not all rise, or fall", "sort them")
     ends = (plain_times[0], plain_times[-1])
     span = (t[0], t[-1]) if carries_gradient(t) else ends
     solution = exact(search, slope, ends, span, start, as_array(t), found.T, "LSODA")
@@ -236,10 +237,10 @@ def odeint(
 
 
 def _refuse(name):
-    def refuse(*args, **kwargs):
-        raise refusal(f"scipy.integrate.{name} of tracked values has no derivative here", _REMEDY)
+    def refused(*args, **kwargs):
+        refuse(f"scipy.integrate.{name} of tracked values has no derivative here", _REMEDY)
 
-    return refuse
+    return refused
 
 
 _REMEDY = "use scipy.integrate.solve_ivp"

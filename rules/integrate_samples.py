@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bridge.extend import as_array, needs, refusal, stand_in
+from bridge.extend import as_array, needs, refuse, stand_in
 
 integrate = needs("scipy.integrate")
 
@@ -74,7 +74,7 @@ def cumulative_simpson(y, *, x=None, dx=1.0, axis=-1, initial=None):
 @stand_in(integrate.romb)
 def romb(y, dx=1.0, axis=-1, show=False):
     if show:
-        raise refusal("scipy.integrate.romb(show=True) of tracked values", "leave show= out")
+        refuse("scipy.integrate.romb(show=True) of tracked values", "leave show= out")
     y = np.moveaxis(as_array(y), axis, -1)
     intervals = y.shape[-1] - 1
     if intervals < 1 or intervals & (intervals - 1):
@@ -91,7 +91,7 @@ def romb(y, dx=1.0, axis=-1, show=False):
     return row[-1]
 
 
-@stand_in(integrate.fixed_quad)
+@stand_in(integrate.fixed_quad, calls=True)
 def fixed_quad(func, a, b, args=(), n=5):
     if np.isinf(a) or np.isinf(b):
         raise ValueError("Gaussian quadrature is only available for finite limits.")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bridge.extend import Aside, as_array, carries_gradient, jacobian, needs, refusal, stand_in
+from bridge.extend import Aside, as_array, carries_gradient, jacobian, needs, refuse, stand_in
 from bridge.rules.optimize_minima import limits, minimiser
 from bridge.rules.optimize_results import called_plainly, optimize, refuse_others, result_with
 
@@ -24,14 +24,14 @@ _LOSSES = {
 }
 
 
-@stand_in(optimize.least_squares)
+@stand_in(optimize.least_squares, calls=True)
 def least_squares(
     fun, x0, jac="2-point", bounds=(-np.inf, np.inf), method="trf", *positional, loss="linear", f_scale=1.0, args=(),
     kwargs=None, **options,
 ):  # fmt: skip
     name = "scipy.optimize.least_squares"
     if positional:
-        raise refusal(f"{name} with more than five arguments by position", "give them by name")
+        refuse(f"{name} with more than five arguments by position", "give them by name")
     search = Aside(name)
     named = kwargs or {}
 
@@ -54,7 +54,7 @@ def least_squares(
     if not search.tracked and not carries_gradient([bounds, f_scale]):
         return found
     if callable(loss):
-        raise refusal(f"{name} with a function as loss", f"use one of {', '.join(map(repr, _LOSSES))}")
+        refuse(f"{name} with a function as loss", f"use one of {', '.join(map(repr, _LOSSES))}")
 
     def cost(x):
         return 0.5 * f_scale**2 * np.sum(_LOSSES[loss]((residuals(x) / f_scale) ** 2))
@@ -74,14 +74,14 @@ def _sides(bounds, size):
     return None if all(np.isinf(limit) for side in sides for limit in side) else sides
 
 
-@stand_in(optimize.curve_fit)
+@stand_in(optimize.curve_fit, calls=True)
 def curve_fit(
     f, xdata, ydata, p0=None, sigma=None, absolute_sigma=False, check_finite=None, bounds=(-np.inf, np.inf),
     method=None, jac=None, *, full_output=False, nan_policy=None, **kwargs,
 ):  # fmt: skip
     name = "scipy.optimize.curve_fit"
     if nan_policy == "omit":
-        raise refusal(f"{name} with nan_policy='omit'", "leave the points out with a mask: xdata[keep], ydata[keep]")
+        refuse(f"{name} with nan_policy='omit'", "leave the points out with a mask: xdata[keep], ydata[keep]")
     search = Aside(name)
     given = search.value_of({"p0": p0, "sigma": sigma, "bounds": bounds})
     popt, pcov, *about = optimize.curve_fit(

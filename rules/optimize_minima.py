@@ -11,7 +11,7 @@ import inspect
 
 import numpy as np
 
-from bridge.extend import Aside, as_array, carries_gradient, gradient, needs, refusal, solved, stand_in
+from bridge.extend import Aside, as_array, carries_gradient, gradient, needs, refuse, solved, stand_in
 from bridge.rules.optimize_results import bound, called_plainly, optimize, refuse_others, result_with
 from bridge.rules.python_numbers import python_number
 
@@ -23,7 +23,8 @@ _ACTIVE = 1e-6
 
 def minimiser(search, objective, x, bounds=None):
     """The minimiser `x` of `objective(x)` as a value that has its derivative; bounds are pairs of arrays, or None."""
-    if not search.tracked and not carries_gradient(bounds):
+    search.tracked = search.tracked or carries_gradient(bounds)
+    if not search.tracked:
         return x
     if bounds is None:
         return solved(search, lambda at: gradient(objective, at), x, definite=True)
@@ -55,7 +56,7 @@ def _held(search, x, slope, bounds):
             limit = search.value_of(limits[k])
             if abs(at - limit) <= _ACTIVE * (1 + abs(limit)):
                 if abs(along) <= _ACTIVE * scale:
-                    raise refusal(
+                    refuse(
                         f"{search.name} found variable {k} = {at} at its bound, where the objective is level in it "
                         f"(slope {along}): the minimiser has a kink there",
                         "move the bound, or take the result as a constant with bridge.detach",
@@ -74,7 +75,7 @@ def limits(bounds, size):
     return [[end if one[side] is None else one[side] for one in bounds] for side, end in ((0, -np.inf), (1, np.inf))]
 
 
-@stand_in(optimize.minimize)
+@stand_in(optimize.minimize, calls=True)
 def minimize(
     fun, x0, args=(), method=None, jac=None, hess=None, hessp=None, bounds=None, constraints=(), tol=None,
     callback=None, options=None,
@@ -98,7 +99,7 @@ def minimize(
         options=None if options is None else called_plainly(search, options),
     )
     if constraints and search.tracked:
-        raise refusal(
+        refuse(
             "scipy.optimize.minimize with constraints of a tracked objective, or with tracked constraints, has no "
             "derivative here",
             "eliminate the constraint by a change of variables, or solve its optimality conditions with "
@@ -147,7 +148,7 @@ def _plain_constraints(search, constraints):
     return found if isinstance(constraints, (list, tuple)) else found[0]
 
 
-@stand_in(optimize.minimize_scalar)
+@stand_in(optimize.minimize_scalar, calls=True)
 def minimize_scalar(fun, bracket=None, bounds=None, args=(), method=None, tol=None, options=None):
     search = Aside("scipy.optimize.minimize_scalar")
     objective = bound(fun, args)
@@ -167,7 +168,7 @@ def _with_scalar(search, objective, found):
     return found
 
 
-@stand_in(optimize.fminbound)
+@stand_in(optimize.fminbound, calls=True)
 def fminbound(func, x1, x2, args=(), xtol=1e-5, maxfun=500, full_output=0, disp=1):
     search = Aside("scipy.optimize.fminbound")
     objective = bound(func, args)
@@ -182,12 +183,12 @@ def _by_name(solver):
     name = f"scipy.optimize.{solver.__name__}"
     signature = inspect.signature(solver)
 
-    @stand_in(solver)
+    @stand_in(solver, calls=True)
     def minimised(*args, **kwargs):
         search = Aside(name)
         given = signature.bind(*args, **kwargs).arguments
         if given.get("full_output") or given.get("retall"):
-            raise refusal(f"{name} of tracked values with full_output or retall", "use scipy.optimize.minimize")
+            refuse(f"{name} of tracked values with full_output or retall", "use scipy.optimize.minimize")
         further = given.pop("args", ())
         first = next(iter(given))
         objective = bound(given.pop(first), further)

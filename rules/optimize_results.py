@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from bridge.extend import Aside, needs, refusal
+from bridge.extend import Aside, needs, refuse
 
 optimize = needs("scipy.optimize")
 
@@ -20,7 +20,7 @@ class Result(optimize.OptimizeResult):
     def __getitem__(self, name):
         value = super().__getitem__(name)
         if isinstance(value, _Withheld):
-            raise refusal(
+            refuse(
                 f"{name!r} of this result of scipy.optimize depends on what is differentiated, and its derivative is "
                 "not computed",
                 "compute it from the result's x, which carries its derivative (bridge.hessian(objective)(result.x)), "
@@ -66,14 +66,14 @@ def called_plainly(search: Aside, given: dict[str, Any]) -> dict[str, Any]:
 
 
 def refuse_others(names: str, remedy: str, register: Callable[..., Any], module: Any, prefix: str) -> None:
-    """Register a refusal for each of the functions of a module, as far as it has them."""
+    """Register a refuse for each of the functions of a module, as far as it has them."""
     for name in names.split():
         if hasattr(module, name):
             register(getattr(module, name))(_refusing(f"{prefix}.{name}", remedy))
 
 
 def _refusing(name: str, remedy: str) -> Callable[..., Any]:
-    def refuse(*args, **kwargs):
-        raise refusal(f"{name} of tracked values has no derivative here", remedy)
+    def refused(*args, **kwargs):
+        refuse(f"{name} of tracked values has no derivative here", remedy)
 
-    return refuse
+    return refused

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bridge.extend import Aside, as_array, needs, refusal, solved, stand_in
+from bridge.extend import Aside, as_array, needs, refuse, solved, stand_in
 from bridge.rules.optimize_results import bound, called_plainly, optimize, result_with
 from bridge.rules.python_numbers import python_number
 
@@ -24,12 +24,12 @@ def _like(plain, root):
 def _bracketing(solver):
     name = f"scipy.optimize.{solver.__name__}"
 
-    @stand_in(solver)
+    @stand_in(solver, calls=True)
     def bracketed(f, a, b, args=(), *positional, full_output=False, **options):
         search = Aside(name)
         residual = bound(f, args)
         if len(positional) > _FULL_OUTPUT[solver.__name__]:
-            raise refusal(f"{name} with full_output by position", "give it by name: full_output=True")
+            refuse(f"{name} with full_output by position", "give it by name: full_output=True")
         given = search.value_of((a, b))
         found, report = solver(search.plain(residual), *given, (), *positional, full_output=True, **options)
         root = _like(found, solved(search, residual, found))
@@ -47,7 +47,7 @@ for _solver in (optimize.brentq, optimize.brenth, optimize.bisect, optimize.ridd
     _bracketing(_solver)
 
 
-@stand_in(optimize.newton)
+@stand_in(optimize.newton, calls=True)
 def newton(
     func, x0, fprime=None, args=(), tol=1.48e-8, maxiter=50, fprime2=None, x1=None, rtol=0.0, full_output=False,
     disp=True,
@@ -75,7 +75,7 @@ def newton(
     return root, found[1]
 
 
-@stand_in(optimize.root_scalar)
+@stand_in(optimize.root_scalar, calls=True)
 def root_scalar(f, args=(), method=None, bracket=None, fprime=None, fprime2=None, x0=None, x1=None, **options):
     search = Aside("scipy.optimize.root_scalar")
     together = bool(fprime) and not callable(fprime)
@@ -92,7 +92,7 @@ def root_scalar(f, args=(), method=None, bracket=None, fprime=None, fprime2=None
     return report
 
 
-@stand_in(optimize.root)
+@stand_in(optimize.root, calls=True)
 def root(fun, x0, args=(), method="hybr", jac=None, tol=None, callback=None, options=None):
     search = Aside("scipy.optimize.root")
     whole = bound(fun, args)
@@ -112,7 +112,7 @@ def root(fun, x0, args=(), method="hybr", jac=None, tol=None, callback=None, opt
     return found if x is found.x else result_with(found, {"x": x}, ("fjac", "qtf", "r", "jac"))
 
 
-@stand_in(optimize.fsolve)
+@stand_in(optimize.fsolve, calls=True)
 def fsolve(func, x0, args=(), fprime=None, full_output=0, *positional, **options):
     search = Aside("scipy.optimize.fsolve")
     residual = bound(func, args)
@@ -127,7 +127,7 @@ def fsolve(func, x0, args=(), fprime=None, full_output=0, *positional, **options
     return x, about if x is found else result_with(about, {}, ("fjac", "qtf", "r")), flag, message
 
 
-@stand_in(optimize.fixed_point)
+@stand_in(optimize.fixed_point, calls=True)
 def fixed_point(func, x0, args=(), xtol=1e-8, maxiter=500, method="del2"):
     search = Aside("scipy.optimize.fixed_point")
     image = bound(func, args)
@@ -137,7 +137,7 @@ def fixed_point(func, x0, args=(), xtol=1e-8, maxiter=500, method="del2"):
 
 def _refuse_complex(name, x):
     if np.iscomplexobj(x):
-        raise refusal(
+        refuse(
             f"{name} found the complex root {x}, whose derivative is not computed",
             "solve for its real and imaginary part with scipy.optimize.root",
         )

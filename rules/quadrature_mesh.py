@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.extend import Aside, as_array, refusal, with_sensitivities
+from bridge.extend import Aside, as_array, refuse, with_sensitivities
 
 # The positive half of the nodes of the Kronrod rule of 21 points, from the outermost one, and its weights.
 _NODES = np.array([
@@ -104,7 +104,7 @@ def mesh(search: Aside, integrand: Callable[[float], Any], parts: list[Piece]) -
         if len(queue) >= _INTERVALS or not np.isfinite(worst):
             if worst <= _ENOUGH:
                 break
-            raise refusal(
+            refuse(
                 f"the integrand of {search.name}, or its derivative, is too singular: on {len(queue)} intervals the "
                 f"estimated error is {worst:.1g} of the integral",
                 "substitute a variable that takes the singularity away, or split the range at it (points=)",
@@ -148,7 +148,7 @@ def _refuse_jump(search: Aside, integrand: Callable[[float], Any], piece: Piece,
             places.append(jumps(start, stop, 10))
     for place in places:
         if place is not None:
-            raise refusal(
+            refuse(
                 f"the integrand of {search.name} jumps near {place:.6g}: if that moves with what is differentiated, so "
                 "does the integral, which no derivative of the integrand tells",
                 "split the integral there, with the place as a limit; if it does not move, give it in points=",

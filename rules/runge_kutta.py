@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.extend import as_array, needs, refusal
+from bridge.extend import as_array, needs, refuse
 
 integrate = needs("scipy.integrate")
 METHODS = {"RK23": integrate.RK23, "RK45": integrate.RK45, "DOP853": integrate.DOP853}
@@ -83,7 +83,7 @@ class Trajectory:
     @property
     def interpolants(self) -> list[Any]:
         """Refused: the interpolants of single steps are SciPy's own objects."""
-        raise refusal("the interpolants of a tracked solution", "call the solution: sol(t)")
+        refuse("the interpolants of a tracked solution", "call the solution: sol(t)")
 
     def __call__(self, t: Any) -> Any:
         """The solution at a time, of shape `(n,)`; at times in one array, of shape `(n, len(t))`."""

@@ -67,10 +67,11 @@ class Aside:
         if not contexts:
             yield
             return
-        kept = [(context, context.log, context.snapshots, context.touched) for context in contexts]
+        kept = [(one, one.log, one.snapshots, one.touched, one.loan) for one in contexts]
         undone = _undone(contexts)
         for context in contexts:
             context.log, context.snapshots = [], Snapshots()
+            context.loan = own_loan(context)
         for context in undone[:-1]:
             context.touched = {}
         try:
@@ -78,8 +79,11 @@ class Aside:
                 yield
         finally:
             _put_back(undone)
-            for context, log, snapshots, touched in kept:
-                context.log, context.snapshots, context.touched = log, snapshots, touched
+            loans = [context.loan for context in contexts if context.loan is not None]
+            for context, log, snapshots, touched, loan in kept:
+                context.log, context.snapshots, context.touched, context.loan = log, snapshots, touched, loan
+            for loan in loans:
+                loan.put_back()
 
     @contextmanager
     def result(self) -> Iterator[None]:
@@ -112,6 +116,14 @@ class Aside:
         finally:
             for context, other in zip(contexts, before, strict=True):
                 context.listener = other
+
+
+def own_loan(context: Any, outer: Any = None) -> Any:
+    """A loan of a program's arrays to `context`, if its own program, or that of the `outer` one, is read."""
+    lender = context if outer is None else outer
+    while lender is not None and lender.loan is None:
+        lender = lender.outer
+    return None if lender is None else type(lender.loan)(context)
 
 
 def carries_gradient(value: Any) -> bool:

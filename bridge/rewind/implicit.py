@@ -14,7 +14,7 @@ import numpy as np
 
 from bridge.code_position import here, resolve
 from bridge.errors import RefusedError
-from bridge.rewind.aside import Aside, carries_gradient
+from bridge.rewind.aside import Aside, carries_gradient, own_loan
 from bridge.rewind.context import Context
 from bridge.rewind.interpreter import ARRAYS, current_context
 from bridge.rewind.memory import grounded
@@ -92,20 +92,21 @@ def solved(
     RefusedError if the equation does not determine `x` there, or if `x` is far from where it holds.
     """
     order = depth()
-    if order == 0:
+    if order == 0 or not search.tracked:
         return x
     found, constant = x, None
     for _ in range(order.bit_length()):
+        # The derivative in `x` comes first: it is found in a context of its own, which is lent arrays that are not lent.
+        with search.running():
+            matrix = jacobian(residual, found, elementwise) if order == 1 else None
+            matrix = search.value_of(matrix)
         with search.result():
             value = residual(found)
         if not carries_gradient(value):
             return x
         value = as_array(value)
         constant = search.value_of(value) if constant is None else constant
-        if order == 1:
-            with search.running():
-                matrix = search.value_of(jacobian(residual, found, elementwise))
-        else:
+        if order > 1:
             matrix = jacobian(residual, found, elementwise)
         _check(search, search.value_of(matrix), constant, x, elementwise, definite)
         found = found - _divided(matrix, value - constant, elementwise)
@@ -165,6 +166,7 @@ def _inner() -> Context:
     outer = current_context()
     if outer is not None:
         context.engine = outer.engine
+        context.loan = own_loan(context, outer)
     return context
 
 

@@ -25,6 +25,8 @@ LOWERINGS: dict[Any, Callable[..., Any]] = {}
 """What computes a function in JAX, for functions that are not NumPy's."""
 STAND_INS: dict[Any, Callable[..., Any]] = {}
 """What a program that is read calls in place of a function that NumPy's protocols do not reach."""
+CALLING: set[Any] = set()
+"""Stand-ins that call functions which they are given."""
 OPERATORS: dict[type[Any], Callable[..., Any]] = {}
 """What computes the operators between tracked values and objects of a class."""
 GIVING_WAY: set[CodeType] = set()

@@ -284,6 +284,8 @@ def _is_read(function: Any) -> bool:
 
 def _standing(function: Any, stand_in: Callable[..., Any]) -> Callable[..., Any]:
     """`function`, or its stand-in if a tracked value is among the arguments."""
+    if stand_in in rule_book.CALLING:
+        return _standing_with_functions(function, stand_in)
 
     @functools.wraps(function, updated=())
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -292,6 +294,27 @@ def _standing(function: Any, stand_in: Callable[..., Any]) -> Callable[..., Any]
         return function(*args, **kwargs)
 
     return call
+
+
+def _standing_with_functions(function: Any, stand_in: Callable[..., Any]) -> Callable[..., Any]:
+    """The stand-in of a function that calls what it is given: those functions are read, and may reach tracked values."""
+
+    @functools.wraps(function, updated=())
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if current_context() is None:
+            return function(*args, **kwargs)
+        return stand_in(*map(_with_functions_read, args), **{k: _with_functions_read(x) for k, x in kwargs.items()})
+
+    return call
+
+
+def _with_functions_read(value: Any) -> Any:
+    kind = type(value)
+    if kind is list or kind is tuple:
+        return kind(map(_with_functions_read, value))
+    if kind is dict:
+        return {key: _with_functions_read(part) for key, part in value.items()}
+    return of(value) if callable(value) and not isinstance(value, type) else value
 
 
 def _ruled(function: Any) -> Callable[..., Any]:
