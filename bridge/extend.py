@@ -20,7 +20,7 @@ from typing import Any, NoReturn
 
 from bridge.code_position import here, resolve
 from bridge.errors import RefusedError, RuleError
-from bridge.rewind.aside import Aside, carries_gradient
+from bridge.rewind.aside import Aside, carries_gradient, is_tracked
 from bridge.rewind.composition import pull_of_equivalent
 from bridge.rewind.cotangents import conj, sum_to_shape, zeros
 from bridge.rewind.escapes import constant_of
@@ -49,9 +49,9 @@ from bridge.signatures import pull_parameters
 __all__ = [
     "MUTATING", "REFUSED", "RULES", "ZERO_PULL", "Aside", "Case", "Facts", "MutatingRule", "RefusedError", "Rule",
     "RuleError", "Shaped", "TrackedObject", "as_array", "carries_gradient", "composed", "conj", "depth", "gradient",
-    "is_abstract", "jacobian", "lowering", "mutating_rule", "needs", "nondifferentiable", "operators", "pulls",
-    "refuse", "refused", "rule", "solved", "stand_in", "sum_to_shape", "with_sensitivities", "without_gradient",
-    "zeros",
+    "is_abstract", "is_tracked", "jacobian", "lowering", "mutating_rule", "needs", "nondifferentiable", "operators",
+    "pulls", "refuse", "refused", "rule", "solved", "stand_in", "sum_to_shape", "with_sensitivities",
+    "without_gradient", "zeros",
 ]  # fmt: skip
 
 
@@ -186,6 +186,9 @@ def stand_in(
 
     One that `calls` functions which it is given, which may reach tracked values by themselves, is called wherever
     something is differentiated, and gets them read.
+
+    One that `calls` functions which it is given, or draws from iterators, which may reach tracked values by themselves,
+    is called wherever something is differentiated, and gets the functions read.
     """
 
     def register(computes: Callable[..., Any]) -> Callable[..., Any]:

@@ -139,6 +139,15 @@ def carries_gradient(value: Any) -> bool:
     return False
 
 
+def is_tracked(value: Any) -> bool:
+    """Whether a value is tracked, or one in a container of them."""
+    if isinstance(value, (tuple, list, set)):
+        return any(map(is_tracked, value))
+    if isinstance(value, dict):
+        return any(map(is_tracked, value.values()))
+    return hasattr(value, "place")
+
+
 class _Writes:
     """Notes where a context's memory that was there before is written."""
 

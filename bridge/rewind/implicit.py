@@ -50,7 +50,7 @@ def jacobian(function: Callable[[Any], Any], x: Any, elementwise: bool = False) 
     with _inner() as context:
         entered = _entered(context, x)
         value = as_array(function(entered))
-        flat = np.reshape(value, (-1,))
+        flat: Any = np.reshape(value, (-1,))
     size, shape = grounded(flat).size, np.shape(grounded(value))
     if getattr(getattr(flat, "place", None), "context", None) is not context or not flat.place.active:
         found: Any = np.zeros(np.shape(x) if elementwise else (*shape, *np.shape(x)))
@@ -96,7 +96,7 @@ def solved(
         return x
     found, constant = x, None
     for _ in range(order.bit_length()):
-        # The derivative in `x` comes first: it is found in a context of its own, which is lent arrays that are not lent.
+        # The derivative in `x` comes first: its context is lent arrays that are not lent to others yet.
         with search.running():
             matrix = jacobian(residual, found, elementwise) if order == 1 else None
             matrix = search.value_of(matrix)

@@ -297,7 +297,7 @@ def _standing(function: Any, stand_in: Callable[..., Any]) -> Callable[..., Any]
 
 
 def _standing_with_functions(function: Any, stand_in: Callable[..., Any]) -> Callable[..., Any]:
-    """The stand-in of a function that calls what it is given: those functions are read, and may reach tracked values."""
+    """The stand-in of a function that calls what it is given; those functions are read, and reach tracked values."""
 
     @functools.wraps(function, updated=())
     def call(*args: Any, **kwargs: Any) -> Any:
