@@ -20,8 +20,8 @@ needs("scipy.integrate")
 
 _EXACT = 1e-10
 """The tolerance to which a solution is computed that stands for that of an implicit method."""
-_MANY = 20_000
-"""The largest number of steps of such a solution: a stiff problem wants more."""
+_MANY = 5
+"""How many steps such a solution may take for each evaluation that SciPy made: a stiff problem wants more."""
 
 
 @stand_in(integrate.solve_ivp, calls=True)
@@ -57,7 +57,7 @@ def solve_ivp(
         return _implicit(search, found, slope, span, t_span, start, t_eval, dense_output or events is not None, method)
     mesh = _mesh(found)
     with search.result():
-        trajectory = Trajectory(solver, slope, _times(search, mesh, t_span), start, mesh)
+        trajectory = Trajectory(solver, slope, _times(search, mesh, t_span), start, mesh, bool(dense_output or watched))
     if watched:
         _differentiate_events(search, found, trajectory, events, further)
     elif found.t_events is not None:
@@ -167,18 +167,19 @@ def _implicit(search, found, slope, span, t_span, start, t_eval, more, method):
     times = as_array(t_eval)[: found.t.size] if carries_gradient(t_eval) else as_array(
         _times(search, found.t, t_span) if t_eval is None else found.t
     )  # fmt: skip
-    found.y = exact(search, slope, span, t_span, start, times, found.y, _named(method))
+    found.y = exact(search, slope, span, t_span, start, times, found.y, _named(method), found.nfev)
     found.t = times
     return found
 
 
-def exact(search, slope, span, t_span, start, times, value, method):
+def exact(search, slope, span, t_span, start, times, value, method, evaluations):
     """The solution at `times`, computed to `_EXACT`, with SciPy's `value`, from which it must not be far."""
     mesh, tolerance = [span[0]], _EXACT * max(1e-10, float(np.max(np.abs(search.value_of(start)), initial=0)))
+    limit = max(1000, _MANY * int(evaluations))
     solver = integrate.DOP853(
         search.plain(slope), span[0], search.value_of(start), span[1], rtol=_EXACT, atol=tolerance
     )
-    while solver.status == "running" and len(mesh) <= _MANY:
+    while solver.status == "running" and len(mesh) <= limit:
         solver.step()
         mesh.append(solver.t)
     if solver.status != "finished":
@@ -232,7 +233,7 @@ def odeint(
         refuse(f"{search.name} of tracked values at times that do not all rise, or fall", "sort them")
     ends = (plain_times[0], plain_times[-1])
     span = (t[0], t[-1]) if carries_gradient(t) else ends
-    solution = exact(search, slope, ends, span, start, as_array(t), found.T, "LSODA")
+    solution = exact(search, slope, ends, span, start, as_array(t), found.T, "LSODA", about["nfe"][-1])
     return (np.transpose(solution), about) if full_output else np.transpose(solution)
 
 

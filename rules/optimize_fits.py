@@ -124,4 +124,4 @@ def _covariance(search, residuals, found, pcov, absolute_sigma):
     return covariance + (pcov - search.value_of(covariance))
 
 
-refuse_others("leastsq", "use scipy.optimize.least_squares", stand_in, optimize, "scipy.optimize")
+refuse_others("leastsq", "use scipy.optimize.least_squares", optimize)

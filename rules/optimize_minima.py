@@ -208,16 +208,12 @@ refuse_others(
     "fmin_l_bfgs_b fmin_tnc fmin_cobyla fmin_slsqp brute basinhopping differential_evolution dual_annealing shgo "
     "direct golden brent bracket",
     "use scipy.optimize.minimize, from where it has ended (bridge.detach)",
-    stand_in,
     optimize,
-    "scipy.optimize",
 )
 refuse_others(
     "linprog milp lsq_linear nnls quadratic_assignment isotonic_regression",
     "solve the equations of the active constraints at its result: np.linalg.solve, np.linalg.lstsq",
-    stand_in,
     optimize,
-    "scipy.optimize",
 )
 
 

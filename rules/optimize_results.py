@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from bridge.extend import Aside, needs, refuse
+from bridge.extend import Aside, is_tracked, needs, refuse, stand_in
 
 optimize = needs("scipy.optimize")
 
@@ -54,26 +54,34 @@ def called_plainly(search: Aside, given: dict[str, Any]) -> dict[str, Any]:
     """Keywords of a solver with tracked values as plain ones, and functions that give such."""
     found = {}
     for name, value in given.items():
-        if callable(value) and not isinstance(value, type):
-            found[name] = search.plain(value)
-        elif isinstance(value, dict):
-            found[name] = called_plainly(search, value)
-        elif isinstance(value, (list, tuple)) and any(isinstance(part, dict) for part in value):
-            found[name] = type(value)(called_plainly(search, part) for part in value)
-        else:
-            found[name] = search.value_of(value)
+        found[name] = _plainly(search, value)
     return found
 
 
-def refuse_others(names: str, remedy: str, register: Callable[..., Any], module: Any, prefix: str) -> None:
-    """Register a refuse for each of the functions of a module, as far as it has them."""
+def _plainly(search: Aside, value: Any) -> Any:
+    if callable(value) and not isinstance(value, type):
+        return search.plain(value)
+    if isinstance(value, dict):
+        return called_plainly(search, value)
+    if type(value) in (list, tuple):
+        return type(value)(_plainly(search, part) for part in value)
+    return search.value_of(value)
+
+
+def refuse_others(names: str, remedy: str, module: Any) -> None:
+    """Refuse tracked values to the functions of a module that it has of these names, also to what they call."""
     for name in names.split():
         if hasattr(module, name):
-            register(getattr(module, name))(_refusing(f"{prefix}.{name}", remedy))
+            stand_in(getattr(module, name), calls=True)(_refusing(module, name, remedy))
 
 
-def _refusing(name: str, remedy: str) -> Callable[..., Any]:
+def _refusing(module: Any, name: str, remedy: str) -> Callable[..., Any]:
     def refused(*args, **kwargs):
-        refuse(f"{name} of tracked values has no derivative here", remedy)
+        search = Aside(f"{module.__name__}.{name}")
+        given = called_plainly(search, {"args": list(args), **kwargs})
+        found = None if is_tracked([args, kwargs]) else getattr(module, name)(*given.pop("args"), **given)
+        if found is None or search.tracked:
+            refuse(f"{search.name} of tracked values has no derivative here", remedy)
+        return found
 
     return refused

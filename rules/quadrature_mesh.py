@@ -143,7 +143,8 @@ def _refuse_jump(search: Aside, integrand: Callable[[float], Any], piece: Piece,
 
     places = []
     if start != piece.start:
-        places.append(jumps(start - 1e-9 * width, start + 1e-9 * width, 7))
+        beside = min(1e-9 * width, (start - piece.start) / 4, (stop - start) / 4)
+        places.append(jumps(start - beside, start + beside, 7))
         if stop != piece.stop and stop - start <= 1e-5 * width:
             places.append(jumps(start, stop, 10))
     for place in places:

@@ -35,15 +35,19 @@ class Step:
     def at(self, t: Any) -> Any:
         """The solution inside of the step, at a number or at an array of times: then a column for each."""
         x = (as_array(t) - self.t_old) / self.h
-        if self._coefficients is None:
-            dense = issubclass(self.solver, integrate.DOP853)
-            self._coefficients = self._of_dop853() if dense else np.dot(np.transpose(np.stack(self.k)), self.solver.P)
+        self.prepare()
         before = self.y_old if not np.ndim(x) else np.expand_dims(self.y_old, -1)
         if issubclass(self.solver, integrate.DOP853):
             return self._nested(x) + before
         order = self._coefficients.shape[1]
         powers = np.cumprod(np.stack([x] * order), axis=0)
         return self.h * np.dot(self._coefficients, powers) + before
+
+    def prepare(self) -> None:
+        """Compute the coefficients of the interpolant, unless that is done."""
+        if self._coefficients is None:
+            dense = issubclass(self.solver, integrate.DOP853)
+            self._coefficients = self._of_dop853() if dense else np.dot(np.transpose(np.stack(self.k)), self.solver.P)
 
     def _of_dop853(self) -> list[Any]:
         """Seven vectors, of which the interpolant of order 7 is a nested sum (Hairer, Nørsett, Wanner, II.6)."""
@@ -65,7 +69,9 @@ class Step:
 class Trajectory:
     """The solution of an initial value problem on given steps; called with times, it interpolates, as `OdeSolution`."""
 
-    def __init__(self, solver: Any, slope: Callable[..., Any], times: Sequence[Any], y0: Any, plain: Any) -> None:
+    def __init__(
+        self, solver: Any, slope: Callable[..., Any], times: Sequence[Any], y0: Any, plain: Any, dense: bool = False
+    ) -> None:
         self.ts = np.asarray(plain, float)
         self.t_min, self.t_max = min(self.ts[0], self.ts[-1]), max(self.ts[0], self.ts[-1])
         self.steps: list[Step] = []
@@ -73,6 +79,10 @@ class Trajectory:
         for t_old, t in pairwise(times):
             self.steps.append(Step(solver, slope, t_old, t, y, first))
             y, first = self.steps[-1].y, self.steps[-1].k[-1]
+        if dense:
+            # Now, and not in a search that calls the solution: what a search computes is forgotten.
+            for step in self.steps:
+                step.prepare()
         self.states = [y0, *(step.y for step in self.steps)]
 
     @property

@@ -107,7 +107,7 @@ def rules_of_a_test_end_with_it() -> Iterator[None]:
 
 def _is_of_the_book(function: Any) -> bool:
     home = getattr(function, "__module__", None) or "numpy"
-    return home.partition(".")[0] in ("bridge", "rules", "numpy", "scipy")
+    return home.partition(".")[0] in ("bridge", "rules", "numpy", "scipy", "math", "cmath")
 
 
 @pytest.fixture(autouse=True)

@@ -11,13 +11,15 @@ import functools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
+from weakref import ref
 
 import numpy as np
 
 from bridge.code_position import here, resolve
-from bridge.errors import RefusedError
+from bridge.errors import ContextError, RefusedError
 from bridge.rewind.forward import ForwardContext
 from bridge.rewind.interpreter import Listener, current_context
+from bridge.rewind.memory import ON_ARRAYS
 from bridge.rewind.roots import serial_now
 from bridge.rewind.snapshots import Snapshots
 from bridge.rewind.values import concrete
@@ -33,6 +35,8 @@ class Aside:
         self.name = name
         self.written: set[Any] = set()
         self.tracked = False
+        self._arrays: dict[int, ref[Any]] = {}
+        self._tokens: dict[int, int] = {}
 
     def plain(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """`function` as a solver calls it: plain arrays and numbers go in and come out."""
@@ -74,12 +78,16 @@ class Aside:
             context.loan = own_loan(context)
         for context in undone[:-1]:
             context.touched = {}
+        loans = [context.loan for context in contexts if context.loan is not None]
         try:
-            with self._heard(contexts, self.written):
+            with self._heard(contexts, self.written, loans):
                 yield
         finally:
             _put_back(undone)
-            loans = [context.loan for context in contexts if context.loan is not None]
+            for context in contexts:
+                for entry in context.log:
+                    for root in entry.bore():
+                        root.context = _GONE
             for context, log, snapshots, touched, loan in kept:
                 context.log, context.snapshots, context.touched, context.loan = log, snapshots, touched, loan
             for loan in loans:
@@ -92,9 +100,10 @@ class Aside:
         RefusedError if the search has written memory that this evaluation does not write.
         """
         written: set[Any] = set()
-        with self._heard(_open(), written):
+        with self._heard(_open(), written, []):
             yield
-        missing = self.written - written
+        # Arrays that the program's function made for itself are gone by now.
+        missing = [one for one in self.written - written if one[0] >= 0 or self._arrays[one[0]]() is not None]
         if missing:
             _, shape, _ = min(missing, key=repr)
             raise RefusedError(
@@ -105,15 +114,32 @@ class Aside:
                 remedy="record the history of a search in plain arrays: write bridge.detach(value)",
             )
 
+    def _token(self, array: np.ndarray) -> int:
+        """A negative number for an array: another one for another array, also at the place of one that is gone."""
+        token = self._tokens.get(id(array), 0)
+        if not token or self._arrays[token]() is not array:
+            token = self._tokens[id(array)] = -1 - len(self._arrays)
+            self._arrays[token] = ref(array)
+        return token
+
     @contextmanager
-    def _heard(self, contexts: list[Any], written: set[Any]) -> Iterator[None]:
+    def _heard(self, contexts: list[Any], written: set[Any], loans: list[Any]) -> Iterator[None]:
+        """Note in `written` which memory that was there before is written: of contexts, and arrays that are lent."""
         since = serial_now()
+        noted: set[Any] = set()
         before = [context.listener for context in contexts]
         for context, other in zip(contexts, before, strict=True):
-            context.listener = _Writes(context, since, written, other)
+            context.listener = _Writes(noted, other)
         try:
             yield
         finally:
+            loans = loans + [context.loan for context in contexts if context.loan is not None]
+            lent = {one.buffer.place.root: one.array for loan in loans for one in loan.arrays}
+            for root, shape, path in noted:
+                if root in lent:
+                    written.add((self._token(lent[root]), shape, path))
+                elif root.serial <= since:
+                    written.add((root.serial, shape, path))
             for context, other in zip(contexts, before, strict=True):
                 context.listener = other
 
@@ -148,11 +174,32 @@ def is_tracked(value: Any) -> bool:
     return hasattr(value, "place")
 
 
-class _Writes:
-    """Notes where a context's memory that was there before is written."""
+class _Gone:
+    """In place of the context of values that a search has made: their entries are dropped."""
 
-    def __init__(self, context: Any, since: int, written: set[Any], other: Listener | None) -> None:
-        self.context, self.since, self.written, self.other = context, since, written, other
+    level = -1
+    thread = None
+    home = ON_ARRAYS
+    touched = None
+    asked: dict[Any, Any] = {}  # noqa: RUF012
+
+    def check_usable(self) -> None:
+        raise ContextError(
+            "a value that was computed while a solver searched is used after the search: its gradient is not known",
+            where=resolve(here()),
+            remedy="do not keep what the solver's function computes (functools.cache, globals); compute it before the "
+            "solver is called",
+        )
+
+
+_GONE: Any = _Gone()
+
+
+class _Writes:
+    """Notes where a value that carries a gradient is written."""
+
+    def __init__(self, noted: set[Any], other: Listener | None) -> None:
+        self.noted, self.other = noted, other
 
     def heard(self, event: str, *what: Any) -> None:
         if self.other is not None:
@@ -172,9 +219,8 @@ class _Writes:
                 self._note(target, None, bool(call.wanted))
 
     def _note(self, target: Any, key: Any, carries: bool) -> None:
-        root = target.place.root
-        if root.serial <= self.since and carries:
-            self.written.add((root.serial, target.shape, f"{_path(target.place)}{key!r}"))
+        if carries:
+            self.noted.add((target.place.root, target.shape, f"{_path(target.place)}{key!r}"))
 
 
 def _path(place: Any) -> str:
