@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 from weakref import ref
 
@@ -90,8 +90,10 @@ class Aside:
                         root.context = _GONE
             for context, log, snapshots, touched, loan in kept:
                 context.log, context.snapshots, context.touched, context.loan = log, snapshots, touched, loan
-            for loan in loans:
-                loan.put_back()
+            with ExitStack() as closing:
+                for loan in loans:
+                    closing.callback(loan.forget)
+                    closing.callback(loan.put_back)
 
     @contextmanager
     def result(self) -> Iterator[None]:

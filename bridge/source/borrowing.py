@@ -144,6 +144,10 @@ class Loan:
                 remedy="let the program itself write it, or give that function a rule (bridge.mutating_rule)",
             )
 
+    def forget(self) -> None:
+        """Hold nothing any more, after everything was put back: nothing will be lent again."""
+        self.arrays, self.touched, self._after = [], {}, []
+
     def _returned(self) -> Lent | None:
         written = None
         with _lock:
