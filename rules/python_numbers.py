@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from bridge.extend import Aside, Case, Facts, lowering, pulls
+from bridge.extend import Aside, Case, Facts, pulls
 
 
 def _number(x):
@@ -16,13 +16,6 @@ def _number(x):
 
 python_number = pulls(_number, lambda ct, out, x: ct, structure="elementwise", facts=Facts(precision="double"))
 """A tracked number, or array of one element, as a number of Python's."""
-
-
-@lowering(python_number)
-def _lowered(x):
-    import jax.numpy as jnp
-
-    return jnp.asarray(x).astype(complex if jnp.iscomplexobj(x) else float)
 
 
 def with_value(tracked, value):

@@ -25,7 +25,7 @@ DOORS = {
 # What a function may import, because it is heavy and often not there; and the one module of ours that is as heavy.
 ON_USE = {"jax", "juliacall", "juliapkg", "scipy", "sklearn", "matplotlib", "rich", "jinja2", "bridge.xla.compiled"}
 
-RULES_MAY_IMPORT = {"__future__", "collections", "typing", "math", "functools", "itertools", "numpy", "scipy", "bridge"}
+RULES_MAY_IMPORT = sys.stdlib_module_names | {"numpy", "scipy", "bridge"}
 
 
 def run(code: str) -> str:
