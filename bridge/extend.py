@@ -184,9 +184,6 @@ def stand_in(
     With `of_constants`, as for classes, the function itself is called, with plain copies, where no argument carries a
     gradient: what it makes is then the library's own object.
 
-    One that `calls` functions which it is given, which may reach tracked values by themselves, is called wherever
-    something is differentiated, and gets them read.
-
     One that `calls` functions which it is given, or draws from iterators, which may reach tracked values by themselves,
     is called wherever something is differentiated, and gets the functions read.
     """
