@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.extend import Case, Facts, conj, needs, pulls, refuse, stand_in
+from bridge.extend import Case, Facts, conj, lowering, needs, pulls, refuse, stand_in
 from bridge.rules.contractions import as_operand, fitted
 
 signal = needs("scipy.signal")
@@ -39,6 +39,14 @@ def _by_kernel(ct, out, x, kernel, mode, method):
 
 
 CONVOLVED = pulls(convolved, _by_x, _by_kernel, facts=CHARACTERS)
+
+
+@lowering(convolved)
+def _(x, kernel, mode, method):
+    import jax.numpy as jnp
+    from jax.scipy.signal import convolve
+
+    return convolve(jnp.asarray(x), jnp.asarray(kernel), mode, method if method == "fft" else "direct")
 
 
 def _window(x: Any, start: Any, shape: Any) -> Any:
@@ -99,7 +107,7 @@ def _over_axes(function: Any, in1: Any, in2: Any, mode: str, axes: Any) -> Any:
     is_complex = "c" in (in1.dtype.kind, in2.dtype.kind)
     forward, back = (np.fft.fftn, np.fft.ifftn) if is_complex else (np.fft.rfftn, np.fft.irfftn)
     full = back(forward(in1, lengths, axes) * forward(in2, lengths, axes), lengths, axes)
-    full = full.astype(np.result_type(in1, in2, np.float32), copy=False)
+    full = full.astype(np.result_type(in1.dtype, in2.dtype, np.float32), copy=False)
     kept = list(full.shape)
     for axis in axes:
         if mode != "full":

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.extend import Case, conj, needs, pulls, refuse, stand_in
+from bridge.extend import Case, conj, lowering, needs, pulls, refuse, stand_in
 from bridge.rules.contractions import as_operand, fitted
 
 ndimage = needs("scipy.ndimage")
@@ -64,6 +64,16 @@ def _by_kernel(ct, out, x, kernel):
 
 
 WINDOWED = pulls(windowed, _by_x, _by_kernel)
+
+
+@lowering(windowed)
+def _(x, kernel):
+    import jax.numpy as jnp
+    from jax.scipy.signal import correlate
+
+    x, kernel = jnp.asarray(x), jnp.conj(jnp.asarray(kernel))
+    found = correlate(x, kernel, "valid")
+    return found.astype(x.dtype) if x.dtype.kind == "c" or kernel.dtype.kind != "c" else found
 
 
 def in_dtype(name: str, result: Any, like: Any, output: Any) -> Any:

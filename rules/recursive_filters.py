@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.extend import Case, conj, needs, pulls, refuse, stand_in
+from bridge.extend import Case, conj, lowering, needs, pulls, refuse, stand_in
 from bridge.rules.contractions import as_operand, fitted
 
 signal = needs("scipy.signal")
@@ -28,7 +28,7 @@ def _with_one(a):
 
 def _rest(x, order, *coefficients):
     """The initial state of a filter at rest."""
-    return np.zeros((*x.shape[:-1], order), np.result_type(x, *coefficients))
+    return np.zeros((*x.shape[:-1], order), np.result_type(*(part.dtype for part in (x, *coefficients))))
 
 
 def _driven(ct, a):
@@ -68,6 +68,29 @@ def _by_zi(ct, out, b, a, x, zi):
 
 
 FILTERED = pulls(filtered, _by_b, _by_a, _by_x, _by_zi)
+
+
+@lowering(filtered)
+def _(b, a, x, zi):
+    """The transposed direct form, one sample after the other; an axis of length 0 has no sample to begin with."""
+    import jax
+    import jax.numpy as jnp
+
+    b, a, x, zi = map(jnp.asarray, (b, a, x, zi))
+    order = zi.shape[-1]
+    ahead = jnp.zeros(order + 1, b.dtype).at[: b.shape[0]].set(b)
+    back = jnp.zeros(order, a.dtype).at[: a.shape[0]].set(a)
+    kind = jnp.result_type(b, a, x, zi)
+
+    def step(state, sample):
+        y = ahead[0] * sample + (state[..., 0] if order else 0)
+        if not order:
+            return state, y.astype(kind)
+        moved = jnp.concatenate([state[..., 1:], jnp.zeros_like(state[..., :1])], axis=-1)
+        return (moved + ahead[1:] * sample[..., None] - back * y[..., None]).astype(kind), y.astype(kind)
+
+    _, found = jax.lax.scan(step, zi.astype(kind), jnp.moveaxis(x, -1, 0))
+    return jnp.moveaxis(found, 0, -1)
 
 
 def lfilter_along(b: Any, a: Any, x: Any, zi: Any) -> tuple[Any, Any]:

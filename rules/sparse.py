@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.extend import Case, Facts, conj, needs, pulls
+from bridge.extend import Case, Facts, conj, lowering, needs, pulls
 from bridge.rules.contractions import fitted
 
 sparse = needs("scipy.sparse")
@@ -50,6 +50,16 @@ def _product_by_x(ct, out, entries, indices, indptr, x, shape, format):
 
 
 PRODUCT = pulls(matrix_product, _product_by_entries, None, None, _product_by_x, facts=PATTERN)
+
+
+@lowering(matrix_product)
+def _(entries, indices, indptr, x, shape, format):
+    import jax.numpy as jnp
+
+    rows, columns = coordinates(indices, indptr, format)
+    x, entries = jnp.asarray(x), jnp.asarray(entries)
+    terms = (entries[:, None] if x.ndim == 2 else entries) * x[columns]
+    return jnp.zeros((shape[0], *x.shape[1:]), terms.dtype).at[rows].add(terms)
 
 
 def cases() -> Iterator[Case]:

@@ -78,7 +78,7 @@ def _spectra(x: Any, y: Any, fs: Any, setting: Any, detrend: Any, one_sided: boo
     of_x = _transforms(x, window, hop, nfft, detrend, one_sided)
     of_y = of_x if y is x else _transforms(y, window, hop, nfft, detrend, one_sided)
     spectra = np.conj(of_x) * of_y * (_scale(window, fs, scaling) * _doubled(nfft, one_sided))
-    kind = np.result_type(x, y, np.complex64)
+    kind = np.result_type(x.dtype, y.dtype, np.complex64)
     return _frequencies(nfft, fs, one_sided), np.real(spectra.astype(kind)) if y is x else spectra.astype(kind)
 
 
@@ -198,4 +198,4 @@ def stft(
     found = found * np.sqrt(_scale(window, fs, "density" if scaling == "psd" else scaling))
     times = (np.arange(found.shape[-2]) * hop + nperseg / 2 - (nperseg / 2 if boundary else 0)) / float(fs)
     found = np.moveaxis(np.swapaxes(found, -1, -2), -2, axis if axis >= 0 else axis - 1)
-    return _frequencies(nfft, fs, one_sided), times, found.astype(np.result_type(x, np.complex64), copy=False)
+    return _frequencies(nfft, fs, one_sided), times, found.astype(np.result_type(x.dtype, np.complex64), copy=False)

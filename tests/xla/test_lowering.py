@@ -33,7 +33,7 @@ LOWERED = {operation_name(f): f for f in BY_FUNCTION if has(f)}
 NOT_LOWERED = set(
     "agm airy betainccinv betaincinv ellipe ellipeinc ellipk ellipkinc erfi gammainccinv gammaincinv hankel1 hankel2 "  # noqa: SIM905
     "hyp0f1 hyperu iv ive j0 j1 jv k0 k0e k1 k1e kn kv kve ndtri_exp owens_t shichi stdtr stdtrit wrightomega y0 y1 "
-    "yn yv _lambertw round gammasgn".split()
+    "yn yv _lambertw round gammasgn iterated iterated_operator lu_solved system_solved".split()
 )
 
 # The result's shape or dtype depends on values: refused while JAX traces, right with known ones.
