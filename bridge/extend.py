@@ -44,12 +44,13 @@ from bridge.rewind.rule_book import (
 )
 from bridge.rewind.sensitivities import with_sensitivities
 from bridge.rewind.values import is_abstract
+from bridge.rewind.values import known as known_of_tracked
 from bridge.signatures import pull_parameters
 
 __all__ = [
     "MUTATING", "REFUSED", "RULES", "ZERO_PULL", "Aside", "Case", "Facts", "MutatingRule", "RefusedError", "Rule",
     "RuleError", "Shaped", "TrackedObject", "as_array", "carries_gradient", "composed", "conj", "depth", "gradient",
-    "is_abstract", "is_tracked", "jacobian", "lowering", "mutating_rule", "needs", "nondifferentiable", "operators",
+    "is_abstract", "is_tracked", "jacobian", "known", "lowering", "mutating_rule", "needs", "nondifferentiable", "operators",
     "pulls", "refuse", "refused", "rule", "solved", "stand_in", "sum_to_shape", "with_sensitivities",
     "without_gradient", "zeros",
 ]  # fmt: skip
@@ -237,6 +238,11 @@ def operators(*classes: type[Any]) -> Callable[[Callable[..., Any]], Callable[..
 _OPERATORS = [
     f"__{side}{name}__" for side in ("", "r") for name in ("add", "sub", "mul", "truediv", "matmul", "pow", "floordiv")
 ]
+
+
+def known(x: Any) -> Any:
+    """What an argument holds, as a plain array or number; None in a program that is compiled, unless that is known."""
+    return known_of_tracked(x) if hasattr(x, "place") else x
 
 
 def refuse(what: str, remedy: str) -> NoReturn:

@@ -259,16 +259,22 @@ def _of_object(callee: Any) -> Any:
         return _ruled_if_known(callee)
     call = kind.__call__
     if type(call) is FunctionType:
+        rule_book.read_book()
         stand_in = rule_book.STAND_INS.get(call)
         if stand_in is not None:
             return functools.partial(_standing(call, stand_in), callee)
         called = of(call)
         return callee if called is call else MethodType(called, callee)
-    return callee
+    return _ruled_if_known(callee)
 
 
 def _ruled_if_known(function: Any) -> Any:
-    stand_in = rule_book.STAND_INS.get(function)
+    """The stand-in of a function of NumPy's, or of an object that is called (f2py's, uarray's), or itself."""
+    rule_book.read_book()
+    try:
+        stand_in = rule_book.STAND_INS.get(function)
+    except TypeError:  # not hashable
+        return function
     if stand_in is None:
         return function
     made = _made[function] = _standing(function, stand_in)

@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-import scipy.interpolate  # rules about a library are read once it is loaded
+import scipy.fft  # rules about a library are read once it is loaded
+import scipy.interpolate
+import scipy.linalg
 import scipy.ndimage
 import scipy.signal
 import scipy.sparse.linalg
