@@ -13,6 +13,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from bridge.extend import Case, RuleError, conj, needs, nondifferentiable, pulls, rule, sum_to_shape
+from bridge.rules.gamma_quantiles import tracked_slope
 
 sp = needs("scipy.special")
 
@@ -188,16 +189,58 @@ pulls(
     lambda ct, out, a, b: ct * (sp.psi(a) - sp.psi(a + b)),
     lambda ct, out, a, b: ct * (sp.psi(b) - sp.psi(a + b)),
 )
-pulls(sp.gammainc, None, lambda ct, out, a, x: ct * _gamma_density(ct, a, x))
-pulls(sp.gammaincc, None, lambda ct, out, a, x: -ct * _gamma_density(ct, a, x))
-pulls(sp.gammaincinv, None, lambda ct, out, a, y: ct / _gamma_density(ct, a, out))
-pulls(sp.gammainccinv, None, lambda ct, out, a, y: -ct / _gamma_density(ct, a, out))
+
+
+def _quantile_slope(ct, a, x):
+    """How a gamma number moves with its shape where its probability stays."""
+    finite = np.isfinite(x)
+    a, x = np.broadcast_arrays(a * 1.0, np.where(finite, x, 1.0))
+    return np.where(finite, tracked_slope(a, x), 0).astype(ct.dtype)
+
+
+def _shape_slope(ct, a, x):
+    """The slope of the distribution function of gamma numbers in the shape; at shape 0, where all are 0, it is -E1."""
+    edge = (a == 0) | (x == 0)
+    number, shape = np.where(edge, 1, x), np.where(edge, 1, a)
+    inside = -_gamma_density(ct, shape, number) * _quantile_slope(ct, shape, number)
+    at_edge = np.where(x == 0, 0, -sp.exp1(np.where(x == 0, 1, x)))
+    return np.where(edge, at_edge, inside).astype(ct.dtype)
+
+
+pulls(
+    sp.gammainc,
+    lambda ct, out, a, x: ct * _shape_slope(ct, a, x),
+    lambda ct, out, a, x: ct * _gamma_density(ct, a, x),
+)
+pulls(
+    sp.gammaincc,
+    lambda ct, out, a, x: -ct * _shape_slope(ct, a, x),
+    lambda ct, out, a, x: -ct * _gamma_density(ct, a, x),
+)
+pulls(
+    sp.gammaincinv,
+    lambda ct, out, a, y: ct * _quantile_slope(ct, a, out),
+    lambda ct, out, a, y: ct / _gamma_density(ct, a, out),
+)
+pulls(
+    sp.gammainccinv,
+    lambda ct, out, a, y: ct * _quantile_slope(ct, a, out),
+    lambda ct, out, a, y: -ct / _gamma_density(ct, a, out),
+)
 pulls(sp.betainc, None, None, lambda ct, out, a, b, x: ct * _beta_density(ct, a, b, x))
 pulls(sp.betaincc, None, None, lambda ct, out, a, b, x: -ct * _beta_density(ct, a, b, x))
 pulls(sp.betaincinv, None, None, lambda ct, out, a, b, y: ct / _beta_density(ct, a, b, out))
 pulls(sp.betainccinv, None, None, lambda ct, out, a, b, y: -ct / _beta_density(ct, a, b, out))
-pulls(sp.chdtr, None, lambda ct, out, v, x: ct / 2 * _gamma_density(ct, v / 2, x / 2))
-pulls(sp.chdtrc, None, lambda ct, out, v, x: -ct / 2 * _gamma_density(ct, v / 2, x / 2))
+pulls(
+    sp.chdtr,
+    lambda ct, out, v, x: ct / 2 * _shape_slope(ct, v / 2, x / 2),
+    lambda ct, out, v, x: ct / 2 * _gamma_density(ct, v / 2, x / 2),
+)
+pulls(
+    sp.chdtrc,
+    lambda ct, out, v, x: -ct / 2 * _shape_slope(ct, v / 2, x / 2),
+    lambda ct, out, v, x: -ct / 2 * _gamma_density(ct, v / 2, x / 2),
+)
 pulls(sp.stdtr, None, lambda ct, out, df, t: ct * _student_density(ct, df, t))
 pulls(sp.stdtrit, None, lambda ct, out, df, p: ct / _student_density(ct, df, out))
 nondifferentiable(sp.gammasgn, sp.round)
@@ -210,16 +253,27 @@ def polygamma(ct, out, n, x):
 
 @rule(sp.logsumexp)
 def logsumexp(ct, out, a, axis=None, b=None, keepdims=False, return_sign=False):
-    """Terms of weight zero get nothing, also where all are: a logarithm of zero is flat there."""
+    """Terms of weight zero get nothing, also where all are: a logarithm of zero is flat there. So are signs."""
+    sign = 1
     if return_sign:
-        raise RuleError("logsumexp with return_sign= has no rule", remedy="leave it out, or detach the argument")
-    if axis is not None and not keepdims and a.ndim:
+        (ct, _), (out, sign) = ct, out
+        if ct is None:
+            return None, None, None
+        if out.dtype.kind == "c":
+            raise RuleError(
+                "logsumexp of complex numbers with return_sign= has no rule",
+                remedy="leave it out, or detach the argument",
+            )
+        ct = ct * sign
+    if axis is not None and not keepdims and max(a.ndim, np.ndim(b)):
         ct, out = np.expand_dims(ct, axis), np.expand_dims(out, axis)
     share = ct * conj(np.exp(a - np.where(out == -np.inf, 0, out)))
     if b is None:
         return np.reshape(share, a.shape)
+    share = np.broadcast_to(share, np.broadcast_shapes(share.shape, a.shape, np.shape(b)))
     by_b = sum_to_shape(share, np.shape(b))
-    return np.reshape(_matched(share * conj(b), a), a.shape), None, _matched(by_b, b) if hasattr(b, "dtype") else by_b
+    by_a = sum_to_shape(_matched(share * conj(b), a), a.shape)
+    return by_a, None, _matched(by_b, b) if hasattr(b, "dtype") else by_b
 
 
 def _matched(cotangent, operand):
@@ -266,6 +320,8 @@ def cases() -> Iterator[Case]:
     yield Case(sp.xlogy, (z, y))
     for function in (sp.gammainc, sp.gammaincc, sp.gammaincinv, sp.gammainccinv, sp.chdtr, sp.chdtrc, sp.stdtr):
         yield Case(function, (2.5, x))
+    for function in (sp.gammainc, sp.gammaincc, sp.gammaincinv, sp.gammainccinv, sp.chdtr, sp.chdtrc):
+        yield Case(function, (y, x))
     yield Case(sp.stdtrit, (4, x))
     yield Case(sp._ufuncs._zeta, (3, y))
     for function in (sp.betainc, sp.betaincc, sp.betaincinv, sp.betainccinv):
@@ -276,3 +332,5 @@ def cases() -> Iterator[Case]:
         yield Case(function, (x.T,), {"axis": -1})
     yield Case(sp.logsumexp, (x, 0, y), {"keepdims": True})
     yield Case(sp.logsumexp, (x,), {"axis": (0, 1), "b": y})
+    yield Case(sp.logsumexp, (y, 1, x))
+    yield Case(sp.logsumexp, (x, 0, -y), {"return_sign": True}, loss=lambda found: np.sum(found[0]))

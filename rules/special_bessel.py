@@ -111,8 +111,6 @@ def _agm_slope(ct, out, a, b):
 
 pulls(sp.ellipk, lambda ct, out, m: ct * _ellipk_slope(m).astype(ct.dtype))
 pulls(sp.ellipe, lambda ct, out, m: ct * (-np.pi / 8 * sp.hyp2f1(0.5, 1.5, 2.0, m)).astype(ct.dtype))
-pulls(sp.ellipkinc, lambda ct, out, phi, m: ct / np.sqrt(1 - m * np.sin(phi) ** 2))
-pulls(sp.ellipeinc, lambda ct, out, phi, m: ct * np.sqrt(1 - m * np.sin(phi) ** 2))
 pulls(
     sp.agm,
     lambda ct, out, a, b: ct * _agm_slope(ct, out, a, b),
