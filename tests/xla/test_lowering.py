@@ -30,11 +30,22 @@ for _case in CASES:
 LOWERED = {operation_name(f): f for f in BY_FUNCTION if has(f)}
 
 # Functions of the rule book without a counterpart in JAX.
-NOT_LOWERED = set(
-    "agm airy betainccinv betaincinv ellipe ellipeinc ellipk ellipkinc erfi gammainccinv gammaincinv hankel1 hankel2 "  # noqa: SIM905
-    "hyp0f1 hyperu iv ive j0 j1 jv k0 k0e k1 k1e kn kv kve ndtri_exp owens_t shichi stdtr stdtrit wrightomega y0 y1 "
-    "yn yv _lambertw round gammasgn iterated iterated_operator lu_solved system_solved".split()
+_WITHOUT = (
+    "_lambertw _spherical_in _spherical_in_d _spherical_jn _spherical_jn_d _spherical_kn _spherical_kn_d "
+    "_spherical_yn _spherical_yn_d agm airy airye bdtr bdtrc bdtri bei beip ber berp besselpoly betainccinv "
+    "betaincinv binom chdtri chndtr chndtrix ellipe ellipeinc ellipj ellipk ellipkinc ellipkm1 elliprc elliprf "
+    "elliprg erfi eval_chebyc eval_chebys eval_chebyt eval_chebyu eval_gegenbauer eval_genlaguerre eval_hermite "
+    "eval_hermitenorm eval_jacobi eval_laguerre eval_legendre eval_sh_chebyt eval_sh_chebyu eval_sh_jacobi "
+    "eval_sh_legendre fdtr fdtrc fdtri gammainccinv gammaincinv gammasgn gdtr gdtrc gdtria gdtrix hankel1 hankel1e "
+    "hankel2 hankel2e hyp0f1 hyperu it2i0k0 it2j0y0 it2struve0 itairy iti0k0 itj0y0 itmodstruve0 itstruve0 iv ive "
+    "j0 j1 jv jve k0 k0e k1 k1e kei keip ker kerp kn kolmogi kolmogorov kv kve log_wright_bessel lpmv mathieu_cem "
+    "mathieu_sem modstruve nbdtr nbdtrc nbdtri ndtri_exp nrdtrimn nrdtrisd owens_t pbdv pbvv pbwa pdtr pdtrc pdtri "
+    "radian round shichi stdtr stdtrit struve tklmbda voigt_profile wright_bessel wrightomega y0 y1 yn yv yve "
+    "banded banded_factor cosine_or_sine cosm coshm general_eigen general_eigenvalues iterated iterated_operator "
+    "logm lu_compact lu_solved power root sinhm sinm sylvester system_solved tanhm tanm toeplitz_system "
+    "tridiagonal_eigen"
 )
+NOT_LOWERED = set(_WITHOUT.split())
 
 # The result's shape or dtype depends on values: refused while JAX traces, right with known ones.
 OF_VALUES = {
@@ -45,6 +56,10 @@ OF_VALUES = {
 
 # Defined up to signs, or in an order that NumPy leaves open.
 UP_TO_A_CHOICE = {"np.linalg.eigh", "np.linalg.eig", "np.linalg.svd", "np.linalg.qr", "np.partition", "np.argpartition"}
+UP_TO_A_CHOICE |= {
+    f"bridge.rules.{name}"
+    for name in ("scipy_factors.householder", "scipy_factors.singular", "scipy_eigen.hermitian_eigen")
+}
 
 # What JAX computes to fewer digits.
 ROUGHER: dict[str, float] = {}
