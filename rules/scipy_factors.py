@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from bridge.extend import Case, Facts, lowering, needs, refuse, rule, stand_in, zeros
+from bridge.extend import Case, Facts, needs, refuse, rule, stand_in, zeros
 from bridge.rules import decompositions, spectral
 from bridge.rules.products import adjoint
 from bridge.rules.scipy_arguments import checked, must_be_known, must_be_matrices, same_type, square
@@ -129,13 +129,6 @@ def householder(ct, out, a, complete):
     return decompositions.qr.joint(ct, out, a, "complete" if complete else "reduced")
 
 
-@lowering(householder)
-def householder_in_jax(a, complete):
-    import jax.numpy as jnp
-
-    return tuple(jnp.linalg.qr(a, mode="complete" if complete else "reduced"))
-
-
 @stand_in(sl.qr)
 def qr(a, overwrite_a=False, lwork=None, mode="full", pivoting=False, check_finite=True):
     a = checked(a, check_finite)
@@ -165,14 +158,6 @@ def singular(a, full_matrices, compute_uv, driver):
 @rule(singular, facts=Facts(precision="inexact", static=("full_matrices", "compute_uv", "driver")))
 def singular(ct, out, a, full_matrices, compute_uv, driver):
     return spectral.svd.joint(ct, out, a, full_matrices, compute_uv)
-
-
-@lowering(singular)
-def singular_in_jax(a, full_matrices, compute_uv, driver):
-    import jax.numpy as jnp
-
-    found = jnp.linalg.svd(a, full_matrices=full_matrices, compute_uv=compute_uv)
-    return tuple(found) if compute_uv else found
 
 
 @stand_in(sl.svd)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.extend import Case, Facts, lowering, needs, refuse, rule, stand_in, zeros
+from bridge.extend import Case, Facts, needs, refuse, rule, stand_in, zeros
 from bridge.rules.contractions import fitted
 from bridge.rules.decompositions import INEXACT
 from bridge.rules.products import adjoint
@@ -54,13 +54,6 @@ def _primitive(name: str) -> Any:
 expm = _primitive("expm")
 logm = _primitive("logm")
 _OTHERS = {name: _primitive(name) for name in ("sinm", "cosm", "tanm", "sinhm", "coshm", "tanhm")}
-
-
-@lowering(expm)
-def expm_in_jax(a):
-    from jax.scipy.linalg import expm as computes
-
-    return computes(a)
 
 
 def _register(function: Any, made: Any, one_matrix: bool) -> None:
@@ -128,6 +121,8 @@ def root(a):
 @rule(root, reads=("out",), facts=INEXACT)
 def root(ct, out, a):
     """From X dX + dX X = dA."""
+    if out.size == 0:
+        return np.zeros(a.shape, a.dtype)
     if out.ndim > 2:
         parts = [sylvester(adjoint(x), adjoint(x), c) for x, c in zip(_flat(out), _flat(ct), strict=True)]
         found = np.reshape(np.stack(parts), out.shape)
@@ -146,6 +141,8 @@ _register(sl.sqrtm, root, False)
 def sylvester(a, b, q):
     """The solution X of `a @ X + X @ b = q`."""
     must_be_matrices(a, b, q)
+    if q.shape != (*a.shape[:1], *b.shape[1:]) or a.shape[0] != a.shape[1] or b.shape[0] != b.shape[1]:
+        raise ValueError(f"matrices of shapes {a.shape}, {b.shape} and {q.shape} make no Sylvester equation")
     return sl.solve_sylvester(a, b, q)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.extend import Case, Facts, known, lowering, needs, rule, stand_in
+from bridge.extend import Case, Facts, known, needs, rule, stand_in
 from bridge.rules.contractions import fitted
 from bridge.rules.products import adjoint
 from bridge.rules.scipy_arguments import checked, must_be_known, same_type, square
@@ -41,18 +41,6 @@ def triangular(ct, out, a, b, lower, form, unit):
     mask = np.tri(a.shape[-1], k=-1 if unit else 0, dtype=bool)
     by_a = np.where(mask if lower else mask.T, -by_a, 0)
     return fitted(by_a, a.shape, a.dtype), fitted(by_b, b.shape, b.dtype)
-
-
-@lowering(triangular)
-def triangular_in_jax(a, b, lower, form, unit):
-    import jax.numpy as jnp
-    from jax.lax.linalg import triangular_solve
-
-    kind = jnp.result_type(a, b)
-    batch = jnp.broadcast_shapes(a.shape[:-2], b.shape[:-2])
-    a, b = (jnp.broadcast_to(x, batch + x.shape[-2:]).astype(kind) for x in (a, b))
-    options = {"lower": lower, "transpose_a": form > 0, "conjugate_a": form == 2, "unit_diagonal": unit}
-    return triangular_solve(a, b, left_side=True, **options)
 
 
 def as_columns(solve: Any, b: Any) -> Any:
