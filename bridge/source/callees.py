@@ -265,12 +265,12 @@ def _of_object(callee: Any) -> Any:
             return functools.partial(_standing(call, stand_in), callee)
         called = of(call)
         return callee if called is call else MethodType(called, callee)
+    rule_book.read_book()
     return _ruled_if_known(callee)
 
 
 def _ruled_if_known(function: Any) -> Any:
     """The stand-in of a function of NumPy's, or of an object that is called (f2py's, uarray's), or itself."""
-    rule_book.read_book()
     try:
         stand_in = rule_book.STAND_INS.get(function)
     except TypeError:  # not hashable
