@@ -50,8 +50,8 @@ from bridge.signatures import pull_parameters
 __all__ = [
     "MUTATING", "REFUSED", "RULES", "ZERO_PULL", "Aside", "Case", "Facts", "MutatingRule", "RefusedError", "Rule",
     "RuleError", "Shaped", "TrackedObject", "as_array", "carries_gradient", "composed", "conj", "depth", "gradient",
-    "is_abstract", "is_tracked", "jacobian", "known", "lowering", "mutating_rule", "needs", "nondifferentiable", "operators",
-    "pulls", "refuse", "refused", "rule", "solved", "stand_in", "sum_to_shape", "with_sensitivities",
+    "is_abstract", "is_tracked", "jacobian", "known", "lowering", "mutating_rule", "needs", "nondifferentiable",
+    "operators", "pulls", "refuse", "refused", "rule", "solved", "stand_in", "sum_to_shape", "with_sensitivities",
     "without_gradient", "zeros",
 ]  # fmt: skip
 
