@@ -91,15 +91,15 @@ def expm_frechet(A, E, method=None, compute_expm=True, check_finite=True):
     return (expm(A), _corner(blocks)) if compute_expm else _corner(blocks)
 
 
-def power(a, t):
+def power_of_matrix(a, t):
     """The matrix to a power that need not be whole."""
     must_be_matrices(a)
     return sl.fractional_matrix_power(a, t)
 
 
-@rule(power, facts=Facts(precision="inexact", static=("t",)))
-def power(ct, out, a, t):
-    return fitted(_corner(power(_blocks(adjoint(a), ct), t)), a.shape, a.dtype)
+@rule(power_of_matrix, facts=Facts(precision="inexact", static=("t",)))
+def power_of_matrix(ct, out, a, t):
+    return fitted(_corner(power_of_matrix(_blocks(adjoint(a), ct), t)), a.shape, a.dtype)
 
 
 @stand_in(sl.fractional_matrix_power)
@@ -108,7 +108,9 @@ def fractional_matrix_power(A, t):
         refuse("scipy.linalg.fractional_matrix_power with a tracked power", "use scipy.linalg.expm(t * logm(A))")
     A = square(A, False)
     return (
-        np.linalg.matrix_power(A, int(t)) if t == int(t) else _off_the_cut(sl.fractional_matrix_power, A, power(A, t))
+        np.linalg.matrix_power(A, int(t))
+        if t == int(t)
+        else _off_the_cut(sl.fractional_matrix_power, A, power_of_matrix(A, t))
     )
 
 
@@ -203,6 +205,6 @@ def cases() -> Iterator[Case]:
         yield Case(function.function, (positive / 3 + 0.2j * b,))
     yield Case(expm.function, (np.stack([a, b]),))
     yield Case(root.function, (np.stack([positive, positive.T + 2 * np.eye(3)]),))
-    yield Case(power.function, (positive, 0.3))
+    yield Case(power_of_matrix.function, (positive, 0.3))
     yield Case(sylvester.function, (positive, positive, q))
     yield Case(sylvester.function, (positive, positive[:2, :2] * (1 + 0.5j), q[:, :2]))
