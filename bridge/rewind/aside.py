@@ -79,8 +79,9 @@ class Aside:
         for context in undone[:-1]:
             context.touched = {}
         loans = [context.loan for context in contexts if context.loan is not None]
+        lent_before = [one[-1] for one in kept if one[-1] is not None]
         try:
-            with self._heard(contexts, self.written, loans):
+            with self._heard(contexts, self.written, lent_before):
                 yield
         finally:
             _put_back(undone)
@@ -105,7 +106,8 @@ class Aside:
         with self._heard(_open(), written, []):
             yield
         # Arrays that the program's function made for itself are gone by now.
-        missing = [one for one in self.written - written if one[0] >= 0 or self._arrays[one[0]]() is not None]
+        gone = {token for token, array in self._arrays.items() if array() is None}
+        missing = [one for one in self.written - written if one[0] not in gone]
         if missing:
             _, shape, _ = min(missing, key=repr)
             raise RefusedError(
@@ -117,10 +119,10 @@ class Aside:
             )
 
     def _token(self, array: np.ndarray) -> int:
-        """A negative number for an array: another one for another array, also at the place of one that is gone."""
+        """A number for an array: another one for another array, also at the place of one that is gone."""
         token = self._tokens.get(id(array), 0)
         if not token or self._arrays[token]() is not array:
-            token = self._tokens[id(array)] = -1 - len(self._arrays)
+            token = self._tokens[id(array)] = 1 + len(self._arrays)
             self._arrays[token] = ref(array)
         return token
 
@@ -141,7 +143,7 @@ class Aside:
                 if root in lent:
                     written.add((self._token(lent[root]), shape, path))
                 elif root.serial <= since:
-                    written.add((root.serial, shape, path))
+                    written.add((f"root {root.serial}", shape, path))
             for context, other in zip(contexts, before, strict=True):
                 context.listener = other
 

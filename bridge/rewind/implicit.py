@@ -16,6 +16,7 @@ from bridge.code_position import here, resolve
 from bridge.errors import RefusedError
 from bridge.rewind.aside import Aside, carries_gradient, own_loan
 from bridge.rewind.context import Context
+from bridge.rewind.forward import ForwardContext
 from bridge.rewind.interpreter import ARRAYS, current_context
 from bridge.rewind.memory import grounded
 from bridge.rewind.roots import Root
@@ -98,8 +99,7 @@ def solved(
     for _ in range(order.bit_length()):
         # The derivative in `x` comes first: its context is lent arrays that are not lent to others yet.
         with search.running():
-            matrix = jacobian(residual, found, elementwise) if order == 1 else None
-            matrix = search.value_of(matrix)
+            matrix = _constant_jacobian(search, residual, found, elementwise) if order == 1 else None
         with search.result():
             value = residual(found)
         if not carries_gradient(value):
@@ -111,6 +111,39 @@ def solved(
         _check(search, search.value_of(matrix), constant, x, elementwise, definite)
         found = found - _divided(matrix, value - constant, elementwise)
     return found
+
+
+def _constant_jacobian(search: Aside, function: Callable[[Any], Any], x: Any, elementwise: bool) -> Any:
+    """The plain derivative of `function` at the plain `x`, in a search, where no other differentiation is open.
+
+    In reverse mode the open context itself finds it, so that the function may write memory of this context.
+    """
+    context: Any = current_context()
+    if isinstance(context, ForwardContext) or context.home.is_abstract:
+        return search.value_of(jacobian(function, x, elementwise))
+    entered = _entered(context, x)
+    value = as_array(function(entered))
+    flat: Any = np.reshape(value, (-1,))
+    root, size = entered.place.root, grounded(flat).size
+    context.roots.remove(root)
+    rows = np.zeros((1 if elementwise else size, np.size(x)))
+    for number in range(rows.shape[0] if carries_gradient(flat) else 0):
+        cotangent = np.ones(size) if elementwise else np.eye(size)[number]
+        with context.suspended():
+            try:
+                context.rewind([(flat.place, cotangent.astype(flat.dtype))])
+                rows[number] = 0 if root.shadow is None else np.ravel(root.shadow)
+            finally:
+                context.play_forward()
+                root.shadow = None
+                for entry in context.log:
+                    for place in entry.reads():
+                        place.root.shadow = None
+    if np.any(np.isnan(rows)):
+        # Perhaps of cotangents that do not exist, which a context of its own tells apart.
+        return search.value_of(jacobian(function, x, elementwise))
+    shape = np.shape(x) if elementwise else (*value.shape, *np.shape(x))
+    return np.reshape(rows, shape)[()]
 
 
 def _divided(matrix: Any, value: Any, elementwise: bool) -> Any:

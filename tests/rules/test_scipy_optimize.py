@@ -11,8 +11,8 @@ import pytest
 from scipy import optimize
 
 import bridge
-from bridge.errors import ContextError, RefusedError
-from tests.helpers.by_differences import agrees
+from bridge.errors import ContextError, EscapeError, RefusedError, TraceError
+from tests.helpers.by_differences import agrees, differences
 
 P = np.array([2.0, 3.0])
 TIMES = np.linspace(0, 2, 8)
@@ -188,6 +188,24 @@ def test_scratch_of_an_object() -> None:
     assert type(model.residual) is np.ndarray and model.calls > 0
 
 
+def test_implicit_steps_of_an_object() -> None:
+    """Memory that was lent before, by the first step, is written again by the searches of the others."""
+    model = Model()
+
+    def program(p: Any) -> Any:
+        model.p = p[0]
+        total = 0.0
+        for _ in range(3):
+            model.p = model.p + optimize.fsolve(model.equations, [1.0, 1.0], xtol=1e-13)[0] * p[1]
+            total = total + model.p**2
+        return total
+
+    x = np.array([0.7, 0.4])
+    np.testing.assert_allclose(bridge.grad(program)(x), differences(program, x), rtol=1e-6)
+    with pytest.raises(EscapeError, match="a Buffer of an outer context"):
+        bridge.jvp(program, (x,), (x,))
+
+
 def test_in_a_loop_that_writes() -> None:
     def program(p: Any) -> Any:
         out = np.zeros(4)
@@ -305,3 +323,9 @@ def test_what_a_search_computed_may_not_be_kept() -> None:
 
     with pytest.raises(ContextError, match=r"while a solver searched(.|\n)*before the solver is called"):
         bridge.grad(program)(P)
+
+
+def test_a_compiled_program_does_not_search_on_values_that_it_does_not_know() -> None:
+    pytest.importorskip("jax")
+    with pytest.raises(TraceError, match=r"scipy\.optimize\.brentq needs the value"):
+        bridge.grad(lambda p: optimize.brentq(cubic, 0, 10, (p[0], p[1])), engine="xla")(P)
