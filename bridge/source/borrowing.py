@@ -20,12 +20,13 @@ import numpy as np
 from bridge.code_position import here, resolve
 from bridge.errors import AliasError, EscapeError
 from bridge.rewind.checkpoint import record
+from bridge.rewind.interpreter import current_context
 from bridge.rewind.memory import grounded
 from bridge.rewind.values import is_abstract
 from bridge.source.exchanging import Exchange
 from bridge.source.floats import Float
 from bridge.source.keeping import Kept, holds_state, holds_tracked
-from bridge.source.lending import COUNT, LENT, Lent, refuse_foreign, refuse_thread, shows_pattern, whole_of
+from bridge.source.lending import COUNT, LENT, Lent, lent_to, refuse_foreign, refuse_thread, shows_pattern, whole_of
 from bridge.source.reading import is_rewritten
 from bridge.trees import leaves_of
 
@@ -227,3 +228,21 @@ def own_target(value: Any, target: Any) -> Any:
         return None
     loan = loan_for(value)
     return None if loan is None else loan.lend(target, value)
+
+
+def own(target: np.ndarray, value: Any, is_alone: bool = False) -> Any:
+    """A plain array that is written into, or the Buffer that stands for it from now on."""
+    found = lent_to(target) if LENT else None
+    if found is not None:
+        return found
+    if not carries(value):
+        context = current_context()
+        if context is not None and context.loan is not None and not holds_tracked(value):
+            context.loan.touch(target)
+        return target
+    loan = loan_for(value)
+    if loan is None:
+        return target
+    if not target.flags.writeable:
+        raise ValueError("assignment destination is read-only")
+    return loan.lend(target, value, is_alone)

@@ -7,7 +7,6 @@ if a tracked value is among the arguments. Everything else is called as it is.
 from __future__ import annotations
 
 import functools
-import inspect
 import sys
 from abc import ABCMeta
 from collections.abc import Callable
@@ -18,12 +17,11 @@ from typing import Any
 import numpy as np
 
 from bridge.code_position import is_internal
-from bridge.errors import EscapeError
 from bridge.rewind import rule_book
-from bridge.rewind.escapes import detach
-from bridge.rewind.interpreter import ARRAYS, current_context
-from bridge.source.keeping import Attributes, Cells, holds_tracked
+from bridge.rewind.interpreter import current_context
+from bridge.source.keeping import Attributes, Cells
 from bridge.source.lending import LENT
+from bridge.source.library_calls import SINKS, home, is_numpys, looked_up, ruled, showing, standing, without_rule
 from bridge.source.reading import reading_of, twin
 
 SPECIAL: dict[Any, Any] = {}
@@ -38,23 +36,16 @@ OF_KIND: dict[type, Callable[..., Any]] = {}
 _ASKS_FOR_FRAMES = frozenset({"numpy", "sys", "inspect", "traceback", "warnings", "_warnings", "logging"})
 """Libraries that look at their caller, who must be the program; NumPy gives out nothing that is lent."""
 
-SINKS = frozenset({"json", "logging", "warnings", "matplotlib", "pprint", "rich", "loguru", "numpy.testing"})
-"""Libraries that show values, and give nothing back that is differentiated."""
-
 _made: dict[Any, Callable[..., Any]] = {}
 
 
 def of(callee: Any) -> Any:
     """What is to be called where a program that is read says `callee(...)`."""
     called = _called_for(callee)
-    if called is callee and LENT and _home(callee) not in _ASKS_FOR_FRAMES:
+    if called is callee and LENT and home(callee) not in _ASKS_FOR_FRAMES:
         # It may give out an array that is lent, from wherever it has that.
-        return functools.partial(_looked_up, callee)
+        return functools.partial(looked_up, callee)
     return called
-
-
-def _looked_up(function: Any, *args: Any, **kwargs: Any) -> Any:
-    return ARRAYS.seen(function(*args, **kwargs))
 
 
 def _called_for(callee: Any) -> Any:
@@ -88,7 +79,7 @@ def is_special(function: Any) -> bool:
     """Whether a function of NumPy's must be asked for when it is called, because another may be called in its place."""
     try:
         known = function in SPECIAL or function in rule_book.STAND_INS
-        return known or type(function) in OF_KIND or _home(function) in SINKS
+        return known or type(function) in OF_KIND or home(function) in SINKS
     except TypeError:
         return True
 
@@ -155,12 +146,12 @@ def _of_library(function: Any, reason: str) -> Any:
     stand_in = rule_book.STAND_INS.get(function)
     if stand_in is not None:
         made = _standing(function, stand_in)
-    elif function in rule_book.MUTATING or (rule_book.find(function) is not None and not _is_numpys(function)):
-        made = _ruled(function)
-    elif _home(function) in SINKS:
-        made = _showing(function)
-    elif _home(function) == "scipy":
-        made = _without_rule(function)
+    elif function in rule_book.MUTATING or (rule_book.find(function) is not None and not is_numpys(function)):
+        made = ruled(function)
+    elif home(function) in SINKS:
+        made = showing(function)
+    elif home(function) == "scipy":
+        made = without_rule(function)
     else:
         context = current_context()
         if context is not None and context.loan is not None:
@@ -174,7 +165,7 @@ def _of_builtin(function: Any) -> Any:
     """A function or a bound method of compiled code."""
     owner = function.__self__
     if owner is None or type(owner) is _MODULE:
-        if _home(function) in ("builtins", "numpy"):
+        if home(function) in ("builtins", "numpy"):
             return function
         return _compiled(function)
     handler = METHODS.get((type(owner), function.__name__))
@@ -192,9 +183,9 @@ def _compiled(function: Any) -> Any:
     if stand_in is not None:
         made = _standing(function, stand_in)
     elif rule_book.find(function) is not None and not isinstance(function, np.ufunc):
-        made = _ruled(function)
-    elif _home(function) == "scipy":
-        made = _without_rule(function)
+        made = ruled(function)
+    elif home(function) == "scipy":
+        made = without_rule(function)
     else:
         return function
     _made[function] = made
@@ -210,8 +201,8 @@ def _of_class(cls: Any) -> Any:
     if stand_in is not None:
         made = _made[cls] = _standing(cls, stand_in)
         return made
-    if _home(cls) == "scipy":
-        made = _made[cls] = _without_rule(cls)
+    if home(cls) == "scipy":
+        made = _made[cls] = without_rule(cls)
         return made
     init = cls.__init__
     if type(init) is not FunctionType or type(cls).__call__ is not type.__call__:
@@ -285,21 +276,11 @@ def _is_read(function: Any) -> bool:
     return type(function) is FunctionType and reading_of(function).code is not None
 
 
-# What is called in the place of functions that are not read, depending on the arguments.
-
-
 def _standing(function: Any, stand_in: Callable[..., Any]) -> Callable[..., Any]:
-    """`function`, or its stand-in if a tracked value is among the arguments."""
-    if stand_in in rule_book.CALLING:
-        return _standing_with_functions(function, stand_in)
-
-    @functools.wraps(function, updated=())
-    def call(*args: Any, **kwargs: Any) -> Any:
-        if any(map(holds_tracked, args)) or (kwargs and any(map(holds_tracked, kwargs.values()))):
-            return stand_in(*args, **kwargs)
-        return function(*args, **kwargs)
-
-    return call
+    """`function`, or its stand-in; one that calls functions which it is given gets them read, and every call."""
+    return (
+        _standing_with_functions(function, stand_in) if stand_in in rule_book.CALLING else standing(function, stand_in)
+    )
 
 
 def _standing_with_functions(function: Any, stand_in: Callable[..., Any]) -> Callable[..., Any]:
@@ -321,62 +302,3 @@ def _with_functions_read(value: Any) -> Any:
     if kind is dict:
         return {key: _with_functions_read(part) for key, part in value.items()}
     return of(value) if callable(value) and not isinstance(value, type) else value
-
-
-def _ruled(function: Any) -> Callable[..., Any]:
-    """`function` by its rule."""
-
-    @functools.wraps(function, updated=())
-    def call(*args: Any, **kwargs: Any) -> Any:
-        if any(map(holds_tracked, args)) or (kwargs and any(map(holds_tracked, kwargs.values()))):
-            return ARRAYS.call(function, args, kwargs)
-        return function(*args, **kwargs)
-
-    return call
-
-
-def _showing(function: Any) -> Callable[..., Any]:
-    """A function that shows values: it gets what tracked ones hold."""
-    logs = _home(function) == "logging" and bool(function.__code__.co_flags & inspect.CO_VARKEYWORDS)
-
-    @functools.wraps(function, updated=())
-    def call(*args: Any, **kwargs: Any) -> Any:
-        if logs:
-            # The line that is logged is the program's.
-            kwargs["stacklevel"] = kwargs.get("stacklevel", 1) + 1
-        return function(*map(detach, args), **{name: detach(value) for name, value in kwargs.items()})
-
-    return call
-
-
-def _without_rule(function: Any) -> Callable[..., Any]:
-    """A function of SciPy's that nobody has a rule for: an error in it names it."""
-
-    @functools.wraps(function, updated=())
-    def call(*args: Any, **kwargs: Any) -> Any:
-        try:
-            return function(*args, **kwargs)
-        except EscapeError as error:
-            name = f"{function.__module__}.{getattr(function, '__qualname__', function.__name__)}"
-            if name not in error.what:
-                error.what = f"{name} has no rule: {error.what}"
-                error.remedy = (
-                    f"give {name} a rule: bridge.rule({name})(pull), or say what computes it in NumPy: "
-                    f"bridge.extend.stand_in({name}); or bridge.detach(x) if no gradient should pass"
-                )
-            raise
-
-    return call
-
-
-def _home(function: Any) -> str:
-    module = str(getattr(function, "__module__", None) or "")
-    return (
-        module
-        if module in SINKS
-        else ("numpy.testing" if module.startswith("numpy.testing") else module.partition(".")[0])
-    )
-
-
-def _is_numpys(function: Any) -> bool:
-    return str(getattr(function, "__module__", "")).partition(".")[0] == "numpy"

@@ -28,6 +28,11 @@ def holds_tracked(value: Any) -> bool:
     return hasattr(value, "place") or isinstance(value, TrackedObject)
 
 
+def any_tracked(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether a tracked value is among the arguments of a call."""
+    return any(map(holds_tracked, args)) or (bool(kwargs) and any(map(holds_tracked, kwargs.values())))
+
+
 def holds_state(value: Any) -> bool:
     """The same, but numbers that the program has made floats of do not count."""
     kind = type(value)

@@ -13,8 +13,8 @@ from bridge.arrays import creation
 from bridge.arrays.buffer import Buffer
 from bridge.rewind.escapes import detach
 from bridge.rewind.interpreter import ARRAYS, current_context
-from bridge.source import borrowing, callees, lending, reading, special_methods
-from bridge.source.exchanged import own
+from bridge.source import borrowing, callees, creating, lending, methods, python_functions, reading, special_methods
+from bridge.source.borrowing import own
 from bridge.source.keeping import Attributes, Contents, Names, holds_tracked
 from bridge.source.nodes import HELPER
 
@@ -140,6 +140,9 @@ class _Bytes(bytes):
 
 
 READER = Reader()
+EXCHANGED = creating, methods, python_functions
+"""The modules that say what is called in place of functions of Python's and NumPy's."""
+
 reading.Reads.reader = READER
 reading.Reads.is_special = callees.is_special
 

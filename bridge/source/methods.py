@@ -1,0 +1,93 @@
+"""Methods of containers, plain arrays and generators that a program which is read gives tracked values to."""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from bridge.code_position import here, resolve
+from bridge.errors import RefusedError
+from bridge.rewind.interpreter import ARRAYS, current_context
+from bridge.source import borrowing
+from bridge.source.borrowing import own
+from bridge.source.callees import METHODS
+from bridge.source.keeping import Contents, any_tracked
+
+_CHANGE = {
+    list: ("append", "extend", "insert", "pop", "remove", "clear", "reverse", "sort", "__setitem__", "__delitem__"),
+    dict: ("update", "setdefault", "pop", "popitem", "clear", "__setitem__", "__delitem__"),
+    set: ("add", "update", "discard", "remove", "pop", "clear"),
+    collections.OrderedDict: ("update", "setdefault", "pop", "popitem", "clear", "move_to_end"),
+    collections.defaultdict: ("update", "setdefault", "pop", "popitem", "clear"),
+    collections.deque: (
+        "append", "appendleft", "extend", "extendleft", "insert", "pop", "popleft", "rotate", "remove", "clear",
+    ),
+}  # fmt: skip
+_BY_FUNCTION = ("dot", "clip", "compress", "choose", "searchsorted", "take")
+_RESAMPLED = frozenset({"choice", "permutation", "permuted"})
+_NO_DRAWS = ("bit_generator", "spawn", "get_state", "set_state", "seed")
+
+
+def _changing(kind: type, name: str) -> Callable[..., Any]:
+    """A method that changes a container: what it held is remembered if tracked values come in."""
+    plain = getattr(kind, name)
+
+    def call(container: Any, *args: Any, **kwargs: Any) -> Any:
+        context = current_context()
+        if context is not None and context.loan is not None:
+            context.loan.keep(Contents, container, None, [*args, *kwargs.values()])
+        return ARRAYS.seen(plain(container, *args, **kwargs))
+
+    return call
+
+
+def _filled(array: np.ndarray, value: Any) -> None:
+    """`array.fill(value)`."""
+    target: Any = own(array, value)
+    target.fill(value)
+
+
+def _put(array: np.ndarray, indices: Any, values: Any, mode: str = "raise") -> None:
+    """`array.put(indices, values)`."""
+    target: Any = own(array, values)
+    target.put(indices, values, mode=mode)
+
+
+def _method(name: str) -> Callable[..., Any]:
+    """A method of plain arrays, which the function of NumPy does if it gets tracked values."""
+    function, plain = getattr(np, name), getattr(np.ndarray, name)
+
+    def call(array: np.ndarray, *args: Any, **kwargs: Any) -> Any:
+        return (function if any_tracked(args, kwargs) else plain)(array, *args, **kwargs)
+
+    return call
+
+
+def _draw(name: str) -> Callable[..., Any]:
+    """A method of NumPy's generators: what it draws carries no gradient to the parameters."""
+
+    def call(generator: Any, *args: Any, **kwargs: Any) -> Any:
+        if name != "shuffle" and any(map(borrowing.carries, (*args, *kwargs.values()))) and name not in _RESAMPLED:
+            raise RefusedError(
+                f"{name}() of a generator of NumPy's with a tracked parameter: what it draws carries no gradient to it",
+                where=resolve(here()),
+                remedy="draw standard numbers and transform them (mu + sigma * rng.standard_normal(n)), use "
+                "bridge.random, whose draws have one, or bridge.detach the parameter",
+            )
+        return getattr(generator, name)(*args, **kwargs)
+
+    return call
+
+
+METHODS.update({(kind, name): _changing(kind, name) for kind, names in _CHANGE.items() for name in names})
+METHODS.update({(np.ndarray, name): _method(name) for name in _BY_FUNCTION})
+METHODS.update({(np.ndarray, "fill"): _filled, (np.ndarray, "put"): _put})
+METHODS.update({
+    (kind, name): _draw(name)
+    for kind in (np.random.Generator, np.random.RandomState)
+    for name in dir(kind)
+    if not name.startswith("_") and name not in _NO_DRAWS
+})  # fmt: skip

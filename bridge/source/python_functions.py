@@ -1,0 +1,192 @@
+"""Functions of Python's in a program that is read: to them, tracked values are the numbers that they stand for.
+
+Functions that take functions read them; `np.vectorize` calls what it is given element by element.
+"""
+
+from __future__ import annotations
+
+import builtins
+import contextlib
+import functools
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from bridge.arrays import creation
+from bridge.arrays.buffer import WeakScalar
+from bridge.code_position import here, resolve
+from bridge.errors import RefusedError
+from bridge.rewind.escapes import detach
+from bridge.rewind.interpreter import ARRAYS, current_context
+from bridge.rewind.memory import grounded
+from bridge.rewind.values import is_abstract
+from bridge.source import callees
+from bridge.source.callees import OF_KIND, SPECIAL
+from bridge.source.creating import tracked_array
+from bridge.source.floats import as_float
+from bridge.source.keeping import Attributes, any_tracked, holds_tracked
+from bridge.source.special_methods import with_operand
+
+
+def _complex(*args: Any, **kwargs: Any) -> Any:
+    """`complex(re, im)`."""
+    if not any_tracked(args, kwargs):
+        return complex(*args, **kwargs)
+    given = dict(zip(("real", "imag"), args, strict=False)) | kwargs
+    return given.get("real", 0.0) + 1j * given.get("imag", 0.0)
+
+
+def _isinstance(value: Any, kinds: Any) -> bool:
+    """`isinstance`: a Buffer is an array, and a Scalar is a number, to a program that checks its arguments."""
+    if isinstance(value, kinds):
+        return True
+    if not hasattr(value, "place"):
+        return False
+    listed = kinds if isinstance(kinds, tuple) else getattr(kinds, "__args__", (kinds,))
+    stands_for = _stands_for(value)
+    return any(_isinstance(value, kind) if isinstance(kind, tuple) else issubclass(stands_for, kind) for kind in listed)
+
+
+def _stands_for(value: Any) -> type:
+    """The type of what a tracked value stands for."""
+    if hasattr(value, "view_as"):
+        return np.ndarray
+    if isinstance(value, WeakScalar):
+        return complex if value.dtype.kind == "c" else float
+    kind: type = value.dtype.type
+    return kind
+
+
+def _type(*args: Any, **kwargs: Any) -> Any:
+    """`type(x)` of a tracked value: what it would be in the program."""
+    if len(args) == 1 and not kwargs and hasattr(args[0], "place"):
+        return _stands_for(args[0])
+    return type(*args, **kwargs)
+
+
+def _repr(value: Any) -> str:
+    """`repr(x)` of a tracked value: of what it holds."""
+    return repr(detach(value) if holds_tracked(value) else value)
+
+
+def _int(*args: Any, **kwargs: Any) -> Any:
+    """`int(x)` of a tracked number: its derivative is zero wherever it has one, as that of `astype(int)` is."""
+    if len(args) == 1 and hasattr(args[0], "place") and args[0].size == 1 and not is_abstract(args[0]):
+        context = args[0].place.context
+        context.check_usable()
+        context.left(args[0], "int(...)")
+        return int(grounded(args[0]))
+    return int(*args, **kwargs)
+
+
+def _setattr(thing: Any, name: str, value: Any) -> None:
+    """`setattr(thing, name, value)`."""
+    context = current_context()
+    if context is not None and context.loan is not None and not hasattr(thing, "place"):
+        context.loan.keep(Attributes, thing, name, value)
+    setattr(thing, name, value)
+
+
+def _isscalar(element: Any) -> bool:
+    """`np.isscalar`: of a tracked number, too."""
+    return bool(np.isscalar(element)) or (hasattr(element, "place") and not hasattr(element, "view_as"))
+
+
+def _ndenumerate(array: Any) -> Any:
+    """`np.ndenumerate`."""
+    return ((at, array[at]) for at in np.ndindex(array.shape)) if hasattr(array, "view_as") else np.ndenumerate(array)
+
+
+def _generator_manager(function: Any, args: Any, kwargs: Any) -> Any:
+    """What a function decorated by `contextlib.contextmanager` returns, of a generator that is read."""
+    return contextlib._GeneratorContextManager(callees.of(function), args, kwargs)
+
+
+def _cached(function: Any, *args: Any, **kwargs: Any) -> Any:
+    """A call of what `functools.lru_cache` made: tracked values are no keys."""
+    if any_tracked(args, kwargs):
+        return callees.of(function.__wrapped__)(*args, **kwargs)
+    return ARRAYS.seen(function(*args, **kwargs))
+
+
+def _with_functions(plain: Callable[..., Any], *where: int | str) -> Callable[..., Any]:
+    """A function that takes functions, at these positions or under these names: they are read."""
+
+    @functools.wraps(plain, updated=())
+    def call(*args: Any, **kwargs: Any) -> Any:
+        args = tuple(callees.of(x) if k in where and callable(x) else x for k, x in enumerate(args))
+        kwargs = {name: callees.of(x) if name in where and callable(x) else x for name, x in kwargs.items()}
+        return plain(*args, **kwargs)
+
+    return call
+
+
+def _vectorize(*args: Any, **kwargs: Any) -> Any:
+    """`np.vectorize(f)` in the program itself."""
+    made = np.vectorize(*args, **kwargs)
+    return functools.partial(_vectorized, made) if hasattr(made, "pyfunc") and callable(made.pyfunc) else made
+
+
+def _vectorized(made: Any, *args: Any, **kwargs: Any) -> Any:
+    """A call of `np.vectorize(f)`: element by element, in NumPy's order."""
+    if current_context() is None or not callable(made.pyfunc):
+        return made(*args, **kwargs)
+    if made.signature is not None or made.excluded or kwargs:
+        if any_tracked(args, kwargs):
+            raise RefusedError(
+                "np.vectorize with signature=, excluded= or keywords, of tracked arrays",
+                where=resolve(here()),
+                remedy="write the loop, or give it positional arguments only",
+            )
+        return made(*args, **kwargs)
+    f = callees.of(made.pyfunc)
+    arrays = np.broadcast_arrays(*(x if hasattr(x, "place") else tracked_array(x) for x in args))
+    shape = np.shape(arrays[0])
+    rows = [f(*(x[at] for x in arrays)) for at in np.ndindex(*shape)]
+    if not rows:
+        return made(*map(np.empty_like, arrays))
+    if isinstance(rows[0], tuple):
+        return tuple(_gathered(made, list(column), shape, k) for k, column in enumerate(zip(*rows, strict=True)))
+    return _gathered(made, rows, shape, 0)
+
+
+def _gathered(made: Any, values: list[Any], shape: tuple[int, ...], k: int) -> Any:
+    dtype = made.otypes[k] if made.otypes else None
+    first = values[0]
+    if dtype is None and not holds_tracked(values):
+        dtype = np.asarray(first).dtype
+    found = creation.array(values, dtype) if holds_tracked(values) else np.array(values, dtype)
+    return np.reshape(found, shape)[()] if shape == () else np.reshape(found, shape)
+
+
+SPECIAL.update(
+    {
+        builtins.float: as_float,
+        builtins.complex: _complex,
+        builtins.int: _int,
+        builtins.isinstance: _isinstance,
+        builtins.type: _type,
+        builtins.setattr: _setattr,
+        builtins.repr: _repr,
+        np.isscalar: _isscalar,
+        np.ndenumerate: _ndenumerate,
+        np.vectorize: _vectorize,
+        contextlib._GeneratorContextManager: _generator_manager,
+        builtins.map: _with_functions(map, 0),
+        builtins.filter: _with_functions(filter, 0),
+        builtins.sorted: _with_functions(sorted, "key"),
+        builtins.min: _with_functions(min, "key"),
+        builtins.max: _with_functions(max, "key"),
+        functools.reduce: _with_functions(functools.reduce, 0),
+        functools.partial: _with_functions(functools.partial, 0),
+        itertools.accumulate: _with_functions(itertools.accumulate, 1, "func"),
+        itertools.starmap: _with_functions(itertools.starmap, 0),
+        np.apply_along_axis: _with_functions(np.apply_along_axis, 0, "func1d"),
+        np.apply_over_axes: _with_functions(np.apply_over_axes, 0, "func"),
+    }
+)
+_OF_OBJECTS = (len, abs, iter, next, reversed, round, divmod, bool, list, tuple, sum)
+SPECIAL.update({function: with_operand(function) for function in _OF_OBJECTS})
+OF_KIND.update({np.vectorize: _vectorized, functools._lru_cache_wrapper: _cached})
