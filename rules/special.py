@@ -1,8 +1,8 @@
 """Functions of `scipy.special`; read only when a program has imported that library.
 
 Derivatives with respect to orders and shape parameters, for which no closed form is known, have no pull.
-Functions there that are no ufuncs convert their arguments, so that a Buffer cannot enter them; this file
-has tracked ones of the same name: `from bridge.rules.special import logsumexp, softmax, log_softmax, polygamma`.
+Functions there that are no ufuncs convert their arguments; programs that are read call what stands in for them
+(rules/special_functions.py).
 Formulas are those of the NIST Digital Library of Mathematical Functions, dlmf.nist.gov.
 """
 
