@@ -55,13 +55,6 @@ def must_be_known(x: Any, function: str, why: str) -> Any:
     return value
 
 
-def default_only(function: str, remedy: str, **options: tuple[Any, Any]) -> None:
-    """Refuse options, given as `name=(value, default)`, that are not what they are by default."""
-    for name, (value, default) in options.items():
-        if value is not default and value != default:
-            refuse(f"{function} with {name}={value!r} has no derivative here", remedy)
-
-
 def over_batch(core: Callable[..., Any], arrays: tuple[Any, ...], dims: tuple[int, ...]) -> Any:
     """`core` of each of the arrays in a batch, whose leading axes are broadcast; `dims` counts the axes that it takes.
 
