@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.extend import Case, Facts, conj, pulls, rule, sum_to_shape, zeros
+from bridge.extend import Case, Facts, as_array, conj, pulls, rule, sum_to_shape, zeros
 
 
 def fitted(ct: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
@@ -21,8 +21,8 @@ def fitted(ct: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
 
 
 def as_operand(x: Any) -> Any:
-    """An operand as an array, tracked or not; numbers and lists come from the caller as they were written."""
-    return x if hasattr(x, "ndim") else np.array(x)
+    """An operand as an array, tracked if anything in it is; numbers and lists come as the caller wrote them."""
+    return x if hasattr(x, "ndim") else as_array(x)
 
 
 def _contracted(axes, a_ndim, b_ndim):

@@ -12,6 +12,7 @@ import scipy.signal as signal
 
 import bridge
 from bridge.errors import RefusedError
+from tests.helpers.assertions import assert_gradient as assert_program
 from tests.helpers.stand_ins import Row, assert_gradient, assert_value, stand_in
 
 RNG = np.random.default_rng(0)
@@ -178,6 +179,20 @@ GRADIENTS: list[Row] = [
 @pytest.mark.parametrize("row", GRADIENTS, ids=lambda row: row[0].__name__)
 def test_gradients(row: Row) -> None:
     assert_gradient(*row)
+
+
+LISTS: tuple[Callable[[Any], Any], ...] = (
+    lambda x: signal.convolve([x[0], 1.0, x[1]], RISING),
+    lambda x: signal.lfilter([x[0], 0.1], [1, -x[1]], RISING),
+    lambda x: signal.fftconvolve(RISING, [x[0], x[1]], mode="same"),
+    lambda x: signal.filtfilt([x[0], 0.1], [1.0, -0.3], np.tile(RISING, 4)),
+)
+RISING = np.arange(8.0) ** 1.5
+
+
+@pytest.mark.parametrize("program", LISTS)
+def test_coefficients_come_in_lists(program: Callable[[Any], Any]) -> None:
+    assert_program(lambda x: np.sum(program(x) ** 2), np.array([0.7, 0.4]))
 
 
 def test_second_derivatives_go_through_filters() -> None:
