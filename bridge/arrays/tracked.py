@@ -18,6 +18,11 @@ from bridge.rewind.rule_book import GIVING_WAY, read_book
 from bridge.rewind.values import concrete, described, is_abstract
 
 
+def is_tracked(value: Any) -> bool:
+    """Whether a value is tracked; nothing of it is asked, since an object may say that it has every attribute."""
+    return issubclass(type(value), Tracked)
+
+
 class Tracked(Operators):
     """A value, the place of that value, operators, and NumPy's protocols."""
 

@@ -101,7 +101,8 @@ def detach(value: Any) -> Any:
         return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
     if isinstance(value, dict):
         return {key: detach(part) for key, part in value.items()}
-    if not hasattr(value, "place"):
+    if not hasattr(type(value), "place"):
+        # Asked of the class: an object may say that it has every attribute.
         return value
     value.place.context.check_usable()
     value.place.context.must_differentiate()

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from bridge.arrays.tracked import is_tracked
 from bridge.code_position import here, resolve
 from bridge.errors import AliasError, EscapeError
 from bridge.rewind.checkpoint import record
@@ -198,9 +199,9 @@ def carries(value: Any) -> bool:
     """Whether something is lost if a value is written into a plain array: it carries a gradient, or is not known."""
     if isinstance(value, (list, tuple)):
         return any(map(carries, value))
-    if not hasattr(value, "place"):
+    if not is_tracked(value):
         return False
-    while hasattr(value, "place"):
+    while is_tracked(value):
         if value.place.active or is_abstract(value):
             return True
         value = value.value

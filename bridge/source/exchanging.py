@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bridge.arrays.tracked import is_tracked
 from bridge.source.keeping import Attributes, Contents, Kept, Names
 from bridge.source.lending import whole_of
 
@@ -62,9 +63,9 @@ class Exchange:
         if (
             depth == 0
             or thing is None
-            or isinstance(thing, _OPAQUE)
+            or issubclass(type(thing), _OPAQUE)
             or id(thing) in self._seen
-            or hasattr(thing, "place")
+            or is_tracked(thing)
         ):
             return
         self._seen.add(id(thing))

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from bridge.arrays.buffer import WeakScalar
+from bridge.arrays.tracked import is_tracked
 from bridge.rewind.memory import grounded
 from bridge.rewind.values import is_abstract
 
@@ -22,7 +23,7 @@ class Float(WeakScalar):
 
 def as_float(*args: Any, **kwargs: Any) -> Any:
     """`float(x)`."""
-    if len(args) != 1 or kwargs or not hasattr(args[0], "place"):
+    if len(args) != 1 or kwargs or not is_tracked(args[0]):
         return float(*args, **kwargs)
     x = args[0]
     x.place.context.check_usable()
@@ -30,7 +31,7 @@ def as_float(*args: Any, **kwargs: Any) -> Any:
         if x.size != 1:
             raise TypeError("only 0-dimensional arrays can be converted to Python scalars")
         x = x.item()
-    if not hasattr(x, "place") or x.dtype.kind == "c" or not _is_active(x):
+    if not is_tracked(x) or x.dtype.kind == "c" or not _is_active(x):
         return float(x)
     if x.dtype != np.float64:
         x = x.astype(np.float64)
@@ -38,11 +39,11 @@ def as_float(*args: Any, **kwargs: Any) -> Any:
 
 
 def _weak(x: Any) -> Float:
-    return Float(_weak(x.value) if hasattr(x.value, "place") else float(grounded(x)), x.place)
+    return Float(_weak(x.value) if is_tracked(x.value) else float(grounded(x)), x.place)
 
 
 def _is_active(x: Any) -> bool:
-    while hasattr(x, "place"):
+    while is_tracked(x):
         if x.place.active or is_abstract(x):
             return True
         x = x.value

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from functools import cached_property
+from types import MemberDescriptorType
 from typing import Any
 
 import numpy as np
 
+from bridge.arrays.tracked import is_tracked
 from bridge.rewind.escapes import detach
 from bridge.rewind.memory import owner
 from bridge.rewind.rule_book import TrackedObject
@@ -25,7 +26,7 @@ def holds_tracked(value: Any) -> bool:
         return any(map(holds_tracked, value))
     if kind is dict:
         return any(map(holds_tracked, value.values()))
-    return hasattr(value, "place") or isinstance(value, TrackedObject)
+    return is_tracked(value) or issubclass(kind, TrackedObject)
 
 
 def any_tracked(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
@@ -40,7 +41,7 @@ def holds_state(value: Any) -> bool:
         return any(map(holds_state, value))
     if kind is dict:
         return any(map(holds_state, value.values()))
-    return kind is not Float and (hasattr(value, "place") or isinstance(value, TrackedObject))
+    return kind is not Float and (is_tracked(value) or issubclass(kind, TrackedObject))
 
 
 class Kept(ABC):
@@ -93,18 +94,22 @@ class Attributes(Kept):
     """An object's attributes."""
 
     def hold(self, name: str) -> None:
-        if isinstance(getattr(type(self.thing), name, None), property):
+        found = of_class(type(self.thing), name)
+        if hasattr(type(found), "__set__") and not _is_member(found):
             # A setter stores what it likes.
-            for one in getattr(self.thing, "__dict__", {}):
+            for one in _state(self.thing) or ():
                 super().hold(one)
         else:
             super().hold(name)
 
     def part(self, name: str) -> Any:
-        state = getattr(self.thing, "__dict__", None)
+        state = _state(self.thing)
         if state is not None and (name in state or not _is_slot(self.thing, name)):
             return state.get(name, GONE)
-        return getattr(self.thing, name, GONE)
+        try:
+            return object.__getattribute__(self.thing, name)
+        except AttributeError:
+            return GONE
 
     def restore(self, parts: dict[Any, Any]) -> None:
         for name, value in parts.items():
@@ -114,7 +119,7 @@ class Attributes(Kept):
                 _delete(self.thing, name)
 
     def values(self) -> list[Any]:
-        return [*getattr(self.thing, "__dict__", {}).values(), *self.before.values()]
+        return [*(_state(self.thing) or {}).values(), *self.before.values()]
 
 
 class Contents(Kept):
@@ -170,13 +175,29 @@ class Cells(Kept):
         return list(self.now().values())
 
 
+def of_class(kind: type, name: str) -> Any:
+    """What a class has under a name, of which nothing is asked; None if there is nothing."""
+    return next((vars(one)[name] for one in kind.__mro__ if name in vars(one)), None)
+
+
+def _state(thing: Any) -> Any:
+    """An object's own attributes, whatever its class says about attributes; None if it has none."""
+    try:
+        return object.__getattribute__(thing, "__dict__")
+    except AttributeError:
+        return None
+
+
 def _is_slot(thing: Any, name: str) -> bool:
-    found = getattr(type(thing), name, None)
-    return hasattr(found, "__set__") and not isinstance(found, (property, cached_property))
+    return _is_member(of_class(type(thing), name))
+
+
+def _is_member(found: Any) -> bool:
+    return type(found) is MemberDescriptorType
 
 
 def _set(thing: Any, name: str, value: Any) -> None:
-    state = getattr(thing, "__dict__", None)
+    state = _state(thing)
     if state is not None and not _is_slot(thing, name):
         state[name] = value
     else:
@@ -184,7 +205,7 @@ def _set(thing: Any, name: str, value: Any) -> None:
 
 
 def _delete(thing: Any, name: str) -> None:
-    state = getattr(thing, "__dict__", None)
+    state = _state(thing)
     if state is not None and name in state:
         del state[name]
     else:

@@ -11,6 +11,7 @@ import numpy as np
 
 from bridge.arrays import creation
 from bridge.arrays.buffer import Buffer
+from bridge.arrays.tracked import is_tracked
 from bridge.rewind.escapes import detach
 from bridge.rewind.interpreter import ARRAYS, current_context
 from bridge.source import borrowing, callees, creating, lending, methods, python_functions, reading, special_methods
@@ -64,7 +65,7 @@ class Reader:
         if kind is np.flatiter:
             array = own(target.base, value)
             return target if array is target.base else array.flat
-        if isinstance(target, _CONTAINERS) and holds_tracked(value):
+        if issubclass(kind, _CONTAINERS) and holds_tracked(value):
             loan = borrowing.loan_for(value if not isinstance(value, dict) else list(value.values()))
             if loan is not None:
                 loan.keep(Contents, target, None, value)
@@ -85,9 +86,9 @@ class Reader:
         if type(thing) is np.ndarray:
             return own(thing, value) if name in ("flat", "real", "imag") else thing
         context = current_context()
-        if context is None or context.loan is None or hasattr(thing, "place"):
+        if context is None or context.loan is None or is_tracked(thing):
             return thing
-        kind = Names if isinstance(thing, ModuleType) else Attributes
+        kind = Names if issubclass(type(thing), ModuleType) else Attributes
         context.loan.keep(kind, vars(thing) if kind is Names else thing, name, value)
         return thing
 

@@ -13,6 +13,7 @@ from types import FunctionType, MethodType
 from typing import Any
 
 from bridge.source import callees
+from bridge.source.keeping import of_class
 from bridge.source.reading import reading_of
 
 NAMES = frozenset({
@@ -51,7 +52,7 @@ def operand(thing: Any) -> Any:
 
 def set_attribute(thing: Any, name: str, value: Any) -> None:
     """`thing.name = value`, by a setter that is read if it is a property of a class of the program's."""
-    found = getattr(type(thing), name, None)
+    found = of_class(type(thing), name)
     if type(found) is property and type(found.fset) is FunctionType:
         callees.of(found.fset)(thing, value)
     else:
@@ -62,7 +63,7 @@ def with_operand(function: Callable[..., Any]) -> Callable[..., Any]:
     """A builtin function that calls a special method of its first argument."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        return function(*(operand(args[0]), *args[1:]), **kwargs) if args else function(**kwargs)
+        return _thing(function(*(operand(args[0]), *args[1:]), **kwargs) if args else function(**kwargs))
 
     return call
 
@@ -118,7 +119,7 @@ def _passes(name: str) -> Callable[..., Any]:
 
 
 def _thing(x: Any) -> Any:
-    return x.thing if isinstance(x, StandIn) else x
+    return x.thing if issubclass(type(x), StandIn) else x
 
 
 _UNKNOWN: Any = object()

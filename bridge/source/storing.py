@@ -46,7 +46,7 @@ class Storing(Expressions):
                 return self._unpacked(target, value)
         held = self._helper()
         stores = [one for target in node.targets for one in self._stored(target, held)]
-        return [assign(store(held, node.value), value), *stores, forget(node.targets[-1], held)]
+        return [assign(store(held, node.value), value), *stores, forget(_last(node.targets[-1]), held)]
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> Any:
         if node.value is None:
@@ -136,7 +136,7 @@ class Storing(Expressions):
         self.helpers = 0
         held = self._helper()
         stores = self._stored(target, held)
-        return store(held, target), [*stores, forget(target, held)]
+        return store(held, target), [*stores, forget(_last(target), held)]
 
     def _stored(self, target: Any, value: str) -> list[ast.stmt]:
         """Statements that store a helper variable where `target` says."""
@@ -167,8 +167,7 @@ class Storing(Expressions):
             names.append(at(target, ast.Starred(name, ast.Store())) if starred else name)
             stores += self._stored(one.value if starred else one, held)
         unpacked = at(target, type(target)(names, ast.Store()))
-        last = target.elts[-1] if target.elts else target
-        return [assign(unpacked, value), *stores, *([forget(last, *used)] if used else [])]
+        return [assign(unpacked, value), *stores, *([forget(_last(target), *used)] if used else [])]
 
     def _attribute_stored(self, base: str, target: ast.Attribute, value: str) -> list[ast.stmt]:
         place = ast.Attribute(self._kept(load(base), target.attr, load(value)), target.attr, ast.Store())
@@ -222,3 +221,14 @@ class Storing(Expressions):
     def _helper(self) -> str:
         self.helpers += 1
         return f"{HELPER}{self.helpers}"
+
+
+def _last(target: Any) -> Any:
+    """The part of a target that is stored last."""
+    while True:
+        if isinstance(target, (ast.Tuple, ast.List)) and target.elts:
+            target = target.elts[-1]
+        elif isinstance(target, ast.Starred):
+            target = target.value
+        else:
+            return target
