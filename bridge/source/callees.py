@@ -19,9 +19,19 @@ import numpy as np
 from bridge.code_position import is_internal
 from bridge.rewind import rule_book
 from bridge.rewind.interpreter import current_context
-from bridge.source.keeping import Attributes, Cells
+from bridge.source.keeping import Attributes, Cells, of_class
 from bridge.source.lending import LENT
-from bridge.source.library_calls import SINKS, home, is_numpys, looked_up, ruled, showing, standing, without_rule
+from bridge.source.library_calls import (
+    SINKS,
+    home,
+    is_numpys,
+    looked_up,
+    passed_over,
+    ruled,
+    showing,
+    standing,
+    without_rule,
+)
 from bridge.source.reading import reading_of, twin
 
 SPECIAL: dict[Any, Any] = {}
@@ -49,7 +59,7 @@ def of(callee: Any) -> Any:
 
 
 def _called_for(callee: Any) -> Any:
-    kind = type(callee)
+    kind: Any = type(callee)
     if kind is FunctionType:
         found = SPECIAL.get(callee) or _made.get(callee)
         if found is not None:
@@ -62,6 +72,9 @@ def _called_for(callee: Any) -> Any:
         return _of_library(callee, reading.reason)
     if kind is MethodType:
         return _of_method(callee)
+    if kind.__hash__ is None or type(kind.__hash__) is FunctionType:
+        # No business of ours to call: it may refuse, or take note of it.
+        return _of_object(callee)
     try:
         found = SPECIAL.get(callee) or _made.get(callee)
     except TypeError:  # not hashable
@@ -86,7 +99,7 @@ def is_special(function: Any) -> bool:
 
 def getter(thing: Any, name: str) -> Callable[[], Any]:
     """What computes `thing.name`: a getter that is read, if it is a property of a class of the program's."""
-    found = getattr(type(thing), name, None)
+    found = of_class(type(thing), name)
     if type(found) is property and type(found.fget) is FunctionType:
         return MethodType(of(found.fget), thing)
     if type(found) is cached_property and type(found.func) is FunctionType and name not in vars(thing):
@@ -212,18 +225,23 @@ def _of_class(cls: Any) -> Any:
     if not _is_read(init):
         return cls
 
-    def make(*args: Any, **kwargs: Any) -> Any:
-        made = cls.__new__(cls, *args, **kwargs)
-        if isinstance(made, cls):
-            found = type(made).__init__
-            if (of(found) if type(found) is FunctionType else found)(made, *args, **kwargs) is not None:
-                raise TypeError("__init__() should return None")
-        return made
-
-    return make
+    return functools.partial(_object, cls)
 
 
-def _dataclass(cls: Any, *args: Any, **kwargs: Any) -> Any:
+@passed_over
+def _object(cls: Any, /, *args: Any, **kwargs: Any) -> Any:
+    """An object of a class with an `__init__` that is read: what `type.__call__` does."""
+    made = cls.__new__(cls, *args, **kwargs)
+    if issubclass(type(made), cls):
+        found = type(made).__init__
+        nothing = (of(found) if type(found) is FunctionType else found)(made, *args, **kwargs)
+        if nothing is not None:
+            raise TypeError(f"__init__() should return None, not '{type(nothing).__name__}'")
+    return made
+
+
+@passed_over
+def _dataclass(cls: Any, /, *args: Any, **kwargs: Any) -> Any:
     """An object of a dataclass, whose `__init__` was made without a source and calls `__post_init__`."""
     made = cls.__new__(cls)
     state = getattr(made, "__dict__", None)

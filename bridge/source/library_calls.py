@@ -6,7 +6,6 @@ By a stand-in or a rule if a tracked value is among the arguments; with plain va
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -17,6 +16,16 @@ from bridge.source.keeping import any_tracked
 
 SINKS = frozenset({"json", "logging", "warnings", "matplotlib", "pprint", "rich", "loguru", "numpy.testing"})
 """Libraries that show values, and give nothing back that is differentiated."""
+
+
+def passed_over(function: Callable[..., Any]) -> Any:
+    """A function whose frame `warnings` and `logging` pass over when they look for the line that called them.
+
+    They pass over frames of the import system, which they know by such a name of a file.
+    """
+    plain: Any = function
+    plain.__code__ = plain.__code__.replace(co_filename=f"{__file__} (like importlib._bootstrap)")
+    return function
 
 
 def standing(function: Any, stand_in: Callable[..., Any]) -> Callable[..., Any]:
@@ -45,13 +54,10 @@ def ruled(function: Any) -> Callable[..., Any]:
 
 def showing(function: Any) -> Callable[..., Any]:
     """A function that shows values: it gets what tracked ones hold."""
-    logs = home(function) == "logging" and bool(function.__code__.co_flags & inspect.CO_VARKEYWORDS)
 
+    @passed_over
     @functools.wraps(function, updated=())
     def call(*args: Any, **kwargs: Any) -> Any:
-        if logs:
-            # The line that is logged is the program's.
-            kwargs["stacklevel"] = kwargs.get("stacklevel", 1) + 1
         return function(*map(detach, args), **{name: detach(value) for name, value in kwargs.items()})
 
     return call
@@ -92,6 +98,7 @@ def is_numpys(function: Any) -> bool:
     return str(getattr(function, "__module__", "")).partition(".")[0] == "numpy"
 
 
-def looked_up(function: Any, *args: Any, **kwargs: Any) -> Any:
+@passed_over
+def looked_up(function: Any, /, *args: Any, **kwargs: Any) -> Any:
     """What `function` returns, or what stands for it if that is an array which is lent."""
     return ARRAYS.seen(function(*args, **kwargs))

@@ -35,7 +35,7 @@ def _changing(kind: type, name: str) -> Callable[..., Any]:
     """A method that changes a container: what it held is remembered if tracked values come in."""
     plain = getattr(kind, name)
 
-    def call(container: Any, *args: Any, **kwargs: Any) -> Any:
+    def call(container: Any, /, *args: Any, **kwargs: Any) -> Any:
         context = current_context()
         if context is not None and context.loan is not None:
             context.loan.keep(Contents, container, None, [*args, *kwargs.values()])

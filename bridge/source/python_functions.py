@@ -16,6 +16,7 @@ import numpy as np
 
 from bridge.arrays import creation
 from bridge.arrays.buffer import WeakScalar
+from bridge.arrays.tracked import is_tracked
 from bridge.code_position import here, resolve
 from bridge.errors import RefusedError
 from bridge.rewind.escapes import detach
@@ -42,7 +43,7 @@ def _isinstance(value: Any, kinds: Any) -> bool:
     """`isinstance`: a Buffer is an array, and a Scalar is a number, to a program that checks its arguments."""
     if isinstance(value, kinds):
         return True
-    if not hasattr(value, "place"):
+    if not is_tracked(value):
         return False
     listed = kinds if isinstance(kinds, tuple) else getattr(kinds, "__args__", (kinds,))
     stands_for = _stands_for(value)
@@ -61,7 +62,7 @@ def _stands_for(value: Any) -> type:
 
 def _type(*args: Any, **kwargs: Any) -> Any:
     """`type(x)` of a tracked value: what it would be in the program."""
-    if len(args) == 1 and not kwargs and hasattr(args[0], "place"):
+    if len(args) == 1 and not kwargs and is_tracked(args[0]):
         return _stands_for(args[0])
     return type(*args, **kwargs)
 
@@ -73,7 +74,7 @@ def _repr(value: Any) -> str:
 
 def _int(*args: Any, **kwargs: Any) -> Any:
     """`int(x)` of a tracked number: its derivative is zero wherever it has one, as that of `astype(int)` is."""
-    if len(args) == 1 and hasattr(args[0], "place") and args[0].size == 1 and not is_abstract(args[0]):
+    if len(args) == 1 and is_tracked(args[0]) and args[0].size == 1 and not is_abstract(args[0]):
         context = args[0].place.context
         context.check_usable()
         context.left(args[0], "int(...)")
@@ -84,14 +85,14 @@ def _int(*args: Any, **kwargs: Any) -> Any:
 def _setattr(thing: Any, name: str, value: Any) -> None:
     """`setattr(thing, name, value)`."""
     context = current_context()
-    if context is not None and context.loan is not None and not hasattr(thing, "place"):
+    if context is not None and context.loan is not None and not is_tracked(thing):
         context.loan.keep(Attributes, thing, name, value)
     setattr(thing, name, value)
 
 
 def _isscalar(element: Any) -> bool:
     """`np.isscalar`: of a tracked number, too."""
-    return bool(np.isscalar(element)) or (hasattr(element, "place") and not hasattr(element, "view_as"))
+    return bool(np.isscalar(element)) or (is_tracked(element) and not hasattr(element, "view_as"))
 
 
 def _ndenumerate(array: Any) -> Any:
@@ -104,7 +105,7 @@ def _generator_manager(function: Any, args: Any, kwargs: Any) -> Any:
     return contextlib._GeneratorContextManager(callees.of(function), args, kwargs)
 
 
-def _cached(function: Any, *args: Any, **kwargs: Any) -> Any:
+def _cached(function: Any, /, *args: Any, **kwargs: Any) -> Any:
     """A call of what `functools.lru_cache` made: tracked values are no keys."""
     if any_tracked(args, kwargs):
         return callees.of(function.__wrapped__)(*args, **kwargs)
@@ -129,7 +130,7 @@ def _vectorize(*args: Any, **kwargs: Any) -> Any:
     return functools.partial(_vectorized, made) if hasattr(made, "pyfunc") and callable(made.pyfunc) else made
 
 
-def _vectorized(made: Any, *args: Any, **kwargs: Any) -> Any:
+def _vectorized(made: Any, /, *args: Any, **kwargs: Any) -> Any:
     """A call of `np.vectorize(f)`: element by element, in NumPy's order."""
     if current_context() is None or not callable(made.pyfunc):
         return made(*args, **kwargs)
@@ -142,7 +143,7 @@ def _vectorized(made: Any, *args: Any, **kwargs: Any) -> Any:
             )
         return made(*args, **kwargs)
     f = callees.of(made.pyfunc)
-    arrays = np.broadcast_arrays(*(x if hasattr(x, "place") else tracked_array(x) for x in args))
+    arrays = np.broadcast_arrays(*(x if is_tracked(x) else tracked_array(x) for x in args))
     shape = np.shape(arrays[0])
     rows = [f(*(x[at] for x in arrays)) for at in np.ndindex(*shape)]
     if not rows:
@@ -180,7 +181,6 @@ SPECIAL.update(
         builtins.min: _with_functions(min, "key"),
         builtins.max: _with_functions(max, "key"),
         functools.reduce: _with_functions(functools.reduce, 0),
-        functools.partial: _with_functions(functools.partial, 0),
         itertools.accumulate: _with_functions(itertools.accumulate, 1, "func"),
         itertools.starmap: _with_functions(itertools.starmap, 0),
         np.apply_along_axis: _with_functions(np.apply_along_axis, 0, "func1d"),
