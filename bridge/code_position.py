@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dis
+import itertools
 import os
 import sys
 from threading import get_ident
@@ -75,3 +76,10 @@ def resolve(position: Position | None) -> str | None:
         if start <= instruction < end and number is not None:
             line = number
     return f"{code.co_filename}:{line} in {code.co_name}"
+
+
+def span(position: Position) -> tuple[Any, ...]:
+    """File, lines and columns of a position: the same for a function and for what its source was rewritten to."""
+    code, instruction = position
+    where = next(itertools.islice(code.co_positions(), instruction // 2, None), ())
+    return code.co_filename, code.co_qualname, *where

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.code_position import here
+from bridge.code_position import here, span
 from bridge.extend import nondifferentiable
 from bridge.random import samplers, threefry
 from bridge.rewind.snapshots import constant
@@ -152,7 +152,7 @@ def first(name: str, key: Any, shape: tuple[int, ...], draw: Callable[[], Any]) 
     """What `draw` gave when it was first asked for at this line; only where draws are held. Not to be written."""
     known = _FIRST.get()
     assert known is not None
-    asked = (name, key.tobytes(), shape, here())
+    asked = (name, key.tobytes(), shape, span(here()))
     if asked not in known:
         known[asked] = draw()
     return known[asked]

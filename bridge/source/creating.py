@@ -35,8 +35,14 @@ def _creator(plain: Callable[..., Any], tracked: Callable[..., Any]) -> Callable
     @functools.wraps(plain, updated=())
     def create(*args: Any, **kwargs: Any) -> Any:
         context = current_context()
-        if context is None or not (context.home.is_abstract or any_tracked(args, kwargs)):
+        if any_tracked(args, kwargs) and context is not None:
+            return tracked(*args, **kwargs)
+        if context is None or not context.home.is_abstract:
             return plain(*args, **kwargs)
+        if plain is np.arange:
+            # Indices are best known while a program is compiled.
+            made = plain(*args, **kwargs)
+            return made if made.dtype.kind in "iu" else tracked(*args, **kwargs)
         return tracked(*args, **kwargs)
 
     return create

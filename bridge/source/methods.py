@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from bridge.code_position import here, resolve
-from bridge.errors import RefusedError
+from bridge.rewind.escapes import remember
 from bridge.rewind.interpreter import ARRAYS, current_context
+from bridge.rewind.values import is_abstract, known
 from bridge.source import borrowing
 from bridge.source.borrowing import own
 from bridge.source.callees import METHODS
@@ -66,17 +66,42 @@ def _method(name: str) -> Callable[..., Any]:
     return call
 
 
+def _shuffle(generator: Any, x: Any, *args: Any, **kwargs: Any) -> None:
+    """`generator.shuffle(x)`, of a Buffer whose elements carry nothing, too."""
+    held = _constant(x)
+    if held is None:
+        generator.shuffle(x, *args, **kwargs)
+        return
+    generator.shuffle(held, *args, **kwargs)
+    x[...] = held
+
+
+def _constant(x: Any) -> Any:
+    """A copy of what a Buffer holds that carries no gradient; None for anything else."""
+    if not hasattr(x, "view_as") or (x.place.active and not is_abstract(x)):
+        return None
+    found = known(x)
+    return None if found is None else np.array(found)
+
+
 def _draw(name: str) -> Callable[..., Any]:
     """A method of NumPy's generators: what it draws carries no gradient to the parameters."""
 
     def call(generator: Any, *args: Any, **kwargs: Any) -> Any:
-        if name != "shuffle" and any(map(borrowing.carries, (*args, *kwargs.values()))) and name not in _RESAMPLED:
-            raise RefusedError(
-                f"{name}() of a generator of NumPy's with a tracked parameter: what it draws carries no gradient to it",
-                where=resolve(here()),
-                remedy="draw standard numbers and transform them (mu + sigma * rng.standard_normal(n)), use "
-                "bridge.random, whose draws have one, or bridge.detach the parameter",
+        given = (*args, *(value for key, value in kwargs.items() if key != "out"))
+        lost = next((value for value in given if borrowing.carries(value)), None)
+        if lost is not None and hasattr(lost, "place") and name not in _RESAMPLED:
+            error = remember(lost, f"{name}() of a generator of NumPy's, whose draws carry no gradient to a parameter")
+            error.remedy = (
+                "draw standard numbers and transform them (mu + sigma * rng.standard_normal(n)), use bridge.random, "
+                "whose draws have one, or bridge.detach the parameter"
             )
+            raise error
+        target: Any = kwargs.get("out")
+        if hasattr(target, "view_as"):
+            drawn = np.empty(target.shape, target.dtype)
+            target[...] = getattr(generator, name)(*args, **{**kwargs, "out": drawn})
+            return target
         return getattr(generator, name)(*args, **kwargs)
 
     return call
@@ -91,3 +116,4 @@ METHODS.update({
     for name in dir(kind)
     if not name.startswith("_") and name not in _NO_DRAWS
 })  # fmt: skip
+METHODS.update({(kind, "shuffle"): _shuffle for kind in (np.random.Generator, np.random.RandomState)})
