@@ -198,7 +198,7 @@ def drawn(mu, sigma):
     return np.mean(sample**2)
 
 
-program("draws whose parameters are tracked", lambda: drawn, 0.4, 1.2, expected="RefusedError: normal()")
+program("draws whose parameters are tracked", lambda: drawn, 0.4, 1.2, expected="EscapeError: normal() of a generator")
 
 
 def type_checks(x, scale=1.0):
