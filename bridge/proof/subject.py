@@ -17,6 +17,7 @@ from bridge.proof.generators import Generators
 from bridge.proof.numerics.arrays import laid_out, random_like, wide
 from bridge.proof.numerics.sampling import Differentiable
 from bridge.rewind.memory import address
+from bridge.source.programs import part
 from bridge.transforms.arguments import normalised
 from bridge.transforms.entering import is_differentiable, sharing, whole_of
 from bridge.trees import leaves_along, leaves_of, paths_of, rebuilt
@@ -102,8 +103,8 @@ class Subject(Differentiable):
     def gradient_leaves(self, gradient: Any) -> list[Any]:
         """The gradients of the differentiated leaves, of a gradient by `argnums` in its containers."""
         found: dict[int, Any] = {}
-        for k, part in zip(self.argnums, gradient, strict=True):
-            found.update(zip(self._ranges[k], leaves_along(self._structures[k], part), strict=True))
+        for k, one in zip(self.argnums, gradient, strict=True):
+            found.update(zip(self._ranges[k], leaves_along(self._structures[k], one), strict=True))
         return [found[leaf] for leaf in self.moved]
 
     def moved_in(self, number: int) -> tuple[list[int], int]:
@@ -174,7 +175,7 @@ class Subject(Differentiable):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """`f` as one real number."""
-        return self.weighted(self.f(*args, **kwargs))
+        return self.weighted(part(self.f)(*args, **kwargs))
 
     def plain(self, values: Sequence[Any] | None = None) -> Any:
         """What `f` returns for copies of the arguments."""

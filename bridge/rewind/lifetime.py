@@ -26,8 +26,9 @@ class Lifetime:
     # Whether another differentiation ran inside of it.
     nested = False
     zeros: str
-    # What the program's source has lent to it, if that is read.
+    # What the program has lent to it, if its source is read; and whether it also borrows for what carries no gradient.
     loan: Any = None
+    borrows_everything = False
 
     def __init__(self) -> None:
         self.outer: Context | None = None

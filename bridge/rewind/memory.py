@@ -49,6 +49,10 @@ class Home:
     def note(self, array: Any) -> None:
         """A plain array becomes part of the program."""
 
+    def samples(self, function: Any, values: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Operands of `function` on which it can be run to know what it returns."""
+        return values
+
     def survivors(self, key: Any, shape: tuple[int, ...]) -> Any:
         """Where a write with indices that are not known survives duplicates; None if it does everywhere."""
         raise NotImplementedError

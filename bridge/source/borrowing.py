@@ -202,7 +202,7 @@ def carries(value: Any) -> bool:
     if not is_tracked(value):
         return False
     while is_tracked(value):
-        if value.place.active or is_abstract(value):
+        if value.place.active or is_abstract(value) or value.place.context.borrows_everything:
             return True
         value = value.value
     return False

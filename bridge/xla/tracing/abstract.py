@@ -41,7 +41,7 @@ class AbstractArray(np.ndarray):
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         if getattr(function, "__module__", None) == "numpy.linalg":
-            return function(*map(_regular, args), **kwargs)
+            return function(*map(regular, args), **kwargs)
         if facts_of(function).nan_aware:
             return function(*map(_plain, args), **{name: _plain(x) for name, x in kwargs.items()})
         if function is np.average:
@@ -63,10 +63,10 @@ def _plain(x: Any) -> Any:
     return x.view(np.ndarray) if isinstance(x, AbstractArray) else x
 
 
-def _regular(x: Any) -> Any:
+def regular(x: Any) -> Any:
     """Instead of an abstract array an array of its shape and dtype that no decomposition fails on."""
     if isinstance(x, (list, tuple)):
-        return type(x)(map(_regular, x))
+        return type(x)(map(regular, x))
     if not isinstance(x, AbstractArray):
         return x
     shape = x.shape[-2:] if x.ndim > 1 else (*x.shape, 1)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from bridge.rewind.facts import facts_of
 from bridge.rewind.memory import Home
 from bridge.rewind.values import ground_floor
 from bridge.xla.lowering.lower import ENGINE
+from bridge.xla.tracing.abstract import regular
 from bridge.xla.tracing.accessing import known_at
 from bridge.xla.tracing.selections import selected
 
@@ -35,6 +37,10 @@ class CompiledHome(Home):
     def known(self, value: Any) -> Any:
         """The integers or booleans of a value, if they are known while the program is traced."""
         return known_at(ground_floor(value).place)
+
+    def samples(self, function: Any, values: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Operands on which no decomposition fails, where a function is run that does not know abstract arrays."""
+        return tuple(map(regular, values)) if facts_of(function).fails_on else values
 
     def settled(self, value: Any) -> Any:
         known = self.known(value)
