@@ -28,7 +28,7 @@ def explain_source(function: Any) -> str:
         raise ArgumentError(f"a {type(function).__name__} has no source", remedy="give a Python function or method")
     code, names = plain.__code__, plain.__globals__
     try:
-        if is_library(code, names.get("__name__") or ""):
+        if is_library(code.co_filename, names.get("__name__") or ""):
             raise Unread(f"{code.co_qualname} belongs to an installed library")
         statement, _ = statement_of(code, names)
         tree = rewritten_tree(statement.tree, names)

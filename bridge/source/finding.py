@@ -4,6 +4,8 @@ from __future__ import annotations
 import __future__
 
 import ast
+import importlib
+import inspect
 import linecache
 import os
 import sys
@@ -15,8 +17,11 @@ from typing import Any, NamedTuple
 from bridge.code_position import is_internal
 
 FUTURE = 0
+"""Flags of a code object that say what its file imports from `__future__`."""
+
 for _name in __future__.all_feature_names:
     FUTURE |= getattr(__future__, _name).compiler_flag
+FUTURE &= ~inspect.CO_NESTED
 
 
 class Unread(Exception):
@@ -43,25 +48,26 @@ class Statement:
         """A module of the statement, or what it was rewritten to, compiled as the file was."""
         return compile(ast.Module([*self.imports, tree], []), file, "exec", flags, dont_inherit=True)
 
-    def code_like(self, code: CodeType, names: dict[str, Any]) -> CodeType | None:
+    def code_like(self, code: CodeType) -> CodeType | None:
         """The code object in it that is that of a function; None if there is none."""
-        for one in self.codes:
-            if one == code:
-                return one
-        if _rewrites_assertions(names):
-            for one in self.codes:
-                if one.co_firstlineno == code.co_firstlineno and _looks(one) == _looks(code):
-                    return one
-        return None
+        number = _number_of(code, self.codes)
+        return None if number is None else self.codes[number]
 
 
 class Text(NamedTuple):
-    """The text of a file as it was parsed, and what was found in it."""
+    """The text of a file as it was parsed, and what was found in it.
+
+    Attributes
+    ----------
+    statements : statements that were asked for, by their first lines and flags.
+    asserting : what these are compiled to, where pytest rewrites assertions.
+    """
 
     lines: list[str]
     tree: ast.Module
     imports: list[ast.stmt]
     statements: dict[tuple[int, int], Statement]
+    asserting: dict[tuple[int, int], tuple[CodeType, ...]]
 
 
 _texts: dict[str, Text] = {}
@@ -95,9 +101,39 @@ def _found(code: CodeType, names: dict[str, Any]) -> tuple[Statement, CodeType] 
     key = tree.lineno, code.co_flags & FUTURE
     statement = text.statements.get(key)
     if statement is None:
-        statement = text.statements[key] = Statement(tree, text.imports, code.co_filename, key[1])
-    like = statement.code_like(code, names)
+        try:
+            statement = text.statements[key] = Statement(tree, text.imports, code.co_filename, key[1])
+        except (SyntaxError, ValueError, RecursionError) as error:
+            raise Unread(f"{code.co_qualname} does not compile by itself: {error}") from error
+    like = statement.code_like(code)
+    if like is None and _rewrites_assertions(names):
+        number = _number_of(code, _asserting(text, key, code.co_filename))
+        like = None if number is None else statement.codes[number]
     return None if like is None else (statement, like)
+
+
+def _number_of(code: CodeType, codes: tuple[CodeType, ...]) -> int | None:
+    """Which of these code objects does what `code` does, in the same lines; None if none does."""
+    found = [number for number, one in enumerate(codes) if one == code]
+    same = (number for number in found if codes[number].co_linetable == code.co_linetable)
+    return next(same, found[0] if found else None)
+
+
+def _asserting(text: Text, key: tuple[int, int], file: str) -> tuple[CodeType, ...]:
+    """The code objects of a statement with assertions as pytest rewrites them, in the order of the source."""
+    found = text.asserting.get(key)
+    if found is None:
+        source = "".join(text.lines)
+        module = ast.parse(source, file)
+        try:
+            importlib.import_module("_pytest.assertion.rewrite").rewrite_asserts(module, source.encode())
+        except (ImportError, AttributeError, TypeError) as error:
+            raise Unread(f"{file} was rewritten by pytest, in a way that is not known: {error}") from error
+        # What pytest imports has the line of the first statement.
+        rewritten = [one for one in module.body if one.lineno == key[0] and not isinstance(one, ast.Import)]
+        made = compile(ast.Module([*_imports(module), *rewritten], []), file, "exec", key[1], dont_inherit=True)
+        found = text.asserting[key] = tuple(codes_in(made))
+    return found
 
 
 def _text(code: CodeType, names: dict[str, Any]) -> Text:
@@ -112,7 +148,7 @@ def _text(code: CodeType, names: dict[str, Any]) -> Text:
         tree = ast.parse("".join(lines), file)
     except (SyntaxError, ValueError, RecursionError) as error:
         raise Unread(f"{file} does not parse: {error}") from error
-    made = _texts[file] = Text(lines, tree, list(_imports(tree)), {})
+    made = _texts[file] = Text(lines, tree, list(_imports(tree)), {}, {})
     return made
 
 
@@ -149,10 +185,6 @@ def _rewrites_assertions(names: dict[str, Any]) -> bool:
     return type(loader).__module__ == "_pytest.assertion.rewrite"
 
 
-def _looks(code: CodeType) -> tuple[Any, ...]:
-    return code.co_qualname, code.co_varnames[: code.co_argcount + code.co_kwonlyargcount], code.co_freevars
-
-
 _LIBRARIES = tuple(
     os.path.realpath(path) + os.sep
     for name, path in sysconfig.get_paths().items()
@@ -168,9 +200,8 @@ def read_library(name: str) -> None:
     _opened.add(name)
 
 
-def is_library(code: CodeType, module: str) -> bool:
-    """Whether code belongs to an installed package or to Python, which are called as they are."""
-    file = code.co_filename
+def is_library(file: str, module: str) -> bool:
+    """Whether a file belongs to an installed package or to Python, which are called as they are."""
     found = _kinds.get(file)
     if found is None:
         real = os.path.realpath(file)

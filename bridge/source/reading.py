@@ -32,6 +32,21 @@ class Reading:
         self.rebinds = () if code is None else _rebound(code)
 
 
+class _Itself(Reading):
+    """Of a code object that was made here: itself, which the reading does not keep alive."""
+
+    __slots__ = ("_code",)
+
+    def __init__(self, code: CodeType) -> None:
+        self._code = weakref.ref(code)
+        self.reason = ""
+        self.rebinds = _rebound(code)
+
+    @property
+    def code(self) -> CodeType | None:  # type: ignore[override]
+        return self._code()
+
+
 READINGS: dict[int, Reading] = {}
 """By the identity of the code object; an entry goes with its code. Rewritten code has itself."""
 
@@ -78,7 +93,7 @@ def _read(function: FunctionType, wraps: bool) -> Reading:
         if found is not None and not (wraps and found.code is None):
             return found
         try:
-            if not wraps and is_library(code, function.__globals__.get("__name__") or ""):
+            if not wraps and is_library(code.co_filename, function.__globals__.get("__name__") or ""):
                 raise Unread(f"{code.co_qualname} belongs to an installed library")
             found = Reading(_rewritten(code, function.__globals__))
         except Unread as error:
@@ -111,7 +126,7 @@ def _all_rewritten(statement: Statement, code: CodeType, names: dict[str, Any]) 
     if len(new) != len(old) or any(map(_differ, old, new)):
         raise Unread(f"{code.co_qualname} has another shape when it is rewritten")
     for one in new:
-        _keep(one, Reading(one))
+        _keep(one, _Itself(one))
     return {id(one): its for one, its in zip(old, new, strict=True)}
 
 
@@ -155,9 +170,7 @@ def _properties() -> frozenset[str]:
 
 
 def _is_of_the_program(module: ModuleType) -> bool:
-    file = getattr(module, "__file__", None) or ""
-    stand_in = compile("", file, "exec")
-    return not is_library(stand_in, module.__name__)
+    return not is_library(getattr(module, "__file__", None) or "", module.__name__)
 
 
 def _rebound(code: CodeType) -> tuple[int, ...]:
