@@ -246,13 +246,26 @@ def _dataclass(cls: Any, /, *args: Any, **kwargs: Any) -> Any:
     made = cls.__new__(cls)
     state = getattr(made, "__dict__", None)
     if state is None:
-        return cls(*args, **kwargs)
+        return _between(cls)(*args, **kwargs)
     state["__post_init__"] = of(made.__post_init__)
     try:
         made.__init__(*args, **kwargs)
     finally:
         state.pop("__post_init__", None)
     return made
+
+
+@functools.cache
+def _between(cls: Any) -> Any:
+    """What makes objects of a dataclass without a `__dict__`: a class on the way, until `__post_init__` is called."""
+    if "__init_subclass__" in {name for base in cls.__mro__[:-1] for name in vars(base)}:
+        return cls
+
+    def post(made: Any, *args: Any) -> Any:
+        object.__setattr__(made, "__class__", cls)
+        return of(cls.__post_init__)(made, *args)
+
+    return type(cls)(cls.__name__, (cls,), {"__slots__": (), "__post_init__": post, "__module__": cls.__module__})
 
 
 def _of_object(callee: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from types import MemberDescriptorType
@@ -182,6 +183,8 @@ def of_class(kind: type, name: str) -> Any:
 
 def _state(thing: Any) -> Any:
     """An object's own attributes, whatever its class says about attributes; None if it has none."""
+    if isinstance(thing, threading.local):
+        return thing.__dict__
     try:
         return object.__getattribute__(thing, "__dict__")
     except AttributeError:

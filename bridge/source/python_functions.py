@@ -9,13 +9,14 @@ import builtins
 import contextlib
 import functools
 import itertools
+import operator
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from bridge.arrays import creation
-from bridge.arrays.buffer import WeakScalar
+from bridge.arrays.buffer import Buffer, Scalar, WeakScalar
 from bridge.arrays.tracked import is_tracked
 from bridge.code_position import here, resolve
 from bridge.errors import RefusedError
@@ -24,6 +25,7 @@ from bridge.rewind.interpreter import ARRAYS, current_context
 from bridge.rewind.memory import grounded
 from bridge.rewind.values import is_abstract
 from bridge.source import callees
+from bridge.source.borrowing import own
 from bridge.source.callees import OF_KIND, SPECIAL
 from bridge.source.creating import tracked_array
 from bridge.source.floats import as_float
@@ -41,13 +43,19 @@ def _complex(*args: Any, **kwargs: Any) -> Any:
 
 def _isinstance(value: Any, kinds: Any) -> bool:
     """`isinstance`: a Buffer is an array, and a Scalar is a number, to a program that checks its arguments."""
-    if isinstance(value, kinds):
-        return True
     if not is_tracked(value):
-        return False
+        return isinstance(value, kinds)
     listed = kinds if isinstance(kinds, tuple) else getattr(kinds, "__args__", (kinds,))
     stands_for = _stands_for(value)
-    return any(_isinstance(value, kind) if isinstance(kind, tuple) else issubclass(stands_for, kind) for kind in listed)
+    return any(
+        _isinstance(value, kind)
+        if isinstance(kind, tuple)
+        else issubclass(stands_for, kind) or (kind in _OWN_KINDS and isinstance(value, kind))
+        for kind in listed
+    )
+
+
+_OWN_KINDS = (Buffer, Scalar, WeakScalar)
 
 
 def _stands_for(value: Any) -> type:
@@ -88,6 +96,20 @@ def _setattr(thing: Any, name: str, value: Any) -> None:
     if context is not None and context.loan is not None and not is_tracked(thing):
         context.loan.keep(Attributes, thing, name, value)
     setattr(thing, name, value)
+
+
+def _setitem(target: Any, key: Any, value: Any) -> None:
+    """`operator.setitem`."""
+    (own(target, value) if type(target) is np.ndarray else target)[key] = value
+
+
+def _in_place(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """`operator.iadd` and its kin."""
+
+    def change(target: Any, value: Any) -> Any:
+        return function(own(target, value) if type(target) is np.ndarray else target, value)
+
+    return change
 
 
 def _isscalar(element: Any) -> bool:
@@ -170,6 +192,7 @@ SPECIAL.update(
         builtins.isinstance: _isinstance,
         builtins.type: _type,
         builtins.setattr: _setattr,
+        operator.setitem: _setitem,
         builtins.repr: _repr,
         np.isscalar: _isscalar,
         np.ndenumerate: _ndenumerate,
@@ -185,6 +208,12 @@ SPECIAL.update(
         itertools.starmap: _with_functions(itertools.starmap, 0),
         np.apply_along_axis: _with_functions(np.apply_along_axis, 0, "func1d"),
         np.apply_over_axes: _with_functions(np.apply_over_axes, 0, "func"),
+    }
+)
+SPECIAL.update(
+    {
+        getattr(operator, name): _in_place(getattr(operator, name))
+        for name in ("iadd", "isub", "imul", "itruediv", "ifloordiv", "imod", "ipow", "imatmul")
     }
 )
 _OF_OBJECTS = (len, abs, iter, next, reversed, round, divmod, bool, list, tuple, sum)
