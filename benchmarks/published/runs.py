@@ -68,9 +68,10 @@ def run(job: dict[str, Any], timeout: float) -> Result:
         try:
             _, complaint = process.communicate(timeout=timeout)
         except subprocess.TimeoutExpired:
+            complaint = None
+        finally:  # also when the run is interrupted
             process.kill()
             process.communicate()
-            complaint = None
         facts = read(log)
     stage = facts.get("stage", "starting")
     if complaint is None:
