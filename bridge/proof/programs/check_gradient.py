@@ -42,7 +42,9 @@ def check_gradient(
 
     Parameters
     ----------
-    f : as for `bridge.grad`; outputs that are not one real number are weighted with random cotangents.
+    f : as for `bridge.grad`, which reads it from its source; outputs that are not one real number are weighted with
+        random cotangents. Differences run it as it is, many times: what it keeps between calls must not change what it
+        returns.
     argnums : position, or positions, of the arguments to differentiate, which may be containers.
     tolerance : largest relative difference that passes; never less than the arguments' dtype allows.
     directions, coordinates : how many random directions, and at most how many single elements, are compared.

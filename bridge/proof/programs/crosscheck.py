@@ -38,7 +38,9 @@ def crosscheck(
     Parameters
     ----------
     f : a NumPy program as for `bridge.grad`, whose values may also be arrays or containers (they are contracted with a
-        fixed random cotangent); a Julia function (`bridge.julia.function`); or a JAX function, with `twin`.
+        fixed random cotangent); a Julia function (`bridge.julia.function`); or a JAX function, with `twin`. Under an
+        engine a NumPy program is read from its source, as transforms read it (docs/your_program.md); the plain runs and
+        the differences run it as it is, so that what it keeps between calls must not change what it returns.
     engines : which of "native", "julia", "jax", "xla" and those registered from outside to run; None for all. Those
         that are not there are in the report, with why.
     fd : whether gradients are held against finite differences, and the complex step where the program is analytic.

@@ -1,0 +1,31 @@
+"""Examples of pages: blocks of Python, each followed by what it prints, which are run from files as programs are."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+import runpy
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+def examples(page: str) -> list[tuple[str, str]]:
+    """The code and the output of each example of a page, named by its path from the top."""
+    return re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", text_of(page), re.DOTALL)
+
+
+def text_of(page: str) -> str:
+    """A page, named by its path from the top."""
+    return (ROOT / page).read_text(encoding="utf-8")
+
+
+def printed(code: str, folder: Path, name: str = "program.py") -> str:
+    """What code prints when it is run as a file of that folder."""
+    file = folder / name
+    file.write_text(code, encoding="utf-8")
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said):
+        runpy.run_path(str(file), run_name="page")
+    return said.getvalue()
