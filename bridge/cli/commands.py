@@ -7,9 +7,10 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import bridge
-from bridge.cli import check, coverage, doctor
+from bridge.cli import check, coverage, doctor, libraries
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -43,6 +44,7 @@ def _parser() -> argparse.ArgumentParser:
     julia.add_parser("status", help="say which Julia is used, without starting it").set_defaults(command=_julia_status)
 
     table = commands.add_parser("coverage", help="list what happens to each public function of NumPy")
+    table.add_argument("--libraries", action="store_true", help="list the functions of SciPy and Python instead")
     action = table.add_mutually_exclusive_group()
     action.add_argument("--write", type=Path, metavar="PAGE", help="write the page")
     action.add_argument("--check", type=Path, metavar="PAGE", help="fail if the page is not up to date")
@@ -81,12 +83,13 @@ def _julia_status(options: argparse.Namespace) -> int:
 
 
 def _coverage(options: argparse.Namespace) -> int:
+    pages: Any = libraries if options.libraries else coverage
     if options.check is not None:
-        complaint = coverage.complaint(options.check)
+        complaint = pages.complaint(options.check)
         if complaint:
             print(complaint, file=sys.stderr)
         return 1 if complaint else 0
-    page = coverage.page()
+    page = pages.page()
     if options.write is None:
         print(page, end="")
     else:

@@ -182,7 +182,7 @@ def rule_of(function: Any) -> Any:
 def test_a_program_that_asks_what_it_got_is_a_primal_difference() -> None:
     def asks(x: Any) -> Any:
         factor = 3.0
-        if isinstance(x, np.ndarray):  # asks
+        if not hasattr(x, "place"):  # asks
             factor = 2.0
         return np.sum(x * factor)
 

@@ -69,3 +69,31 @@ def test_nothing_is_read_where_the_environment_says_so(monkeypatch: pytest.Monke
     monkeypatch.setenv("BRIDGE_SOURCE", "0")
     report = bridge.crosscheck(Chain().run, engines=("native",))(X)
     assert "EscapeError" in next(run.why for run in report.runs if run.engine == "native")
+
+
+class Weighted:
+    def __init__(self, weight: Any) -> None:
+        self.weight = weight
+
+    @property
+    def squared(self) -> Any:
+        return self.weight**2
+
+    def __mul__(self, x: Any) -> Any:
+        return self.weight * x
+
+
+def test_another_way_is_found_behind_objects() -> None:
+    """Constructors, properties and special methods of the program are called through code of the package."""
+
+    def asks(x: Any) -> Any:
+        made = Weighted(x)
+        factor = made.squared[0] + (made * 2.0)[1]
+        if hasattr(x, "place"):  # asks
+            factor = 2.0 * factor
+        return np.sum(x * factor)
+
+    report = bridge.crosscheck(asks, engines=("native",), shrink=False)(X)
+    first = report.differences[0]
+    assert (first.kind, first.name) == ("primal", "control flow")
+    assert f":{asks.__code__.co_firstlineno + 3} in asks" in str(first.where)

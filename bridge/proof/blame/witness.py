@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import sysconfig
 from collections.abc import Callable, Iterable
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from bridge.signatures import operation_name
 from bridge.trees import leaves_of, rebuilt
 
 MOST_LINES = 100_000
-_LIBRARIES = tuple(sysconfig.get_paths()[key] for key in ("stdlib", "purelib", "platlib"))
+_LIBRARIES = ("<frozen ", *(sysconfig.get_paths()[key] for key in ("stdlib", "purelib", "platlib")))
 
 
 class Witness(np.ndarray):
@@ -114,7 +114,7 @@ def lines_of(subject: Subject, run: Callable[[], Any]) -> list[tuple[str, int, s
 
     def trace(frame: FrameType, event: str, argument: Any) -> Any:
         # What the package itself calls is its own, but for the program.
-        if frame.f_code is not begin and (_is_foreign(frame) or frame.f_back is None or _is_foreign(frame.f_back)):
+        if not _is_same(frame.f_code, begin) and (_is_foreign(frame) or _is_foreign(_caller(frame))):
             return None
         if event == "line" and len(found) < MOST_LINES:
             found.append((frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name))
@@ -132,10 +132,29 @@ def lines_of(subject: Subject, run: Callable[[], Any]) -> list[tuple[str, int, s
     return found
 
 
-def _is_foreign(frame: FrameType) -> bool:
-    """Whether a frame runs code of a library, this one included."""
-    file = frame.f_code.co_filename
-    return is_internal(file) or file.startswith(_LIBRARIES)
+def _is_same(code: CodeType, begin: CodeType | None) -> bool:
+    """Whether code is that of the program, read or not."""
+    if begin is None or code is begin:
+        return code is begin
+    return (code.co_filename, code.co_firstlineno, code.co_qualname) == (
+        begin.co_filename,
+        begin.co_firstlineno,
+        begin.co_qualname,
+    )
+
+
+def _caller(frame: FrameType) -> FrameType | None:
+    """Who called a function, but for what stands between functions of a program that is read."""
+    found = frame.f_back
+    while found is not None and found.f_globals.get("__name__", "").startswith("bridge.source."):
+        found = found.f_back
+    return found
+
+
+def _is_foreign(frame: FrameType | None) -> bool:
+    """Whether a frame runs code of a library, this one included, or is none."""
+    file = "" if frame is None else frame.f_code.co_filename
+    return frame is None or is_internal(file) or file.startswith(_LIBRARIES)
 
 
 def _plain(x: Any) -> Any:
