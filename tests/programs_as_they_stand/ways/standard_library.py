@@ -56,6 +56,17 @@ def functions_of_operator():
 
 
 @way
+def operator_on_arrays():
+    def f(x):
+        a = np.zeros(3)
+        operator.setitem(a, 0, x)
+        operator.iadd(a, x * np.ones(3))
+        return operator.getitem(a, 0) + a.sum() + functools.reduce(operator.mul, a)
+
+    return f
+
+
+@way
 def a_counter():
     def f(x):
         c = collections.Counter()
@@ -132,6 +143,21 @@ def draws_of_the_random_module():
     def f(x):
         random.seed(1)
         return random.gauss(x, 2 * x) + random.uniform(0, x) + random.random() * x
+
+    return f
+
+
+@way
+def thread_locals():
+    t = threading.local()
+    t.u = np.zeros(2)
+
+    def f(x):
+        t.u[0] = x
+        t.v = x**2
+        r = t.u.sum() + t.v if t.u.max() > 0.1 else x
+        del t.v
+        return r
 
     return f
 
