@@ -9,6 +9,46 @@ from tests.programs_as_they_stand.ways.record import way
 
 
 @way
+def what_a_number_is():
+    def f(x):
+        answers = [
+            isinstance(x, float),
+            isinstance(x, (int, float, complex)) and not isinstance(x, (bool, np.ndarray)),
+            isinstance(x, Number) and isinstance(x, Real),
+            type(x) is float and type(x) in (int, float) and type(x).__name__ == "float",
+            issubclass(type(x), float),
+            np.ndim(x) == 0 and np.shape(x) == () and np.isscalar(x) and not np.iterable(x),
+            not hasattr(x, "__len__") and not callable(x),
+            type(x * 2) is float and type(-x) is float and type(x**2) is float and type(abs(x)) is float,
+            type(max(x, 0.1)) is float and isinstance(x * 2.0, float) and not isinstance(x * 2.0, np.floating),
+        ]
+        return x**2 if all(answers) else x
+
+    return f
+
+
+@way
+def what_an_array_is():
+    def f(x):
+        y = x * np.ones(3)
+        answers = [
+            isinstance(y, np.ndarray) and isinstance(y, (list, np.ndarray)) and isinstance(y, Iterable),
+            not isinstance(y, (float, int, np.generic)),
+            type(y) is np.ndarray and type(y) == type(np.ones(2)),
+            type(y).__name__ == "ndarray" and issubclass(type(y), np.ndarray),
+            y.flags["C_CONTIGUOUS"] and y.flags.c_contiguous and y.flags.writeable and not np.isfortran(y),
+            (y.nbytes, y.itemsize, y.strides, y.ndim, y.size, len(y)) == (24, 8, (8,), 1, 3, 3),
+            np.iterable(y) and not np.isscalar(y) and np.isrealobj(y) and not np.iscomplexobj(y),
+            np.issubdtype(y.dtype, np.floating) and y.dtype == float and y.dtype is np.dtype(float),
+            type((y > 0).all()) is np.bool_ and (y > 0).dtype == bool and isinstance(y.argmax(), np.integer),
+            hasattr(y, "__array__") and hasattr(y, "__len__") and callable(y.sum) and "sum" in dir(y),
+        ]
+        return (y**2).sum() if all(answers) else x
+
+    return f
+
+
+@way
 def what_an_element_is():
     def f(x):
         y = x * np.ones(3)
