@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from bridge.code_position import here, resolve
-from bridge.errors import BridgeError, ContextError
+from bridge.errors import AliasError, BridgeError, ContextError
 from bridge.rewind.interpreter import CURRENT, current_context
 from bridge.rewind.memory import ON_ARRAYS, ArrayMemory, Memory, OuterMemory
 
@@ -60,9 +60,15 @@ class Lifetime:
     ) -> None:
         if CURRENT.get() is self:
             CURRENT.set(self.outer)
-        if self.loan is not None:
-            self.loan.put_back()
-        self.thread = None
+        try:
+            if self.loan is not None:
+                self.loan.put_back()
+        except AliasError:
+            # What ends the call tells more than what it may have lost.
+            if error is None:
+                raise
+        finally:
+            self.thread = None
         if self.escaped is not None and error is not self.escaped:
             raise self.escaped from error
 
