@@ -197,7 +197,7 @@ class Loan:
 
 def carries(value: Any) -> bool:
     """Whether something is lost if a value is written into a plain array: it carries a gradient, or is not known."""
-    if isinstance(value, (list, tuple)):
+    if issubclass(type(value), (list, tuple)):
         return any(map(carries, value))
     if not is_tracked(value):
         return False

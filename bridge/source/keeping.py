@@ -183,7 +183,7 @@ def of_class(kind: type, name: str) -> Any:
 
 def _state(thing: Any) -> Any:
     """An object's own attributes, whatever its class says about attributes; None if it has none."""
-    if isinstance(thing, threading.local):
+    if issubclass(type(thing), threading.local):
         return thing.__dict__
     try:
         return object.__getattribute__(thing, "__dict__")

@@ -63,10 +63,19 @@ def forget(where: ast.AST, *names: str) -> ast.stmt:
 
 
 def at(origin: ast.AST, node: Node) -> Node:
-    """`node` at the position of `origin`, and what it is made of too, where it has no position yet."""
-    for part in ast.walk(node):
-        if "lineno" in part._attributes and not _is_placed(part):
-            ast.copy_location(part, origin)
+    """`node` at the position of `origin`, and what it is made of too, down to what has a position already."""
+    if not _is_placed(node):
+        if node._attributes:
+            ast.copy_location(node, origin)
+        for name in node._fields:
+            part = getattr(node, name, None)
+            if isinstance(part, ast.AST):
+                if part._fields:
+                    at(origin, part)
+            elif isinstance(part, list):
+                for one in part:
+                    if isinstance(one, ast.AST):
+                        at(origin, one)
     return node
 
 

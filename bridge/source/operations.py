@@ -65,8 +65,12 @@ class Reader:
         if kind is np.flatiter:
             array = own(target.base, value)
             return target if array is target.base else array.flat
-        if issubclass(kind, _CONTAINERS) and holds_tracked(value):
-            loan = borrowing.loan_for(value if not isinstance(value, dict) else list(value.values()))
+        if issubclass(kind, _CONTAINERS):
+            # Also before plain values come in: tracked ones may follow, and what was there before all is put back.
+            context = current_context()
+            loan = None if context is None else context.loan
+            if holds_tracked(value):
+                loan = borrowing.loan_for(value if not isinstance(value, dict) else list(value.values()))
             if loan is not None:
                 loan.keep(Contents, target, None, value)
         return target

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+_INNER = (*_FUNCTIONS, ast.ClassDef, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 class Scope:
@@ -23,8 +24,7 @@ class Scope:
         for statement in body:
             self._look_at(statement)
         self.bound -= self.rebinds_outer
-        self._shared = {part.id for one in _inner(body) for part in ast.walk(one) if isinstance(part, ast.Name)}
-        self._shared |= set(_rebound_in_expressions(body))
+        self._shared = set(_shared(body))
         self._numbers = self._found_numbers()
 
     def binds(self, name: str) -> bool:
@@ -124,16 +124,14 @@ def scopes_of(statement: ast.stmt) -> dict[ast.AST, Scope]:
     return found
 
 
-def _inner(body: list[Any]) -> Iterator[ast.AST]:
-    """Functions, classes and comprehensions inside of a body."""
-    kinds = (*_FUNCTIONS, ast.ClassDef, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+def _shared(body: list[Any]) -> Iterator[str]:
+    """Names in functions, classes and comprehensions inside of a body, and names that expressions bind."""
     for statement in body:
-        yield from (part for part in ast.walk(statement) if isinstance(part, kinds))
-
-
-def _rebound_in_expressions(body: list[Any]) -> Iterator[str]:
-    for statement in body:
-        yield from (part.target.id for part in ast.walk(statement) if isinstance(part, ast.NamedExpr))
+        for part in ast.walk(statement):
+            if isinstance(part, _INNER):
+                yield from (one.id for one in ast.walk(part) if isinstance(one, ast.Name))
+            elif isinstance(part, ast.NamedExpr):
+                yield part.target.id
 
 
 def _arguments(arguments: ast.arguments) -> Iterator[str]:

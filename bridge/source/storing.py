@@ -171,12 +171,12 @@ class Storing(Expressions):
 
     def _attribute_stored(self, base: str, target: ast.Attribute, value: str) -> list[ast.stmt]:
         place = ast.Attribute(self._kept(load(base), target.attr, load(value)), target.attr, ast.Store())
-        return [assign(ast.copy_location(place, target), load(value))]
+        return [assign(at(target, place), load(value))]
 
     def _deleted(self, target: Any) -> ast.expr:
         if isinstance(target, ast.Attribute):
             kept = self._kept(self.visit(target.value), target.attr, ast.Constant(None))
-            return at(target, ast.copy_location(ast.Attribute(kept, target.attr, ast.Del()), target))
+            return at(target, ast.Attribute(kept, target.attr, ast.Del()))
         if isinstance(target, (ast.Tuple, ast.List)):
             target.elts = [self._deleted(one) for one in target.elts]
         elif isinstance(target, ast.Subscript):
