@@ -32,6 +32,9 @@ OPERATORS: dict[type[Any], Callable[..., Any]] = {}
 GIVING_WAY: set[CodeType] = set()
 """Operators of those classes: told that the other operand is no array, they leave the operation to it."""
 
+ON_ENTRY: list[Callable[[], None]] = []
+"""Called when something was entered: whoever remembers what he found in the book forgets it."""
+
 
 class TrackedObject:
     """An object that holds tracked values and stands for one of a library's, made by the stand-in of its class.
@@ -81,6 +84,7 @@ def enter(write: Callable[..., Any], *what: Any) -> None:
         _own.page.append((write, what))
     else:
         write(*what)
+        _tell()
 
 
 def is_reading() -> bool:
@@ -116,3 +120,9 @@ def _entered_at_once() -> Iterator[None]:
         page, _own.page = _own.page, None
         for write, what in page:
             write(*what)
+        _tell()
+
+
+def _tell() -> None:
+    for forget in ON_ENTRY:
+        forget()

@@ -47,6 +47,7 @@ _ASKS_FOR_FRAMES = frozenset({"numpy", "sys", "inspect", "traceback", "warnings"
 """Libraries that look at their caller, who must be the program; NumPy gives out nothing that is lent."""
 
 _made: dict[Any, Callable[..., Any]] = {}
+rule_book.ON_ENTRY.append(_made.clear)
 
 
 def of(callee: Any) -> Any:

@@ -15,13 +15,17 @@ from bridge.source.reading import rewritten_tree
 def explain_source(function: Any) -> str:
     """The source of a function as it is run when it is differentiated, or the reason why it is run as it is.
 
-    In the text, `bridge.of(f)` says what is called for `f`, `bridge.into(a, v)` what takes a write of `v` into `a`, and
-    `bridge.seen(a) if bridge.lent else a` is `a`, or what stands for it while it is lent; names such as `_1` are of
-    helper variables.
+    In the text, `bridge.of(f)` says what is called for `f`, and `bridge.into(a, v)` what takes a write of `v` into `a`,
+    with `into_own` where `a` is a variable that this function alone has. `bridge.seen(a) if bridge.lent else a` is `a`,
+    or what stands for it while it is lent. Names such as `_1` are of helper variables.
 
     Parameters
     ----------
     function : a Python function, or a method of an object or a class.
+
+    Raises
+    ------
+    ArgumentError : it is something else: compiled code, a function of NumPy's, an object with `__call__`.
     """
     plain = function.__func__ if isinstance(function, MethodType) else function
     if not isinstance(plain, FunctionType):

@@ -129,7 +129,8 @@ def vjp(
     """`f(*args)` and its pull, which maps a cotangent of the value to a tuple of cotangents of all arguments.
 
     The pull may be called any number of times, does not write its argument, and takes a cotangent in the
-    containers and shapes of the value. With `has_aux`, returns `(value, pull, aux)`.
+    containers and shapes of the value. With `has_aux`, returns `(value, pull, aux)`. `zeros`, `index_mode` and `source`
+    as in `value_and_grad`.
     """
     compiler = registry.compiler(engine, index_mode)
     if compiler is not None:

@@ -24,6 +24,7 @@ def jacrev(
     """The Jacobian of an array-valued `f`, row by row in reverse mode: shape `value.shape + argument.shape`.
 
     Of an argument that is a container or an object, the same with a Jacobian in the place of each of its arrays.
+    `source` says whether `f` is read, as in `value_and_grad`.
     """
     compiler = registry.compiler(engine)
     if compiler is not None:
@@ -49,6 +50,7 @@ def jacfwd(
     """The Jacobian of an array-valued `f`, column by column in forward mode: shape `value.shape + argument.shape`.
 
     Of an argument that is a container or an object, the same with a Jacobian in the place of each of its arrays.
+    `source` says whether `f` is read, as in `value_and_grad`.
     """
     compiler = registry.compiler(engine)
     if compiler is not None:
@@ -81,7 +83,8 @@ def hvp(
     """The Hessian of a real `f` times `tangents`: the derivative of its gradient, forward over reverse.
 
     Returns one array (or container) if there is one argument, else a tuple, in the arguments' shapes. `engine`
-    supplies the outer derivative; the inner one's pulls are the rule book's.
+    supplies the outer derivative; the inner one's pulls are the rule book's. `source` says whether `f` is read, as in
+    `value_and_grad`.
     """
     compiler = registry.compiler(engine)
     if compiler is not None:
@@ -98,7 +101,7 @@ def hvp(
 def hessian(
     f: Callable[..., Any], argnums: int = 0, engine: str = "auto", source: bool | None = None
 ) -> Callable[..., Any]:
-    """The Hessian of a real `f` of one array argument: shape twice `argument.shape`; `engine` as in `hvp`."""
+    """The Hessian of a real `f` of one array argument, of shape twice `argument.shape`; parameters as in `hvp`."""
     compiler = registry.compiler(engine)
     if compiler is not None:
         return compiler.compiled(hessian(f, argnums, source=source), "error")

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
-import re
 from pathlib import Path
 
-TEXT = (Path(__file__).resolve().parents[2] / "docs" / "objects.md").read_text(encoding="utf-8")
+from tests.helpers.pages import examples, printed
 
 
-def test_the_example_prints_what_the_page_says() -> None:
-    ((code, expected),) = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", TEXT, flags=re.S)
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
-        exec(compile(code, "objects.md", "exec"), {"__name__": "page"})
-    assert printed.getvalue() == expected
+def test_the_example_prints_what_the_page_says(tmp_path: Path) -> None:
+    ((code, expected),) = examples("docs/objects.md")
+    assert printed(code, tmp_path) == expected

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import re
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
-EXAMPLES = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", TEXT, re.DOTALL)
+from tests.helpers.pages import ROOT, examples, printed, text_of
+
+TEXT = text_of("README.md")
+EXAMPLES = examples("README.md")
 
 
 def test_every_example_has_its_output() -> None:
@@ -19,11 +18,8 @@ def test_every_example_has_its_output() -> None:
 
 
 @pytest.mark.parametrize(("code", "output"), EXAMPLES)
-def test_example_prints_what_the_readme_says(code: str, output: str) -> None:
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
-        exec(compile(code, "README.md", "exec"), {"__name__": "readme"})
-    assert printed.getvalue() == output
+def test_example_prints_what_the_readme_says(code: str, output: str, tmp_path: Path) -> None:
+    assert printed(code, tmp_path, "readme") == output
 
 
 def test_links_lead_to_files() -> None:

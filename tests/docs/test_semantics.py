@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import re
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-TEXT = (ROOT / "docs" / "semantics.md").read_text(encoding="utf-8")
-EXAMPLES = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", TEXT, re.DOTALL)
+from tests.helpers.pages import ROOT, examples, printed, text_of
+
+TEXT = text_of("docs/semantics.md")
+EXAMPLES = examples("docs/semantics.md")
 
 
 def test_every_example_has_its_output() -> None:
@@ -19,13 +18,10 @@ def test_every_example_has_its_output() -> None:
 
 
 @pytest.mark.parametrize(("code", "output"), EXAMPLES)
-def test_example_prints_what_the_page_says(code: str, output: str) -> None:
+def test_example_prints_what_the_page_says(code: str, output: str, tmp_path: Path) -> None:
     if 'engine="xla"' in code:
         pytest.importorskip("jax", reason='needs JAX: pip install "mutation-bridge[jax]"')
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
-        exec(compile(code, "semantics.md", "exec"), {"__name__": "page"})
-    assert printed.getvalue() == output
+    assert printed(code, tmp_path) == output
 
 
 def test_links_and_tests_exist() -> None:

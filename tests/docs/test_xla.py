@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import re
 from pathlib import Path
 
 import pytest
 
+from tests.helpers.pages import ROOT, examples, printed, text_of
+
 pytest.importorskip("jax")
 
-DOCS = Path(__file__).parents[2] / "docs"
-TEXT = (DOCS / "xla.md").read_text(encoding="utf-8")
-EXAMPLES = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", TEXT, re.DOTALL)
+DOCS = ROOT / "docs"
+TEXT = text_of("docs/xla.md")
+EXAMPLES = examples("docs/xla.md")
 
 
 def test_every_example_has_its_output() -> None:
@@ -21,11 +21,8 @@ def test_every_example_has_its_output() -> None:
 
 
 @pytest.mark.parametrize(("code", "output"), EXAMPLES)
-def test_example_prints_what_the_page_says(code: str, output: str) -> None:
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
-        exec(compile(code, "xla.md", "exec"), {"__name__": "page"})
-    assert printed.getvalue() == output
+def test_example_prints_what_the_page_says(code: str, output: str, tmp_path: Path) -> None:
+    assert printed(code, tmp_path) == output
 
 
 def test_links_lead_to_files() -> None:

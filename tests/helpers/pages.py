@@ -21,11 +21,11 @@ def text_of(page: str) -> str:
     return (ROOT / page).read_text(encoding="utf-8")
 
 
-def printed(code: str, folder: Path, name: str = "program.py") -> str:
-    """What code prints when it is run as a file of that folder."""
-    file = folder / name
+def printed(code: str, folder: Path, module: str = "page") -> str:
+    """What code prints when it is run as a file of that folder, under the name of a module."""
+    file = folder / f"{module}.py"
     file.write_text(code, encoding="utf-8")
     said = io.StringIO()
     with contextlib.redirect_stdout(said):
-        runpy.run_path(str(file), run_name="page")
+        runpy.run_path(str(file), run_name=module)
     return said.getvalue()

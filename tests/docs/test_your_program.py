@@ -1,0 +1,43 @@
+"""The examples of docs/your_program.md print what the page says, and its links lead somewhere."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from bridge.rewind import rule_book
+from tests.helpers.pages import ROOT, examples, printed, text_of
+
+PAGE = "docs/your_program.md"
+EXAMPLES = examples(PAGE)
+
+
+@pytest.fixture
+def stand_ins_of_the_page() -> Iterator[None]:
+    """What an example enters into the book is there for one test."""
+    before = dict(rule_book.STAND_INS)
+    yield
+    for function in rule_book.STAND_INS.keys() - before.keys():
+        del rule_book.STAND_INS[function]
+    for forget in rule_book.ON_ENTRY:
+        forget()
+
+
+def test_every_example_has_its_output() -> None:
+    assert len(EXAMPLES) == text_of(PAGE).count("```python") > 0
+
+
+@pytest.mark.usefixtures("stand_ins_of_the_page")
+@pytest.mark.parametrize(("code", "output"), EXAMPLES)
+def test_example_prints_what_the_page_says(code: str, output: str, tmp_path: Path) -> None:
+    if "scipy" in code:
+        pytest.importorskip("scipy", reason="scipy is needed: python -m pip install -e '.[test]'")
+    assert printed(code, tmp_path) == output
+
+
+def test_links_lead_to_files() -> None:
+    for target in re.findall(r"\]\(([^)#:]+)\)", text_of(PAGE)):
+        assert (ROOT / "docs" / target).exists(), target
