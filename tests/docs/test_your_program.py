@@ -16,12 +16,11 @@ EXAMPLES = examples(PAGE)
 
 
 @pytest.fixture
-def stand_ins_of_the_page() -> Iterator[None]:
-    """What an example enters into the book is there for one test."""
-    before = dict(rule_book.STAND_INS)
+def stand_in_of_the_page() -> Iterator[None]:
+    """What the example enters into the book is there for one test."""
+    distance = pytest.importorskip("scipy.spatial.distance", reason="scipy is needed: pip install -e '.[test]'")
     yield
-    for function in rule_book.STAND_INS.keys() - before.keys():
-        del rule_book.STAND_INS[function]
+    rule_book.STAND_INS.pop(distance.cdist, None)
     for forget in rule_book.ON_ENTRY:
         forget()
 
@@ -30,11 +29,9 @@ def test_every_example_has_its_output() -> None:
     assert len(EXAMPLES) == text_of(PAGE).count("```python") > 0
 
 
-@pytest.mark.usefixtures("stand_ins_of_the_page")
+@pytest.mark.usefixtures("stand_in_of_the_page")
 @pytest.mark.parametrize(("code", "output"), EXAMPLES)
 def test_example_prints_what_the_page_says(code: str, output: str, tmp_path: Path) -> None:
-    if "scipy" in code:
-        pytest.importorskip("scipy", reason="scipy is needed: python -m pip install -e '.[test]'")
     assert printed(code, tmp_path) == output
 
 
