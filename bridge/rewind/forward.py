@@ -204,7 +204,12 @@ def pushed(rule: Rule, value: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 
 
 def _all_real(args: tuple[Any, ...]) -> bool:
-    return all(np.dtype(getattr(x, "dtype", type(x))).kind != "c" for x in args)
+    return all(_kind(x) != "c" for x in args)
+
+
+def _kind(x: Any) -> str:
+    """The kind of an array's dtype, or of a number of Python's."""
+    return np.dtype(getattr(x, "dtype", type(x))).kind
 
 
 def _linear(rule: Rule, args: tuple[Any, ...], kwargs: dict[str, Any], tangents: tuple[Any, ...]) -> Any:
@@ -241,7 +246,7 @@ def _transposed(
     pull: Callable[[Any], list[Any]], outputs: tuple[Any, ...], tangents: list[Any], several: bool
 ) -> list[Any]:
     with Context(zeros="ieee") as context:
-        cts = [context.buffer(np.zeros_like(out)) if out.dtype.kind in "fc" else None for out in outputs]
+        cts = [context.buffer(np.zeros_like(out)) if _kind(out) in "fc" else None for out in outputs]
         seeds = [
             (c.place, in_dtype(t, c.dtype))
             for c, t in _paired(pull(tuple(cts) if several else cts[0]), tangents)

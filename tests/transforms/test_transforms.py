@@ -294,3 +294,16 @@ def test_python_numbers_stay_weak_in_promotion() -> None:
     assert bridge.hvp(lambda s: np.sin(s) * s, (0.3,), (1.0,)) == pytest.approx(2 * np.cos(0.3) - 0.3 * np.sin(0.3))
     assert bridge.jvp(lambda s: s, (2.0,), (3.0,)) == (2.0, 3.0)
     assert bridge.detach(2.0) == 2.0
+
+
+@pytest.mark.parametrize("x", [0.7, np.float64(0.7), np.array([0.7, 1.1])])
+def test_a_function_with_two_results_goes_forward_for_numbers_and_arrays(x: Any) -> None:
+    def f(x: Any) -> Any:
+        whole, rest = divmod(x, 0.3)
+        return np.sum(rest**2 + whole * x)
+
+    ones = 1.0 if np.ndim(x) == 0 else np.ones(2)
+    value, change = bridge.jvp(f, (x,), (ones,))
+    assert value == f(x)
+    np.testing.assert_allclose(change, np.sum(2 * (x % 0.3) + x // 0.3))
+    np.testing.assert_allclose(bridge.hvp(f, (x,), (ones,)), 2 * ones)
