@@ -54,6 +54,10 @@ class Rewriter(Storing):
         self.scope = outer
         return node
 
+    def visit_TypeAlias(self, node: Any) -> Any:
+        # Its value is evaluated when it is asked for, in a scope of its own.
+        return node
+
     def _defaults(self, arguments: ast.arguments) -> None:
         arguments.defaults = [self.visit(one) for one in arguments.defaults]
         arguments.kw_defaults = [one if one is None else self.visit(one) for one in arguments.kw_defaults]

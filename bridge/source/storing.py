@@ -56,7 +56,9 @@ class Storing(Expressions):
             node.value = value
             return node
         held = self._helper()
-        return [assign(store(held, node.value), value), *self._stored(node.target, held), forget(node.target, held)]
+        # The annotation stays: a name of an enclosing function in it makes a closure, though nothing evaluates it.
+        first = at(node.value, ast.AnnAssign(store(held, node.value), node.annotation, value, 0))
+        return [first, *self._stored(node.target, held), forget(node.target, held)]
 
     def visit_AugAssign(self, node: ast.AugAssign) -> Any:
         target = node.target

@@ -236,6 +236,18 @@ def row_class_body_scope(log):
     return A.x, A.y, A.z, A().f(), A.w
 
 
+def row_names_of_annotations(log):
+    T, U = int, float
+    def inner(x):
+        x.a: T = 1
+        y: U = 2
+        x.d = {}
+        x.d["k"]: T = 3
+        return x.a, y, x.d
+    class A: pass
+    return inner(A()), inner.__code__.co_freevars
+
+
 def row_class_cell(log):
     n = 1
     class A:
