@@ -80,13 +80,20 @@ class Expressions(Looker):
         return node
 
     def visit_comprehension(self, node: ast.comprehension) -> Any:
-        node.iter = self.visit(node.iter)
+        node.iter = self.visit(node.iter) if node.is_async else self.looped(node.iter)
         node.ifs = [self.visit(one) for one in node.ifs]
         return node
 
     def visit_NamedExpr(self, node: ast.NamedExpr) -> Any:
         node.value = self.visit(node.value)
         return node
+
+    def looped(self, node: ast.expr) -> ast.expr:
+        """What a loop runs over, unless it is a call, whose result no variable has, or what has no arrays."""
+        made: ast.expr = self.visit(node)
+        if self.scope is None or not isinstance(node, (ast.Name, ast.Attribute, ast.Subscript, ast.IfExp)):
+            return made
+        return at(made, reader("elements", made))
 
     def key(self, node: ast.expr) -> Any:
         """A key: numbers and slices of numbers are no arrays that could be lent."""

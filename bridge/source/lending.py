@@ -7,13 +7,14 @@ way, computes nothing that looks right; and a result that shows the pattern is a
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from bridge.code_position import Position, here, resolve
 from bridge.errors import AliasError, ContextError, EscapeError
+from bridge.rewind.interpreter import current_context
 from bridge.rewind.memory import Strides, address, grounded, owner
 from bridge.rewind.values import is_abstract
 
@@ -121,6 +122,19 @@ def whole_of(array: np.ndarray) -> np.ndarray:
 def _behind(base: Any) -> Any:
     """The array behind what an array gives as its base: a memoryview, or what `as_strided` makes."""
     return base.obj if isinstance(base, memoryview) else getattr(base, "base", None)
+
+
+def elements(values: Any) -> Any:
+    """What a loop runs over: an array that may be lent while the loop runs is looked up at every step."""
+    if type(values) is not np.ndarray or not values.ndim or values.dtype.kind not in "fc" or current_context() is None:
+        return values
+    return _looked_up_at_every_step(values)
+
+
+def _looked_up_at_every_step(array: np.ndarray) -> Iterator[Any]:
+    for k in range(len(array)):
+        found = lent_to(array) if LENT else None
+        yield (array if found is None else found)[k]
 
 
 def refuse_foreign(array: np.ndarray, whole: np.ndarray) -> None:

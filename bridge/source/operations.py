@@ -49,6 +49,10 @@ class Reader:
         found = lending.lent_to(value)
         return value if found is None else found
 
+    def elements(self, values: Any) -> Any:
+        """What a loop runs over."""
+        return lending.elements(values)
+
     def array(self, value: Any) -> Any:
         """A list of tracked numbers as an array; anything else as it is."""
         if type(value) in _SEQUENCES and creation.tracked_inside(value):

@@ -30,6 +30,7 @@ from bridge.source.callees import OF_KIND, SPECIAL
 from bridge.source.creating import tracked_array
 from bridge.source.floats import as_float
 from bridge.source.keeping import Attributes, any_tracked, holds_tracked
+from bridge.source.lending import elements
 from bridge.source.special_methods import with_operand
 
 
@@ -146,6 +147,16 @@ def _with_functions(plain: Callable[..., Any], *where: int | str) -> Callable[..
     return call
 
 
+def _with_elements(plain: Callable[..., Any], first: int = 0) -> Callable[..., Any]:
+    """A function that takes elements of arrays, from this position on, when it is asked for the next one."""
+
+    @functools.wraps(plain, updated=())
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return plain(*args[:first], *map(elements, args[first:]), **kwargs)
+
+    return call
+
+
 def _vectorize(*args: Any, **kwargs: Any) -> Any:
     """`np.vectorize(f)` in the program itself."""
     made = np.vectorize(*args, **kwargs)
@@ -198,8 +209,10 @@ SPECIAL.update(
         np.ndenumerate: _ndenumerate,
         np.vectorize: _vectorize,
         contextlib._GeneratorContextManager: _generator_manager,
-        builtins.map: _with_functions(map, 0),
-        builtins.filter: _with_functions(filter, 0),
+        builtins.zip: _with_elements(zip),
+        builtins.enumerate: _with_elements(enumerate),
+        builtins.map: _with_functions(_with_elements(map, 1), 0),
+        builtins.filter: _with_functions(_with_elements(filter, 1), 0),
         builtins.sorted: _with_functions(sorted, "key"),
         builtins.min: _with_functions(min, "key"),
         builtins.max: _with_functions(max, "key"),

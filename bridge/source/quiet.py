@@ -20,7 +20,7 @@ JOINERS = ("r_", "c_")
 
 _AS_THEY_ARE = frozenset({
     "super", "locals", "globals", "vars", "eval", "exec", "dir", "__import__", "issubclass", "len", "range",
-    "enumerate", "zip", "reversed", "hasattr", "callable", "id", "bool", "slice", "property", "next",
+    "reversed", "hasattr", "callable", "id", "bool", "slice", "property", "next",
     "classmethod", "staticmethod", "breakpoint", "input", "open", "delattr", "ord", "chr", "hash", "object", "print",
     *(name for name, value in vars(builtins).items() if isinstance(value, type) and issubclass(value, BaseException)),
 })  # fmt: skip

@@ -6,6 +6,7 @@
 * `a[k] += v` loads the element once, as Python does, and stores it as `a[k] = ...` does.
 * `x, a[k] = v` unpacks into helper variables, which are stored from left to right; what is nested is unpacked when
   its turn comes. So do `for a[k] in ...` and `with ... as a[k]`, at the begin of their bodies.
+* `for x in a` becomes `for x in R.elements(a)`: an array may be lent while a loop runs over it.
 * A global variable that is stored is remembered first: `g = R.rebind("g", v)`.
 """
 
@@ -101,14 +102,19 @@ class Storing(Expressions):
             node.targets = [self._deleted(target) for target in node.targets]
         return node
 
-    def visit_For(self, node: Any) -> Any:
+    def visit_For(self, node: ast.For) -> Any:
+        node.iter = self.looped(node.iter)
+        return self._looping(node)
+
+    def visit_AsyncFor(self, node: ast.AsyncFor) -> Any:
         node.iter = self.visit(node.iter)
+        return self._looping(node)
+
+    def _looping(self, node: Any) -> Any:
         node.body, node.orelse = self.body(node.body), self.body(node.orelse)
         node.target, stores = self._stored_in_body(node.target)
         node.body = [*stores, *node.body]
         return node
-
-    visit_AsyncFor = visit_For
 
     def visit_With(self, node: Any) -> Any:
         body = self.body(node.body)

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import linecache
+import re
 from typing import Any
 
 import numpy as np
@@ -79,7 +80,11 @@ def outcome(code: Any, way: str) -> tuple[Any, Any, Any]:
         assert "not read from its source" in str(error)
         return REFUSED, [], []
     except (ArithmeticError, AttributeError, LookupError, NameError, TypeError, ValueError) as error:
-        return f"{type(error).__name__}: {error} {log}", state(names), before
+        # The classes of tracked numbers have names of their own.
+        message = re.sub(
+            r"'(numpy\.float64|numpy\.ndarray|float|Scalar|WeakScalar|Float|Buffer)'", "'number'", str(error)
+        )
+        return f"{type(error).__name__}: {message} {log}", state(names), before
     return (np.float64(value).tobytes(), normal(log)), state(names), before
 
 
@@ -88,3 +93,30 @@ def state(names: dict[str, Any]) -> list[Any]:
     return [
         normal(one) for one in (*(names[name] for name in ("total", "count", "field", "kept")), table["a"], table["b"])
     ]
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "for y in u",
+        "for k, y in enumerate(u)",
+        "for y, z in zip(u, u[:])",
+        "for y in map(lambda y: y, u)",
+        "for y in filter(lambda y: True, u)",
+        "for y, in u[:, None]",
+        "for y in (y for y in u)",
+    ],
+)
+def test_an_array_that_a_loop_runs_over_is_written_meanwhile(loop: str) -> None:
+    text = (
+        "import numpy as np\ndef f(x):\n    u, s = np.ones(3) * 0.5, 0.0\n"
+        f"    {loop}:\n        u[2] = x\n        s = s + y\n    return s\n"
+    )
+    file = f"<loop {loop}>"
+    linecache.cache[file] = (len(text), None, text.splitlines(True), file)
+    names: dict[str, Any] = {}
+    exec(compile(text, file, "exec"), names)
+    value, gradient = bridge.value_and_grad(names["f"])(3.0)
+    del linecache.cache[file]
+    assert (value, gradient) == (4.0, 1.0)
+    assert names["f"](3.0) == 4.0
