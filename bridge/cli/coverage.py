@@ -40,7 +40,8 @@ MEANINGS = {
     RULE: "differentiated; the note names the file. A result that is a view stays one, and needs no rule",
     CORE: "a write, a view or a copy, which the core logs itself",
     ZERO: "the derivative is zero wherever it exists; works, and no gradient passes",
-    CREATION: "makes an array: a Buffer under `bridge.numpy` or with `like=`, a plain constant otherwise",
+    CREATION: "makes an array, which may be written into in a program that is read (docs/your_program.md); elsewhere a "
+    "Buffer under `bridge.numpy` or with `like=`, and a plain constant otherwise",
     REFUSAL: "raises an error of `bridge.errors` that says why and what to do instead",
     NO_RULE: "raises `NoRuleError`, which shows how to write the rule",
     NO_ARRAY: "types, settings, text and dates: nothing to differentiate",
@@ -52,9 +53,15 @@ MEANINGS = {
 BEYOND_DISPATCH = (
     (
         "np",
-        "asmatrix bmat broadcast flatiter matrix ndenumerate nditer nested_iters record require vectorize",
+        "asmatrix bmat broadcast flatiter matrix nditer nested_iters record require",
         REFUSAL,
         "it turns its argument into plain memory: `EscapeError`",
+    ),
+    (
+        "np",
+        "ndenumerate vectorize",
+        REFUSAL,
+        "it turns its argument into plain memory: `EscapeError`; works in a program that is read",
     ),
     ("np", "diag_indices from_dlpack fromfile fromregex mask_indices memmap ndarray recarray", CREATION, "a constant"),
     ("np.fft", "fftfreq rfftfreq", CREATION, "a constant"),
