@@ -41,9 +41,9 @@ def _creator(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _filled(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    return (
-        _creation.filled(_current_context(), *args, **kwargs) if function is _numpy.full else function(*args, **kwargs)
-    )
+    if function is _numpy.full:
+        return _creation.filled(_current_context(), *args, **kwargs)
+    return _creation.ranged(*args, **kwargs) if function is _numpy.arange else function(*args, **kwargs)
 
 
 def _converter(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from bridge.rewind.interpreter import current_context
 from bridge.rewind.memory import grounded, lies_in_order
-from bridge.rewind.values import note_plain
+from bridge.rewind.values import concrete, note_plain
 
 _CONVERT = frozenset({np.array, np.asarray, np.asanyarray, np.ascontiguousarray, np.asfortranarray})
 WITH_LIKE = _CONVERT | {
@@ -46,6 +46,19 @@ def filled(context: Any, shape: Any, fill_value: Any, dtype: Any = None, order: 
     result = made(context, np.empty, (shape, dtype or fill_value.dtype, order), {})
     result[...] = fill_value
     return result
+
+
+def ranged(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None, **kwargs: Any) -> Any:
+    """`np.arange` with tracked values; how many numbers it has depends on them, and has no derivative.
+
+    NumPy adds multiples of the difference of its first two numbers to the first one, and so does this.
+    """
+    start, stop = (0, start) if stop is None else (start, stop)
+    bounds = tuple(concrete(x, "an end or the step of np.arange") for x in (start, stop, step))
+    plain = np.arange(*bounds, dtype, **kwargs)
+    if not (hasattr(start, "place") or hasattr(step, "place")) or plain.dtype.kind not in "fc":
+        return _copied(current_context(), plain)
+    return (start + np.arange(plain.size) * ((start + step) - start)).astype(plain.dtype)
 
 
 def made(context: Any, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

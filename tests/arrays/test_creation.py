@@ -10,6 +10,7 @@ import pytest
 
 import bridge
 import bridge.numpy as bnp
+from tests.helpers import finite_differences
 
 X = np.array([0.5, -1.0, 2.0])
 
@@ -100,3 +101,20 @@ def test_what_is_no_number_becomes_one_beside_tracked_numbers(rows: Callable[[An
     value, gradient = bridge.value_and_grad(f)(X)
     assert value == np.nansum(np.array(rows(X), dtype=float) ** 2)
     np.testing.assert_allclose(gradient, 2 * X[0] * X[1] * np.array([X[1], X[0], 0.0]))
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: np.sum(np.arange(x[0], 3.0) ** 2),
+        lambda x: np.sum(np.arange(x[0], 3.0, x[2] / 7) ** 3),
+        lambda x: np.sum(np.arange(0, x[2], 0.3) * x[0]),
+        lambda x: np.prod(np.arange(5, x[1], -x[0])),
+        lambda x: np.sum(np.arange(0, 9 * x[2], 2, dtype=int)) * x[0],
+    ],
+)
+def test_ranges_between_tracked_ends_have_numpys_bits(f: Callable[[Any], Any]) -> None:
+    x = np.array([0.53, -1.0, 2.01])
+    value, gradient = bridge.value_and_grad(f)(x)
+    assert value == f(x)
+    np.testing.assert_allclose(gradient, finite_differences.gradient(f, (x,))[0], rtol=1e-6, atol=1e-9)

@@ -57,6 +57,23 @@ def indices_computed_from_floats():
 
 
 @way
+def ranges_computed_from_floats():
+    def f(x):
+        n = 0
+        t = 0.0
+        while t < x:
+            t += 0.1
+            n += 1
+        for k in range(int(10 * x)):
+            t += x * k
+        for a in np.arange(0, x, 0.1):
+            t += a * x
+        return t * n
+
+    return f
+
+
+@way
 def the_type_of_a_number():
     def f(x):
         if isinstance(x, float) and not isinstance(x, int) and type(x) in (float, np.float64):
