@@ -54,8 +54,8 @@ def ranged(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None, **kwa
     NumPy adds multiples of the difference of its first two numbers to the first one, and so does this.
     """
     start, stop = (0, start) if stop is None else (start, stop)
-    bounds = tuple(concrete(x, "an end or the step of np.arange") for x in (start, stop, step))
-    plain = np.arange(*bounds, dtype, **kwargs)
+    bounds: Any = [concrete(x, "an end or the step of np.arange") for x in (start, stop, step)]
+    plain: Any = np.arange(*bounds, dtype=dtype, **kwargs)
     if not (hasattr(start, "place") or hasattr(step, "place")) or plain.dtype.kind not in "fc":
         return _copied(current_context(), plain)
     return (start + np.arange(plain.size) * ((start + step) - start)).astype(plain.dtype)

@@ -61,12 +61,12 @@ def ranges_computed_from_floats():
     def f(x):
         n = 0
         t = 0.0
-        while t < x:
+        while t < x + 0.05:
             t += 0.1
             n += 1
-        for k in range(int(10 * x)):
+        for k in range(int(10 * x + 0.5)):
             t += x * k
-        for a in np.arange(0, x, 0.1):
+        for a in np.arange(0, x + 0.05, 0.1):
             t += a * x
         return t * n
 
