@@ -62,3 +62,11 @@ def what_an_element_is():
         return y[0] ** 2 if all(answers) else x
 
     return f
+
+
+@way
+def whether_a_number_can_be_iterated():
+    def f(x):
+        return sum(x) if isinstance(x, Iterable) else x**2
+
+    return f
