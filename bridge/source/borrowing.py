@@ -7,11 +7,13 @@ over, also after an exception, every array holds its old bits, and objects, cont
 
 from __future__ import annotations
 
+import collections
 import itertools
 import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from sys import getrefcount
 from types import CodeType
 from typing import Any
 
@@ -26,7 +28,7 @@ from bridge.rewind.memory import grounded
 from bridge.rewind.values import is_abstract
 from bridge.source.exchanging import Exchange
 from bridge.source.floats import Float
-from bridge.source.keeping import Kept, holds_state, holds_tracked
+from bridge.source.keeping import Cells, Kept, holds_state, holds_tracked
 from bridge.source.lending import COUNT, LENT, Lent, lent_to, refuse_foreign, refuse_thread, shows_pattern, whole_of
 from bridge.source.reading import is_rewritten
 from bridge.trees import leaves_of
@@ -38,6 +40,12 @@ HELD: dict[int, Loan] = {}
 
 _FRAMES = 32
 """How many callers are looked at for objects that have an array which is lent."""
+
+_ROOM = 256
+"""How many things are kept before it is asked whether anybody else has them."""
+
+_LOOKED_AT = 64
+"""How many things may be looked at for each array that is lent, if the program has many."""
 
 
 class Loan:
@@ -51,6 +59,9 @@ class Loan:
         self.kept: dict[int, Kept] = {}
         self.unread: dict[int, str] = {}
         self._after: list[tuple[Kept, dict[Any, Any]]] = []
+        self._steps = 0
+        self._room = _ROOM
+        self._credit = 0
 
     def reason(self, code: CodeType) -> str:
         """Why code runs as it is, for a message; nothing if it is read."""
@@ -66,6 +77,7 @@ class Loan:
         """
         whole = whole_of(array)
         fresh = False
+        self._sweep()
         with _lock:
             found = LENT.get(id(whole))
             if found is None:
@@ -86,16 +98,37 @@ class Loan:
         """Before the program writes plain values into a plain array: it may be lent later."""
         whole = whole_of(array)
         if id(whole) not in self.touched and whole.dtype.kind in "fc":
+            self._sweep()
             self.touched[id(whole)] = (whole, whole.copy("K"))
 
     def keep(self, things: type[Kept], thing: Any, name: Any, value: Any) -> None:
         """Before an attribute, an element or a variable of `thing` is exchanged for `value`."""
         kept = self.kept.get(id(thing))
         if kept is None:
+            self._sweep()
             kept = self.kept[id(thing)] = things(thing)
         kept.hold(name)
         if not kept.tracked and holds_state(value):
             self._claim(kept)
+
+    def _sweep(self) -> None:
+        """Let go of what only this loan has any more: nobody can see whether it is put back."""
+        if len(self.kept) + len(self.touched) + len(self.arrays) < self._room:
+            return
+        # Besides the references that are counted here, what asks for the number has one.
+        for key in [key for key, kept in self.kept.items() if type(kept) is not Cells and getrefcount(kept.thing) <= 2]:
+            HELD.pop(key, None)
+            del self.kept[key]
+        for lent in self.arrays[1:]:
+            lent.views = {key: pair for key, pair in lent.views.items() if getrefcount(pair[0]) > 2}
+            if getrefcount(lent.array) <= (3 if id(lent.array) in self.touched else 2):
+                with _lock:
+                    LENT.pop(id(lent.array), None)
+                COUNT.change(-1)
+        self.arrays = [lent for k, lent in enumerate(self.arrays) if k == 0 or id(lent.array) in LENT]
+        for key in [key for key, pair in self.touched.items() if key not in LENT and getrefcount(pair[0]) <= 2]:
+            del self.touched[key]
+        self._room = max(_ROOM, 2 * (len(self.kept) + len(self.touched) + len(self.arrays)))
 
     def _claim(self, kept: Kept) -> None:
         """Take note that an object holds tracked values until the call is over."""
@@ -106,17 +139,24 @@ class Loan:
 
     def _exchange(self, lent: Lent) -> None:
         """Let what the program has at hand have what stands for an array where it has it, for code that is not read."""
-        found = Exchange(self, lent)
+        frames, is_checkpointed = [], False
         frame: Any = sys._getframe(2)
-        is_outside = False
         for _ in range(_FRAMES):
             if frame is None:
                 break
             if is_rewritten(frame.f_code):
-                found.in_frame(frame, is_outside)
-            is_outside = is_outside or frame.f_code is record.__code__
+                frames.append((frame, is_checkpointed))
+            is_checkpointed = is_checkpointed or frame.f_code is record.__code__
             frame = frame.f_back
-        if found.is_of_outside:
+        self._credit += _LOOKED_AT
+        if self._credit < self._steps and not is_checkpointed:
+            # Many arrays of much that the program has: looking for each of them would take the square of the time.
+            return
+        found = Exchange()
+        for frame, is_outside in frames:
+            found.in_frame(frame, is_outside)
+        self._steps, self._credit = found.steps, 0
+        if lent in found.outside:
             # To a checkpointed call that lends it, it is memory that there was before.
             lent.buffer.place.root.serial = next(_OLDER)
 
@@ -129,15 +169,24 @@ class Loan:
     def put_back(self) -> None:
         """Everything as it was when the call began."""
         lent = {id(one.array) for one in self.arrays}
-        for kept in reversed(self.kept.values()):
-            if kept.tracked or kept.shows(lent):
-                self._after.append((kept, kept.now()))
-                kept.restore(kept.before)
-                HELD.pop(id(kept.thing), None)
-            else:
-                kept.settle()
+        held = [(kept, kept.tracked or kept.shows(lent)) for kept in self.kept.values()]
         self.kept = {}
-        written = self._returned()
+        written = None
+        try:
+            while held:
+                kept, is_state = held.pop()
+                if is_state:
+                    HELD.pop(id(kept.thing), None)
+                    self._after.append((kept, kept.now()))
+                    kept.restore(kept.before)
+                else:
+                    kept.settle()
+        finally:
+            # What cannot be put back keeps nothing else from it.
+            if held:
+                self.kept = {id(kept.thing): kept for kept, _ in held}
+                self.put_back()
+            written = self._returned()
         if written is not None:
             raise AliasError(
                 f"an array of shape {written.array.shape} that tracked values were written into was written by code "
@@ -209,14 +258,26 @@ def carries(value: Any) -> bool:
 
 
 def loan_for(value: Any) -> Loan | None:
-    """Who borrows an array that a tracked value is written into: the context of the value."""
-    while isinstance(value, (list, tuple)):
-        value = next(one for one in value if holds_tracked(one))
-    context: Any = value.place.context
+    """Who borrows what a value is written into: the context of the value if it is tracked, or the innermost one."""
+    tracked = _first_tracked(value)
+    context: Any = current_context() if tracked is None else tracked.place.context
     while context is not None:
         if context.loan is not None:
             return context.loan
         context = context.outer
+    return None
+
+
+def _first_tracked(value: Any) -> Any:
+    """A tracked value in a container; None if there is none."""
+    if is_tracked(value):
+        return value
+    kind = type(value)
+    if issubclass(kind, (dict, list, tuple, set, collections.deque)):
+        for part in value.values() if issubclass(kind, dict) else value:
+            found = _first_tracked(part)
+            if found is not None:
+                return found
     return None
 
 
@@ -238,7 +299,7 @@ def own(target: np.ndarray, value: Any, is_alone: bool = False) -> Any:
         return found
     if not carries(value):
         context = current_context()
-        if context is not None and context.loan is not None and not holds_tracked(value):
+        if not is_alone and context is not None and context.loan is not None and not holds_tracked(value):
             context.loan.touch(target)
         return target
     loan = loan_for(value)
@@ -247,3 +308,12 @@ def own(target: np.ndarray, value: Any, is_alone: bool = False) -> Any:
     if not target.flags.writeable:
         raise ValueError("assignment destination is read-only")
     return loan.lend(target, value, is_alone)
+
+
+def touched(target: Any) -> Any:
+    """What code that is not read writes into: a plain array is remembered, since it may be lent later."""
+    if type(target) is np.ndarray:
+        context = current_context()
+        if context is not None and context.loan is not None:
+            context.loan.touch(target)
+    return target

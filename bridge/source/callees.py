@@ -18,7 +18,7 @@ import numpy as np
 
 from bridge.code_position import is_internal
 from bridge.rewind import rule_book
-from bridge.rewind.interpreter import current_context
+from bridge.rewind.interpreter import ARRAYS, current_context
 from bridge.source.keeping import Attributes, Cells, of_class
 from bridge.source.lending import LENT
 from bridge.source.library_calls import (
@@ -53,9 +53,11 @@ rule_book.ON_ENTRY.append(_made.clear)
 def of(callee: Any) -> Any:
     """What is to be called where a program that is read says `callee(...)`."""
     called = _called_for(callee)
-    if called is callee and LENT and home(callee) not in _ASKS_FOR_FRAMES:
-        # It may give out an array that is lent, from wherever it has that.
-        return functools.partial(looked_up, callee)
+    if not LENT or home(callee) in _ASKS_FOR_FRAMES:
+        return called
+    if called is callee or getattr(called, "__wrapped__", None) is callee:
+        # It may give out an array that is lent, from wherever it has that, or read it there.
+        return functools.partial(looked_up, called)
     return called
 
 
@@ -182,7 +184,8 @@ def _of_builtin(function: Any) -> Any:
         if home(function) in ("builtins", "numpy"):
             return function
         return _compiled(function)
-    handler = METHODS.get((type(owner), function.__name__))
+    name = function.__name__
+    handler = next((METHODS.get((one, name)) for one in type(owner).__mro__ if name in vars(one)), None)
     if handler is not None:
         return functools.partial(handler, owner)
     stand_in = rule_book.STAND_INS.get(getattr(type(owner), function.__name__, None))
@@ -198,6 +201,8 @@ def _compiled(function: Any) -> Any:
         made = _standing(function, stand_in)
     elif rule_book.find(function) is not None and not isinstance(function, np.ufunc):
         made = ruled(function)
+    elif home(function) in SINKS:
+        made = showing(function)
     elif home(function) == "scipy":
         made = without_rule(function)
     else:
@@ -274,7 +279,13 @@ def _of_object(callee: Any) -> Any:
     kind = type(callee)
     if kind is functools.partial:
         called = of(callee.func)
-        return callee if called is callee.func else functools.partial(called, *callee.args, **callee.keywords)
+        if called is callee.func:
+            return callee
+        args, keywords = callee.args, callee.keywords
+        if LENT:
+            args = ARRAYS.seen(args)
+            keywords = {name: ARRAYS.seen(value) for name, value in keywords.items()}
+        return functools.partial(called, *args, **keywords)
     by_kind = OF_KIND.get(kind)
     if by_kind is not None:
         return functools.partial(by_kind, callee)

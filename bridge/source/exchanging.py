@@ -1,106 +1,284 @@
-"""Where the program has an array that is lent: there it gets what stands for the array, for code that is not read.
+"""Where the program has arrays that are lent: there it gets what stands for them, for code that is not read.
 
-Looked through are the variables of the functions that run, their global and enclosing variables, and from there objects
-of the program, lists, dictionaries and deques, some levels deep.
+When an array is lent, the variables of the functions that run are looked through, and objects, lists and dictionaries
+that they have at hand. Before a call of code that is not read, everything that the call is given is: that code can
+reach nothing else. What has such an array and can hold nothing else in its place is an error there.
 """
 
 from __future__ import annotations
 
 import collections
-from types import CellType, FunctionType, MethodType, ModuleType
-from typing import TYPE_CHECKING, Any
+import gc
+import itertools
+import threading
+from collections.abc import Iterable
+from operator import is_
+from types import CellType, CodeType, FunctionType, ModuleType
+from typing import Any
 
 import numpy as np
 
 from bridge.arrays.tracked import is_tracked
-from bridge.source.keeping import Attributes, Contents, Kept, Names
-from bridge.source.lending import whole_of
+from bridge.code_position import here, resolve
+from bridge.errors import EscapeError
+from bridge.source.finding import is_library
+from bridge.source.keeping import Attributes, Cells, Contents, Defaults, Kept, Names, is_member, state_of
+from bridge.source.lending import LENT, Lent, whole_of
 
-if TYPE_CHECKING:
-    from bridge.source.borrowing import Loan
-    from bridge.source.lending import Lent
-
-_DEPTH = 4
-_MOST = 256
+_NEAR, _FAR = 4, 12
+_MOST = {_NEAR: 256, _FAR: 4096}
 """A container of more elements is data; only its first ones are looked at."""
 
-_OPAQUE = (type, ModuleType, FunctionType, MethodType, CellType, str, bytes, int, float, complex, np.generic)
+_DATA = frozenset({
+    type(None), bool, int, float, complex, str, bytes, bytearray, slice, range, type, ModuleType, CodeType, type(...),
+    np.float64, np.float32, np.int64, np.bool_, np.dtype, np.ufunc,
+})  # fmt: skip
+_OPAQUE = (type, ModuleType, CodeType, np.generic, np.ufunc, np.dtype, BaseException)
+_PASSING = frozenset({
+    itertools.cycle, itertools.repeat, itertools.chain, itertools.islice, zip, enumerate, reversed,
+    *(type(iter(kind())) for kind in (list, tuple, dict, set)),
+})  # fmt: skip
+"""Iterators that look at nothing: what they give is looked up when it comes."""
+
+_IS_OF_PYTHON = 1 << 9
+"""The flag of classes that are made when the program runs."""
+
+_LIBRARIES = frozenset({"bridge", "logging", "threading", "unittest", "_pytest"})
 
 
 class Exchange:
-    """One array that is lent, and the things that were looked through for it.
+    """One look for arrays that are lent.
+
+    Parameters
+    ----------
+    is_far : what a call is given is looked through, as far as it goes.
 
     Attributes
     ----------
-    is_of_outside : something has it that the function which runs, or the checkpointed one, has not made.
+    outside : what is lent and held by something that the function which runs, or the checkpointed one, has not made.
+    steps : how many things were looked at.
     """
 
-    def __init__(self, loan: Loan, lent: Lent) -> None:
-        self.loan = loan
-        self.lent = lent
-        self.is_of_outside = False
+    def __init__(self, is_far: bool = False) -> None:
+        self.is_far = is_far
+        self.depth = _FAR if is_far else _NEAR
+        self.most = _MOST[self.depth]
+        self.outside: set[Lent] = set()
+        self.steps = 0
         self._seen: set[int] = set()
+        self._alive: list[Any] = []
 
     def in_frame(self, frame: Any, is_outside: bool) -> None:
         """In what a function that runs has: its variables, those of functions around it, and those of its module."""
+        code = frame.f_code
         for name, value in list(frame.f_locals.items()):
-            if (is_outside or name in frame.f_code.co_freevars) and self._is_lent(value):
-                self.is_of_outside = True
-            self.inside(value, _DEPTH)
-        names = frame.f_globals
-        if id(names) in self._seen:
-            return
-        self._seen.add(id(names))
-        for name in {name for code in (frame.f_code,) for name in code.co_names}:
-            value = names.get(name)
-            if self._is_lent(value):
-                self._put(Names, names, name, names, value)
-            else:
-                self.inside(value, _DEPTH)
+            if type(value) is np.ndarray and (is_outside or name in code.co_freevars):
+                self._note(value)
+            elif type(value) not in _DATA:
+                self.inside(value, self.depth)
+        self._in_names(frame.f_globals, code)
 
-    def inside(self, thing: Any, depth: int) -> None:
-        """In an object or a container, and in what it has."""
-        if (
-            depth == 0
-            or thing is None
-            or issubclass(type(thing), _OPAQUE)
-            or id(thing) in self._seen
-            or is_tracked(thing)
-        ):
+    def given(self, values: Iterable[Any]) -> list[Any]:
+        """What code that is not read gets in the place of what it is given."""
+        return [value if type(value) in _DATA else self._exchanged(value, self.depth) for value in values]
+
+    def inside(self, thing: Any, depth: int, is_used: bool = False) -> None:
+        """In an object or a container, and in what it has; `is_used`: another iterator looks at what this one gives."""
+        kind = type(thing)
+        if depth == 0 or kind in _DATA or id(thing) in self._seen or issubclass(kind, _OPAQUE):
             return
         self._seen.add(id(thing))
-        if isinstance(thing, dict):
-            self._in_items(thing, list(thing.items())[:_MOST], depth)
-        elif isinstance(thing, (list, collections.deque)):
-            self._in_items(thing, list(enumerate(thing))[:_MOST], depth)
-        elif isinstance(thing, (tuple, set, frozenset)):
-            for value in list(thing)[:_MOST]:
+        self.steps += 1
+        if issubclass(kind, dict):
+            self._in_items(thing, list(thing.items())[: self.most], depth)
+        elif issubclass(kind, (list, collections.deque)):
+            self._in_items(thing, list(enumerate(thing))[: self.most], depth)
+        elif issubclass(kind, (tuple, set, frozenset)):
+            for value in list(thing)[: self.most]:
                 self.inside(value, depth - 1)
+        elif kind is CellType:
+            self._in_cells((thing,), depth)
+        elif is_tracked(thing) or kind.__module__.partition(".")[0] in _LIBRARIES:
+            return
+        elif issubclass(kind, np.ndarray):
+            if self.is_far and thing.dtype.hasobject:
+                self._has(thing, thing.ravel().tolist()[: self.most], depth)
+        elif self.is_far and kind is FunctionType:
+            self._in_function(thing, depth)
         else:
             self._in_attributes(thing, depth)
+            if self.is_far or (hasattr(kind, "__next__") and (is_used or kind not in _PASSING)):
+                self._has(thing, gc.get_referents(thing), depth)
+
+    def _exchanged(self, value: Any, depth: int) -> Any:
+        """What stands for an array; a tuple with what stands for arrays; or the same."""
+        if issubclass(type(value), np.ndarray):
+            self.steps += 1
+            found = _lent(value)
+            if found is None:
+                self.inside(value, depth)
+            elif type(value) is np.ndarray:
+                return found.shown(value)
+            elif self.is_far:
+                self._refuse(value)
+            return value
+        if issubclass(type(value), tuple) and depth > 1 and len(value) <= self.most:
+            parts = [one if type(one) in _DATA else self._exchanged(one, depth - 1) for one in value]
+            if all(map(is_, parts, value)):
+                return value
+            if type(value) is tuple:
+                return tuple(parts)
+            if hasattr(value, "_make"):
+                return value._make(parts)
+            if self.is_far:
+                self._refuse(value)
+        self.inside(value, depth)
+        return value
 
     def _in_items(self, container: Any, items: list[tuple[Any, Any]], depth: int) -> None:
         for key, value in items:
-            if self._is_lent(value):
-                self._put(Contents, container, key, container, value)
-            else:
-                self.inside(value, depth - 1)
+            if type(value) not in _DATA:
+                new = self._exchanged(value, depth - 1)
+                if new is not value:
+                    self._put(Contents, container, key, value, new)
+                    container[key] = new
+            if self.is_far and type(key) not in _DATA:
+                self.inside(key, depth - 1)
 
     def _in_attributes(self, thing: Any, depth: int) -> None:
-        state = getattr(thing, "__dict__", None)
-        if type(state) is not dict or type(thing).__module__.partition(".")[0] in ("bridge", "numpy", "scipy"):
+        kind = type(thing)
+        state = state_of(thing)
+        if type(state) is dict:
+            for name, value in list(state.items())[: self.most]:
+                if type(value) not in _DATA:
+                    new = self._exchanged(value, depth - 1)
+                    if new is not value:
+                        self._put(Attributes, thing, name, value, new)
+                        state[name] = new
+        for cls in kind.__mro__[:-1]:
+            for name, descriptor in list(vars(cls).items()) if "__slots__" in vars(cls) else ():
+                value = _filled(descriptor, thing)
+                if type(value) not in _DATA:
+                    new = self._exchanged(value, depth - 1)
+                    if new is not value:
+                        self._put(Attributes, thing, name, value, new)
+                        object.__setattr__(thing, name, new)
+            if cls.__flags__ & _IS_OF_PYTHON and cls.__module__.partition(".")[0] not in _LIBRARIES:
+                self._in_class(cls)
+
+    def _in_class(self, cls: type) -> None:
+        """In the attributes of a class."""
+        if id(cls) in self._seen:
             return
-        for name, value in list(state.items()):
-            if self._is_lent(value):
-                self._put(Attributes, thing, name, state, value)
+        self._seen.add(id(cls))
+        for name, value in list(vars(cls).items()):
+            if issubclass(type(value), (np.ndarray, list, dict)):
+                new = self._exchanged(value, 2)
+                if new is not value:
+                    self._put(Attributes, cls, name, value, new)
+                    setattr(cls, name, new)
+
+    def _in_function(self, function: FunctionType, depth: int) -> None:
+        """In what a function has: its enclosing variables, its defaults, its attributes, and globals that it names."""
+        module = function.__module__ or ""
+        if module.partition(".")[0] in _LIBRARIES:
+            return
+        self._in_cells(function.__closure__ or (), depth)
+        for name in ("__defaults__", "__kwdefaults__"):
+            value = getattr(function, name)
+            new = value and self._exchanged(value, depth)
+            if new is not value:
+                self._put(Defaults, function, name, value, new)
+                setattr(function, name, new)
+        if function.__dict__:
+            self.inside(function.__dict__, depth)
+        if not is_library(function.__code__.co_filename, module):
+            self._in_names(function.__globals__, function.__code__)
+
+    def _in_cells(self, cells: tuple[CellType, ...], depth: int) -> None:
+        """In variables that functions share."""
+        for number, cell in enumerate(cells):
+            try:
+                value = cell.cell_contents
+            except ValueError:  # a variable without a value
+                continue
+            new = value if type(value) in _DATA else self._exchanged(value, depth - 1)
+            if new is not value:
+                self._put(Cells, cells, number, value, new)
+                cell.cell_contents = new
+
+    def _in_names(self, names: dict[str, Any], code: CodeType) -> None:
+        """In the global variables that code names."""
+        if id(code) in self._seen:
+            return
+        self._seen.add(id(code))
+        for name in code.co_names:
+            value = names.get(name)
+            if type(value) not in _DATA and not (type(value) is FunctionType and not self.is_far):
+                new = self._exchanged(value, self.depth)
+                if new is not value:
+                    self._put(Names, names, name, value, new)
+                    names[name] = new
+
+    def _has(self, thing: Any, values: list[Any], depth: int) -> None:
+        """An object has these values, and cannot be given others."""
+        # Some are made for the asking: as long as they live, no other has their identity.
+        self._alive.append(values)
+        for value in values:
+            kind = type(value)
+            if kind is tuple:
+                self._has(thing, list(value)[: self.most], depth)
+            elif issubclass(kind, np.ndarray):
+                if self._exchanged(value, depth - 1) is not value and self.is_far:
+                    self._refuse(thing)
             else:
-                self.inside(value, depth - 1)
+                self.inside(value, depth - 1, True)
 
-    def _is_lent(self, value: Any) -> bool:
-        return type(value) is np.ndarray and whole_of(value) is self.lent.array
+    def _refuse(self, thing: Any) -> None:
+        kind = type(thing)
+        raise EscapeError(
+            "code that is not read is given an array that tracked values were written into, by way of an object that "
+            f"keeps the array itself: a {kind.__module__}.{kind.__qualname__}",
+            where=resolve(here()),
+            remedy="make that object after the write, or let the program itself use it",
+        )
 
-    def _put(self, kind: type[Kept], thing: Any, name: Any, container: Any, value: Any) -> None:
-        self.is_of_outside = True
-        view = self.lent.shown(value)
-        self.loan.keep(kind, thing, name, view)
-        container[name] = view
+    def _put(self, kind: type[Kept], thing: Any, name: Any, value: Any, new: Any) -> None:
+        """Remember what `thing` has under a name; it gets `new` in the place of `value`."""
+        self._note(value)
+        found = next(filter(None, map(_lent, _arrays(value))))
+        found.loan.keep(kind, thing, name, found.buffer)
+
+    def _note(self, value: Any) -> None:
+        for array in _arrays(value):
+            found = _lent(array)
+            if found is not None:
+                self.outside.add(found)
+
+
+def look_through(iterator: Any) -> None:
+    """What stands for arrays that are lent comes to where an iterator of Python's has them."""
+    if type(iterator) not in _PASSING:
+        Exchange().inside(iterator, _FAR)
+
+
+def _lent(array: np.ndarray) -> Lent | None:
+    """What is lent of the memory of an array to this thread."""
+    found = LENT.get(id(whole_of(array)))
+    return found if found is not None and found.loan.thread == threading.get_ident() else None
+
+
+def _filled(descriptor: Any, thing: Any) -> Any:
+    """What an object has in a slot; None if a descriptor is no slot's, or nothing is there."""
+    try:
+        return descriptor.__get__(thing, type(thing)) if is_member(descriptor) else None
+    except AttributeError:
+        return None
+
+
+def _arrays(value: Any) -> Iterable[np.ndarray]:
+    if issubclass(type(value), tuple):
+        for part in value:
+            yield from _arrays(part)
+    elif issubclass(type(value), np.ndarray):
+        yield value

@@ -18,6 +18,7 @@ from bridge.source.quiet import JOINERS, OF_SHAPE, Looker, formats, is_arithmeti
 
 _PARTS = tuple(getattr(ast, name) for name in ("FormattedValue", "Interpolation") if hasattr(ast, name))
 _MADE_OF_PARTS = (ast.Starred, ast.Slice, ast.Tuple, ast.List, ast.Set, ast.Dict, *_PARTS)
+_ITERATED = (ast.Name, ast.Attribute, ast.Subscript, ast.Call, ast.IfExp)
 _LOAD = ast.Load()
 
 
@@ -37,12 +38,18 @@ class Expressions(Looker):
         if self.shows_variables(node):
             return at(node, reader("variables", node))
         listed = self.lists(node) if self.is_known(node.func) else None
+        written = self.writes(node)
         node.args = [self.visit(one) for one in node.args]
         node.keywords = [self.visit(one) for one in node.keywords]
+        for k in written:
+            node.args[k] = at(node.args[k], reader("touched", node.args[k]))
+        for one in node.keywords:
+            if one.arg == "out":
+                one.value = at(one.value, reader("touched", one.value))
         if listed is not None:
             for k in listed:
                 node.args[k] = at(node.args[k], reader("array", node.args[k]))
-            return node
+            return at(node, reader("seen", node)) if _evaluates(node) else node
         if isinstance(node.func, ast.Attribute):
             if not any(isinstance(one, ast.Starred) for one in node.args) and all(one.arg for one in node.keywords):
                 begin_at_attribute(node, node.func)
@@ -88,12 +95,17 @@ class Expressions(Looker):
         node.value = self.visit(node.value)
         return node
 
-    def looped(self, node: ast.expr) -> ast.expr:
-        """What a loop runs over, unless it is a call, whose result no variable has, or what has no arrays."""
-        made: ast.expr = self.visit(node)
-        if self.scope is None or not isinstance(node, (ast.Name, ast.Attribute, ast.Subscript, ast.IfExp)):
-            return made
-        return at(made, reader("elements", made))
+    def looped(self, node: ast.expr) -> Any:
+        """What a loop runs over: a plain array may be lent before its last element has had its turn."""
+        if self.scope is None:
+            return self.visit(node)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and self.is_known(node.func):
+            if node.func.id == "reversed":
+                node.args = [self.looped(one) for one in node.args]
+                return node
+            return self.visit(node)
+        made = self.visit(node)
+        return at(made, reader("elements", made)) if isinstance(node, _ITERATED) else made
 
     def key(self, node: ast.expr) -> Any:
         """A key: numbers and slices of numbers are no arrays that could be lent."""
@@ -133,4 +145,9 @@ class _Seen(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> Any:
         node.args = [self.visit(one) for one in node.args]
         node.keywords = [self.visit(one) for one in node.keywords]
-        return node
+        return at(node, reader("seen", node)) if _evaluates(node) else node
+
+
+def _evaluates(node: ast.Call) -> bool:
+    """Whether a call is `eval(...)`, which gives out what it likes."""
+    return isinstance(node.func, ast.Name) and node.func.id == "eval"

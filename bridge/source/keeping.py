@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import collections
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from types import MemberDescriptorType
+from types import FunctionType, MemberDescriptorType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,10 @@ GONE = object()
 """In the place of an attribute or a variable that was not there."""
 
 
+_CONTAINERS = (collections.OrderedDict, dict, list, collections.deque, set)
+_SEQUENCES = (tuple, list, collections.deque)
+
+
 def holds_tracked(value: Any) -> bool:
     """Whether a value is tracked, or is a list, tuple, set or dictionary with a tracked value in it."""
     kind = type(value)
@@ -27,6 +32,8 @@ def holds_tracked(value: Any) -> bool:
         return any(map(holds_tracked, value))
     if kind is dict:
         return any(map(holds_tracked, value.values()))
+    if issubclass(kind, _SEQUENCES):
+        return any(map(holds_tracked, value))
     return is_tracked(value) or issubclass(kind, TrackedObject)
 
 
@@ -42,6 +49,8 @@ def holds_state(value: Any) -> bool:
         return any(map(holds_state, value))
     if kind is dict:
         return any(map(holds_state, value.values()))
+    if issubclass(kind, _SEQUENCES):
+        return any(map(holds_state, value))
     return kind is not Float and (is_tracked(value) or issubclass(kind, TrackedObject))
 
 
@@ -69,8 +78,9 @@ class Kept(ABC):
         return {name: self.part(name) for name in self.before}
 
     def shows(self, lent: Iterable[int]) -> bool:
-        """Whether it has a tracked value now, or an array whose owner is among those."""
-        return any(holds_state(value) or _is_lent(value, lent) for value in self.values())
+        """Whether it has a tracked value now, or an array whose owner is among those; also inside of what it has."""
+        seen: set[int] = set()
+        return any(_shows(value, lent, seen, _DEPTH) for value in self.values())
 
     def settle(self) -> None:
         """Put plain floats in the place of numbers that the program has made floats of."""
@@ -96,15 +106,15 @@ class Attributes(Kept):
 
     def hold(self, name: str) -> None:
         found = of_class(type(self.thing), name)
-        if hasattr(type(found), "__set__") and not _is_member(found):
+        if hasattr(type(found), "__set__") and not is_member(found):
             # A setter stores what it likes.
-            for one in _state(self.thing) or ():
+            for one in state_of(self.thing) or ():
                 super().hold(one)
         else:
             super().hold(name)
 
     def part(self, name: str) -> Any:
-        state = _state(self.thing)
+        state = state_of(self.thing)
         if state is not None and (name in state or not _is_slot(self.thing, name)):
             return state.get(name, GONE)
         try:
@@ -120,25 +130,44 @@ class Attributes(Kept):
                 _delete(self.thing, name)
 
     def values(self) -> list[Any]:
-        return [*(_state(self.thing) or {}).values(), *self.before.values()]
+        return [*self.now().values(), *self.before.values()]
+
+
+class Defaults(Kept):
+    """The default values of a function's parameters."""
+
+    def part(self, name: str) -> Any:
+        return getattr(self.thing, name)
+
+    def restore(self, parts: dict[Any, Any]) -> None:
+        for name, value in parts.items():
+            setattr(self.thing, name, value)
+
+    def values(self) -> list[Any]:
+        return list(self.now().values())
 
 
 class Contents(Kept):
-    """The elements of a list, a dictionary or another container that has `copy` and `clear`: all, or none."""
+    """The elements of a list, a dictionary or another of Python's containers: all, or none."""
 
     def hold(self, name: Any) -> None:
         super().hold(None)
 
     def part(self, name: Any) -> Any:
-        return self.thing.copy()
+        kind = self._kind()
+        return list(kind.items(self.thing) if issubclass(kind, dict) else kind.__iter__(self.thing))
 
     def restore(self, parts: dict[Any, Any]) -> None:
-        before = parts[None]
-        self.thing.clear()
-        (self.thing.update if hasattr(self.thing, "update") else self.thing.extend)(before)
+        kind = self._kind()
+        kind.clear(self.thing)
+        (kind.update if hasattr(kind, "update") else kind.extend)(self.thing, parts[None])
 
     def values(self) -> list[Any]:
-        return []
+        return [self.thing]
+
+    def _kind(self) -> Any:
+        """The class of Python's that it is of: what the program's class says of its methods does not count."""
+        return next(kind for kind in _CONTAINERS if issubclass(type(self.thing), kind))
 
 
 class Names(Kept):
@@ -181,7 +210,7 @@ def of_class(kind: type, name: str) -> Any:
     return next((vars(one)[name] for one in kind.__mro__ if name in vars(one)), None)
 
 
-def _state(thing: Any) -> Any:
+def state_of(thing: Any) -> Any:
     """An object's own attributes, whatever its class says about attributes; None if it has none."""
     if issubclass(type(thing), threading.local):
         return thing.__dict__
@@ -192,28 +221,65 @@ def _state(thing: Any) -> Any:
 
 
 def _is_slot(thing: Any, name: str) -> bool:
-    return _is_member(of_class(type(thing), name))
+    return is_member(of_class(type(thing), name))
 
 
-def _is_member(found: Any) -> bool:
+def is_member(found: Any) -> bool:
+    """Whether a class keeps an attribute of its objects in a slot."""
     return type(found) is MemberDescriptorType
 
 
 def _set(thing: Any, name: str, value: Any) -> None:
-    state = _state(thing)
-    if state is not None and not _is_slot(thing, name):
+    state = state_of(thing)
+    if issubclass(type(thing), type):
+        type.__setattr__(thing, name, value)
+    elif state is not None and not _is_slot(thing, name):
         state[name] = value
     else:
         object.__setattr__(thing, name, value)
 
 
 def _delete(thing: Any, name: str) -> None:
-    state = _state(thing)
-    if state is not None and name in state:
+    state = state_of(thing)
+    if issubclass(type(thing), type):
+        type.__delattr__(thing, name)
+    elif state is not None and name in state:
         del state[name]
     else:
         object.__delattr__(thing, name)
 
 
-def _is_lent(value: Any, lent: Iterable[int]) -> bool:
-    return type(value) is np.ndarray and id(owner(value)) in lent
+def _shows(value: Any, lent: Iterable[int], seen: set[int], depth: int) -> bool:
+    """Whether a value is tracked, or shows memory that is lent, or something in it does."""
+    kind = type(value)
+    if kind in PLAIN or issubclass(kind, (type, ModuleType, FunctionType)):
+        return False
+    if issubclass(kind, np.ndarray):
+        return id(owner(value)) in lent
+    if is_tracked(value) or issubclass(kind, TrackedObject):
+        return kind is not Float
+    if depth == 0 or id(value) in seen:
+        return False
+    seen.add(id(value))
+    if issubclass(kind, dict):
+        inner: Iterable[Any] = list(dict.values(value))
+    elif issubclass(kind, (list, tuple, set, frozenset, collections.deque)):
+        inner = list(value)
+    else:
+        inner = [*(state_of(value) or {}).values(), *_in_slots(value)]
+    return any(_shows(one, lent, seen, depth - 1) for one in inner)
+
+
+def _in_slots(thing: Any) -> Iterable[Any]:
+    for cls in type(thing).__mro__[:-1]:
+        for found in vars(cls).values() if "__slots__" in vars(cls) else ():
+            if is_member(found):
+                try:
+                    yield found.__get__(thing, cls)
+                except AttributeError:  # not filled
+                    continue
+
+
+_DEPTH = 8
+PLAIN = frozenset({type(None), bool, int, float, complex, str, bytes, np.float64, np.float32, np.int64, np.bool_})
+"""Classes of values that hold no others."""

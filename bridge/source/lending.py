@@ -7,14 +7,14 @@ way, computes nothing that looks right; and a result that shows the pattern is a
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from operator import is_
 from typing import Any
 
 import numpy as np
 
 from bridge.code_position import Position, here, resolve
 from bridge.errors import AliasError, ContextError, EscapeError
-from bridge.rewind.interpreter import current_context
 from bridge.rewind.memory import Strides, address, grounded, owner
 from bridge.rewind.values import is_abstract
 
@@ -100,6 +100,8 @@ class Count:
 
 COUNT = Count()
 
+_MOST = 256
+
 
 def lent_to(array: np.ndarray) -> Any:
     """The Buffer that stands for a plain array; None if nothing of its memory is lent."""
@@ -108,6 +110,47 @@ def lent_to(array: np.ndarray) -> Any:
         return None
     refuse_thread(found.loan.thread, f"an array of shape {array.shape}")
     return found.shown(array)
+
+
+SHOWS = (tuple, np.ndarray, np.flatiter, memoryview)
+"""Classes of objects that show arrays, besides arrays themselves."""
+
+
+def stands_for(value: Any) -> Any:
+    """What stands for an object that shows an array, if that is lent; else the object itself."""
+    if issubclass(type(value), tuple):
+        return _tuple_of(value)
+    array: Any = value.base if type(value) is np.flatiter else value.obj if type(value) is memoryview else value
+    found = LENT.get(id(whole_of(array))) if issubclass(type(array), np.ndarray) else None
+    if found is None:
+        return value
+    refuse_thread(found.loan.thread, f"an array of shape {array.shape}")
+    if type(value) is np.flatiter and value.index == 0:
+        return found.shown(array).flat
+    kind = type(value)
+    raise EscapeError(
+        f"a {kind.__module__}.{kind.__qualname__} shows memory of an array that tracked values were written into, and "
+        "nothing can stand for it",
+        where=resolve(here()),
+        remedy="use the array itself, or np.asarray(x) of it before the write",
+    )
+
+
+def _tuple_of(value: tuple[Any, ...]) -> Any:
+    """A tuple, with what stands for the arrays in it that are lent."""
+    if len(value) > _MOST:
+        # It is data; its elements are looked up one by one.
+        return value
+    parts = [lent_to(one) if type(one) is np.ndarray else None for one in value]
+    parts = [
+        _tuple_of(one) if issubclass(type(one), tuple) else one if part is None else part
+        for one, part in zip(value, parts, strict=True)
+    ]
+    if all(map(is_, parts, value)):
+        return value
+    if type(value) is tuple:
+        return tuple(parts)
+    return value._make(parts) if hasattr(value, "_make") else value
 
 
 def whole_of(array: np.ndarray) -> np.ndarray:
@@ -122,19 +165,6 @@ def whole_of(array: np.ndarray) -> np.ndarray:
 def _behind(base: Any) -> Any:
     """The array behind what an array gives as its base: a memoryview, or what `as_strided` makes."""
     return base.obj if isinstance(base, memoryview) else getattr(base, "base", None)
-
-
-def elements(values: Any) -> Any:
-    """What a loop runs over: an array that may be lent while the loop runs is looked up at every step."""
-    if type(values) is not np.ndarray or not values.ndim or values.dtype.kind not in "fc" or current_context() is None:
-        return values
-    return _looked_up_at_every_step(values)
-
-
-def _looked_up_at_every_step(array: np.ndarray) -> Iterator[Any]:
-    for k in range(len(array)):
-        found = lent_to(array) if LENT else None
-        yield (array if found is None else found)[k]
 
 
 def refuse_foreign(array: np.ndarray, whole: np.ndarray) -> None:

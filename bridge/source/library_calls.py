@@ -6,15 +6,22 @@ By a stand-in or a rule if a tracked value is among the arguments; with plain va
 from __future__ import annotations
 
 import functools
+import time
 from collections.abc import Callable
+from types import BuiltinFunctionType
 from typing import Any
 
+from bridge.arrays.tracked import is_tracked
 from bridge.errors import EscapeError
 from bridge.rewind.escapes import detach
 from bridge.rewind.interpreter import ARRAYS
+from bridge.source.exchanging import Exchange
 from bridge.source.keeping import any_tracked
 
-SINKS = frozenset({"json", "logging", "warnings", "matplotlib", "pprint", "rich", "loguru", "numpy.testing"})
+SINKS = frozenset({
+    "_hashlib", "hashlib", "json", "logging", "loguru", "matplotlib", "numpy.testing", "pprint", "rich", "warnings",
+    "zlib",
+})  # fmt: skip
 """Libraries that show values, and give nothing back that is differentiated."""
 
 
@@ -100,5 +107,34 @@ def is_numpys(function: Any) -> bool:
 
 @passed_over
 def looked_up(function: Any, /, *args: Any, **kwargs: Any) -> Any:
-    """What `function` returns, or what stands for it if that is an array which is lent."""
+    """What a function that is not read returns, or what stands for it if that is an array which is lent.
+
+    Wherever what it is given has such an array, it gets what stands for that.
+    """
+    is_blind = type(function) is BuiltinFunctionType and function in _BLIND
+    if not is_blind and not is_tracked(getattr(function, "__self__", None)):
+        exchange = Exchange(is_far=True)
+        function = _bound(function, exchange)
+        args = tuple(exchange.given(args))
+        kwargs = dict(zip(kwargs, exchange.given(kwargs.values()), strict=True))
     return ARRAYS.seen(function(*args, **kwargs))
+
+
+def _bound(function: Any, exchange: Exchange) -> Any:
+    """A function with what stands for arrays in the place of those that it has."""
+    if type(function) is functools.partial:
+        args, kwargs = exchange.given(function.args), exchange.given(function.keywords.values())
+        keywords = dict(zip(function.keywords, kwargs, strict=True))
+        return functools.partial(_bound(function.func, exchange), *args, **keywords)
+    if type(function) is BuiltinFunctionType:
+        found = ARRAYS.seen(function.__self__)
+        return function if found is function.__self__ else getattr(found, function.__name__)
+    exchange.given([function])
+    return function
+
+
+_BLIND = frozenset({
+    len, id, hasattr, getattr, callable, isinstance, issubclass, iter, next, range, enumerate, zip, time.time,
+    time.perf_counter,
+})  # fmt: skip
+"""Functions of Python's that look at no array, or whose results are looked up."""

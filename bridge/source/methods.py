@@ -84,6 +84,17 @@ def _constant(x: Any) -> Any:
     return None if found is None else np.array(found)
 
 
+def _touching(plain: Callable[..., Any]) -> Callable[..., Any]:
+    """A method that changes its array, or what it is given first, where that is plain."""
+
+    def call(owner: Any, *args: Any, **kwargs: Any) -> Any:
+        for one in (owner, *args[:1]):
+            borrowing.touched(one)
+        return plain(owner, *args, **kwargs)
+
+    return call
+
+
 def _draw(name: str) -> Callable[..., Any]:
     """A method of NumPy's generators: what it draws carries no gradient to the parameters."""
 
@@ -109,6 +120,8 @@ def _draw(name: str) -> Callable[..., Any]:
 
 METHODS.update({(kind, name): _changing(kind, name) for kind, names in _CHANGE.items() for name in names})
 METHODS.update({(np.ndarray, name): _method(name) for name in _BY_FUNCTION})
+METHODS.update({(np.ndarray, name): _touching(getattr(np.ndarray, name)) for name in ("sort", "partition", "resize")})
+METHODS[np.ufunc, "at"] = _touching(np.ufunc.at)
 METHODS.update({(np.ndarray, "fill"): _filled, (np.ndarray, "put"): _put})
 METHODS.update({
     (kind, name): _draw(name)

@@ -16,6 +16,7 @@ from bridge.rewind.escapes import detach
 from bridge.rewind.interpreter import ARRAYS, current_context
 from bridge.source import borrowing, callees, creating, lending, methods, python_functions, reading, special_methods
 from bridge.source.borrowing import own
+from bridge.source.iterating import elements
 from bridge.source.keeping import Attributes, Contents, Names, holds_tracked
 from bridge.source.nodes import HELPER
 
@@ -34,6 +35,7 @@ class Reader:
     __slots__ = ("lent",)
 
     of = staticmethod(callees.of)
+    touched = staticmethod(borrowing.touched)
     slice = slice
 
     def __init__(self) -> None:
@@ -45,13 +47,13 @@ class Reader:
     def seen(self, value: Any) -> Any:
         """A plain array, or the Buffer that stands for it."""
         if type(value) is not np.ndarray:
-            return value
+            return lending.stands_for(value) if issubclass(type(value), lending.SHOWS) else value
         found = lending.lent_to(value)
         return value if found is None else found
 
     def elements(self, values: Any) -> Any:
-        """What a loop runs over."""
-        return lending.elements(values)
+        """What a loop runs over: of a plain array, each element as it is when its turn comes."""
+        return elements(values)
 
     def array(self, value: Any) -> Any:
         """A list of tracked numbers as an array; anything else as it is."""
@@ -71,10 +73,7 @@ class Reader:
             return target if array is target.base else array.flat
         if issubclass(kind, _CONTAINERS):
             # Also before plain values come in: tracked ones may follow, and what was there before all is put back.
-            context = current_context()
-            loan = None if context is None else context.loan
-            if holds_tracked(value):
-                loan = borrowing.loan_for(value if not isinstance(value, dict) else list(value.values()))
+            loan = borrowing.loan_for(value)
             if loan is not None:
                 loan.keep(Contents, target, None, value)
         return target

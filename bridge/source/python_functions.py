@@ -10,7 +10,7 @@ import contextlib
 import functools
 import itertools
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Any
 
 import numpy as np
@@ -19,18 +19,19 @@ from bridge.arrays import creation
 from bridge.arrays.buffer import Buffer, Scalar, WeakScalar
 from bridge.arrays.tracked import is_tracked
 from bridge.code_position import here, resolve
-from bridge.errors import RefusedError
+from bridge.errors import EscapeError, RefusedError
 from bridge.rewind.escapes import detach
 from bridge.rewind.interpreter import ARRAYS, current_context
 from bridge.rewind.memory import grounded
 from bridge.rewind.values import is_abstract
-from bridge.source import callees
+from bridge.source import callees, lending
 from bridge.source.borrowing import own
 from bridge.source.callees import OF_KIND, SPECIAL
 from bridge.source.creating import tracked_array
+from bridge.source.exchanging import look_through
 from bridge.source.floats import as_float
+from bridge.source.iterating import elements
 from bridge.source.keeping import Attributes, any_tracked, holds_tracked
-from bridge.source.lending import elements
 from bridge.source.special_methods import with_operand
 
 
@@ -135,12 +136,48 @@ def _cached(function: Any, /, *args: Any, **kwargs: Any) -> Any:
     return ARRAYS.seen(function(*args, **kwargs))
 
 
-def _with_functions(plain: Callable[..., Any], *where: int | str) -> Callable[..., Any]:
-    """A function that takes functions, at these positions or under these names: they are read."""
+def _bytes_of(kind: Callable[..., Any]) -> Callable[..., Any]:
+    """What gives out the bytes of an array: a tracked one's derivatives are not in them."""
+    name = getattr(kind, "__name__", str(kind))
+
+    @functools.wraps(kind, updated=())
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if args and is_tracked(args[0]):
+            raise EscapeError(
+                f"{name}(...) looks at the bytes of a tracked value: its gradient would be lost",
+                where=resolve(here()),
+                remedy="use the array itself; or bridge.detach(x), if no gradient should pass",
+            )
+        return kind(*args, **kwargs)
+
+    return call
+
+
+def _next(iterator: Any, *default: Any) -> Any:
+    """`next(it)`: an iterator of Python's may have arrays that are lent, or lists of them."""
+    if lending.LENT:
+        look_through(iterator)
+    return ARRAYS.seen(_plain_next(iterator, *default))
+
+
+def _iter(*args: Any) -> Any:
+    """`iter(x)`."""
+    return _plain_iter(*map(elements, args))
+
+
+_plain_next, _plain_iter = with_operand(next), with_operand(iter)
+
+
+def _with_functions(plain: Callable[..., Any], *where: int | str, over: Container[int] = ()) -> Callable[..., Any]:
+    """A function that takes functions, at these positions or under these names: they are read.
+
+    They may write into what is iterated over, which is at the positions `over`.
+    """
 
     @functools.wraps(plain, updated=())
     def call(*args: Any, **kwargs: Any) -> Any:
         args = tuple(callees.of(x) if k in where and callable(x) else x for k, x in enumerate(args))
+        args = tuple(elements(x) if k in over else x for k, x in enumerate(args)) if over else args
         kwargs = {name: callees.of(x) if name in where and callable(x) else x for name, x in kwargs.items()}
         return plain(*args, **kwargs)
 
@@ -216,9 +253,9 @@ SPECIAL.update(
         builtins.sorted: _with_functions(sorted, "key"),
         builtins.min: _with_functions(min, "key"),
         builtins.max: _with_functions(max, "key"),
-        functools.reduce: _with_functions(functools.reduce, 0),
-        itertools.accumulate: _with_functions(itertools.accumulate, 1, "func"),
-        itertools.starmap: _with_functions(itertools.starmap, 0),
+        functools.reduce: _with_functions(functools.reduce, 0, over=(1,)),
+        itertools.accumulate: _with_functions(itertools.accumulate, 1, "func", over=(0,)),
+        itertools.starmap: _with_functions(itertools.starmap, 0, over=(1,)),
         np.apply_along_axis: _with_functions(np.apply_along_axis, 0, "func1d"),
         np.apply_over_axes: _with_functions(np.apply_over_axes, 0, "func"),
     }
@@ -229,6 +266,8 @@ SPECIAL.update(
         for name in ("iadd", "isub", "imul", "itruediv", "ifloordiv", "imod", "ipow", "imatmul")
     }
 )
-_OF_OBJECTS = (len, abs, iter, next, reversed, round, divmod, bool, list, tuple, sum)
+_OF_OBJECTS = (len, abs, reversed, round, divmod, bool, list, tuple, sum)
 SPECIAL.update({function: with_operand(function) for function in _OF_OBJECTS})
+SPECIAL.update({iter: _iter, next: _next})
+SPECIAL.update({kind: _bytes_of(kind) for kind in (memoryview, bytes, bytearray, np.frombuffer)})
 OF_KIND.update({np.vectorize: _vectorized, functools._lru_cache_wrapper: _cached})

@@ -20,10 +20,11 @@ JOINERS = ("r_", "c_")
 
 _AS_THEY_ARE = frozenset({
     "super", "locals", "globals", "vars", "eval", "exec", "dir", "__import__", "issubclass", "len", "range",
-    "reversed", "hasattr", "callable", "id", "bool", "slice", "property", "next",
+    "reversed", "hasattr", "callable", "id", "bool", "slice", "property",
     "classmethod", "staticmethod", "breakpoint", "input", "open", "delattr", "ord", "chr", "hash", "object", "print",
     *(name for name, value in vars(builtins).items() if isinstance(value, type) and issubclass(value, BaseException)),
 })  # fmt: skip
+_WRITERS = frozenset({"copyto", "put", "place", "putmask", "fill_diagonal", "put_along_axis"})
 _WITHOUT_STATE = frozenset({"numpy", "scipy", "math", "cmath"})
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _STRINGS = tuple(getattr(ast, name) for name in ("JoinedStr", "TemplateStr") if hasattr(ast, name))
@@ -63,7 +64,7 @@ class Looker(ast.NodeTransformer):
         if isinstance(node, ast.Call):
             if not self.is_known(node.func) or self.shows_variables(node):
                 return False
-            if any(one.arg == "out" for one in node.keywords) or self.lists(node):
+            if self.writes(node) or any(one.arg == "out" for one in node.keywords) or self.lists(node):
                 return False
         if isinstance(node, ast.Attribute) and (node.attr in self.properties or node.attr in JOINERS):
             return False
@@ -117,6 +118,13 @@ class Looker(ast.NodeTransformer):
             return []
         facts = facts_of(function)
         return [] if facts.sequences or facts.nested else found
+
+    def writes(self, node: ast.Call) -> range:
+        """Which arguments a function of NumPy's writes into, of those that are given by position."""
+        function = self._static(node.func) if self.is_known(node.func) else None
+        if isinstance(function, np.ufunc):
+            return range(function.nin, len(node.args))
+        return range(min(len(node.args), 1)) if getattr(function, "__name__", "") in _WRITERS else range(0)
 
     def mangled(self, name: str) -> str:
         """A private name of a class as Python spells it."""
