@@ -5,6 +5,8 @@
   that is one test for all of it: `R.seen(a) + R.seen(b) if R.lent else a + b`.
 * `x.name` becomes `R.getter(x, "name")()` where a class of the program has a property of that name, which is read.
 * `text % x` becomes `R.text(text) % x`, since `x` may be tracked.
+* `a + b` becomes `R.operand(a) + R.operand(b)`, and so does all that calls a special method, where a class of the
+  program has one of that name: it is read.
 * `locals()` becomes `R.variables(locals())`, without helper variables.
 """
 
@@ -13,6 +15,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
+from bridge.source.implied import ITERATION, TRUTH, implied
 from bridge.source.nodes import at, begin_at_attribute, copied, if_lent, of, reader
 from bridge.source.quiet import JOINERS, OF_SHAPE, Looker, formats, is_arithmetic
 
@@ -64,6 +67,22 @@ class Expressions(Looker):
         node.left, node.right = self.visit(node.left), self.visit(node.right)
         if self.scope is not None and may_format:
             node.left = at(node.left, reader("text", node.left))
+            return node
+        node.left, node.right = self.operand(node.left, implied(node)), self.operand(node.right, implied(node))
+        return node
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
+        node.operand = self.operand(self.visit(node.operand), implied(node))
+        return node
+
+    def visit_Compare(self, node: ast.Compare) -> Any:
+        node.left = self.operand(self.visit(node.left), implied(node))
+        node.comparators = [self.operand(self.visit(one), implied(node)) for one in node.comparators]
+        return node
+
+    def visit_IfExp(self, node: ast.IfExp) -> Any:
+        node.test = self.operand(self.visit(node.test), TRUTH)
+        node.body, node.orelse = self.visit(node.body), self.visit(node.orelse)
         return node
 
     def visit_Attribute(self, node: ast.Attribute) -> Any:
@@ -82,13 +101,16 @@ class Expressions(Looker):
         node.slice = self.key(node.slice)
         if joins:
             node.value = of(node.value)
-        elif isinstance(node.ctx, ast.Load) and not isinstance(node.slice, (ast.Slice, ast.Tuple)):
+            return node
+        if isinstance(node.ctx, ast.Load):
+            node.value = self.operand(node.value, implied(node))
+        if isinstance(node.ctx, ast.Load) and not isinstance(node.slice, (ast.Slice, ast.Tuple)):
             return at(node, reader("seen", node))
         return node
 
     def visit_comprehension(self, node: ast.comprehension) -> Any:
         node.iter = self.visit(node.iter) if node.is_async else self.looped(node.iter)
-        node.ifs = [self.visit(one) for one in node.ifs]
+        node.ifs = [self.operand(self.visit(one), TRUTH) for one in node.ifs]
         return node
 
     def visit_NamedExpr(self, node: ast.NamedExpr) -> Any:
@@ -105,7 +127,7 @@ class Expressions(Looker):
                 return node
             return self.visit(node)
         made = self.visit(node)
-        return at(made, reader("elements", made)) if isinstance(node, _ITERATED) else made
+        return self.operand(at(made, reader("elements", made)) if isinstance(node, _ITERATED) else made, ITERATION)
 
     def key(self, node: ast.expr) -> Any:
         """A key: numbers and slices of numbers are no arrays that could be lent."""

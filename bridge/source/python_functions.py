@@ -64,7 +64,8 @@ def _stands_for(value: Any) -> type:
     """The type of what a tracked value stands for."""
     if hasattr(value, "view_as"):
         return np.ndarray
-    if isinstance(value, WeakScalar):
+    ground = grounded(value)
+    if isinstance(value, WeakScalar) or type(ground) in (float, complex):
         return complex if value.dtype.kind == "c" else float
     kind: type = value.dtype.type
     return kind
@@ -84,7 +85,7 @@ def _repr(value: Any) -> str:
 
 def _int(*args: Any, **kwargs: Any) -> Any:
     """`int(x)` of a tracked number: its derivative is zero wherever it has one, as that of `astype(int)` is."""
-    if len(args) == 1 and is_tracked(args[0]) and args[0].size == 1 and not is_abstract(args[0]):
+    if len(args) == 1 and is_tracked(args[0]) and np.size(grounded(args[0])) == 1 and not is_abstract(args[0]):
         context = args[0].place.context
         context.check_usable()
         context.left(args[0], "int(...)")

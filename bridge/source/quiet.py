@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import BuiltinFunctionType, FunctionType, ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from bridge.rewind.facts import facts_of
+from bridge.source.implied import implied
+from bridge.source.nodes import at, reader
 from bridge.source.scopes import Scope
 
 OF_SHAPE = frozenset({"shape", "ndim", "dtype", "size", "nbytes", "itemsize", "strides", "__class__", "__dict__"})
@@ -36,6 +38,13 @@ _ARITHMETIC = (
 )  # fmt: skip
 
 
+class Read(NamedTuple):
+    """What classes of the program define that is run without being called, by name."""
+
+    properties: frozenset[str]
+    special_methods: frozenset[str]
+
+
 class Looker(ast.NodeTransformer):
     """What is known of the names in a statement while it is read.
 
@@ -44,22 +53,25 @@ class Looker(ast.NodeTransformer):
     names : the globals of the module when it is read. Only what never hides an array is decided by them: modules,
         functions, classes.
     special : functions that `of` exchanges; others of NumPy's are called without asking.
-    properties : names of attributes whose getters are read.
+    read : names of attributes and special methods that classes of the program compute and define.
 
     Attributes
     ----------
+    properties, special_methods : the two of `read`.
     scope : the variables of the function that is being read; None outside of functions.
     """
 
-    def __init__(self, names: dict[str, Any], special: Callable[[Any], bool], properties: frozenset[str]) -> None:
+    def __init__(self, names: dict[str, Any], special: Callable[[Any], bool], read: Read) -> None:
         self.names = names
         self.special = special
-        self.properties = properties
+        self.properties, self.special_methods = read
         self.scope: Scope | None = None
 
     def is_quiet(self, node: ast.AST) -> bool:
         """Whether nothing in an expression can lend an array, or run a function that is read."""
         if isinstance(node, _BOUNDARIES) or (isinstance(node, ast.BinOp) and formats(node)):
+            return False
+        if self.calls_methods(implied(node)):
             return False
         if isinstance(node, ast.Call):
             if not self.is_known(node.func) or self.shows_variables(node):
@@ -69,6 +81,16 @@ class Looker(ast.NodeTransformer):
         if isinstance(node, ast.Attribute) and (node.attr in self.properties or node.attr in JOINERS):
             return False
         return all(self.is_quiet(part) for part in ast.iter_child_nodes(node))
+
+    def calls_methods(self, names: Iterable[str]) -> bool:
+        """Whether a class of the program has one of those special methods, which is read."""
+        return not self.special_methods.isdisjoint(names)
+
+    def operand(self, node: ast.expr, names: Iterable[str]) -> ast.expr:
+        """An expression as it is given to what may call one of those special methods of its value."""
+        if self.scope is None or not self.calls_methods(names):
+            return node
+        return at(node, reader("operand", node)) if hasattr(node, "lineno") else reader("operand", node)
 
     def has_arrays(self, node: ast.AST) -> bool:
         """Whether an expression names what may be an array."""
@@ -96,7 +118,7 @@ class Looker(ast.NodeTransformer):
     def is_known(self, called: ast.expr) -> bool:
         """Whether what is called needs not be asked for: a function of NumPy's that is called as it is, or Python's."""
         if isinstance(called, ast.Name) and called.id in _AS_THEY_ARE:
-            return self._is_builtin(called)
+            return self._is_builtin(called) and f"__{called.id}__" not in self.special_methods
         found = self._static(called)
         if found is None or isinstance(found, ModuleType) or not _is_numpys(found):
             return False

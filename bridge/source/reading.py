@@ -17,7 +17,9 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from bridge.source.finding import FUTURE, Statement, Unread, codes_in, is_library, statement_of
+from bridge.source.implied import NAMES
 from bridge.source.nodes import READER, copied
+from bridge.source.quiet import Read
 from bridge.source.rewriting import Rewriter
 
 
@@ -132,7 +134,7 @@ def _all_rewritten(statement: Statement, code: CodeType, names: dict[str, Any]) 
 
 def rewritten_tree(tree: ast.stmt, names: dict[str, Any]) -> ast.stmt:
     """The rewritten tree of a statement; `tree` stays as it is."""
-    return Rewriter(names, Reads.is_special, _properties()).rewritten(copied(tree))
+    return Rewriter(names, Reads.is_special, _defined(tree)).rewritten(copied(tree))
 
 
 def _differ(old: CodeType, new: CodeType) -> bool:
@@ -156,17 +158,23 @@ def _is_marker(one: Any) -> bool:
     return type(one) is str and one == READER
 
 
-def _properties() -> frozenset[str]:
-    """Names of attributes that classes of the program compute when they are asked for."""
-    found = set()
+def _defined(tree: ast.stmt) -> Read:
+    """What classes of the program, and those inside of a statement, define that is run without being called."""
+    properties: set[str] = set()
+    methods: set[str] = set()
     for module in list(sys.modules.values()):
         if isinstance(module, ModuleType) and _is_of_the_program(module):
             for one in list(vars(module).values()):
                 if isinstance(one, type):
-                    found |= {
-                        name for name, value in vars(one).items() if isinstance(value, (property, cached_property))
-                    }
-    return frozenset(found)
+                    named = list(vars(one).items())
+                    properties.update(name for name, value in named if isinstance(value, (property, cached_property)))
+                    methods.update(name for name, value in named if isinstance(value, FunctionType))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef):
+            functions = [part for part in node.body if isinstance(part, ast.FunctionDef)]
+            methods.update(part.name for part in functions)
+            properties.update(part.name for part in functions if part.decorator_list)
+    return Read(frozenset(properties), frozenset(methods) & NAMES)
 
 
 def _is_of_the_program(module: ModuleType) -> bool:

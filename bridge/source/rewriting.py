@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from bridge.source.nodes import of
+from bridge.source.quiet import Read
 from bridge.source.scopes import Scope, scopes_of
 from bridge.source.storing import Storing
 
@@ -20,8 +21,8 @@ from bridge.source.storing import Storing
 class Rewriter(Storing):
     """Rewrites the functions of one statement; the parameters are those of `quiet.Looker`."""
 
-    def __init__(self, names: dict[str, Any], special: Callable[[Any], bool], properties: frozenset[str]) -> None:
-        super().__init__(names, special, properties)
+    def __init__(self, names: dict[str, Any], special: Callable[[Any], bool], read: Read) -> None:
+        super().__init__(names, special, read)
         self._scopes: dict[ast.AST, Scope] = {}
 
     def rewritten(self, statement: ast.stmt) -> ast.stmt:

@@ -13,20 +13,10 @@ from types import FunctionType, MethodType
 from typing import Any
 
 from bridge.source import callees
+from bridge.source.implied import NAMES
 from bridge.source.keeping import of_class
+from bridge.source.library_calls import passed_over
 from bridge.source.reading import reading_of
-
-NAMES = frozenset({
-    "__abs__", "__add__", "__and__", "__bool__", "__call__", "__contains__", "__delitem__", "__divmod__", "__enter__",
-    "__eq__", "__exit__", "__float__", "__floordiv__", "__ge__", "__getitem__", "__gt__", "__iadd__", "__iand__",
-    "__ifloordiv__", "__ilshift__", "__imatmul__", "__imod__", "__imul__", "__index__", "__int__", "__invert__",
-    "__ior__", "__ipow__", "__irshift__", "__isub__", "__iter__", "__itruediv__", "__ixor__", "__le__", "__len__",
-    "__lshift__", "__lt__", "__matmul__", "__mod__", "__mul__", "__ne__", "__neg__", "__next__", "__or__", "__pos__",
-    "__pow__", "__radd__", "__rand__", "__rdivmod__", "__reversed__", "__rfloordiv__", "__rlshift__", "__rmatmul__",
-    "__rmod__", "__rmul__", "__ror__", "__round__", "__rpow__", "__rrshift__", "__rshift__", "__rsub__",
-    "__rtruediv__", "__rxor__", "__setitem__", "__sub__", "__truediv__", "__xor__",
-})  # fmt: skip
-"""Special methods that a construct or a builtin function may call."""
 
 _lock = threading.Lock()
 _stand_ins: dict[type, type | None] = {}
@@ -76,15 +66,25 @@ def _made_for(kind: type) -> type | None:
             method = getattr(kind, name, None)
             if type(method) is FunctionType and reading_of(method).code is not None:
                 read[name] = _calls(name)
-    made = types.new_class(f"StandIn[{kind.__qualname__}]", (StandIn,), {}, _body(kind, read)) if read else None
+    made = types.new_class(kind.__name__, _bases(kind), {}, _body(kind, read)) if read else None
     with _lock:
         _stand_ins[kind] = made
     return made
 
 
+def _bases(kind: type) -> tuple[type, ...]:
+    """Stand-ins of the classes that a class is made of: of two operands, one of a subclass is asked first."""
+    found = [
+        one for one in (_stand_ins[base] if base in _stand_ins else _made_for(base) for base in kind.__bases__) if one
+    ]
+    return tuple(found) or (StandIn,)
+
+
 def _body(kind: type, read: dict[str, Any]) -> Callable[[dict[str, Any]], None]:
     def fill(names: dict[str, Any]) -> None:
         names["__slots__"] = ()
+        names.update(__class__=kind, __qualname__=kind.__qualname__, __module__=kind.__module__)
+        names.update({name: _passes(name) for name in ("__str__", "__repr__", "__format__")})
         if hasattr(kind, "__array_priority__"):
             names["__array_priority__"] = kind.__array_priority__
         for name in NAMES:
@@ -101,6 +101,7 @@ def _body(kind: type, read: dict[str, Any]) -> Callable[[dict[str, Any]], None]:
 def _calls(name: str) -> Callable[..., Any]:
     """A special method that runs the one of the object's class, read."""
 
+    @passed_over
     def call(self: StandIn, *args: Any) -> Any:
         method = callees.of(getattr(type(self.thing), name))
         found = MethodType(method, self.thing)(*map(_thing, args))
@@ -112,6 +113,7 @@ def _calls(name: str) -> Callable[..., Any]:
 def _passes(name: str) -> Callable[..., Any]:
     """A special method that is the object's own."""
 
+    @passed_over
     def call(self: StandIn, *args: Any) -> Any:
         return getattr(type(self.thing), name)(self.thing, *map(_thing, args))
 

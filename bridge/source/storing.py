@@ -16,6 +16,7 @@ import ast
 from typing import Any
 
 from bridge.source.expressions import Expressions
+from bridge.source.implied import MANAGEMENT, TRUTH, implied
 from bridge.source.nodes import HELPER, assign, at, copied, forget, if_lent, load, reader, store
 
 
@@ -72,7 +73,7 @@ class Storing(Expressions):
         middle = [
             assign(store(held, target), at(target, loaded)),
             assign(store(value, node.value), self.visit(node.value)),
-            assign(store(held, target), reader("into", load(held), load(value))),
+            assign(store(held, target), self.operand(reader("into", load(held), load(value)), implied(node))),
             at(node, held_then_changed),
         ]
         return [*before, *middle, *after, forget(target, held, value, *used)]
@@ -90,10 +91,12 @@ class Storing(Expressions):
             return [base], before, self._seen(at(target, loaded)), self._attribute_stored(base, target, held)
         key = self._helper()
         before.append(assign(store(key, target.slice), self._kept_key(self.key(target.slice))))
-        element = at(target, ast.Subscript(load(base), load(key), ast.Load()))
+        container = self.operand(at(target, load(base)), ("__getitem__",))
+        element = at(target, ast.Subscript(container, load(key), ast.Load()))
         into = reader("into", load(base), load(held))
         own = self._own_variable(target.value)
-        place = at(target, ast.Subscript(into if own is None else load(own), load(key), ast.Store()))
+        taker = self.operand(into if own is None else load(own), ("__setitem__",))
+        place = at(target, ast.Subscript(taker, load(key), ast.Store()))
         after = [] if own is None else [assign(store(own, target.value), into)]
         return [base, key], before, self._seen(element), [*after, assign(place, load(held))]
 
@@ -119,7 +122,7 @@ class Storing(Expressions):
     def visit_With(self, node: Any) -> Any:
         body = self.body(node.body)
         for k, item in reversed(list(enumerate(node.items))):
-            item.context_expr = self.visit(item.context_expr)
+            item.context_expr = self.operand(self.visit(item.context_expr), MANAGEMENT)
             if item.optional_vars is not None:
                 item.optional_vars, stores = self._stored_in_body(item.optional_vars)
                 if stores:
@@ -131,6 +134,13 @@ class Storing(Expressions):
         return node
 
     visit_AsyncWith = visit_With
+
+    def visit_If(self, node: Any) -> Any:
+        node.test = self.operand(self.visit(node.test), TRUTH)
+        node.body, node.orelse = self.body(node.body), self.body(node.orelse)
+        return node
+
+    visit_While = visit_If
 
     def visit_match_case(self, node: ast.match_case) -> Any:
         node.guard = node.guard and self.visit(node.guard)
@@ -153,7 +163,7 @@ class Storing(Expressions):
             asked = [self.visit(target.value), load(value)]
             into = reader("into", *asked) if own is None else reader("into_own", *asked, ast.List([], ast.Load()))
             before = [] if own is None else [assign(store(own, target.value), into)]
-            array = into if own is None else load(own)
+            array = self.operand(into if own is None else load(own), ("__setitem__",))
             place = at(target, ast.Subscript(array, self.key(target.slice), ast.Store()))
             return [*before, assign(place, load(value))]
         if isinstance(target, ast.Attribute):
@@ -178,6 +188,9 @@ class Storing(Expressions):
         return [assign(unpacked, value), *stores, *([forget(_last(target), *used)] if used else [])]
 
     def _attribute_stored(self, base: str, target: ast.Attribute, value: str) -> list[ast.stmt]:
+        if target.attr in self.properties:
+            setter = reader("set_attribute", load(base), ast.Constant(self.mangled(target.attr)), load(value))
+            return [at(target, ast.Expr(setter))]
         place = ast.Attribute(self._kept(load(base), target.attr, load(value)), target.attr, ast.Store())
         return [assign(at(target, place), load(value))]
 
@@ -188,7 +201,8 @@ class Storing(Expressions):
         if isinstance(target, (ast.Tuple, ast.List)):
             target.elts = [self._deleted(one) for one in target.elts]
         elif isinstance(target, ast.Subscript):
-            target.value, target.slice = self.visit(target.value), self.key(target.slice)
+            target.value = self.operand(self.visit(target.value), ("__delitem__",))
+            target.slice = self.key(target.slice)
         return target
 
     def _kept(self, thing: ast.expr, name: str, value: ast.expr) -> ast.expr:
