@@ -71,6 +71,15 @@ class WeakScalar(Scalar):
         return self.copy().astype(dtype, *args, **kwargs)
 
 
+def is_weak(value: Any) -> bool:
+    """Whether a tracked number is one of Python's, through every level of nesting."""
+    while hasattr(value, "place"):
+        if isinstance(value, WeakScalar):
+            return True
+        value = value.value
+    return type(value) in (float, complex)
+
+
 class Buffer(Tracked, InPlace):
     """A tracked array: NumPy's indexing, operators and functions work on it and are logged.
 

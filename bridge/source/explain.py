@@ -8,7 +8,7 @@ from typing import Any
 
 from bridge.errors import ArgumentError
 from bridge.source.finding import Unread, is_library, statement_of
-from bridge.source.nodes import HELPER, READER, copied
+from bridge.source.nodes import HELPER, READER
 from bridge.source.reading import rewritten_tree
 
 
@@ -39,7 +39,7 @@ def explain_source(function: Any) -> str:
     except Unread as reason:
         return f"# not read: {reason}"
     found = next(node for node in ast.walk(tree) if _is_at(node, code.co_name, code.co_firstlineno))
-    return ast.unparse(_Readable().visit(copied(found)))
+    return ast.unparse(_Readable().visit(found))
 
 
 def _is_at(node: ast.AST, name: str, line: int) -> bool:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from bridge.arrays import creation
-from bridge.arrays.buffer import Buffer, Scalar, WeakScalar
+from bridge.arrays.buffer import Buffer, Scalar, WeakScalar, is_weak
 from bridge.arrays.tracked import is_tracked
 from bridge.code_position import here, resolve
 from bridge.errors import EscapeError, RefusedError
@@ -64,8 +64,7 @@ def _stands_for(value: Any) -> type:
     """The type of what a tracked value stands for."""
     if hasattr(value, "view_as"):
         return np.ndarray
-    ground = grounded(value)
-    if isinstance(value, WeakScalar) or type(ground) in (float, complex):
+    if is_weak(value):
         return complex if value.dtype.kind == "c" else float
     kind: type = value.dtype.type
     return kind

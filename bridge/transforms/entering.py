@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bridge.arrays.buffer import Buffer, Scalar, WeakScalar
+from bridge.arrays.buffer import Buffer, Scalar, is_weak
 from bridge.errors import ArgumentError
 from bridge.rewind.memory import Strides, address, grounded, overlaps_itself
 from bridge.rewind.ownership import weak_scalar
@@ -83,7 +83,7 @@ def _refuse_subclasses(leaf: Any) -> None:
 def _number(context: Any, leaf: Any) -> Scalar:
     """A differentiated number: Python's own stays weak in promotion, as NumPy has it."""
     if isinstance(leaf, Scalar):
-        value = leaf if isinstance(leaf, WeakScalar) else context.own_copy(leaf)
+        value = leaf if is_weak(leaf) else context.own_copy(leaf)
         return Scalar(value, context.entering(value, True))
     if type(leaf) in (float, complex):
         if context.outer is None:
