@@ -31,6 +31,8 @@ _WITHOUT_STATE = frozenset({"numpy", "scipy", "math", "cmath"})
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _STRINGS = tuple(getattr(ast, name) for name in ("JoinedStr", "TemplateStr") if hasattr(ast, name))
 _BOUNDARIES = (*_COMPREHENSIONS, ast.Lambda, ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom, *_STRINGS)
+_OF_PYTHON = (ast.List, ast.Tuple, ast.Set, ast.Dict, ast.Constant, ast.Lambda, *_COMPREHENSIONS, *_STRINGS)
+"""Expressions that give objects of Python's own classes."""
 _LISTS = (ast.List, ast.Tuple, ast.ListComp)
 _NAMED = (ast.Name, ast.Attribute, ast.Subscript, ast.Call)
 _ARITHMETIC = (
@@ -88,7 +90,7 @@ class Looker(ast.NodeTransformer):
 
     def operand(self, node: ast.expr, names: Iterable[str]) -> ast.expr:
         """An expression as it is given to what may call one of those special methods of its value."""
-        if self.scope is None or not self.calls_methods(names):
+        if self.scope is None or isinstance(node, _OF_PYTHON) or not self.calls_methods(names):
             return node
         return at(node, reader("operand", node)) if hasattr(node, "lineno") else reader("operand", node)
 
