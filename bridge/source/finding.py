@@ -59,15 +59,17 @@ class Text(NamedTuple):
 
     Attributes
     ----------
-    statements : statements that were asked for, by their first lines and flags.
+    statements : statements that were asked for, by their positions and flags.
+    cells : the same, as they are where a file is run cell by cell.
     asserting : what these are compiled to, where pytest rewrites assertions.
     """
 
     lines: list[str]
     tree: ast.Module
     imports: list[ast.stmt]
-    statements: dict[tuple[int, int], Statement]
-    asserting: dict[tuple[int, int], tuple[CodeType, ...]]
+    statements: dict[tuple[int, int, int], Statement]
+    cells: dict[tuple[int, int, int], Statement]
+    asserting: dict[tuple[int, int, int], tuple[CodeType, ...]]
 
 
 _texts: dict[str, Text] = {}
@@ -95,18 +97,28 @@ def statement_of(code: CodeType, names: dict[str, Any]) -> tuple[Statement, Code
 
 def _found(code: CodeType, names: dict[str, Any]) -> tuple[Statement, CodeType] | None:
     text = _text(code, names)
-    tree = _around(text.tree, code.co_firstlineno)
-    if tree is None:
-        return None
-    key = tree.lineno, code.co_flags & FUTURE
-    statement = text.statements.get(key)
-    if statement is None:
-        try:
-            statement = text.statements[key] = Statement(tree, text.imports, code.co_filename, key[1])
-        except (SyntaxError, ValueError, RecursionError) as error:
-            raise Unread(f"{code.co_qualname} does not compile by itself: {error}") from error
-    like = statement.code_like(code)
-    if like is None and _rewrites_assertions(names):
+    for tree in _around(text.tree, code.co_firstlineno):
+        found = _found_in(tree, text, code, names)
+        if found is not None:
+            return found
+    return None
+
+
+def _found_in(tree: ast.stmt, text: Text, code: CodeType, names: dict[str, Any]) -> tuple[Statement, CodeType] | None:
+    key = tree.lineno, tree.col_offset, code.co_flags & FUTURE
+    # A cell of a file is compiled without the imports of other cells, which decide how calls are compiled.
+    for statements, imports in ((text.statements, text.imports), (text.cells, [])):
+        statement = statements.get(key)
+        if statement is None:
+            try:
+                statement = statements[key] = Statement(tree, imports, code.co_filename, key[2])
+            except (SyntaxError, ValueError, RecursionError) as error:
+                raise Unread(f"{code.co_qualname} does not compile by itself: {error}") from error
+        like = statement.code_like(code)
+        if like is not None:
+            return statement, like
+    statement = text.statements[key]
+    if _rewrites_assertions(names):
         number = _number_of(code, _asserting(text, key, code.co_filename))
         like = None if number is None else statement.codes[number]
     return None if like is None else (statement, like)
@@ -119,7 +131,7 @@ def _number_of(code: CodeType, codes: tuple[CodeType, ...]) -> int | None:
     return next(same, found[0] if found else None)
 
 
-def _asserting(text: Text, key: tuple[int, int], file: str) -> tuple[CodeType, ...]:
+def _asserting(text: Text, key: tuple[int, int, int], file: str) -> tuple[CodeType, ...]:
     """The code objects of a statement with assertions as pytest rewrites them, in the order of the source."""
     found = text.asserting.get(key)
     if found is None:
@@ -130,8 +142,10 @@ def _asserting(text: Text, key: tuple[int, int], file: str) -> tuple[CodeType, .
         except (ImportError, AttributeError, TypeError) as error:
             raise Unread(f"{file} was rewritten by pytest, in a way that is not known: {error}") from error
         # What pytest imports has the line of the first statement.
-        rewritten = [one for one in module.body if one.lineno == key[0] and not isinstance(one, ast.Import)]
-        made = compile(ast.Module([*_imports(module), *rewritten], []), file, "exec", key[1], dont_inherit=True)
+        rewritten = [
+            one for one in module.body if (one.lineno, one.col_offset) == key[:2] and not isinstance(one, ast.Import)
+        ]
+        made = compile(ast.Module([*_imports(module), *rewritten], []), file, "exec", key[2], dont_inherit=True)
         found = text.asserting[key] = tuple(codes_in(made))
     return found
 
@@ -148,7 +162,7 @@ def _text(code: CodeType, names: dict[str, Any]) -> Text:
         tree = ast.parse("".join(lines), file)
     except (SyntaxError, ValueError, RecursionError) as error:
         raise Unread(f"{file} does not parse: {error}") from error
-    made = _texts[file] = Text(lines, tree, list(_imports(tree)), {}, {})
+    made = _texts[file] = Text(lines, tree, list(_imports(tree)), {}, {}, {})
     return made
 
 
@@ -170,13 +184,13 @@ def codes_in(code: CodeType) -> Iterator[CodeType]:
             yield from codes_in(part)
 
 
-def _around(tree: ast.Module, line: int) -> ast.stmt | None:
+def _around(tree: ast.Module, line: int) -> Iterator[ast.stmt]:
+    """The statements that a line is of."""
     for statement in tree.body:
         decorators = getattr(statement, "decorator_list", [])
         first = min([statement.lineno, *(one.lineno for one in decorators)])
         if first <= line <= (statement.end_lineno or first):
-            return statement
-    return None
+            yield statement
 
 
 def _rewrites_assertions(names: dict[str, Any]) -> bool:
