@@ -11,6 +11,7 @@ import collections
 import itertools
 import sys
 import threading
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from sys import getrefcount
@@ -61,6 +62,7 @@ class Loan:
         self._after: list[tuple[Kept, dict[Any, Any]]] = []
         self._steps = 0
         self._room = _ROOM
+        self._made: dict[int, weakref.ref[np.ndarray]] = {}
         self._credit = 0
 
     def reason(self, code: CodeType) -> str:
@@ -84,7 +86,7 @@ class Loan:
                 refuse_foreign(array, whole)
                 before = self.touched.get(id(whole))
                 found = Lent(self, whole, None if before is None else before[1], here())
-                found.is_log = type(value) is Float
+                found.is_log = type(value) is Float or is_alone
                 LENT[id(whole)] = found
                 self.arrays.append(found)
                 COUNT.change(1)
@@ -107,9 +109,24 @@ class Loan:
         if kept is None:
             self._sweep()
             kept = self.kept[id(thing)] = things(thing)
-        kept.hold(name)
-        if not kept.tracked and holds_state(value):
-            self._claim(kept)
+        held = kept.hold(name)
+        if holds_state(value):
+            kept.state.update(held)
+            if not kept.tracked:
+                self._claim(kept)
+
+    def made(self, array: Any) -> Any:
+        """Take note that an array was made in the call: it keeps what was written into it."""
+        if type(array) is np.ndarray and array.dtype.kind in "fc":
+            if len(self._made) > self._room:
+                self._made = {key: one for key, one in self._made.items() if one() is not None}
+                self._room = max(self._room, 2 * len(self._made))
+            self._made[id(array)] = weakref.ref(array)
+        return array
+
+    def _has_made(self, array: np.ndarray) -> bool:
+        found = self._made.get(id(array))
+        return found is not None and found() is array
 
     def _sweep(self) -> None:
         """Let go of what only this loan has any more: nobody can see whether it is put back."""
@@ -163,24 +180,22 @@ class Loan:
     def over(self) -> None:
         """The call has ended; memory still holds what it wrote."""
         for lent in self.arrays:
-            if lent.is_log:
+            if lent.is_log or self._has_made(lent.array):
                 lent.before = np.copy(grounded(lent.buffer))
 
     def put_back(self) -> None:
         """Everything as it was when the call began."""
         lent = {id(one.array) for one in self.arrays}
-        held = [(kept, kept.tracked or kept.shows(lent)) for kept in self.kept.values()]
+        held = [(kept, kept.exchanged(lent)) for kept in self.kept.values()]
         self.kept = {}
         written = None
         try:
             while held:
-                kept, is_state = held.pop()
-                if is_state:
-                    HELD.pop(id(kept.thing), None)
-                    self._after.append((kept, kept.now()))
-                    kept.restore(kept.before)
-                else:
-                    kept.settle()
+                kept, names = held.pop()
+                HELD.pop(id(kept.thing), None)
+                after = kept.put_back(names)
+                if names:
+                    self._after.append((kept, after))
         finally:
             # What cannot be put back keeps nothing else from it.
             if held:

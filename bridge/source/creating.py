@@ -37,8 +37,11 @@ def _creator(plain: Callable[..., Any], tracked: Callable[..., Any]) -> Callable
         context = current_context()
         if any_tracked(args, kwargs) and context is not None:
             return tracked(*args, **kwargs)
-        if context is None or not context.home.is_abstract:
+        if context is None:
             return plain(*args, **kwargs)
+        if not context.home.is_abstract:
+            made = plain(*args, **kwargs)
+            return made if context.loan is None else context.loan.made(made)
         if plain is np.arange:
             # Indices are best known while a program is compiled.
             made = plain(*args, **kwargs)

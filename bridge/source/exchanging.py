@@ -103,6 +103,8 @@ class Exchange:
         elif issubclass(kind, np.ndarray):
             if self.is_far and thing.dtype.hasobject:
                 self._has(thing, thing.ravel().tolist()[: self.most], depth)
+        elif self.is_far and kind is memoryview:
+            self._has(thing, [thing.obj], depth)
         elif self.is_far and kind is FunctionType:
             self._in_function(thing, depth)
         else:

@@ -6,7 +6,7 @@ import collections
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from types import FunctionType, MemberDescriptorType, ModuleType
+from types import FunctionType, GeneratorType, MemberDescriptorType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -60,33 +60,50 @@ class Kept(ABC):
     Attributes
     ----------
     tracked : a tracked value was put into it, which is no float that the program made.
+    state : the names under which such values were put.
     before : its parts, by name, as they were.
     """
 
     def __init__(self, thing: Any) -> None:
         self.thing = thing
         self.tracked = False
+        self.state: set[Any] = set()
         self.before: dict[Any, Any] = {}
 
-    def hold(self, name: Any) -> None:
-        """Remember a part, unless it was exchanged before."""
+    def hold(self, name: Any) -> Iterable[Any]:
+        """Remember a part, unless it was exchanged before; returns the names of the parts that may change."""
         if name not in self.before:
             self.before[name] = self.part(name)
+        return (name,)
 
     def now(self) -> dict[Any, Any]:
         """The parts that were exchanged, as they are."""
         return {name: self.part(name) for name in self.before}
 
-    def shows(self, lent: Iterable[int]) -> bool:
-        """Whether it has a tracked value now, or an array whose owner is among those; also inside of what it has."""
-        seen: set[int] = set()
-        return any(_shows(value, lent, seen, _DEPTH) for value in self.values())
+    def exchanged(self, lent: Iterable[int]) -> set[Any]:
+        """Names of the parts that are to be put back.
 
-    def settle(self) -> None:
-        """Put plain floats in the place of numbers that the program has made floats of."""
+        If one of them is tracked, or is or was lent, all but floats that the program has made: a
+        counter belongs to the state that it counts.
+        """
         now = self.now()
-        if any(map(holds_tracked, now.values())):
-            self.restore({name: detach(value) for name, value in now.items()})
+        was_lent = any(_shows(part, lent, set(), 2, False) for part in self.before.values())
+        if not (self.state or was_lent or any(_shows(part, lent, set(), _DEPTH) for part in now.values())):
+            return set()
+        return {name for name, part in now.items() if type(part) is not Float}
+
+    def put_back(self, names: set[Any]) -> dict[Any, Any]:
+        """Put back the parts of these names; returns what they were until now.
+
+        Of numbers that the program has made floats of, the others keep plain floats.
+        """
+        after = {name: self.part(name) for name in names}
+        self.restore({name: self.before[name] for name in names})
+        others = {name: self.part(name) for name in self.before if name not in names}
+        if any(map(holds_tracked, others.values())):
+            self.restore({name: detach(value) for name, value in others.items()})
+        self.before = {name: self.before[name] for name in names}
+        return after
 
     @abstractmethod
     def part(self, name: Any) -> Any:
@@ -96,22 +113,19 @@ class Kept(ABC):
     def restore(self, parts: dict[Any, Any]) -> None:
         """Put parts back."""
 
-    @abstractmethod
-    def values(self) -> list[Any]:
-        """All that it has."""
-
 
 class Attributes(Kept):
     """An object's attributes."""
 
-    def hold(self, name: str) -> None:
+    def hold(self, name: str) -> Iterable[str]:
         found = of_class(type(self.thing), name)
         if hasattr(type(found), "__set__") and not is_member(found):
             # A setter stores what it likes.
-            for one in state_of(self.thing) or ():
+            names = list(state_of(self.thing) or ())
+            for one in names:
                 super().hold(one)
-        else:
-            super().hold(name)
+            return names
+        return super().hold(name)
 
     def part(self, name: str) -> Any:
         state = state_of(self.thing)
@@ -129,9 +143,6 @@ class Attributes(Kept):
             elif self.part(name) is not GONE:
                 _delete(self.thing, name)
 
-    def values(self) -> list[Any]:
-        return [*self.now().values(), *self.before.values()]
-
 
 class Defaults(Kept):
     """The default values of a function's parameters."""
@@ -143,27 +154,23 @@ class Defaults(Kept):
         for name, value in parts.items():
             setattr(self.thing, name, value)
 
-    def values(self) -> list[Any]:
-        return list(self.now().values())
-
 
 class Contents(Kept):
     """The elements of a list, a dictionary or another of Python's containers: all, or none."""
 
-    def hold(self, name: Any) -> None:
-        super().hold(None)
+    def hold(self, name: Any) -> Iterable[Any]:
+        return super().hold(None)
 
     def part(self, name: Any) -> Any:
         kind = self._kind()
         return list(kind.items(self.thing) if issubclass(kind, dict) else kind.__iter__(self.thing))
 
     def restore(self, parts: dict[Any, Any]) -> None:
+        if None not in parts:
+            return
         kind = self._kind()
         kind.clear(self.thing)
         (kind.update if hasattr(kind, "update") else kind.extend)(self.thing, parts[None])
-
-    def values(self) -> list[Any]:
-        return [self.thing]
 
     def _kind(self) -> Any:
         """The class of Python's that it is of: what the program's class says of its methods does not count."""
@@ -183,9 +190,6 @@ class Names(Kept):
             else:
                 self.thing[name] = value
 
-    def values(self) -> list[Any]:
-        return [self.thing.get(name) for name in self.before]
-
 
 class Cells(Kept):
     """Variables of enclosing functions that a function rebinds; `thing` is its closure, and numbers are the names."""
@@ -200,9 +204,6 @@ class Cells(Kept):
         for name, value in parts.items():
             if value is not GONE:
                 self.thing[name].cell_contents = value
-
-    def values(self) -> list[Any]:
-        return list(self.now().values())
 
 
 def of_class(kind: type, name: str) -> Any:
@@ -249,15 +250,15 @@ def _delete(thing: Any, name: str) -> None:
         object.__delattr__(thing, name)
 
 
-def _shows(value: Any, lent: Iterable[int], seen: set[int], depth: int) -> bool:
-    """Whether a value is tracked, or shows memory that is lent, or something in it does."""
+def _shows(value: Any, lent: Iterable[int], seen: set[int], depth: int, tracked: bool = True) -> bool:
+    """Whether a value shows memory that is lent, or, with `tracked`, is tracked; or something in it."""
     kind = type(value)
-    if kind in PLAIN or issubclass(kind, (type, ModuleType, FunctionType)):
+    if kind in PLAIN or issubclass(kind, (type, ModuleType)):
         return False
     if issubclass(kind, np.ndarray):
         return id(owner(value)) in lent
     if is_tracked(value) or issubclass(kind, TrackedObject):
-        return kind is not Float
+        return tracked and kind is not Float
     if depth == 0 or id(value) in seen:
         return False
     seen.add(id(value))
@@ -265,9 +266,21 @@ def _shows(value: Any, lent: Iterable[int], seen: set[int], depth: int) -> bool:
         inner: Iterable[Any] = list(dict.values(value))
     elif issubclass(kind, (list, tuple, set, frozenset, collections.deque)):
         inner = list(value)
+    elif kind is FunctionType:
+        inner = [cell.cell_contents for cell in value.__closure__ or () if not _is_empty(cell)]
+    elif kind is GeneratorType:
+        inner = [] if value.gi_frame is None else value.gi_frame.f_locals.values()
     else:
         inner = [*(state_of(value) or {}).values(), *_in_slots(value)]
-    return any(_shows(one, lent, seen, depth - 1) for one in inner)
+    return any(_shows(one, lent, seen, depth - 1, tracked) for one in inner)
+
+
+def _is_empty(cell: Any) -> bool:
+    """Whether a variable of an enclosing function has no value."""
+    try:
+        return cell.cell_contents is cell
+    except ValueError:
+        return True
 
 
 def _in_slots(thing: Any) -> Iterable[Any]:

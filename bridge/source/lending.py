@@ -37,7 +37,8 @@ class Lent:
     array : the owner of the memory.
     buffer : what stands for it.
     before : what it held when the call began.
-    is_log : the program writes floats into it that it made of tracked numbers: they stay when the call is over.
+    is_log : what is written into it stays when the call is over: floats that the program made of tracked numbers, or
+        the program has made it in the call.
     """
 
     is_log = False
@@ -171,7 +172,7 @@ def refuse_foreign(array: np.ndarray, whole: np.ndarray) -> None:
     """EscapeError if the memory of an array, that of `whole`, cannot be lent."""
     what = None
     if whole.base is not None:
-        what = f"its memory belongs to a {type(whole.base).__name__}"
+        what = f"its memory belongs to a {type(getattr(whole.base, 'obj', whole.base)).__name__}"
     elif type(whole) is not np.ndarray:
         what = f"it is a {type(whole).__name__}"
     elif whole.dtype.kind not in "fc" or whole.dtype.itemsize // (2 if whole.dtype.kind == "c" else 1) not in PATTERNS:

@@ -14,7 +14,8 @@ _DEPTH = 8
 def snapshot(thing: Any, path: str = "", found: dict[str, Any] | None = None, depth: int = _DEPTH) -> dict[str, Any]:
     """By the path from `thing`: which object is there, of which class; of arrays the bits, too."""
     found = {} if found is None else found
-    found[path] = (id(thing), type(thing).__name__)
+    if path:
+        found[path] = (id(thing), type(thing).__name__)
     if depth == 0 or isinstance(thing, (types.ModuleType, np.ufunc)):
         return found
     if isinstance(thing, np.ndarray):

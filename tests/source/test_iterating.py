@@ -93,17 +93,9 @@ def in_map(a: np.ndarray, x: Any) -> Any:
     return sum(map(changed, a))
 
 
-PROGRAMS = [
-    enumerated,
-    zipped,
-    by_itself,
-    backward,
-    in_rows,
-    by_an_iterator,
-    in_a_comprehension,
-    in_a_generator,
-    in_map,
-]
+PROGRAMS = (
+    enumerated, zipped, by_itself, backward, in_rows, by_an_iterator, in_a_comprehension, in_a_generator, in_map,
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
