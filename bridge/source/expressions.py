@@ -4,6 +4,7 @@
 * A name, an attribute or an element that may be a lent array is looked up. In an expression that lends nothing itself,
   that is one test for all of it: `R.seen(a) + R.seen(b) if R.lent else a + b`.
 * `x.name` becomes `R.getter(x, "name")()` where a class of the program has a property of that name, which is read.
+* `x.__class__` becomes `R.kind(x)`, since `x` may be tracked.
 * `text % x` becomes `R.text(text) % x`, since `x` may be tracked.
 * `a + b` becomes `R.operand(a) + R.operand(b)`, and so does all that calls a special method, where a class of the
   program has one of that name: it is read.
@@ -91,6 +92,8 @@ class Expressions(Looker):
             return node
         if node.attr in self.properties:
             return self.got(node.value, node)
+        if node.attr == "__class__":
+            return at(node, reader("kind", node.value))
         return node if node.attr in OF_SHAPE else at(node, reader("seen", node))
 
     def visit_Subscript(self, node: ast.Subscript) -> Any:

@@ -113,6 +113,18 @@ class Reader:
             return _Text(left) if kind is str else _Bytes(left)
         return left
 
+    def changed(self, container: Any) -> Any:
+        """A container whose element is read and then written; reading makes one in a `defaultdict`."""
+        if type(container) is collections.defaultdict:
+            context = current_context()
+            if context is not None and context.loan is not None:
+                context.loan.keep(Contents, container, None, None)
+        return container
+
+    def kind(self, thing: Any) -> Any:
+        """`thing.__class__`: of a tracked value, what it would be in the program."""
+        return python_functions.stands_for(thing) if is_tracked(thing) else thing.__class__
+
     def operand(self, thing: Any) -> Any:
         """An object as an operator, a loop or another construct gets it that calls special methods of its class."""
         return special_methods.operand(thing)

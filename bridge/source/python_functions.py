@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import builtins
 import contextlib
+import dataclasses
 import functools
 import itertools
 import operator
@@ -48,11 +49,11 @@ def _isinstance(value: Any, kinds: Any) -> bool:
     if not is_tracked(value):
         return isinstance(value, kinds)
     listed = kinds if isinstance(kinds, tuple) else getattr(kinds, "__args__", (kinds,))
-    stands_for = _stands_for(value)
+    real = stands_for(value)
     return any(
         _isinstance(value, kind)
         if isinstance(kind, tuple)
-        else issubclass(stands_for, kind) or (kind in _OWN_KINDS and isinstance(value, kind))
+        else issubclass(real, kind) or (kind in _OWN_KINDS and isinstance(value, kind))
         for kind in listed
     )
 
@@ -60,7 +61,7 @@ def _isinstance(value: Any, kinds: Any) -> bool:
 _OWN_KINDS = (Buffer, Scalar, WeakScalar)
 
 
-def _stands_for(value: Any) -> type:
+def stands_for(value: Any) -> type:
     """The type of what a tracked value stands for."""
     if hasattr(value, "view_as"):
         return np.ndarray
@@ -73,7 +74,7 @@ def _stands_for(value: Any) -> type:
 def _type(*args: Any, **kwargs: Any) -> Any:
     """`type(x)` of a tracked value: what it would be in the program."""
     if len(args) == 1 and not kwargs and is_tracked(args[0]):
-        return _stands_for(args[0])
+        return stands_for(args[0])
     return type(*args, **kwargs)
 
 
@@ -112,6 +113,19 @@ def _in_place(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
         return function(own(target, value) if type(target) is np.ndarray else target, value)
 
     return change
+
+
+def _replace(thing: Any, /, **changes: Any) -> Any:
+    """`dataclasses.replace`, by an `__init__` and a `__post_init__` that are read."""
+    make = callees.of(type(thing))
+    if make is type(thing) or any(one.type is dataclasses.InitVar for one in thing.__dataclass_fields__.values()):
+        return dataclasses.replace(thing, **changes)
+    for one in dataclasses.fields(thing):
+        if one.init:
+            changes.setdefault(one.name, getattr(thing, one.name))
+        elif one.name in changes:
+            return dataclasses.replace(thing, **changes)
+    return make(**changes)
 
 
 def _isscalar(element: Any) -> bool:
@@ -241,6 +255,7 @@ SPECIAL.update(
         builtins.type: _type,
         builtins.setattr: _setattr,
         operator.setitem: _setitem,
+        dataclasses.replace: _replace,
         builtins.repr: _repr,
         np.isscalar: _isscalar,
         np.ndenumerate: _ndenumerate,

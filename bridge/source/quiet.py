@@ -19,6 +19,7 @@ OF_SHAPE = frozenset({"shape", "ndim", "dtype", "size", "nbytes", "itemsize", "s
 """Attributes of an array that are no arrays."""
 
 JOINERS = ("r_", "c_")
+_ASKED = (*JOINERS, "__class__")
 
 _AS_THEY_ARE = frozenset({
     "super", "locals", "globals", "vars", "eval", "exec", "dir", "__import__", "issubclass", "len", "range",
@@ -80,7 +81,7 @@ class Looker(ast.NodeTransformer):
                 return False
             if self.writes(node) or any(one.arg == "out" for one in node.keywords) or self.lists(node):
                 return False
-        if isinstance(node, ast.Attribute) and (node.attr in self.properties or node.attr in JOINERS):
+        if isinstance(node, ast.Attribute) and (node.attr in self.properties or node.attr in _ASKED):
             return False
         return all(self.is_quiet(part) for part in ast.iter_child_nodes(node))
 

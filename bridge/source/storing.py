@@ -83,12 +83,14 @@ class Storing(Expressions):
         if isinstance(target, ast.Name):
             return [], [], self._seen(at(target, load(target.id))), self._stored(target, held)
         base = self._helper()
-        before = [assign(store(base, target.value), self.visit(target.value))]
+        thing: ast.expr = self.visit(target.value)
+        before = [assign(store(base, target.value), thing)]
         if isinstance(target, ast.Attribute):
             attribute = ast.Attribute(at(target, load(base)), target.attr, ast.Load())
             is_property = target.attr in self.properties
             loaded = self.got(attribute.value, ast.copy_location(attribute, target)) if is_property else attribute
             return [base], before, self._seen(at(target, loaded)), self._attribute_stored(base, target, held)
+        before = [assign(store(base, target.value), at(thing, reader("changed", thing)))]
         key = self._helper()
         before.append(assign(store(key, target.slice), self._kept_key(self.key(target.slice))))
         container = self.operand(at(target, load(base)), ("__getitem__",))

@@ -72,6 +72,38 @@ def score_of_recorder():
 program("a recorder that is cleared in each run", score_of_recorder, 1.3)
 
 
+class ShallowIce:
+    """Fields in a dictionary."""
+
+    def __init__(self, m=8):
+        self.fields = {"h": np.full(m, 1.0), "b": np.linspace(0.5, 0, m), "q": np.zeros(m + 1)}
+        self.parameters = dict(dt=0.01, dx=1.0)
+
+    def __getitem__(self, name):
+        return self.fields[name]
+
+    def __setitem__(self, name, value):
+        self.fields[name][...] = value
+
+    def advance(self, A):
+        s = self["h"] + self["b"]
+        q = self["q"]
+        q[1:-1] = -A * (0.5 * (self["h"][1:] + self["h"][:-1])) ** 3 * np.diff(s) / self.parameters["dx"]
+        self["h"] = self["h"] - self.parameters["dt"] * np.diff(q) / self.parameters["dx"]
+
+    def volume_below(self, A, snow):
+        self["h"] = 1.0
+        for _ in range(10):
+            self.advance(A)
+            self.fields["h"][:3] += snow * self.parameters["dt"]
+        return self["h"][4:].sum()
+
+
+program(
+    "fields in a dictionary, __getitem__ and __setitem__", lambda: ShallowIce().volume_below, 2.0, 0.3, argnums=(0, 1)
+)
+
+
 class RunningMoments:
     def __init__(self, momentum=0.9):
         self.momentum = momentum

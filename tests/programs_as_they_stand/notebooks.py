@@ -53,6 +53,7 @@ def without_source(name: str, wanted: str) -> Callable[..., Any]:
 
 W = np.array([0.3, -0.8, 1.1])
 program("heat, in a global array", lambda: like_ipython("heat", "loss"), 0.8, 1.2, argnums=(0, 1))
+program("heat, run cell by cell from its file", lambda: like_spyder("heat", "loss"), 0.8, 1.2, argnums=(0, 1))
 program(
     "heat, its file changed since it was run",
     lambda: like_spyder("heat", "loss", inserted=3),
@@ -61,6 +62,13 @@ program(
 )
 program("heat, without its source", lambda: without_source("heat", "loss"), 0.8, expected="EscapeError: ")
 program("a helper and a global that a later cell defined again", lambda: like_ipython("redefined", "network"), W)
+program("a helper defined again, from the file", lambda: like_spyder("redefined", "network"), W)
 program("a class in one cell, its objects in another", lambda: like_ipython("classes", "objective"), 0.2)
 program("lambdas in cells", lambda: like_ipython("fitting", "chi2"), np.array([1.5, 1.0]))
+program(
+    "lambdas in a lambda, with scipy.optimize.root",
+    lambda: like_spyder("fitting", "both"),
+    np.array([1.5, 1.0]),
+    step=1e-3,
+)
 program("stars from math and numpy", lambda: like_ipython("stars", "objective"), 1.4)

@@ -88,6 +88,61 @@ class Feedback(Decay):
 program("private names, abstract classes and super in the middle", lambda: Feedback(4, 0.5).run, X)
 
 
+class HasArea(Protocol):
+    def area(self) -> float: ...
+
+
+class Disc(NamedTuple):
+    radius: float
+    colour: str = "red"
+
+    def area(self):
+        return np.pi * self.radius**2
+
+
+@dataclasses.dataclass(slots=True, kw_only=True)
+class Box:
+    width: float
+    height: float
+    tags: tuple = ()
+
+    def __post_init__(self):
+        if not isinstance(self.width, Number) or self.width <= 0:
+            raise ValueError(f"width must be a positive number, got {self.width!r}")
+
+    def area(self):
+        return self.width * self.height
+
+
+T = TypeVar("T")
+
+
+class Stack(Generic[T]):
+    def __init__(self):
+        self._items: list[T] = []
+
+    def push(self, item: T) -> "Stack[T]":
+        self._items.append(item)
+        return self
+
+    def __iter__(self):
+        return reversed(self._items)
+
+    def __contains__(self, item):
+        return any(item is each for each in self._items)
+
+
+def shapes(r, w):
+    box = Box(width=w, height=2.0)
+    stack = Stack[HasArea]().push(Disc(r)).push(box).push(dataclasses.replace(box, width=r + w))
+    assert box in stack
+    plain = dataclasses.asdict(box)
+    return sum(s.area() * k for k, s in enumerate(stack, 1)) + plain["width"] * Disc(r)._replace(radius=w).area()
+
+
+program("named tuples, slotted dataclasses and generics", lambda: shapes, 0.7, 1.2, argnums=(0, 1))
+
+
 def functional(x):
     running = list(itertools.accumulate(x, lambda a, b: 0.5 * a + b))
     pairs = map(operator.mul, running, x)

@@ -36,6 +36,18 @@ def sums_kept_in_a_list():
 
 
 @way
+def a_default_dictionary_of_numbers():
+    d = defaultdict(float)
+
+    def f(x):
+        d["a"] += x
+        d["b"] += d["a"] ** 2
+        return d["b"]
+
+    return f
+
+
+@way
 def an_ordered_dictionary():
     d = OrderedDict(a=np.ones(3))
     e = {}

@@ -65,6 +65,23 @@ def what_an_element_is():
 
 
 @way
+def the_class_of_a_number():
+    def f(x):
+        return x**2 if x.__class__ is float and x.__class__.__name__ == "float" else x
+
+    return f
+
+
+@way
+def the_class_of_an_array():
+    def f(x):
+        y = x * np.ones(3)
+        return (y**2).sum() if y.__class__ is np.ndarray else x
+
+    return f
+
+
+@way
 def whether_a_number_can_be_iterated():
     def f(x):
         return sum(x) if isinstance(x, Iterable) else x**2

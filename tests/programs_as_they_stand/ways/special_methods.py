@@ -6,6 +6,31 @@ from tests.programs_as_they_stand.ways.record import W, way
 
 
 @way
+def a_property_that_writes_in_place():
+    class P:
+        def __init__(s):
+            s._u = np.zeros(4)
+
+        @property
+        def u(s):
+            return s._u
+
+        @u.setter
+        def u(s, v):
+            s._u[:] = v
+
+    p = P()
+
+    def f(x):
+        p.u = x * W
+        p.u[0] += x
+        p.u += 1
+        return p.u.max() * p._u.sum() if p.u.max() > 1 else x
+
+    return f
+
+
+@way
 def getattr_by_a_dictionary():
     class P:
         def __init__(s):
@@ -122,5 +147,38 @@ def every_operator_of_a_class():
         with p as a:
             r += a[0] ** 2
         return r + p["u"][0]
+
+    return f
+
+
+@way
+def in_place_operators_of_a_class():
+    class V:
+        def __init__(s, a):
+            s.a = a
+
+        def __iadd__(s, o):
+            s.a += o
+            return s
+
+        def __imul__(s, o):
+            s.a *= o
+            return s
+
+        def __setitem__(s, k, v):
+            s.a[k] = v
+
+        def __getitem__(s, k):
+            return s.a[k]
+
+    v = V(np.ones(4))
+
+    def f(x):
+        v_ = v
+        v_ += x
+        v_ *= 2
+        v_[0] = x
+        v_[1] += x
+        return v.a @ W if v.a.max() > 1 else x
 
     return f
