@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import functools
 import sys
+import weakref
 from abc import ABCMeta
 from collections.abc import Callable
 from functools import cached_property
-from types import BuiltinFunctionType, FunctionType, MethodType
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType
 from typing import Any
 
 import numpy as np
@@ -50,20 +51,41 @@ _made: dict[Any, Callable[..., Any]] = {}
 rule_book.ON_ENTRY.append(_made.clear)
 
 
+class _Twin:
+    """The twin of a function without variables of enclosing functions: the same one until the function changes."""
+
+    __slots__ = ("code", "defaults", "function", "keywords")
+
+    def __init__(self, function: FunctionType, code: CodeType) -> None:
+        self.function = twin(function, code)
+        self.code = function.__code__
+        self.defaults = function.__defaults__
+        self.keywords = function.__kwdefaults__
+
+    def stands_for(self, function: FunctionType) -> bool:
+        """Whether the function is what it was."""
+        same = self.code is function.__code__ and self.defaults is function.__defaults__
+        return same and self.keywords is function.__kwdefaults__ and not function.__dict__
+
+
+_twins: dict[int, _Twin] = {}
+
+
 def of(callee: Any) -> Any:
     """What is to be called where a program that is read says `callee(...)`."""
     called = _called_for(callee)
-    if not LENT or home(callee) in _ASKS_FOR_FRAMES:
+    if not LENT or (called is not callee and getattr(called, "__wrapped__", None) is not callee):
         return called
-    if called is callee or getattr(called, "__wrapped__", None) is callee:
-        # It may give out an array that is lent, from wherever it has that, or read it there.
-        return functools.partial(looked_up, called)
-    return called
+    # It may give out an array that is lent, from wherever it has that, or read it there.
+    return called if home(callee) in _ASKS_FOR_FRAMES else functools.partial(looked_up, called)
 
 
 def _called_for(callee: Any) -> Any:
     kind: Any = type(callee)
     if kind is FunctionType:
+        kept = _twins.get(id(callee))
+        if kept is not None and kept.stands_for(callee):
+            return kept.function
         found = SPECIAL.get(callee) or _made.get(callee)
         if found is not None:
             return found
@@ -121,6 +143,12 @@ def _computed_once(thing: Any, name: str, function: Callable[[Any], Any]) -> Any
 
 
 def _twin(function: FunctionType, reading: Any) -> Any:
+    if function.__closure__ is None:
+        number = id(function)
+        if number not in _twins:
+            weakref.finalize(function, _twins.pop, number, None).atexit = False
+        made = _twins[number] = _Twin(function, reading.code)
+        return made.function
     if reading.rebinds:
         context = current_context()
         if context is not None and context.loan is not None:
