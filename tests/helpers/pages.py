@@ -5,7 +5,10 @@ from __future__ import annotations
 import contextlib
 import io
 import re
+import os
 import runpy
+import subprocess
+import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -29,3 +32,12 @@ def printed(code: str, folder: Path, module: str = "page") -> str:
     with contextlib.redirect_stdout(said):
         runpy.run_path(str(file), run_name=module)
     return said.getvalue()
+
+
+def printed_alone(code: str, folder: Path) -> str:
+    """What code prints that is run in a process of its own: what is read depends on the classes that a program has."""
+    file = folder / "page.py"
+    file.write_text(code, encoding="utf-8")
+    variables = os.environ | {"PYTHONPATH": str(ROOT)}
+    command = [sys.executable, str(file)]
+    return subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, check=True).stdout
