@@ -91,7 +91,8 @@ class Expressions(Looker):
         if self.scope is None or not isinstance(node.ctx, ast.Load):
             return node
         if node.attr in self.properties:
-            return self.got(node.value, node)
+            found = self.got(node.value, node)
+            return at(found, reader("seen", found))
         if node.attr == "__class__":
             return at(node, reader("kind", node.value))
         return node if node.attr in OF_SHAPE else at(node, reader("seen", node))

@@ -14,6 +14,7 @@ from typing import Any
 
 from bridge.source import callees
 from bridge.source.implied import NAMES
+from bridge.source.iterating import elements
 from bridge.source.keeping import of_class
 from bridge.source.library_calls import passed_over
 from bridge.source.reading import reading_of
@@ -53,7 +54,10 @@ def with_operand(function: Callable[..., Any]) -> Callable[..., Any]:
     """A builtin function that calls a special method of its first argument."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        return _thing(function(*(operand(args[0]), *args[1:]), **kwargs) if args else function(**kwargs))
+        if not args:
+            return function(**kwargs)
+        given = operand(elements(args[0]) if function is reversed else args[0])
+        return _thing(function(given, *args[1:], **kwargs))
 
     return call
 
