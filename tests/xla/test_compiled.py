@@ -214,7 +214,8 @@ class TestValues:
             (lambda x: np.random.default_rng(0).normal(x), "np.asarray"),
         ],
     )
-    def test_trace_error(self, program: Any, how: str) -> None:
+    def test_trace_error(self, program: Any, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("BRIDGE_SOURCE", "0")
         with pytest.raises(errors.TraceError) as caught:
             bridge.xla(program)(X)
         assert how in str(caught.value)
@@ -243,7 +244,8 @@ class TestValues:
 
 
 class TestLives:
-    def test_a_buffer_kept_after_the_trace(self) -> None:
+    def test_a_buffer_kept_after_the_trace(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("BRIDGE_SOURCE", "0")
         kept: list[Any] = []
         bridge.xla(lambda x: (kept.append(x * 2), x)[1])(X)
         for use in (
