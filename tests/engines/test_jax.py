@@ -52,7 +52,7 @@ def assert_equal(found: Any, expected: Any, tolerance: float) -> None:
     np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance * largest)
 
 
-@pytest.mark.parametrize("program", dealt(RIGHT, always=2), ids=str)
+@pytest.mark.parametrize("program", dealt(RIGHT, always=8), ids=str)
 def test_programs_have_the_gradients_of_the_rule_book(program: Program) -> None:
     value, expected = gradients(program, "native")
     found_value, found = gradients(program, "jax")
@@ -69,7 +69,7 @@ def test_programs_that_must_raise_raise(program: Program) -> None:
         bridge.grad(program.under(bridge.numpy), argnums=differentiable(program), engine="jax")(*program.inputs)
 
 
-@pytest.mark.parametrize("program", dealt(RIGHT, always=6), ids=str)
+@pytest.mark.parametrize("program", dealt(RIGHT, always=16), ids=str)
 def test_forward_mode(program: Program) -> None:
     tangents = reference.random_tangents(program.inputs)
     results = []

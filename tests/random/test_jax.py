@@ -14,6 +14,9 @@ from tests.random.test_random import DISCRETE, FROZEN, reparameterised
 
 jax = pytest.importorskip("jax", reason='engine="xla" needs JAX: pip install "mutation-bridge[jax]"')
 
+# What the rule book's tests prove, once more under another engine: .ci/run has it.
+pytestmark = pytest.mark.thorough
+
 KEY, THEIRS = random.key(7), jax.random.key(7)
 ENGINES = pytest.mark.parametrize("engine", ["jax", "xla"])
 BOTH = pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -91,7 +91,7 @@ def test_julia_is_right_or_refuses() -> None:
     assert answered > 0.75 * len(PROGRAMS)
 
 
-@pytest.mark.parametrize("program", dealt(COMPILED, always=6, thorough=2), ids=str)
+@pytest.mark.parametrize("program", dealt(COMPILED, always=18, thorough=2), ids=str)
 def test_compiled_first_derivatives(program: StrongZero) -> None:
     pytest.importorskip("jax", reason='engine="xla" needs JAX: pip install "mutation-bridge[jax]"')
     assert_first_derivatives(program, "xla")

@@ -40,8 +40,8 @@ def by_rule() -> dict[Rule | MutatingRule, list[Case]]:
 
 BY_RULE = by_rule()
 PARAMETERS = [pytest.param(rule, cases, id=rule.name) for rule, cases in BY_RULE.items()]
-SOME = [pytest.param(rule, some(cases, 2), id=rule.name) for rule, cases in BY_RULE.items()]
-OTHERS = [pytest.param(rule, others(cases, 2), id=rule.name) for rule, cases in BY_RULE.items() if others(cases, 2)]
+SOME = [pytest.param(rule, some(cases, 1), id=rule.name) for rule, cases in BY_RULE.items()]
+OTHERS = [pytest.param(rule, others(cases, 1), id=rule.name) for rule, cases in BY_RULE.items() if others(cases, 1)]
 
 
 def test_every_rule_has_a_case() -> None:

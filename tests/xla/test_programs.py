@@ -65,7 +65,7 @@ def test_what_is_not_compiled_is_recorded() -> None:
     assert set(NOT_COMPILED) <= {program.name for program in PROGRAMS}
 
 
-@pytest.mark.parametrize("program", dealt(COMPILED, always=2), ids=str)
+@pytest.mark.parametrize("program", dealt(COMPILED, always=6), ids=str)
 def test_value_gradient_and_inputs(program: Program) -> None:
     value, gradients = differentiate(program, program.inputs)
     before = [x.tobytes() for x in program.inputs]
