@@ -61,14 +61,14 @@ def assert_second_derivatives(program: StrongZero, engine: str) -> None:
             np.testing.assert_allclose(found, program.curvature, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize(("program", "engine"), with_engines(PROGRAMS, 2), indirect=["engine"])
+@pytest.mark.parametrize(("program", "engine"), with_engines(PROGRAMS, 6), indirect=["engine"])
 def test_first_derivatives(program: StrongZero, engine: str) -> None:
     assert_first_derivatives(program, engine)
     columns = bridge.jacfwd(program.function, engine=engine)(program.x)
     np.testing.assert_allclose(columns, program.gradient, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize(("program", "engine"), with_engines(SECOND, 4), indirect=["engine"])
+@pytest.mark.parametrize(("program", "engine"), with_engines(SECOND, 12), indirect=["engine"])
 def test_second_derivatives(program: StrongZero, engine: str) -> None:
     if engine == "jax" and program.not_jax is not None:
         with pytest.raises(RuleError, match="JAX computes"):
