@@ -86,6 +86,7 @@ def test_integrals(program: Callable[[Any], Any]) -> None:
     agrees(program, P, second=True, bits=False)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("program", SINGULAR.values(), ids=SINGULAR)
 def test_singular_and_multiple_integrals(program: Callable[[Any], Any]) -> None:
     agrees(program, P, 1e-5, bits=False)

@@ -195,6 +195,7 @@ def test_explain_source_says_what_runs() -> None:
     ast.parse(text)
 
 
+@pytest.mark.thorough
 def test_every_construct_can_be_explained() -> None:
     from tests.source.constructs import rows
 

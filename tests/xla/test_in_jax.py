@@ -115,6 +115,7 @@ def test_jit_vmap_and_grad(program: Callable[..., Any], bits: float) -> None:
     close(slopes, gradients, bits)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("program", [windows, pytest.param(heat, marks=pytest.mark.nightly)])
 def test_derivatives_of_any_order(program: Callable[..., Any], bits: float) -> None:
     x = jnp.asarray(X)
