@@ -23,7 +23,7 @@ sl = needs("scipy.linalg")
 def hermitian_eigen(a, lower, driver):
     """Eigenvalues and eigenvectors of the Hermitian matrix of which a triangle is given."""
     must_be_matrices(a)
-    return sl.eigh(a, lower=lower, driver=driver, check_finite=False)
+    return tuple(sl.eigh(a, lower=lower, driver=driver, check_finite=False))
 
 
 @rule(hermitian_eigen, reads=("out",), facts=Facts(precision="inexact", static=("lower", "driver")))

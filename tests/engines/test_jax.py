@@ -25,7 +25,8 @@ jax = pytest.importorskip("jax", reason='engine="jax" needs JAX: pip install "mu
 
 ROOT = Path(__file__).parents[2]
 CASES = json.loads((ROOT / "tests/conformance/cases.json").read_text(encoding="utf-8"))
-RIGHT = [program for program in PROGRAMS if program.raises is None]
+# JAX has none of Python's `math`: an engine that is asked for every operation refuses it by name.
+RIGHT = [p for p in PROGRAMS if p.raises is None and p.name != "mutation: math function of a tracked value"]
 CORPUS = [case for case in CASES if "numpy_program" in case]
 X = np.array([0.3, -0.5, 1.1])
 
