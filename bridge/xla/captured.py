@@ -28,6 +28,7 @@ class Captured:
         self._function = function
         self._arrays: dict[tuple[Any, ...], tuple[weakref.ref[np.ndarray], int, Strides, np.ndarray]] = {}
         self._names: list[tuple[str, _Read, Any]] = []
+        self._contents = {id(one): (one, _contents(one)) for _, _, one in _names(function) if one is not None}
 
     def add(self, array: Any) -> None:
         """Note an array that the program reads; `bridge.constant` is promised not to change."""
@@ -45,7 +46,11 @@ class Captured:
     def close(self) -> None:
         """Note the names that the function reads, now that it has run once."""
         function, self._function = self._function, None
-        for name, read in _names(function):
+        contents, self._contents = self._contents, {}
+        for name, read, container in _names(function):
+            if container is not None and not _is_as_before(container, contents):
+                # The program writes into it itself, while it is traced only: a log.
+                continue
             value = _read(read)
             if isinstance(value, np.ndarray):
                 self.add(value)
@@ -68,10 +73,14 @@ class Captured:
         return None
 
 
-def _names(function: Any) -> Iterator[tuple[str, _Read]]:
-    """The names that a Python function reads from outside of itself, and those that functions named there read."""
-    waiting, seen = [function], set()
-    while waiting:
+def _names(function: Any) -> Iterator[tuple[str, _Read, Any]]:
+    """What a Python function reads from outside of itself, and what functions, objects and containers there have.
+
+    A label, what reads it, and the list, tuple or dictionary that it is an element of.
+    """
+    waiting: list[Any] = [function]
+    seen: set[int] = set()
+    while waiting and len(seen) < _MOST:
         one = waiting.pop()
         if id(one) in seen:
             continue
@@ -79,27 +88,27 @@ def _names(function: Any) -> Iterator[tuple[str, _Read]]:
         if isinstance(one, partial):
             waiting += [one.func, *one.args, *one.keywords.values()]
         elif isinstance(one, MethodType):
-            waiting.append(one.__func__)
-            yield from _attributes(one.__self__)
+            waiting += [one.__func__, one.__self__]
         elif isinstance(one, FunctionType):
             for name, read in _read_by(one):
                 value = _read(read)
                 if isinstance(value, (np.ndarray, FunctionType, MethodType, partial, *_VALUES)):
-                    yield name, read
+                    yield name, read, None
                 if not isinstance(value, (np.ndarray, type, ModuleType, *_VALUES)):
                     waiting.append(value)
-        elif not isinstance(one, type) and not _is_ours(type(one)):
+        elif isinstance(one, (list, tuple, dict)):
+            yield f"the length of a {type(one).__name__}", partial(len, one), one
+            items = list(one.items() if isinstance(one, dict) else enumerate(one))[:_MOST]
+            for key, value in items:
+                yield f"element {key!r} of a {type(one).__name__}", partial(_element, one, key), one
+                waiting.append(value)
+        elif not isinstance(one, (type, ModuleType, np.ndarray, *_VALUES)) and not _is_ours(type(one)):
             if callable(one):
                 waiting.append(type(one).__call__)
-            yield from _attributes(one)
-
-
-def _attributes(one: Any) -> Iterator[tuple[str, _Read]]:
-    """The attributes of a method's object that are numbers, texts or arrays."""
-    attributes = getattr(one, "__dict__", {})
-    for name, value in attributes.items():
-        if isinstance(value, (np.ndarray, *_VALUES)):
-            yield f"{type(one).__name__}.{name}", partial(_item, attributes, name)
+            attributes = getattr(one, "__dict__", {})
+            for name, value in list(attributes.items()):
+                yield f"{type(one).__name__}.{name}", partial(_item, attributes, name), None
+                waiting.append(value)
 
 
 def _read_by(function: FunctionType) -> Iterator[tuple[str, _Read]]:
@@ -134,7 +143,32 @@ def _is_ours(function: Any) -> bool:
     )
 
 
+_MOST = 1000
+"""How many objects, and how many elements of one, are watched."""
+
 _GONE = object()
+
+
+def _contents(container: Any) -> list[Any]:
+    return list(container.items() if isinstance(container, dict) else container)
+
+
+def _is_as_before(container: Any, before: dict[int, tuple[Any, list[Any]]]) -> bool:
+    """Whether a container has the same things as before the program ran."""
+    found = before.get(id(container))
+    now = _contents(container)
+    if found is None or len(found[1]) != len(now):
+        return False
+    if isinstance(container, dict):
+        return all(a[0] is b[0] and a[1] is b[1] for a, b in zip(found[1], now, strict=True))
+    return all(a is b for a, b in zip(found[1], now, strict=True))
+
+
+def _element(container: Any, key: Any) -> Any:
+    try:
+        return container[key]
+    except (IndexError, KeyError):
+        return _GONE
 
 
 def _item(names: Mapping[str, Any], name: str) -> Any:

@@ -197,3 +197,63 @@ def test_who_changes_it_all_the_time_is_told() -> None:
             step[0] += 1
     with pytest.warns(BridgeWarning, match=r"compiled 8 times more because an array of shape \(1,\).*\n  remedy: pass"):
         np.testing.assert_array_equal(run(X), X + 8)
+
+
+class Simulation:
+    """State as programs keep it: arrays, numbers, lists and dictionaries, and an object inside."""
+
+    def __init__(self) -> None:
+        self.u = np.ones(3)
+        self.rate = 2.0
+        self.layers: list[Any] = [1.0, np.ones(3)]
+        self.options: dict[str, Any] = {"gain": 3.0, "mask": np.ones(3)}
+        self.inner: Any = None
+
+    def loss(self, x: Any) -> Any:
+        own = np.sum(self.u * x) * self.rate + self.layers[0] * np.sum(self.layers[1] * x)
+        return own + np.sum(self.options["mask"] * x) * self.options["gain"] + self.inner.u[0] * self.inner.rate * x[0]
+
+
+def simulation() -> Simulation:
+    made = Simulation()
+    made.inner = Simulation()
+    return made
+
+
+def exchanged(container: Any, key: Any, value: Any) -> None:
+    container[key] = value
+
+
+CHANGES: dict[str, Any] = {
+    "an array": lambda m: exchanged(m.u, 0, 5.0),
+    "a number": lambda m: setattr(m, "rate", 5.0),
+    "an attribute": lambda m: setattr(m, "u", np.full(3, 7.0)),
+    "a number in a list": lambda m: exchanged(m.layers, 0, 4.0),
+    "an array in a list": lambda m: exchanged(m.layers, 1, np.full(3, 4.0)),
+    "the contents of an array in a list": lambda m: exchanged(m.layers[1], 0, 4.0),
+    "a number in a dictionary": lambda m: exchanged(m.options, "gain", 4.0),
+    "an array in a dictionary": lambda m: exchanged(m.options, "mask", np.zeros(3)),
+    "an object": lambda m: setattr(m, "inner", Simulation()) or setattr(m.inner, "rate", 9.0),
+    "a number of an object inside": lambda m: setattr(m.inner, "rate", 9.0),
+    "an array of an object inside": lambda m: exchanged(m.inner.u, 0, 9.0),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_state_that_changes_between_calls(change: str) -> None:
+    own = simulation()
+    run = bridge.value_and_grad(own.loss, engine="xla")
+    run(X)
+    CHANGES[change](own)
+    value, gradient = run(X)
+    expected, slope = bridge.value_and_grad(own.loss)(X)
+    assert value == expected == own.loss(X)
+    np.testing.assert_allclose(gradient, slope)
+
+
+def test_a_log_of_the_trace_is_no_change() -> None:
+    seen: list[Any] = []
+    run = bridge.xla(lambda x: (seen.append(x.shape), np.sum(x))[1])
+    for x in (X, X[:2], X, X[:2], X):
+        run(x)
+    assert seen == [(3,), (2,)]
