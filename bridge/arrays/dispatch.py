@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from bridge.arrays import mutating
+from bridge.arrays import creation, mutating
 from bridge.arrays.call_forms import concrete_shape, lists_as_arrays, outputs_by_name
 from bridge.arrays.operands import (
     NUMBERS,
     check_not_complex,
+    check_reflected,
     context_of,
     operand,
     refuse_complex,
@@ -101,7 +102,12 @@ def operate(function: Callable[..., Any], ufunc: np.ufunc, *args: Any) -> Any:
             foreign, x = x, operand(x)
             if x is NotImplemented:
                 combine = rule_book.operators_of(foreign)
-                return NotImplemented if combine is None else combine(ufunc, *args)
+                if combine is not None:
+                    return combine(ufunc, *args)
+                if foreign is None and ufunc in (np.equal, np.not_equal) and getattr(args[0], "shape", ()):
+                    return creation.full_like(args[0], ufunc is np.not_equal, dtype=bool)
+                check_reflected(ufunc, args)
+                return NotImplemented
             if hasattr(x, "place"):
                 return operate(function, ufunc, *(operand(y) for y in args))
             if type(x) is not constant:

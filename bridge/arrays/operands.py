@@ -74,7 +74,40 @@ def operand(x: Any) -> Any:
         return np.asarray(x)
     if hasattr(x, "__array__"):
         return np.asarray(x)
+    if not _is_asked_first(x) and hasattr(type(x), "__len__") and hasattr(type(x), "__getitem__"):
+        # NumPy makes an array of what has elements, before it asks for an operator.
+        parts = list(x)
+        made = array(parts) if context_of(parts) is not None else np.asarray(x)
+        return made if made.dtype.kind in "fciub" else NotImplemented
     return NotImplemented
+
+
+def _is_asked_first(x: Any) -> bool:
+    """Whether NumPy leaves an operation to an object on its right, as one with the array."""
+    kind = type(x)
+    return hasattr(kind, "__array_ufunc__") or getattr(kind, "__array_priority__", 0.0) > 0.0
+
+
+def check_reflected(ufunc: np.ufunc, args: tuple[Any, ...]) -> None:
+    """Raise if NumPy would ask an object on the right for its operator element by element, not with the array."""
+    if len(args) != 2 or not getattr(args[0], "shape", ()) or _is_asked_first(args[1]):
+        return
+    kind, name = type(args[1]), _REFLECTED.get(ufunc, "")
+    if getattr(kind, name, None) is not getattr(object, name, None):
+        raise RefusedError(
+            f"{operation_name(ufunc)} of a tracked array of shape {args[0].shape} and a {kind.__name__}: NumPy calls "
+            f"{kind.__name__}.{name} for each element",
+            where=resolve(here()),
+            remedy=f"give {kind.__name__} an __array_priority__ above 0, so that it is called once with the array, or "
+            "put it on the left",
+        )
+
+
+_REFLECTED: dict[np.ufunc, str] = {
+    np.add: "__radd__", np.subtract: "__rsub__", np.multiply: "__rmul__", np.divide: "__rtruediv__",
+    np.power: "__rpow__", np.matmul: "__rmatmul__", np.floor_divide: "__rfloordiv__", np.remainder: "__rmod__",
+    np.less: "__gt__", np.less_equal: "__ge__", np.greater: "__lt__", np.greater_equal: "__le__",
+}  # fmt: skip
 
 
 def unwrapped(context: Any, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...], tuple[int, ...]]:

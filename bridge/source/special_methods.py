@@ -65,7 +65,7 @@ def with_operand(function: Callable[..., Any]) -> Callable[..., Any]:
 def _made_for(kind: type) -> type | None:
     """The class of the stand-ins of objects of a class; None if nothing in it is read."""
     read = {}
-    if not hasattr(kind, "place") and not any(hasattr(kind, name) for name in _SPEAKS_NUMPY):
+    if not hasattr(kind, "place") and not any(getattr(kind, name, None) is not None for name in _SPEAKS_NUMPY):
         for name in NAMES:
             method = getattr(kind, name, None)
             if type(method) is FunctionType and reading_of(method).code is not None:
@@ -89,6 +89,8 @@ def _body(kind: type, read: dict[str, Any]) -> Callable[[dict[str, Any]], None]:
         names["__slots__"] = ()
         names.update(__class__=kind, __qualname__=kind.__qualname__, __module__=kind.__module__)
         names.update({name: _passes(name) for name in ("__str__", "__repr__", "__format__")})
+        if hasattr(kind, "__array_ufunc__"):
+            names["__array_ufunc__"] = None
         if hasattr(kind, "__array_priority__"):
             names["__array_priority__"] = kind.__array_priority__
         for name in NAMES:

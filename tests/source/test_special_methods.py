@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import bridge
+from bridge.errors import RefusedError
 
 X = np.array([0.7, 0.2, 0.4])
 
@@ -157,3 +158,47 @@ def test_its_errors_name_the_class() -> None:
 
     with pytest.raises(TypeError, match=r"unsupported operand type\(s\) for \+: 'Plain' and 'int'"):
         bridge.grad(lambda x: x * (Plain() + 1))(3.0)
+
+
+class Elementwise:
+    """NumPy asks it for each element of an array on its left."""
+
+    def __radd__(self, other: Any) -> Any:
+        return other * 10 if isinstance(other, np.ndarray) else other
+
+
+class Whole(Elementwise):
+    """NumPy asks it once, with the array."""
+
+    __array_ufunc__ = None
+
+
+class Sequence(Elementwise):
+    """NumPy makes an array of it before it asks it for anything."""
+
+    def __len__(self) -> int:
+        return 3
+
+    def __getitem__(self, k: int) -> float:
+        return [1.0, 2.0, 3.0][k]
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: np.sum(x + Whole()),
+        lambda x: np.sum(x + Sequence()),
+        lambda x: x[0] + Elementwise(),
+        lambda x: np.sum(x * range(3)),
+        lambda x: np.sum(x) if isinstance(x == None, bool) else x[0],  # noqa: E711
+    ],
+)
+def test_an_object_on_the_right_is_asked_as_numpy_asks_it(f: Callable[[Any], Any]) -> None:
+    value, gradient = bridge.value_and_grad(f)(X)
+    assert value == f(X)
+    np.testing.assert_allclose(gradient, [(f(X + h) - f(X - h)) / 2e-6 for h in 1e-6 * np.eye(3)], atol=1e-8)
+
+
+def test_one_that_would_be_asked_for_each_element_is_refused() -> None:
+    with pytest.raises(RefusedError, match=r"(?s)np\.add .*Elementwise\.__radd__ for each.*test_special.*priority"):
+        bridge.grad(lambda x: np.sum(x + Elementwise()))(X)
