@@ -104,7 +104,7 @@ def operate(function: Callable[..., Any], ufunc: np.ufunc, *args: Any) -> Any:
                 combine = rule_book.operators_of(foreign)
                 if combine is not None:
                     return combine(ufunc, *args)
-                if foreign is None and ufunc in (np.equal, np.not_equal) and getattr(args[0], "shape", ()):
+                if foreign is None and ufunc in (np.equal, np.not_equal) and hasattr(args[0], "view_as"):
                     return creation.full_like(args[0], ufunc is np.not_equal, dtype=bool)
                 check_reflected(ufunc, args)
                 return NotImplemented

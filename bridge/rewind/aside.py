@@ -16,10 +16,10 @@ from weakref import ref
 import numpy as np
 
 from bridge.code_position import here, resolve
-from bridge.errors import ContextError, RefusedError
+from bridge.errors import RefusedError
+from bridge.rewind.checkpoint import Gone
 from bridge.rewind.forward import ForwardContext
 from bridge.rewind.interpreter import Listener, current_context
-from bridge.rewind.memory import ON_ARRAYS
 from bridge.rewind.roots import serial_now
 from bridge.rewind.snapshots import Snapshots
 from bridge.rewind.values import concrete
@@ -178,25 +178,11 @@ def is_tracked(value: Any) -> bool:
     return hasattr(value, "place")
 
 
-class _Gone:
-    """In place of the context of values that a search has made: their entries are dropped."""
-
-    level = -1
-    thread = None
-    home = ON_ARRAYS
-    touched = None
-    asked: dict[Any, Any] = {}  # noqa: RUF012
-
-    def check_usable(self) -> None:
-        raise ContextError(
-            "a value that was computed while a solver searched is used after the search: its gradient is not known",
-            where=resolve(here()),
-            remedy="do not keep what the solver's function computes (functools.cache, globals); compute it before the "
-            "solver is called",
-        )
-
-
-_GONE: Any = _Gone()
+_GONE: Any = Gone(
+    "a value that was computed while a solver searched is used after the search: its gradient is not known",
+    "do not keep what the solver's function computes (functools.cache, globals); compute it before the solver "
+    "is called",
+)
 
 
 class _Writes:

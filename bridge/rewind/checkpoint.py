@@ -22,7 +22,7 @@ from bridge.trees import leaves_of, rebuilt
 
 
 class Gone:
-    """In place of the context of values that a checkpointed function made and did not return."""
+    """In place of the context of values whose entries were dropped: what is said to who uses them."""
 
     level = -1
     thread = None
@@ -30,15 +30,17 @@ class Gone:
     touched = None
     asked: dict[Any, Any] = {}  # noqa: RUF012
 
+    def __init__(self, what: str, remedy: str) -> None:
+        self.what, self.remedy = what, remedy
+
     def check_usable(self) -> None:
-        raise ContextError(
-            "a value that a checkpointed function made is used outside, but was not returned",
-            where=resolve(here()),
-            remedy="return it from the checkpointed function",
-        )
+        raise ContextError(self.what, where=resolve(here()), remedy=self.remedy)
 
 
-GONE: Any = Gone()
+GONE: Any = Gone(
+    "a value that a checkpointed function made is used outside, but was not returned",
+    "return it from the checkpointed function",
+)
 
 
 class Checkpoint(Entry):

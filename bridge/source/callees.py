@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import functools
 import sys
-import weakref
 from abc import ABCMeta
 from collections.abc import Callable
-from functools import cached_property
-from types import BuiltinFunctionType, CodeType, FunctionType, MethodType
+from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any
 
 import numpy as np
@@ -20,7 +18,6 @@ import numpy as np
 from bridge.code_position import is_internal
 from bridge.rewind import rule_book
 from bridge.rewind.interpreter import ARRAYS, current_context
-from bridge.source.keeping import Attributes, Cells, of_class
 from bridge.source.lending import LENT
 from bridge.source.library_calls import (
     SINKS,
@@ -31,9 +28,11 @@ from bridge.source.library_calls import (
     ruled,
     showing,
     standing,
+    standing_with_functions,
     without_rule,
 )
 from bridge.source.reading import reading_of, twin
+from bridge.source.twins import twin_of, twins
 
 SPECIAL: dict[Any, Any] = {}
 """What is called in place of a function of Python's or NumPy's, whatever the arguments are."""
@@ -51,26 +50,6 @@ _made: dict[Any, Callable[..., Any]] = {}
 rule_book.ON_ENTRY.append(_made.clear)
 
 
-class _Twin:
-    """The twin of a function without variables of enclosing functions: the same one until the function changes."""
-
-    __slots__ = ("code", "defaults", "function", "keywords")
-
-    def __init__(self, function: FunctionType, code: CodeType) -> None:
-        self.function = twin(function, code)
-        self.code = function.__code__
-        self.defaults = function.__defaults__
-        self.keywords = function.__kwdefaults__
-
-    def stands_for(self, function: FunctionType) -> bool:
-        """Whether the function is what it was."""
-        same = self.code is function.__code__ and self.defaults is function.__defaults__
-        return same and self.keywords is function.__kwdefaults__ and not function.__dict__
-
-
-_twins: dict[int, _Twin] = {}
-
-
 def of(callee: Any) -> Any:
     """What is to be called where a program that is read says `callee(...)`."""
     called = _called_for(callee)
@@ -83,7 +62,7 @@ def of(callee: Any) -> Any:
 def _called_for(callee: Any) -> Any:
     kind: Any = type(callee)
     if kind is FunctionType:
-        kept = _twins.get(id(callee))
+        kept = twins.get(id(callee))
         if kept is not None and kept.stands_for(callee):
             return kept.function
         found = SPECIAL.get(callee) or _made.get(callee)
@@ -93,7 +72,7 @@ def _called_for(callee: Any) -> Any:
         if reading.code is callee.__code__:
             return callee
         if reading.code is not None:
-            return _twin(callee, reading)
+            return twin_of(callee, reading.code, reading.rebinds)
         return _of_library(callee, reading.reason)
     if kind is MethodType:
         return _of_method(callee)
@@ -120,41 +99,6 @@ def is_special(function: Any) -> bool:
         return known or type(function) in OF_KIND or home(function) in SINKS
     except TypeError:
         return True
-
-
-def getter(thing: Any, name: str) -> Callable[[], Any]:
-    """What computes `thing.name`: a getter that is read, if it is a property of a class of the program's."""
-    found = of_class(type(thing), name)
-    if type(found) is property and type(found.fget) is FunctionType:
-        return MethodType(of(found.fget), thing)
-    if type(found) is cached_property and type(found.func) is FunctionType and name not in vars(thing):
-        return functools.partial(_computed_once, thing, name, of(found.func))
-    return functools.partial(getattr, thing, name)
-
-
-def _computed_once(thing: Any, name: str, function: Callable[[Any], Any]) -> Any:
-    """The value of a `functools.cached_property`, which the object keeps."""
-    value = function(thing)
-    context = current_context()
-    if context is not None and context.loan is not None:
-        context.loan.keep(Attributes, thing, name, value)
-    vars(thing)[name] = value
-    return value
-
-
-def _twin(function: FunctionType, reading: Any) -> Any:
-    if function.__closure__ is None:
-        number = id(function)
-        if number not in _twins:
-            weakref.finalize(function, _twins.pop, number, None).atexit = False
-        made = _twins[number] = _Twin(function, reading.code)
-        return made.function
-    if reading.rebinds:
-        context = current_context()
-        if context is not None and context.loan is not None:
-            for number in reading.rebinds:
-                context.loan.keep(Cells, function.__closure__, number, None)
-    return twin(function, reading.code)
 
 
 def _of_method(method: MethodType) -> Any:
@@ -349,27 +293,5 @@ def _is_read(function: Any) -> bool:
 
 def _standing(function: Any, stand_in: Callable[..., Any]) -> Callable[..., Any]:
     """`function`, or its stand-in; one that calls functions which it is given gets them read, and every call."""
-    return (
-        _standing_with_functions(function, stand_in) if stand_in in rule_book.CALLING else standing(function, stand_in)
-    )
-
-
-def _standing_with_functions(function: Any, stand_in: Callable[..., Any]) -> Callable[..., Any]:
-    """The stand-in of a function that calls what it is given; those functions are read, and reach tracked values."""
-
-    @functools.wraps(function, updated=())
-    def call(*args: Any, **kwargs: Any) -> Any:
-        if current_context() is None:
-            return function(*args, **kwargs)
-        return stand_in(*map(_with_functions_read, args), **{k: _with_functions_read(x) for k, x in kwargs.items()})
-
-    return call
-
-
-def _with_functions_read(value: Any) -> Any:
-    kind = type(value)
-    if kind is list or kind is tuple:
-        return kind(map(_with_functions_read, value))
-    if kind is dict:
-        return {key: _with_functions_read(part) for key, part in value.items()}
-    return of(value) if callable(value) and not isinstance(value, type) else value
+    calls = stand_in in rule_book.CALLING
+    return standing_with_functions(function, stand_in, of) if calls else standing(function, stand_in)

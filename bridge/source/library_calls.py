@@ -14,7 +14,7 @@ from typing import Any
 from bridge.arrays.tracked import is_tracked
 from bridge.errors import EscapeError
 from bridge.rewind.escapes import detach
-from bridge.rewind.interpreter import ARRAYS
+from bridge.rewind.interpreter import ARRAYS, current_context
 from bridge.source.exchanging import Exchange
 from bridge.source.keeping import any_tracked
 
@@ -138,3 +138,25 @@ _BLIND = frozenset({
     time.perf_counter,
 })  # fmt: skip
 """Functions of Python's that look at no array, or whose results are looked up."""
+
+
+def standing_with_functions(
+    function: Any, stand_in: Callable[..., Any], of: Callable[[Any], Any]
+) -> Callable[..., Any]:
+    """The stand-in of a function that calls what it is given; `of` reads those functions, so that they may be tracked."""
+
+    def read(value: Any) -> Any:
+        kind = type(value)
+        if kind is list or kind is tuple:
+            return kind(map(read, value))
+        if kind is dict:
+            return {key: read(part) for key, part in value.items()}
+        return of(value) if callable(value) and not isinstance(value, type) else value
+
+    @functools.wraps(function, updated=())
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if current_context() is None:
+            return function(*args, **kwargs)
+        return stand_in(*map(read, args), **{name: read(value) for name, value in kwargs.items()})
+
+    return call

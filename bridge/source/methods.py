@@ -11,10 +11,10 @@ import numpy as np
 from bridge.rewind.escapes import remember
 from bridge.rewind.interpreter import ARRAYS, current_context
 from bridge.rewind.values import is_abstract, known
-from bridge.source import borrowing
-from bridge.source.borrowing import own
+from bridge.source import targets
 from bridge.source.callees import METHODS
 from bridge.source.keeping import Contents, any_tracked
+from bridge.source.targets import own
 
 _CHANGE = {
     list: ("append", "extend", "insert", "pop", "remove", "clear", "reverse", "sort", "__setitem__", "__delitem__"),
@@ -89,7 +89,7 @@ def _touching(plain: Callable[..., Any]) -> Callable[..., Any]:
 
     def call(owner: Any, *args: Any, **kwargs: Any) -> Any:
         for one in (owner, *args[:1]):
-            borrowing.touched(one)
+            targets.touched(one)
         return plain(owner, *args, **kwargs)
 
     return call
@@ -100,7 +100,7 @@ def _draw(name: str) -> Callable[..., Any]:
 
     def call(generator: Any, *args: Any, **kwargs: Any) -> Any:
         given = (*args, *(value for key, value in kwargs.items() if key != "out"))
-        lost = next((value for value in given if borrowing.carries(value)), None)
+        lost = next((value for value in given if targets.carries(value)), None)
         if lost is not None and hasattr(lost, "place") and name not in _RESAMPLED:
             error = remember(lost, f"{name}() of a generator of NumPy's, whose draws carry no gradient to a parameter")
             error.remedy = (

@@ -14,11 +14,11 @@ from bridge.arrays.buffer import Buffer
 from bridge.arrays.tracked import is_tracked
 from bridge.rewind.escapes import detach
 from bridge.rewind.interpreter import ARRAYS, current_context
-from bridge.source import borrowing, callees, creating, lending, methods, python_functions, reading, special_methods
-from bridge.source.borrowing import own
+from bridge.source import callees, creating, lending, methods, python_functions, reading, special_methods, targets
 from bridge.source.iterating import elements
 from bridge.source.keeping import Attributes, Contents, Names, holds_tracked
 from bridge.source.nodes import HELPER
+from bridge.source.targets import own
 
 _SEQUENCES = (list, tuple)
 _CONTAINERS = (list, dict, collections.deque)
@@ -35,7 +35,7 @@ class Reader:
     __slots__ = ("lent",)
 
     of = staticmethod(callees.of)
-    touched = staticmethod(borrowing.touched)
+    touched = staticmethod(targets.touched)
     slice = slice
 
     def __init__(self) -> None:
@@ -73,7 +73,7 @@ class Reader:
             return target if array is target.base else array.flat
         if issubclass(kind, _CONTAINERS):
             # Also before plain values come in: tracked ones may follow, and what was there before all is put back.
-            loan = borrowing.loan_for(value)
+            loan = targets.loan_for(value)
             if loan is not None:
                 loan.keep(Contents, target, None, value)
         return target
@@ -135,7 +135,7 @@ class Reader:
 
     def getter(self, thing: Any, name: str) -> Any:
         """What computes an attribute that may be a property of the program's."""
-        return callees.getter(thing, name)
+        return special_methods.getter(thing, name)
 
     def variables(self, found: Any) -> Any:
         """What `locals()`, `vars()` or `dir()` say, without helper variables."""
@@ -172,5 +172,5 @@ def _tell(number: int) -> None:
 
 
 lending.COUNT.tell = _tell
-ARRAYS.own_target = borrowing.own_target
+ARRAYS.own_target = targets.own_target
 ARRAYS.seen = READER.seen

@@ -1,4 +1,4 @@
-"""Special methods of the program's classes, which Python calls without a name: `a + b`, `a[k]`, `for x in a`.
+"""Methods of the program's classes that Python calls without a name: `a + b`, `a[k]`, `for x in a`, `a.property`.
 
 Read code hands a stand-in of the object to the construct; the stand-in's special methods are those of the object's
 class, read, on the object itself. It never outlives the construct.
@@ -6,16 +6,19 @@ class, read, on the object itself. It never outlives the construct.
 
 from __future__ import annotations
 
+import functools
 import threading
 import types
 from collections.abc import Callable
+from functools import cached_property
 from types import FunctionType, MethodType
 from typing import Any
 
+from bridge.rewind.interpreter import current_context
 from bridge.source import callees
 from bridge.source.implied import NAMES
 from bridge.source.iterating import elements
-from bridge.source.keeping import of_class
+from bridge.source.keeping import Attributes, of_class
 from bridge.source.library_calls import passed_over
 from bridge.source.reading import reading_of
 
@@ -39,6 +42,26 @@ def operand(thing: Any) -> Any:
     if found is _UNKNOWN:
         found = _made_for(kind)
     return thing if found is None else found(thing)
+
+
+def getter(thing: Any, name: str) -> Callable[[], Any]:
+    """What computes `thing.name`: a getter that is read, if it is a property of a class of the program's."""
+    found = of_class(type(thing), name)
+    if type(found) is property and type(found.fget) is FunctionType:
+        return MethodType(callees.of(found.fget), thing)
+    if type(found) is cached_property and type(found.func) is FunctionType and name not in vars(thing):
+        return functools.partial(_computed_once, thing, name, callees.of(found.func))
+    return functools.partial(getattr, thing, name)
+
+
+def _computed_once(thing: Any, name: str, function: Callable[[Any], Any]) -> Any:
+    """The value of a `functools.cached_property`, which the object keeps."""
+    value = function(thing)
+    context = current_context()
+    if context is not None and context.loan is not None:
+        context.loan.keep(Attributes, thing, name, value)
+    vars(thing)[name] = value
+    return value
 
 
 def set_attribute(thing: Any, name: str, value: Any) -> None:

@@ -1,0 +1,92 @@
+"""Who takes a write: a plain array that is written into, or the Buffer that stands for it from then on."""
+
+from __future__ import annotations
+
+import collections
+from typing import Any
+
+import numpy as np
+
+from bridge.arrays.tracked import is_tracked
+from bridge.code_position import here
+from bridge.rewind.interpreter import current_context
+from bridge.rewind.values import is_abstract
+from bridge.source.borrowing import Loan
+from bridge.source.keeping import holds_tracked
+from bridge.source.lending import LENT, lent_to
+from bridge.source.reading import is_rewritten
+
+
+def carries(value: Any) -> bool:
+    """Whether something is lost if a value is written into a plain array: it carries a gradient, or is not known."""
+    if issubclass(type(value), (list, tuple)):
+        return any(map(carries, value))
+    if not is_tracked(value):
+        return False
+    while is_tracked(value):
+        if value.place.active or is_abstract(value) or value.place.context.borrows_everything:
+            return True
+        value = value.value
+    return False
+
+
+def loan_for(value: Any) -> Loan | None:
+    """Who borrows what a value is written into: the context of the value if it is tracked, or the innermost one."""
+    tracked = _first_tracked(value)
+    context: Any = current_context() if tracked is None else tracked.place.context
+    while context is not None:
+        if context.loan is not None:
+            return context.loan
+        context = context.outer
+    return None
+
+
+def _first_tracked(value: Any) -> Any:
+    """A tracked value in a container; None if there is none."""
+    if is_tracked(value):
+        return value
+    kind = type(value)
+    if issubclass(kind, (dict, list, tuple, set, collections.deque)):
+        for part in value.values() if issubclass(kind, dict) else value:
+            found = _first_tracked(part)
+            if found is not None:
+                return found
+    return None
+
+
+def own_target(value: Any, target: Any) -> Any:
+    """A Buffer in place of a plain array that a function called with a tracked value writes into.
+
+    None if the code that calls it is not read: `target` stays plain, and that is an error.
+    """
+    if type(target) is not np.ndarray or not is_rewritten(here()[0]):
+        return None
+    loan = loan_for(value)
+    return None if loan is None else loan.lend(target, value)
+
+
+def own(target: np.ndarray, value: Any, is_alone: bool = False) -> Any:
+    """A plain array that is written into, or the Buffer that stands for it from now on."""
+    found = lent_to(target) if LENT else None
+    if found is not None:
+        return found
+    if not carries(value):
+        context = current_context()
+        if not is_alone and context is not None and context.loan is not None and not holds_tracked(value):
+            context.loan.touch(target)
+        return target
+    loan = loan_for(value)
+    if loan is None:
+        return target
+    if not target.flags.writeable:
+        raise ValueError("assignment destination is read-only")
+    return loan.lend(target, value, is_alone)
+
+
+def touched(target: Any) -> Any:
+    """What code that is not read writes into: a plain array is remembered, since it may be lent later."""
+    if type(target) is np.ndarray:
+        context = current_context()
+        if context is not None and context.loan is not None:
+            context.loan.touch(target)
+    return target

@@ -1,0 +1,46 @@
+"""The function that runs in the place of one of the program's: its rewritten code, and all else its own."""
+
+from __future__ import annotations
+
+import weakref
+from types import CodeType, FunctionType
+
+from bridge.rewind.interpreter import current_context
+from bridge.source.keeping import Cells
+from bridge.source.reading import twin
+
+
+class _Twin:
+    """The twin of a function without variables of enclosing functions: the same one until the function changes."""
+
+    __slots__ = ("code", "defaults", "function", "keywords")
+
+    def __init__(self, function: FunctionType, code: CodeType) -> None:
+        self.function = twin(function, code)
+        self.code = function.__code__
+        self.defaults = function.__defaults__
+        self.keywords = function.__kwdefaults__
+
+    def stands_for(self, function: FunctionType) -> bool:
+        """Whether the function is what it was."""
+        same = self.code is function.__code__ and self.defaults is function.__defaults__
+        return same and self.keywords is function.__kwdefaults__ and not function.__dict__
+
+
+twins: dict[int, _Twin] = {}
+
+
+def twin_of(function: FunctionType, code: CodeType, rebinds: tuple[int, ...]) -> FunctionType:
+    """The twin of a function that is read; one without variables of enclosing functions is made once."""
+    if function.__closure__ is None:
+        number = id(function)
+        if number not in twins:
+            weakref.finalize(function, twins.pop, number, None).atexit = False
+        made = twins[number] = _Twin(function, code)
+        return made.function
+    if rebinds:
+        context = current_context()
+        if context is not None and context.loan is not None:
+            for number in rebinds:
+                context.loan.keep(Cells, function.__closure__, number, None)
+    return twin(function, code)
