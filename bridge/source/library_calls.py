@@ -143,7 +143,7 @@ _BLIND = frozenset({
 def standing_with_functions(
     function: Any, stand_in: Callable[..., Any], of: Callable[[Any], Any]
 ) -> Callable[..., Any]:
-    """The stand-in of a function that calls what it is given; `of` reads those functions, so that they may be tracked."""
+    """The stand-in of a function that calls what it is given; those functions are read, by `of`."""
 
     def read(value: Any) -> Any:
         kind = type(value)

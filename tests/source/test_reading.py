@@ -201,3 +201,30 @@ def test_every_construct_can_be_explained() -> None:
 
     for row in rows():
         ast.parse(bridge.explain_source(row))
+
+
+def _helper(x: Any, factor: float = 2.0, *, shift: float = 0.0) -> Any:
+    scratch = np.zeros(1)
+    scratch[0] = x * factor + shift
+    return scratch.sum()
+
+
+def _other(x: Any, factor: float = 2.0, *, shift: float = 0.0) -> Any:
+    scratch = np.zeros(1)
+    scratch[0] = x**3
+    return scratch.sum()
+
+
+@pytest.mark.parametrize(
+    ("name", "new", "gradient"),
+    [("__defaults__", (5.0,), 5.0), ("__kwdefaults__", {"shift": 1.0}, 2.0), ("__code__", _other.__code__, 12.0)],
+)
+def test_a_function_that_has_changed_has_another_twin(
+    monkeypatch: pytest.MonkeyPatch, name: str, new: Any, gradient: float
+) -> None:
+    def program(x: Any) -> Any:
+        return _helper(x)
+
+    assert bridge.value_and_grad(program)(2.0) == (4.0, 2.0)
+    monkeypatch.setattr(_helper, name, new)
+    assert bridge.value_and_grad(program)(2.0) == (program(2.0), gradient)
