@@ -29,16 +29,22 @@ class Fingerprint:
         self.around = around
         self.steps: list[Step] = []
         self._young: dict[Root, int] = {}
+        self._places: dict[Any, int] = {}
         self._before: Listener | None = None
 
     @contextmanager
     def listening(self, context: Any) -> Iterator[None]:
-        """Inside, note what a context is told; who listened before still hears it."""
-        self._before, context.listener = context.listener, self
+        """Inside, note what a context is told; who listened before still hears it, but for a fingerprint.
+
+        To the fingerprint of a body around this one a run counts when it is closed: how often a body is run for one
+        loop differs between runs.
+        """
+        before, context.listener = context.listener, self
+        self._before = None if isinstance(before, Fingerprint) else before
         try:
             yield
         finally:
-            context.listener = self._before
+            context.listener = before
 
     def heard(self, event: str, *what: Any) -> None:
         """Note an event."""
@@ -46,12 +52,14 @@ class Fingerprint:
         if self._before is not None:
             self._before.heard(event, *what)
 
-    def close(self) -> None:
-        """Tell the fingerprint around this one what was done in it, once where it is done several times."""
+    def close(self, body: Any) -> None:
+        """Tell the fingerprint around this one what was done in a run of `body`; the last run of it is what counts."""
         if self.around is not None:
-            step = ("body", *self.steps)
-            if not self.around.steps or self.around.steps[-1] != step:
-                self.around.steps.append(step)
+            steps, places = self.around.steps, self.around._places
+            if body not in places:
+                places[body] = len(steps)
+                steps.append(())
+            steps[places[body]] = ("body", *self.steps)
 
     def _told(self, x: Any) -> Any:
         """What a context is told, in a form that can be compared; values that are not known count by their look."""

@@ -55,22 +55,22 @@ def inside(context: Any, body: Callable[..., Any]) -> Callable[..., Any]:
 
 @contextmanager
 def untouched(context: Any) -> Iterator[None]:
-    """Leave logs, and what is known of older memory, as they are now."""
+    """Leave logs, and what is known of older memory, as they are now; nobody hears of what is done inside."""
     chain = []
     while context is not None and context.differentiates:
-        chain.append((context, context.log, context.touched))
-        context.log, context.touched = [], {}
+        chain.append((context, context.log, context.touched, context.listener))
+        context.log, context.touched, context.listener = [], {}, None
         context = context.outer
     try:
         yield
     finally:
-        for one, log, touched in chain:
+        for one, log, touched, listener in chain:
             for entry in one.log:
                 for root in entry.woken():
                     root.active = False
             for root, (shadow, owned, active) in one.touched.items():
                 root.shadow, root.owned, root.active = shadow, owned, active
-            one.log, one.touched = log, touched
+            one.log, one.touched, one.listener = log, touched, listener
 
 
 def _written(context: Any) -> Iterator[Root]:

@@ -58,7 +58,7 @@ class Recorded:
 
     def describe(self, i: Any) -> None:
         """Run the body once and note what it does; effects on the program are the caller's to undo."""
-        entries = self.run(i)
+        entries = self.run(i, closes=False)
         older = [root for entry in entries for root in _roots(entry) if root.serial <= self.since]
         self.roots = [root for root in dict.fromkeys(older) if root.dtype.kind in "fc"]
         self.active = {}
@@ -72,8 +72,8 @@ class Recorded:
         unknowns = Unknowns(self.context.home.trace, i, [place for place, _ in parts])
         self.indices = [(tuple(one.shape), one.dtype) for one in unknowns.values()]
 
-    def run(self, i: Any, earlier: Fingerprint | None = None) -> list[Entry]:
-        """Run the body with a log of its own.
+    def run(self, i: Any, earlier: Fingerprint | None = None, closes: bool = True) -> list[Entry]:
+        """Run the body with a log of its own; the fingerprint around it is told of the run if it `closes`.
 
         A context outside may run it again long after this one has ended: older memory is active as it was.
         """
@@ -91,8 +91,8 @@ class Recorded:
             return context.log
         finally:
             trace.fingerprint = around
-            if earlier is None:
-                self.fingerprint.close()
+            if closes:
+                self.fingerprint.close(self)
             context.log = log
             for root, active in before.items():
                 root.active = active
@@ -100,7 +100,7 @@ class Recorded:
     def run_again(self, i: Any) -> list[Entry]:
         """Run the body for the backward pass; ReplayError if it does not do what it did before."""
         before = self.fingerprint
-        entries = self.run(i, before)
+        entries = self.run(i, before, closes=False)
         differs = parting(before, self.fingerprint)
         if differs is not None:
             raise self._replay_error(differs)

@@ -50,14 +50,14 @@ class Unknowns(Walk):
 
     def values(self) -> list[Any]:
         """The unknowns, as traced numbers and arrays."""
-        numbers = [self.trace.number(0, atom.value, Affine(0, ((atom, 1),))) for atom in self.atoms]
+        numbers = [self.trace.integer(Affine(0, ((atom, 1),))) for atom in self.atoms]
         return [*numbers, *(array for array, _ in self.arrays.values())]
 
     def replaced(self, i: Any, kept: list[Any]) -> Replaced:
         """A function that writes keys with the index `i` and the kept unknowns in place of the body's own."""
         new: dict[Atom, Affine] = {atom: affine_of(kept[number]) for atom, number in self.atoms.items()}
         for atom, number in self.atoms.items():
-            fresh = Atom(affine_of(kept[number]).value(), atom.low, atom.high)
+            fresh = Atom(self.trace.value_of(affine_of(kept[number])), atom.low, atom.high)
             new[atom] = Affine(0, ((fresh, 1),))
         if self.own is not None:
             new[self.own] = (affine_of(i) - self.rest) * self.sign
@@ -74,7 +74,7 @@ class Unknowns(Walk):
                 return slice(part_of(part.start), part_of(part.stop), part.step)
             if is_abstract_integer(part):
                 form = form_of(affine_of(part))
-                return form.constant if form.is_constant else self.trace.number(0, form.value(), form)
+                return form.constant if form.is_constant else self.trace.integer(form)
             if is_abstract(part):
                 run = ground_floor(part).place.root.run
                 if run is not None:

@@ -79,6 +79,12 @@ class Region:
         """Whether it depends on the run which elements are shown."""
         return any(isinstance(step, Window) and step.is_dynamic for step in self.steps)
 
+    def dtype_of(self, dtype: np.dtype[Any]) -> np.dtype[Any]:
+        """The dtype of what it shows of a cell of this dtype."""
+        for step in self.steps:
+            dtype = _dtype_after(step, dtype)
+        return dtype
+
     def checks(self) -> list[Check]:
         """The run-time integers that are not known to be in range, and their ranges, inclusive."""
         return [check for step in self.steps if isinstance(step, Window) for check in step.checks()]

@@ -21,6 +21,7 @@ from bridge.rewind.snapshots import Snapshots, constant
 from bridge.rewind.values import ground_floor, is_abstract
 from bridge.xla.regions.affine import Affine
 from bridge.xla.tracing.abstract import AbstractArray
+from bridge.xla.tracing.outlines import Outline
 
 _SMALL = 1024
 _PLAIN = (str, bytes, bool, float, complex, type(None), type(Ellipsis), np.generic)
@@ -121,8 +122,11 @@ def tabled(table: np.ndarray, like: Any, indices: tuple[Any, ...]) -> Any:
     context = current_context()
     assert context is not None
     trace = context.home.trace
-    contents = jnp.asarray(table)
+    contents = Outline(table.shape, table.dtype) if trace.is_dry else jnp.asarray(table)
     for index in indices:
+        if trace.is_dry:
+            contents = Outline(contents.shape[1:], contents.dtype)
+            continue
         contents = lax.dynamic_index_in_dim(contents, trace.read(ground_floor(index).place), keepdims=False)
     if isinstance(like, np.ndarray):
         return trace.entered(like, contents)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 
 from bridge.rewind.interpreter import Call
@@ -14,9 +13,11 @@ from bridge.rewind.places import Gathered, Layout, Place, Walk
 from bridge.rewind.values import ground_floor, is_abstract
 from bridge.xla.regions.gathers import gather, scatter_add, scatter_set, survivors
 from bridge.xla.regions.region import Region
+from bridge.xla.tracing.abstract import abstract_like
 from bridge.xla.tracing.cells import Cell, in_dtype
 from bridge.xla.tracing.faults import Faults
 from bridge.xla.tracing.integers import affine_of, as_window
+from bridge.xla.tracing.outlines import Outline
 
 
 class Accessing:
@@ -26,6 +27,7 @@ class Accessing:
     faults: Faults
     entered: Callable[..., Any]
     writable: Callable[..., Any]
+    is_dry: bool
     shadows = False
 
     def read(self, place: Place) -> Any:
@@ -36,7 +38,9 @@ class Accessing:
         region, key = self._parts(place)
         mode = "drop" if self.shadows and self.index_mode == "fill" else self.index_mode
         found = cell.read(region, mode)
-        return found if key is None else gather(found, key, mode)
+        if key is None:
+            return found
+        return Outline(place.shape, place.dtype) if self.is_dry else gather(found, key, mode)
 
     def of_shadow(self, read: Callable[[], Any]) -> Any:
         """What `read` reads of a shadow: where an index lies outside, there is no cotangent and no tangent."""
@@ -51,7 +55,9 @@ class Accessing:
         cell: Any = place.root
         region, key = self._parts(place)
         if key is not None:
-            value = scatter_set(cell.read(region, self.index_mode), key, value, self.index_mode)
+            before = cell.read(region, self.index_mode)
+            fresh = Outline(before.shape, before.dtype) if self.is_dry else None
+            value = fresh or scatter_set(before, key, value, self.index_mode)
         cell.write(region, value, self.index_mode)
 
     def _parts(self, place: Place) -> tuple[Region, Any]:
@@ -72,19 +78,25 @@ class Accessing:
         """Which elements that a key with traced indices names survive a write, as a Buffer; None if all do."""
         if as_window(key, shape) is not None:
             return None
-        mask = survivors(as_region_key(key), shape)
+        if self.is_dry:
+            mask: Any = Outline(np.shape(abstract_like(np.broadcast_to(False, shape))[key]), bool)
+        else:
+            mask = survivors(as_region_key(key), shape)
         return self.entered(np.zeros(mask.shape, bool), mask)
 
     def scatter_add(self, call: Call, target: Any, key: Any) -> None:
         """`np.add.at` or `np.subtract.at`: an index named twice counts twice."""
         self.writable(target)
         (operand,), (place,) = call.args, call.inputs
-        contents = in_dtype(jnp.asarray(operand if place is None else self.read(place)), target.dtype)
-        change = -contents if call.function is np.subtract else contents
+        contents = in_dtype(operand if place is None else self.read(place), target.dtype)
         cell = target.place.root
         region, indices = self._parts(Gathered(target.place, key, target))
         before = cell.read(region, self.index_mode)
-        after = before + change if indices is None else scatter_add(before, indices, change, self.index_mode)
+        if self.is_dry:
+            after: Any = Outline(before.shape, before.dtype)
+        else:
+            change = -contents if call.function is np.subtract else contents
+            after = before + change if indices is None else scatter_add(before, indices, change, self.index_mode)
         cell.write(region, after, self.index_mode)
 
 

@@ -13,6 +13,7 @@ from bridge.errors import ContextError
 from bridge.rewind.roots import Root
 from bridge.xla.regions.affine import Affine, Atom
 from bridge.xla.regions.region import Region, contains, disjoint, same
+from bridge.xla.tracing.outlines import Outline
 
 if TYPE_CHECKING:
     from bridge.xla.tracing.context import TraceContext
@@ -127,7 +128,10 @@ class Cell(Root):
         for old, value in self.seen:
             if same(old, region):
                 return value
-        found = self._held(region.read(self._contents, mode))
+        if self.context.is_dry:  # type: ignore[attr-defined]
+            found = self._held(Outline(region.shape, region.dtype_of(self.dtype)))
+        else:
+            found = self._held(region.read(self._contents, mode))
         self.seen.append((region, found))
         return found
 
@@ -139,7 +143,7 @@ class Cell(Root):
             return
         self._note_write()
         if region.checks() and mode in ("fill", "drop"):
-            self.contents = region.write(self.contents, value, mode)
+            self.contents = self._written(self.contents, region, value, mode)
             return
         if any(not contains(region, old, mode) and not disjoint(region, old, mode) for old, _ in self.pending):
             self.flush()
@@ -164,9 +168,14 @@ class Cell(Root):
                 row = lax.dynamic_slice(array, (frame.row, *[np.int64(0)] * (array.ndim - 1)), (1, *array.shape[1:]))
                 first = lax.slice(row, (0,) * row.ndim, (1,) * row.ndim)
                 value = jnp.where(context.never, jnp.reshape(first, ()), value)
-            contents = region.write(contents, value, context.index_mode)
+            contents = self._written(contents, region, value, context.index_mode)
         self.pending, self.seen = [], []
         self._contents = contents
+
+    def _written(self, contents: Any, region: Region, value: Any, mode: str) -> Any:
+        """Contents with a value in a region."""
+        dry = self.context.is_dry  # type: ignore[attr-defined]
+        return Outline(self.shape, self.dtype) if dry else region.write(contents, value, mode)
 
     def _held(self, found: Any) -> Any:
         """What was read, through the scratch memory if there is some."""
@@ -190,6 +199,8 @@ class Cell(Root):
 
 def in_dtype(contents: Any, dtype: np.dtype[Any]) -> Any:
     """A value in a dtype, as an assignment in NumPy casts it; the real part of a complex one."""
+    if type(contents) is Outline:
+        return contents if contents.dtype == dtype else Outline(contents.shape, dtype)
     contents = jnp.asarray(contents)
     if contents.dtype == dtype and not contents.weak_type:
         return contents
@@ -200,7 +211,9 @@ def in_dtype(contents: Any, dtype: np.dtype[Any]) -> Any:
 
 def spread(contents: Any, shape: tuple[int, ...]) -> Any:
     """A value broadcast to a shape; itself if it has that shape."""
-    return contents if contents.shape == shape else jnp.broadcast_to(contents, shape)
+    if contents.shape == shape:
+        return contents
+    return Outline(shape, contents.dtype) if type(contents) is Outline else jnp.broadcast_to(contents, shape)
 
 
 def constant_contents(array: np.ndarray) -> Any:

@@ -21,6 +21,7 @@ from bridge.xla.tracing.accessing import known_at
 from bridge.xla.tracing.cells import Cell, Frame, in_dtype
 from bridge.xla.tracing.faults import Faults
 from bridge.xla.tracing.integers import affine_result, consecutive, form_of
+from bridge.xla.tracing.outlines import Outline, outline_of
 
 if TYPE_CHECKING:
     from bridge.rewind.snapshots import Snapshots
@@ -34,6 +35,7 @@ class Computing:
     entered: Callable[..., Any]
     faults: Faults
     frames: list[Frame]
+    is_dry: bool
     number: Callable[..., Any]
     read: Callable[..., Any]
     snapshots: Snapshots
@@ -78,12 +80,7 @@ class Computing:
         self.count()
         if _is_known(value, (operands, kwargs)):
             return self._as_known(function(*operands, **kwargs))
-        try:
-            found = lower(function, operands, kwargs, like=value)
-        except Exception as error:
-            if hasattr(error, "add_place"):
-                error.add_place(resolve(here()))
-            raise
+        found = outline_of(value) if self.is_dry else self._lowered(function, operands, kwargs, value)
         self.faults.check_matrix(function, operands, found)
         result = self.wrapped(value, found, function)
         if type(result) in (Scalar, WeakScalar) and result.dtype.kind in "iu":
@@ -91,6 +88,14 @@ class Computing:
         elif type(result) is Buffer and len(result.shape) == 1 and result.dtype.kind in "iu":
             result.place.run = consecutive(function, call.args, call.inputs)
         return result
+
+    def _lowered(self, function: Any, operands: tuple[Any, ...], kwargs: dict[str, Any], value: Any) -> Any:
+        try:
+            return lower(function, operands, kwargs, like=value)
+        except Exception as error:
+            if hasattr(error, "add_place"):
+                error.add_place(resolve(here()))
+            raise
 
     def _form_of_result(self, function: Any, forms: tuple[Any, ...], result: Any) -> Affine:
         """What is known of an integer that was computed; the same operation on the same integers gives the same one."""
@@ -111,9 +116,8 @@ class Computing:
             return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
         if isinstance(value, np.ndarray):
             return self.constant_buffer(np.array(value))
-        result = self.number(
-            value, jnp.asarray(value), Affine.of(value) if np.result_type(value).kind in "iu" else None
-        )
+        form = Affine.of(value) if np.result_type(value).kind in "iu" else None
+        result = self.number(value, outline_of(value) if self.is_dry else jnp.asarray(value), form)
         result.place.known = np.asarray(value)[()]
         return result
 
@@ -124,7 +128,7 @@ class Computing:
             return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
         if value is None or isinstance(value, (str, bytes)):
             return value
-        contents = jnp.asarray(found)
+        contents = found if type(found) is Outline else jnp.asarray(found)
         shape, dtype = np.shape(value), np.result_type(value)
         if contents.shape != shape:
             raise RefusedError(
@@ -175,4 +179,4 @@ def _is_known(value: Any, operands: Any) -> bool:
     if isinstance(value, (list, tuple)):
         return bool(value) and all(_is_known(part, operands) for part in value)
     whole = isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind in "iub"
-    return whole and not any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(operands))
+    return whole and not any(isinstance(leaf, (jax.Array, Outline)) for leaf in jax.tree.leaves(operands))

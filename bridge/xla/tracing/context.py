@@ -32,6 +32,7 @@ from bridge.xla.tracing.compiled_home import CompiledHome
 from bridge.xla.tracing.computing import Computing
 from bridge.xla.tracing.faults import Faults
 from bridge.xla.tracing.frames import Framing
+from bridge.xla.tracing.outlines import Outline
 
 if TYPE_CHECKING:
     from bridge.xla.captured import Captured
@@ -90,13 +91,14 @@ class TraceContext(Framing, Accessing, Computing, Context):
         if hasattr(array, "place"):
             return array
         abstract = abstract_like(array)
-        cell = Cell(self, abstract, constant_contents(array))
+        cell = Cell(self, abstract, Outline(array.shape, array.dtype) if self.is_dry else constant_contents(array))
         if array.dtype.kind in "iub" and array.size <= _MOST_KNOWN:
             cell.known = _as(array, abstract)
         return Buffer(abstract, cell)
 
     def blank(self, shape: tuple[int, ...], dtype: Any) -> Any:
-        return self.entered(np.broadcast_to(np.zeros((), dtype), shape), lax.full(shape, 0, dtype))
+        contents = Outline(shape, dtype) if self.is_dry else lax.full(shape, 0, dtype)
+        return self.entered(np.broadcast_to(np.zeros((), dtype), shape), contents)
 
     def own_copy(self, array: Any) -> Any:
         return np.copy(array) if hasattr(array, "place") else super().own_copy(array)
@@ -119,9 +121,20 @@ class TraceContext(Framing, Accessing, Computing, Context):
         cell.affine = affine
         return WeakScalar(type(like)(0), cell) if weak else Scalar(kind.type(0), cell)
 
+    def integer(self, form: Affine) -> Any:
+        """A linear form as a traced number."""
+        return self.number(0, self.value_of(form), form)
+
+    def value_of(self, form: Affine) -> Any:
+        """What a linear form comes to when the program runs."""
+        return Outline((), np.int64) if self.is_dry else form.value()
+
     def consecutive(self, first: Affine, like: Any) -> Any:
         """As many consecutive integers as `like` has, from `first` on."""
-        contents = jnp.arange(like.shape[0], dtype=like.dtype) + jnp.asarray(first.value(), like.dtype)
+        if self.is_dry:
+            contents: Any = Outline(like.shape, like.dtype)
+        else:
+            contents = jnp.arange(like.shape[0], dtype=like.dtype) + jnp.asarray(first.value(), like.dtype)
         made = self.entered(np.zeros(like.shape, like.dtype), contents)
         made.place.run = first
         return made
@@ -144,14 +157,15 @@ class TraceContext(Framing, Accessing, Computing, Context):
         self.count()
         if source is None:
             value = np.array(value)
-            contents = value if value.ndim else value[()]
+            contents: Any = Outline(value.shape, value.dtype) if self.is_dry else value if value.ndim else value[()]
         else:
             contents = self.read(source)
         shape = np.shape(contents)
         surplus = len(shape) - len(place.shape)
         if surplus > 0 and all(n == 1 for n in shape[:surplus]):
-            contents = jnp.reshape(contents, shape[surplus:])
-        if np.broadcast_shapes(jnp.shape(contents), place.shape) != place.shape:
+            shape = shape[surplus:]
+            contents = Outline(shape, place.dtype) if self.is_dry else jnp.reshape(contents, shape)
+        if np.broadcast_shapes(np.shape(contents), place.shape) != place.shape:
             raise ValueError(f"could not broadcast input array from shape {shape} into shape {place.shape}")
         self.put(place, spread(in_dtype(contents, place.dtype), place.shape))
 
@@ -163,25 +177,31 @@ class TraceContext(Framing, Accessing, Computing, Context):
         sign = facts_of(call.function).adds
         if sign and mask is None and call.inputs[0] is place and self._added(place, call, sign):
             return
-        found = jnp.asarray(lower(call.function, self.operands(call.args, call.inputs), {}))
-        found = spread(in_dtype(found, place.dtype), place.shape)
+        operands = self.operands(call.args, call.inputs)
         if mask is not None:
-            chosen = self.read(mask.place) if hasattr(mask, "place") else mask
-            found = jnp.where(chosen, found, self.read(place))
-        self.put(place, found)
+            mask, before = (self.read(mask.place) if hasattr(mask, "place") else mask), self.read(place)
+        if self.is_dry:
+            self.put(place, Outline(place.shape, place.dtype))
+            return
+        found = jnp.asarray(lower(call.function, operands, {}))
+        found = spread(in_dtype(found, place.dtype), place.shape)
+        self.put(place, found if mask is None else jnp.where(mask, found, before))
 
     def _added(self, place: Place, call: Call, sign: int) -> bool:
         """Add to most of an array in one pass over all of it; whether that is the case."""
         region = region_of(place)
         if not region.is_most or np.result_type(*call.args) != place.dtype:
             return False
-        other = jnp.asarray(self.operand(call.args[1], call.inputs[1]))
-        if other.size and np.broadcast_shapes(other.shape, place.shape) == place.shape:
+        other, shape = self.operand(call.args[1], call.inputs[1]), np.shape(call.args[1])
+        if 0 in shape or np.broadcast_shapes(shape, place.shape) != place.shape:
+            return False
+        cell: Any = place.root
+        if self.is_dry:
+            cell.contents = Outline(cell.shape, cell.dtype)
+        else:
             change = spread(in_dtype(other, place.dtype), place.shape)
-            cell: Any = place.root
             cell.contents = region.add(cell.contents, change if sign > 0 else -change, self.index_mode)
-            return True
-        return False
+        return True
 
 
 _MOST_KNOWN = 1 << 16

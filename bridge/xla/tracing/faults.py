@@ -14,6 +14,7 @@ from bridge.errors import ArgumentError, IndexRangeError
 from bridge.rewind.facts import facts_of
 from bridge.signatures import operation_name
 from bridge.xla.regions.advanced import out_of_range
+from bridge.xla.tracing.outlines import Outline
 
 if TYPE_CHECKING:
     from bridge.xla.regions.region import Region
@@ -94,6 +95,9 @@ class Faults:
         """Look at the starts of a region that may lie outside."""
         if self.context.index_mode != "error" or not region.dynamic:
             return
+        if self.context.is_dry:
+            self._expect(region.checks())
+            return
         for affine, low, high in region.checks():
             value = affine.value()
             self._note((value < low) | (value > high), IndexSite(here(), low, high), value)
@@ -102,21 +106,36 @@ class Faults:
         """Look at the indices of a gather or scatter."""
         if self.context.index_mode != "error":
             return
+        if self.context.is_dry:
+            self._expect(True)
+            return
         outside = out_of_range(key, shape)
         if outside is not None:
             self._note(outside, IndexSite(here(), -max(shape, default=0), max(shape, default=1) - 1, is_one=False))
 
     def check_limit(self, limit: int, wants_more: Any) -> None:
         """Look whether a loop that has reached its limit wants to go on."""
+        if self.context.is_dry:
+            self._expect(True)
+            return
         self._note(wants_more, LimitSite(here(), limit))
 
     def check_matrix(self, function: Any, operands: Any, found: Any) -> None:
         """Look whether a matrix was singular, or not positive definite, where NumPy raises."""
         if not facts_of(function).fails_on:
             return
+        if self.context.is_dry:
+            self._expect(True)
+            return
         arrays = [x for x in (*operands, found) if hasattr(x, "dtype") and x.dtype.kind in "fc"]
         *given, result = [jnp.all(jnp.isfinite(x)) for x in arrays]
         self._note(~result & jnp.all(jnp.stack(given)), MatrixSite(here(), function))
+
+    def _expect(self, something: Any) -> None:
+        """In a dry run: there may be something to note when the body runs."""
+        if something:
+            (fault, _) = self.cells
+            fault.contents = Outline(fault.shape, fault.dtype)
 
     def _note(self, outside: Any, site: Site, value: Any = 0) -> None:
         """Remember the site, and the value found there, where it is the first at which something is `outside`."""
@@ -130,6 +149,9 @@ class Faults:
         """Remember whether a gradient holds a NaN."""
         self.watches_nan = True
         nan = self.cells[1]
+        if self.context.is_dry:
+            nan.contents = Outline(nan.shape, nan.dtype)
+            return
         # A sum is NaN where an element is; that of both infinities is a false alarm, which costs a second run.
         nan.contents = nan.contents | jnp.isnan(jnp.sum(gradient))
 

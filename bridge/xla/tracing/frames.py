@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any
 from weakref import WeakSet
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -19,6 +18,7 @@ from bridge.rewind.values import ground_floor, is_abstract
 from bridge.xla.regions.affine import Affine
 from bridge.xla.tracing.cells import Cell, Frame, in_dtype
 from bridge.xla.tracing.integers import Bounds, affine_of, bounds_of
+from bridge.xla.tracing.outlines import Outline
 
 
 class Framing:
@@ -29,6 +29,7 @@ class Framing:
     alive: WeakSet[Cell]
     number: Callable[..., Any]
     read: Callable[..., Any]
+    is_dry = False
 
     @property
     def is_inside(self) -> bool:
@@ -62,8 +63,10 @@ class Framing:
 
     def separate(self) -> None:
         """Hide from XLA that what is computed from here on was computed before: it would keep the values instead."""
-        cells = [cell for cell in self.alive if cell.frame is self.frames[-1]]
         self.flush()
+        if self.is_dry:
+            return
+        cells = [cell for cell in self.alive if cell.frame is self.frames[-1]]
         for cell, contents in zip(cells, lax.optimization_barrier([cell.contents for cell in cells]), strict=True):
             cell.contents = contents
 
@@ -86,20 +89,20 @@ class Framing:
         The `carried` ones hold anything: what the other cells hold now they have to hold in every iteration.
         """
         written: list[Cell] = []
-        # Before XLA's tracing begins: what is pending belongs to the frame outside.
+        # What is pending belongs to the frame outside.
         self.flush()
 
-        def run(i: Any, contents: tuple[Any, ...]) -> None:
+        before, self.is_dry = self.is_dry, True
+        try:
             with self.frame() as frame:
-                _fill(carried, contents)
-                body(self._index(i, bounds))
+                _outline(carried)
+                body(self._index(Outline((), np.int64), bounds))
                 self.flush()
                 written.extend(frame.before)
                 if reads is not None:
                     reads.update(frame.reads)
-
-        held = tuple(jax.ShapeDtypeStruct(cell.shape, cell.dtype) for cell in carried)
-        jax.eval_shape(run, jax.ShapeDtypeStruct((), np.dtype(np.int64)), held)
+        finally:
+            self.is_dry = before
         return written
 
     def repeat(
@@ -120,6 +123,9 @@ class Framing:
             return self.dry(body, carried, bounds, reads)
 
         cells = until_stable(attempt, carried)
+        if self.is_dry:
+            _outline(cells)
+            return upper if going is None else self.number(0, Outline((), np.int64), Affine.unknown(None, *bounds))
         through = [cell for cell in cells if cell in reads and _is_small(reads[cell], cell)]
         scratch = tuple([jnp.zeros((2, *shape), cell.dtype) for shape in reads[cell]] for cell in through)
 
@@ -160,6 +166,9 @@ class Framing:
         for branch in branches:
             written.update(dict.fromkeys(until_stable(partial(self.dry, partial(_ignoring_index, branch)), carried)))
         cells = list(written)
+        if self.is_dry:
+            _outline(cells)
+            return
 
         def run(branch: Callable[[], Any]) -> Callable[[Any], Any]:
             def steps(carry: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -179,10 +188,11 @@ class Framing:
 
     def truth(self, value: Any) -> Any:
         """A condition as a boolean scalar of JAX."""
-        contents = jnp.asarray(self.read(ground_floor(value).place) if is_abstract(value) else value)
+        contents = self.read(ground_floor(value).place) if is_abstract(value) else value
+        contents = contents if self.is_dry else jnp.asarray(contents)
         if contents.shape != ():
             raise ValueError(f"a condition is an array of shape {contents.shape}; use np.any or np.all")
-        return contents != 0
+        return Outline((), bool) if self.is_dry else contents != 0
 
 
 def until_stable(attempt: Callable[[Sequence[Cell]], list[Cell]], carried: Sequence[Cell] = ()) -> list[Cell]:
@@ -206,6 +216,11 @@ def _ignoring_index(branch: Callable[[], Any], i: Any) -> None:
 def _fill(cells: Sequence[Cell], contents: Sequence[Any]) -> None:
     for cell, one in zip(cells, contents, strict=True):
         cell.contents = one
+
+
+def _outline(cells: Sequence[Cell]) -> None:
+    """Let cells hold what a dry run knows of them."""
+    _fill(cells, [Outline(cell.shape, cell.dtype) for cell in cells])
 
 
 def _is_small(reads: list[tuple[int, ...]], cell: Cell) -> bool:

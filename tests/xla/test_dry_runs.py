@@ -1,0 +1,100 @@
+"""Bodies that are run for what they would do: how often, and that nothing of it is handed to JAX."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+
+import bridge
+from bridge.errors import ContextError
+
+pytest.importorskip("jax", reason='engine="xla" needs JAX: pip install "mutation-bridge[jax]"')
+
+from bridge.xla.lowering import lower
+from bridge.xla.tracing import computing
+from bridge.xla.tracing.frames import Framing
+
+
+def nest(depth: int, runs: Counter[int]) -> Any:
+    """A program of loops in loops, of which each body notes that it runs."""
+
+    def program(x: Any) -> Any:
+        x = x.copy()
+
+        def level(k: int) -> Any:
+            def body(i: Any, state: Any) -> Any:
+                runs[k] += 1
+                x[k, i] = np.sin(x[k, i - 1]) * x[k + 1, i] + np.sum(x[k, np.argsort(x[k])[:2]])
+                if k + 1 < depth:
+                    bridge.fori_loop(1, 5, level(k + 1), 0)
+                return state
+
+            return body
+
+        bridge.fori_loop(1, 5, level(0), 0)
+        return np.sum(x)
+
+    return program
+
+
+X = np.linspace(0.1, 1.0, 36).reshape(6, 6)
+
+
+def test_nothing_of_a_dry_run_is_handed_to_jax(monkeypatch: pytest.MonkeyPatch) -> None:
+    dry = Counter[bool]()
+    context: list[Any] = []
+
+    def noted(*args: Any, **kwargs: Any) -> Any:
+        dry[context[-1].is_dry] += 1
+        return lower.lower(*args, **kwargs)
+
+    def entered(self: Any, *args: Any, **kwargs: Any) -> Any:
+        context.append(self)
+        return repeat(self, *args, **kwargs)
+
+    repeat = Framing.repeat
+    monkeypatch.setattr(Framing, "repeat", entered)
+    monkeypatch.setattr(computing, "lower", noted)
+    found = bridge.grad(nest(2, Counter()), engine="xla")(X)
+    np.testing.assert_allclose(found, bridge.grad(nest(2, Counter()))(X))
+    assert dry[False] and not dry[True]
+
+
+@pytest.mark.parametrize("transform", ["value", "grad", "jvp"])
+def test_a_body_runs_no_more_often_for_more_turns(transform: str) -> None:
+    def ran(count: int) -> int:
+        runs = Counter[str]()
+
+        def program(x: Any) -> Any:
+            def body(i: Any, value: Any) -> Any:
+                runs["body"] += 1
+                return np.sin(value) * x[i % 6]
+
+            return np.sum(bridge.fori_loop(0, count, body, x[0]))
+
+        if transform == "value":
+            bridge.xla(program)(X)
+        elif transform == "grad":
+            bridge.grad(program, engine="xla")(X)
+        else:
+            bridge.jvp(program, (X,), (X,), engine="xla")
+        return runs["body"]
+
+    assert ran(3) == ran(1000)
+
+
+def test_a_result_of_a_dry_run_does_not_leave_it() -> None:
+    kept: list[Any] = []
+
+    def program(x: Any) -> Any:
+        def body(i: Any, value: Any) -> Any:
+            kept.append(value * 2)
+            return value + kept[0]
+
+        return np.sum(bridge.fori_loop(0, 3, body, x))
+
+    with pytest.raises(ContextError, match="made inside a loop body"):
+        bridge.xla(program)(X)
