@@ -6,29 +6,23 @@ a JSON object; what a later line says is added to what earlier ones said (`runs.
 
 from __future__ import annotations
 
-import gc
 import importlib
 import json
-import platform
 import sys
-import time
 import traceback
-import tracemalloc
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 import bridge
+from benchmarks.published import clock
 from benchmarks.published.differences import Gradient, compare
+from benchmarks.published.engines import PORTED, Engine, compiled, of_bridge, ported
 from benchmarks.published.loss import Loss
 from benchmarks.published.program import NoDerivative, Program, quietly
 
-REPEATS, AT_LEAST = 15, 3
-BUDGET, PATIENCE = 2.0, 10.0
-CLOCK = time.get_clock_info("process_time").resolution
 TOLERANCES = {"double": 1e-6, "single": 1e-4}
 
 Tell = Callable[..., None]
@@ -39,34 +33,57 @@ def main(job: dict[str, Any], tell: Tell) -> None:
     tell(stage="loading the program")
     catalogue = importlib.import_module(job["catalogue"])
     try:
-        measure(
-            catalogue.load(Path(job["checkout"]), job["name"], job["preset"], job["own_dtype"]), job["engine"], tell
-        )
+        program = catalogue.load(Path(job["checkout"]), job["name"], job["preset"], job["own_dtype"])
+        tell(stage="running the program")
+        loss = Loss(program)
+        precision = precision_of(program, loss)
+        tell(precision=precision, arguments=list(program.varied))
+        engine = prepared(catalogue, job, program, loss, tell)
+        if engine is not None:
+            measure(program, engine, TOLERANCES[precision], tell)
     except NoDerivative as reason:
         tell(verdict="no derivative", reason=str(reason))
     except Exception as error:
         tell(verdict="error", reason=described(error), traceback=traceback.format_exc())
 
 
-def measure(program: Program, engine: str, tell: Tell) -> None:
-    """Times, verdict and memory of one program, told as soon as each is known."""
-    tell(stage="running the program")
-    loss = Loss(program)
-    precision = precision_of(program, loss)
-    both = bridge.value_and_grad(loss, argnums=program.positions, engine=engine)
+def prepared(catalogue: Any, job: dict[str, Any], program: Program, loss: Loss, tell: Tell) -> Engine | None:
+    """The engine that the job names; None, and told, where a port is asked for and there is none that serves."""
+    if job["engine"] == "xla":
+        return compiled(program, loss)
+    if job["engine"] != PORTED:
+        return of_bridge(program, loss, job["engine"])
+    from benchmarks.published.ports import NoPort, uncompiled
 
-    def run() -> Any:
-        return both(*program.arguments.values())
+    tell(stage="preparing the port")
+    try:
+        with uncompiled():
+            port, name = catalogue.port(Path(job["checkout"]), job["name"])
+        return ported(program, loss, port, name)
+    except (NoPort, FileNotFoundError, AttributeError) as reason:
+        missing = f"no port: {reason}" if not isinstance(reason, NoPort) else str(reason)
+        tell(verdict="no port", reason=missing)
+        return None
+
+
+def measure(program: Program, engine: Engine, tolerance: float, tell: Tell) -> None:
+    """Times, verdict and memory of one program, told as soon as each is known."""
 
     def named(gradient: Any) -> dict[str, Any]:
-        return dict(zip(program.varied, gradient, strict=True))
+        return {name: np.asarray(each) for name, each in zip(program.varied, gradient, strict=True)}
 
-    tell(precision=precision, arguments=list(program.varied), stage="computing the gradient")
-    value, gradient = times(program, run, engine, tell)
-    tell(stage="comparing with finite differences")
-    judge(loss, lambda *given: named(both(*given)[1]), value, named(gradient), TOLERANCES[precision], tell)
+    tell(note=engine.note, stage="computing the gradient")
+    first, (value, gradient) = clock.timed(engine.run)
+    tell(
+        first=first.wall, first_processor=first.processor, gradient=first.wall, resident=clock.resident("VmHWM"),
+        stage="taking times",
+    )  # fmt: skip
+    before, found = clock.samples(first, engine.run, lambda: forward_time(program), engine.compiles)
+    tell(**clock.summed_up(before, found))
+    tell(measured=True, stage="comparing with finite differences")
+    judge(engine.loss, lambda *given: named(engine.at(*given)[1]), float(value), named(gradient), tolerance, tell)
     tell(stage="measuring memory")
-    tell(memory=memory(run, engine), stage="done")
+    tell(memory=engine.planned() if engine.compiles else clock.allocated(engine.run), stage="done")
 
 
 def precision_of(program: Program, loss: Loss) -> str:
@@ -78,52 +95,17 @@ def precision_of(program: Program, loss: Loss) -> str:
     return "single" if single or asked else "double"
 
 
-def times(program: Program, run: Callable[[], Any], engine: str, tell: Tell) -> tuple[float, tuple[Any, ...]]:
-    """Take times of the program and of its gradient, in turns, and tell the shortest; returns loss and gradient."""
-    first, (value, found) = timed(run)
-    forward = [forward_time(program)]
-    gradient = [] if first.wall < PATIENCE or engine == "xla" else [first]
-    tell(first=first.wall, forward=forward[0].wall, gradient=first.wall, stage="taking times")
-    for _ in range(0 if first in gradient else REPEATS):
-        if len(gradient) >= AT_LEAST and sum(each.wall for each in (*gradient, *forward)) > BUDGET:
-            break
-        forward.append(forward_time(program))
-        gradient.append(timed(run)[0])
-    tell(
-        forward=min(each.wall for each in forward),
-        gradient=min(each.wall for each in gradient),
-        processor=min(each.processor for each in gradient) / max(min(each.processor for each in forward), CLOCK),
-        samples={"forward": forward, "gradient": gradient},
-    )
-    return float(value), found
-
-
-class Seconds(NamedTuple):
-    """How long a call took, by the clock and in time of the processor, which other work on the machine moves less."""
-
-    wall: float
-    processor: float
-
-
-def forward_time(program: Program) -> Seconds:
+def forward_time(program: Program) -> clock.Seconds:
     """How long the program alone takes, in plain NumPy; its arguments are copied before the clock starts."""
     arguments = program.copied()
-    return timed(lambda: quietly(program.function, arguments))[0]
-
-
-def timed(run: Callable[[], Any]) -> tuple[Seconds, Any]:
-    """How long a call takes, and its result; earlier garbage is collected before the clock starts."""
-    gc.collect()
-    wall, processor = time.perf_counter(), time.process_time()
-    result = run()
-    return Seconds(time.perf_counter() - wall, time.process_time() - processor), result
+    return clock.timed(lambda: quietly(program.function, arguments))[0]
 
 
 def judge(
     loss: Loss, differentiate: Callable[..., Gradient], value: float, gradient: Gradient, tolerance: float, tell: Tell
 ) -> None:
     """Say whether the value is the program's, and the gradient that of finite differences."""
-    plain = float(loss.weighted(loss.plain))
+    plain = loss.plainly
     if not np.isclose(value, plain, rtol=tolerance, atol=tolerance * loss.magnitude, equal_nan=True):
         tell(verdict="wrong", reason=f"the loss is {value!r}, computed plainly {plain!r}")
         return
@@ -150,29 +132,6 @@ def judge(
             f"of the arguments moves it by {roughest.rounding:.0e}"
         )
     tell(verdict="right")
-
-
-def memory(run: Callable[[], Any], engine: str) -> int:
-    """Peak bytes of one gradient: what Python and NumPy allocate or, for what XLA allocates, the resident growth."""
-    gc.collect()
-    if engine == "xla":
-        with suppress(OSError):  # Linux forgets the highest mark; elsewhere growth counts from the highest so far
-            Path("/proc/self/clear_refs").write_text("5")
-        before = resident("VmRSS")
-        run()
-        return max(resident("VmHWM") - before, 0)
-    tracemalloc.start()
-    before, _ = tracemalloc.get_traced_memory()
-    run()
-    return tracemalloc.get_traced_memory()[1] - before
-
-
-def resident(line: str) -> int:
-    """Bytes that the process holds (`VmRSS`), or has held at most (`VmHWM`); 0 where the system does not say."""
-    status = Path("/proc/self/status")
-    if platform.system() != "Linux" or not status.exists():
-        return 0
-    return next(int(each.split()[1]) for each in status.read_text().splitlines() if line in each) * 1024
 
 
 def described(error: Exception) -> str:

@@ -11,17 +11,19 @@ from typing import Any, Protocol
 
 from rich.console import Console
 
-from benchmarks.published import report
+from benchmarks.published import output
+from benchmarks.published.comparison import Known
 from benchmarks.published.program import Program
+from benchmarks.published.report import ABSENT, line
 from benchmarks.published.runs import run
-
-WIDTH_WITHOUT_TERMINAL = 120
 
 
 class Catalogue(Protocol):
     """What a module that knows a collection offers.
 
-    `load` raises `NoDerivative` for a program that has none.
+    `load` raises `NoDerivative` for a program that has none. A collection that has ports to JAX also offers
+    `port(checkout, name)`, the port's module and the function's name; one that knows more has `LOOPS`, `QUOTED` and
+    `FIGURES`, as `comparison.Known` takes them, the last by preset.
     """
 
     __name__: str
@@ -48,11 +50,13 @@ def main(catalogue: Any, module: str, arguments: Sequence[str] | None = None) ->
     if unknown or not available:
         print(f"not in {checkout}: {', '.join(unknown) or 'any program'}", file=sys.stderr)
         return 2
-    console = Console() if sys.stdout.isatty() else Console(width=WIDTH_WITHOUT_TERMINAL)
+    console = Console() if sys.stdout.isatty() else Console(width=output.WIDTH)
+    title = f"{catalogue.TITLE}, preset {options.preset}"
+    known = known_of(catalogue, options.preset)
     results = []
     with Console(stderr=True).status("starting") as status:
-        for engine in options.engine:
-            for name in chosen:
+        for name in chosen:
+            for engine in options.engines:
                 status.update(f"{name}, {engine}")
                 job = {
                     "catalogue": module,
@@ -62,11 +66,20 @@ def main(catalogue: Any, module: str, arguments: Sequence[str] | None = None) ->
                     "preset": options.preset,
                     "own_dtype": options.own_dtype,
                 }
-                results.append(run(job, options.timeout))
+                results.append(run(job, options.timeout, single=options.threads == "one"))
+                console.print(line(results[-1]), markup=False, highlight=False, soft_wrap=True)
+                if options.output:
+                    output.write_text(options.output, title, results, options.engines, known)
                 if options.json:
-                    report.write_json(options.json, described(checkout), results, options.engine)
-    report.show(console, f"{catalogue.TITLE}, preset {options.preset}", results, options.engine)
-    return 0 if all(each.verdict in ("right", "no derivative") for each in results) else 1
+                    output.write_json(options.json, described(checkout), results, options.engines)
+    output.show(console, title, results, options.engines, known)
+    return 0 if all(each.verdict in ("right", *ABSENT) for each in results) else 1
+
+
+def known_of(catalogue: Any, preset: str) -> Known:
+    """What the collection says of its programs beyond how they are loaded."""
+    figures = getattr(catalogue, "FIGURES", {}).get(preset, {})
+    return Known(getattr(catalogue, "LOOPS", ()), getattr(catalogue, "QUOTED", ""), figures)
 
 
 def parse(catalogue: Any, module: str, arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -75,9 +88,11 @@ def parse(catalogue: Any, module: str, arguments: Sequence[str] | None) -> argpa
     parser.add_argument("checkout", type=Path, metavar="CHECKOUT", help="where the repository has been checked out")
     parser.add_argument("--kernels", type=listed, metavar="A,B", help="some of the programs, by name")
     parser.add_argument("--preset", choices=catalogue.PRESETS, default=catalogue.PRESETS[0], help="size of the arrays")
-    parser.add_argument("--engine", nargs="+", default=["native"], help="native, xla, or any other engine of bridge")
+    parser.add_argument("--engines", nargs="+", default=["native"], help="native, xla, jax: the collection's own port")
     parser.add_argument("--own-dtype", action="store_true", help="arrays as initialised, not all of them in float64")
-    parser.add_argument("--timeout", type=float, default=300.0, metavar="SECONDS", help="for each program (300)")
+    parser.add_argument("--timeout", type=float, default=90.0, metavar="SECONDS", help="for each program (90)")
+    parser.add_argument("--threads", choices=("one", "any"), default="one", help="how many BLAS and XLA compute with")
+    parser.add_argument("--output", type=Path, metavar="FILE", help="write the tables to FILE, after each program")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all samples and verdicts to FILE")
     return parser.parse_args(arguments)
 

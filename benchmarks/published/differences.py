@@ -149,8 +149,7 @@ class Point:
             moved = self.loss.program.results(arguments, self.dtype)
         except (np.linalg.LinAlgError, ZeroDivisionError):
             return math.nan
-        changes = [after - before for after, before in zip(moved, self.results, strict=True)]
-        return float(self.loss.weighted(changes))
+        return self.loss.changed(self.results, moved)
 
     def slope(self, direction: Direction, sizes: Sequence[float]) -> Slope:
         """The slope of the loss along a direction, with steps of other sizes where the first ones leave doubt."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,28 +15,45 @@ class Loss:
     """The program's float results, weighted at random and summed.
 
     Every element of every result counts, with a weight of random sign between a half and one and a half times the
-    inverse of its array's size, so that no result hides behind a larger one.
+    inverse of its array's size, so that no result hides behind a larger one. `kept` are the positions of the results
+    that count, all of them unless some are named.
     """
 
-    def __init__(self, program: Program, seed: int = 0) -> None:
+    def __init__(self, program: Program, seed: int = 0, kept: Sequence[int] | None = None) -> None:
         random = np.random.default_rng(seed)
         self.program = program
-        self.plain = program.results(tuple(program.arguments.values()))
-        if not self.plain:
+        results = program.results(tuple(program.arguments.values()))
+        if not results:
             raise NoDerivative("no float among the results")
-        self.weights = [bridge.constant(weights_for(result, random)) for result in self.plain]
+        weights = [weights_for(result, random) for result in results]
+        self.kept = tuple(range(len(results)) if kept is None else kept)
+        self.plain = [results[k] for k in self.kept]
+        self.weights = [bridge.constant(weights[k]) for k in self.kept]
 
     def __call__(self, *arguments: Any) -> Any:
         """The loss for arrays, or for what stands for arrays while they are tracked."""
-        returned = self.program.function(*arguments)
-        return self.weighted(self.program.outputs(returned, list(arguments)))
+        return self.weighing(self.weights, *arguments)
 
-    def weighted(self, results: list[Any]) -> Any:
+    def weighing(self, weights: Sequence[Any], *arguments: Any) -> Any:
+        """The loss with weights that are given, so that a compiled program has them as arguments, not as constants."""
+        results = self.program.outputs(self.program.function(*arguments), list(arguments))
+        return self.total(weights, [results[k] for k in self.kept])
+
+    def changed(self, before: Sequence[Any], after: Sequence[Any]) -> float:
+        """The change of the loss from the program's results before to those after."""
+        return float(self.total(self.weights, [after[k] - before[k] for k in self.kept]))
+
+    @property
+    def plainly(self) -> float:
+        """The loss of the program as plain NumPy computes it."""
+        return float(self.total(self.weights, self.plain))
+
+    def total(self, weights: Sequence[Any], results: Sequence[Any]) -> Any:
         """The sum of weights times results; of complex ones the real part, with conjugate weights."""
         total = 0.0
-        for weight, result in zip(self.weights, results, strict=True):
+        for weight, result, plain in zip(weights, results, self.plain, strict=True):
             product = np.sum(weight * result)
-            total = total + (np.real(product) if np.iscomplexobj(weight) else product)
+            total = total + (np.real(product) if np.iscomplexobj(plain) else product)
         return total
 
     @property

@@ -1,36 +1,46 @@
-"""The table, the JSON file, and the line that sums a run up."""
+"""The table of one engine, its reasons, and the line that sums it up."""
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 
+from benchmarks.published.engines import COMPILE
 from benchmarks.published.runs import Result
-from benchmarks.report import duration, machine
+from benchmarks.report import duration
 
 LONGEST_REASON = 300
-COLOURS = {"right": "green", "no derivative": "dim"}
+ABSENT = ("no derivative", "no port")
+COLOURS = {"right": "green", "no derivative": "dim", "no port": "dim"}
 
 
 def table(title: str, results: Sequence[Result], engine: str) -> Table:
     """One row a program: times, their ratio, memory, the largest error, the verdict."""
     shown = Table(title=f"{title}, engine {engine}", title_justify="left")
     shown.add_column("program")
-    compiled = engine == "xla"
+    compiled = engine in COMPILE
     columns = ("forward", "compile" if compiled else "first call", "run" if compiled else "gradient", "ratio", "memory")
     for column in (*columns, "error"):
         shown.add_column(column, justify="right", no_wrap=True)
     shown.add_column("verdict", no_wrap=True)
     for result in results:
-        if result.engine == engine and result.differentiable:
+        if result.engine == engine and result.verdict not in ABSENT:
             shown.add_row(*row(result, compiled))
     return shown
+
+
+def line(result: Result) -> str:
+    """What is printed of one result as soon as it is known."""
+    parts = [f"{result.name:24} {result.engine:7} {result.verdict:14}"]
+    if result.gradient is not None and result.first is not None:
+        median = result.facts.get("median")
+        parts.append(f"first {duration(result.first):>8}  then {duration(result.gradient):>8}")
+        parts.append(f"(median {duration(median)})" if median else "")
+    if result.verdict not in ("right", *ABSENT) or result.verdict == "no port":
+        parts.append(shortened(result.reason).replace("\n", " "))
+    return "  ".join(filter(None, parts)).rstrip()
 
 
 def row(result: Result, compiled: bool) -> list[str]:
@@ -54,6 +64,8 @@ def reasons(results: Sequence[Result], engine: str) -> list[str]:
     """A line for each program of which there is something to say: why it is not right, or zero somewhere."""
     lines = []
     for result in (each for each in results if each.engine == engine):
+        if result.note:
+            lines.append(f"{result.name}: {result.note}")
         zero = result.facts.get("zero", ())
         if result.reason:
             lines.append(f"{result.name}, {result.verdict}: {shortened(result.reason)}")
@@ -75,11 +87,11 @@ def shortened(reason: str) -> str:
 
 def summary(results: Sequence[Result], engine: str) -> str:
     """One line: how many are right, and what a gradient costs."""
-    differentiable = [each for each in results if each.engine == engine and each.differentiable]
+    differentiable = [each for each in results if each.engine == engine and each.verdict not in ABSENT]
     right = [each for each in differentiable if each.verdict == "right"]
     mean = geometric_mean([each.ratio for each in right if each.ratio])
     processor = geometric_mean([each.facts["processor"] for each in right if each.facts.get("processor")])
-    took = "run" if engine == "xla" else "gradient"
+    took = "run" if engine in COMPILE else "gradient"
     cost = f", {took} {mean:.3g} times forward (geometric mean; {processor:.3g} in processor time)" if right else ""
     return f"{len(right)} of {len(differentiable)} right ({engine}){cost}"
 
@@ -87,26 +99,3 @@ def summary(results: Sequence[Result], engine: str) -> str:
 def geometric_mean(ratios: Sequence[float]) -> float:
     """The geometric mean; NaN of nothing."""
     return math.exp(sum(map(math.log, ratios)) / len(ratios)) if ratios else math.nan
-
-
-def show(console: Console, title: str, results: Sequence[Result], engines: Sequence[str]) -> None:
-    """Print tables, reasons, and one line for each engine, which is the last."""
-    where = machine({})
-    console.print(f"{where['processor']}, {where['cores']} cores, Python {where['python']}")
-    for engine in engines:
-        console.print(table(title, results, engine))
-        for line in reasons(results, engine):
-            console.print(line, markup=False, highlight=False)
-    for engine in engines:
-        console.print(summary(results, engine), markup=False, highlight=False)
-
-
-def write_json(path: Path, checkout: dict[str, Any], results: Sequence[Result], engines: Sequence[str]) -> None:
-    """Write everything that is known, all samples and directions included."""
-    content = {
-        "machine": machine({}),
-        "checkout": checkout,
-        "summary": {engine: summary(results, engine) for engine in engines},
-        "programs": [each.as_json() for each in results],
-    }
-    path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,9 @@ ROOT = Path(__file__).resolve().parents[2]
 class Result:
     """What one program and one engine came to.
 
-    `verdict` is `right`, `wrong`, `not proved`, `error`, `crash`, `timeout` or `no derivative`; `reason` says why, in
-    the words of the error where there is one. Times are in seconds, memory in bytes; what was not reached is None.
+    `verdict` is `right`, `wrong`, `not proved`, `error`, `crash`, `timeout`, `no derivative` or `no port`; `reason`
+    says why, in the words of the error where there is one, and `note` what else is to be known. Times are in seconds,
+    memory in bytes; what was not reached is None.
     `facts` is everything that the process has said.
     """
 
@@ -27,6 +29,7 @@ class Result:
     engine: str
     verdict: str
     reason: str = ""
+    note: str = ""
     precision: str = ""
     forward: float | None = None
     gradient: float | None = None
@@ -41,6 +44,18 @@ class Result:
         return self.verdict != "no derivative"
 
     @property
+    def processor(self) -> float | None:
+        """Seconds of the processor that the shortest gradient took, once there were samples."""
+        return self.facts.get("processor_seconds")
+
+    @property
+    def compiling(self) -> float | None:
+        """Seconds of the processor that the first call took more than later ones."""
+        if self.processor is None:
+            return None
+        return max(float(self.facts["first_processor"]) - self.processor, 1e-3)
+
+    @property
     def ratio(self) -> float | None:
         """Time of the gradient in times of the program alone."""
         return self.gradient / self.forward if self.gradient and self.forward else None
@@ -50,25 +65,25 @@ class Result:
         return asdict(self) | {"ratio": self.ratio}
 
 
-def run_all(jobs: Iterable[dict[str, Any]], timeout: float) -> Iterator[Result]:
-    """Run one job after another: nothing else is to take the processor while times are taken."""
-    for job in jobs:
-        yield run(job, timeout)
+def run(job: dict[str, Any], timeout: float, single: bool = True) -> Result:
+    """Run one job; a process that takes more than `timeout` seconds to its times, or from there on, is ended.
 
-
-def run(job: dict[str, Any], timeout: float) -> Result:
-    """Run one job; a process that takes more than `timeout` seconds is ended."""
+    `single` lets BLAS and XLA have one thread.
+    """
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "facts.jsonl"
         log.touch()
         command = [sys.executable, "-m", "benchmarks.published.child", json.dumps(job), str(log)]
+        environment = {**os.environ, **(single_threaded() if single else {})}
         process = subprocess.Popen(
-            command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
-        )
+            command, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        complaint = None
         try:
-            _, complaint = process.communicate(timeout=timeout)
-        except subprocess.TimeoutExpired:
-            complaint = None
+            complaint = waited(process, timeout)
+            if complaint is None and read(log).get("measured"):
+                complaint = waited(process, timeout)
         finally:  # also when the run is interrupted
             process.kill()
             process.communicate()
@@ -83,8 +98,23 @@ def run(job: dict[str, Any], timeout: float) -> Result:
     else:
         fallback = {"verdict": "crash", "reason": f"ended while {stage} without a verdict"}
     known = facts if "verdict" in facts else fallback | facts
-    fields = ("verdict", "reason", "precision", "forward", "gradient", "first", "memory", "error")
+    fields = ("verdict", "reason", "note", "precision", "forward", "gradient", "first", "memory", "error")
     return Result(job["name"], job["engine"], **{key: known[key] for key in fields if key in known}, facts=facts)
+
+
+def single_threaded() -> Mapping[str, str]:
+    """The environment in which NumPy's BLAS and XLA compute with one thread."""
+    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
+    flags = os.environ.get("XLA_FLAGS", "").split()
+    return {name: "1" for name in names} | {"XLA_FLAGS": " ".join([*flags, "--xla_cpu_multi_thread_eigen=false"])}
+
+
+def waited(process: subprocess.Popen[str], timeout: float) -> str | None:
+    """What a process has complained of, when it has ended; None if it has not in that many seconds."""
+    try:
+        return process.communicate(timeout=timeout)[1]
+    except subprocess.TimeoutExpired:
+        return None
 
 
 def read(log: Path) -> dict[str, Any]:
