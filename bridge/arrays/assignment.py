@@ -14,7 +14,7 @@ from bridge.rewind.indices import ADVANCED, BOUNDS, ELEMENT, VIEW, frozen, kind_
 from bridge.rewind.interpreter import ARRAYS
 from bridge.rewind.memory import grounded
 from bridge.rewind.places import Element, Gathered, View
-from bridge.rewind.values import concrete_key, is_abstract_mask, lowered_to, mask_as
+from bridge.rewind.values import is_abstract_mask, lowered_to, mask_as
 
 
 def assign(target: Any, key: Any, value: Any) -> None:
@@ -25,7 +25,7 @@ def assign(target: Any, key: Any, value: Any) -> None:
     context = place.context
     context.check_usable()
     if context.home.is_abstract:
-        key = concrete_key(key)
+        key = context.home.key(key, array.shape)
     kind = kind_of(key, len(array.shape))
     if kind is ADVANCED:
         if is_abstract_mask(key):

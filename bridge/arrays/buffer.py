@@ -19,7 +19,7 @@ from bridge.rewind.indices import ADVANCED, BOUNDS, ELEMENT, VIEW, frozen, kind_
 from bridge.rewind.interpreter import ARRAYS
 from bridge.rewind.memory import Strides, grounded
 from bridge.rewind.places import Element, Gathered, Layout, View
-from bridge.rewind.values import concrete_key, is_abstract_mask
+from bridge.rewind.values import is_abstract_mask
 
 
 class Scalar(Tracked):
@@ -104,7 +104,7 @@ class Buffer(Tracked, InPlace):
             value = array[key]
             return Buffer(value, View(place, key, value))
         if context.home.is_abstract:
-            key = concrete_key(key)
+            key = context.home.key(key, array.shape)
         kind = kind_of(key, len(array.shape))
         if kind is ADVANCED:
             if is_abstract_mask(key):

@@ -178,7 +178,7 @@ def at(ufunc: np.ufunc, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         name = f"{ufunc.__name__}.at"
         ufunc.at(target, concrete(key, name), *(concrete(x, name) for x in operands))
         return
-    key = frozen(key)
+    key = frozen(target.place.context.home.key(key, target.shape))
     operands = [operand(x) for x in operands]
     if facts_of(ufunc).adds and kind_of(key, target.ndim) is ADVANCED:
         context = target.place.context

@@ -46,6 +46,10 @@ class Home:
         """What a tracked value holds now and nobody changes any more."""
         return grounded(value)
 
+    def key(self, key: Any, shape: tuple[int, ...]) -> Any:
+        """A key into an array of this shape, with what is known of its abstract parts in their places."""
+        return key
+
     def note(self, array: Any) -> None:
         """A plain array becomes part of the program."""
 

@@ -19,16 +19,20 @@ from bridge.trees import leaves_along, leaves_of, rebuilt
 
 
 def jacrev(
-    f: Callable[..., Any], argnums: int = 0, engine: str = "auto", source: bool | None = None
+    f: Callable[..., Any],
+    argnums: int = 0,
+    engine: str = "auto",
+    source: bool | None = None,
+    index_mode: str = "error",
 ) -> Callable[..., Any]:
     """The Jacobian of an array-valued `f`, row by row in reverse mode: shape `value.shape + argument.shape`.
 
     Of an argument that is a container or an object, the same with a Jacobian in the place of each of its arrays.
-    `source` says whether `f` is read, as in `value_and_grad`.
+    `source` and `index_mode` as in `value_and_grad`.
     """
-    compiler = registry.compiler(engine)
+    compiler = registry.compiler(engine, index_mode)
     if compiler is not None:
-        return compiler.compiled(jacrev(f, argnums, source=source), "error")
+        return compiler.compiled(jacrev(f, argnums, source=source), index_mode)
 
     def jacobian(*args: Any) -> Any:
         value, pull = vjp(_closed(f, args, argnums, source), args[argnums], engine=engine, source=source)
@@ -45,16 +49,20 @@ def jacrev(
 
 
 def jacfwd(
-    f: Callable[..., Any], argnums: int = 0, engine: str = "auto", source: bool | None = None
+    f: Callable[..., Any],
+    argnums: int = 0,
+    engine: str = "auto",
+    source: bool | None = None,
+    index_mode: str = "error",
 ) -> Callable[..., Any]:
     """The Jacobian of an array-valued `f`, column by column in forward mode: shape `value.shape + argument.shape`.
 
     Of an argument that is a container or an object, the same with a Jacobian in the place of each of its arrays.
-    `source` says whether `f` is read, as in `value_and_grad`.
+    `source` and `index_mode` as in `value_and_grad`.
     """
-    compiler = registry.compiler(engine)
+    compiler = registry.compiler(engine, index_mode)
     if compiler is not None:
-        return compiler.compiled(jacfwd(f, argnums, source=source), "error")
+        return compiler.compiled(jacfwd(f, argnums, source=source), index_mode)
     direct = shortcut(f, "jacfwd")
 
     def jacobian(*args: Any) -> Any:
@@ -79,16 +87,17 @@ def hvp(
     tangents: Sequence[Any],
     engine: str = "auto",
     source: bool | None = None,
+    index_mode: str = "error",
 ) -> Any:
     """The Hessian of a real `f` times `tangents`: the derivative of its gradient, forward over reverse.
 
     Returns one array (or container) if there is one argument, else a tuple, in the arguments' shapes. `engine`
-    supplies the outer derivative; the inner one's pulls are the rule book's. `source` says whether `f` is read, as in
+    supplies the outer derivative; the inner one's pulls are the rule book's. `source` and `index_mode` as in
     `value_and_grad`.
     """
-    compiler = registry.compiler(engine)
+    compiler = registry.compiler(engine, index_mode)
     if compiler is not None:
-        return compiler.kept(_hvp, f, "error", source)(tuple(args), tuple(tangents))
+        return compiler.kept(_hvp, f, index_mode, source)(tuple(args), tuple(tangents))
     direct = shortcut(f, "hvp")
     if direct is not None:
         found = direct(args, tangents)
@@ -99,12 +108,16 @@ def hvp(
 
 
 def hessian(
-    f: Callable[..., Any], argnums: int = 0, engine: str = "auto", source: bool | None = None
+    f: Callable[..., Any],
+    argnums: int = 0,
+    engine: str = "auto",
+    source: bool | None = None,
+    index_mode: str = "error",
 ) -> Callable[..., Any]:
     """The Hessian of a real `f` of one array argument, of shape twice `argument.shape`; parameters as in `hvp`."""
-    compiler = registry.compiler(engine)
+    compiler = registry.compiler(engine, index_mode)
     if compiler is not None:
-        return compiler.compiled(hessian(f, argnums, source=source), "error")
+        return compiler.compiled(hessian(f, argnums, source=source), index_mode)
     columns = jacfwd(grad(f, argnums, source=source), argnums, engine, source)
     direct = shortcut(f, "hessian")
 

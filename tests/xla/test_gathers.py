@@ -105,6 +105,7 @@ def test_every_mode_out_of_range(mode: str, dtype: Any) -> None:
     for s in (-1, 0, 1, 2, 5):
         (read, write, total), alive, wrong = jax.jit(access)(x, rows, s)
         assert wrong
+        s += 3 if s < 0 else 0
         moved = mode in ("error", "clip")
         places = np.where(rows < 0, rows + 4, rows)[:, None], (min(max(s, 0), 1) if moved else s) + np.arange(2)
         inside = (places[0] >= 0) & (places[0] < 4) & (places[1] >= 0) & (places[1] < 3) | moved
@@ -127,6 +128,19 @@ def test_every_mode_out_of_range(mode: str, dtype: Any) -> None:
         np.testing.assert_array_equal(total, added)
         np.testing.assert_array_equal(np.broadcast_to(alive, (5, 2)), last)
     assert not jax.jit(access)(x, np.array([0, 3, -4, 1, 1]), 1)[2]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_indices_beyond_32_bits_lie_outside(mode: str) -> None:
+    x, value = np.arange(1.0, 6.0), np.array([10.0, 20.0, 30.0, 40.0])
+    rows = jnp.asarray(np.array([2**32, 3, -(2**33) + 1, 2**62]))
+    moved = mode in ("error", "clip")
+    wanted = [5, 4, 1, 5] if moved else [np.nan, 4, np.nan, np.nan] if mode == "fill" else [0, 4, 0, 0]
+    np.testing.assert_array_equal(jax.jit(lambda x, k: gather(x, k, mode))(x, rows), wanted)
+    wanted = [30, 2, 3, 20, 40] if moved else [1, 2, 3, 20, 5]
+    np.testing.assert_array_equal(jax.jit(lambda x, k: scatter_set(x, k, value, mode))(x, rows), wanted)
+    wanted = [31, 2, 3, 24, 55] if moved else [1, 2, 3, 24, 5]
+    np.testing.assert_array_equal(jax.jit(lambda x, k: scatter_add(x, k, value, mode))(x, rows), wanted)
 
 
 def test_what_is_known_to_be_in_range_is_not_checked() -> None:

@@ -181,6 +181,8 @@ def test_windows_read_and_written(start: int) -> None:
         (row, [7, 0, 0], "index 7", "-7 to 6"),
         (window, [5, 0, 0], "index 5", "0 to 4"),
         (window, [-1, 0, 0], "index -1", "0 to 4"),
+        (window, [-3, 0, 0], "index -3", "0 to 4"),
+        (window, [-8, 0, 0], "index -8", "0 to 4"),
         (loop, [3, 0, 0], "index 5", "0 to 4"),
         (gather, [0, 8, 1], "an index", "-7 to 6"),
         (written, [7, 0, 0], "index 7", "-7 to 6"),
@@ -206,15 +208,156 @@ def test_an_index_outside_is_named(program: Any, k: list[int], index: str, insid
         np.testing.assert_allclose(found[1] if isinstance(found, tuple) else found, expected, rtol=1e-12, atol=1e-14)
 
 
+@pytest.mark.parametrize("start", [-7, -6, -5, -4])
+def test_windows_that_count_from_the_end(start: int) -> None:
+    k = np.array([start, 1, -3])
+    for program in (window, window_written):
+        expected, gradient = bridge.value_and_grad(program)(X, k)
+        for mode in ("error", *MODES):
+            found = bridge.value_and_grad(program, engine="xla", index_mode=mode)(X, k)
+            np.testing.assert_allclose(found[0], expected, rtol=1e-12)
+            np.testing.assert_allclose(found[1], gradient, rtol=1e-12, atol=1e-14)
+
+
+def test_the_ranges_of_a_window_are_named() -> None:
+    with pytest.raises(errors.IndexRangeError, match="0 to 4 lie inside, and from the end -7 to -4"):
+        bridge.xla(window)(X, np.array([-2]))
+
+
 def test_the_error_is_an_index_error() -> None:
     with pytest.raises(IndexError):
         bridge.xla(element)(X, np.array([70]))
 
 
-def test_static_indices_are_numpys() -> None:
-    for mode in ("error", *MODES):
+def static_element(x: Any) -> Any:
+    return known(x[9]) ** 2 + x[-1]
+
+
+def static_list(x: Any) -> Any:
+    return np.sum(known(x[[0, 8, -9]]) ** 2 * np.arange(1, 4))
+
+
+def static_of_two(x: Any) -> Any:
+    y = np.outer(x, x[:2])
+    return np.sum(known(y[..., 2]) ** 2) + known(y[7, 1]) ** 3 + np.sum(known(y[None, np.array([0, 11]), :1]))
+
+
+def static_written(x: Any) -> Any:
+    y = x * x
+    y[7] = 3 * x[0]
+    y[[1, -12]] = x[:2]
+    np.add.at(y, np.array([3, 8]), x[2])
+    y[-8] += x[4]
+    return np.sum(y * y * np.arange(1, LENGTH + 1))
+
+
+def static_loop(x: Any) -> Any:
+    return sum((known(x[i + 1]) - x[i]) ** 2 for i in range(LENGTH))
+
+
+STATIC = (static_element, static_list, static_of_two, static_written, static_loop)
+
+
+@pytest.mark.parametrize(("program", "mode"), dealt([(p, m) for m in MODES for p in STATIC], always=5))
+def test_indices_that_are_plain_numbers(program: Any, mode: str) -> None:
+    both = bridge.value_and_grad(program, engine="xla", index_mode=mode)
+    gradient = both(X)[1]
+    np.testing.assert_allclose(gradient, differences(lambda x: both(x)[0], X), rtol=1e-6, atol=1e-8)
+    v = np.cos(np.arange(LENGTH))
+    tangent = bridge.jvp(program, (X,), (v,), engine="xla", index_mode=mode)[1]
+    np.testing.assert_allclose(tangent, gradient @ v, rtol=1e-11, atol=1e-12)
+
+
+def test_plain_numbers_mean_what_run_time_ones_do() -> None:
+    def read(x: Any, k: Any) -> Any:
+        return x[k], np.take(x, k), np.take_along_axis(x, k, 0)
+
+    for k in (ABOVE, FAR, BELOW):
+        for mode in MODES:
+            at_run_time = bridge.xla(read, index_mode=mode)(X, k)
+            static = bridge.xla(lambda x, k=k: (x[k], x[list(k)], x[k[0]]), index_mode=mode)(X)
+            for found in (*at_run_time[1:], *static[:2]):
+                np.testing.assert_array_equal(found, at_run_time[0])
+            np.testing.assert_array_equal(static[2], at_run_time[0][0])
+
+
+def test_plain_numbers_outside_are_numpys_error() -> None:
+    for program in STATIC:
         with pytest.raises(IndexError, match="out of bounds"):
-            bridge.xla(lambda x: x[9], index_mode=mode)(X)
+            bridge.xla(program)(X)
+    for mode in MODES:
+        with pytest.raises(IndexError, match="size 0"):
+            bridge.xla(lambda x: x[:0][3], index_mode=mode)(X)
+
+
+def test_functions_that_pick_name_an_index_outside() -> None:
+    for function in (lambda x, k: np.take(x, k), lambda x, k: np.take_along_axis(x, k, 0)):
+        with pytest.raises(errors.IndexRangeError, match="an index is out of range: -7 to 6 lie inside"):
+            bridge.xla(function)(X, FAR)
+
+
+def overwritten(x: Any, k: Any) -> Any:
+    """The index outside would be clipped to the element that the one before it names."""
+    y = np.zeros(LENGTH)
+    y[k] = x[:2] * 3
+    return np.sum(y * y)
+
+
+@pytest.mark.parametrize("mode", ["drop", "fill"])
+@pytest.mark.parametrize("k", [[6, 7], [0, -8], [6, 2**40]])
+def test_a_write_that_is_dropped_takes_no_gradient_from_another(mode: str, k: list[int]) -> None:
+    gradient = bridge.grad(overwritten, engine="xla", index_mode=mode)(X, np.array(k))
+    np.testing.assert_allclose(gradient, [18 * X[0], *[0] * 6], rtol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["u1", "i1", "u2", "i2", "u4", "i4", "u8", "i8"])
+def test_arithmetic_with_indices_overflows_as_numpys_does(kind: str) -> None:
+    x, dtype = np.arange(300.0), np.dtype(kind)
+    last = int(np.iinfo(dtype).max) - 1
+    programs = (
+        (lambda x, k: x[k[0] - 1], 0),
+        (lambda x, k: x[k[0] - 1], 5),
+        (lambda x, k: x[k[0] + 3], last),
+        (lambda x, k: x[k[0] * 2], 100),
+        (lambda x, k: x[-k[0]], 1),
+        (lambda x, k: x[(k[0] - 1) // 2], 0),
+        (lambda x, k: x[k[0] + np.arange(3, dtype=k.dtype)], last),
+        (lambda x, k: x[k + k.dtype.type(3)], last),
+    )
+    for program, start in programs:
+        k = np.array([start], dtype)
+        try:
+            with np.errstate(over="ignore"):
+                expected = program(x, k)
+        except (IndexError, OverflowError):
+            with pytest.raises(errors.IndexRangeError):
+                bridge.xla(program)(x, k)
+            continue
+        try:
+            found = bridge.xla(program)(x, k)
+        except errors.IndexRangeError:
+            # What exceeds 32 bits is not carried over: it lies outside.
+            assert start == last
+            assert dtype.itemsize >= 4
+        else:
+            np.testing.assert_array_equal(found, expected)
+
+
+def test_every_transform_takes_a_mode() -> None:
+    for mode in ("clip", "drop"):
+        gradient = bridge.grad(lambda x: gather(x, FAR), engine="xla", index_mode=mode)(X)
+        for jacobian in (bridge.jacrev, bridge.jacfwd):
+            found = jacobian(gather, engine="xla", index_mode=mode)(X, FAR)
+            np.testing.assert_allclose(found, gradient, rtol=1e-12)
+        hessian = bridge.hessian(gather, engine="xla", index_mode=mode)(X, FAR)
+        product = bridge.hvp(lambda x: gather(x, FAR), (X,), (X,), engine="xla", index_mode=mode)
+        np.testing.assert_allclose(hessian @ X, gradient, rtol=1e-12)
+        np.testing.assert_allclose(product, gradient, rtol=1e-12)
+    for transform in (bridge.jacrev, bridge.jacfwd, bridge.hessian):
+        with pytest.raises(errors.ArgumentError, match=r"index_mode='clip' with engine='auto'"):
+            transform(gather, index_mode="clip")
+    with pytest.raises(errors.ArgumentError, match=r"index_mode='clip' with engine='native'"):
+        bridge.hvp(gather, (X,), (X,), engine="native", index_mode="clip")
 
 
 def test_other_engines_have_only_errors() -> None:

@@ -409,6 +409,7 @@ def model(key: Any, shape: tuple[int, ...], mode: str) -> tuple[np.ndarray, np.n
     for part, length in zip(key, shape, strict=True):
         if isinstance(part, tuple):
             start, size, step = part
+            start += length if start < 0 else 0
             reach = (size - 1) * step
             if mode in ("clip", "error"):
                 start = min(max(start, max(0, -reach)), length - 1 - max(0, reach))
@@ -500,10 +501,35 @@ def test_checks_name_what_is_not_known_to_be_in_range() -> None:
     )
     assert whole.index((known, slice(known, known + 3))).checks() == []
     assert whole.index(i).checks() == []
-    assert whole.index(s).checks() == [(s, -6, 5)]
-    assert whole.index((slice(s, s + 4), known + 3)).checks() == [(s, 0, 2), (known + 3, -8, 7)]
-    assert whole.index(slice(s, s + 4)).index(i).checks() == [(s, 0, 2), (i, -4, 3)]
-    assert whole.index(slice(s, s + 4)).index(slice(1, 3)).checks() == [(s, 0, 2)]
+    assert whole.index(s).checks() == [(s, -6, 5, None)]
+    rows = (s, 0, 2, (-6, -5))
+    assert whole.index((slice(s, s + 4), known + 3)).checks() == [rows, (known + 3, -8, 7, None)]
+    assert whole.index(slice(s, s + 4)).index(i).checks() == [rows, (i, -4, 3, None)]
+    assert whole.index(slice(s, s + 4)).index(slice(1, 3)).checks() == [rows]
+    # What NumPy has of `x[s : s - 3 : -1]` with s = 2 is empty: -1 counts from the end.
+    assert whole.index(slice(s, s - 3, -1)).checks() == [(s, 3, 5, (-4, -1))]
+    assert whole.index(slice(s, s + 6)).checks() == [(s, 0, 0, None)]
+    assert whole.index(slice(known, known + 2)).checks() == [(known, 0, 4, None)]
+    late = Affine.unknown(jnp.asarray(-4), -6, -3)
+    assert whole.index(slice(late, late + 2)).checks() == []
+    assert whole.index(slice(late, late + 4)).checks() == [(late, 0, 2, (-6, -5))]
+
+
+@pytest.mark.parametrize("step", [1, 2, -1, -3])
+def test_windows_are_in_range_where_numpy_has_all_of_them(step: int) -> None:
+    x = np.arange(9)
+    for size in (1, 2, 3):
+        for width in {size * step, (size - 1) * step + (1 if step > 0 else -1)}:
+            for start in range(-14, 14):
+                s = Affine.unknown(jnp.asarray(start))
+                region = Region.whole((9,)).index(slice(s, s + width, step))
+                shown = x[start : start + width : step]
+                inside = not any(bool(check.fails()) for check in region.checks())
+                # NumPy moves bounds that lie outside, and then shows other elements, or fewer.
+                places = (start + 9 * (start < 0) + step * np.arange(size)).tolist()
+                assert inside == (shown.tolist() == places), (size, width, start)
+                if inside:
+                    assert region.read(jnp.asarray(x)).tolist() == places
 
 
 # ---------------------------------------------------------------- relations
@@ -545,7 +571,11 @@ def test_relations_that_are_known() -> None:
     assert disjoint(b, a)
     assert not disjoint(a, c)
     assert not disjoint(a, b, "clip")
-    assert disjoint(a, b, "fill")
+    # Out of range, one may count from the end and the other not.
+    assert not disjoint(a, b, "fill")
+    assert not disjoint(a, whole.index(slice(s + 4, s + 7)))
+    u = Affine.unknown(jnp.asarray(1), 0, None)
+    assert disjoint(*(whole.index(slice(u + k, u + k + 3)) for k in (0, 3)), "fill")
     assert contains(whole, a)
     assert not contains(a, whole)
     assert contains(a, a.index(1))

@@ -197,7 +197,9 @@ def _places(index: Any, length: int, axis: int, masked: bool) -> tuple[Any, Any]
     if not length and places.size:
         raise IndexError(f"an index into axis {axis}, which has size 0")
     if masked:
-        return places, (places >= 0) & (places < length)
+        valid = (places >= 0) & (places < length)
+        # XLA indexes in 32 bits: what lies outside of these must not come back in.
+        return jnp.where(valid, places, length), valid
     return jnp.clip(places, 0, length - 1), None
 
 
@@ -213,8 +215,7 @@ def out_of_range(key: Any, shape: Shape) -> Any:
             wrong.append(jnp.any((value < -shape[axis]) | (value >= shape[axis])))
     for one in slices.values():
         if one.guard is not None:
-            value, low, high = one.guard.check
-            wrong.append((value.value() < low) | (value.value() > high))
+            wrong.append(one.guard.check.fails())
     return functools.reduce(operator.or_, wrong) if wrong else None
 
 

@@ -34,8 +34,9 @@ class Atom:
 
     @property
     def value(self) -> Any:
-        """The integer, in JAX's default integer dtype."""
-        return jnp.asarray(self._value).astype(int)
+        """The integer, in JAX's default integer dtype; the largest of these for what is larger."""
+        value = jnp.asarray(self._value)
+        return jnp.minimum(value, np.iinfo(np.int64).max).astype(int) if value.dtype == np.uint64 else value.astype(int)
 
     def __repr__(self) -> str:
         return f"n{self.serial}"

@@ -17,8 +17,8 @@ _FIXED_WIDTH = "take slices of a fixed width, `x[s:s + 3]`, or compute with all 
 def window_of(key: Any, lengths: tuple[int, ...]) -> Window:
     """The window that `array[key]` shows of an array of this shape.
 
-    Integers and the bounds of slices may be `Affine`; steps are integers. An `Affine` index counts from the end
-    if it is negative; an `Affine` bound of a slice does not: a slice with a negative run-time start is out of range.
+    Integers and the bounds of slices may be `Affine`, which count from the end where they are negative; steps are
+    integers. A slice is as long as its bounds are apart: out of range is one of which one bound alone is negative.
 
     Raises
     ------
@@ -102,14 +102,23 @@ def slice_axis(part: slice, length: int) -> Axis:
             remedy=_FIXED_WIDTH,
         )
     size = max(0, -(-apart // step))
+    if not size:
+        return axis(0, 0)
     reach = (size - 1) * step
     low, high = max(0, -reach), length - 1 - max(0, reach)
-    if size and low > high:
+    if low > high:
         raise IndexError(f"a slice `{_as_text(part)}` of {size} places, of an axis of length {length}")
-    guard = None
-    if not first.is_within(low, high):
-        guard = Guard(Check(first, low, high), first, low, high, 1, Affine(0), length)
-    return axis(first, size, step, guard)
+    # As NumPy has them, both ends count from the beginning, or both from the end.
+    begin, end = max(low, -apart), min(high, length - 1 - apart) - length
+    if first.is_within(begin, high):
+        return axis(first, size, step)
+    start_in_array = first.wrapped(length)
+    if first.is_within(low - length, end):
+        return axis(start_in_array, size, step)
+    least, _ = first.bounds()
+    from_end = None if end < low - length or (least is not None and least >= 0) else (low - length, end)
+    check = Check(first, begin, high, from_end)
+    return axis(start_in_array, size, step, Guard(check, start_in_array, low, high, 1, Affine(0), length))
 
 
 def _bound(bound: Any) -> Any:

@@ -44,8 +44,8 @@ class Region:
     def index(self, key: Any) -> Region:
         """What `self[key]` shows, for a key of integers, slices, None and Ellipsis; integers may be `Affine`.
 
-        An `Affine` index counts from the end where it is negative. Slices with `Affine` bounds have a static length;
-        their start has to lie in the array: a negative run-time start is out of range, it does not count from the end.
+        An `Affine` index or bound counts from the end where it is negative. Slices with `Affine` bounds have a static
+        length, and have to lie in the array.
 
         Raises
         ------

@@ -4,25 +4,36 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from bridge.xla.regions.affine import Affine
 
 
 class Check(NamedTuple):
-    """A run-time integer and the range, inclusive, in which it has to lie."""
+    """A run-time integer and the range, inclusive, in which it has to lie, or else in that `from_end`."""
 
     value: Affine
     low: int
     high: int
+    from_end: tuple[int, int] | None = None
+
+    def fails(self) -> Any:
+        """Whether it lies outside, when the program runs."""
+        value = self.value.value()
+        outside = (value < self.low) | (value > self.high)
+        if self.from_end is None:
+            return outside
+        low, high = self.from_end
+        return outside & ((value < low) | (value > high))
 
 
 @dataclass(frozen=True)
 class Guard:
     """A run-time start that may be out of range.
 
-    The start of the axis contains `scale * base`. What may be touched are `count` places of the array,
-    `origin`, `origin + scale`, ...; the window lies inside them if `low <= base <= high`.
+    The start of the axis contains `scale * base`, where `base` is what `check` looks at, counted from the end if it is
+    negative. What may be touched are `count` places of the array, `origin`, `origin + scale`, ...; the window lies
+    inside them if `low <= base <= high`.
     """
 
     check: Check
@@ -165,7 +176,7 @@ def _axes_apart(a: Axis, b: Axis, mode: str) -> bool:
         return True
     if mode == "clip" and not _shift_together(a, b):
         return False
-    apart = b.corner - a.corner
+    apart = _distance(a, b, mode)
     low, high = apart.bounds()
     if (low is not None and low >= a.span) or (high is not None and high <= -b.span):
         return True
@@ -181,7 +192,7 @@ def _axis_inside(a: Axis, b: Axis, mode: str) -> bool:
         return True
     if not a.size or not _touch_alike(a, b, mode):
         return False
-    apart = b.corner - a.corner
+    apart = _distance(a, b, mode)
     low, high = apart.bounds()
     if low is None or high is None or low < 0 or high + b.span > a.span:
         return False
@@ -191,6 +202,25 @@ def _axis_inside(a: Axis, b: Axis, mode: str) -> bool:
         and apart.constant % spacing == 0
         and (b.size == 1 or b.step % spacing == 0)
     )
+
+
+def _distance(a: Axis, b: Axis, mode: str) -> Affine:
+    """From the lowest place of `a` to that of `b`.
+
+    Two starts that may count from the end are as far apart as they are written if both do so, or neither. In mode
+    "error", where both lie inside, that is certain unless they are so far apart that one may and the other may not.
+    """
+    apart = b.corner - a.corner
+    if mode != "error" or apart.is_constant or a.guard is None or b.guard is None:
+        return apart
+    one, other = a.guard.check, b.guard.check
+    written = other.value - one.value
+    if one.from_end is None or other.from_end is None or not written.is_constant:
+        return apart
+    alike = (a.guard.scale, a.guard.count) == (b.guard.scale, b.guard.count)
+    if not alike or not other.from_end[1] - one.low < written.constant < other.low - one.from_end[1]:
+        return apart
+    return apart + (written - (b.guard.base - a.guard.base)) * a.guard.scale
 
 
 def _shift_together(a: Axis, b: Axis) -> bool:

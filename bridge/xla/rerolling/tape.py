@@ -193,7 +193,7 @@ class Tape(Context):
         operands, kwargs = call.spelled(tuple(map(_joined, call.args, call.inputs)))
         made = self._noted("call", function, lambda writer: writer.operand((operands, kwargs), counts), value)
         if type(made) in (Scalar, WeakScalar) and made.dtype.kind in "iu":
-            made.place.affine = affine_result(function, tuple(map(_form, call.args, call.inputs)), None)
+            made.place.affine = affine_result(function, tuple(map(_form, call.args, call.inputs)), None, made.dtype)
         return made
 
     def copied(self, value: Any, source: Place) -> Any:

@@ -81,7 +81,7 @@ class Accessing:
         if self.is_dry:
             mask: Any = Outline(np.shape(abstract_like(np.broadcast_to(False, shape))[key]), bool)
         else:
-            mask = survivors(as_region_key(key), shape)
+            mask = survivors(as_region_key(key), shape, self.index_mode)
         return self.entered(np.zeros(mask.shape, bool), mask)
 
     def scatter_add(self, call: Call, target: Any, key: Any) -> None:

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from bridge.rewind.facts import facts_of
 from bridge.rewind.memory import Home
-from bridge.rewind.values import ground_floor
+from bridge.rewind.values import concrete_key, ground_floor
 from bridge.xla.lowering.lower import ENGINE
 from bridge.xla.tracing.abstract import regular
 from bridge.xla.tracing.accessing import known_at
+from bridge.xla.tracing.outside import admitted
 from bridge.xla.tracing.selections import selected
 
 if TYPE_CHECKING:
@@ -37,6 +38,11 @@ class CompiledHome(Home):
     def known(self, value: Any) -> Any:
         """The integers or booleans of a value, if they are known while the program is traced."""
         return known_at(ground_floor(value).place)
+
+    def key(self, key: Any, shape: tuple[int, ...]) -> Any:
+        """Unless `index_mode` is "error", numbers in it that lie outside are taken to be known at run time only."""
+        key = concrete_key(key)
+        return key if self.trace.index_mode == "error" else admitted(self.trace, key, shape)
 
     def samples(self, function: Any, values: tuple[Any, ...]) -> tuple[Any, ...]:
         """Operands on which no decomposition fails, where a function is run that does not know abstract arrays."""

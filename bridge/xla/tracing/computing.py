@@ -17,11 +17,13 @@ from bridge.rewind.places import Place
 from bridge.signatures import operation_name
 from bridge.xla.lowering.lower import lower
 from bridge.xla.regions.affine import Affine
+from bridge.xla.regions.gathers import gather
 from bridge.xla.tracing.accessing import known_at
 from bridge.xla.tracing.cells import Cell, Frame, in_dtype
 from bridge.xla.tracing.faults import Faults
 from bridge.xla.tracing.integers import affine_result, consecutive, form_of
 from bridge.xla.tracing.outlines import Outline, outline_of
+from bridge.xla.tracing.outside import picked, picks
 
 if TYPE_CHECKING:
     from bridge.rewind.snapshots import Snapshots
@@ -35,6 +37,7 @@ class Computing:
     entered: Callable[..., Any]
     faults: Faults
     frames: list[Frame]
+    index_mode: str
     is_dry: bool
     number: Callable[..., Any]
     read: Callable[..., Any]
@@ -80,13 +83,18 @@ class Computing:
         self.count()
         if _is_known(value, (operands, kwargs)):
             return self._as_known(function(*operands, **kwargs))
-        found = outline_of(value) if self.is_dry else self._lowered(function, operands, kwargs, value)
+        if picks(function, kwargs):
+            array, key = (None, ()) if self.is_dry else picked(function, operands, kwargs)
+            self.faults.check_gather(key, np.shape(array))
+            found = outline_of(value) if self.is_dry else gather(array, key, self.index_mode)
+        else:
+            found = outline_of(value) if self.is_dry else self._lowered(function, operands, kwargs, value)
         self.faults.check_matrix(function, operands, found)
         result = self.wrapped(value, found, function)
         if type(result) in (Scalar, WeakScalar) and result.dtype.kind in "iu":
             result.place.affine = self._form_of_result(function, tuple(map(_form, call.args, call.inputs)), result)
         elif type(result) is Buffer and len(result.shape) == 1 and result.dtype.kind in "iu":
-            result.place.run = consecutive(function, call.args, call.inputs)
+            result.place.run = consecutive(function, call.args, call.inputs, result.dtype)
         return result
 
     def _lowered(self, function: Any, operands: tuple[Any, ...], kwargs: dict[str, Any], value: Any) -> Any:
@@ -104,7 +112,7 @@ class Computing:
             for frame in reversed(self.frames):
                 if key in frame.integers:
                     return frame.integers[key]
-        form = affine_result(function, forms, result.place.contents)
+        form = affine_result(function, forms, result.place.contents, result.dtype)
         if None not in forms:
             self.frames[-1].integers[key] = form
         return form

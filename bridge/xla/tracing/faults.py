@@ -34,15 +34,18 @@ class Site:
 
 @dataclass(frozen=True)
 class IndexSite(Site):
-    """An index, and the range in which it has to lie; `is_one` unless there are many."""
+    """An index, and the range, or ranges, in which it has to lie; `is_one` unless there are many."""
 
     low: int
     high: int
     is_one: bool = True
+    from_end: tuple[int, int] | None = None
 
     def error(self, value: int) -> Exception:
+        other = "" if self.from_end is None else f", and from the end {self.from_end[0]} to {self.from_end[1]}"
+        which = f"index {value}" if self.is_one else "an index"
         return IndexRangeError(
-            f"{f'index {value}' if self.is_one else 'an index'} is out of range: {self.low} to {self.high} lie inside",
+            f"{which} is out of range: {self.low} to {self.high} lie inside{other}",
             where=resolve(self.position),
             remedy='correct the index, or say what it means: index_mode="clip", "fill" or "drop"',
         )
@@ -98,9 +101,9 @@ class Faults:
         if self.context.is_dry:
             self._expect(region.checks())
             return
-        for affine, low, high in region.checks():
-            value = affine.value()
-            self._note((value < low) | (value > high), IndexSite(here(), low, high), value)
+        for check in region.checks():
+            site = IndexSite(here(), check.low, check.high, from_end=check.from_end)
+            self._note(check.fails(), site, check.value.value())
 
     def check_gather(self, key: Any, shape: tuple[int, ...]) -> None:
         """Look at the indices of a gather or scatter."""

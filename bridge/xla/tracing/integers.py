@@ -25,7 +25,7 @@ def form_of(cell: Any) -> Affine:
         forms = getattr(cell.context, "forms", {})
         if id(contents) not in forms:
             # The value is kept with its form, so that its address stays its own.
-            forms[id(contents)] = contents, Affine.unknown(contents)
+            forms[id(contents)] = contents, Affine.unknown(contents, *_limits(cell.dtype))
         cell.affine = forms[id(contents)][1]
     return cell.affine
 
@@ -38,18 +38,40 @@ def bounds_of(lower: Any, upper: Any) -> Bounds:
     return affine_of(lower).bounds()[0], affine_of(upper).bounds()[1]
 
 
-def affine_result(function: Any, operands: tuple[Any, ...], contents: Any) -> Affine:
+def affine_result(function: Any, operands: tuple[Any, ...], contents: Any, dtype: Any) -> Affine:
     """The linear form of what an integer function returned for integer `operands` (linear forms themselves)."""
     forms = [one if isinstance(one, Affine) else None for one in operands]
     if all(form is not None for form in forms):
         combined = _combined(function, forms)  # type: ignore[arg-type]
-        if combined is not None:
+        if combined is not None and _fits(combined, 0, dtype):
             return combined
-    low, high = _bounds(function, forms)
-    return Affine.unknown(contents, low, high)
+    (low, high), (least, most) = _bounds(function, forms), _limits(dtype)
+    return Affine.unknown(contents, least if low is None else low, most if high is None else high)
 
 
-def consecutive(function: Any, args: tuple[Any, ...], inputs: tuple[Any, ...]) -> Affine | None:
+_WIDE = 4
+"""Bytes of the narrowest integers whose largest one no array has as an index."""
+
+
+def _limits(dtype: Any) -> Bounds:
+    """Between which integers those of a dtype lie, where that says something of an index."""
+    limits = np.iinfo(dtype)
+    wide = np.dtype(dtype).itemsize >= _WIDE
+    return (0 if limits.min == 0 else None, None) if wide else (int(limits.min), int(limits.max))
+
+
+def _fits(form: Affine, further: int, dtype: Any) -> bool:
+    """Whether an integer, and those up to `further` on, are known to be what they are in a dtype: it does not overflow.
+
+    What exceeds the largest 32-bit integer lies outside of every array, whatever it becomes.
+    """
+    (low, high), (least, most) = form.bounds(), _limits(dtype)
+    return (least is None or (low is not None and low >= least)) and (
+        most is None or (high is not None and high + further <= most)
+    )
+
+
+def consecutive(function: Any, args: tuple[Any, ...], inputs: tuple[Any, ...], dtype: Any) -> Affine | None:
     """The first of consecutive integers, if `start + np.arange(n)` and its kin is what was computed."""
     if function is np.add and len(args) == 2:
         pairs = list(zip(args, inputs, strict=True))
@@ -57,7 +79,7 @@ def consecutive(function: Any, args: tuple[Any, ...], inputs: tuple[Any, ...]) -
             first = _first(x, place)
             if first is not None and np.shape(other) == ():
                 form = _number(other, other_place)
-                return None if form is None else first + form
+                return None if form is None or not _fits(first + form, len(x) - 1, dtype) else first + form
     return None
 
 
