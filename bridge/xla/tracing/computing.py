@@ -84,7 +84,7 @@ class Computing:
         if _is_known(value, (operands, kwargs)):
             return self._as_known(function(*operands, **kwargs))
         if picks(function, kwargs):
-            array, key = (None, ()) if self.is_dry else picked(function, operands, kwargs)
+            array, key = (0, ()) if self.is_dry else picked(function, operands, kwargs)
             self.faults.check_gather(key, np.shape(array))
             found = outline_of(value) if self.is_dry else gather(array, key, self.index_mode)
         else:
