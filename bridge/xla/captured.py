@@ -28,6 +28,8 @@ class Captured:
         self._function = function
         self._arrays: dict[tuple[Any, ...], tuple[weakref.ref[np.ndarray], int, Strides, np.ndarray]] = {}
         self._names: list[tuple[str, _Read, Any]] = []
+        self._quick: list[tuple[_Read, Any]] = []
+        self._bits: list[tuple[weakref.ref[np.ndarray], bytes]] | None = None
         self._contents = {id(one): (one, _contents(one)) for _, _, one in _names(function) if one is not None}
 
     def add(self, array: Any) -> None:
@@ -55,6 +57,38 @@ class Captured:
             if isinstance(value, np.ndarray):
                 self.add(value)
             self._names.append((name, read, value))
+
+        self._prepare()
+
+    def _prepare(self) -> None:
+        """Make ready to tell quickly that all is as it was."""
+        self._quick = [(read, value) for _, read, value in self._names]
+        self._bits, bits = None, []
+        for reference, offset, lies, before in self._arrays.values():
+            whole = reference()
+            if whole is None:
+                continue
+            is_whole = not offset and Strides(whole.shape, whole.strides, whole.dtype) == lies
+            if not is_whole or not whole.flags.c_contiguous or whole.nbytes > _SMALL:
+                return
+            bits.append((reference, before.tobytes()))
+        self._bits = bits
+
+    def is_current(self) -> bool:
+        """Whether all is as it was when the program was traced: the same objects, and arrays of the same bits."""
+        if self._bits is None:
+            return self.changed() is None
+        try:
+            for read, before in self._quick:
+                if read() is not before:
+                    return self.changed() is None
+        except ValueError:  # a cell that is empty
+            return self.changed() is None
+        for reference, bits in self._bits:
+            whole = reference()
+            if whole is not None and whole.tobytes() != bits:
+                return False
+        return True
 
     def changed(self) -> str | None:
         """What has changed since the program was traced: a name, or the look of an array."""
@@ -145,6 +179,9 @@ def _is_ours(function: Any) -> bool:
 
 _MOST = 1000
 """How many objects, and how many elements of one, are watched."""
+
+_SMALL = 1 << 14
+"""Bytes of the largest array that is compared by a copy of its bits."""
 
 _GONE = object()
 

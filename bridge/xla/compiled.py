@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import functools
-import sys
+import operator
 import threading
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import jax
 import numpy as np
-from jax.experimental.compilation_cache import compilation_cache
-from platformdirs import user_cache_path
 
 from bridge.engines.protocol import compiling
 from bridge.errors import ArgumentError, BridgeWarning
 from bridge.rewind.interpreter import current_context
 from bridge.trees import leaves_of
+from bridge.xla.calling import Look, Ready, look_of, never, noted
+from bridge.xla.compiling import persistent, told_if_long
 from bridge.xla.in_jax import run_in_jax
 from bridge.xla.lowering.lower import x64
 from bridge.xla.regions.region import MODES
@@ -32,8 +30,8 @@ from bridge.xla.traced import Program, captured
 _OF_THE_CALLER = frozenset({np.ndarray, float, complex, *np.sctypeDict.values()})
 OFTEN = 8
 """How often a program may be compiled again because of what is not among its arguments, before the user is told."""
-SILENT = 2.0
-"""Seconds that a compilation passes in silence."""
+_MANY = 256
+"""Looks of calls that are kept for a function."""
 
 
 class Compiled:
@@ -60,6 +58,7 @@ class Compiled:
         self.index_mode = index_mode
         self.cache = cache
         self._programs: dict[tuple[Signature, bool], tuple[Program, Any]] = {}
+        self._ready: dict[Look, Ready] = {}
         self._in_jax: dict[Signature, tuple[Program, Subprogram]] = {}
         self._changes: Counter[str] = Counter()
         self._lock = threading.RLock()
@@ -67,7 +66,22 @@ class Compiled:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if current_context() is not None and (compiling() or self._is_tracked(args, kwargs)):
             return self.function(*args, **kwargs)
+        look, values, plain = (None, [], True) if kwargs else look_of(args)
+        ready = None if look is None else self._ready.get(look)
+        if ready is not None and ready.is_current():
+            program = ready.program
+            outputs, notes = ready.called(values)
+            if notes is not None:
+                program.faults.raise_if_any(notes[:2])
+                with x64():
+                    outputs, program = self._run(program.signature, values, mends=True)
+            return program.handed_out(outputs, plain)
+        return self._described(look, values, args, kwargs)
+
+    def _described(self, look: Look | None, as_they_are: list[Any], args: Any, kwargs: Any) -> Any:
+        """Run the program of a call that has to be looked at closely; what of it comes in may be `as_they_are`."""
         signature, values, home = call_of(args, kwargs)
+        comes_in = len(values) == len(as_they_are) and all(map(operator.is_, values, as_they_are))
         if home == "traced":
             program, subprogram = self._subprogram(signature)
             return program.handed_out(run_in_jax(subprogram, values))
@@ -76,6 +90,10 @@ class Compiled:
                 # The program may still run, and its results may lie where its arguments do, when the caller goes on.
                 values = [x if type(x) not in _OF_THE_CALLER else jax.device_put(np.array(x)) for x in values]
             outputs, program = self._run(signature, values, mends=False)
+        if look is not None and comes_in and (signature, False) in self._programs:
+            if len(self._ready) >= _MANY:
+                self._ready.clear()
+            self._ready[look] = Ready(*self._programs[signature, False])
         return program.handed_out(outputs, plain=home == "numpy")
 
     def _is_tracked(self, args: Any, kwargs: Any) -> bool:
@@ -94,16 +112,16 @@ class Compiled:
         if program.seconds is None:
             with self._lock, told_if_long(self.__name__), persistent(self.cache):
                 start = time.perf_counter()
-                outputs, alarm, found = run(_never(), values)
+                outputs, notes = run(never(), values)
                 if any(isinstance(x, jax.core.Tracer) for x in outputs):
                     raise captured()
                 program.seconds = time.perf_counter() - start
         else:
-            outputs, alarm, found = run(_never(), values)
-        if program.is_watched and np.asarray(alarm):
-            fault, nan = found
-            program.faults.raise_if_any(fault)
-            if nan and not mends and program.faults.watches_nan:
+            outputs, notes = run(never(), values)
+        found = noted(notes)
+        if found is not None:
+            program.faults.raise_if_any(found[:2])
+            if not mends:
                 return self._run(signature, values, mends=True)
         return outputs, program
 
@@ -150,6 +168,7 @@ class Compiled:
         """Drop what was traced for a signature, because `changed` has; the user is told if it happens often."""
         for key in [key for key in self._programs if key[0] == signature]:
             del self._programs[key]
+        self._ready.clear()
         self._in_jax.pop(signature, None)
         self._changes[changed] += 1
         if self._changes[changed] == OFTEN:
@@ -165,7 +184,7 @@ class Compiled:
         signature, values, _ = call_of(args, kwargs)
         _, run = self.program(signature)
         with x64():
-            return run.lower(_never(), values)
+            return run.lower(never(), values)
 
     def compile(self, *args: Any, **kwargs: Any) -> Any:
         """The program for these arguments as `jax.stages.Compiled`: HLO text, memory and cost analysis."""
@@ -177,56 +196,3 @@ class Compiled:
     def compile_seconds(self) -> list[float]:
         """Seconds that the first run of each program took: tracing, compiling, and running once."""
         return [program.seconds for program, _ in self._programs.values() if program.seconds is not None]
-
-
-@functools.cache
-def _never() -> Any:
-    """False, as an input that XLA cannot know; on the device already."""
-    return jax.device_put(np.False_)
-
-
-@contextmanager
-def told_if_long(name: str) -> Iterator[None]:
-    """Say what is compiled, and how long it took, if that is more than two seconds."""
-    start = time.perf_counter()
-    timer = threading.Timer(SILENT, _say, [f"compiling {name} for XLA; this happens once for each signature"])
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
-        seconds = time.perf_counter() - start
-        if seconds > SILENT:
-            _say(f"compiled {name} in {seconds:.1f} s")
-
-
-def _say(text: str) -> None:
-    print(f"[bridge] {text}", file=sys.stderr, flush=True)
-
-
-@contextmanager
-def persistent(cache: Any) -> Iterator[None]:
-    """Inside, what XLA compiles is kept in a folder: `cache`, or the user's cache folder for True.
-
-    The settings are JAX's own, and are put back at the end. JAX opens its cache once, and keeps it whatever the
-    settings say later; so it is closed before and after.
-    """
-    if not cache:
-        yield
-        return
-    folder = user_cache_path("mutation-bridge") / "xla" if cache is True else Path(cache)
-    folder.mkdir(parents=True, exist_ok=True)
-    wanted = {
-        "jax_compilation_cache_dir": str(folder),
-        "jax_persistent_cache_min_compile_time_secs": 0.0,
-        "jax_persistent_cache_min_entry_size_bytes": -1,
-    }
-    before = {name: getattr(jax.config, name) for name in wanted}
-    with ExitStack() as stack:
-        compilation_cache.reset_cache()
-        stack.callback(compilation_cache.reset_cache)
-        for name, value in wanted.items():
-            jax.config.update(name, value)
-            stack.callback(jax.config.update, name, before[name])
-        yield

@@ -151,6 +151,11 @@ def _looks(leaves: list[Any]) -> tuple[Any, list[Any], str]:
     return tuple(looks), values, home
 
 
+def is_on_device(kind: type) -> bool:
+    """Whether a type is known to be that of JAX's arrays which are not being traced."""
+    return kind in _ON_DEVICES
+
+
 def _home(leaf: Any, before: str) -> str:
     if isinstance(leaf, jax.core.Tracer):
         return "traced"

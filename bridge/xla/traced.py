@@ -40,8 +40,8 @@ class Program:
         # A loop hides from strong zeros which cotangents do not exist.
         self.loops = "plain" if mends else "short"
 
-    def __call__(self, never: Any, values: list[Any]) -> tuple[list[Any], Any, tuple[Any, Any]]:
-        """The results that are traced; whether to look at the rest: the first fault, and whether there was a NaN."""
+    def __call__(self, never: Any, values: list[Any]) -> tuple[list[Any], Any]:
+        """The results that are traced; number and value of the first fault, and whether there was a NaN, if watched."""
         while True:
             try:
                 outputs, fault, nan = self._traced(never, values)
@@ -49,7 +49,11 @@ class Program:
                 self.loops = "rolling" if self.loops == "short" else "plain"
             else:
                 self.captured.close()
-                return outputs, (fault[0] != 0) | nan, (fault, nan)
+                if not self.is_watched:
+                    return outputs, None
+                with x64():
+                    nan = nan & (self.faults.watches_nan and not self.mends)
+                    return outputs, jnp.append(fault, jnp.asarray(nan, fault.dtype))
 
     def _traced(self, never: Any, values: list[Any]) -> tuple[list[Any], Any, Any]:
         with x64(), np.errstate(all="ignore"):
@@ -99,7 +103,9 @@ class Program:
 
     def handed_out(self, outputs: list[Any], plain: bool = False) -> Any:
         """The function's result in its containers: JAX arrays, or NumPy's arrays and numbers if `plain`."""
-        if not plain and len(outputs) == len(self.results):
+        if len(outputs) == len(self.results):
+            if plain:
+                outputs = [result.plain(x) for result, x in zip(self.results, outputs, strict=True)]
             return rebuilt(self.structure, outputs)
         found = iter(outputs)
         leaves = []
@@ -158,6 +164,14 @@ def captured() -> ArgumentError:
     )
 
 
+def in_memory(x: Any) -> np.ndarray:
+    """A JAX array as one of NumPy's, to be read; without a copy where it lies in the memory of this process."""
+    try:
+        return np.asarray(memoryview(x))
+    except (BufferError, TypeError, ValueError):
+        return np.asarray(x)
+
+
 class _Traced:
     """In the place of a result that the program computes."""
 
@@ -167,7 +181,7 @@ class _Traced:
 
     def plain(self, x: Any) -> Any:
         """The result as NumPy, or Python for its own numbers, would give it, in memory of its own."""
-        own = np.array(x)
+        found = in_memory(x)
         if self.is_weak:
-            return own.item()
-        return own if self.is_array else own[()]
+            return found.item()
+        return np.array(found) if self.is_array else found[()]

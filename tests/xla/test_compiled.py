@@ -26,6 +26,52 @@ def square(x: Any) -> Any:
     return np.sum(x * x)
 
 
+class TestCallsThatLookAlike:
+    """A program that has run is found again by the look of the arguments."""
+
+    def program(self, x: Any, y: Any, n: Any = 1) -> Any:
+        x[0] += 3.0
+        return x * n, y * 2.0
+
+    @pytest.mark.parametrize("shared", ["itself", "overlapping", "apart"])
+    def test_memory_that_is_shared_only_now(self, shared: str) -> None:
+        run = bridge.xla(self.program)
+        for _ in range(2):
+            run(np.ones(4), np.ones(4))
+        memory = np.arange(10.0)
+        x, y = {"itself": (memory[:4], memory[:4]), "overlapping": (memory[:4], memory[3:7])}.get(
+            shared, (memory[:4], memory[4:8])
+        )
+        found = run(x, y)
+        np.testing.assert_array_equal(memory, np.arange(10.0))
+        for one, other in zip(found, self.program(x, y), strict=True):
+            np.testing.assert_array_equal(one, other)
+
+    def test_an_integer_is_part_of_the_look_and_a_float_is_not(self) -> None:
+        run = bridge.xla(self.program)
+        for n in (1, 2, 1, 2.0, 3.0, True):
+            np.testing.assert_array_equal(run(np.ones(2), np.ones(2), n)[0], self.program(np.ones(2), np.ones(2), n)[0])
+        assert len(run.compile_seconds) == 4
+
+    def test_other_bytes_other_layouts_and_other_libraries(self) -> None:
+        run = bridge.xla(lambda x: x.T * 2.0)
+        x = np.arange(6.0).reshape(2, 3)
+        for _ in range(2):
+            for one in (x, x.astype(">f8"), x.astype("f4"), np.asfortranarray(x), np.ones((4, 6))[::2, ::2]):
+                found = run(one)
+                np.testing.assert_array_equal(found, one.T * 2.0)
+                assert isinstance(found, np.ndarray)
+            assert isinstance(run(jnp.asarray(x)), jax.Array)
+
+    def test_results_are_the_callers_own(self) -> None:
+        run = bridge.xla(lambda x: (x, x + 1.0, x[1] * 2))
+        x = np.arange(3.0)
+        for _ in range(2):
+            same, more, number = run(x)
+            same[0], more[0] = 7.0, 7.0
+            assert (x[0], type(number)) == (0.0, np.float64)
+
+
 class TestArrays:
     def test_numpy_in_numpy_out(self) -> None:
         given = X.copy()
@@ -381,15 +427,38 @@ class TestCompilation:
         assert first[0] == second[0]
         assert (int(first[1]), int(second[1]) > 0) == (0, True)
 
-    def test_a_long_compilation_says_so(self, monkeypatch: pytest.MonkeyPatch, capfd: Any) -> None:
-        monkeypatch.setattr("bridge.xla.compiled.SILENT", 0.01)
+    SAID = (
+        "compiling value_and_grad(square) for XLA; this happens once for each signature",
+        "compiled value_and_grad(",
+    )
+
+    def test_a_long_compilation_says_so_to_a_terminal(self, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+        monkeypatch.setattr("bridge.xla.compiling.SILENT", 0.01)
+        monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
         run = bridge.xla(bridge.value_and_grad(square))
         run(X)
-        said = capfd.readouterr().err
-        assert "[bridge] compiling value_and_grad(square) for XLA; this happens once for each signature" in said
-        assert "[bridge] compiled value_and_grad(square) in " in said
+        said = capsys.readouterr().err
+        assert all(f"[bridge] {text}" in said for text in self.SAID)
         run(X)
-        assert capfd.readouterr().err == ""
+        assert capsys.readouterr().err == ""
+
+    def test_and_to_a_log_that_is_kept(self, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+        monkeypatch.setattr("bridge.xla.compiling.SILENT", 0.01)
+        with caplog.at_level("INFO", logger="bridge.xla"):
+            bridge.xla(bridge.value_and_grad(square))(X)
+        assert all(any(text in record.message for record in caplog.records) for text in self.SAID)
+
+    def test_it_may_be_told_to_be_silent(self, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+        monkeypatch.setattr("bridge.xla.compiling.SILENT", 0.0)
+        monkeypatch.setenv("BRIDGE_XLA_PROGRESS", "0")
+        monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+        bridge.xla(bridge.value_and_grad(square))(X)
+        assert capsys.readouterr().err == ""
+
+    def test_a_cache_for_all_programs(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+        monkeypatch.setenv("BRIDGE_XLA_CACHE", str(tmp_path / "kept"))
+        bridge.grad(lambda x: np.sum(np.sin(x) * x), engine="xla")(X)
+        assert any((tmp_path / "kept").iterdir())
 
     def test_lowered_and_compiled(self) -> None:
         run = bridge.xla(lambda x: np.sin(x) * 2)

@@ -1,0 +1,91 @@
+"""Calls that look like one that ran before: what is left to do of them before the program runs, and after it."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+
+from bridge.xla.lowering.lower import x64
+from bridge.xla.signature import is_on_device
+from bridge.xla.traced import Program, in_memory
+
+Look = tuple[Any, ...]
+
+_PACKED, _OWNS = 0x101, 0x4
+"""NumPy's flags of an array that is contiguous in C order and aligned, and of one that owns its memory."""
+_NUMBERS = (float, complex)
+_STATIC = frozenset({int, bool, str, type(None)})
+
+
+class Ready:
+    """A program that has run: what calls that look alike need of it.
+
+    `is_current()` says whether what it read without being given it is as it was.
+    """
+
+    __slots__ = ("is_current", "program", "run")
+
+    def __init__(self, program: Program, run: Callable[..., Any]) -> None:
+        self.program, self.run = program, run
+        self.is_current = program.captured.is_current
+
+    def called(self, values: list[Any]) -> tuple[list[Any], np.ndarray | None]:
+        """Run it: its outputs, and what it noted if that is something."""
+        with x64():
+            outputs, notes = self.run(never(), values)
+        return outputs, noted(notes)
+
+
+def look_of(args: tuple[Any, ...]) -> tuple[Look | None, list[Any], bool]:
+    """What arguments look like, what of them comes in, and whether that is NumPy's; None for all but the plainest.
+
+    Arguments of one look have one signature: packed arrays that share no memory, or arrays of JAX, and numbers.
+    """
+    look: list[Any] = []
+    values: list[Any] = []
+    owners: list[int] = []
+    plain = on_device = False
+    for x in args:
+        kind = type(x)
+        if kind is np.ndarray:
+            flags = x.flags.num
+            owner = x if flags & _OWNS else x.base
+            if flags & _PACKED != _PACKED or type(owner) is not np.ndarray or not owner.flags.num & _OWNS:
+                return None, values, True
+            plain = True
+            owners.append(id(owner))
+            look += (x.shape, x.dtype)
+            values.append(x)
+        elif kind in _NUMBERS:
+            plain = True
+            look.append(kind)
+            values.append(x)
+        elif kind in _STATIC:
+            look += (kind, x)
+        elif is_on_device(kind):
+            on_device = True
+            look += (kind, x.shape, x.dtype)
+            values.append(x)
+        else:
+            return None, values, True
+    if (plain and on_device) or (len(owners) > 1 and len(set(owners)) < len(owners)):
+        return None, values, True
+    return tuple(look), values, not on_device
+
+
+@functools.cache
+def never() -> Any:
+    """False, as an input that XLA cannot know; on the device already."""
+    return jax.device_put(np.False_)
+
+
+def noted(notes: Any) -> np.ndarray | None:
+    """What a program noted while it ran, if that is something: number and value of a fault, whether there was a NaN."""
+    if notes is None:
+        return None
+    found = in_memory(notes)
+    return found if found.any() else None

@@ -1,0 +1,85 @@
+"""While XLA compiles: what is said of it, and where what it makes is kept."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import jax
+from jax.experimental.compilation_cache import compilation_cache
+from platformdirs import user_cache_path
+
+SILENT = 2.0
+"""Seconds that a compilation passes in silence."""
+PROGRESS = "BRIDGE_XLA_PROGRESS"
+"""The environment variable that, set to 0, lets long compilations pass in silence, too."""
+CACHE = "BRIDGE_XLA_CACHE"
+"""The environment variable that names the folder in which compiled programs are kept; 1 for the user's own."""
+
+_LOG = logging.getLogger("bridge.xla")
+
+
+@contextmanager
+def told_if_long(name: str) -> Iterator[None]:
+    """Say what is compiled, and how long it took, if that is more than two seconds.
+
+    To the logger `bridge.xla`; where nobody listens to that, to stderr, if it is a terminal.
+    """
+    if os.environ.get(PROGRESS, "1") == "0":
+        yield
+        return
+    start = time.perf_counter()
+    timer = threading.Timer(SILENT, _say, [f"compiling {name} for XLA; this happens once for each signature"])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        seconds = time.perf_counter() - start
+        if seconds > SILENT:
+            _say(f"compiled {name} in {seconds:.1f} s")
+
+
+def _say(text: str) -> None:
+    if _LOG.hasHandlers() and _LOG.isEnabledFor(logging.INFO):
+        _LOG.info(text)
+    elif sys.stderr.isatty():
+        print(f"[bridge] {text}", file=sys.stderr, flush=True)
+
+
+@contextmanager
+def persistent(cache: Any) -> Iterator[None]:
+    """Inside, what XLA compiles is kept in a folder: `cache`, or the user's cache folder for True.
+
+    None leaves it to the environment variable BRIDGE_XLA_CACHE. The settings are JAX's own, and are put back at the
+    end. JAX opens its cache once, and keeps it whatever the settings say later; so it is closed before and after.
+    """
+    if cache is None:
+        asked = os.environ.get(CACHE, "0")
+        cache = asked == "1" or (asked not in ("", "0") and asked)
+    if not cache:
+        yield
+        return
+    folder = user_cache_path("mutation-bridge") / "xla" if cache is True else Path(cache)
+    folder.mkdir(parents=True, exist_ok=True)
+    wanted = {
+        "jax_compilation_cache_dir": str(folder),
+        "jax_persistent_cache_min_compile_time_secs": 0.0,
+        "jax_persistent_cache_min_entry_size_bytes": -1,
+    }
+    before = {name: getattr(jax.config, name) for name in wanted}
+    with ExitStack() as stack:
+        compilation_cache.reset_cache()
+        stack.callback(compilation_cache.reset_cache)
+        for name, value in wanted.items():
+            jax.config.update(name, value)
+            stack.callback(jax.config.update, name, before[name])
+        yield
