@@ -26,6 +26,9 @@ def assign(target: Any, key: Any, value: Any) -> None:
     context.check_usable()
     if context.home.is_abstract:
         key = context.home.key(key, array.shape)
+        if type(value) is ARRAYS.bounded or context.home.is_windowed(key):
+            context.home.write_window(target, key, value)
+            return
     kind = kind_of(key, len(array.shape))
     if kind is ADVANCED:
         if is_abstract_mask(key):

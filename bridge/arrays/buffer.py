@@ -105,6 +105,8 @@ class Buffer(Tracked, InPlace):
             return Buffer(value, View(place, key, value))
         if context.home.is_abstract:
             key = context.home.key(key, array.shape)
+            if context.home.is_windowed(key):
+                return context.home.window(self, key)
         kind = kind_of(key, len(array.shape))
         if kind is ADVANCED:
             if is_abstract_mask(key):

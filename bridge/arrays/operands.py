@@ -66,7 +66,7 @@ def operand(x: Any) -> Any:
         )
     if isinstance(x, np.ndarray):
         return x
-    if getattr(type(x), "__array_ufunc__", ...) is None:
+    if getattr(type(x), "__array_ufunc__", ...) is None or type(x) is ARRAYS.bounded:
         return NotImplemented
     if isinstance(x, (list, tuple)):
         if context_of(x) is not None:

@@ -12,6 +12,7 @@ from bridge.arrays import dispatch
 from bridge.arrays.operands import operand
 from bridge.code_position import here, resolve
 from bridge.errors import RefusedError
+from bridge.rewind.interpreter import ARRAYS
 
 Method = Callable[..., Any]
 
@@ -30,6 +31,8 @@ def _reflected(function: Method, ufunc: np.ufunc) -> Method:
 
 def _inplace(function: Method, ufunc: np.ufunc) -> Method:
     def assign(self: Any, other: Any) -> Any:
+        if type(other) is ARRAYS.bounded:
+            return other.update(ufunc, self)
         other = operand(other)
         return other if other is NotImplemented else dispatch.operate_inplace(function, ufunc, self, other)
 

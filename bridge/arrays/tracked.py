@@ -13,6 +13,7 @@ from bridge.arrays.operators import Operators
 from bridge.code_position import here, resolve
 from bridge.errors import ArgumentError, RefusedError
 from bridge.rewind.escapes import escape
+from bridge.rewind.interpreter import ARRAYS
 from bridge.rewind.memory import grounded, lies_in_order
 from bridge.rewind.rule_book import GIVING_WAY, read_book
 from bridge.rewind.values import concrete, described, is_abstract
@@ -40,9 +41,13 @@ class Tracked(Operators):
                 return dispatch.operate_one(ufunc, ufunc, self)
             operate = dispatch.operate_pair if len(inputs) == 2 else dispatch.operate
             return operate(ufunc, ufunc, *inputs)
+        if any(type(x) is ARRAYS.bounded for x in inputs):
+            return NotImplemented
         return ufuncs.ufunc_call(ufunc, method, inputs, kwargs)
 
     def __array_function__(self, function: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if ARRAYS.bounded in types:
+            return NotImplemented
         if function in creation.WITH_LIKE:
             return creation.like(self.place.context, function, args, kwargs)
         return dispatch.call(function, args, kwargs)

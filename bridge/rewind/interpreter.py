@@ -123,6 +123,8 @@ class Arrays:
     buffer: type[Any]
     scalar: type[Any]
     weak_scalar: type[Any]
+    # Arrays whose length is known only when a compiled program runs; there are none where nothing is compiled.
+    bounded: type[Any] = type("Nothing", (), {})
     call: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
     call_mutating: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
 

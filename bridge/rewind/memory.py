@@ -65,6 +65,18 @@ class Home:
         """`buffer[mask]` where the mask is not known."""
         raise NotImplementedError
 
+    def is_windowed(self, key: Any) -> bool:
+        """Whether the shape of what an index shows is not known."""
+        return False
+
+    def window(self, buffer: Any, key: Any) -> Any:
+        """`buffer[key]` for such a key."""
+        raise NotImplementedError
+
+    def write_window(self, buffer: Any, key: Any, value: Any) -> None:
+        """`buffer[key] = value` for such a key, or a value whose shape is not known."""
+        raise NotImplementedError
+
     def has_nan(self, value: Any) -> bool:
         """Whether a gradient holds a NaN, or must be taken to hold one."""
         ground = grounded(value)

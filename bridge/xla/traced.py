@@ -16,6 +16,7 @@ from bridge.rewind.interpreter import current_context
 from bridge.rewind.values import ground_floor, is_abstract
 from bridge.source.programs import program
 from bridge.trees import leaves_of, rebuilt
+from bridge.xla import bounded
 from bridge.xla.captured import Captured
 from bridge.xla.loops import control
 from bridge.xla.lowering.lower import x64

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from bridge.rewind.facts import facts_of
@@ -16,6 +17,10 @@ from bridge.xla.tracing.selections import selected
 
 if TYPE_CHECKING:
     from bridge.xla.tracing.context import TraceContext
+
+
+WINDOWS: Any = SimpleNamespace()
+"""Who knows of arrays whose length is known only when the program runs; `bridge.xla.bounded` fills it in."""
 
 
 class CompiledHome(Home):
@@ -63,6 +68,15 @@ class CompiledHome(Home):
 
     def selected(self, buffer: Any, mask: Any) -> Any:
         return selected(buffer, mask)
+
+    def is_windowed(self, key: Any) -> bool:
+        return bool(WINDOWS.is_windowed(key))
+
+    def window(self, buffer: Any, key: Any) -> Any:
+        return WINDOWS.window(buffer, key)
+
+    def write_window(self, buffer: Any, key: Any, value: Any) -> None:
+        WINDOWS.write_window(buffer, key, value)
 
     def has_nan(self, value: Any) -> bool:
         """Note whether a gradient holds a NaN; the answer says what to assume while the program is traced."""

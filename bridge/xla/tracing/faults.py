@@ -17,6 +17,7 @@ from bridge.xla.regions.advanced import out_of_range
 from bridge.xla.tracing.outlines import Outline
 
 if TYPE_CHECKING:
+    from bridge.xla.regions.affine import Affine
     from bridge.xla.regions.region import Region
     from bridge.xla.tracing.context import TraceContext
 
@@ -64,6 +65,29 @@ class LimitSite(Site):
 
 
 @dataclass(frozen=True)
+class LengthSite(Site):
+    """Two lengths that meet."""
+
+    def error(self, value: int) -> Exception:
+        a, b = divmod(value, _MANY)
+        return ValueError(
+            f"operands could not be broadcast together: an axis of length {a} meets one of length {b}, "
+            f"at {resolve(self.position)}"
+        )
+
+
+@dataclass(frozen=True)
+class EmptySite(Site):
+    """A function of no elements that has no value."""
+
+    function: Any
+
+    def error(self, value: int) -> Exception:
+        name = operation_name(self.function)
+        return ValueError(f"{name} of an empty array has no value, at {resolve(self.position)}")
+
+
+@dataclass(frozen=True)
 class MatrixSite(Site):
     """A function that raises for some matrices."""
 
@@ -72,6 +96,10 @@ class MatrixSite(Site):
     def error(self, value: int) -> Exception:
         name, kind = operation_name(self.function), facts_of(self.function).fails_on
         return np.linalg.LinAlgError(f"{name}: a matrix is {kind}, at {resolve(self.position)}")
+
+
+_MANY = 1 << 31
+"""More than any length of an axis: two lengths are one integer."""
 
 
 class Faults:
@@ -122,6 +150,40 @@ class Faults:
             self._expect(True)
             return
         self._note(wants_more, LimitSite(here(), limit))
+
+    def check_lengths(self, length: Affine, wanted: Affine, repeats: tuple[bool, bool]) -> None:
+        """Look whether two lengths go together: they are equal, or one that may be repeated is 1."""
+        if self.context.is_dry:
+            self._expect(True)
+            return
+        a, b = (jnp.asarray(one.value()) for one in (length, wanted))
+        wrong = a != b
+        for one, repeated in zip((a, b), repeats, strict=True):
+            wrong = wrong & (one != 1) if repeated else wrong
+        self._note(wrong, LengthSite(here()), a * _MANY + b)
+
+    def check_place(self, counted: Affine, length: Affine, index: Affine, most: int) -> None:
+        """Look at an index of an axis with this length, which is at `most` so many."""
+        if self.context.index_mode != "error" or self.context.is_dry:
+            self._expect(self.context.index_mode == "error")
+            return
+        value = jnp.asarray(counted.value())
+        wrong = (value < 0) | (value >= jnp.asarray(length.value()))
+        self._note(wrong, IndexSite(here(), -most, most - 1), index.value())
+
+    def check_places(self, wrong: Any, most: int) -> None:
+        """Look whether indices of an axis of at `most` so many places were wrong."""
+        if self.context.index_mode != "error" or self.context.is_dry:
+            self._expect(self.context.index_mode == "error")
+            return
+        self._note(self.context.truth(wrong), IndexSite(here(), -most, most - 1, is_one=False))
+
+    def check_empty(self, length: Affine, function: Any) -> None:
+        """Look whether an axis has no places, for a function that needs some."""
+        if self.context.is_dry:
+            self._expect(True)
+            return
+        self._note(jnp.asarray(length.value()) == 0, EmptySite(here(), function))
 
     def check_matrix(self, function: Any, operands: Any, found: Any) -> None:
         """Look whether a matrix was singular, or not positive definite, where NumPy raises."""

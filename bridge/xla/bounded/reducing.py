@@ -1,0 +1,271 @@
+"""Reductions: what is not there is the neutral element, chosen by a mask and never multiplied away."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from bridge.signatures import operation_name
+from bridge.xla.bounded.bounded import Bounded, knows, shown, unknown
+from bridge.xla.bounded.elementwise import stored
+from bridge.xla.bounded.extents import Extent
+from bridge.xla.bounded.integers import number, product
+from bridge.xla.bounded.masks import dense, masked
+from bridge.xla.regions.affine import Affine
+
+_ABSENT = np._NoValue
+
+
+def _axes(x: Bounded, axis: Any) -> tuple[int, ...]:
+    """The axes that are reduced, counted from the first."""
+    if axis is None:
+        return tuple(range(x.ndim))
+    axes = axis if isinstance(axis, tuple) else (axis,)
+    for one in axes:
+        if not -x.ndim <= one < x.ndim:
+            raise np.exceptions.AxisError(one, x.ndim)
+    return tuple(one % x.ndim for one in axes)
+
+
+def _reduced(
+    function: Any, x: Any, value: Any, axis: Any, keepdims: Any, out: Any = None, **kwargs: Any
+) -> Any:
+    """A reduction of an array with a number in the places that are not there."""
+    axes = _axes(x, axis)
+    keeps = keepdims is not _ABSENT and bool(keepdims)
+    found = function(masked(x, value), axis=axes, keepdims=keeps, **kwargs)
+    extents = [None if k in axes else one for k, one in enumerate(x.extents) if keeps or k not in axes]
+    found = shown(found, tuple(extents))
+    if out is None:
+        return found
+    stored(function, out, found)
+    return out
+
+
+def _only(function: Any, **given: Any) -> None:
+    """Raise for arguments that are not known."""
+    for name, value in given.items():
+        if value is not _ABSENT and value is not None and value is not True:
+            raise unknown(f"{operation_name(function)} with {name}=")
+
+
+def _neutral(function: Any, value: Any) -> None:
+    """Functions that have a neutral element."""
+
+    def reduce(
+        a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = _ABSENT,
+        initial: Any = _ABSENT, where: Any = _ABSENT,
+    ) -> Any:  # fmt: skip
+        _only(function, initial=initial, where=where)
+        return _reduced(function, dense(a), value, axis, keepdims, out, **({} if dtype is None else {"dtype": dtype}))
+
+    def as_method(
+        a: Any, axis: Any = 0, dtype: Any = None, out: Any = None, keepdims: Any = False,
+        initial: Any = _ABSENT, where: Any = _ABSENT,
+    ) -> Any:  # fmt: skip
+        return reduce(a, axis, dtype, out, keepdims, initial, where)
+
+    knows(function)(reduce)
+    knows({np.sum: np.add, np.prod: np.multiply}[function].reduce)(as_method)
+
+
+_neutral(np.sum, 0)
+_neutral(np.prod, 1)
+
+
+def _truth(function: Any, value: bool) -> None:
+    def reduce(
+        a: Any, axis: Any = None, out: Any = None, keepdims: Any = _ABSENT, *, where: Any = _ABSENT
+    ) -> Any:
+        _only(function, where=where)
+        return _reduced(function, dense(a), value, axis, keepdims, out)
+
+    knows(function)(reduce)
+
+
+_truth(np.any, False)
+_truth(np.all, True)
+
+
+@knows(np.count_nonzero)
+def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+    """`np.count_nonzero`."""
+    return _reduced(np.sum, dense(a) != 0, False, axis, keepdims)
+
+
+def _extreme(functions: tuple[Any, ...], method: Any, lowest: Callable[[Any], Any]) -> None:
+    """`max` and `min`, which have no value of nothing."""
+
+    def reduce(
+        a: Any, axis: Any = None, out: Any = None, keepdims: Any = _ABSENT, initial: Any = _ABSENT,
+        where: Any = _ABSENT,
+    ) -> Any:  # fmt: skip
+        _only(functions[0], initial=initial, where=where)
+        a = dense(a)
+        _check_not_empty(functions[0], a, _axes(a, axis))
+        return _reduced(functions[0], a, lowest(a.dtype), axis, keepdims, out)
+
+    knows(*functions)(reduce)
+    knows(method)(
+        lambda a, axis=0, dtype=None, out=None, keepdims=False, **rest: reduce(a, axis, out, keepdims, **rest)
+    )
+
+
+def _check_not_empty(function: Any, x: Bounded, axes: tuple[int, ...]) -> None:
+    for axis in axes:
+        length = x.lengths[axis]
+        low = length.bounds()[0]
+        if not (low is not None and low > 0):
+            x.trace.faults.check_empty(length, function)
+
+
+def _lowest(dtype: Any) -> Any:
+    if dtype.kind == "b":
+        return False
+    return np.iinfo(dtype).min if dtype.kind in "iu" else -np.inf
+
+
+def _highest(dtype: Any) -> Any:
+    if dtype.kind == "b":
+        return True
+    return np.iinfo(dtype).max if dtype.kind in "iu" else np.inf
+
+
+_extreme((np.max, np.amax), np.maximum.reduce, _lowest)
+_extreme((np.min, np.amin), np.minimum.reduce, _highest)
+
+
+@knows(np.ptp)
+def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = _ABSENT) -> Any:
+    """`np.ptp`."""
+    _only(np.ptp, out=out)
+    return np.max(a, axis, keepdims=keepdims) - np.min(a, axis, keepdims=keepdims)
+
+
+def _arg(function: Any, extreme: Any, worst: Callable[[Any], Any]) -> None:
+    def search(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = _ABSENT) -> Any:
+        _only(function, out=out)
+        a = dense(a)
+        if axis is None:
+            if a.ndim > 1:
+                raise unknown(f"{operation_name(function)} of several axes", "give an axis")
+            axis = 0
+        (k,) = _axes(a, axis)
+        _check_not_empty(function, a, (k,))
+        keeps = keepdims is not _ABSENT and bool(keepdims)
+        found = function(masked(a, worst(a.dtype)), axis=k, keepdims=keeps)
+        one = a.extents[k]
+        if one is not None:
+            # Where all that is there is as bad as what is not, the first place of all was found.
+            found = np.maximum(found - number(a.trace, one.first), 0)
+        return shown(found, tuple(None if j == k else e for j, e in enumerate(a.extents) if keeps or j != k))
+
+    knows(function)(search)
+
+
+_arg(np.argmax, np.max, _lowest)
+_arg(np.argmin, np.min, _highest)
+
+
+def _count(x: Bounded, axes: tuple[int, ...]) -> Any:
+    """How many elements a reduction has."""
+    return number(x.trace, product(x.trace, [x.lengths[k] for k in axes]))
+
+
+@knows(np.mean)
+def mean(
+    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = _ABSENT, *, where: Any = _ABSENT
+) -> Any:
+    """`np.mean`."""
+    _only(np.mean, where=where)
+    a = dense(a)
+    if dtype is None and a.dtype.kind in "iub":
+        dtype = np.float64
+    total = np.sum(a, axis, dtype, keepdims=keepdims)
+    found = np.true_divide(total, _count(a, _axes(a, axis)))
+    if out is not None:
+        stored(np.mean, out, found)
+        return out
+    return found
+
+
+@knows(np.average)
+def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: Any = _ABSENT) -> Any:
+    """`np.average`."""
+    _only(np.average, returned=returned or None)
+    if weights is None:
+        return np.mean(a, axis, keepdims=keepdims)
+    if len(a.shape) != len(np.shape(weights)):
+        raise unknown("np.average with weights of another number of axes")
+    return np.sum(a * weights, axis, keepdims=keepdims) / np.sum(weights, axis, keepdims=keepdims)
+
+
+@knows(np.var)
+def var(
+    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = _ABSENT, *,
+    where: Any = _ABSENT, mean: Any = _ABSENT, correction: Any = _ABSENT,
+) -> Any:  # fmt: skip
+    """`np.var`."""
+    _only(np.var, where=where, mean=mean, dtype=dtype, out=out)
+    ddof = ddof if correction is _ABSENT else correction
+    a = dense(a)
+    away = a - np.mean(a, axis, keepdims=True)
+    squares = np.real(away) ** 2 + np.imag(away) ** 2 if away.dtype.kind == "c" else away * away
+    return np.sum(squares, axis, keepdims=keepdims) / np.maximum(_count(a, _axes(a, axis)) - ddof, 0)
+
+
+@knows(np.std)
+def std(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, **kwargs: Any) -> Any:
+    """`np.std`."""
+    return np.sqrt(np.var(a, axis, dtype, out, ddof, **kwargs))
+
+
+@knows(np.linalg.norm)
+def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
+    """`np.linalg.norm`: zeros change no norm, but of a negative order."""
+    if ord is not None and not (ord in ("fro", "nuc") or (isinstance(ord, (int, float)) and ord >= 0)):
+        raise unknown(f"np.linalg.norm with ord={ord!r}")
+    x = dense(x)
+    axes = _axes(x, axis)
+    found = np.linalg.norm(masked(x, 0), ord, axis, keepdims)
+    return shown(found, tuple(None if k in axes else e for k, e in enumerate(x.extents) if keepdims or k not in axes))
+
+
+def _running(functions: tuple[Any, ...], value: Any) -> None:
+    """`cumsum` and `cumprod`."""
+
+    def run(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+        _only(functions[0], out=out)
+        a = dense(a)
+        if axis is None:
+            if a.ndim > 1:
+                raise unknown(f"{operation_name(functions[0])} of several axes", "give an axis")
+            axis = 0
+        (k,) = _axes(a, axis)
+        found = functions[0](masked(a, value), axis=k, **({} if dtype is None else {"dtype": dtype}))
+        return shown(found, a.extents)
+
+    knows(functions[0])(run)
+    knows(functions[1])(lambda array, axis=0, dtype=None, out=None: run(array, axis, dtype, out))
+
+
+_running((np.cumsum, np.add.accumulate), 0)
+_running((np.cumprod, np.multiply.accumulate), 1)
+
+
+@knows(np.sort)
+def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
+    """`np.sort`: what is not there comes last, beside NaNs."""
+    _only(np.sort, order=order)
+    a = dense(a)
+    if axis is None or a.dtype.kind == "c":
+        raise unknown("np.sort of complex numbers, or with axis=None")
+    (k,) = _axes(a, axis)
+    found = np.sort(masked(a, np.nan if a.dtype.kind == "f" else _highest(a.dtype)), axis=k)
+    one = a.extents[k]
+    own = None if one is None else Extent(Affine.of(0), one.length)
+    return shown(found, tuple(own if j == k else e for j, e in enumerate(a.extents)))
+
+
