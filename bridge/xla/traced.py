@@ -11,12 +11,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from bridge.arrays.buffer import Buffer, Scalar, WeakScalar
-from bridge.errors import ArgumentError, BridgeError
+from bridge.errors import ArgumentError, BridgeError, TraceError
 from bridge.rewind.interpreter import current_context
 from bridge.rewind.values import ground_floor, is_abstract
 from bridge.source.programs import program
 from bridge.trees import leaves_of, rebuilt
-from bridge.xla import bounded
+from bridge.xla.bounded.bounded import Bounded
 from bridge.xla.captured import Captured
 from bridge.xla.loops import control
 from bridge.xla.lowering.lower import x64
@@ -99,6 +99,7 @@ class Program:
         function = self.function if context is None else program(context, self.function, None)
         with _only_numpy():
             results, self.structure = leaves_of(function(*args, **kwargs))
+        _check_shapes(results)
         self.results = [_Traced(leaf) if is_abstract(leaf) else leaf for leaf in results]
         return [leaf for leaf in results if is_abstract(leaf)]
 
@@ -126,6 +127,16 @@ def entered(context: TraceContext, leaf: Dynamic, is_array: bool, contents: Any)
     if not is_array:
         return context.number(leaf.like_number(), contents)
     return context.entered(leaf.like(), contents)
+
+
+def _check_shapes(results: list[Any]) -> None:
+    """Raise if the shape of a result is known only when the program runs."""
+    for one in results:
+        if isinstance(one, Bounded):
+            raise TraceError(
+                f"a compiled program returns {one!r}: XLA's results have shapes that are known before",
+                remedy="write it into an array of fixed shape, y[:len] = x[i:j], and return that with the length",
+            )
 
 
 @contextmanager

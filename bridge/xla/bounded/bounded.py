@@ -116,7 +116,7 @@ class Bounded(np.lib.mixins.NDArrayOperatorsMixin):
         raise unknown("len() as an integer of Python's", "use x.shape[0], which is a traced integer")
 
     def __iter__(self) -> Iterator[Any]:
-        raise unknown("iteration", "use bridge.fori_loop(0, x.shape[0], ...), or a loop over a range in a program that is read")
+        raise unknown("iteration", "use bridge.fori_loop(0, x.shape[0], ...) with indices")
 
     def __contains__(self, value: Any) -> bool:
         raise unknown("`in`", "use np.any(x == value)")
@@ -127,7 +127,7 @@ class Bounded(np.lib.mixins.NDArrayOperatorsMixin):
     def __float__(self) -> float:
         raise unknown("float()", "use x[0]")
 
-    __int__ = __index__ = __complex__ = __float__  # type: ignore[assignment]
+    __int__ = __index__ = __complex__ = __float__
 
     def __repr__(self) -> str:
         lengths = ", ".join(str(f.constant) if f.is_constant else f"up to {f.bounds()[1]}" for f in self.lengths)

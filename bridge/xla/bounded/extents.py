@@ -95,7 +95,11 @@ def narrowed(trace: Any, first: Affine, length: Affine, size: int) -> tuple[Any,
     low, end = max(0, low or 0), size if end is None else min(size, end)
     if 2 * max(0, end - low) <= size:
         # Where the run is empty its first place may lie outside of the part, where no place is looked at.
-        return Affine.of(low), max(0, end - low), clamped(trace, first - low, Affine.of(0), Affine.of(max(0, end - low)))
+        return (
+            Affine.of(low),
+            max(0, end - low),
+            clamped(trace, first - low, Affine.of(0), Affine.of(max(0, end - low))),
+        )
     if most is not None and 2 * most <= size:
         start = clamped(trace, first, Affine.of(0), Affine.of(size - most))
         return start, most, minimum(trace, first - start, Affine.of(most))

@@ -76,7 +76,7 @@ def scattered(x: Any, parts: list[Any], basic: Basic, value: Any) -> None:
     if one is None:
         picked.whole[picked.key] = fresh
         return
-    # What is not there writes what the last one that is there writes, to the same place; or what lies there, if none is.
+    # What is not there writes what the last one that is there writes, to the same place; if none is, what lies there.
     trace, size = picked.trace, shape[picked.at]
     last = Extent(clamped(trace, one.first + one.length - 1, Affine.of(0), Affine.of(max(0, size - 1))), one.length)
     mask = inside(trace, (size,), (one,))
@@ -90,8 +90,6 @@ def scattered(x: Any, parts: list[Any], basic: Basic, value: Any) -> None:
     spread = np.reshape(mask, (size,) + (1,) * (len(shape) - 1 - picked.at))
     value = np.where(spread, fresh, element(trace, fresh, picked.at, last))
     picked.whole[picked.key] = np.where(is_empty, picked.whole[picked.key], value)
-
-
 
 
 def _unbuffered(ufunc: np.ufunc, x: Any, index: Any, value: Any) -> None:
@@ -121,8 +119,9 @@ def _picked(x: Any, parts: list[Any], basic: Basic) -> Picked:
     for k, one in indices.items():
         if np.result_type(getattr(one, "dtype", type(one))).kind not in "iu":
             raise IndexError("arrays used as indices must be of integer (or boolean) type")
-        if extents[k] is not None:
-            indices[k] = _on_axis(trace, one, extents[k], whole.shape[k])
+        extent = extents[k]
+        if extent is not None:
+            indices[k] = _on_axis(trace, one, extent, whole.shape[k])
     if not any(isinstance(one, Bounded) for one in indices.values()):
         return Picked(trace, whole, extents, indices, None)
     if any(rank(one) > 1 for one in indices.values()):

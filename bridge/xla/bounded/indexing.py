@@ -32,9 +32,9 @@ def window(array: Any, key: Any) -> Any:
 
 def write_window(array: Any, key: Any, value: Any) -> None:
     """`array[key] = value` of a Buffer, where the key or the value has a run-time length."""
-    if isinstance(value, Bounded) and value.source is not None and value.source[0] is array:
-        if _is_same_key(value.source[1], key):
-            return  # what an augmented assignment stores is the view that it has just updated
+    source = value.source if isinstance(value, Bounded) else None
+    if source is not None and source[0] is array and _is_same_key(source[1], key):
+        return  # what an augmented assignment stores is the view that it has just updated
     parts = expanded(key, array.ndim)
     if any(map(_is_array, parts)):
         scattered(array, parts, _basic, value)

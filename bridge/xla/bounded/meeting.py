@@ -93,7 +93,7 @@ def laid_out(trace: Any, x: Any, axis: int, side: Side, joint: Joint, broadcasts
     """
     one = side.extent
     if one is None:
-        if side.size == joint.size and joint.extent is None or (broadcasts and side.size == 1):
+        if (side.size == joint.size and joint.extent is None) or (broadcasts and side.size == 1):
             return x
         one = Extent(Affine.of(0), Affine.of(side.size))
     elif one.length == (Affine.of(joint.size) if joint.extent is None else joint.extent.length):

@@ -29,9 +29,7 @@ def _axes(x: Bounded, axis: Any) -> tuple[int, ...]:
     return tuple(one % x.ndim for one in axes)
 
 
-def _reduced(
-    function: Any, x: Any, value: Any, axis: Any, keepdims: Any, out: Any = None, **kwargs: Any
-) -> Any:
+def _reduced(function: Any, x: Any, value: Any, axis: Any, keepdims: Any, out: Any = None, **kwargs: Any) -> Any:
     """A reduction of an array with a number in the places that are not there."""
     axes = _axes(x, axis)
     keeps = keepdims is not _ABSENT and bool(keepdims)
@@ -76,9 +74,7 @@ _neutral(np.prod, 1)
 
 
 def _truth(function: Any, value: bool) -> None:
-    def reduce(
-        a: Any, axis: Any = None, out: Any = None, keepdims: Any = _ABSENT, *, where: Any = _ABSENT
-    ) -> Any:
+    def reduce(a: Any, axis: Any = None, out: Any = None, keepdims: Any = _ABSENT, *, where: Any = _ABSENT) -> Any:
         _only(function, where=where)
         return _reduced(function, dense(a), value, axis, keepdims, out)
 
@@ -267,5 +263,3 @@ def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable:
     one = a.extents[k]
     own = None if one is None else Extent(Affine.of(0), one.length)
     return shown(found, tuple(own if j == k else e for j, e in enumerate(a.extents)))
-
-

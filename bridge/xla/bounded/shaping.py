@@ -67,7 +67,7 @@ def squeeze(a: Any, axis: Any = None) -> Any:
     """`np.squeeze` of axes that have the static length 1; a view."""
     axes = range(a.ndim) if axis is None else [k % a.ndim for k in (axis if isinstance(axis, tuple) else (axis,))]
     gone = [k for k in axes if a.extents[k] is None and a.whole.shape[k] == 1]
-    if axis is None and any(a.extents) or len(gone) < len(list(axes)):
+    if (axis is None and any(a.extents)) or len(gone) < len(list(axes)):
         raise unknown("np.squeeze of an axis of run-time length", "name axes that have the length 1: axis=0")
     return a[tuple(0 if k in gone else slice(None) for k in range(a.ndim))]
 
@@ -145,7 +145,7 @@ for _one in (np.zeros_like, np.ones_like, np.empty_like):
 
 
 @knows(np.full_like)
-def full_like(a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None) -> Any:
+def full_like(a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True) -> Any:
     """`np.full_like`."""
     if not isinstance(a, Bounded):
         raise unknown("np.full_like with a value of run-time length", "write it: y = np.empty_like(x); y[...] = value")
@@ -155,7 +155,7 @@ def full_like(a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subo
 
 
 @knows(np.concatenate, np.concat)
-def concatenate(arrays: Any, /, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: Any = "same_kind") -> Any:
+def concatenate(arrays: Any, /, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: Any = None) -> Any:
     """`np.concatenate`: as long as all of them together."""
     if out is not None or axis is None:
         raise unknown("np.concatenate with out= or axis=None")
