@@ -31,7 +31,7 @@ class Pair:
 
     @property
     def speed(self) -> float | None:
-        """Time of the port in times of ours, in processor time, where both are right."""
+        """Time of the port in times of ours, in processor time."""
         return self.port.processor / self.ours.processor if self.both and self.ours.processor else None
 
     @property
@@ -41,8 +41,8 @@ class Pair:
 
     @property
     def both(self) -> bool:
-        """Whether both are right, and were timed."""
-        return all(each.verdict == "right" and each.processor for each in (self.ours, self.port))
+        """Whether both were timed and ours is right; a port may be another algorithm, which has another gradient."""
+        return self.ours.verdict == "right" and all(each.processor for each in (self.ours, self.port))
 
 
 def pairs(results: Sequence[Result]) -> list[Pair]:

@@ -32,11 +32,14 @@ class Port:
     """The port of one program.
 
     All that is no float is static, whatever the port declares, so that loops over a number of steps have known
-    bounds; that is what makes most ports differentiable. `loss` has those results that the port computes.
+    bounds; that is what makes most ports differentiable. Where it names single precision it gets double, as its
+    arguments have. `loss` has those results that the port computes.
     """
 
     def __init__(self, program: Program, loss: Loss, module: ModuleType, name: str) -> None:
         self.program, self.function = program, getattr(module, name)
+        if vars(module).get("jnp") is jnp:
+            vars(module)["jnp"] = WideNumPy("jax.numpy")
         self.note = ""
         arguments = list(program.arguments.values())
         found = self.leaves([arguments[k] for k in program.positions])
@@ -77,7 +80,7 @@ class Port:
             if "Reverse-mode differentiation does not work" not in str(error):
                 raise
         else:
-            return jax.jit(jax.value_and_grad(self.value))
+            return jax.jit(with_gradient(self.value))
         bounds = recorded(lambda: jax.jit(self.leaves)(varied))
         self.note = "; ".join(filter(None, [self.note, BOUNDED]))
 
@@ -85,7 +88,24 @@ class Port:
             with exchanged(lambda *given: bounded(bounds, *given)):
                 return self.value(varied, weights)
 
-        return jax.jit(jax.value_and_grad(value))
+        return jax.jit(with_gradient(value))
+
+
+def with_gradient(value: Callable[..., Any]) -> Callable[..., Any]:
+    """A loss and its gradient, which of a complex argument is the conjugate of what JAX calls so."""
+
+    def both(varied: Any, weights: Any) -> Any:
+        found, gradient = jax.value_and_grad(value)(varied, weights)
+        return found, [jnp.conj(each) for each in gradient]
+
+    return both
+
+
+class WideNumPy(ModuleType):
+    """`jax.numpy` in which the names of single precision mean double."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(jnp, {"float32": "float64", "complex64": "complex128"}.get(name, name))
 
 
 def position(wanted: Any, found: list[Any], taken: list[int | None]) -> int | None:

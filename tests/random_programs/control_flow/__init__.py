@@ -1,0 +1,1 @@
+"""Random programs of loops, branches and windows, as text in files, so that they are read: compiled against native."""
