@@ -22,6 +22,7 @@ from bridge.xla.calling import Look, Ready, look_of, never, noted
 from bridge.xla.compiling import persistent, told_if_long
 from bridge.xla.in_jax import run_in_jax
 from bridge.xla.lowering.lower import x64
+from bridge.xla.meshes import Placed
 from bridge.xla.regions.region import MODES
 from bridge.xla.signature import Signature, call_of
 from bridge.xla.subprogram import Subprogram
@@ -133,7 +134,7 @@ class Compiled:
                 found = self._forgotten_if_changed(signature, found)
             if found is None:
                 program = Program(self.function, signature, self.index_mode, mends)
-                found = self._programs[signature, mends] = (program, jax.jit(program))
+                found = self._programs[signature, mends] = (program, Placed(jax.jit(program), program.names_of_inputs))
             return found
 
     def watch(self, *args: Any, **kwargs: Any) -> Callable[[], str | None]:

@@ -22,6 +22,7 @@ from jax.extend.core import Primitive, jaxpr_as_fun
 from jax.interpreters import ad, batching, mlir
 
 from bridge.xla.lowering.lower import x64
+from bridge.xla.meshes import described, on_explicit_axes, plain, varying_alike, without_mesh
 from bridge.xla.subprogram import Subprogram
 
 Batches = tuple[tuple[int, tuple[bool, ...]], ...]
@@ -41,8 +42,12 @@ def run_in_jax(subprogram: Subprogram, values: Sequence[Any]) -> list[Any]:
     Nothing can be raised from inside of that program: where an index lies outside under `index_mode="error"`,
     or a loop wants more than its limit, every float that it returns is NaN.
     """
+
+    def run(*values: Any) -> list[Any]:
+        return program_p.bind(*varying_alike(values), subprogram=subprogram, batches=())
+
     with x64():
-        return program_p.bind(*map(jnp.asarray, values), subprogram=subprogram, batches=())
+        return on_explicit_axes(run, list(map(jnp.asarray, values)), subprogram.outputs)
 
 
 def _function(subprogram: Subprogram, batches: Batches) -> Callable[..., list[Any]]:
@@ -72,24 +77,25 @@ def _jitted(subprogram: Subprogram, batches: Batches) -> Any:
 
 
 def _run(subprogram: Subprogram, batches: Batches, values: Sequence[Any]) -> Any:
-    with x64():
+    with x64(), without_mesh():
         return _jitted(subprogram, batches)(*values)
 
 
-def _described(outputs: Sequence[Any], batches: Batches) -> list[Any]:
+def _described(outputs: Sequence[Any], batches: Batches, avals: Sequence[Any]) -> list[Any]:
     sizes = tuple(size for size, _ in reversed(batches))
     with x64():
-        return [jax.core.ShapedArray((*sizes, *one.shape), one.dtype) for one in outputs]
+        return [described((*sizes, *one.shape), one.dtype, avals) for one in outputs]
 
 
 def _tangent_of(aval: Any) -> Any:
     """JAX's type of the tangents of a value: `float0` for integers and booleans."""
     inexact = jnp.issubdtype(aval.dtype, jnp.inexact)
-    return aval if inexact else jax.core.ShapedArray(aval.shape, jax.dtypes.float0)
+    return aval if inexact else described(aval.shape, jax.dtypes.float0, [aval])
 
 
 def _lowered(context: Any, subprogram: Subprogram, batches: Batches, operands: Sequence[Any]) -> Any:
-    with x64():
+    context = context.replace(avals_in=list(map(plain, context.avals_in)))
+    with x64(), without_mesh():
         return mlir.lower_fun(_function(subprogram, batches), multiple_results=True)(context, *operands)
 
 
@@ -108,7 +114,7 @@ def _program_run(*values: Any, subprogram: Subprogram, batches: Batches) -> Any:
 
 @program_p.def_abstract_eval
 def _program_described(*avals: Any, subprogram: Subprogram, batches: Batches) -> Any:
-    return _described(subprogram.outputs, batches)
+    return _described(subprogram.outputs, batches, avals)
 
 
 def _program_lowered(context: Any, *operands: Any, subprogram: Subprogram, batches: Batches) -> Any:
@@ -119,7 +125,7 @@ def _program_pushed(values: Any, tangents: Any, subprogram: Subprogram, batches:
     with x64():
         outputs = program_p.bind(*values, subprogram=subprogram, batches=batches)
         moving = tuple(k for k, tangent in enumerate(tangents) if type(tangent) is not ad.Zero)
-        changes = [ad.Zero(_tangent_of(aval)) for aval in _described(subprogram.outputs, batches)]
+        changes = [ad.Zero(_tangent_of(aval)) for aval in map(jax.typeof, outputs)]
         found = tangent_p.bind(
             *values,
             *(tangents[k] for k in moving),
@@ -142,7 +148,7 @@ def _tangent_run(*values: Any, subprogram: Subprogram, moving: tuple[int, ...], 
 
 @tangent_p.def_abstract_eval
 def _tangent_described(*avals: Any, subprogram: Subprogram, moving: tuple[int, ...], batches: Batches) -> Any:
-    return _described([subprogram.outputs[k] for k in subprogram.floats], batches)
+    return _described([subprogram.outputs[k] for k in subprogram.floats], batches, avals)
 
 
 def _tangent_lowered(

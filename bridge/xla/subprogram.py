@@ -19,6 +19,7 @@ from bridge.transforms.jvp import pushed_forward
 from bridge.xla.captured import Captured
 from bridge.xla.loops import control
 from bridge.xla.lowering.lower import x64
+from bridge.xla.meshes import without_mesh
 from bridge.xla.traced import Program, captured, entered
 from bridge.xla.tracing.context import TraceContext
 
@@ -101,7 +102,7 @@ class Subprogram:
                 watches = context.faults.watches_nan and self.order < 2
             return [*outputs, nan]
 
-        with x64():
+        with x64(), without_mesh():
             made = jax.make_jaxpr(run)(*self.avals)
         self.captured.close()
         if any(isinstance(const, jax.core.Tracer) for const in made.consts):

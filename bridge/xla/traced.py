@@ -15,7 +15,7 @@ from bridge.errors import ArgumentError, BridgeError, TraceError
 from bridge.rewind.interpreter import current_context
 from bridge.rewind.values import ground_floor, is_abstract
 from bridge.source.programs import program
-from bridge.trees import leaves_of, rebuilt
+from bridge.trees import leaves_of, paths_of, rebuilt
 from bridge.xla.bounded.bounded import Bounded
 from bridge.xla.captured import Captured
 from bridge.xla.loops import control
@@ -82,6 +82,12 @@ class Program:
         """The leaves that are inputs of the compiled program, and which of them are arrays."""
         both = zip(self.signature.leaves, self.signature.arrays, strict=True)
         return [(leaf, is_array) for leaf, is_array in both if isinstance(leaf, Dynamic) and leaf.same is None]
+
+    def names_of_inputs(self) -> list[str]:
+        """What the inputs are called: `args[0]`, `kwargs['x']`, and parts of these."""
+        leaves = zip(self.signature.leaves, paths_of(self.signature.structure), strict=True)
+        paths = [path for leaf, (path, _) in leaves if isinstance(leaf, Dynamic) and leaf.same is None]
+        return [("args" if path.startswith("[0]") else "kwargs") + path[len("[0]") :] for path in paths]
 
     def ran_on(self, inputs: list[Any]) -> list[Any]:
         """Run the function on its inputs; the results that are traced, and a note of how to hand out all of them."""

@@ -86,6 +86,38 @@ def ring(u: Any, coefficient: Any) -> Any:
     return np.sum(bridge.fori_loop(0, STEPS, step, u.copy()) ** 2)
 
 
+def plate(u: Any, source: Any) -> Any:
+    """Jacobi's method on a plate that is split along both axes, with two arrays in turn, as benchmarks write it."""
+    v = u.copy()
+
+    def step(_: Any, both: Any) -> Any:
+        u, v = both
+        v[1:-1, 1:-1] = 0.2 * (u[1:-1, 1:-1] + u[1:-1, :-2] + u[1:-1, 2:] + u[2:, 1:-1] + u[:-2, 1:-1])
+        v[1:-1, 1:-1] += source[1:-1, 1:-1] * np.sin(v[1:-1, 1:-1])
+        u[1:-1, 1:-1] = v[1:-1, 1:-1]
+        return u, v
+
+    u, v = bridge.fori_loop(0, STEPS, step, (u.copy(), v))
+    return np.sum(u * v)
+
+
+def across(u: Any) -> Any:
+    """Writes into parts that begin and end inside of what a device has, and with steps."""
+    y = u.copy()
+    y[100:900] *= u[101:901]
+    y[::3] += u[5]
+    y[-300:-20] = np.sin(y[20:300])
+    y[3] = y[-1] * 2
+    return np.sum(y * y)
+
+
+def window(u: Any, start: Any) -> Any:
+    """A write into a part that is known only at run time."""
+    y, s = u.copy(), start[0]
+    y[s : s + 200] *= y[s + 7 : s + 207]
+    return np.sum(y * y)
+
+
 def batch_of_network() -> list[np.ndarray]:
     """Parameters, and a batch with its buffer."""
     rng = np.random.default_rng(0)
@@ -93,16 +125,20 @@ def batch_of_network() -> list[np.ndarray]:
     return [rng.normal(0, 0.2, shape) for shape in shapes]
 
 
-def cases() -> dict[str, tuple[Any, tuple[int, ...], list[np.ndarray], list[int | None]]]:
-    """Program, differentiated arguments, all arguments, and the axis of each that lies across the devices, if any."""
+def cases() -> dict[str, tuple[Any, tuple[int, ...], list[np.ndarray], list[Any]]]:
+    """Program, differentiated arguments, all arguments, and the axes of each that lie across the devices, if any."""
     line = np.random.default_rng(1).random(1024)
     rectangle = np.random.default_rng(2).random((64, 40))
+    square = np.random.default_rng(3).random((2, 48, 48))
     return {
         "network": (network, (0, 1, 2, 3), batch_of_network(), [None] * 4 + [0] * 3),
         "heat": (heat, (0,), [line], [0]),
         "reaction": (reaction, (0,), [line], [0]),
         "rods": (rods, (0,), [rectangle], [0]),
         "ring": (ring, (0,), [line, 0.1 * np.ones(1024)], [0, 0]),
+        "plate": (plate, (0, 1), list(square), [(0, 1), (0, 1)]),
+        "across": (across, (0,), [line], [0]),
+        "window": (window, (0,), [line, np.array([420])], [0, None]),
     }
 
 
@@ -125,15 +161,19 @@ def run_on_devices() -> dict[str, Any]:
 
     jax.config.update("jax_enable_x64", True)
     mesh = Mesh(np.array(jax.devices()), ("shards",))
+    grid = Mesh(np.array(jax.devices()).reshape(4, 2), ("rows", "columns"))
+
+    def lying(axis: Any) -> NamedSharding:
+        if axis == (0, 1):
+            return NamedSharding(grid, PartitionSpec("rows", "columns"))
+        return NamedSharding(mesh, PartitionSpec(*[None] * axis, "shards") if axis is not None else PartitionSpec())
+
     found: dict[str, Any] = {"devices": len(jax.devices())}
     for name, (program, argnums, arguments, axes) in cases().items():
         gradient = bridge.xla(bridge.grad(program, argnums=argnums))
         expected = gradient(*arguments)
         native = bridge.grad(program, argnums=argnums, engine="native")(*arguments)
-        shardings = [
-            NamedSharding(mesh, PartitionSpec(*[None] * axis, "shards") if axis is not None else PartitionSpec())
-            for axis in axes
-        ]
+        shardings = [lying(axis) for axis in axes]
         placed = [jax.device_put(x, sharding) for x, sharding in zip(arguments, shardings, strict=True)]
         results = gradient(*placed)
         around = jax.jit(gradient, in_shardings=tuple(shardings))
@@ -224,7 +264,7 @@ def test_gradients_lie_where_their_arguments_do(sharded: dict[str, Any], name: s
     assert sharded[name]["like arguments"]
 
 
-@pytest.mark.parametrize("name", cases())
+@pytest.mark.parametrize("name", sorted(cases().keys() - {"across", "window"}))
 @pytest.mark.parametrize("how", ["collectives", "collectives around"])
 def test_no_sharded_array_is_gathered(sharded: dict[str, Any], name: str, how: str) -> None:
     assert not {"all-gather", "all-to-all"} & set(sharded[name][how])
@@ -234,7 +274,7 @@ def test_parameter_gradients_are_summed_over_the_batch(sharded: dict[str, Any]) 
     assert set(sharded["network"]["collectives"]) == {"all-reduce"}
 
 
-@pytest.mark.parametrize("name", ["heat", "reaction", "ring"])
+@pytest.mark.parametrize("name", ["heat", "reaction", "ring", "plate"])
 def test_stencils_exchange_borders(sharded: dict[str, Any], name: str) -> None:
     assert sharded[name]["collectives"]["collective-permute"] >= 2
 
@@ -265,8 +305,8 @@ def test_the_example_runs() -> None:
 
 def test_the_page_shows_what_happens() -> None:
     page = (ROOT / "docs" / "scaling.md").read_text(encoding="utf-8")
-    placed, step, seen, *_ = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
-    output = output_of(process("-c", placed + step + seen, devices=1))
+    placed, step, rod, seen, *_ = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    output = output_of(process("-c", placed + step + rod + seen, devices=1))
     assert output.splitlines()[0] == re.findall(r"# (Counter.*)", seen)[0]
 
 
