@@ -8,6 +8,7 @@ mean something else there have entries in their family's file.
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import Any, cast
 
 import jax
@@ -21,6 +22,7 @@ from bridge.rewind.rule import Rule
 from bridge.rewind.values import ground_floor, is_abstract
 from bridge.signatures import operation_name
 from bridge.xla.lowering.calls import operand, respelled, strong, weak_dtype
+from bridge.xla.lowering.elementwise import direct
 from bridge.xla.lowering.register import Lowering, lowering_of
 
 _SHAPES_OF_VALUES = (
@@ -34,6 +36,7 @@ _SWITCH: Any = getattr(jax, "enable_x64", None)
 if not callable(_SWITCH):
     _SWITCH = jax.experimental.enable_x64  # type: ignore[attr-defined]  # before JAX 0.8
 
+_highest = partial(jax.default_matmul_precision, "highest")
 _AS_IT_IS: AbstractContextManager[None] = nullcontext()
 
 
@@ -74,7 +77,7 @@ def lower(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = 
         )
     kwargs = {key: x for key, x in (kwargs or {}).items() if x is not np._NoValue}
     try:
-        with jax.default_matmul_precision("highest"):
+        with _AS_IT_IS if isinstance(function, np.ufunc) and not function.signature else _highest():
             result = _run(function, lowering, args, kwargs)
     except BridgeError:
         raise
@@ -115,8 +118,10 @@ def _ufunc(ufunc: np.ufunc, lowering: Lowering, args: tuple[Any, ...], kwargs: d
     if lowering.keeps_integers and type(operands[-1]) is int:
         inputs = [*(cast_to(x, d) for x, d in zip(operands[:-1], dtypes, strict=False)), operands[-1]]
     else:
-        inputs = [cast_to(x, d) for x, d in zip(operands, dtypes, strict=False)]
-    result = lowering.run(*inputs, **kwargs)
+        inputs = [_input(x, d) for x, d in zip(operands, dtypes, strict=False)]
+    result = direct(ufunc, inputs) if lowering.foreign and not kwargs else None
+    if result is None:
+        result = lowering.run(*(jnp.asarray(x) if type(x) is np.ndarray else x for x in inputs), **kwargs)
     results = result if isinstance(result, tuple) else (result,)
     results = tuple(cast_to(x, d) for x, d in zip(results, dtypes[ufunc.nin :], strict=True))
     if mask is not True:
@@ -124,11 +129,19 @@ def _ufunc(ufunc: np.ufunc, lowering: Lowering, args: tuple[Any, ...], kwargs: d
     return results if ufunc.nout > 1 else results[0]
 
 
+def _input(x: Any, dtype: Any) -> Any:
+    """An operand in the dtype of NumPy's loop; a plain number as an array of NumPy's, to be spread where it is used."""
+    if isinstance(x, (float, int, np.floating, np.integer)) and np.dtype(dtype).kind in "fciu":
+        return np.asarray(x, dtype)
+    return cast_to(x, dtype)
+
+
 def cast_to(x: Any, dtype: Any) -> Any:
     """A result in another dtype; the real part, where complex numbers become real."""
     if isinstance(x, (tuple, list)):
         return type(x)(cast_to(part, dtype) for part in x)
-    x = jnp.asarray(x)
+    if not isinstance(x, jax.Array):
+        x = jnp.asarray(x)
     if x.dtype == dtype:
         return strong(x)
     if x.dtype.kind == "c" and np.dtype(dtype).kind not in "cb":

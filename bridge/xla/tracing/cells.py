@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -29,9 +30,10 @@ class Frame:
     writes: for each read two rows, of which `row` is this iteration's.
     """
 
-    __slots__ = ("before", "integers", "open", "reads", "row", "scratch", "since", "used")
+    __slots__ = ("before", "integers", "open", "reads", "row", "scratch", "since", "used", "witnesses")
 
     def __init__(self, scratch: dict[Cell, list[Any]] | None = None, row: Any = None) -> None:
+        self.witnesses: dict[Cell, tuple[int, Any]] = {}
         self.before: dict[Cell, Any] = {}
         self.integers: dict[Any, Affine] = {}
         self.reads: dict[Cell, list[tuple[int, ...]]] = {}
@@ -40,6 +42,17 @@ class Frame:
         self.row = row
         self.since = Atom(0).serial
         self.open = True
+
+    def witness(self, cell: Cell, never: Any) -> Any:
+        """A number of the cell's dtype that depends on everything which was read of the cell through scratch memory."""
+        seen, token = self.witnesses.get(cell, (0, None))
+        for array in self.scratch[cell][seen : self.used[cell]]:
+            # The row, then its first element: a run-time slice of one element gathers an array that is sharded.
+            row = lax.dynamic_slice(array, (self.row, *[np.int64(0)] * (array.ndim - 1)), (1, *array.shape[1:]))
+            first = lax.reshape(lax.slice(row, (0,) * row.ndim, (1,) * row.ndim), ())
+            token = first if token is None else lax.select(never, first, token)
+        self.witnesses[cell] = self.used[cell], token
+        return token
 
 
 class Cell(Root):
@@ -163,11 +176,9 @@ class Cell(Root):
         contents = self._contents
         frame = context.frames[-1]
         for region, value in self.pending:
-            for array in frame.scratch.get(self, ())[: frame.used.get(self, 0)]:
-                # The row, then its first element: a run-time slice of one element gathers an array that is sharded.
-                row = lax.dynamic_slice(array, (frame.row, *[np.int64(0)] * (array.ndim - 1)), (1, *array.shape[1:]))
-                first = lax.slice(row, (0,) * row.ndim, (1,) * row.ndim)
-                value = jnp.where(context.never, jnp.reshape(first, ()), value)
+            if frame.used.get(self, 0):
+                witness = in_dtype(frame.witness(self, context.never), value.dtype)
+                value = lax.select(context.never, spread(witness, value.shape), value)
             contents = self._written(contents, region, value, context.index_mode)
         self.pending, self.seen = [], []
         self._contents = contents
@@ -201,7 +212,8 @@ def in_dtype(contents: Any, dtype: np.dtype[Any]) -> Any:
     """A value in a dtype, as an assignment in NumPy casts it; the real part of a complex one."""
     if type(contents) is Outline:
         return contents if contents.dtype == dtype else Outline(contents.shape, dtype)
-    contents = jnp.asarray(contents)
+    if not isinstance(contents, jax.Array):
+        contents = jnp.asarray(contents)
     if contents.dtype == dtype and not contents.weak_type:
         return contents
     if contents.dtype.kind == "c" and dtype.kind != "c":
@@ -213,7 +225,9 @@ def spread(contents: Any, shape: tuple[int, ...]) -> Any:
     """A value broadcast to a shape; itself if it has that shape."""
     if contents.shape == shape:
         return contents
-    return Outline(shape, contents.dtype) if type(contents) is Outline else jnp.broadcast_to(contents, shape)
+    if type(contents) is Outline:
+        return Outline(shape, contents.dtype)
+    return lax.broadcast_in_dim(contents, shape, range(len(shape) - contents.ndim, len(shape)))
 
 
 def constant_contents(array: np.ndarray) -> Any:

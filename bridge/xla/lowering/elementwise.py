@@ -1,0 +1,64 @@
+"""Ufuncs that are one operation of XLA: what jax.numpy makes of them, without the way through its own `jax.jit`.
+
+jax.numpy traces each of its functions apart and puts the result in place, which costs several times what the
+operation does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+from jax import lax
+
+_REAL, _NUMBERS, _FLOATS, _INEXACT, _BOOL, _ANY = "fiu", "fciu", "f", "fc", "b", "fciub"
+
+_DIRECT: dict[Any, tuple[Callable[..., Any], str]] = {
+    np.add: (lax.add, _NUMBERS),
+    np.subtract: (lax.sub, _NUMBERS),
+    np.multiply: (lax.mul, _NUMBERS),
+    np.divide: (lax.div, _INEXACT),
+    np.negative: (lax.neg, _NUMBERS),
+    np.square: (lax.square, _NUMBERS),
+    np.sqrt: (lax.sqrt, _FLOATS),
+    np.exp: (lax.exp, _FLOATS),
+    np.log: (lax.log, _FLOATS),
+    np.sin: (lax.sin, _FLOATS),
+    np.cos: (lax.cos, _FLOATS),
+    np.tanh: (lax.tanh, _FLOATS),
+    np.maximum: (lax.max, _REAL),
+    np.minimum: (lax.min, _REAL),
+    np.less: (lax.lt, _REAL),
+    np.less_equal: (lax.le, _REAL),
+    np.greater: (lax.gt, _REAL),
+    np.greater_equal: (lax.ge, _REAL),
+    np.equal: (lax.eq, _ANY),
+    np.not_equal: (lax.ne, _ANY),
+    np.logical_and: (lax.bitwise_and, _BOOL),
+    np.logical_or: (lax.bitwise_or, _BOOL),
+    np.logical_not: (lax.bitwise_not, _BOOL),
+}
+
+
+def direct(ufunc: np.ufunc, operands: Sequence[Any]) -> Any:
+    """A ufunc of arrays of one dtype, broadcast; None if it is not known to be one operation for them."""
+    found = _DIRECT.get(ufunc)
+    if found is None or not any(isinstance(x, jax.Array) for x in operands):
+        return None
+    run, kinds = found
+    dtype = operands[0].dtype
+    if dtype.kind not in kinds or any(x.dtype != dtype or getattr(x, "weak_type", False) for x in operands):
+        return None
+    shape = operands[0].shape if len(operands) == 1 else np.broadcast_shapes(*(x.shape for x in operands))
+    return run(*(spread(x, shape) for x in operands))
+
+
+def spread(x: Any, shape: tuple[int, ...]) -> Any:
+    """An array broadcast to a shape; itself if it has that shape."""
+    if x.shape == shape:
+        return x
+    if not x.shape and not isinstance(x, jax.Array):
+        return lax.full(shape, x, x.dtype)
+    return lax.broadcast_in_dim(x, shape, range(len(shape) - x.ndim, len(shape)))
