@@ -10,6 +10,7 @@ import jax
 import numpy as np
 
 from bridge.xla.lowering.lower import x64
+from bridge.xla.meshes import Placed
 from bridge.xla.signature import is_on_device
 from bridge.xla.traced import Program, in_memory
 
@@ -29,8 +30,10 @@ class Ready:
 
     __slots__ = ("is_current", "program", "run")
 
-    def __init__(self, program: Program, run: Callable[..., Any]) -> None:
-        self.program, self.run = program, run
+    def __init__(self, program: Program, run: Placed, plain: bool) -> None:
+        self.program = program
+        # What comes in as NumPy's arrays lies nowhere yet.
+        self.run: Callable[..., Any] = run.run if plain else run
         self.is_current = program.captured.is_current
 
     def called(self, values: list[Any]) -> tuple[list[Any], np.ndarray | None]:

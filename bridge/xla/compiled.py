@@ -77,9 +77,9 @@ class Compiled:
                 with x64():
                     outputs, program = self._run(program.signature, values, mends=True)
             return program.handed_out(outputs, plain)
-        return self._described(look, values, args, kwargs)
+        return self._described(look, values, plain, args, kwargs)
 
-    def _described(self, look: Look | None, as_they_are: list[Any], args: Any, kwargs: Any) -> Any:
+    def _described(self, look: Look | None, as_they_are: list[Any], plain: bool, args: Any, kwargs: Any) -> Any:
         """Run the program of a call that has to be looked at closely; what of it comes in may be `as_they_are`."""
         signature, values, home = call_of(args, kwargs)
         comes_in = len(values) == len(as_they_are) and all(map(operator.is_, values, as_they_are))
@@ -94,7 +94,7 @@ class Compiled:
         if look is not None and comes_in and (signature, False) in self._programs:
             if len(self._ready) >= _MANY:
                 self._ready.clear()
-            self._ready[look] = Ready(*self._programs[signature, False])
+            self._ready[look] = Ready(*self._programs[signature, False], plain)
         return program.handed_out(outputs, plain=home == "numpy")
 
     def _is_tracked(self, args: Any, kwargs: Any) -> bool:

@@ -6,6 +6,7 @@ import itertools
 from dataclasses import dataclass, field
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -35,7 +36,9 @@ class Atom:
     @property
     def value(self) -> Any:
         """The integer, in JAX's default integer dtype; the largest of these for what is larger."""
-        value = jnp.asarray(self._value)
+        value = jnp.asarray(self._value) if not isinstance(self._value, jax.Array) else self._value
+        if value.dtype == np.int64 and not value.weak_type:
+            return value
         return jnp.minimum(value, np.iinfo(np.int64).max).astype(int) if value.dtype == np.uint64 else value.astype(int)
 
     def __repr__(self) -> str:
@@ -129,9 +132,9 @@ class Affine:
             return self.constant
         total: Any = None
         for atom, coefficient in self.terms:
-            part = atom.value if coefficient == 1 else atom.value * coefficient
-            total = part if total is None else total + part
-        return total + self.constant if self.constant else total
+            part = atom.value if coefficient == 1 else lax.mul(atom.value, np.int64(coefficient))
+            total = part if total is None else lax.add(total, part)
+        return lax.add(total, np.int64(self.constant)) if self.constant else total
 
     def bounds(self) -> tuple[Bound, Bound]:
         """Static bounds, inclusive; None where nothing is known."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -97,15 +99,24 @@ def _cut(x: Any, starts: list[Any], spans: list[int]) -> Any:
         return x
     if all(isinstance(start, int) for start in starts):
         return lax.slice(x, starts, [start + span for start, span in zip(starts, spans, strict=True)])
-    return lax.dynamic_slice(x, [jnp.asarray(start, int) for start in starts], spans, allow_negative_indices=False)
+    return lax.dynamic_slice(x, list(map(position, starts)), spans, allow_negative_indices=False)
 
 
 def _put(x: Any, block: Any, starts: list[Any]) -> Any:
     if block.shape == x.shape:
         return block
-    return lax.dynamic_update_slice(
-        x, block, [jnp.asarray(start, int) for start in starts], allow_negative_indices=False
-    )
+    return lax.dynamic_update_slice(x, block, list(map(position, starts)), allow_negative_indices=False)
+
+
+def position(start: Any) -> Any:
+    """A place on an axis as JAX takes it with the least ado: an array of its default integers."""
+    return start if isinstance(start, jax.Array) else _constant(int(start))
+
+
+@lru_cache(maxsize=1024)
+def _constant(place: int) -> Any:
+    with jax.ensure_compile_time_eval():
+        return jnp.asarray(place, int)
 
 
 def _put_most(x: Any, block: Any, starts: list[int]) -> Any:

@@ -14,6 +14,7 @@ from bridge.errors import ContextError
 from bridge.rewind.roots import Root
 from bridge.xla.regions.affine import Affine, Atom
 from bridge.xla.regions.region import Region, contains, disjoint, same
+from bridge.xla.regions.window_access import position
 from bridge.xla.tracing.outlines import Outline
 
 if TYPE_CHECKING:
@@ -48,7 +49,8 @@ class Frame:
         seen, token = self.witnesses.get(cell, (0, None))
         for array in self.scratch[cell][seen : self.used[cell]]:
             # The row, then its first element: a run-time slice of one element gathers an array that is sharded.
-            row = lax.dynamic_slice(array, (self.row, *[np.int64(0)] * (array.ndim - 1)), (1, *array.shape[1:]))
+            start = [self.row, *map(position, (0,) * (array.ndim - 1))]
+            row = lax.dynamic_slice(array, start, (1, *array.shape[1:]), allow_negative_indices=False)
             first = lax.reshape(lax.slice(row, (0,) * row.ndim, (1,) * row.ndim), ())
             token = first if token is None else lax.select(never, first, token)
         self.witnesses[cell] = self.used[cell], token
@@ -199,9 +201,11 @@ class Cell(Root):
             return found
         number = frame.used[self]
         frame.used[self] = number + 1
-        start = (frame.row, *[np.int64(0)] * found.ndim)
-        held[number] = lax.dynamic_update_slice(held[number], found[None], start)
-        return lax.dynamic_slice(held[number], start, (1, *found.shape))[0]
+        start, row = [frame.row, *map(position, (0,) * found.ndim)], (1, *found.shape)
+        held[number] = lax.dynamic_update_slice(
+            held[number], lax.reshape(found, row), start, allow_negative_indices=False
+        )
+        return lax.reshape(lax.dynamic_slice(held[number], start, row, allow_negative_indices=False), found.shape)
 
     @property
     def root(self) -> Cell:

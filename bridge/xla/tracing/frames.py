@@ -131,7 +131,9 @@ class Framing:
 
         def step(i: Any, carry: tuple[Any, ...]) -> tuple[Any, ...]:
             contents, held = carry
-            with self.frame({cell: list(arrays) for cell, arrays in zip(through, held, strict=True)}, i & 1) as frame:
+            i = lax.convert_element_type(i, np.int64)
+            row = lax.bitwise_and(i, np.int64(1))
+            with self.frame({cell: list(arrays) for cell, arrays in zip(through, held, strict=True)}, row) as frame:
                 _fill(cells, contents)
                 body(self._index(i, bounds))
                 self.flush()
