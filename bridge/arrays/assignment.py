@@ -71,13 +71,21 @@ def _is_this_part(source: Any, place: Any, key: Any) -> bool:
     """Whether an augmented assignment stores the view that it has just updated."""
     if type(source) is not View or source.parent is not place:
         return False
-    # From Python 3.12 on, a slice is built anew for the store.
-    if source.key is key:
+    return _is_same_key(source.key, key)
+
+
+def _is_same_key(one: Any, other: Any) -> bool:
+    """Whether two keys are known to name the same part; slices and tuples may have been built anew for the store."""
+    if one is other:
         return True
-    if type(key) is not slice or type(source.key) is not slice:
-        return False
-    pairs = zip((key.start, key.stop, key.step), (source.key.start, source.key.stop, source.key.step), strict=True)
-    return all(a is b or (type(a) in BOUNDS and type(b) in BOUNDS and a == b) for a, b in pairs)
+    if type(one) is not type(other):
+        return type(one) in BOUNDS and type(other) in BOUNDS and one == other
+    if type(one) is slice:
+        pairs = ((one.start, other.start), (one.stop, other.stop), (one.step, other.step))
+        return all(_is_same_key(a, b) for a, b in pairs)
+    if type(one) is tuple:
+        return len(one) == len(other) and all(map(_is_same_key, one, other))
+    return type(one) in BOUNDS and one == other
 
 
 def _assign_masked(target: Any, mask: Any, value: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 import re
 from collections.abc import Callable
 from typing import Any
@@ -164,3 +165,30 @@ def test_memory_is_that_of_the_slices() -> None:
     """What a loop keeps for its way back does not grow with the array."""
     _, memory = compiled_text_and_memory(bridge.value_and_grad(apart, engine="xla"))
     assert memory.temp_size_in_bytes < 6 * 8 * LENGTH + 8 * 8 * STEPS * WIDTH
+
+
+@pytest.mark.parametrize(
+    "update",
+    [
+        lambda x, i: operator.setitem(x, slice(1, None), operator.iadd(x[1:], 2.0)),
+        lambda x, i: operator.setitem(x, (slice(1, -1), slice(None, 2)), operator.iadd(x[1:-1, :2], 2.0)),
+        lambda x, i: operator.setitem(x, (i, slice(1, 3)), operator.iadd(x[i, 1:3], 2.0)),
+    ],
+)
+def test_an_updated_part_is_stored_once(update: Any) -> None:
+    """`x[1:-1, :2] += 2` updates a view and stores it where it lies; compiled, keys are built anew in between."""
+    names: list[list[str]] = []
+
+    def program(x: Any) -> Any:
+        def body(i: Any, value: Any) -> Any:
+            update(x, i + 1)
+            names.append([entry.name for entry in x.place.context.log])
+            return value
+
+        bridge.fori_loop(0, 2, body, 0)
+        return np.sum(x * x)
+
+    x = np.arange(20.0).reshape(4, 5)
+    found = bridge.grad(program, engine="xla")(x)
+    assert names and all("setitem" not in one for one in names)
+    np.testing.assert_array_equal(found, bridge.grad(program)(x))
