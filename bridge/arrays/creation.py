@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.rewind.interpreter import current_context
+from bridge.rewind.interpreter import ARRAYS, current_context
 from bridge.rewind.memory import grounded, lies_in_order
 from bridge.rewind.values import concrete, note_plain
 
@@ -94,6 +94,8 @@ def array(
         result = x if hasattr(x, "view_as") else np.reshape(x, ())
         if copy or not lies_in_order(grounded(result), order):
             result = result.copy(order)
+    elif type(x) is ARRAYS.bounded:
+        result = x.copy() if copy else x
     else:
         result = np.asarray(x)
     if dtype is not None and result.dtype != np.dtype(dtype):
@@ -113,11 +115,13 @@ def _part(x: Any, dtype: Any) -> Any:
 
 def tracked_inside(x: Any) -> bool:
     """Whether a tracked value lies in `x`, a possibly nested list."""
-    return hasattr(x, "place") or (isinstance(x, (list, tuple)) and any(map(tracked_inside, x)))
+    return hasattr(x, "place") or type(x) is ARRAYS.bounded or (isinstance(x, (list, tuple)) and any(map(tracked_inside, x)))
 
 
 def _like(function: Any, a: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     kwargs = {name: value for name, value in kwargs.items() if name not in ("subok", "device")}
+    if type(a) is ARRAYS.bounded:
+        return function(a, *args, **kwargs)
     if hasattr(a, "place"):
         a.place.context.check_usable()
         return a.place.context.constant_buffer(np.asarray(function(grounded(a), *args, **kwargs)))
@@ -148,6 +152,8 @@ def empty_like(prototype: Any, *args: Any, **kwargs: Any) -> Any:
 
 def full_like(a: Any, fill_value: Any, *args: Any, **kwargs: Any) -> Any:
     """One value, or a tracked array that is broadcast, in the shape and dtype of a Buffer, tracked in its context."""
+    if type(a) is ARRAYS.bounded or type(fill_value) is ARRAYS.bounded:
+        return np.full_like(a, fill_value, *args, **kwargs)
     if not tracked_inside(fill_value):
         return _like(np.full_like, a, (fill_value, *args), kwargs)
     fill_value = array(fill_value, copy=None) if isinstance(fill_value, (list, tuple)) else fill_value

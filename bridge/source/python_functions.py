@@ -78,6 +78,11 @@ def _type(*args: Any, **kwargs: Any) -> Any:
     return type(*args, **kwargs)
 
 
+def _len(thing: Any) -> Any:
+    """`len(x)`: of an array whose length is known only when a compiled program runs, a traced integer."""
+    return thing.shape[0] if type(thing) is ARRAYS.bounded else _plain_len(thing)
+
+
 def _repr(value: Any) -> str:
     """`repr(x)` of a tracked value: of what it holds."""
     return repr(detach(value) if holds_tracked(value) else value)
@@ -179,7 +184,7 @@ def _iter(*args: Any) -> Any:
     return _plain_iter(*map(elements, args))
 
 
-_plain_next, _plain_iter = with_operand(next), with_operand(iter)
+_plain_next, _plain_iter, _plain_len = with_operand(next), with_operand(iter), with_operand(len)
 
 
 def _with_functions(plain: Callable[..., Any], *where: int | str, over: Container[int] = ()) -> Callable[..., Any]:
@@ -281,8 +286,8 @@ SPECIAL.update(
         for name in ("iadd", "isub", "imul", "itruediv", "ifloordiv", "imod", "ipow", "imatmul")
     }
 )
-_OF_OBJECTS = (len, abs, reversed, round, divmod, bool, list, tuple, sum)
+_OF_OBJECTS = (abs, reversed, round, divmod, bool, list, tuple, sum)
 SPECIAL.update({function: with_operand(function) for function in _OF_OBJECTS})
-SPECIAL.update({iter: _iter, next: _next})
+SPECIAL.update({iter: _iter, next: _next, len: _len})
 SPECIAL.update({kind: _bytes_of(kind) for kind in (memoryview, bytes, bytearray, np.frombuffer)})
 OF_KIND.update({np.vectorize: _vectorized, functools._lru_cache_wrapper: _cached})

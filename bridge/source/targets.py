@@ -9,7 +9,7 @@ import numpy as np
 
 from bridge.arrays.tracked import is_tracked
 from bridge.code_position import here
-from bridge.rewind.interpreter import current_context
+from bridge.rewind.interpreter import ARRAYS, current_context
 from bridge.rewind.values import is_abstract
 from bridge.source.borrowing import Loan
 from bridge.source.keeping import holds_tracked
@@ -22,7 +22,7 @@ def carries(value: Any) -> bool:
     if issubclass(type(value), (list, tuple)):
         return any(map(carries, value))
     if not is_tracked(value):
-        return False
+        return type(value) is ARRAYS.bounded
     while is_tracked(value):
         if value.place.active or is_abstract(value) or value.place.context.borrows_everything:
             return True

@@ -92,6 +92,8 @@ def moved(trace: Any, whole: Any, axis: int, one: Extent, first: Affine, size: i
     if one.first == first and given == size:
         return whole
     before = (slice(None),) * axis
+    if not hasattr(whole, "place"):
+        whole = trace.constant_buffer(np.asarray(whole))
     if one.first == first and size < given:
         return whole[(*before, slice(0, size))]
     # Between zeros, any window of `size` places that begins at the start of the array or later is inside.

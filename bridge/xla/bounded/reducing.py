@@ -215,7 +215,10 @@ def var(
 @knows(np.std)
 def std(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, **kwargs: Any) -> Any:
     """`np.std`."""
-    return np.sqrt(np.var(a, axis, dtype, out, ddof, **kwargs))
+    square = np.var(a, axis, dtype, out, ddof, **kwargs)
+    # Of numbers that are all alike the derivative is taken to be zero, as the rule of np.std has it.
+    alike = square == 0
+    return np.where(alike, square, np.sqrt(np.where(alike, np.ones((), square.dtype)[()], square)))
 
 
 @knows(np.linalg.norm)

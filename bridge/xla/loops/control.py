@@ -16,6 +16,7 @@ from bridge.arrays.buffer import WeakScalar
 from bridge.code_position import here, resolve
 from bridge.errors import ArgumentError, RefusedError, TraceError
 from bridge.rewind.closures import Closure
+from bridge.rewind.interpreter import ARRAYS
 from bridge.rewind.values import is_abstract
 from bridge.trees import leaves_of, rebuilt
 from bridge.xla.loops.dry_runs import asked, dry
@@ -74,6 +75,7 @@ class Carried:
         self.bounds = bounds
         self.body = body
         leaves, self.structure = leaves_of(init)
+        _check_shapes(leaves, "a loop carries")
         new = self._tried(init)
         self.in_place = [_is_same(one, leaf) for one, leaf in zip(new, leaves, strict=True)]
         self.kinds = [_kind(leaf, one) for leaf, one in zip(leaves, new, strict=True)]
@@ -109,6 +111,7 @@ class Carried:
 
     def _checked(self, new: Any) -> list[Any]:
         leaves, structure = leaves_of(new)
+        _check_shapes(leaves, "the body of a loop returns")
         if structure != self.structure:
             raise ArgumentError(
                 f"the body of a loop got a value of the structure {self.structure} and returned {structure}",
@@ -133,6 +136,17 @@ class Carried:
                 cell[...] = new
 
     value = current
+
+
+def _check_shapes(leaves: list[Any], what: str) -> None:
+    """Raise if the shape of a value is known only when the program runs."""
+    for leaf in leaves:
+        if type(leaf) is ARRAYS.bounded:
+            raise RefusedError(
+                f"{what} {leaf!r}: XLA's values have shapes that are known before",
+                where=resolve(here()),
+                remedy="carry the whole array and the bounds of the slice, x, i, j, and take x[i:j] where it is used",
+            )
 
 
 def _is_same(new: Any, old: Any) -> bool:
@@ -200,6 +214,7 @@ class _Result:
 
         def attempt(i: Any) -> None:
             self.leaves, self.structure = leaves_of(branch(*operands))
+            _check_shapes(self.leaves, "a branch of a cond returns")
 
         dry(context, attempt)
 
