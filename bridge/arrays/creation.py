@@ -115,7 +115,9 @@ def _part(x: Any, dtype: Any) -> Any:
 
 def tracked_inside(x: Any) -> bool:
     """Whether a tracked value lies in `x`, a possibly nested list."""
-    return hasattr(x, "place") or type(x) is ARRAYS.bounded or (isinstance(x, (list, tuple)) and any(map(tracked_inside, x)))
+    if isinstance(x, (list, tuple)):
+        return any(map(tracked_inside, x))
+    return hasattr(x, "place") or type(x) is ARRAYS.bounded
 
 
 def _like(function: Any, a: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -96,17 +96,22 @@ def moved(trace: Any, whole: Any, axis: int, one: Extent, first: Affine, size: i
         whole = trace.constant_buffer(np.asarray(whole))
     if one.first == first and size < given:
         return whole[(*before, slice(0, size))]
-    # Between zeros, any window of `size` places that begins at the start of the array or later is inside.
-    shape = list(whole.shape)
-    shape[axis] = size
-    zeros = np.zeros(shape, whole.dtype)
-    if one.first == first:
-        shape[axis] = size - given
-        return np.concatenate([whole, np.zeros(shape, whole.dtype)], axis)
-    between = np.concatenate([zeros, whole, zeros], axis)
-    start = clamped(trace, one.first - first + size, Affine.of(0), Affine.of(given + size))
-    at = number(trace, start)
+    # Between zeros, a window of `size` places lies inside wherever it begins.
+    start = one.first - first
+    low, high = start.bounds()
+    start = clamped(trace, start, Affine.of(-size), Affine.of(given))
+    before_it = size if low is None else min(size, max(0, -low))
+    after_it = size if high is None else min(size, max(0, high + size - given))
+    parts = [_zeros(whole, axis, before_it), whole, _zeros(whole, axis, after_it)]
+    between = np.concatenate([part for part in parts if part is not None], axis)
+    at = number(trace, start + before_it)
     return between[(*before, slice(at, at + size))]
+
+
+def _zeros(whole: Any, axis: int, count: int) -> Any:
+    """So many zeros to be joined to an array; None for none."""
+    shape = [count if k == axis else n for k, n in enumerate(whole.shape)]
+    return np.zeros(shape, whole.dtype) if count else None
 
 
 def element(trace: Any, whole: Any, axis: int, one: Extent) -> Any:

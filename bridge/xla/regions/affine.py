@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -17,6 +17,18 @@ Bound = int | None
 _serials = itertools.count()
 
 
+class Between(NamedTuple):
+    """Other integers that say more of one than static bounds do.
+
+    `least` are not above it, `most` not below; if it is `one_of` them, it is the greatest of `least`, or the least of
+    `most`, whichever there are.
+    """
+
+    least: tuple[Affine, ...] = ()
+    most: tuple[Affine, ...] = ()
+    one_of: bool = False
+
+
 class Atom:
     """An integer known only at run time, compared by identity.
 
@@ -24,12 +36,13 @@ class Atom:
     ----------
     value : integer scalar of JAX.
     low, high : static bounds, inclusive, where they are known.
+    between : what else is known of it.
     """
 
-    __slots__ = ("_value", "high", "low", "serial", "wrapped")
+    __slots__ = ("_value", "between", "high", "low", "serial", "wrapped")
 
-    def __init__(self, value: Any, low: Bound = None, high: Bound = None) -> None:
-        self._value, self.low, self.high = value, low, high
+    def __init__(self, value: Any, low: Bound = None, high: Bound = None, between: Between | None = None) -> None:
+        self._value, self.low, self.high, self.between = value, low, high, between
         self.serial = next(_serials)
         self.wrapped: dict[tuple[Affine, int], Atom] = {}
 
@@ -85,9 +98,9 @@ class Affine:
         raise TypeError(f"{x!r} is neither an integer nor an Affine")
 
     @staticmethod
-    def unknown(value: Any, low: Bound = None, high: Bound = None) -> Affine:
+    def unknown(value: Any, low: Bound = None, high: Bound = None, between: Between | None = None) -> Affine:
         """A fresh atom with this run-time value, as a linear form."""
-        return Affine(0, ((Atom(value, low, high), 1),))
+        return Affine(0, ((Atom(value, low, high, between), 1),))
 
     def __add__(self, other: Any) -> Affine:
         try:
@@ -136,14 +149,39 @@ class Affine:
             total = part if total is None else lax.add(total, part)
         return lax.add(total, np.int64(self.constant)) if self.constant else total
 
-    def bounds(self) -> tuple[Bound, Bound]:
-        """Static bounds, inclusive; None where nothing is known."""
+    def bounds(self, depth: int = 3) -> tuple[Bound, Bound]:
+        """Static bounds, inclusive; None where nothing is known.
+
+        They are those of the atoms, and those of the forms in which an atom is replaced by what it lies between; these
+        are looked at `depth` times one after the other.
+        """
         low: Bound = self.constant
         high: Bound = self.constant
         for atom, coefficient in self.terms:
             ends = (atom.low, atom.high) if coefficient > 0 else (atom.high, atom.low)
             low = None if low is None or ends[0] is None else low + coefficient * ends[0]
             high = None if high is None or ends[1] is None else high + coefficient * ends[1]
+        for atom, coefficient in self.terms if depth else ():
+            if atom.between is not None:
+                least, most = self._bounds_between(atom, coefficient, atom.between, depth - 1)
+                low = least if low is None or (least is not None and least > low) else low
+                high = most if high is None or (most is not None and most < high) else high
+        return low, high
+
+    def _bounds_between(self, atom: Atom, coefficient: int, between: Between, depth: int) -> tuple[Bound, Bound]:
+        """Bounds by what one of the atoms lies between."""
+        rest = self - Affine(0, ((atom, coefficient),))
+        below, above = (
+            [(rest + form * coefficient).bounds(depth) for form in forms]
+            for forms in (between[:2] if coefficient > 0 else between[1::-1])
+        )
+        lows, highs = [low for low, _ in below], [high for _, high in above]
+        low = max((one for one in lows if one is not None), default=None)
+        high = min((one for one in highs if one is not None), default=None)
+        if between.one_of and above and not below:
+            low = _least([one for one, _ in above])
+        if between.one_of and below and not above:
+            high = _most([one for _, one in below])
         return low, high
 
     def is_within(self, low: int, high: int) -> bool:
@@ -169,6 +207,14 @@ def difference(a: Any, b: Any) -> int | None:
     """`a - b`, if it is known now; None if it depends on the run."""
     apart = Affine.of(a) - Affine.of(b)
     return apart.constant if apart.is_constant else None
+
+
+def _least(bounds: list[Bound]) -> Bound:
+    return None if None in bounds else min(bounds)  # type: ignore[type-var]
+
+
+def _most(bounds: list[Bound]) -> Bound:
+    return None if None in bounds else max(bounds)  # type: ignore[type-var]
 
 
 def _ordered(total: dict[Atom, int]) -> tuple[tuple[Atom, int], ...]:

@@ -17,7 +17,7 @@ from bridge.rewind.interpreter import current_context
 from bridge.rewind.values import ground_floor, is_abstract
 from bridge.xla.regions.affine import Affine
 from bridge.xla.tracing.cells import Cell, Frame, in_dtype
-from bridge.xla.tracing.integers import Bounds, affine_of, bounds_of
+from bridge.xla.tracing.integers import Bounds, affine_of, bounds_of, index_form
 from bridge.xla.tracing.outlines import Outline
 
 
@@ -159,8 +159,7 @@ class Framing:
 
     def _index(self, i: Any, bounds: Bounds) -> Any:
         """A loop's index, whose bounds are known if the loop's are."""
-        low, high = bounds
-        return self.number(0, i, Affine.unknown(i, low, None if high is None else high - 1))
+        return self.number(0, i, index_form(i, bounds))
 
     def choose(self, predicate: Any, branches: Sequence[Callable[[], Any]], carried: Sequence[Cell] = ()) -> None:
         """Run the first branch where the predicate holds, else the second."""

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from bridge.rewind.values import ground_floor
-from bridge.xla.regions.affine import Affine
+from bridge.xla.regions.affine import Affine, Between
 
 
 def affine_of(part: Any) -> Affine:
@@ -33,9 +33,24 @@ def form_of(cell: Any) -> Affine:
 Bounds = tuple[int | None, int | None]
 
 
+class Ends(tuple[int | None, int | None]):
+    """Bounds with the run-time integers that they are the bounds of."""
+
+    between: Between
+
+
 def bounds_of(lower: Any, upper: Any) -> Bounds:
     """Between which integers a loop runs, where that is known: from the first, to below the second."""
-    return affine_of(lower).bounds()[0], affine_of(upper).bounds()[1]
+    low, high = affine_of(lower), affine_of(upper)
+    ends = Ends((low.bounds()[0], high.bounds()[1]))
+    ends.between = Between((low,), (high - 1,))
+    return ends
+
+
+def index_form(i: Any, bounds: Bounds) -> Affine:
+    """The index of a loop that runs between these."""
+    low, high = bounds
+    return Affine.unknown(i, low, None if high is None else high - 1, getattr(bounds, "between", None))
 
 
 def affine_result(function: Any, operands: tuple[Any, ...], contents: Any, dtype: Any) -> Affine:
@@ -46,7 +61,12 @@ def affine_result(function: Any, operands: tuple[Any, ...], contents: Any, dtype
         if combined is not None and _fits(combined, 0, dtype):
             return combined
     (low, high), (least, most) = _bounds(function, forms), _limits(dtype)
-    return Affine.unknown(contents, least if low is None else low, most if high is None else high)
+    between = None
+    if np.dtype(dtype) == np.int64 and function in (np.minimum, np.maximum):
+        others = tuple(form for form in forms if form is not None)
+        one_of = len(others) == len(forms)
+        between = Between((), others, one_of) if function is np.minimum else Between(others, (), one_of)
+    return Affine.unknown(contents, least if low is None else low, most if high is None else high, between)
 
 
 _WIDE = 4
