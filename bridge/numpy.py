@@ -41,6 +41,10 @@ def _creator(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _filled(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    context: Any = _current_context()
+    sized = context.home.sized(function, args, kwargs)
+    if sized is not NotImplemented:
+        return sized
     if function is _numpy.full:
         return _creation.filled(_current_context(), *args, **kwargs)
     return _creation.ranged(*args, **kwargs) if function is _numpy.arange else function(*args, **kwargs)

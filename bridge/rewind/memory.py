@@ -77,6 +77,10 @@ class Home:
         """`buffer[key] = value` for such a key, or a value whose shape is not known."""
         raise NotImplementedError
 
+    def sized(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """What a creation function returns whose shape is not known; NotImplemented if it is."""
+        return NotImplemented
+
     def has_nan(self, value: Any) -> bool:
         """Whether a gradient holds a NaN, or must be taken to hold one."""
         ground = grounded(value)

@@ -5,6 +5,7 @@ masks. A context never meets a run-time length, and so all derivatives of such p
 """
 
 from bridge.xla.bounded import contracting as contracting
+from bridge.xla.bounded import creating as creating
 from bridge.xla.bounded import elementwise as elementwise
 from bridge.xla.bounded import gathering as gathering
 from bridge.xla.bounded import indexing as indexing

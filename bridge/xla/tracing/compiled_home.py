@@ -78,6 +78,9 @@ class CompiledHome(Home):
     def write_window(self, buffer: Any, key: Any, value: Any) -> None:
         WINDOWS.write_window(buffer, key, value)
 
+    def sized(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return WINDOWS.sized(function, args, dict(kwargs))
+
     def has_nan(self, value: Any) -> bool:
         """Note whether a gradient holds a NaN; the answer says what to assume while the program is traced."""
         self.trace.faults.note_nan(self.trace.read(ground_floor(value).place))

@@ -77,6 +77,14 @@ class LengthSite(Site):
 
 
 @dataclass(frozen=True)
+class NegativeSite(Site):
+    """The length of an array that is made."""
+
+    def error(self, value: int) -> Exception:
+        return ValueError(f"negative dimensions are not allowed: a length of {value}, at {resolve(self.position)}")
+
+
+@dataclass(frozen=True)
 class EmptySite(Site):
     """A function of no elements that has no value."""
 
@@ -177,6 +185,14 @@ class Faults:
             self._expect(self.context.index_mode == "error")
             return
         self._note(self.context.truth(wrong), IndexSite(here(), -most, most - 1, is_one=False))
+
+    def check_not_negative(self, length: Affine) -> None:
+        """Look at the length of an array that is made."""
+        if self.context.is_dry:
+            self._expect(True)
+            return
+        value = jnp.asarray(length.value())
+        self._note(value < 0, NegativeSite(here()), value)
 
     def check_empty(self, length: Affine, function: Any) -> None:
         """Look whether an axis has no places, for a function that needs some."""
