@@ -159,6 +159,8 @@ def assign(target: Bounded, value: Any) -> None:
     for axis in range(rank(value)):
         own = target.ndim - rank(value) + axis
         cells = _laid_into(trace, cells, axis, side_of(value, axis), whole.shape[own], target.extents[own])
+    if any(one is not None and one.most == 0 for one in target.extents):
+        return
     cells = _cast(cells, whole.dtype)
     mask = inside(trace, whole.shape, target.extents)
     whole[...] = cells if mask is None else np.where(mask, cells, whole)
@@ -173,8 +175,10 @@ def _laid_into(trace: Any, cells: Any, axis: int, side: Side, size: int, extent:
     if extent.step == 1:
         return laid_out(trace, cells, axis, side, Joint(size, extent))
     most = size if extent.most is None else min(size, extent.most)
+    if not most:
+        return cells
     cells = laid_out(trace, cells, axis, side, Joint(most, Extent(Affine.of(0), extent.length)))
-    if cells.shape[axis] != most or not most:
+    if cells.shape[axis] != most:
         return cells
 
     def turns() -> Any:

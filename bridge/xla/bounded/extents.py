@@ -45,7 +45,16 @@ def is_unknown(part: Any) -> bool:
         return True
     if not all(map(_is_integer, (part.start, part.stop))):
         return False
-    return difference(affine_of(part.stop), affine_of(part.start)) is None
+    start, stop = affine_of(part.start), affine_of(part.stop)
+    apart, step = difference(stop, start), 1 if part.step is None else part.step
+    if apart is None:
+        return True
+    # One that is empty as it is written is not, where one end alone counts from the end of the axis.
+    (low, high), (other_low, other_high) = start.bounds(), stop.bounds()
+    count_alike = (None not in (low, other_low) and min(low, other_low) >= 0) or (  # type: ignore[type-var,operator]
+        None not in (high, other_high) and max(high, other_high) < 0  # type: ignore[type-var,operator]
+    )
+    return step != 0 and apart * step <= 0 and not count_alike
 
 
 def _is_integer(bound: Any) -> bool:
