@@ -29,16 +29,17 @@ POSITIONS = (
     np.nonzero, np.flatnonzero, np.argwhere, np.diag_indices_from, np.tril_indices_from, np.triu_indices_from, np.ix_,
 )  # fmt: skip
 
-SHAPES_AND_TYPES = (
-    np.iscomplexobj, np.isrealobj, np.result_type, np.can_cast, np.min_scalar_type, np.common_type,
-    np.may_share_memory, np.shares_memory, np.einsum_path,
-)  # fmt: skip
+TYPES = (np.iscomplexobj, np.isrealobj, np.result_type, np.can_cast, np.common_type)
 
-TEXT = (np.array2string, np.array_repr, np.array_str)
+LAYOUT = (np.may_share_memory, np.shares_memory, np.einsum_path)
+
+IN_OTHER_WORDS = (np.array2string, np.array_repr, np.array_str, np.min_scalar_type)
 
 nondifferentiable(*TESTS, *LOGIC, *BITS_AND_INTEGERS, *POSITIONS, np.round, np.around, np.spacing)
 nondifferentiable(*COMPARISONS, *STEPS, facts=Facts(jumps=True))
-nondifferentiable(*SHAPES_AND_TYPES, *TEXT, facts=Facts(describes=True))
+nondifferentiable(*TYPES, facts=Facts(describes="types"))
+nondifferentiable(*LAYOUT, facts=Facts(describes="layout"))
+nondifferentiable(*IN_OTHER_WORDS, facts=Facts(describes="values"))
 nondifferentiable(np.isclose, facts=Facts(jumps=True, promotes=("a", "b")))
 nondifferentiable(np.allclose, facts=Facts(promotes=("a", "b")))
 nondifferentiable(np.array_equal, np.array_equiv, facts=Facts(promotes=("a1", "a2")))

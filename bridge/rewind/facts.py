@@ -41,7 +41,7 @@ class Facts:
     indexes : it moves elements to where an index says.
     fails_on : what a matrix is for which it raises LinAlgError.
     nan_aware : it treats elements that are NaN apart.
-    describes : it answers about types, layout or text; nothing is computed from values.
+    describes : what it answers about, if nothing is computed: types and shapes, layout, or values in other words.
     """
 
     static: tuple[str, ...] = ()
@@ -59,7 +59,7 @@ class Facts:
     indexes: bool = False
     fails_on: Literal["", "singular", "not positive definite"] = ""
     nan_aware: bool = False
-    describes: bool = False
+    describes: Literal["", "types", "layout", "values"] = ""
 
     def is_static(self, name: str | None) -> bool:
         """Whether what is given for a parameter is no array, and stays as it is."""

@@ -37,6 +37,13 @@ def mask_and_its_complement(x: Any) -> Any:
 
 
 @program
+def questions_about_types(x: Any) -> Any:
+    wide = np.zeros(7, np.result_type(x, np.float32)) + x
+    same = np.ones(7, np.common_type(x)) if np.can_cast(np.float32, x.dtype) else wide
+    return np.sum(wide * (2 if np.isrealobj(x) else 3)) * (5 if np.iscomplexobj(x * 1j) else 7) + np.sum(same * x)
+
+
+@program
 def loop_and_branch_over_a_range(x: Any) -> Any:
     total = 0.0
     for k in np.arange(3):
