@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 import bridge
 from bridge.errors import ContextError
+from tests.xla.test_compiled import run_python
 
 pytest.importorskip("jax", reason='engine="xla" needs JAX: pip install "mutation-bridge[jax]"')
 
@@ -98,3 +100,29 @@ def test_a_result_of_a_dry_run_does_not_leave_it() -> None:
 
     with pytest.raises(ContextError, match="made inside a loop body"):
         bridge.xla(program)(X)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="counts memory as Linux does")
+def test_tracing_takes_no_memory_for_large_arrays() -> None:
+    """A Python loop over arrays of 16 MB, of which tracing makes hundreds."""
+    said = run_python(
+        """
+        import resource
+        import numpy as np
+        import bridge
+
+        def program(x):
+            x = x.copy()
+            for _ in range(12):
+                x[1:-1] += 0.1 * np.sin(x[2:] - 2 * x[1:-1] + x[:-2])
+            return np.sum(x * x)
+
+        compiled = bridge.grad(program, engine="xla")
+        compiled.lower(np.ones(100))
+        x = np.ones(1 << 21)
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        compiled.lower(x)
+        print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 // x.nbytes)
+        """
+    )
+    assert int(said.stdout) < 12

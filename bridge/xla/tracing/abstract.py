@@ -6,6 +6,8 @@ memory is asked of the system zeroed and never touched, so that a large one cost
 
 from __future__ import annotations
 
+import math
+import mmap
 import re
 from typing import Any
 
@@ -55,6 +57,14 @@ class AbstractArray(np.ndarray):
             kwargs = kwargs | {"where": np.ones(kwargs["where"].shape, bool)}
         return super().__array_function__(function, types, args, kwargs)
 
+    def copy(self, order: Any = "C") -> Any:
+        """An abstract array that lies as NumPy's copy would."""
+        if order == "C" or (order == "A" and not self.flags.fnc):
+            return _untouched(self.shape, self.dtype).view(AbstractArray)
+        if order in ("F", "A"):
+            return _untouched(self.shape[::-1], self.dtype).transpose().view(AbstractArray)
+        return abstract_like(self)
+
     def __getitem__(self, key: Any) -> Any:
         return super().__getitem__(_known(key, self.shape))
 
@@ -84,9 +94,27 @@ class AbstractMemory(ArrayMemory):
 
 def abstract_like(value: np.ndarray) -> AbstractArray:
     """An abstract array of the shape, dtype and order of axes of `value`."""
+    if value.flags.c_contiguous:
+        return _untouched(value.shape, value.dtype).view(AbstractArray)
     order = sorted(range(value.ndim), key=lambda axis: -abs(value.strides[axis]))
-    packed = np.zeros([value.shape[axis] for axis in order], value.dtype)
+    packed = _untouched(tuple(value.shape[axis] for axis in order), value.dtype)
     return packed.transpose(np.argsort(order) if order else ()).view(AbstractArray)
+
+
+def _untouched(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+    """Zeros on addresses of their own, for which a large array takes no memory as long as nobody writes there.
+
+    NumPy's own zeros take memory once the C library has found that the program frees large arrays.
+    """
+    count = math.prod(shape)
+    if count * dtype.itemsize < _LARGE or not hasattr(mmap, "MAP_PRIVATE"):
+        return np.zeros(shape, dtype)
+    memory = mmap.mmap(-1, count * dtype.itemsize, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    return np.frombuffer(memory, dtype, count).reshape(shape)
+
+
+_LARGE = 1 << 17
+"""Bytes from which on an abstract array asks the system for addresses."""
 
 
 def _laid_out(operands: list[Any], dtype: np.dtype[Any]) -> Any:
@@ -94,6 +122,8 @@ def _laid_out(operands: list[Any], dtype: np.dtype[Any]) -> Any:
     shape = np.broadcast_shapes(*(x.shape for x in operands))
     if not shape:
         return dtype.type(0)
+    if all(not x.ndim or (x.shape == shape and x.flags.c_contiguous) for x in operands):
+        return _untouched(shape, dtype).view(AbstractArray)
     flags: Any = ["zerosize_ok", "refs_ok", "multi_index"]
     access: list[Any] = [["readonly"]] * len(operands) + [["writeonly", "allocate"]]
     plain = [x.view(np.ndarray) for x in operands]
