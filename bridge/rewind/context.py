@@ -62,6 +62,8 @@ class Context(Gradients, Ownership):
         self.checkpointing = self.busy = False
         self.roots: list[Root] = []
         self.originals: list[tuple[np.ndarray, Entered]] = []
+        self.merged: dict[Root, Any] = {}
+        self.settling = False
         self.entered_as: list[Any] = []
         self.asked: dict[Root, Any] = {}
         self.listener: Listener | None = None

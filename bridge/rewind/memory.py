@@ -95,10 +95,6 @@ class Home:
         """The value of a function of Python's numbers that raised."""
         raise error
 
-    def program(self, f: Callable[..., Any]) -> Callable[..., Any]:
-        """What runs in place of a program; while it is compiled, perhaps another that does the same."""
-        return f
-
     def separate(self) -> None:
         """What is computed from here on was computed before, and is to be computed again."""
 

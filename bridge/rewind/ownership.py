@@ -27,6 +27,8 @@ class Ownership:
     writes: int
     roots: list[Root]
     originals: list[tuple[np.ndarray, Entered]]
+    merged: dict[Root, Any]
+    settling: bool
 
     def check_usable(self) -> None:
         """Raise unless the context is open, in this thread."""
@@ -101,6 +103,8 @@ class Ownership:
         current = CURRENT.get()
         if current is not self and current is not None and current.checkpointing and not current.busy:
             _refuse_write_outside(target)
+        if self.merged and root in self.merged and not self.settling:
+            _refuse_merged(target, self.merged[root])
         if isinstance(root, Entered):
             if root.read_as_constant and not root.written:
                 _refuse_late_write(target)
@@ -202,6 +206,16 @@ def _refuse_shared(names: tuple[str, ...]) -> None:
         f"({', '.join(names)}), so the gradient cannot tell whose value was meant",
         where=resolve(here()),
         remedy="pass copies (x.copy()), or differentiate with respect to only one of them",
+    )
+
+
+def _refuse_merged(target: Any, position: Any) -> None:
+    """Raise: which array is written depends on values that are not known while the program is compiled."""
+    raise AliasError(
+        f"an array of shape {target.shape} is written, and it depends on a branch which array a name stands for "
+        f"({resolve(position)}): who else sees the write is not known while the program is compiled",
+        where=resolve(here()),
+        remedy="take a copy before the branch (x = x.copy()), or write in it: x[...] = y instead of x = y",
     )
 
 

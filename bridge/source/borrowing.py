@@ -28,6 +28,7 @@ from bridge.source.floats import Float
 from bridge.source.keeping import Cells, Kept, holds_state
 from bridge.source.lending import COUNT, LENT, Lent, refuse_foreign, refuse_thread, shows_pattern, whole_of
 from bridge.source.reading import is_rewritten
+from bridge.source.state import Watches
 from bridge.trees import leaves_of
 
 _lock = threading.Lock()
@@ -45,6 +46,17 @@ _LOOKED_AT = 64
 """How many things may be looked at for each array that is lent, if the program has many."""
 
 
+class LentOutside(BaseException):
+    """An array is to be lent in a part of a compiled program, and is memory from outside of it: never seen outside.
+
+    Not an Exception: a program must not swallow it.
+    """
+
+    def __init__(self, array: np.ndarray) -> None:
+        super().__init__()
+        self.array = array
+
+
 class Loan:
     """What one context has borrowed."""
 
@@ -55,6 +67,7 @@ class Loan:
         self.touched: dict[int, tuple[np.ndarray, np.ndarray]] = {}
         self.kept: dict[int, Kept] = {}
         self.unread: dict[int, str] = {}
+        self.watches = Watches()
         self._after: list[tuple[Kept, dict[Any, Any]]] = []
         self._steps = 0
         self._room = _ROOM
@@ -79,6 +92,8 @@ class Loan:
         with _lock:
             found = LENT.get(id(whole))
             if found is None:
+                if self.watches.open and self.context.home.is_abstract:
+                    raise LentOutside(array)
                 refuse_foreign(array, whole)
                 before = self.touched.get(id(whole))
                 found = Lent(self, whole, None if before is None else before[1], here())
@@ -101,6 +116,8 @@ class Loan:
 
     def keep(self, things: type[Kept], thing: Any, name: Any, value: Any) -> None:
         """Before an attribute, an element or a variable of `thing` is exchanged for `value`."""
+        if self.watches.open:
+            self.watches.note(things, thing, name)
         kept = self.kept.get(id(thing))
         if kept is None:
             self._sweep()
@@ -111,8 +128,14 @@ class Loan:
             if not kept.tracked:
                 self._claim(kept)
 
+    def changed(self) -> list[Kept]:
+        """What was kept, of the call or of one that is over."""
+        return [*self.kept.values(), *(kept for kept, _ in self._after)]
+
     def made(self, array: Any) -> Any:
         """Take note that an array was made in the call: it keeps what was written into it."""
+        if self.watches.open:
+            self.watches.made(array)
         if type(array) is np.ndarray and array.dtype.kind in "fc":
             if len(self._made) > self._room:
                 self._made = {key: one for key, one in self._made.items() if one() is not None}

@@ -32,7 +32,7 @@ from bridge.source.library_calls import (
     without_rule,
 )
 from bridge.source.reading import reading_of, twin
-from bridge.source.twins import twin_of, twins
+from bridge.source.twins import note_rebound, twin_of, twins
 
 SPECIAL: dict[Any, Any] = {}
 """What is called in place of a function of Python's or NumPy's, whatever the arguments are."""
@@ -70,6 +70,8 @@ def _called_for(callee: Any) -> Any:
             return found
         reading = reading_of(callee)
         if reading.code is callee.__code__:
+            if reading.rebinds:
+                note_rebound(callee, reading.rebinds)
             return callee
         if reading.code is not None:
             return twin_of(callee, reading.code, reading.rebinds)

@@ -17,7 +17,7 @@ import ast
 from typing import Any
 
 from bridge.source.implied import ITERATION, TRUTH, implied
-from bridge.source.nodes import at, begin_at_attribute, copied, if_lent, of, reader
+from bridge.source.nodes import asks_reader, at, begin_at_attribute, copied, if_lent, of, reader
 from bridge.source.quiet import JOINERS, OF_SHAPE, Looker, formats, is_arithmetic
 
 _PARTS = tuple(getattr(ast, name) for name in ("FormattedValue", "Interpolation") if hasattr(ast, name))
@@ -39,6 +39,11 @@ class Expressions(Looker):
     def visit_Call(self, node: ast.Call) -> Any:
         if self.scope is None:
             return self.generic_visit(node)
+        if asks_reader(node):
+            node.args = [self.visit(one) for one in node.args]
+            node.keywords = [self.visit(one) for one in node.keywords]
+            node.func = self.visit(node.func) if isinstance(node.func, ast.Call) else node.func
+            return node
         if self.shows_variables(node):
             return at(node, reader("variables", node))
         listed = self.lists(node) if self.is_known(node.func) else None

@@ -15,6 +15,12 @@ READER = "\0bridge"
 HELPER = "."
 """What names of helper variables begin with: no source can spell them."""
 
+PART = f"{HELPER}part"
+"""The parameter by which code of a part of a function is known."""
+
+PARTS = tuple(HELPER + name for name in ("body", "test", "then", "else"))
+"""What names of functions begin with that are parts of the function around them."""
+
 _WHOLE = (ast.Lambda, ast.JoinedStr, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 Node = TypeVar("Node", bound=ast.AST)
@@ -26,6 +32,14 @@ def reader(name: str, *args: ast.expr) -> ast.expr:
     if args and _is_placed(args[0]):
         at(first(args[0]), found)
     return ast.Call(found, list(args), [])
+
+
+def asks_reader(node: ast.Call) -> bool:
+    """Whether a call is one of the reader's, or of what the reader gave."""
+    called: ast.AST = node
+    while isinstance(called, ast.Call):
+        called = called.func
+    return isinstance(called, ast.Attribute) and isinstance(called.value, ast.Constant) and called.value.value == READER
 
 
 def of(called: ast.expr) -> ast.expr:

@@ -167,8 +167,13 @@ reading.Reads.reader = READER
 reading.Reads.is_special = callees.is_special
 
 
+READERS = [READER]
+"""All readers: each stands in the constants of code of one kind."""
+
+
 def _tell(number: int) -> None:
-    READER.lent = number > 0
+    for one in READERS:
+        one.lent = number > 0
 
 
 lending.COUNT.tell = _tell

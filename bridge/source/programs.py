@@ -10,9 +10,16 @@ from typing import Any
 from bridge.rewind.interpreter import current_context
 from bridge.source import operations
 from bridge.source.borrowing import Loan
+from bridge.source.staging import control
 
 VARIABLE = "BRIDGE_SOURCE"
 """The environment variable that turns reading off, if it is 0."""
+
+
+def _reader(context: Any) -> operations.Reader:
+    """Who says what is called for a function: where the program is compiled, its loops and branches are functions."""
+    is_compiled = context is not None and context.home.is_abstract
+    return control.READER if is_compiled else operations.READER
 
 
 def is_read(source: bool | None) -> bool:
@@ -23,9 +30,9 @@ def is_read(source: bool | None) -> bool:
 def program(context: Any, f: Callable[..., Any], source: bool | None) -> Callable[..., Any]:
     """What a context runs for `f`; inside, arrays that the program has are lent to the context where it writes them."""
     if not is_read(source):
-        return context.home.program(f)
+        return f
     context.loan = loan = Loan(context)
-    run = context.home.program(operations.READER.of(f))
+    run = _reader(context).of(f)
 
     def called(*args: Any, **kwargs: Any) -> Any:
         result = run(*args, **kwargs)
@@ -43,13 +50,13 @@ def returned(context: Any, *found: Any) -> None:
 
 def called(f: Callable[..., Any], source: bool | None) -> Callable[..., Any]:
     """`f` for a function of this package that calls it, which is not read itself."""
-    return operations.READER.of(f) if is_read(source) else f
+    return _reader(current_context()).of(f) if is_read(source) else f
 
 
 def part(f: Callable[..., Any]) -> Callable[..., Any]:
     """A function of the program that a loop or a checkpoint of this package calls: read, if its program is."""
     context = current_context()
-    return f if context is None or context.loan is None else operations.READER.of(f)
+    return f if context is None or context.loan is None else _reader(context).of(f)
 
 
 def lent_again(context: Any) -> AbstractContextManager[None]:

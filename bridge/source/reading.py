@@ -14,11 +14,11 @@ import weakref
 from collections.abc import Callable
 from functools import cached_property
 from types import CodeType, FunctionType, ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 from bridge.source.finding import FUTURE, Statement, Unread, codes_in, is_library, statement_of
 from bridge.source.implied import NAMES
-from bridge.source.nodes import READER, copied
+from bridge.source.nodes import PART, READER, copied
 from bridge.source.quiet import Read
 from bridge.source.rewriting import Rewriter
 
@@ -35,18 +35,33 @@ class Reading:
 
 
 class _Itself(Reading):
-    """Of a code object that was made here: itself, which the reading does not keep alive."""
+    """Of a code object that was made here: itself, which the reading does not keep alive.
 
-    __slots__ = ("_code",)
+    `origin` is where it comes from, if it can be staged, and `staged` what it became then.
+    """
 
-    def __init__(self, code: CodeType) -> None:
+    __slots__ = ("_code", "origin", "staged")
+
+    def __init__(self, code: CodeType, origin: _Origin | None = None) -> None:
         self._code = weakref.ref(code)
         self.reason = ""
         self.rebinds = _rebound(code)
+        self.origin = origin
+        self.staged: CodeType | None = None
 
     @property
     def code(self) -> CodeType | None:  # type: ignore[override]
         return self._code()
+
+
+class _Origin(NamedTuple):
+    """The code object that another one was rewritten from: its statement, its number there, how that is compiled."""
+
+    statement: Statement
+    number: int
+    file: str
+    flags: int
+    names: dict[str, Any]
 
 
 READINGS: dict[int, Reading] = {}
@@ -58,6 +73,13 @@ class Reads:
 
     reader: Any
     is_special: Callable[[Any], bool]
+
+
+class Staging:
+    """What staging needs to know of the modules above it: who is asked by staged code, and what makes it."""
+
+    reader: Any
+    staged: Callable[[ast.stmt], ast.stmt]
 
 
 _lock = threading.RLock()
@@ -127,9 +149,67 @@ def _all_rewritten(statement: Statement, code: CodeType, names: dict[str, Any]) 
     old = statement.codes
     if len(new) != len(old) or any(map(_differ, old, new)):
         raise Unread(f"{code.co_qualname} has another shape when it is rewritten")
-    for one in new:
-        _keep(one, _Itself(one))
+    for number, one in enumerate(new):
+        _keep(one, _Itself(one, _Origin(statement, number, code.co_filename, code.co_flags & FUTURE, names)))
     return {id(one): its for one, its in zip(old, new, strict=True)}
+
+
+def staged_code(code: CodeType) -> CodeType | None:
+    """What rewritten code becomes in a program that is compiled: its loops and branches are functions.
+
+    None if it is not rewritten, is staged already, or does not compile when it is staged.
+    """
+    found = READINGS.get(id(code))
+    if type(found) is not _Itself or found.origin is None:
+        return None
+    if found.staged is None:
+        with _lock:
+            if found.staged is None and found.origin is not None:
+                codes = _all_staged(found.origin)
+                found.staged = codes[found.origin.number] if codes else None
+                found.origin = found.origin if codes else None
+    return found.staged
+
+
+def _all_staged(origin: _Origin) -> tuple[CodeType, ...]:
+    """What the code objects of a statement become when it is staged; none if it does not compile then."""
+    statement, _, file, flags, names = origin
+    if statement.staged is None:
+        try:
+            tree = rewritten_tree(Staging.staged(copied(statement.tree)), names)
+            made = _named(_with_reader(statement.compiled(tree, file, flags), Staging.reader))
+        except (SyntaxError, ValueError, RecursionError):
+            statement.staged = ()
+            return ()
+        new = tuple(one for one in codes_in(made) if not _is_part(one))
+        fits = len(new) == len(statement.codes) and not any(map(_differ, statement.codes, new))
+        statement.staged = new if fits else ()
+        for one in codes_in(made) if fits else ():
+            _keep(one, _Itself(one))
+    return statement.staged
+
+
+def _is_part(code: CodeType) -> bool:
+    """Whether a code object is that of a part of a function, which staging has made."""
+    return PART in code.co_varnames
+
+
+def _named(code: CodeType, owner: CodeType | None = None, prefix: str = "", wanted: str = "") -> CodeType:
+    """Code in which parts of functions have the names of these functions, and what is in them is called as ever."""
+    qualname = code.co_qualname
+    if prefix and qualname.startswith(prefix):
+        qualname = wanted + qualname.removeprefix(prefix)
+    if owner is not None and _is_part(code):
+        renamed = code.replace(co_name=owner.co_name, co_qualname=owner.co_qualname)
+    else:
+        renamed = code.replace(co_qualname=qualname)
+    inner = [
+        _named(one, owner if _is_part(code) else renamed, f"{code.co_qualname}.", f"{renamed.co_qualname}.")
+        if isinstance(one, CodeType)
+        else one
+        for one in code.co_consts
+    ]
+    return renamed.replace(co_consts=tuple(inner))
 
 
 def rewritten_tree(tree: ast.stmt, names: dict[str, Any]) -> ast.stmt:
@@ -145,10 +225,11 @@ def _differ(old: CodeType, new: CodeType) -> bool:
     )
 
 
-def _with_reader(code: CodeType) -> CodeType:
+def _with_reader(code: CodeType, reader: Any = None) -> CodeType:
     """Code with the reader itself in the place of the constant that stands for it."""
+    reader = reader or Reads.reader
     constants = tuple(
-        _with_reader(one) if isinstance(one, CodeType) else Reads.reader if _is_marker(one) else one
+        _with_reader(one, reader) if isinstance(one, CodeType) else reader if _is_marker(one) else one
         for one in code.co_consts
     )
     return code.replace(co_consts=constants)

@@ -14,7 +14,7 @@ from typing import Any
 
 from bridge.source.nodes import of
 from bridge.source.quiet import Read
-from bridge.source.scopes import Scope, scopes_of
+from bridge.source.scopes import Scope, is_part, scopes_of
 from bridge.source.storing import Storing
 
 
@@ -32,11 +32,13 @@ class Rewriter(Storing):
         return ast.fix_missing_locations(made)
 
     def visit_FunctionDef(self, node: Any) -> Any:
-        self._defaults(node.args)
-        node.decorator_list = [self._decorator(one) for one in node.decorator_list]
+        if not is_part(node):
+            self._defaults(node.args)
+            node.decorator_list = [self._decorator(one) for one in node.decorator_list]
         outer, self.scope = self.scope, self._scopes[node]
+        before, self.in_part = self.in_part, is_part(node)
         node.body = self.body(node.body)
-        self.scope = outer
+        self.scope, self.in_part = outer, before
         return node
 
     visit_AsyncFunctionDef = visit_FunctionDef

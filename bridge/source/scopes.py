@@ -6,6 +6,8 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
+from bridge.source.nodes import HELPER
+
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _INNER = (*_FUNCTIONS, ast.ClassDef, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
@@ -19,6 +21,7 @@ class Scope:
         self.bound: set[str] = set(_arguments(node.args))
         self.rebinds_outer: set[str] = set()
         self.globals: set[str] = set()
+        self._in_part = False
         self._values: dict[str, list[ast.expr | None]] = {name: [None] for name in self.bound}
         body = [node.body] if isinstance(node, ast.Lambda) else node.body
         for statement in body:
@@ -63,7 +66,7 @@ class Scope:
 
     def _look_at(self, node: ast.AST) -> None:
         if isinstance(node, (ast.Global, ast.Nonlocal)):
-            self.rebinds_outer.update(node.names)
+            self.rebinds_outer.update(() if self._in_part else node.names)
             if isinstance(node, ast.Global):
                 self.globals.update(node.names)
         elif isinstance(node, ast.Assign):
@@ -76,6 +79,13 @@ class Scope:
         elif isinstance(node, ast.comprehension):
             # No number: outside of the comprehension the name may be that of a global array.
             self._bind(node.target, None)
+        elif isinstance(node, ast.FunctionDef) and is_part(node):
+            # A part of this function that was made a function of its own: its variables are this one's.
+            before, self._in_part = self._in_part, True
+            for one in node.body:
+                self._look_at(one)
+            self._in_part = before
+            return
         elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             self._bind(ast.Name(node.name, ast.Store()), None)
             return
@@ -113,7 +123,9 @@ def scopes_of(statement: ast.stmt) -> dict[ast.AST, Scope]:
     found: dict[ast.AST, Scope] = {}
 
     def walk(node: ast.AST, outer: Scope | None, owner: str | None) -> None:
-        if isinstance(node, _FUNCTIONS):
+        if is_part(node) and outer is not None:
+            found[node] = outer
+        elif isinstance(node, _FUNCTIONS):
             outer = found[node] = Scope(node, outer, owner)
         elif isinstance(node, ast.ClassDef):
             owner = node.name
@@ -124,11 +136,16 @@ def scopes_of(statement: ast.stmt) -> dict[ast.AST, Scope]:
     return found
 
 
+def is_part(node: ast.AST) -> bool:
+    """Whether a function is a part of the one around it (`staging`)."""
+    return isinstance(node, ast.FunctionDef) and node.name.startswith(HELPER)
+
+
 def _shared(body: list[Any]) -> Iterator[str]:
     """Names in functions, classes and comprehensions inside of a body, and names that expressions bind."""
     for statement in body:
         for part in ast.walk(statement):
-            if isinstance(part, _INNER):
+            if isinstance(part, _INNER) and not is_part(part):
                 yield from (one.id for one in ast.walk(part) if isinstance(one, ast.Name))
             elif isinstance(part, ast.NamedExpr):
                 yield part.target.id

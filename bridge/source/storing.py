@@ -24,6 +24,8 @@ class Storing(Expressions):
     """Rewrites statements that store."""
 
     helpers = 0
+    in_part = False
+    """Whether what is rewritten is a part of a function, which binds no variables of its own."""
 
     def body(self, statements: list[ast.stmt]) -> list[ast.stmt]:
         """The statements, rewritten; they forget their helper variables, whose names serve again."""
@@ -232,6 +234,7 @@ class Storing(Expressions):
     def _own_variable(self, node: ast.expr) -> str | None:
         """The name of a variable that this function alone has; None if an expression is something else."""
         own = isinstance(node, ast.Name) and self.scope is not None and self.scope.is_own(node.id)
+        own = own and not self.in_part
         return node.id if own and isinstance(node, ast.Name) else None
 
     def _is_variable(self, target: ast.expr) -> bool:

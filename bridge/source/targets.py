@@ -70,7 +70,7 @@ def own(target: np.ndarray, value: Any, is_alone: bool = False) -> Any:
     found = lent_to(target) if LENT else None
     if found is not None:
         return found
-    if not carries(value):
+    if not carries(value) and not _is_watched(target):
         context = current_context()
         if not is_alone and context is not None and context.loan is not None and not holds_tracked(value):
             context.loan.touch(target)
@@ -81,6 +81,24 @@ def own(target: np.ndarray, value: Any, is_alone: bool = False) -> Any:
     if not target.flags.writeable:
         raise ValueError("assignment destination is read-only")
     return loan.lend(target, value, is_alone)
+
+
+def _is_watched(target: np.ndarray) -> bool:
+    """Whether a part of a compiled program writes into an array from outside of it: that happens when it runs."""
+    context = current_context()
+    if context is None or context.loan is None or not context.home.is_abstract:
+        return False
+    watches = context.loan.watches.open
+    return bool(watches) and id(target) not in watches[-1].fresh and id(target.base) not in watches[-1].fresh
+
+
+def borrowed(target: np.ndarray) -> Any:
+    """What stands for an array that a part of a compiled program changes."""
+    found = lent_to(target) if LENT else None
+    loan = loan_for(None)
+    if found is not None:
+        return found
+    return loan.lend(target, None) if loan is not None and _is_watched(target) else target
 
 
 def touched(target: Any) -> Any:

@@ -44,3 +44,11 @@ def twin_of(function: FunctionType, code: CodeType, rebinds: tuple[int, ...]) ->
             for number in rebinds:
                 context.loan.keep(Cells, function.__closure__, number, None)
     return twin(function, code)
+
+
+def note_rebound(function: FunctionType, rebinds: tuple[int, ...]) -> None:
+    """Before a function that was made in the call, and is read, gives other values to variables around it."""
+    context = current_context()
+    if context is not None and context.loan is not None:
+        for number in rebinds if context.loan.watches.open else ():
+            context.loan.watches.note(Cells, function.__closure__, number)

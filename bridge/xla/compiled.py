@@ -15,7 +15,7 @@ import jax
 import numpy as np
 
 from bridge.engines.protocol import compiling
-from bridge.errors import ArgumentError, BridgeWarning
+from bridge.errors import ArgumentError, BridgeWarning, TraceError
 from bridge.rewind.interpreter import current_context
 from bridge.trees import leaves_of
 from bridge.xla.calling import Look, Ready, look_of, never, noted
@@ -27,6 +27,7 @@ from bridge.xla.regions.region import MODES
 from bridge.xla.signature import Signature, call_of
 from bridge.xla.subprogram import Subprogram
 from bridge.xla.traced import Program, captured
+from bridge.xla.tracing.faults import MOST_TURNS, MoreTurns
 
 _OF_THE_CALLER = frozenset({np.ndarray, float, complex, *np.sctypeDict.values()})
 OFTEN = 8
@@ -59,6 +60,7 @@ class Compiled:
         self.index_mode = index_mode
         self.cache = cache
         self._programs: dict[tuple[Signature, bool], tuple[Program, Any]] = {}
+        self._limits: dict[Signature, dict[str, int]] = {}
         self._ready: dict[Look, Ready] = {}
         self._in_jax: dict[Signature, tuple[Program, Subprogram]] = {}
         self._changes: Counter[str] = Counter()
@@ -73,9 +75,8 @@ class Compiled:
             program = ready.program
             outputs, notes = ready.called(values)
             if notes is not None:
-                program.faults.raise_if_any(notes[:2])
                 with x64():
-                    outputs, program = self._run(program.signature, values, mends=True)
+                    outputs, program = self._noticed(program, notes, values)
             return program.handed_out(outputs, plain)
         return self._described(look, values, plain, args, kwargs)
 
@@ -120,11 +121,28 @@ class Compiled:
         else:
             outputs, notes = run(never(), values)
         found = noted(notes)
-        if found is not None:
+        return (outputs, program) if found is None else self._noticed(program, found, values, outputs)
+
+    def _noticed(
+        self, program: Program, found: Any, values: list[Any], outputs: Any = None
+    ) -> tuple[list[Any], Program]:
+        """What a program gives that has noted something: an error, the results of another one, or its own."""
+        try:
             program.faults.raise_if_any(found[:2])
-            if not mends:
-                return self._run(signature, values, mends=True)
-        return outputs, program
+        except MoreTurns as error:
+            limits = self._limits.setdefault(program.signature, {})
+            if error.wanted > MOST_TURNS:
+                raise TraceError(
+                    f"a gradient passes through a loop that makes more than {MOST_TURNS} turns",
+                    where=error.where,
+                    remedy='use bridge.checkpoint, or engine="native"',
+                ) from None
+            limits[error.where] = error.wanted
+            for key in [key for key in self._programs if key[0] == program.signature]:
+                del self._programs[key]
+            self._ready.clear()
+            return self._run(program.signature, values, mends=False)
+        return (outputs, program) if program.mends else self._run(program.signature, values, mends=True)
 
     def program(self, signature: Signature, mends: bool = False) -> tuple[Program, Any]:
         """The program of a signature, and the function that runs it."""
@@ -133,7 +151,7 @@ class Compiled:
             if found is not None and found[0].seconds is not None:
                 found = self._forgotten_if_changed(signature, found)
             if found is None:
-                program = Program(self.function, signature, self.index_mode, mends)
+                program = Program(self.function, signature, self.index_mode, mends, self._limits.get(signature))
                 found = self._programs[signature, mends] = (program, Placed(jax.jit(program), program.names_of_inputs))
             return found
 

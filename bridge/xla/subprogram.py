@@ -17,7 +17,7 @@ from bridge.transforms.arguments import Arguments
 from bridge.transforms.grad import belongs
 from bridge.transforms.jvp import pushed_forward
 from bridge.xla.captured import Captured
-from bridge.xla.loops import control
+from bridge.xla.loops import flow
 from bridge.xla.lowering.lower import x64
 from bridge.xla.meshes import without_mesh
 from bridge.xla.traced import Program, captured, entered
@@ -91,7 +91,7 @@ class Subprogram:
 
         def run(*values: Any) -> list[Any]:
             nonlocal watches
-            context = TraceContext(_never(values), self.index_mode, mends, self.captured, control)
+            context = TraceContext(_never(values), self.index_mode, mends, self.captured, flow)
             with np.errstate(all="ignore"), context:
                 context.faults.open()
                 leaves = [enter(context, value) for enter, value in zip(self.entering, values, strict=True)]

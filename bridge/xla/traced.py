@@ -18,9 +18,8 @@ from bridge.source.programs import program
 from bridge.trees import leaves_of, paths_of, rebuilt
 from bridge.xla.bounded.bounded import Bounded
 from bridge.xla.captured import Captured
-from bridge.xla.loops import control
+from bridge.xla.loops import flow
 from bridge.xla.lowering.lower import x64
-from bridge.xla.rerolling.rerolling import Rerolling, Unrolled
 from bridge.xla.signature import Dynamic, Signature, Static
 from bridge.xla.tracing.context import TraceContext
 
@@ -28,38 +27,38 @@ from bridge.xla.tracing.context import TraceContext
 class Program:
     """One traced program: a function of JAX arrays, and what its inputs and results look like."""
 
-    def __init__(self, function: Callable[..., Any], signature: Signature, index_mode: str, mends: bool) -> None:
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        signature: Signature,
+        index_mode: str,
+        mends: bool,
+        limits: dict[str, int] | None = None,
+    ) -> None:
         self.function = function
         self.signature = signature
         self.index_mode = index_mode
         self.mends = mends
+        self.limits = limits
         self.faults: Any = None
         self.structure: Any = None
         self.results: list[Any] = []
         self.seconds: float | None = None
         self.captured = Captured(function)
-        # A loop hides from strong zeros which cotangents do not exist.
-        self.loops = "plain" if mends else "short"
 
     def __call__(self, never: Any, values: list[Any]) -> tuple[list[Any], Any]:
         """The results that are traced; number and value of the first fault, and whether there was a NaN, if watched."""
-        while True:
-            try:
-                outputs, fault, nan = self._traced(never, values)
-            except Unrolled:
-                self.loops = "rolling" if self.loops == "short" else "plain"
-            else:
-                self.captured.close()
-                if not self.is_watched:
-                    return outputs, None
-                with x64():
-                    nan = nan & (self.faults.watches_nan and not self.mends)
-                    return outputs, jnp.append(fault, jnp.asarray(nan, fault.dtype))
+        outputs, fault, nan = self._traced(never, values)
+        self.captured.close()
+        if not self.is_watched:
+            return outputs, None
+        with x64():
+            nan = nan & (self.faults.watches_nan and not self.mends)
+            return outputs, jnp.append(fault, jnp.asarray(nan, fault.dtype))
 
     def _traced(self, never: Any, values: list[Any]) -> tuple[list[Any], Any, Any]:
         with x64(), np.errstate(all="ignore"):
-            rerolling = Rerolling(self.loops)
-            context = TraceContext(never, self.index_mode, self.mends, self.captured, control, rerolling)
+            context = TraceContext(never, self.index_mode, self.mends, self.captured, flow, self.limits)
             with context:
                 context.faults.open()
                 leaves = [
@@ -69,7 +68,7 @@ class Program:
                 outputs = [context.read(ground_floor(leaf).place) for leaf in self.ran_on(leaves)]
                 self.faults = context.faults
                 if not self.mends:
-                    rerolling.warn()
+                    context.length.warn()
                 return outputs, *context.faults.contents
 
     @property

@@ -86,10 +86,7 @@ class TestArrays:
         w[:] = 2
         np.testing.assert_array_equal(run(X), X)
 
-    def test_inside_of_a_loop_that_was_unrolled(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        from bridge.xla.rerolling import rerolling
-
-        monkeypatch.setattr(rerolling, "LONG", 20)
+    def test_inside_of_a_loop(self) -> None:
         held = [np.arange(30.0)]
 
         def f(x: Any) -> Any:

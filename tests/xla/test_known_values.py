@@ -10,7 +10,6 @@ import pytest
 
 import bridge
 import bridge.numpy as np
-from bridge.errors import TraceError
 
 pytest.importorskip("jax", reason='engine="xla" needs JAX: pip install "mutation-bridge[jax]"')
 
@@ -169,8 +168,7 @@ def test_what_was_written_with_run_time_values_is_not_known() -> None:
         flags[1] = np.argmax(x)
         return x[0] if flags[0] else x[1]
 
-    with pytest.raises(TraceError, match="a condition"):
-        bridge.grad(f, engine="xla")(X)
+    np.testing.assert_allclose(bridge.grad(f, engine="xla")(X), bridge.grad(f)(X))
 
 
 def test_branches_of_a_choice_do_not_know_of_each_other() -> None:

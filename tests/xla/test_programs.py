@@ -19,18 +19,11 @@ pytest.importorskip("jax", reason='engine="xla" needs JAX: pip install "mutation
 
 # What asks for a value while the program is compiled (TraceError), or has a shape or a kind that depends on one.
 NOT_COMPILED: dict[str, tuple[type[BridgeError], str]] = {
-    "indices: index from values": (TraceError, "int() of a run-time index"),
     "indices: positions from conditions": (RefusedError, "np.where with one argument"),
     "indices: choosing functions": (RefusedError, "np.extract with a run-time condition"),
     "nan and inf: maximum of the finite ones": (TraceError, "a read through a run-time mask"),
     "kinks: python maximum takes the branch that ran": (TraceError, "max() of Python's"),
-    "control flow: loop until small": (TraceError, "a loop of Python's"),
-    "control flow: newton iteration with a stopping rule": (TraceError, "a loop of Python's"),
-    "control flow: branch for each element": (TraceError, "a branch of Python's"),
-    "control flow: rollback to a saved copy": (TraceError, "a branch of Python's"),
     "control flow: standard library folds": (TraceError, "max() of Python's"),
-    "control flow: bisection steers but carries no gradient": (TraceError, "a branch of Python's"),
-    "random: metropolis steers by values": (TraceError, "a branch of Python's"),
     "random: tracked scale given to a generator": (TraceError, "NumPy's generator draws while it is compiled"),
     "linear algebra: eigenvalues of a matrix that is not symmetric": (RefusedError, "whether they are complex"),
 }

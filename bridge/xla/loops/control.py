@@ -54,7 +54,7 @@ def while_loop(
 
 
 _MANY = 2**62
-_PYTHON = (bool, int, float, complex)
+PYTHON = (bool, int, float, complex)
 
 
 def cond(context: Any, predicate: Any, true_branch: Any, false_branch: Any, operands: tuple[Any, ...]) -> Any:
@@ -64,7 +64,7 @@ def cond(context: Any, predicate: Any, true_branch: Any, false_branch: Any, oper
     results = [_Result(context, Closure(branch), operands) for branch in (true_branch, false_branch)]
     shared = _shared(context, *results)
     choose(context, predicate, [partial(one.write, shared) for one in results])
-    return rebuilt(results[0].structure, [_read(*both) for both in shared])
+    return rebuilt(results[0].structure, [read_cell(*both) for both in shared])
 
 
 class Carried:
@@ -78,7 +78,7 @@ class Carried:
         _check_shapes(leaves, "a loop carries")
         new = self._tried(init)
         self.in_place = [_is_same(one, leaf) for one, leaf in zip(new, leaves, strict=True)]
-        self.kinds = [_kind(leaf, one) for leaf, one in zip(leaves, new, strict=True)]
+        self.kinds = [kind_of(leaf, one) for leaf, one in zip(leaves, new, strict=True)]
         self.cells = [
             leaf if same else _cell(context, leaf, one)
             for leaf, one, same in zip(leaves, new, self.in_place, strict=True)
@@ -122,7 +122,7 @@ class Carried:
 
     def current(self) -> Any:
         """The value as the body sees it."""
-        return rebuilt(self.structure, [_read(*both) for both in zip(self.cells, self.kinds, strict=True)])
+        return rebuilt(self.structure, [read_cell(*both) for both in zip(self.cells, self.kinds, strict=True)])
 
     def step(self, i: Any) -> None:
         """Run the body once, and write what it returns into the cells."""
@@ -155,21 +155,22 @@ def _is_same(new: Any, old: Any) -> bool:
     return new is old or (mine is not None and hasattr(new, "view_as") and mine is given)
 
 
-def _kind(*leaves: Any) -> str:
+def kind_of(*leaves: Any) -> str:
     """Whether values that take turns in one place are arrays, or numbers; "weak" if all are Python's own."""
     if any(hasattr(leaf, "view_as") or isinstance(leaf, np.ndarray) for leaf in leaves):
         return "array"
-    return "weak" if all(isinstance(leaf, (WeakScalar, *_PYTHON)) for leaf in leaves) else "number"
+    return "weak" if all(isinstance(leaf, (WeakScalar, *PYTHON)) for leaf in leaves) else "number"
 
 
-def _promoting(leaf: Any) -> Any:
+def promoting(leaf: Any) -> Any:
     """What `np.result_type` takes for a value: of Python's numbers only their type counts."""
     if isinstance(leaf, WeakScalar):
         return leaf.dtype.type(0).item()
-    return type(leaf)(0) if isinstance(leaf, _PYTHON) else leaf.dtype
+    return type(leaf)(0) if isinstance(leaf, PYTHON) else leaf.dtype
 
 
-def _read(cell: Any, kind: str) -> Any:
+def read_cell(cell: Any, kind: str) -> Any:
+    """What memory for a carried value holds: an array, or a number of that kind."""
     if kind == "array" or not hasattr(cell, "view_as"):
         return cell
     return _weak(cell[()]) if kind == "weak" else cell[()]
@@ -183,7 +184,7 @@ def _weak(number: Any) -> Any:
 
 def _cell(context: Any, leaf: Any, new: Any) -> Any:
     """Memory for a carried value, holding the first one."""
-    if not hasattr(leaf, "shape") and not isinstance(leaf, _PYTHON):
+    if not hasattr(leaf, "shape") and not isinstance(leaf, PYTHON):
         raise ArgumentError(
             f"a loop cannot carry a {type(leaf).__name__}",
             where=resolve(here()),
@@ -191,8 +192,8 @@ def _cell(context: Any, leaf: Any, new: Any) -> Any:
         )
     dtype = np.result_type(getattr(leaf, "dtype", type(leaf)))
     wanted = np.result_type(getattr(new, "dtype", type(new)))
-    if isinstance(leaf, (WeakScalar, *_PYTHON)):
-        dtype = np.result_type(_promoting(leaf), _promoting(new))
+    if isinstance(leaf, (WeakScalar, *PYTHON)):
+        dtype = np.result_type(promoting(leaf), promoting(new))
     elif not np.can_cast(wanted, dtype, "same_kind"):
         raise ArgumentError(
             f"the body of a loop got a value of dtype {dtype} and returned one of {wanted}",
@@ -239,7 +240,7 @@ def _shared(context: Any, first: _Result, second: _Result) -> list[tuple[Any, st
         if _is_same(a, b):
             shared.append((a, "array"))
             continue
-        if not hasattr(a, "shape") and not isinstance(a, _PYTHON):
+        if not hasattr(a, "shape") and not isinstance(a, PYTHON):
             raise TraceError(
                 f"the branches of a cond return {a!r} and {b!r}, and which it is is not known",
                 where=resolve(here()),
@@ -251,7 +252,7 @@ def _shared(context: Any, first: _Result, second: _Result) -> list[tuple[Any, st
                 where=resolve(here()),
                 remedy="return the same shapes from both",
             )
-        kind = _kind(a, b)
-        dtype = np.result_type(*(_promoting(x) for x in (a, b)))
+        kind = kind_of(a, b)
+        dtype = np.result_type(*(promoting(x) for x in (a, b)))
         shared.append((context.constant_buffer(np.zeros(np.shape(a), dtype)), kind))
     return shared

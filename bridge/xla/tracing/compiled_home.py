@@ -94,9 +94,5 @@ class CompiledHome(Home):
         """Of Python's numbers only the type is known here."""
         return function(*(type(x)(1) for x in values))
 
-    def program(self, f: Callable[..., Any]) -> Callable[..., Any]:
-        rerolling = self.trace.rerolling
-        return f if rerolling is None or self.trace.is_inside else rerolling.function(f)
-
     def separate(self) -> None:
         self.trace.separate()

@@ -32,11 +32,11 @@ from bridge.xla.tracing.compiled_home import CompiledHome
 from bridge.xla.tracing.computing import Computing
 from bridge.xla.tracing.faults import Faults
 from bridge.xla.tracing.frames import Framing
+from bridge.xla.tracing.length import Length
 from bridge.xla.tracing.outlines import Outline
 
 if TYPE_CHECKING:
     from bridge.xla.captured import Captured
-    from bridge.xla.rerolling.rerolling import Rerolling
 
 
 class TraceContext(Framing, Accessing, Computing, Context):
@@ -49,7 +49,7 @@ class TraceContext(Framing, Accessing, Computing, Context):
     mends : whether cotangents that structurally do not exist are told apart (strong zeros) at any cost.
     captured : takes note of what the program reads that is not among its arguments.
     control : who runs `fori_loop`, `while_loop` and `cond`.
-    rerolling : counts operations, and may put loops in place of what repeats itself; without it all stays as it is.
+    limits : how many turns loops may make whose length nobody knows, by their position, as far as it was tried.
     """
 
     differentiates = checkpoints = False
@@ -61,10 +61,11 @@ class TraceContext(Framing, Accessing, Computing, Context):
         mends: bool,
         captured: Captured,
         control: ModuleType,
-        rerolling: Rerolling | None = None,
+        limits: dict[str, int] | None = None,
     ) -> None:
         super().__init__()
-        self.rerolling = rerolling
+        self.length = Length()
+        self.limits = {} if limits is None else limits
         self.captured = captured
         self.frames = [Frame()]
         self.dirty: dict[Cell, None] = {}
@@ -82,8 +83,8 @@ class TraceContext(Framing, Accessing, Computing, Context):
 
     def count(self) -> None:
         """Note one more operation that is compiled."""
-        if self.rerolling is not None and not self.is_inside:
-            self.rerolling.count()
+        if not self.is_inside and not self.is_dry:
+            self.length.count()
 
     # Values that come in.
 

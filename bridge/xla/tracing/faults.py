@@ -64,6 +64,25 @@ class LimitSite(Site):
         )
 
 
+class MoreTurns(Exception):
+    """A loop wants more turns than there is memory for in its log; the program is to be compiled for more."""
+
+    def __init__(self, where: str, limit: int, count: int) -> None:
+        super().__init__(f"the loop at {where} wants more than {limit} turns")
+        self.where = where
+        self.wanted = 1 << (count - 1).bit_length() if count > limit else _GROWS * limit
+
+
+@dataclass(frozen=True)
+class TurnsSite(Site):
+    """A loop of the program of which nobody knows how long it is; `limit` turns have a log."""
+
+    limit: int
+
+    def error(self, value: int) -> Exception:
+        return MoreTurns(str(resolve(self.position)), self.limit, value)
+
+
 @dataclass(frozen=True)
 class LengthSite(Site):
     """Two lengths that meet."""
@@ -106,8 +125,25 @@ class MatrixSite(Site):
         return np.linalg.LinAlgError(f"{name}: a matrix is {kind}, at {resolve(self.position)}")
 
 
+FIRST_LIMIT = 256
+"""Turns that a loop may make at first whose length nobody knows."""
+
+MOST_TURNS = 1 << 26
+"""Turns of the longest loop for which a log is made without knowing how long it is."""
+
+_GROWS = 16
 _MANY = 1 << 31
 """More than any length of an axis: two lengths are one integer."""
+
+
+@dataclass(frozen=True)
+class RaiseSite(Site):
+    """A line of the program that raises."""
+
+    raised: Exception
+
+    def error(self, value: int) -> Exception:
+        return self.raised
 
 
 class Faults:
@@ -159,6 +195,17 @@ class Faults:
             return
         self._note(wants_more, LimitSite(here(), limit))
 
+    def limit(self) -> int:
+        """How many turns a loop may make here whose length nobody knows."""
+        return self.context.limits.get(str(resolve(here())), FIRST_LIMIT)
+
+    def check_turns(self, limit: int, wants_more: Any, count: Any = 0) -> None:
+        """Look whether a loop whose length nobody knows makes more turns than that; `count` is how many, if known."""
+        if self.context.is_dry:
+            self._expect(True)
+            return
+        self._note(self.context.truth(wants_more), TurnsSite(here(), limit), count)
+
     def check_lengths(self, length: Affine, wanted: Affine, repeats: tuple[bool, bool]) -> None:
         """Look whether two lengths go together: they are equal, or one that may be repeated is 1."""
         if self.context.is_dry:
@@ -200,6 +247,14 @@ class Faults:
             self._expect(True)
             return
         self._note(jnp.asarray(length.value()) == 0, EmptySite(here(), function))
+
+    def check_raises(self, test: Any, raised: Exception) -> None:
+        """Look whether the program takes a side of a branch that raises."""
+        if self.context.is_dry:
+            self._expect(True)
+            return
+        is_taken = self.context.truth(test)
+        self._note(is_taken, RaiseSite(here(), raised))
 
     def check_matrix(self, function: Any, operands: Any, found: Any) -> None:
         """Look whether a matrix was singular, or not positive definite, where NumPy raises."""

@@ -1,0 +1,243 @@
+"""What staged code calls: its loops and branches, run as Python's own, or by what compiles the program.
+
+A loop is tried as one loop of the compiled program. Where it cannot be one (`NotOneLoop`), it is unrolled: its turns
+are compiled one after the other.
+"""
+
+from __future__ import annotations
+
+import operator
+import random
+from collections.abc import Callable
+from types import FunctionType, MethodType
+from typing import Any
+
+import numpy as np
+
+from bridge.code_position import here, resolve
+from bridge.errors import TraceError
+from bridge.rewind.interpreter import current_context
+from bridge.rewind.values import is_abstract
+from bridge.source import callees, targets
+from bridge.source.iterating import elements
+from bridge.source.operations import READERS, Reader
+from bridge.source.reading import Staging, staged_code, twin
+from bridge.source.special_methods import operand
+from bridge.source.staging import items, numbers
+from bridge.source.staging.stages import staged
+from bridge.source.staging.truth import NotOneLoop, is_true, truth, unknown
+from bridge.source.state import variables_of
+
+Names = tuple[str, ...]
+
+SHORT = 4
+"""Turns of the longest loop that is unrolled without being asked."""
+
+
+class StagedReader(Reader):
+    """What a staged statement asks."""
+
+    __slots__ = ()
+
+    def of(self, callee: Any) -> Any:
+        """What is to be called, staged where it is a function of the program."""
+        if isinstance(getattr(callee, "__self__", None), _GENERATORS) or callee is next:
+            _refuse(f"it calls {getattr(callee, '__name__', 'next')}(), which gives something else each time")
+        return staged_function(callees.of(callee))
+
+    def loop(self, iterable: Any, body: Any, live: Names, exposed: Names, stored: Names, stops: Names) -> None:
+        """`for`."""
+        control = _control()
+        found = items.items_of(iterable) if control is not None else None
+        done = 0
+        if found is not None and not _is_short(found.count):
+            try:
+                control.staged_loop(current_context(), found, body, live, exposed, stored, stops)
+                return
+            except NotOneLoop as error:
+                if is_abstract(found.count):
+                    raise _cannot(error) from error
+                control.unrolling(current_context(), found.count, str(error))
+                done = error.done
+        for number, element in enumerate(iter(operand(elements(iterable)))):
+            if number >= done:
+                self._turn(body, stops, stored, element)
+                if _has_stopped(body, stops):
+                    break
+
+    def repeat(self, test: Any, body: Any, live: Names, exposed: Names, stored: Names, stops: Names) -> None:
+        """`while`."""
+        control = _control()
+        first = test()
+        if control is not None and (unknown(first) or is_true(first)):
+            try:
+                control.staged_repeat(current_context(), test, body, live, exposed, stored, stops)
+                return
+            except NotOneLoop as error:
+                if unknown(first):
+                    raise _cannot(error) from error
+                control.unrolling(current_context(), None, str(error))
+        while is_true(first):
+            self._turn(body, stops, stored)
+            if _has_stopped(body, stops):
+                break
+            first = test()
+
+    def _turn(self, body: Any, stops: Names, stored: Names, *element: Any) -> None:
+        """One turn of an unrolled loop, which may have ended."""
+        flags = [one.get() for one in variables_of(body, stops)]
+        if not any(map(unknown, flags)):
+            body(*element)
+            return
+        run: Callable[[], Any] = lambda: body(*element)  # noqa: E731
+        for flag in filter(unknown, flags):
+            run = _guarded(flag, run, body, stored)
+        run()
+
+    def branch(self, test: Any, then: Any, otherwise: Any, live: Names, exposed: Names, stored: Names) -> None:
+        """`if`."""
+        if not unknown(test):
+            if is_true(test):
+                then()
+            elif otherwise is not None:
+                otherwise()
+            return
+        try:
+            test.place.context.home.control.staged_branch(
+                current_context(), test, then, otherwise or _nothing, variables_of(then, stored), live
+            )
+        except NotOneLoop as error:
+            raise _cannot(error) from error
+
+    def choice(self, test: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
+        """`then if test else otherwise`."""
+        if not unknown(test):
+            return then() if is_true(test) else otherwise()
+        try:
+            return test.place.context.home.control.staged_choice(current_context(), test, then, otherwise)
+        except NotOneLoop as error:
+            raise _cannot(error) from error
+
+    def both(self, first: Any, second: Callable[[], Any]) -> Any:
+        """`first and second`."""
+        if not unknown(first):
+            return second() if is_true(first) else first
+        return self.choice(first, second, lambda: first)
+
+    def either(self, first: Any, second: Callable[[], Any]) -> Any:
+        """`first or second`."""
+        if not unknown(first):
+            return first if is_true(first) else second()
+        return self.choice(first, lambda: first, second)
+
+    def negated(self, value: Any) -> Any:
+        """`not value`."""
+        return np.logical_not(truth(value)) if unknown(value) else not (is_true(value))
+
+    def compared(self, operators: Names, first: Any, *rest: Callable[[], Any]) -> Any:
+        """`first < second < third`."""
+        left = operand(first)
+        right = operand(rest[0]())
+        found = _compare(operators[0], left, right)
+        if len(rest) == 1:
+            return found
+        return self.both(found, lambda: self.compared(operators[1:], right, *rest[1:]))
+
+    def counted(self, function: Any) -> Any:
+        """A function of Python's that may get numbers which are not known."""
+        if _control() is None:
+            return self.of(function)
+        try:
+            return numbers.COUNTED.get(function) or self.of(function)
+        except TypeError:
+            return self.of(function)
+
+    def table(self, array: Any, *index: Any) -> Any:
+        """What is read at an index that may not be known."""
+        return items.tracked(array) if type(array) is np.ndarray and any(map(is_abstract, index)) else array
+
+    def made(self, thing: Any) -> Any:
+        """A container that was made just now."""
+        context = current_context()
+        if context is not None and context.loan is not None:
+            context.loan.watches.made(thing)
+        return thing
+
+    def changed(self, container: Any) -> Any:
+        return targets.borrowed(container) if type(container) is np.ndarray else super().changed(container)
+
+
+def staged_function(function: Any) -> Any:
+    """A function of the program that was read, staged; anything else as it is."""
+    if type(function) is FunctionType:
+        code = staged_code(function.__code__)
+        return function if code is None else twin(function, code)
+    if type(function) is MethodType and type(function.__func__) is FunctionType:
+        code = staged_code(function.__func__.__code__)
+        return function if code is None else MethodType(twin(function.__func__, code), function.__self__)
+    return function
+
+
+_GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
+
+
+def _refuse(reason: str) -> None:
+    """Raise in a part of a program that is tried: it cannot be a loop or a branch."""
+    context = current_context()
+    if context is not None and context.loan is not None and context.loan.watches.open:
+        context.loan.watches.refuse(reason)
+        raise NotOneLoop(reason)
+
+
+def _control() -> Any:
+    """Who runs loops and branches of the program; None if Python does."""
+    context = current_context()
+    return None if context is None else context.home.control
+
+
+def _is_short(count: Any) -> bool:
+    return not is_abstract(count) and count <= SHORT
+
+
+def _nothing() -> None:
+    pass
+
+
+def _guarded(flag: Any, run: Callable[[], Any], body: Any, stored: Names) -> Callable[[], Any]:
+    def guarded() -> None:
+        control = flag.place.context.home.control
+        control.staged_branch(current_context(), flag, _nothing, run, variables_of(body, stored), stored)
+
+    return guarded
+
+
+def _has_stopped(body: Any, stops: Names) -> bool:
+    flags = [one.get() for one in variables_of(body, stops)]
+    return any(not unknown(flag) and is_true(flag) for flag in flags)
+
+
+def _cannot(error: NotOneLoop) -> TraceError:
+    cause = error.__cause__
+    if isinstance(cause, TraceError):
+        return cause
+    return TraceError(
+        f"a loop or a branch that depends on values cannot be compiled: {error}",
+        where=resolve(here()),
+        remedy='write it so that each turn, and each side, leaves values of the same kind; or use engine="native"',
+    )
+
+
+def _compare(name: str, left: Any, right: Any) -> Any:
+    if name == "in":
+        return left in right
+    if name == "not in":
+        return left not in right
+    return getattr(operator, name)(left, right)
+
+
+READER = StagedReader()
+"""The one that stands in the constants of staged code."""
+
+READERS.append(READER)
+Staging.reader = READER
+Staging.staged = staged

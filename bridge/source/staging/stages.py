@@ -1,0 +1,358 @@
+"""Loops, branches and choices of a statement as calls of functions, whose variables stay the function's own.
+
+* `for x in a: body` becomes `def body(x): nonlocal ...; ...` and `R.loop(a, body, ...)`; so do `while` and `if`.
+* `a if c else b`, `a and b`, `not a`, `a < b < c` become calls that get functions for what may not be evaluated.
+* `assert c` becomes `if not c: raise AssertionError`.
+* `a[k]` becomes `R.table(a, k)[k]`: an array that the program has, read at an index that is not known yet.
+
+What is inserted keeps the positions of the program. `control` says what the calls do.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from typing import Any, ClassVar
+
+from bridge.source.nodes import HELPER, PART, at, load, reader
+from bridge.source.staging.jumps import Jumps
+from bridge.source.staging.liveness import Liveness
+from bridge.source.staging.names import FUNCTIONS, bound, own_parts
+
+COUNTED = frozenset({"range", "enumerate", "zip", "reversed", "min", "max", "int", "bool", "len"})
+"""Functions of Python's to which numbers may be given that are not known yet."""
+
+_OF_FRAMES = frozenset({"locals", "eval", "exec", "vars", "dir", "super", "globals", "breakpoint"})
+_PLAIN_CALLS = frozenset({"isinstance", "issubclass", "callable", "hasattr", "type"})
+_SUSPENDS = (ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.AsyncWith)
+_PLAIN_OPERATORS = (ast.Is, ast.IsNot)
+
+
+def staged(tree: ast.stmt) -> ast.stmt:
+    """The statement, staged; `tree` is used up."""
+    made: ast.stmt = _Stager().visit(tree)
+    return made
+
+
+class _Stager(ast.NodeTransformer):
+    """Stages the functions of one statement."""
+
+    def __init__(self) -> None:
+        self.liveness: Any = None
+        self.jumps: Any = None
+        self.locals: set[str] = set()
+        self.rebinds: set[str] = set()
+        self.numbers = 0
+
+    def visit_FunctionDef(self, node: Any) -> Any:
+        if self.liveness is not None or not isinstance(node, ast.AsyncFunctionDef):
+            node.decorator_list = [self.visit(one) for one in node.decorator_list]
+            node.args = self.visit(node.args)
+        before = self.liveness, self.jumps, self.locals, self.rebinds, self.numbers
+        self.numbers = 0
+        documentation = _documentation(node.body)
+        body = _without_assertions(node.body) or [at(node, ast.Pass())]
+        self.jumps = Jumps(_is_raw)
+        body = body if _suspends(body) else self.jumps.lowered(body)
+        declared = {name for part in _own(body) if isinstance(part, (ast.Nonlocal, ast.Global)) for name in part.names}
+        arguments = {one.arg for one in ast.walk(node.args) if isinstance(one, ast.arg)}
+        self.locals = (bound(body) | arguments) - declared
+        self.rebinds = {name for part in _own(body) if isinstance(part, ast.Nonlocal) for name in part.names}
+        self.liveness = Liveness(body, self.jumps.stops)
+        made = self._block(body)
+        bound_inside = sorted(bound(body) - arguments - declared)
+        self.liveness, self.jumps, self.locals, self.rebinds, self.numbers = before
+        node.body = [*documentation, *_bindings(bound_inside, node), *made]
+        return node
+
+    visit_AsyncFunctionDef = visit_FunctionDef
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> Any:
+        before, self.liveness = self.liveness, None
+        node.body = self._block(node.body)
+        self.liveness = before
+        return node
+
+    def _block(self, statements: list[ast.stmt]) -> list[ast.stmt]:
+        found: list[ast.stmt] = []
+        for one in statements:
+            made = self.visit(one)
+            found += made if isinstance(made, list) else [made]
+        return found
+
+    def generic_visit(self, node: Any) -> Any:
+        for name, part in ast.iter_fields(node):
+            if isinstance(part, list) and part and isinstance(part[0], ast.stmt):
+                setattr(node, name, self._block(part))
+            elif isinstance(part, list):
+                setattr(node, name, [self.visit(one) if isinstance(one, ast.AST) else one for one in part])
+            elif isinstance(part, ast.AST):
+                setattr(node, name, self.visit(part))
+        return node
+
+    # Statements.
+
+    def visit_For(self, node: ast.For) -> Any:
+        if self.liveness is None or _is_raw(node):
+            return self.generic_visit(node)
+        self.numbers += 1
+        name, element = f"{HELPER}body{self.numbers}", f"{HELPER}element"
+        stored = bound([node.target, *node.body])
+        live, exposed = self._live(node)
+        first = at(node.target, ast.Assign([node.target], load(element)))
+        body = self._function(name, [ast.arg(element)], stored, [first, *self._block(node.body)], node)
+        values = self.visit(node.iter)
+        names = self._names(stored, live, exposed)
+        stops = _names(self.jumps.stops.get(node, ()))
+        call = at(node.iter, reader("loop", values, load(name), *names, stops))
+        return [body, at(node, ast.Expr(call)), *self._block(node.orelse)]
+
+    def visit_While(self, node: ast.While) -> Any:
+        if self.liveness is None or _is_raw(node):
+            return self.generic_visit(node)
+        self.numbers += 1
+        name, test = f"{HELPER}body{self.numbers}", f"{HELPER}test{self.numbers}"
+        stored = bound([node.test, *node.body])
+        live, exposed = self._live(node)
+        answer = at(node.test, ast.Return(self.visit(node.test)))
+        asked = self._function(test, [], bound([node.test]), [answer], node.test)
+        body = self._function(name, [], stored, self._block(node.body), node)
+        names = self._names(stored, live, exposed)
+        stops = _names(self.jumps.stops.get(node, ()))
+        call = at(node.test, reader("repeat", load(test), load(name), *names, stops))
+        return [asked, body, at(node, ast.Expr(call)), *self._block(node.orelse)]
+
+    def visit_If(self, node: ast.If) -> Any:
+        if self.liveness is None or _is_plain(node.test) or _is_blocked(node) or _has_jumps(node):
+            return self.generic_visit(node)
+        self.numbers += 1
+        then, otherwise = f"{HELPER}then{self.numbers}", f"{HELPER}else{self.numbers}"
+        stored = bound([*node.body, *node.orelse])
+        live, _ = self._live(node)
+        test = self.visit(node.test)
+        made = [self._function(then, [], stored, self._block(node.body), node)]
+        last: ast.expr = ast.Constant(None)
+        if node.orelse:
+            made.append(self._function(otherwise, [], stored, self._block(node.orelse), node))
+            last = load(otherwise)
+        call = at(node.test, reader("branch", test, load(then), last, *self._names(stored, live, set())))
+        return [*made, at(node, ast.Expr(call))]
+
+    def _live(self, node: ast.AST) -> tuple[set[str], set[str]]:
+        liveness = self.liveness
+        return liveness.after.get(node, self.locals), liveness.exposed.get(node, self.locals)
+
+    def _names(self, stored: set[str], live: set[str], exposed: set[str]) -> list[ast.expr]:
+        """Which variables leave a body, which are read before it binds them, and all that it binds."""
+        own = {name for name in stored if name in self.locals or name in self.rebinds}
+        return [
+            _names(own & live),
+            _names(own & exposed),
+            _names(own),
+        ]
+
+    def _function(
+        self, name: str, arguments: list[ast.arg], stored: set[str], body: list[ast.stmt], where: Any
+    ) -> ast.stmt:
+        """A function of the statements of a body, which binds the variables of the function around it."""
+        own = sorted(one for one in stored if one in self.locals or one in self.rebinds)
+        declared = sorted(stored - set(own))
+        first: list[ast.stmt] = [ast.Nonlocal(own)] if own else []
+        first += [ast.Global(declared)] if declared else []
+        given = ast.arguments([], arguments, ast.arg(PART), [], [], None, [])
+        more: Any = {"type_params": []} if "type_params" in ast.FunctionDef._fields else {}
+        return at(where, ast.FunctionDef(name, given, [*first, *body], [], None, **more))
+
+    # Expressions.
+
+    def visit_Lambda(self, node: ast.Lambda) -> Any:
+        before = self.liveness
+        self.liveness = before or _NOTHING
+        made = self.generic_visit(node)
+        self.liveness = before
+        return made
+
+    def visit_Call(self, node: ast.Call) -> Any:
+        self.generic_visit(node)
+        if isinstance(node.func, ast.Name) and node.func.id in COUNTED and self.liveness is not None:
+            node.func = at(node.func, reader("counted", node.func))
+        return node
+
+    def visit_IfExp(self, node: ast.IfExp) -> Any:
+        if not self._is_staged(node.body, node.orelse) or _is_plain(node.test):
+            return self.generic_visit(node)
+        test, body, orelse = self.visit(node.test), self.visit(node.body), self.visit(node.orelse)
+        return at(node, reader("choice", test, _function_of(body), _function_of(orelse)))
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> Any:
+        if not self._is_staged(*node.values[1:]) or all(map(_is_plain, node.values)):
+            return self.generic_visit(node)
+        values = [self.visit(one) for one in node.values]
+        name = "both" if isinstance(node.op, ast.And) else "either"
+        made = values.pop()
+        while values:
+            first = values.pop()
+            made = at(node, reader(name, first, _function_of(made)))
+        return made
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
+        self.generic_visit(node)
+        if isinstance(node.op, ast.Not) and self.liveness is not None and not _is_plain(node.operand):
+            return at(node, reader("negated", node.operand))
+        return node
+
+    def visit_Compare(self, node: ast.Compare) -> Any:
+        if len(node.ops) == 1 or not self._is_staged(*node.comparators) or _is_plain(node):
+            return self.generic_visit(node)
+        parts = [self.visit(one) for one in (node.left, *node.comparators)]
+        named: Any = tuple(_OPERATORS[type(one)] for one in node.ops)
+        operators = ast.Constant(named)
+        return at(node, reader("compared", operators, parts[0], *map(_function_of, parts[1:])))
+
+    def visit_Subscript(self, node: ast.Subscript) -> Any:
+        self.generic_visit(node)
+        if self.liveness is None or not isinstance(node.ctx, ast.Load) or not _may_be_index(node.slice):
+            return node
+        node.value = at(node.value, reader("table", node.value, *_parts_of_key(node.slice)))
+        return node
+
+    def _is_staged(self, *delayed: ast.expr) -> bool:
+        """Whether parts of an expression may become functions."""
+        if self.liveness is None:
+            return False
+        parts = [part for one in delayed for part in ast.walk(one)]
+        return not any(isinstance(part, ast.NamedExpr) or _is_blocked(part) for part in parts)
+
+
+class _Nothing:
+    """The liveness of a lambda, which has no statements."""
+
+    after: ClassVar[dict[ast.AST, set[str]]] = {}
+    exposed: ClassVar[dict[ast.AST, set[str]]] = {}
+
+
+_NOTHING = _Nothing()
+_OPERATORS = {
+    ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge", ast.Is: "is_",
+    ast.IsNot: "is_not", ast.In: "in", ast.NotIn: "not in",
+}  # fmt: skip
+
+
+def _names(names: Iterable[str]) -> ast.expr:
+    """Names, in order, as a constant."""
+    found: Any = tuple(sorted(names))
+    return ast.Constant(found)
+
+
+def _function_of(node: ast.expr) -> ast.expr:
+    """`lambda: node`."""
+    return at(node, ast.Lambda(ast.arguments([], [], ast.arg(PART), [], [], None, []), node))
+
+
+def _own(body: list[ast.stmt]) -> list[ast.AST]:
+    return [part for one in body for part in own_parts(one)]
+
+
+def _suspends(body: list[ast.stmt]) -> bool:
+    return any(isinstance(part, _SUSPENDS) for part in _own(body))
+
+
+def _is_raw(node: ast.AST) -> bool:
+    """Whether a loop stays a loop of Python's."""
+    return isinstance(node, ast.AsyncFor) or _is_blocked(node)
+
+
+def _is_blocked(node: ast.AST) -> bool:
+    """Whether something in a statement must run in the frame of its function."""
+    return any(
+        isinstance(part, _SUSPENDS)
+        or (isinstance(part, ast.Call) and isinstance(part.func, ast.Name) and part.func.id in _OF_FRAMES)
+        or (isinstance(part, ast.Name) and part.id == "__class__")
+        or (isinstance(part, ast.ImportFrom) and any(one.name == "*" for one in part.names))
+        for part in own_parts(node)
+    )
+
+
+def _has_jumps(node: ast.AST) -> bool:
+    """Whether a jump is left in a statement, of a loop that stays Python's."""
+    if isinstance(node, (ast.Break, ast.Continue, ast.Return)):
+        return True
+    if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
+        return False
+    if isinstance(node, (ast.For, ast.While)):
+        # Its own jumps stay inside of it.
+        return any(isinstance(part, ast.Return) for part in own_parts(node))
+    return any(map(_has_jumps, ast.iter_child_nodes(node)))
+
+
+def _is_plain(node: ast.AST) -> bool:
+    """Whether the truth of an expression is known for certain whenever it is asked."""
+    if isinstance(node, ast.Constant):
+        return True
+    if isinstance(node, ast.Compare):
+        return all(isinstance(one, _PLAIN_OPERATORS) for one in node.ops)
+    if isinstance(node, ast.Call):
+        return isinstance(node.func, ast.Name) and node.func.id in _PLAIN_CALLS
+    if isinstance(node, ast.UnaryOp):
+        return isinstance(node.op, ast.Not) and _is_plain(node.operand)
+    return isinstance(node, ast.BoolOp) and all(map(_is_plain, node.values))
+
+
+_INDICES = (ast.Name, ast.BinOp, ast.UnaryOp, ast.Subscript, ast.Attribute, ast.Call)
+
+
+def _may_be_index(node: ast.expr) -> bool:
+    """Whether a key may hold a number that is not known yet, and can be evaluated twice."""
+    parts = list(_parts_of_key(node))
+    return bool(parts) and all(_is_simple(one) for one in parts)
+
+
+def _parts_of_key(node: ast.expr | None) -> list[ast.expr]:
+    """Names in a key, from which it is seen whether it is known."""
+    if node is None or isinstance(node, ast.Constant):
+        return []
+    if isinstance(node, ast.Tuple):
+        return [part for one in node.elts for part in _parts_of_key(one)]
+    if isinstance(node, ast.Slice):
+        return [part for one in (node.lower, node.upper, node.step) for part in _parts_of_key(one)]
+    if isinstance(node, ast.BinOp):
+        return [*_parts_of_key(node.left), *_parts_of_key(node.right)]
+    if isinstance(node, ast.UnaryOp):
+        return _parts_of_key(node.operand)
+    if isinstance(node, ast.Name):
+        return [at(node, load(node.id))]
+    return [node]
+
+
+def _is_simple(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name)
+
+
+def _without_assertions(body: list[ast.stmt]) -> list[ast.stmt]:
+    class Assertions(ast.NodeTransformer):
+        def visit_Assert(self, node: ast.Assert) -> Any:
+            made = ast.Call(load("AssertionError"), [] if node.msg is None else [node.msg], [])
+            return at(node, ast.If(ast.UnaryOp(ast.Not(), node.test), [ast.Raise(made, None)], []))
+
+        def visit_FunctionDef(self, node: Any) -> Any:
+            return node
+
+        visit_ClassDef = visit_FunctionDef
+
+    return [Assertions().visit(one) for one in body]
+
+
+def _documentation(body: list[ast.stmt]) -> list[ast.stmt]:
+    """The docstring of a function, taken out of its body."""
+    first = body[0] if body else None
+    if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
+        return [body.pop(0)]
+    return []
+
+
+def _bindings(names: list[str], where: ast.AST) -> list[ast.stmt]:
+    """A statement that never runs, and makes names variables of the function."""
+    if not names:
+        return []
+    made = ast.Assign([ast.Name(name, ast.Store()) for name in names], ast.Constant(0))
+    return [at(where, ast.If(ast.Constant(False), [made], []))]

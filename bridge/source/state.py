@@ -1,0 +1,163 @@
+"""What a part of a program leaves behind: variables, attributes, elements of containers, each with a name.
+
+While a part runs for trial, what it changes of the program's objects is noted (`Watch`): that is state, too, which a
+loop has to carry, unless the object was made in that part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from types import CellType
+from typing import Any
+
+from bridge.source.keeping import GONE, Attributes, Cells, Contents, Kept
+
+
+class Variable:
+    """A variable of a function, by its cell."""
+
+    def __init__(self, name: str, cell: CellType) -> None:
+        self.name = name
+        self.cell = cell
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What tells it from others."""
+        return (id(self.cell),)
+
+    def get(self) -> Any:
+        """What it holds; GONE if it has no value."""
+        try:
+            return self.cell.cell_contents
+        except ValueError:
+            return GONE
+
+    def set(self, value: Any) -> None:
+        """Give it a value; GONE takes it away."""
+        if value is not GONE:
+            self.cell.cell_contents = value
+        elif self.get() is not GONE:
+            del self.cell.cell_contents
+
+
+class Part:
+    """An attribute of an object, the contents of a container, a global variable."""
+
+    def __init__(self, things: type[Kept], thing: Any, name: Any) -> None:
+        self.kept = things(thing)
+        self.part = name
+        self.name = f"{type(thing).__name__}.{name}" if things is Attributes else str(name or type(thing).__name__)
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What tells it from others."""
+        return id(self.kept.thing), self.part
+
+    def get(self) -> Any:
+        """What it holds; GONE if it is not there."""
+        return self.kept.part(self.part)
+
+    def set(self, value: Any) -> None:
+        """Let it hold something else."""
+        self.kept.restore({self.part: value})
+
+
+Place = Variable | Part
+
+
+def variables_of(function: Any, names: tuple[str, ...]) -> list[Place]:
+    """The variables of these names, of a function that binds them."""
+    cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+    return [Variable(name, cells[name]) for name in names]
+
+
+class Watch:
+    """What one part of the program changes of objects that were there before it."""
+
+    def __init__(self) -> None:
+        self.refused: str | None = None
+        self.parts: dict[tuple[Any, ...], tuple[Place, Any]] = {}
+        self.fresh: dict[int, Any] = {}
+
+    def note(self, things: type[Kept], thing: Any, name: Any) -> None:
+        """Before a part of a thing changes: it is kept with what it holds."""
+        if id(thing) in self.fresh:
+            return
+        part: Place
+        if things is Cells:
+            part = Variable(f"a variable of an enclosing function, {name}", thing[name])
+        else:
+            part = Part(things, thing, None if issubclass(things, Contents) else name)
+        if part.key not in self.parts:
+            self.parts[part.key] = part, part.get()
+
+    def put_back(self) -> None:
+        """Let everything hold what it held."""
+        for part, before in self.parts.values():
+            part.set(before)
+
+
+class Watches:
+    """The parts of a program that are being watched, each inside of the one before; of one loan."""
+
+    def __init__(self) -> None:
+        self.open: list[Watch] = []
+
+    def note(self, things: type[Kept], thing: Any, name: Any) -> None:
+        for watch in self.open:
+            watch.note(things, thing, name)
+
+    def refuse(self, reason: str) -> None:
+        """Take note of something that cannot be in a loop or a branch of the compiled program."""
+        for watch in self.open:
+            watch.refused = watch.refused or reason
+
+    def made(self, thing: Any) -> None:
+        """Take note of an object that was made just now."""
+        for watch in self.open:
+            watch.fresh[id(thing)] = thing
+
+    @contextmanager
+    def watching(self, watch: Watch) -> Iterator[None]:
+        """Inside, note what changes."""
+        self.open.append(watch)
+        try:
+            yield
+        finally:
+            self.open.remove(watch)
+
+
+class Moment:
+    """What the objects that a program changes held at one moment, for parts of it that run again later."""
+
+    def __init__(self, context: Any) -> None:
+        self.loans: list[Any] = []
+        while context is not None:
+            if context.loan is not None:
+                self.loans.append(context.loan)
+            context = context.outer
+        self.held = [(kept, kept.now()) for loan in self.loans for kept in loan.kept.values()]
+        self._then = {id(kept): parts for kept, parts in self.held}
+
+    @contextmanager
+    def again(self) -> Iterator[None]:
+        """Inside, they hold what they held."""
+        with ExitStack() as stack:
+            for kept in [kept for loan in self.loans for kept in loan.changed()]:
+                now = kept.now()
+                then = self._then.get(id(kept), {})
+                wanted = {name: then.get(name, kept.before[name]) for name in now}
+                differing = {name: value for name, value in wanted.items() if not _is(value, now[name])}
+                if differing:
+                    kept.restore(differing)
+                    stack.callback(kept.restore, {name: now[name] for name in differing})
+            yield
+
+
+def _is(a: Any, b: Any) -> bool:
+    """Whether two parts are the same; of containers, whether they hold the same."""
+    if a is b:
+        return True
+    # The contents of a list, or pairs of keys and values.
+    return type(a) is type(b) and type(a) in (list, tuple) and len(a) == len(b) and all(map(_is, a, b))

@@ -1,0 +1,207 @@
+"""Python's branches in a program that is compiled: both sides are compiled, and one runs.
+
+A side that raises an error of its own, whatever the numbers are, is one that the program must not take: the error is
+raised after a run that would have taken it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from bridge.code_position import here
+from bridge.errors import BridgeError
+from bridge.rewind.interpreter import ARRAYS
+from bridge.source.staging.truth import NotOneLoop, truth
+from bridge.source.state import GONE, Place, Variable
+from bridge.trees import containers_of, rebuilt
+from bridge.xla.loops.carrying import Unlike, equal, is_same, is_value, settling
+from bridge.xla.loops.control import kind_of, promoting, read_cell
+from bridge.xla.loops.repeating import choose
+from bridge.xla.loops.trials import Part, with_lent
+
+Side = Callable[[], Any]
+
+
+def staged_branch(
+    context: Any, test: Any, then: Side, otherwise: Side, places: Sequence[Place], live: Sequence[str]
+) -> None:
+    """`if test: then() else: otherwise()`; `places` are the variables that either side binds."""
+    with_lent(context, lambda: _branch(context, test, then, otherwise, places, live))
+
+
+def staged_choice(context: Any, test: Any, then: Side, otherwise: Side) -> Any:
+    """`then() if test else otherwise()`."""
+    held: list[Any] = [GONE]
+    place: Any = _Value(held)
+
+    def side(run: Side) -> Side:
+        def store() -> None:
+            held[0] = run()
+
+        return store
+
+    staged_branch(context, test, side(then), side(otherwise), [place], [place.name])
+    return held[0]
+
+
+class _Value:
+    """The place of the value of an expression."""
+
+    name = "the value"
+
+    def __init__(self, held: list[Any]) -> None:
+        self.held = held
+        self.key = (id(held),)
+
+    def get(self) -> Any:
+        return self.held[0]
+
+    def set(self, value: Any) -> None:
+        self.held[0] = value
+
+
+class _Side:
+    """One side, and what it leaves in each place."""
+
+    def __init__(self, context: Any, run: Side, places: Sequence[Place]) -> None:
+        self.part = Part(context, lambda i: run(), places)
+        self.raised: Exception | None = None
+        self.after: dict[Any, Any] = {}
+        self.before: dict[Any, tuple[Place, Any]] = {}
+        self.since = 0
+        try:
+            _, _, self.since, watch = self.part.tried((None, None), lambda i: None, self._take)
+            self.before = watch.parts
+            if watch.parts:
+                # Objects that it changes are places, too.
+                self.part.add(watch.parts.values())
+                self.part.tried((None, None), lambda i: None, self._take)
+        except NotOneLoop as error:
+            cause = error.__cause__
+            if isinstance(cause, (BridgeError, NotOneLoop)) or not isinstance(cause, Exception):
+                raise
+            self.raised = cause
+
+    def _take(self) -> None:
+        self.after = {place.key: ARRAYS.seen(place.get()) for place in self.part.places}
+
+
+def _branch(context: Any, test: Any, then: Side, otherwise: Side, places: Sequence[Place], live: Sequence[str]) -> None:
+    sides = [_Side(context, run, places) for run in (then, otherwise)]
+    wanted = truth(test)
+    for side, other, is_taken in zip(sides, (otherwise, then), (wanted, np.logical_not(wanted)), strict=True):
+        if side.raised is not None:
+            context.home.trace.faults.check_raises(is_taken, side.raised)
+            other()
+            return
+    parts = {key: pair for side in sides for key, pair in side.before.items()}
+    outcomes = [_Outcome(context, place, place.get(), sides) for place in places if place.name in live] + [
+        _Outcome(context, place, before, sides)
+        for key, (place, before) in parts.items()
+        if key not in {one.key for one in places}
+    ]
+    for side in sides:
+        known = {one.key for one in side.part.places}
+        side.part.add((place, before) for key, (place, before) in parts.items() if key not in known)
+
+    def run(side: _Side) -> Callable[[], None]:
+        def taken() -> None:
+            with side.part.state():
+                side.part.run(None)
+                values = [ARRAYS.seen(one.place.get()) for one in outcomes]
+                for one, value in zip(outcomes, values, strict=True):
+                    one.take(value)
+
+        return taken
+
+    choose(context, wanted, [run(side) for side in sides])
+    kept = {id(one.place) for one in outcomes}
+    for place in places:
+        if id(place) not in kept:
+            place.set(GONE)
+    for one in outcomes:
+        one.place.set(one.value())
+
+
+class _Outcome:
+    """What a place holds after a branch: the same whichever side is taken, or memory that both write."""
+
+    def __init__(self, context: Any, place: Place, before: Any, sides: Sequence[_Side]) -> None:
+        self.context = context
+        self.place = place
+        before = ARRAYS.seen(before)
+        values = [side.after.get(place.key, before) for side in sides]
+        self.same: Any = None
+        self.is_same = equal(*values)
+        if self.is_same:
+            self.same = values[0]
+            return
+        self.is_set = GONE not in values
+        if not self.is_set and isinstance(place, Variable) and not place.name.startswith("."):
+            # Bound on one side only: whoever reads it afterwards is told that it may have no value.
+            self.is_same, self.same = True, GONE
+            return
+        known = [value for value in values if value is not GONE]
+        leaves, self.structure = containers_of(known[0])
+        rows = [leaves]
+        if len(known) == 2:
+            others, structure = containers_of(known[1])
+            if structure != self.structure:
+                raise Unlike(f"{place.name} is {self.structure} on one side of a branch and {structure} on the other")
+            rows.append(others)
+        since = max(side.since for side in sides)
+        self.kinds: list[str] = []
+        self.cells: list[Any] = []
+        for column in zip(*rows, strict=True):
+            kind, cell = _shared(context, place.name, column, since)
+            self.kinds.append(kind)
+            self.cells.append(cell)
+
+    def take(self, value: Any) -> None:
+        """Write what the side that runs has left."""
+        if self.is_same or value is GONE:
+            return
+        leaves, _ = containers_of(value)
+        fresh = [np.copy(leaf) if hasattr(leaf, "view_as") else leaf for leaf in leaves]
+        with settling(self.context):
+            for cell, leaf, kind in zip(self.cells, fresh, self.kinds, strict=True):
+                if kind != "fixed" and not is_same(leaf, cell):
+                    cell[...] = leaf
+
+    def value(self) -> Any:
+        """What it holds now."""
+        if self.is_same:
+            return self.same
+        return rebuilt(
+            self.structure,
+            [
+                cell if kind == "fixed" else read_cell(cell, kind)
+                for cell, kind in zip(self.cells, self.kinds, strict=True)
+            ],
+        )
+
+
+def _shared(context: Any, name: str, values: tuple[Any, ...], since: int) -> tuple[str, Any]:
+    """Memory for what either side leaves."""
+    if len(values) == 2 and equal(*values):
+        return "fixed", values[0]
+    for value in values:
+        if not is_value(value):
+            raise Unlike(f"{name} is {' or '.join(map(_look, values))} after a branch")
+    if len({np.shape(value) for value in values}) > 1:
+        raise Unlike(f"{name} has shape {' or '.join(str(np.shape(value)) for value in values)} after a branch")
+    dtype = np.result_type(*map(promoting, values))
+    cell = context.constant_buffer(np.zeros(np.shape(values[0]), dtype))
+    older = [value.place.root for value in values if hasattr(value, "view_as") and value.place.root.serial <= since]
+    if older:
+        # It stands for arrays that have other names: a write into it, or into them, would be one into both.
+        position = here()
+        context.merged.update((root, position) for root in (cell.place.root, *older))
+    return kind_of(*values), cell
+
+
+def _look(value: Any) -> str:
+    return f"an array or a number of shape {np.shape(value)}" if is_value(value) else repr(value)

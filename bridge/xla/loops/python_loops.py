@@ -1,0 +1,332 @@
+"""Python's loops in a program that is compiled, as loops of XLA.
+
+A turn is run for trial, with the program's state as it is before the loop, and then with state as any turn may find it,
+until what it leaves is of the same look (`carrying`). What cannot be carried, or cannot be traced with an index that is
+not known, is no loop (`NotOneLoop`), and is unrolled. The first turn may run by itself, if it leaves other things than
+the later ones do; if arrays change their names, as many turns as it takes until each has its first name again are one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from bridge.code_position import here, resolve
+from bridge.rewind.forward import ForwardContext
+from bridge.rewind.interpreter import ARRAYS
+from bridge.rewind.values import is_abstract, lowered_to
+from bridge.source.nodes import HELPER
+from bridge.source.staging.truth import NotOneLoop, is_true, truth, unknown
+from bridge.source.state import GONE, Place, variables_of
+from bridge.xla.loops.carrying import (
+    Constant,
+    Counter,
+    Memory,
+    Rebound,
+    Unlike,
+    check_apart,
+    growth,
+    is_integer,
+    look_of,
+    memory,
+)
+from bridge.xla.loops.control import read_cell
+from bridge.xla.loops.dry_runs import asked
+from bridge.xla.loops.repeating import Turns, repeat
+from bridge.xla.loops.trials import Part, with_lent
+from bridge.xla.tracing.integers import Bounds, affine_of
+
+Names = tuple[str, ...]
+
+_TRIALS = 8
+"""How often what a loop carries is looked for before it is given up."""
+
+_PERIODS = (1, 2, 3)
+"""How many turns may be one: the cycles in which arrays change their names."""
+
+
+class Carried:
+    """A place of the program's state, and how a loop carries it."""
+
+    def __init__(self, place: Place, start: Any, is_read: bool) -> None:
+        self.place = place
+        self.start = ARRAYS.seen(start)
+        self.is_read = is_read
+        self.by: Constant = Constant(self.start)
+
+    def tried(self, context: Any, then: Any, after: Any, growth: int | None, since: int) -> bool:
+        """Take what a turn for trial found and left; whether it is carried otherwise now."""
+        start = self.start if self.is_read else GONE
+        old = self.by
+        if isinstance(old, Counter) and growth == old.step:
+            return False
+        if isinstance(old, Memory) and growth is not None and is_integer(start):
+            self.by = Counter(start, growth)
+            return True
+        if isinstance(old, Memory):
+            look = look_of(self.place, then, after, since)
+            if look is None:
+                return False
+            if look.structure != old.look.structure:
+                raise NotOneLoop(f"what {self.place.name} holds changes from turn to turn")
+            if not look.is_wider_than(old.look):
+                return False
+        look = look_of(self.place, start, after, since)
+        if look is not None:
+            self.by = memory(context, look, start, after)
+        return look is not None
+
+
+class Loop:
+    """A loop of the program: its turns, what they carry, and the flags that end it."""
+
+    def __init__(
+        self, context: Any, turn: Callable[[Any], None], body: Any, names: tuple[Names, ...], may_be_empty: bool
+    ) -> None:
+        live, exposed, stored, stops = names
+        leaving = tuple(dict.fromkeys((*live, *exposed, *stops)))
+        self.context = context
+        self.may_be_empty = may_be_empty
+        self.then: list[Any] = []
+        self.number: Any = None
+        self.scratch = variables_of(body, tuple(name for name in stored if name not in leaving))
+        self.carried = [
+            Carried(one, one.get(), one.name in exposed or one.name in stops or may_be_empty)
+            for one in variables_of(body, leaving)
+        ]
+        self.stops = [one for one in self.carried if one.place.name in stops]
+        self.part = Part(context, turn, [one.place for one in self.carried] + self.scratch)
+
+    def find(self, bounds: Bounds) -> None:
+        """Find out what is carried; NotOneLoop if that cannot be."""
+        for _ in range(_TRIALS):
+            then, (after, growths), since, watch = self.part.tried(bounds, self._set, self._left)
+            check_apart(zip([one.place for one in self.carried], after, strict=True), since)
+            changes = [
+                one.tried(self.context, was, left, grown, since)
+                for one, was, left, grown in zip(self.carried, then, after, growths, strict=True)
+            ]
+            known = {one.key for one in self.part.places}
+            more = [(place, before) for key, (place, before) in watch.parts.items() if key not in known]
+            for place, before in more:
+                self.carried.append(Carried(place, before, True))
+            self.part.add(more)
+            if not more and not any(changes):
+                return
+        raise NotOneLoop("what its turns leave does not become the same")
+
+    def _set(self, k: Any) -> list[Any]:
+        """Let the places hold what they hold in the turn with number `k`."""
+        values = [one.by.at(k) for one in self.carried]
+        for one, value in zip(self.carried, values, strict=True):
+            one.place.set(value)
+        self.then = values
+        return values
+
+    def _left(self) -> tuple[list[Any], list[int | None]]:
+        """What a turn has left, and by how much integers have grown."""
+        after = self._get()
+        return after, [growth(*pair) for pair in zip(self.then, after, strict=True)]
+
+    def _get(self) -> list[Any]:
+        return [ARRAYS.seen(one.place.get()) for one in self.carried]
+
+    def step(self, k: Any) -> None:
+        """One turn, the one with number `k`."""
+        with self.part.state():
+            self._set(k)
+            self.part.run(k)
+            left = self._get()
+            for one, value in zip(self.carried, left, strict=True):
+                one.by.take(value)
+            for one in self.carried:
+                one.by.settle()
+            if self.number is not None:
+                self.number[...] = k + 1
+
+    def count_turns(self) -> None:
+        """Keep the number of the turn in memory, for what is asked between two turns."""
+        self.number = self.context.constant_buffer(np.zeros((), np.int64))
+
+    @property
+    def turns(self) -> Any:
+        """How many turns were made."""
+        return read_cell(self.number, "weak")
+
+    def finish(self, count: Any) -> None:
+        """Let the places hold what the last of `count` turns has left."""
+        unbound = [one.place.name for one in self.carried if one.start is GONE and isinstance(one.by, Memory)]
+        names = ", ".join(name for name in unbound if not name.startswith(HELPER))
+        if self.may_be_empty and names:
+            error = UnboundLocalError(f"{names}: bound in a loop that made no turn ({resolve(here())})")
+            self.context.home.trace.faults.check_raises(lowered_to(self.context.home.trace, count <= 0), error)
+        for one in self.carried:
+            one.place.set(one.by.at(count))
+        for place in self.scratch:
+            place.set(GONE)
+
+    def going(self) -> Any:
+        """Whether no flag is set."""
+        wanted: Any = True
+        for one in self.stops:
+            flag = one.by.at(self.turns)
+            if unknown(flag):
+                wanted = np.logical_not(truth(flag)) & wanted
+            elif is_true(flag):
+                return False
+        return wanted
+
+
+def staged_loop(context: Any, items: Any, body: Any, live: Names, exposed: Names, stored: Names, stops: Names) -> None:
+    """`for` over items with numbers; NotOneLoop, with the number of turns that were made, if it is to be unrolled."""
+    names = live, exposed, stored, stops
+    count = items.count
+    if is_abstract(count):
+        _counted(context, items, body, names, 0, 1)
+        return
+    reason: NotOneLoop | None = None
+    for done, period in _ways():
+        if count - done <= period:
+            break
+        if done and reason is not None and not reason.done:
+            if not isinstance(reason, (Unlike, Rebound)):
+                break
+            body(items.at(0))
+            reason.done = 1
+            if any(is_true(one.get()) for one in variables_of(body, stops) if not unknown(one.get())):
+                reason.done = count
+                break
+            if any(unknown(one.get()) for one in variables_of(body, stops)):
+                break
+        try:
+            with_lent(context, lambda done=done, period=period: _counted(context, items, body, names, done, period))  # type: ignore[misc]
+            return
+        except NotOneLoop as error:
+            error.done = 0 if reason is None else reason.done
+            reason = error if reason is None or isinstance(error, (Unlike, Rebound)) else reason
+            if not isinstance(error, (Unlike, Rebound)):
+                break
+    raise reason or NotOneLoop("it is short")
+
+
+def _ways() -> Iterator[tuple[int, int]]:
+    """How many turns run by themselves, and how many are one."""
+    yield from ((0, period) for period in _PERIODS)
+    yield from ((1, period) for period in _PERIODS)
+
+
+def _counted(context: Any, items: Any, body: Any, names: Any, done: int, period: int) -> None:
+    """The turns of a `for` loop after the first `done`, each `period` of them as one."""
+    count = items.count
+
+    def turn(k: Any) -> None:
+        for one in range(period):
+            number = k if period == 1 else k * period + one
+            body(items.at(number + done if done else number))
+
+    if is_abstract(count):
+        low, high = affine_of(count).bounds()
+        may_be_empty = low is None or low < 1
+        turns = count if low is not None and low >= 0 else np.maximum(count, 0)
+        if high is None and _is_logged(context):
+            faults = context.home.trace.faults
+            high = faults.limit()
+            trace = context.home.trace
+            faults.check_turns(high, lowered_to(trace, turns > high), affine_of(turns).value())
+            turns = np.minimum(turns, high)
+    else:
+        low = high = turns = (count - done) // period
+        may_be_empty = False
+    loop = Loop(context, turn, body, names, may_be_empty)
+    with_lent(context, lambda: loop.find((0, high)))
+    going = None
+    if any(isinstance(one.by, Memory) for one in loop.stops):
+        loop.count_turns()
+        going = loop.going
+    end = repeat(context, Turns(0, turns, going), loop.step)
+    loop.finish(turns if going is None else end)
+    if period > 1:
+        for k in range(done + turns * period, count):
+            body(items.at(k))
+
+
+def staged_repeat(context: Any, test: Any, body: Any, live: Names, exposed: Names, stored: Names, stops: Names) -> None:
+    """`while`."""
+    with_lent(context, lambda: _repeated(context, test, body, live, exposed, stored, stops))
+
+
+def _repeated(context: Any, test: Any, body: Any, live: Names, exposed: Names, stored: Names, stops: Names) -> None:
+    def turn(k: Any) -> None:
+        body()
+        test()
+
+    loop = Loop(context, turn, body, (live, exposed, stored, stops), may_be_empty=True)
+    loop.find((0, None))
+    count = _count(loop, test)
+    if count is not None:
+        loop.part.run = lambda k: body()
+        repeat(context, Turns(0, count), loop.step)
+        loop.finish(count)
+        return
+
+    def going() -> Any:
+        with loop.part.state():
+            loop._set(loop.turns)
+            wanted = test()
+            wanted = truth(wanted) if unknown(wanted) else np.bool_(is_true(wanted))
+            return wanted & loop.going()
+
+    faults = context.home.trace.faults
+    limit = faults.limit() if _is_logged(context) else _MANY
+    loop.count_turns()
+    loop.part.run = lambda k: body()
+    end = repeat(context, Turns(0, limit, going), loop.step)
+    if limit != _MANY:
+        faults.check_turns(limit, lowered_to(context.home.trace, asked(context, going)))
+    loop.finish(end)
+
+
+def _is_logged(context: Any) -> bool:
+    """Whether what a loop overwrites is kept, turn by turn."""
+    while context.differentiates:
+        if not isinstance(context, ForwardContext):
+            return True
+        context = context.outer
+    return False
+
+
+def _count(loop: Loop, test: Any) -> int | None:
+    """How many turns a `while` makes whose condition depends on counters alone; None if it is another one."""
+    if any(isinstance(one.by, Memory) for one in loop.stops):
+        return None
+    names = {one.place.name for one in loop.carried if isinstance(one.by, Counter) and not is_abstract(one.by.value)}
+    varying = {one.place.name for one in loop.carried if isinstance(one.by, Memory)} | {
+        one.place.name for one in loop.carried if isinstance(one.by, Counter) and is_abstract(one.by.value)
+    }
+    read = set(test.__code__.co_freevars)
+    if not names & read or varying & read or any("." in one.place.name for one in loop.carried):
+        return None
+    for k in range(_MOST_TURNS):
+        with loop.part.state():
+            loop._set(k)
+            wanted = test()
+            if unknown(wanted):
+                return None
+            if not is_true(wanted):
+                return k
+    return None
+
+
+_MANY = 2**62
+_MOST_TURNS = 1_000_000
+"""Turns that are counted of a `while` loop whose condition depends on counters alone."""
+
+
+def unrolling(context: Any, count: Any, reason: str) -> None:
+    """Take note that a loop is unrolled, and why."""
+    context.home.trace.length.note_unrolled(here(), count, reason)
+
+
+__all__ = ["Carried", "Loop", "staged_loop", "staged_repeat", "unrolling"]

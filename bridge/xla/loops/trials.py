@@ -1,0 +1,124 @@
+"""Parts of a program that run for trial: without effect on memory, on variables, on the program's objects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+from bridge.errors import TraceError
+from bridge.rewind.closures import Closure
+from bridge.rewind.roots import serial_now
+from bridge.source.borrowing import LentOutside
+from bridge.source.staging.truth import NotOneLoop
+from bridge.source.state import Moment, Place, Watch
+from bridge.xla.loops.dry_runs import dry
+from bridge.xla.tracing.integers import Bounds
+
+
+class Part:
+    """A part of a program that is run again and again: with the program's state as it was when this was made.
+
+    Parameters
+    ----------
+    run : runs it, given the number of its turn.
+    places : variables that it binds.
+    """
+
+    def __init__(self, context: Any, run: Callable[[Any], Any], places: Sequence[Place]) -> None:
+        self.context = context
+        self.run = run
+        self.places: list[Place] = []
+        self.before: list[Any] = []
+        self.add((place, place.get()) for place in places)
+        self.closure = Closure(run)
+        self.moment = Moment(context)
+
+    def add(self, places: Iterable[tuple[Place, Any]]) -> None:
+        """Take note of places that it binds or changes, and of what they hold before it runs."""
+        for place, before in places:
+            self.places.append(place)
+            self.before.append(before)
+
+    @contextmanager
+    def state(self) -> Iterator[None]:
+        """Inside, variables and objects are as they were; afterwards, as they are now."""
+        with ExitStack() as stack:
+            stack.enter_context(self.moment.again())
+            stack.enter_context(self.closure.restored())
+            for place, before in zip(self.places, self.before, strict=True):
+                now = place.get()
+                stack.callback(place.set, now)
+                if now is not before:
+                    place.set(before)
+            yield
+
+    def tried(
+        self, bounds: Bounds, before: Callable[[Any], Any], after: Callable[[], Any]
+    ) -> tuple[Any, Any, int, Watch]:
+        """Run it without effect.
+
+        Returns
+        -------
+        What `before(i)` and `after()` returned, which are called around it; a number that the memory which it made
+        exceeds; and what it changed of objects that were there before.
+        """
+        since = serial_now()
+        found: list[Any] = [None, None]
+        watch = Watch()
+        loan = self.context.loan
+
+        def attempt(i: Any) -> None:
+            with self.state():
+                try:
+                    found[0] = before(i)
+                    self.run(i)
+                    found[1] = after()
+                finally:
+                    watch.put_back()
+
+        escaped = [(one, one.escaped) for one in _chain(self.context)]
+        try:
+            if loan is None:
+                dry(self.context, attempt, bounds)
+            else:
+                with loan.watches.watching(watch):
+                    dry(self.context, attempt, bounds)
+        except Exception as error:
+            for one, was in escaped:
+                one.escaped = was
+            raise NotOneLoop(_short(error)) from error
+        if watch.refused is not None:
+            raise NotOneLoop(watch.refused)
+        return found[0], found[1], since, watch
+
+
+def with_lent(context: Any, run: Callable[[], Any]) -> Any:
+    """Run something again if it writes into plain arrays of the program: they are lent before it."""
+    for _ in range(_ARRAYS):
+        try:
+            return run()
+        except LentOutside as error:
+            if context.loan is None or context.loan.watches.open:
+                raise
+            if error.array.dtype.kind not in "fc":
+                raise NotOneLoop(
+                    f"it writes into an array of {error.array.dtype} that the program has had before"
+                ) from None
+            context.loan.lend(error.array, None)
+    raise NotOneLoop(f"it writes into more than {_ARRAYS} plain arrays")
+
+
+_ARRAYS = 100
+
+
+def _chain(context: Any) -> Iterator[Any]:
+    while context is not None:
+        yield context
+        context = context.outer
+
+
+def _short(error: Exception) -> str:
+    """The first line of an error's message, without its remedy."""
+    text = str(error).partition("\n")[0]
+    return text if isinstance(error, (TraceError, NotOneLoop)) else f"{type(error).__name__}: {text}"

@@ -1,1 +1,0 @@
-"""Python loops that tracing has unrolled, as loops again."""

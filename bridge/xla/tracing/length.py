@@ -1,0 +1,68 @@
+"""How long a program becomes while it is traced: a warning, and an error before it takes minutes to compile."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from typing import Any
+
+from bridge.code_position import Position, here, resolve
+from bridge.errors import BridgeWarning, TraceError
+
+LONG = 2000
+"""Operations of a program that are worth a warning."""
+
+MOST = 20_000
+"""Operations of the longest program that is compiled."""
+
+_REMEDY = 'write the loop so that its turns are alike (bridge.fori_loop says what that asks), or use engine="native"'
+
+
+class Length:
+    """Counts the operations of a traced program that are not in a loop of it."""
+
+    def __init__(self) -> None:
+        self.operations = 0
+        self.lines: Counter[Position] = Counter()
+        self.unrolled: dict[Position, tuple[Any, str]] = {}
+
+    def count(self) -> None:
+        """Note an operation that XLA will have to compile; TraceError if there are too many."""
+        self.operations += 1
+        if self.operations > LONG // 2:
+            self.lines[here()] += 1
+        if self.operations > MOST:
+            raise TraceError(
+                f"a program of more than {MOST} operations is not compiled: it would take minutes{self._reasons()}",
+                where=resolve(here()),
+                remedy=_REMEDY,
+            )
+
+    def note_unrolled(self, where: Position, count: int | None, reason: str) -> None:
+        """Take note of a loop of the program of which each turn is compiled."""
+        self.unrolled[where] = (count, reason)
+
+    def warn(self) -> None:
+        """Tell the user of a program that has become long."""
+        if self.operations <= LONG:
+            return
+        most = self.lines.most_common(1)
+        where = f", most of them from {resolve(most[0][0])}" if most else ""
+        warnings.warn(
+            f"a program of {self.operations} operations is compiled{where}: compiling takes long, and what a Python "
+            f"loop repeats is repeated in the program{self._reasons()}\n  remedy: {_REMEDY}",
+            BridgeWarning,
+            stacklevel=2,
+        )
+
+    def _reasons(self) -> str:
+        """Why loops were unrolled, the longest first."""
+        longest = sorted(self.unrolled.items(), key=lambda one: -(one[1][0] or 0))[:_TOLD]
+        return "".join(
+            f"\n  the loop at {resolve(where)}{'' if count is None else f', of {count} turns,'} is unrolled: {reason}"
+            for where, (count, reason) in longest
+        )
+
+
+_TOLD = 5
+"""Loops that a message names."""
