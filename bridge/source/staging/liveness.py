@@ -23,7 +23,8 @@ class Liveness:
     Attributes
     ----------
     after : names that may be read once a statement is over, by statement.
-    exposed : names that the body or the condition of a loop may read before it binds them, by statement.
+    exposed : names whose value from before a loop its turns may read or hand on: what the body or the condition reads
+        before it is bound, and what is read later and not bound in every turn; by statement.
     """
 
     def __init__(self, body: Sequence[ast.stmt], stops: Mapping[ast.AST, tuple[str, ...]]) -> None:
@@ -77,7 +78,6 @@ class Liveness:
         target = _named(node.target) if is_for else set()
         test = {*self.stops.get(node, ())} | (set() if is_for else read(node.test))
         self._jumps.append(set())
-        self.exposed[node] = ((self.block(node.body, set()) - target) | test) | self.always
         head = set(after)
         while True:
             self._jumps[-1] = live | head
@@ -85,6 +85,8 @@ class Liveness:
             if found == head:
                 break
             head = found
+        # What a turn may leave as it was is read by it, if it is read after the loop.
+        self.exposed[node] = (self.block(node.body, head) - target) | test | self.always
         self._jumps.pop()
         return head | (read(node.iter) if is_for else set())
 
