@@ -58,9 +58,11 @@ def add_to_window(part: Window, x: Any, value: Any, mode: str) -> Any:
     value = _unarranged(part, value)
     guarded = _guarded(part, mode)
     starts, spans = _block(part, guarded, mode)
+    if part.is_bijective and x.dtype != np.bool_:
+        return x + value
     if part.is_most and x.dtype != np.bool_:
         # What is added outside is the number that changes nothing, not even the sign of a zero.
-        nothing = -jnp.zeros((), x.dtype)
+        nothing = np.negative(np.zeros((), x.dtype))
         rest = [(s, n - s - m, 0) for s, n, m in zip(starts, x.shape, value.shape, strict=True)]
         return x + lax.pad(value, nothing, rest)
     block = _cut(x, starts, spans)
@@ -122,7 +124,7 @@ def _constant(place: int) -> Any:
 def _put_most(x: Any, block: Any, starts: list[int]) -> Any:
     """`x` with a block that is most of it: an elementwise choice, which XLA fuses with what is around it."""
     rest = [(start, n - start - m, 0) for start, n, m in zip(starts, x.shape, block.shape, strict=True)]
-    return lax.select(_inside(x.shape, starts, block.shape), lax.pad(block, jnp.zeros((), block.dtype), rest), x)
+    return lax.select(_inside(x.shape, starts, block.shape), lax.pad(block, np.zeros((), block.dtype), rest), x)
 
 
 def _inside(shape: tuple[int, ...], starts: list[int], sizes: tuple[int, ...]) -> Any:

@@ -25,6 +25,7 @@ from bridge.xla.tracing.faults import Faults
 from bridge.xla.tracing.integers import affine_result, consecutive, form_of
 from bridge.xla.tracing.outlines import Outline, outline_of
 from bridge.xla.tracing.outside import picked, picks
+from bridge.xla.tracing.products import product_of_transposed
 
 if TYPE_CHECKING:
     from bridge.rewind.snapshots import Snapshots
@@ -48,6 +49,10 @@ class Computing:
     def result(self, call: Call, value: Any) -> Any:
         if facts_of(call.function).describes == "types":
             return value  # what NumPy says of abstract arrays, which have the dtypes of those that they stand for
+        product = None if self.is_dry else product_of_transposed(self, call, value)
+        if product is not None:
+            self.count()
+            return self.wrapped(value, product, call.function)
         operands = self.operands(call.args, call.inputs)
         if call.rule is None and not call.kwargs and _is_mask(call.function, value):
             return self._compared(call, value, operands)
