@@ -102,6 +102,10 @@ class IndexRangeError(BridgeError, IndexError):
     """A compiled program used an index that lies outside its array; the message names the line and the index."""
 
 
+class MemoryBoundError(BridgeError, MemoryError):
+    """A loop does not fit into the memory that it was allowed (`memory=`), however often it is run again."""
+
+
 class RandomGradientError(BridgeError, TypeError):
     """A random draw has a parameter that carries a gradient, and was told to refuse it, or has none to give."""
 

@@ -118,23 +118,42 @@ class Engine:
         return Health(f"engine={self.name!r}", [self.missing() or "there"], works=True)
 
 
-class Compiler(Engine):
-    """An engine that compiles the whole program, derivatives included, whose pulls are the rule book's.
+class Settings(NamedTuple):
+    """How a program is compiled: what indices outside of arrays mean, and how many bytes loops may keep (None: any)."""
 
-    What indices mean that are known at run time only, an `index_mode` says.
-    """
+    index_mode: str = "error"
+    memory: int | None = None
+
+
+class Compiler(Engine):
+    """An engine that compiles the whole program, derivatives included, whose pulls are the rule book's."""
 
     asked_for_all = replays = False
 
     @abstractmethod
-    def compiled(self, function: Callable[..., Any], index_mode: str) -> Any:
+    def compiled(self, function: Callable[..., Any], settings: Settings) -> Any:
         """A function, transforms in it included, as one program for each signature."""
 
     @abstractmethod
     def kept(
-        self, make: Callable[..., Callable[..., Any]], f: Callable[..., Any], index_mode: str, *options: Hashable
+        self, make: Callable[..., Callable[..., Any]], f: Callable[..., Any], settings: Settings, *options: Hashable
     ) -> Any:
         """`make(f, *options)` compiled; the same program again for the same function and options."""
+
+
+class Compilation(NamedTuple):
+    """A compiler and its settings."""
+
+    compiler: Compiler
+    settings: Settings
+
+    def compiled(self, function: Callable[..., Any]) -> Any:
+        """See `Compiler`."""
+        return self.compiler.compiled(function, self.settings)
+
+    def kept(self, make: Callable[..., Callable[..., Any]], f: Callable[..., Any], *options: Hashable) -> Any:
+        """See `Compiler`."""
+        return self.compiler.kept(make, f, self.settings, *options)
 
 
 def compiling() -> bool:

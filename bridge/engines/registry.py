@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
+from typing import Any
 
-from bridge.engines.protocol import Compiler, Engine, compiling
+from bridge.amounts import bytes_of
+from bridge.engines.protocol import Compilation, Compiler, Engine, Settings, compiling
 from bridge.errors import ArgumentError
 from bridge.rewind.context import Context
 from bridge.rewind.forward import ForwardContext
@@ -80,13 +82,26 @@ def checked(name: str, index_mode: str = "error") -> Engine:
     return found
 
 
-def compiler(name: str, index_mode: str = "error") -> Compiler | None:
-    """The engine of that name, checked, if a transform is to compile its program with it.
+def compiler(name: str, index_mode: str = "error", memory: Any = None) -> Compilation | None:
+    """The engine of that name, checked, with its settings, if a transform is to compile its program with it.
 
     None for an engine that compiles nothing, and in a transform that is part of a program which is compiled already.
     """
     found = checked(name, index_mode)
-    return found if isinstance(found, Compiler) and not compiling() else None
+    amount = bytes_of(memory)
+    if amount is not None and not isinstance(found, Compiler):
+        raise ArgumentError(
+            f"memory={memory!r} with engine={name!r}, which keeps what it overwrites",
+            remedy='use engine="xla", or bridge.checkpoint around parts of the program',
+        )
+    if not compiling():
+        return Compilation(found, Settings(index_mode, amount)) if isinstance(found, Compiler) else None
+    if amount is not None:
+        raise ArgumentError(
+            f"memory={memory!r} of a transform inside of a program that is compiled",
+            remedy="give it to what compiles the program: bridge.xla(f, memory=...)",
+        )
+    return None
 
 
 def context(name: str, zeros: str) -> Context:

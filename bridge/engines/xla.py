@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from bridge.engines.jax.engine import NeedsJax
-from bridge.engines.protocol import Compiler, Health
+from bridge.engines.protocol import Compiler, Health, Settings
 from bridge.xla import program
 
 
@@ -16,19 +16,19 @@ class Xla(NeedsJax, Compiler):
 
     name = "xla"
 
-    def compiled(self, function: Callable[..., Any], index_mode: str) -> Any:
+    def compiled(self, function: Callable[..., Any], settings: Settings) -> Any:
         """A function, transforms in it included, as one XLA program for each signature."""
-        return program(function, index_mode=index_mode)
+        return program(function, index_mode=settings.index_mode, memory=settings.memory)
 
     def kept(
-        self, make: Callable[..., Callable[..., Any]], f: Callable[..., Any], index_mode: str, *options: Hashable
+        self, make: Callable[..., Callable[..., Any]], f: Callable[..., Any], settings: Settings, *options: Hashable
     ) -> Any:
         """`make(f, *options)` compiled; the same program again for the same function and options."""
         try:
             hash(f)
         except TypeError:
-            return self.compiled(make(f, *options), index_mode)
-        return _kept(make, f, index_mode, options)
+            return self.compiled(make(f, *options), settings)
+        return _kept(make, f, settings, options)
 
     def health(self) -> Health | None:
         """Nothing: the engine "jax" says whether compiled gradients are right."""
@@ -36,8 +36,8 @@ class Xla(NeedsJax, Compiler):
 
 
 @lru_cache(maxsize=256)
-def _kept(make: Callable[..., Any], f: Callable[..., Any], index_mode: str, options: tuple[Hashable, ...]) -> Any:
-    made = program(make(f, *options), index_mode=index_mode)
+def _kept(make: Callable[..., Any], f: Callable[..., Any], settings: Settings, options: tuple[Hashable, ...]) -> Any:
+    made = program(make(f, *options), index_mode=settings.index_mode, memory=settings.memory)
     name = getattr(f, "__name__", type(f).__name__)
     made.__name__ = made.__qualname__ = f"{make.__name__.strip('_')} of {name}"
     return made

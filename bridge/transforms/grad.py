@@ -9,7 +9,7 @@ import numpy as np
 
 from bridge.code_position import here, resolve
 from bridge.engines import registry
-from bridge.engines.protocol import Compiler
+from bridge.engines.protocol import Compilation
 from bridge.errors import ArgumentError, CotangentError, ReplayError
 from bridge.objects.structure import ObjectStructure
 from bridge.rewind import strong_zeros
@@ -33,6 +33,7 @@ def value_and_grad(
     allow_int: bool = False,
     index_mode: str = "error",
     source: bool | None = None,
+    memory: str | int | None = None,
 ) -> Callable[..., tuple[Any, Any]]:
     """A function that returns `f(*args)` and its gradient.
 
@@ -52,6 +53,8 @@ def value_and_grad(
     source : whether `f`, and the functions of the program that it calls, are read from their source, so that plain
         arrays that they write into, and objects that hold them, are followed (docs/your_program.md). None: yes, unless
         the environment variable BRIDGE_SOURCE is 0.
+    memory : "2GB", "512MB", or a number of bytes: how much the loops of the program may keep for their way back, under
+        "xla"; a loop that would keep more keeps snapshots, and is run again from these (see `bridge.xla`).
 
     The gradient has the containers, shapes and dtypes of the arguments: ∂f/∂re + i·∂f/∂im for complex ones.
     The arguments keep their bits, also where `f` writes into them or raises.
@@ -60,11 +63,9 @@ def value_and_grad(
     ------
     ArgumentError, EscapeError, AliasError, NoRuleError, RuleError, ContextError : see `bridge.errors`.
     """
-    compiler = registry.compiler(engine, index_mode)
+    compiler = registry.compiler(engine, index_mode, memory)
     if compiler is not None:
-        return compiler.compiled(
-            value_and_grad(f, argnums, has_aux, "auto", zeros, allow_int, source=source), index_mode
-        )
+        return compiler.compiled(value_and_grad(f, argnums, has_aux, "auto", zeros, allow_int, source=source))
     direct = shortcut(f, "value_and_grad")
 
     def differentiated(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
@@ -103,12 +104,13 @@ def grad(
     allow_int: bool = False,
     index_mode: str = "error",
     source: bool | None = None,
+    memory: str | int | None = None,
 ) -> Callable[..., Any]:
     """A function that returns the gradient of `f`; with `has_aux`, `(gradient, aux)`. See `value_and_grad`."""
-    compiler = registry.compiler(engine, index_mode)
+    compiler = registry.compiler(engine, index_mode, memory)
     if compiler is not None:
-        return compiler.compiled(grad(f, argnums, has_aux, "auto", zeros, allow_int, source=source), index_mode)
-    both = value_and_grad(f, argnums, has_aux, engine, zeros, allow_int, index_mode, source)
+        return compiler.compiled(grad(f, argnums, has_aux, "auto", zeros, allow_int, source=source))
+    both = value_and_grad(f, argnums, has_aux, engine, zeros, allow_int, index_mode, source, memory)
 
     def gradient(*args: Any, **kwargs: Any) -> Any:
         value, gradients = both(*args, **kwargs)
@@ -125,16 +127,17 @@ def vjp(
     zeros: str = "strong",
     index_mode: str = "error",
     source: bool | None = None,
+    memory: str | int | None = None,
 ) -> tuple[Any, ...]:
     """`f(*args)` and its pull, which maps a cotangent of the value to a tuple of cotangents of all arguments.
 
     The pull may be called any number of times, does not write its argument, and takes a cotangent in the
-    containers and shapes of the value. With `has_aux`, returns `(value, pull, aux)`. `zeros`, `index_mode` and `source`
-    as in `value_and_grad`.
+    containers and shapes of the value. With `has_aux`, returns `(value, pull, aux)`. `zeros`, `index_mode`, `source`
+    and `memory` as in `value_and_grad`.
     """
-    compiler = registry.compiler(engine, index_mode)
+    compiler = registry.compiler(engine, index_mode, memory)
     if compiler is not None:
-        return _compiled_vjp(compiler, f, args, has_aux, zeros, index_mode, source)
+        return _compiled_vjp(compiler, f, args, has_aux, zeros, source)
     direct = shortcut(f, "vjp")
     if direct is not None:
         found = direct(args, has_aux)
@@ -183,19 +186,18 @@ def vjp(
 
 
 def _compiled_vjp(
-    compiler: Compiler,
+    compiler: Compilation,
     f: Callable[..., Any],
     args: tuple[Any, ...],
     has_aux: bool,
     zeros: str,
-    index_mode: str,
     source: bool | None,
 ) -> tuple[Any, ...]:
     """`vjp` as two compiled programs; that of the pull runs the function again."""
     args = _copied(args)
-    forward = compiler.kept(_function, f, index_mode, source)
+    forward = compiler.kept(_function, f, source)
     value, aux = with_aux(forward(*args), has_aux)
-    again = compiler.kept(_pull, f, index_mode, has_aux, zeros, source)
+    again = compiler.kept(_pull, f, has_aux, zeros, source)
     variables, changed, position = Closure(f), forward.watch(*args), here()
 
     def pull(cotangent: Any) -> tuple[Any, ...]:

@@ -24,15 +24,16 @@ def jacrev(
     engine: str = "auto",
     source: bool | None = None,
     index_mode: str = "error",
+    memory: str | int | None = None,
 ) -> Callable[..., Any]:
     """The Jacobian of an array-valued `f`, row by row in reverse mode: shape `value.shape + argument.shape`.
 
     Of an argument that is a container or an object, the same with a Jacobian in the place of each of its arrays.
-    `source` and `index_mode` as in `value_and_grad`.
+    `source`, `index_mode` and `memory` as in `value_and_grad`.
     """
-    compiler = registry.compiler(engine, index_mode)
+    compiler = registry.compiler(engine, index_mode, memory)
     if compiler is not None:
-        return compiler.compiled(jacrev(f, argnums, source=source), index_mode)
+        return compiler.compiled(jacrev(f, argnums, source=source))
 
     def jacobian(*args: Any) -> Any:
         value, pull = vjp(_closed(f, args, argnums, source), args[argnums], engine=engine, source=source)
@@ -54,15 +55,16 @@ def jacfwd(
     engine: str = "auto",
     source: bool | None = None,
     index_mode: str = "error",
+    memory: str | int | None = None,
 ) -> Callable[..., Any]:
     """The Jacobian of an array-valued `f`, column by column in forward mode: shape `value.shape + argument.shape`.
 
     Of an argument that is a container or an object, the same with a Jacobian in the place of each of its arrays.
-    `source` and `index_mode` as in `value_and_grad`.
+    `source`, `index_mode` and `memory` as in `value_and_grad`.
     """
-    compiler = registry.compiler(engine, index_mode)
+    compiler = registry.compiler(engine, index_mode, memory)
     if compiler is not None:
-        return compiler.compiled(jacfwd(f, argnums, source=source), index_mode)
+        return compiler.compiled(jacfwd(f, argnums, source=source))
     direct = shortcut(f, "jacfwd")
 
     def jacobian(*args: Any) -> Any:
@@ -88,16 +90,17 @@ def hvp(
     engine: str = "auto",
     source: bool | None = None,
     index_mode: str = "error",
+    memory: str | int | None = None,
 ) -> Any:
     """The Hessian of a real `f` times `tangents`: the derivative of its gradient, forward over reverse.
 
     Returns one array (or container) if there is one argument, else a tuple, in the arguments' shapes. `engine`
-    supplies the outer derivative; the inner one's pulls are the rule book's. `source` and `index_mode` as in
+    supplies the outer derivative; the inner one's pulls are the rule book's. `source`, `index_mode` and `memory` as in
     `value_and_grad`.
     """
-    compiler = registry.compiler(engine, index_mode)
+    compiler = registry.compiler(engine, index_mode, memory)
     if compiler is not None:
-        return compiler.kept(_hvp, f, index_mode, source)(tuple(args), tuple(tangents))
+        return compiler.kept(_hvp, f, source)(tuple(args), tuple(tangents))
     direct = shortcut(f, "hvp")
     if direct is not None:
         found = direct(args, tangents)
@@ -113,11 +116,12 @@ def hessian(
     engine: str = "auto",
     source: bool | None = None,
     index_mode: str = "error",
+    memory: str | int | None = None,
 ) -> Callable[..., Any]:
     """The Hessian of a real `f` of one array argument, of shape twice `argument.shape`; parameters as in `hvp`."""
-    compiler = registry.compiler(engine, index_mode)
+    compiler = registry.compiler(engine, index_mode, memory)
     if compiler is not None:
-        return compiler.compiled(hessian(f, argnums, source=source), index_mode)
+        return compiler.compiled(hessian(f, argnums, source=source))
     columns = jacfwd(grad(f, argnums, source=source), argnums, engine, source)
     direct = shortcut(f, "hessian")
 

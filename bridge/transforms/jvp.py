@@ -30,6 +30,7 @@ def jvp(
     zeros: str = "strong",
     index_mode: str = "error",
     source: bool | None = None,
+    memory: str | int | None = None,
 ) -> tuple[Any, ...]:
     """`f(*primals)` and its derivative along `tangents`, in forward mode through the same mutations.
 
@@ -41,15 +42,15 @@ def jvp(
         pull, taken element by element of its output: right, and slow for large arrays.
     zeros : "strong" or "ieee". Where a tangent becomes NaN, "strong" runs `f` once more and asks reverse mode
         for that element, with the rules of strong zeros there (docs/conventions.md).
-    source : as in `value_and_grad`.
+    source, memory : as in `value_and_grad`.
     """
     if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
         raise ArgumentError("jvp takes a tuple of primals and a tuple of tangents", remedy="jvp(f, (x,), (dx,))")
     if len(primals) != len(tangents):
         raise CotangentError(f"{len(primals)} primals and {len(tangents)} tangents", remedy="give one for each primal")
-    compiler = registry.compiler(engine, index_mode)
+    compiler = registry.compiler(engine, index_mode, memory)
     if compiler is not None:
-        return compiler.kept(_jvp, f, index_mode, has_aux, zeros, source)(tuple(primals), tuple(tangents))
+        return compiler.kept(_jvp, f, has_aux, zeros, source)(tuple(primals), tuple(tangents))
     direct = shortcut(f, "jvp")
     if direct is not None:
         found = direct(primals, tangents, has_aux)

@@ -13,7 +13,9 @@ from typing import Any
 from bridge.errors import EngineNotAvailable
 
 
-def program(function: Callable[..., Any], *, index_mode: str = "error", cache: Any = None) -> Any:
+def program(
+    function: Callable[..., Any], *, index_mode: str = "error", cache: Any = None, memory: str | int | None = None
+) -> Any:
     """`function` as one XLA program for each signature of its arguments (`bridge.xla.compiled.Compiled`).
 
     Parameters
@@ -23,6 +25,9 @@ def program(function: Callable[..., Any], *, index_mode: str = "error", cache: A
         after the call; "clip": the nearest index inside; "fill": NaN (0 for integers) is read, and writes are
         dropped; "drop": 0 is read, and writes are dropped. Gradients follow.
     cache : a folder in which compiled programs are kept between processes; True for the user's cache folder.
+    memory : "2GB", "512MB", or a number of bytes: how much the loops of the program may keep for their way back. A loop
+        that would keep more keeps snapshots of the memory that it writes, and runs parts of itself again from these;
+        `bounded_loops` of the compiled function says which did. MemoryBoundError where even that does not fit.
     """
     try:
         from bridge.xla.compiled import Compiled
@@ -33,7 +38,7 @@ def program(function: Callable[..., Any], *, index_mode: str = "error", cache: A
             "compiling needs JAX, which is not installed",
             remedy='pip install "mutation-bridge[jax]"; engine="native" works without',
         ) from error
-    return Compiled(function, index_mode, cache)
+    return Compiled(function, index_mode, cache, memory)
 
 
 class _Callable(ModuleType):

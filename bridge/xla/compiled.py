@@ -14,7 +14,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from bridge.engines.protocol import compiling
+from bridge.amounts import bytes_of
+from bridge.engines.protocol import Settings, compiling
 from bridge.errors import ArgumentError, BridgeWarning, TraceError
 from bridge.rewind.interpreter import current_context
 from bridge.trees import leaves_of
@@ -49,7 +50,9 @@ class Compiled:
     IndexRangeError : raised after a call in which an index lay outside its array, under `index_mode="error"`.
     """
 
-    def __init__(self, function: Callable[..., Any], index_mode: str = "error", cache: Any = None) -> None:
+    def __init__(
+        self, function: Callable[..., Any], index_mode: str = "error", cache: Any = None, memory: Any = None
+    ) -> None:
         if index_mode not in MODES:
             raise ArgumentError(f"index_mode={index_mode!r}", remedy=f"use one of {', '.join(map(repr, MODES))}")
         if not callable(function):
@@ -57,7 +60,7 @@ class Compiled:
         self.__name__ = type(function).__name__
         functools.update_wrapper(self, function, updated=())
         self.function = function
-        self.index_mode = index_mode
+        self.settings = Settings(index_mode, bytes_of(memory))
         self.cache = cache
         self._programs: dict[tuple[Signature, bool], tuple[Program, Any]] = {}
         self._limits: dict[Signature, dict[str, int]] = {}
@@ -102,9 +105,10 @@ class Compiled:
         """Whether a gradient that is not compiled passes through this call: then the function runs as it is."""
         if not any(hasattr(leaf, "place") for leaf in leaves_of((args, kwargs))[0]):
             return False
-        if self.index_mode != "error":
+        mode = self.settings.index_mode
+        if mode != "error":
             raise ArgumentError(
-                f"a gradient that is not compiled passes through a program with index_mode={self.index_mode!r}",
+                f"a gradient that is not compiled passes through a program with index_mode={mode!r}",
                 remedy='compile the gradient: engine="xla", or bridge.xla around it, with the same index_mode',
             )
         return True
@@ -151,7 +155,7 @@ class Compiled:
             if found is not None and found[0].seconds is not None:
                 found = self._forgotten_if_changed(signature, found)
             if found is None:
-                program = Program(self.function, signature, self.index_mode, mends, self._limits.get(signature))
+                program = Program(self.function, signature, self.settings, mends, self._limits.get(signature))
                 found = self._programs[signature, mends] = (program, Placed(jax.jit(program), program.names_of_inputs))
             return found
 
@@ -179,7 +183,7 @@ class Compiled:
             self._forget(signature, changed)
             found = None
         if found is None:
-            program = Program(self.function, signature, self.index_mode, mends=False)
+            program = Program(self.function, signature, self.settings, mends=False)
             found = self._in_jax[signature] = program, Subprogram.of(program)
         return found
 
@@ -210,6 +214,12 @@ class Compiled:
         lowered = self.lower(*args, **kwargs)
         with x64(), told_if_long(self.__name__), persistent(self.cache):
             return lowered.compile()
+
+    @property
+    def bounded_loops(self) -> list[str]:
+        """Of each loop that `memory` keeps from keeping its whole log: where it is, what it keeps and runs again."""
+        programs = [program for program, _ in (*self._programs.values(), *self._in_jax.values())]
+        return list(dict.fromkeys(line for program in programs for line in program.bounded_loops))
 
     @property
     def compile_seconds(self) -> list[float]:

@@ -208,7 +208,10 @@ def _tangent_pulled(cts: Any, *inputs: Any, subprogram: Subprogram, moving: tupl
 def _over(primitive: Primitive) -> Callable[..., Any]:
     def batched(values: Any, dims: Any, *, batches: Batches, **params: Any) -> Any:
         size = next(x.shape[d] for x, d in zip(values, dims, strict=True) if d is not None)
+        avals = params["subprogram"].avals
         with x64():
+            # A NumPy array that is mapped over comes in its own dtype; in 32-bit JAX it stands for one of 32 bit.
+            values = [*map(jnp.asarray, values[: len(avals)], [aval.dtype for aval in avals]), *values[len(avals) :]]
             moved = [x if d is None else jnp.moveaxis(x, d, 0) for x, d in zip(values, dims, strict=True)]
             flags = tuple(d is not None for d in dims)
             outputs = primitive.bind(*moved, batches=(*batches, (size, flags)), **params)

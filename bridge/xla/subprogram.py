@@ -12,6 +12,7 @@ import numpy as np
 from jax import lax
 
 from bridge.engines import registry
+from bridge.engines.protocol import Settings
 from bridge.rewind.values import ground_floor, is_abstract
 from bridge.transforms.arguments import Arguments
 from bridge.transforms.grad import belongs
@@ -21,6 +22,7 @@ from bridge.xla.loops import flow
 from bridge.xla.lowering.lower import x64
 from bridge.xla.meshes import without_mesh
 from bridge.xla.traced import Program, captured, entered
+from bridge.xla.tracing.allowances import Allowances
 from bridge.xla.tracing.context import TraceContext
 
 Function = Callable[[list[Any]], list[Any]]
@@ -36,18 +38,26 @@ class Subprogram:
     entering : for each input, how it becomes one of these in the context of a trace.
     avals : the inputs' shapes and dtypes.
     captured : takes note of what the function reads that is not among its inputs.
+    bounded_loops : takes note of loops that keep less than their whole logs.
     order : of which derivative by JAX this is; from the second on NaNs are IEEE's, as compiling what mends them
         takes too long.
     """
 
     def __init__(
-        self, function: Function, entering: Sequence[Enter], avals: Sequence[Any], index_mode: str, captured: Captured,
+        self,
+        function: Function,
+        entering: Sequence[Enter],
+        avals: Sequence[Any],
+        settings: Settings,
+        captured: Captured,
+        bounded_loops: dict[str, None],
         order: int = 0,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.function = function
         self.entering = list(entering)
         self.avals = list(avals)
-        self.index_mode = index_mode
+        self.settings = settings
+        self.bounded_loops = bounded_loops
         self.captured = captured
         self.order = order
         self._pulled: dict[tuple[int, ...], Subprogram] = {}
@@ -64,7 +74,7 @@ class Subprogram:
             jax.ShapeDtypeStruct(leaf.shape if leaf.lies is None else (leaf.span,), leaf.dtype)
             for leaf, _ in program.inputs
         ]
-        return cls(program.ran_on, entering, avals, program.index_mode, program.captured)
+        return cls(program.ran_on, entering, avals, program.settings, program.captured, program.bounded_loops)
 
     @cached_property
     def plain(self) -> tuple[Any, bool]:
@@ -87,11 +97,12 @@ class Subprogram:
         return [k for k, aval in enumerate(self.outputs) if jnp.issubdtype(aval.dtype, jnp.inexact)]
 
     def _traced(self, mends: bool) -> tuple[Any, bool]:
-        watches = False
+        watches, allowances = False, Allowances(self.settings.memory)
 
         def run(*values: Any) -> list[Any]:
             nonlocal watches
-            context = TraceContext(_never(values), self.index_mode, mends, self.captured, flow)
+            never, mode = _never(values), self.settings.index_mode
+            context = TraceContext(never, mode, mends, self.captured, flow, allowances=allowances)
             with np.errstate(all="ignore"), context:
                 context.faults.open()
                 leaves = [enter(context, value) for enter, value in zip(self.entering, values, strict=True)]
@@ -104,6 +115,11 @@ class Subprogram:
 
         with x64(), without_mesh():
             made = jax.make_jaxpr(run)(*self.avals)
+            plan = allowances.plan_for_another()
+            if plan is not None:
+                allowances = Allowances(self.settings.memory, plan)
+                made = jax.make_jaxpr(run)(*self.avals)
+        self.bounded_loops |= allowances.told
         self.captured.close()
         if any(isinstance(const, jax.core.Tracer) for const in made.consts):
             raise captured()
@@ -127,7 +143,8 @@ class Subprogram:
 
     def _grown(self, function: Function, avals: list[Any]) -> Subprogram:
         entering = [*self.entering, *map(_as_array, avals)]
-        return Subprogram(function, entering, [*self.avals, *avals], self.index_mode, self.captured, self.order + 1)
+        avals, told = [*self.avals, *avals], self.bounded_loops
+        return Subprogram(function, entering, avals, self.settings, self.captured, told, self.order + 1)
 
     def _pull(self, leaves: list[Any], moving: tuple[int, ...]) -> list[Any]:
         own, cts = leaves[: len(self.avals)], leaves[len(self.avals) :]

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from bridge.arrays.buffer import Buffer, Scalar, WeakScalar
+from bridge.engines.protocol import Settings
 from bridge.errors import ArgumentError, BridgeError, TraceError
 from bridge.rewind.interpreter import current_context
 from bridge.rewind.values import ground_floor, is_abstract
@@ -21,6 +22,7 @@ from bridge.xla.captured import Captured
 from bridge.xla.loops import flow
 from bridge.xla.lowering.lower import x64
 from bridge.xla.signature import Dynamic, Signature, Static
+from bridge.xla.tracing.allowances import Allowances, Wishes
 from bridge.xla.tracing.context import TraceContext
 
 
@@ -31,15 +33,17 @@ class Program:
         self,
         function: Callable[..., Any],
         signature: Signature,
-        index_mode: str,
+        settings: Settings,
         mends: bool,
         limits: dict[str, int] | None = None,
     ) -> None:
         self.function = function
         self.signature = signature
-        self.index_mode = index_mode
+        self.settings = settings
         self.mends = mends
         self.limits = limits
+        self.plan: Wishes | None = None
+        self.bounded_loops: dict[str, None] = {}
         self.faults: Any = None
         self.structure: Any = None
         self.results: list[Any] = []
@@ -48,7 +52,13 @@ class Program:
 
     def __call__(self, never: Any, values: list[Any]) -> tuple[list[Any], Any]:
         """The results that are traced; number and value of the first fault, and whether there was a NaN, if watched."""
-        outputs, fault, nan = self._traced(never, values)
+        while True:
+            allowances = Allowances(self.settings.memory, self.plan)
+            outputs, fault, nan = self._traced(never, values, allowances)
+            self.plan = allowances.plan_for_another()
+            if self.plan is None:
+                break
+        self.bounded_loops |= allowances.told
         self.captured.close()
         if not self.is_watched:
             return outputs, None
@@ -56,9 +66,10 @@ class Program:
             nan = nan & (self.faults.watches_nan and not self.mends)
             return outputs, jnp.append(fault, jnp.asarray(nan, fault.dtype))
 
-    def _traced(self, never: Any, values: list[Any]) -> tuple[list[Any], Any, Any]:
+    def _traced(self, never: Any, values: list[Any], allowances: Allowances) -> tuple[list[Any], Any, Any]:
         with x64(), np.errstate(all="ignore"):
-            context = TraceContext(never, self.index_mode, self.mends, self.captured, flow, self.limits)
+            mode = self.settings.index_mode
+            context = TraceContext(never, mode, self.mends, self.captured, flow, self.limits, allowances)
             with context:
                 context.faults.open()
                 leaves = [

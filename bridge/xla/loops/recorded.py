@@ -6,6 +6,7 @@ has computed are kept with the overwritten slices; those that follow from the lo
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +21,7 @@ from bridge.rewind.log import Entry
 from bridge.rewind.roots import Root
 from bridge.xla.loops.relocating import Unknowns, target_of
 from bridge.xla.loops.shadows import lend, settle
+from bridge.xla.tracing.allowances import Wishes
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,10 @@ class Sweep:
 
 
 class Recorded:
-    """One body under the log of a context, for loops and branches alike."""
+    """One body under the log of a context, for loops and branches alike.
+
+    `allowed` are the bytes that loops inside of it may take for what they keep, `wishes` those that they would like.
+    """
 
     fingerprint: Fingerprint
 
@@ -55,6 +60,8 @@ class Recorded:
         self.logs: list[Any] = []
         self.index_logs: list[Any] = []
         self.active: dict[Root, bool] = {}
+        self.allowed = math.inf
+        self.wishes = Wishes()
 
     def describe(self, i: Any) -> None:
         """Run the body once and note what it does; effects on the program are the caller's to undo."""
@@ -72,6 +79,12 @@ class Recorded:
         unknowns = Unknowns(self.context.home.trace, i, [place for place, _ in parts])
         self.indices = [(tuple(one.shape), one.dtype) for one in unknowns.values()]
 
+    @property
+    def bytes(self) -> int:
+        """What the log of one iteration takes."""
+        whole = [(root.shape, root.dtype) for root in self.whole]
+        return sum(math.prod(shape) * dtype.itemsize for shape, dtype in (*whole, *self.saved, *self.indices))
+
     def run(self, i: Any, earlier: Fingerprint | None = None, closes: bool = True) -> list[Entry]:
         """Run the body with a log of its own; the fingerprint around it is told of the run if it `closes`.
 
@@ -86,8 +99,10 @@ class Recorded:
         try:
             for root, active in self.active.items():
                 root.active = active
-            with context.reopened(), self.fingerprint.listening(context):
+            allowances = trace.allowances.within(self.allowed, self.wishes)
+            with context.reopened(), self.fingerprint.listening(context), allowances as scope:
                 self.body(i)
+            self.wishes = scope.wishes
             return context.log
         finally:
             trace.fingerprint = around
@@ -135,11 +150,11 @@ class Recorded:
         self.logs = [below.blank((count, *shape), dtype) for shape, dtype in (*whole, *self.saved)]
         self.index_logs = [trace.blank((count, *shape), dtype) for shape, dtype in self.indices]
 
-    def forward(self, i: Any, k: Any) -> None:
-        """Iteration `i`, the one with number `k`; keeps what it overwrites."""
+    def forward(self, i: Any, k: Any, again: bool = False) -> None:
+        """Iteration `i`, for which row `k` keeps what it overwrites; perhaps not for the first time."""
         for root, log in zip(self.whole, self.logs, strict=False):
             log[k] = root.held
-        parts = self._parts(self.run(i))
+        parts = self._parts(self.run_again(i) if again else self.run(i))
         if [(tuple(np.shape(saved)), saved.dtype) for _, saved in parts] != self.saved:
             raise self._replay_error(f"{len(self.saved)} writes before, {len(parts)} now, or of other shapes")
         for (_, saved), log in zip(parts, self.logs[len(self.whole) :], strict=True):

@@ -22,6 +22,7 @@ from bridge.rewind.roots import Root, serial_now
 from bridge.rewind.values import lowered_to
 from bridge.xla.loops.dry_runs import Body, asked, inside, tried
 from bridge.xla.loops.recorded import Recorded, Sweep
+from bridge.xla.loops.replaying import Replayed, Step, placement_for
 from bridge.xla.loops.shadows import Tangents, homes_of
 from bridge.xla.tracing.integers import Bounds, bounds_of
 
@@ -133,6 +134,18 @@ class Structured(Entry):
         for root in self.written_roots:
             yield Overwritten(root, root.held, Ellipsis, None)
 
+    def begin_to_keep(self, wanted: int) -> float:
+        """How many bytes it may keep, with the loops in its bodies, of those that it would like to."""
+        self.scope = self.context.home.trace.allowances.scope
+        self.number, allowed = self.scope.begin(wanted)
+        return allowed
+
+    def keeps(self, taken: int, allowed: float) -> None:
+        """It keeps so much of what it is allowed; loops in its bodies get the rest."""
+        self.scope.taken[self.number] = taken
+        for one in self.recorded:
+            one.allowed = max(0.0, allowed - taken)
+
     def take(self) -> Any:
         """Go back through it, if a cotangent has arrived; nothing is left for a pull then."""
         if any(root.shadow is not None for root in self.roots):
@@ -145,16 +158,22 @@ class Structured(Entry):
             sweep = Sweep(homes, marks, context.walking, context.once)
             self.sweep(lambda one, i, k: one.backward(i, k, sweep), back=True)
             self.rewound = self.undone = True
+        if self.context.once and not self.context.walking:
+            self.scope.end(self.number)
         return None
 
     def undo(self) -> None:
         if self.rewound:
             self.rewound = False
             return
-        back, self.undone = not self.undone, not self.undone
+        self.undone = not self.undone
+        self.exchange(self.undone)
+
+    def exchange(self, back: bool) -> None:
+        """Let memory hold what it held before, or, not `back`, after it."""
         self.sweep(lambda one, i, k: one.exchange(i, k, back), back)
 
-    def sweep(self, step: Callable[[Recorded, Any, Any], None], back: bool) -> None:
+    def sweep(self, step: Step, back: bool) -> None:
         """Run `step` for each iteration, from the last to the first if `back`."""
         raise NotImplementedError
 
@@ -174,15 +193,34 @@ class Loop(Structured):
                 remedy="give while_loop a limit, or fori_loop bounds that are plain integers",
             )
         (one,) = self.recorded
-        one.make_logs(max(0, high - low))
-        self.end = repeat(context.outer, below, lambda i: one.forward(i, i - lower), self.cells)
+        chosen = placement_for(self, max(0, high - low))
+        self.replayed = None if chosen is None else Replayed(self, chosen, low, high)
+        if self.replayed is not None:
+            self.end = self.replayed.run(below, repeat)
+        else:
+            one.make_logs(max(0, high - low))
+            self.end = repeat(context.outer, below, lambda i: one.forward(i, i - lower), self.cells)
         context.log.append(self)
 
     @property
     def name(self) -> str:
         return "loop"
 
-    def sweep(self, step: Callable[[Recorded, Any, Any], None], back: bool) -> None:
+    def take(self) -> Any:
+        if self.replayed is not None and (self.context.walking or not self.context.once):
+            self.replayed.keep_other()
+        return super().take()
+
+    def exchange(self, back: bool) -> None:
+        if self.replayed is None:
+            super().exchange(back)
+        else:
+            self.replayed.exchange()
+
+    def sweep(self, step: Step, back: bool) -> None:
+        if self.replayed is not None:
+            self.replayed.sweep(step)
+            return
         (one,) = self.recorded
         count = self.end - self.lower
 
@@ -199,6 +237,8 @@ class Choice(Structured):
     def __init__(self, context: Any, predicate: Any, bodies: list[Body], carried: Cells) -> None:
         super().__init__(context, bodies, carried=carried)
         self.predicate = predicate
+        own = sum(one.bytes for one in self.recorded)
+        self.keeps(own, self.begin_to_keep(own + max(one.wishes.most for one in self.recorded)))
         for one in self.recorded:
             one.make_logs(1)
         self.sweep(lambda one, i, k: one.forward(i, k), back=False)
@@ -208,5 +248,5 @@ class Choice(Structured):
     def name(self) -> str:
         return "cond"
 
-    def sweep(self, step: Callable[[Recorded, Any, Any], None], back: bool) -> None:
+    def sweep(self, step: Step, back: bool) -> None:
         choose(self.context.outer, self.predicate, [partial(step, one, 0, 0) for one in self.recorded], self.cells)

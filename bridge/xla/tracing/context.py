@@ -27,6 +27,7 @@ from bridge.xla.lowering.lower import ENGINE, lower
 from bridge.xla.regions.affine import Affine
 from bridge.xla.tracing.abstract import AbstractArray, AbstractMemory, abstract_like
 from bridge.xla.tracing.accessing import Accessing, region_of
+from bridge.xla.tracing.allowances import Allowances
 from bridge.xla.tracing.cells import Cell, Frame, constant_contents, in_dtype, spread
 from bridge.xla.tracing.compiled_home import CompiledHome
 from bridge.xla.tracing.computing import Computing
@@ -50,6 +51,7 @@ class TraceContext(Framing, Accessing, Computing, Context):
     captured : takes note of what the program reads that is not among its arguments.
     control : who runs `fori_loop`, `while_loop` and `cond`.
     limits : how many turns loops may make whose length nobody knows, by their position, as far as it was tried.
+    allowances : how much memory loops may take for what they keep; without it, as much as they like.
     """
 
     differentiates = checkpoints = False
@@ -62,10 +64,12 @@ class TraceContext(Framing, Accessing, Computing, Context):
         captured: Captured,
         control: ModuleType,
         limits: dict[str, int] | None = None,
+        allowances: Allowances | None = None,
     ) -> None:
         super().__init__()
         self.length = Length()
         self.limits = {} if limits is None else limits
+        self.allowances = Allowances(None) if allowances is None else allowances
         self.captured = captured
         self.frames = [Frame()]
         self.dirty: dict[Cell, None] = {}

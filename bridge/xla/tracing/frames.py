@@ -16,6 +16,7 @@ from jax import lax
 from bridge.rewind.interpreter import current_context
 from bridge.rewind.values import ground_floor, is_abstract
 from bridge.xla.regions.affine import Affine
+from bridge.xla.tracing.allowances import Allowances
 from bridge.xla.tracing.cells import Cell, Frame, in_dtype
 from bridge.xla.tracing.integers import Bounds, affine_of, bounds_of, index_form
 from bridge.xla.tracing.outlines import Outline
@@ -29,6 +30,7 @@ class Framing:
     alive: WeakSet[Cell]
     number: Callable[..., Any]
     read: Callable[..., Any]
+    allowances: Allowances
     is_dry = False
 
     @property
@@ -43,7 +45,8 @@ class Framing:
         self.frames.append(frame)
         self.forget_copies()
         try:
-            yield frame
+            with self.allowances.within(math.inf if self.is_dry else self.allowances.scope.left):
+                yield frame
         finally:
             self.forget_copies()
             self.frames.pop()
