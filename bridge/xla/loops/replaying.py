@@ -46,7 +46,7 @@ def placement_for(loop: Loop, iterations: int) -> Placement | None:
     own = max(allowed - inner, allowed / 2)
     found, taken = None, size.whole
     if size.whole > own:
-        found = placement(size, int(own)) or placement(size, int(allowed))
+        found = placement(size, int(min(allowed, max(own, size.least))))
         if found is None:
             allowances.refuse(_too_large(loop, size, int(allowed)))
         else:
