@@ -71,9 +71,9 @@ def body(w: Writer, most: int) -> None:
         statement(w)
 
 
-def idiom(w: Writer) -> None:
-    """An algorithm as people write it."""
-    text = w.random.choice(IDIOMS)
+def idiom(w: Writer, text: str = "") -> None:
+    """An algorithm as people write it: the one that is given, or any."""
+    text = text or w.random.choice(IDIOMS)
     for stem in sorted(set(re.findall(r"\$(\w+)", text))):
         text = re.sub(rf"\${stem}\b", w.fresh(stem), text)
     rows = w.filled(text).strip().splitlines()

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import bridge
-from tests.random_programs.control_flow import idioms
+from tests.random_programs.control_flow import blocks, idioms
 from tests.random_programs.control_flow.blocks import program
 from tests.random_programs.control_flow.program import Program, Unfit, ran
 from tests.random_programs.control_flow.running import described, run
@@ -56,21 +56,28 @@ def test_programs_are_those_of_their_seeds_and_many_are_fit(tmp_path: Path) -> N
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("number", range(len(idioms.IDIOMS)))
-def test_algorithms_as_people_write_them_run(number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each of them by itself, in plain Python: what random programs are made of has no mistakes of its own."""
-    from tests.random_programs.control_flow import blocks
-
-    monkeypatch.setattr(blocks, "IDIOMS", (idioms.IDIOMS[number],))
-    monkeypatch.setattr(blocks, "statement", lambda w, blocks_: None)
-    writer = Writer(1)
+def alone(number: int) -> Program:
+    """An algorithm by itself."""
+    writer = Writer(3)
     with blocks.inside(writer, "def state(x, A, a):"):
         writer.put("n, u, v, s, t, c, p = len(x), 0.5 * x, np.cos(x), 0.1, a, 1, np.arange(len(x))")
-        blocks.idiom(writer)
+        blocks.idiom(writer, idioms.IDIOMS[number])
         writer.put(blocks.RETURN)
-    one = Program(1, writer.size, tuple(writer.lines), RESULTS)
-    with one.loaded(tmp_path) as module:
-        ran(module, one.arguments(), longest=2000)
+    return Program(number, writer.size, tuple(writer.lines), RESULTS)
+
+
+@pytest.mark.parametrize("number", range(len(idioms.IDIOMS)))
+def test_algorithms_as_people_write_them_run(number: int, tmp_path: Path) -> None:
+    """What random programs are made of has no mistakes of its own."""
+    with alone(number).loaded(tmp_path) as module:
+        ran(module, alone(number).arguments(), longest=2000)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("number", range(len(idioms.IDIOMS)))
+def test_algorithms_as_people_write_them_compile(number: int, tmp_path: Path) -> None:
+    found = judged(alone(number), tmp_path, longest=2000, slopes=True)
+    assert found.kind == RIGHT, described(alone(number), found)
 
 
 def written(*rows: str) -> Program:
