@@ -170,6 +170,11 @@ def _count(x: Bounded, axes: tuple[int, ...]) -> Any:
     return number(x.trace, product(x.trace, [x.lengths[k] for k in axes]))
 
 
+def _as_divisor(count: Any, total: Any) -> Any:
+    """A count by which a sum is divided without being widened."""
+    return count if isinstance(count, int) else count.astype(np.finfo(total.dtype).dtype)
+
+
 @knows(np.mean)
 def mean(
     a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = _ABSENT, *, where: Any = _ABSENT
@@ -177,10 +182,12 @@ def mean(
     """`np.mean`."""
     _only(np.mean, where=where)
     a = dense(a)
+    if a.dtype == np.float16 and dtype is None and out is None:
+        return np.mean(a, axis, np.float32, keepdims=keepdims).astype(np.float16)
     if dtype is None and a.dtype.kind in "iub":
         dtype = np.float64
     total = np.sum(a, axis, dtype, keepdims=keepdims)
-    found = np.true_divide(total, _count(a, _axes(a, axis)))
+    found = np.true_divide(total, _as_divisor(_count(a, _axes(a, axis)), total))
     if out is not None:
         stored(np.mean, out, found)
         return out
@@ -209,7 +216,7 @@ def var(
     a = dense(a)
     away = a - np.mean(a, axis, keepdims=True)
     squares = np.real(away) ** 2 + np.imag(away) ** 2 if away.dtype.kind == "c" else away * away
-    return np.sum(squares, axis, keepdims=keepdims) / np.maximum(_count(a, _axes(a, axis)) - ddof, 0)
+    return np.sum(squares, axis, keepdims=keepdims) / _as_divisor(np.maximum(_count(a, _axes(a, axis)) - ddof, 0), away)
 
 
 @knows(np.std)
