@@ -205,6 +205,8 @@ class Buffer(Tracked, InPlace):
         self[...] = dispatch.call(np.partition, (self, kth), {"axis": axis, "kind": kind})
 
     def dot(self, other: Any, out: Any = None) -> Any:
+        if type(other) is ARRAYS.bounded:
+            return np.dot(self, other) if out is None else np.dot(self, other, out)
         return dispatch.call(np.dot, (self, other), {} if out is None else {"out": out})
 
     def put(self, indices: Any, values: Any, mode: str = "raise") -> None:

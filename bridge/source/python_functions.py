@@ -46,7 +46,7 @@ def _complex(*args: Any, **kwargs: Any) -> Any:
 
 def _isinstance(value: Any, kinds: Any) -> bool:
     """`isinstance`: a Buffer is an array, and a Scalar is a number, to a program that checks its arguments."""
-    if not is_tracked(value):
+    if not is_tracked(value) and type(value) is not ARRAYS.bounded:
         return isinstance(value, kinds)
     listed = kinds if isinstance(kinds, tuple) else getattr(kinds, "__args__", (kinds,))
     real = stands_for(value)
@@ -63,7 +63,7 @@ _OWN_KINDS = (Buffer, Scalar, WeakScalar)
 
 def stands_for(value: Any) -> type:
     """The type of what a tracked value stands for."""
-    if hasattr(value, "view_as"):
+    if hasattr(value, "view_as") or type(value) is ARRAYS.bounded:
         return np.ndarray
     if is_weak(value):
         return complex if value.dtype.kind == "c" else float
@@ -73,7 +73,7 @@ def stands_for(value: Any) -> type:
 
 def _type(*args: Any, **kwargs: Any) -> Any:
     """`type(x)` of a tracked value: what it would be in the program."""
-    if len(args) == 1 and not kwargs and is_tracked(args[0]):
+    if len(args) == 1 and not kwargs and (is_tracked(args[0]) or type(args[0]) is ARRAYS.bounded):
         return stands_for(args[0])
     return type(*args, **kwargs)
 
@@ -81,6 +81,18 @@ def _type(*args: Any, **kwargs: Any) -> Any:
 def _len(thing: Any) -> Any:
     """`len(x)`: of an array whose length is known only when a compiled program runs, a traced integer."""
     return thing.shape[0] if type(thing) is ARRAYS.bounded else _plain_len(thing)
+
+
+def _over_elements(plain: Callable[..., Any], function: Callable[..., Any]) -> Callable[..., Any]:
+    """`sum` and its kin, which have a function of NumPy's for arrays whose elements nobody can count yet."""
+
+    @functools.wraps(plain)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if len(args) == 1 and not kwargs and type(args[0]) is ARRAYS.bounded and args[0].ndim == 1:
+            return function(args[0])
+        return plain(*args, **kwargs)
+
+    return call
 
 
 def _repr(value: Any) -> str:
@@ -286,8 +298,15 @@ SPECIAL.update(
         for name in ("iadd", "isub", "imul", "itruediv", "ifloordiv", "imod", "ipow", "imatmul")
     }
 )
-_OF_OBJECTS = (abs, reversed, round, divmod, bool, list, tuple, sum)
+_OF_OBJECTS = (abs, reversed, round, divmod, bool, list, tuple)
 SPECIAL.update({function: with_operand(function) for function in _OF_OBJECTS})
+SPECIAL.update(
+    {
+        builtins.sum: _over_elements(with_operand(sum), np.sum),
+        builtins.min: _over_elements(SPECIAL[builtins.min], np.min),
+        builtins.max: _over_elements(SPECIAL[builtins.max], np.max),
+    }
+)
 SPECIAL.update({iter: _iter, next: _next, len: _len})
 SPECIAL.update({kind: _bytes_of(kind) for kind in (memoryview, bytes, bytearray, np.frombuffer)})
 OF_KIND.update({np.vectorize: _vectorized, functools._lru_cache_wrapper: _cached})

@@ -11,3 +11,4 @@ from bridge.xla.bounded import gathering as gathering
 from bridge.xla.bounded import indexing as indexing
 from bridge.xla.bounded import reducing as reducing
 from bridge.xla.bounded import shaping as shaping
+from bridge.xla.bounded import systems as systems

@@ -177,6 +177,10 @@ class Bounded(np.lib.mixins.NDArrayOperatorsMixin):
         """An augmented assignment of this into a Buffer, which is returned."""
         return computed(ufunc, (target, self), {"out": target})
 
+    def sort(self, axis: int = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> None:
+        """Sort in place."""
+        self[...] = computed(np.sort, (self, axis, kind, order), {"stable": stable})
+
     def fill(self, value: Any) -> None:
         """Write one value everywhere."""
         self[...] = value

@@ -187,6 +187,15 @@ def _laid_into(trace: Any, cells: Any, axis: int, side: Side, size: int, extent:
     return cells[(slice(None),) * axis + (made(trace, np.zeros(size, np.int64), turns),)]
 
 
+@knows(np.copyto)
+def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> None:
+    """`np.copyto`."""
+    if casting != "same_kind":
+        raise unknown("np.copyto with casting=")
+    (src,) = as_operands((src if where is True else np.where(where, src, dst),))
+    stored(np.copyto, dst, src if hasattr(src, "dtype") else np.asarray(src))
+
+
 def without_surplus(value: Any, ndim: int) -> Any:
     """A value without leading axes of length 1 that its target does not have."""
     while rank(value) > ndim:

@@ -9,7 +9,7 @@ import numpy as np
 
 from bridge.rewind.values import concrete_key, is_abstract, is_abstract_integer
 from bridge.xla.bounded.bounded import Bounded, knows, shown, unknown
-from bridge.xla.bounded.elementwise import assign
+from bridge.xla.bounded.elementwise import assign, rank
 from bridge.xla.bounded.extents import Extent, is_unknown, narrowed, places
 from bridge.xla.bounded.gathering import gathered, scattered
 from bridge.xla.bounded.integers import clamped, from_start, maximum, number
@@ -35,6 +35,11 @@ def write_window(array: Any, key: Any, value: Any) -> None:
     source = value.source if isinstance(value, Bounded) else None
     if source is not None and source[0] is array and _is_same_key(source[1], key):
         return  # what an augmented assignment stores is the view that it has just updated
+    if isinstance(key, Bounded) and key.dtype.kind == "b":
+        if not isinstance(array, Bounded) or key.ndim != array.ndim or rank(value):
+            raise unknown("a write of an array through a mask", "use np.where(mask, values, x)")
+        array[...] = np.where(key, value, array)
+        return
     parts = expanded(key, array.ndim)
     if any(map(_is_array, parts)):
         scattered(array, parts, _basic, value)

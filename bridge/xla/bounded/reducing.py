@@ -49,6 +49,13 @@ def _only(function: Any, **given: Any) -> None:
             raise unknown(f"{operation_name(function)} with {name}=")
 
 
+def _chosen(a: Any, where: Any, value: Any) -> Any:
+    """An array with a neutral element in the places that `where=` leaves out."""
+    if where is _ABSENT or where is True:
+        return a
+    return np.where(where, a, np.asarray(value).astype(a.dtype)[()])
+
+
 def _neutral(function: Any, value: Any) -> None:
     """Functions that have a neutral element."""
 
@@ -56,7 +63,8 @@ def _neutral(function: Any, value: Any) -> None:
         a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = _ABSENT,
         initial: Any = _ABSENT, where: Any = _ABSENT,
     ) -> Any:  # fmt: skip
-        _only(function, initial=initial, where=where)
+        _only(function, initial=initial)
+        a = _chosen(a, where, value)
         return _reduced(function, dense(a), value, axis, keepdims, out, **({} if dtype is None else {"dtype": dtype}))
 
     def as_method(
@@ -75,8 +83,7 @@ _neutral(np.prod, 1)
 
 def _truth(function: Any, value: bool) -> None:
     def reduce(a: Any, axis: Any = None, out: Any = None, keepdims: Any = _ABSENT, *, where: Any = _ABSENT) -> Any:
-        _only(function, where=where)
-        return _reduced(function, dense(a), value, axis, keepdims, out)
+        return _reduced(function, dense(_chosen(a, where, value)), value, axis, keepdims, out)
 
     knows(function)(reduce)
 
@@ -259,6 +266,28 @@ def _running(functions: tuple[Any, ...], value: Any) -> None:
 
 _running((np.cumsum, np.add.accumulate), 0)
 _running((np.cumprod, np.multiply.accumulate), 1)
+
+
+@knows(np.median)
+def median(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: bool = False) -> Any:
+    """`np.median` of an array of one axis."""
+    if a.ndim != 1 or out is not None or overwrite_input or keepdims:
+        raise unknown("np.median of several axes, or with out=, overwrite_input= or keepdims=")
+    _check_not_empty(np.median, a, (0,))
+    ordered, count = np.sort(a), a.shape[0]
+    middle = (ordered[(count - 1) // 2] + ordered[count // 2]) / 2
+    # A NaN comes last in order, and is the median wherever it is.
+    last = ordered[-1]
+    return np.where(np.isnan(last), last, middle)[()] if a.dtype.kind == "f" else middle
+
+
+@knows(np.trapezoid)
+def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
+    """`np.trapezoid` of an array of one axis."""
+    if len(np.shape(y)) != 1:
+        raise unknown("np.trapezoid of several axes")
+    steps = dx if x is None else np.diff(x)
+    return np.sum(steps * (y[1:] + y[:-1]) / 2.0)
 
 
 @knows(np.sort)

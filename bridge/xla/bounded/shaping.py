@@ -19,6 +19,16 @@ knows(np.shape)(lambda a: a.shape)
 knows(np.ndim)(lambda a: a.ndim)
 
 
+knows(np.iscomplexobj)(lambda x: x.dtype.kind == "c")
+knows(np.isrealobj)(lambda x: x.dtype.kind != "c")
+
+
+@knows(np.result_type)
+def result_type(*kinds: Any) -> Any:
+    """`np.result_type`."""
+    return np.result_type(*(one.dtype if isinstance(one, Bounded) else one for one in kinds))
+
+
 @knows(np.size)
 def size(a: Any, axis: int | None = None) -> Any:
     """`np.size`."""
@@ -200,6 +210,35 @@ def stack(arrays: Any, axis: int = 0, out: Any = None, *, dtype: Any = None, cas
     if out is not None or dtype is not None:
         raise unknown("np.stack with out= or dtype=")
     return concatenate([np.expand_dims(x, axis) for x in as_operands(tuple(arrays))], axis)
+
+
+@knows(np.vstack)
+def vstack(tup: Any, *, dtype: Any = None, casting: Any = None) -> Any:
+    """`np.vstack`."""
+    return concatenate([np.atleast_2d(x) for x in as_operands(tuple(tup))], dtype=dtype)
+
+
+@knows(np.hstack)
+def hstack(tup: Any, *, dtype: Any = None, casting: Any = None) -> Any:
+    """`np.hstack`."""
+    arrays = [np.atleast_1d(x) for x in as_operands(tuple(tup))]
+    return concatenate(arrays, 0 if rank(arrays[0]) == 1 else 1, dtype=dtype)
+
+
+def _triangle(function: Any) -> None:
+    def cut(m: Any, k: int = 0) -> Any:
+        if m.ndim != 2:
+            raise unknown(f"{operation_name(function)} of another number of axes than two")
+        m = dense(m)
+        first, second = (np.cumsum(np.ones_like(one, dtype=np.int64)) for one in (m[:, 0], m[0]))
+        below = first[:, None] + k >= second if function is np.tril else first[:, None] + k <= second
+        return np.where(below, m, np.zeros((), m.dtype)[()])
+
+    knows(function)(cut)
+
+
+_triangle(np.tril)
+_triangle(np.triu)
 
 
 @knows(np.diff)

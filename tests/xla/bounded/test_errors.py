@@ -19,8 +19,8 @@ def run(f: Any, i: int = 1, j: int = 4) -> Any:
 
 
 UNKNOWN = {
-    "np.median": lambda w, x, s: np.median(w),
-    "np.linalg.solve": lambda w, x, s: np.linalg.solve(w[:, None] * w, w),
+    "np.percentile": lambda w, x, s: np.percentile(w, 30),
+    "np.linalg.eigvalsh": lambda w, x, s: np.sum(np.linalg.eigvalsh(w[:, None] * w)),
     "np.convolve": lambda w, x, s: np.convolve(w, w),
     "iteration": lambda w, x, s: sum([v for v in w]),
     "unpacking": lambda w, x, s: [*w],

@@ -42,6 +42,20 @@ def strided(w: Any) -> Any:
     return y
 
 
+def masked(w: Any) -> Any:
+    y = w.copy()
+    y[y < 0] = 0.25
+    y[::2][w[::2] > 0.5] = 2.0
+    return y
+
+
+def sorted_in_place(w: Any) -> Any:
+    y = np.hstack([w, w[1:]])
+    y[1:].sort()
+    np.copyto(y[:1], 3.0)
+    return y
+
+
 ELEMENTWISE = {
     "exp": lambda w, v: np.exp(w),
     "quotient": lambda w, v: w / v,
@@ -72,6 +86,8 @@ ELEMENTWISE = {
     "ones": lambda w, v: np.ones_like(w) * 2.0 + np.full_like(v, 3.0),
     "assigned": lambda w, v: assigned(w),
     "overlapping": lambda w, v: shifted(w),
+    "masked": lambda w, v: masked(w),
+    "sorted in place": lambda w, v: sorted_in_place(w),
     "strided": lambda w, v: strided(w),
     "column": lambda w, v: (w.reshape(-1, 1) * v[None, :]).T,
     "stack": lambda w, v: np.stack([w, v]),
@@ -107,6 +123,12 @@ NOT_EMPTY = {
     "argmax": lambda w, v: w[np.argmax(w)] * v[np.argmin(v)],
     "element": lambda w, v: w[0] * v[-1],
     "norm of another order": lambda w, v: np.linalg.norm(w, 1) + np.linalg.norm(v, np.inf),
+    "median": lambda w, v: np.median(w) * np.median(v[:1]),
+    "trapezoid": lambda w, v: np.trapezoid(w) + np.trapezoid(w, np.cumsum(v * v)),
+    "where=": lambda w, v: np.sum(w, where=v > 0) + np.prod(v, where=w < 0) + 0.1 * np.any(w > 5, where=v > 0),
+    "Python's own": lambda w, v: (
+        sum(w * v) + max(w) * min(v) + 1.0 * isinstance(w, np.ndarray) + (type(v) is np.ndarray)
+    ),
     "extreme of infinities": lambda w, v: np.argmax(np.full_like(w, -np.inf)) + np.sum(w),
 }
 SQUARE = {
@@ -124,6 +146,13 @@ SQUARE = {
     "max of rows": lambda A, w: np.max(A, axis=1),
     "transposed": lambda A, w: np.swapaxes(A, 0, 1) * w,
     "element": lambda A, w: A[0, -1] * w,
+    "solve": lambda A, w: np.linalg.solve(A, w),
+    "solve for a matrix": lambda A, w: np.linalg.solve(A, A.T * w),
+    "inverse": lambda A, w: np.linalg.inv(A) @ w,
+    "determinant": lambda A, w: np.linalg.det(A) * w + np.linalg.slogdet(A)[1],
+    "cholesky": lambda A, w: np.linalg.cholesky(A @ A.T) @ w,
+    "triangles": lambda A, w: np.tril(A) @ w + np.triu(A, 1) @ w * 2.0,
+    "stacked": lambda A, w: np.vstack([A, w]) @ w,
     "row": lambda A, w: A[0] * A[:, 0],
 }
 
