@@ -14,6 +14,7 @@ from bridge.code_position import here, resolve
 from bridge.errors import ContextError, ReplayError
 from bridge.rewind.closures import Closure
 from bridge.rewind.context import Context
+from bridge.rewind.interpreter import ARRAYS
 from bridge.rewind.log import Entry, Overwritten, at_birth
 from bridge.rewind.memory import ON_ARRAYS, grounded, owner
 from bridge.rewind.places import places_in
@@ -52,6 +53,7 @@ class Checkpoint(Entry):
         "body",
         "constants",
         "context",
+        "plain",
         "results",
         "saved",
         "structure",
@@ -69,7 +71,8 @@ class Checkpoint(Entry):
         self.context = context
         self.body = Closure(body)
         leaves, self.structure = leaves_of((args, kwargs))
-        self.args = [context.snapshots.of(x) if type(x) is np.ndarray else x for x in leaves]
+        self.plain = {k: x for k, x in enumerate(leaves) if type(x) is np.ndarray}
+        self.args = [context.snapshots.of(x) if k in self.plain else x for k, x in enumerate(leaves)]
         self.written_before = {root for root in context.roots if isinstance(root, Entered) and root.written}
         self.out: tuple[Root, ...] = ()
         self.results: list[Any] = []
@@ -89,6 +92,11 @@ class Checkpoint(Entry):
     def finish(self, result: Any, entries: list[Entry], since: int) -> None:
         """Keep of the call's entries only what restores the memory that existed before it."""
         self.results = self._tracked(result)
+        for k, array in self.plain.items():
+            # What the call has written into is memory from before it, by now, and a replay writes there again.
+            lent = ARRAYS.seen(array)
+            self.args[k] = self.args[k] if lent is array else lent
+        self.plain = {}
         kept = {id(leaf.place.root): leaf.place.root for leaf in self.results if leaf.place.root.serial > since}
         self.out = tuple(kept.values())
         parts = [part for entry in entries for part in entry.overwritten()]

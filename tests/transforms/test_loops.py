@@ -211,3 +211,23 @@ def test_an_error_in_a_replay_leaves_the_pull_usable() -> None:
         pull(1.0)
     failing[0] = False
     np.testing.assert_array_equal(pull(1.0)[0], first)
+
+
+def test_a_plain_array_that_a_segment_writes_first() -> None:
+    """What a loop carries is plain until its first segment writes into it, and a replay writes there again."""
+
+    def f(x: Any) -> Any:
+        def body(i: int, y: Any) -> Any:
+            y[i] = x[i] * (1.0 + np.sum(y[:i]))
+            return y
+
+        return np.sum(bridge.fori_loop(0, 7, body, np.zeros(7)) * np.arange(7.0))
+
+    def plain(x: Any) -> Any:
+        y = np.zeros(7)
+        for i in range(7):
+            y[i] = x[i] * (1.0 + np.sum(y[:i]))
+        return np.sum(y * np.arange(7.0))
+
+    x = np.linspace(0.3, 1.0, 7)
+    np.testing.assert_allclose(bridge.grad(f, engine="native")(x), bridge.grad(plain, engine="native")(x), rtol=1e-12)
