@@ -7,6 +7,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 
 from tests.conftest import compile_quickly
@@ -28,8 +29,8 @@ def main() -> int:
     from tests.random_programs.control_flow.running import FAILURES, described, run
 
     ended, refused, failures, slow = Counter[str](), Counter[str](), 0, []
-    with tempfile.TemporaryDirectory() as folder:
-        seed = options.first
+    seed = options.first
+    with suppress(KeyboardInterrupt), tempfile.TemporaryDirectory() as folder:
         while ended.total() < options.count:
             start = time.monotonic()
             program, verdict = run(seed, Path(folder), options.longest, options.shrink)
@@ -47,7 +48,7 @@ def main() -> int:
                 if options.output:
                     with options.output.open("a", encoding="utf-8") as file:
                         file.write(described(program, verdict) + "\n")
-            if ended.total() % 50 == 0:
+            if ended.total() % 10 == 0:
                 print(f"{ended.total()} programs, seeds to {seed}: {dict(ended)}", flush=True)
     print(f"seeds {options.first} to {seed - 1}: {dict(ended)}")
     for what, count in refused.most_common():
