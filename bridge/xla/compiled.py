@@ -138,10 +138,10 @@ class Compiled:
             if error.wanted > MOST_TURNS:
                 raise TraceError(
                     f"a gradient passes through a loop that makes more than {MOST_TURNS} turns",
-                    where=error.where,
+                    where=error.line,
                     remedy='use bridge.checkpoint, or engine="native"',
                 ) from None
-            limits[error.where] = error.wanted
+            limits[error.line] = error.wanted
             for key in [key for key in self._programs if key[0] == program.signature]:
                 del self._programs[key]
             self._ready.clear()

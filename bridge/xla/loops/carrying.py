@@ -28,7 +28,7 @@ class Unlike(NotOneLoop):
     """What a turn leaves does not look as what was there before it; after the first turn it may."""
 
 
-class Rebound(NotOneLoop):
+class Rebound(Unlike):
     """A name was bound to an array that there was before the turn; after some turns it may be the first one again."""
 
 

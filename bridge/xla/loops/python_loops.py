@@ -8,7 +8,7 @@ the later ones do; if arrays change their names, as many turns as it takes until
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -43,8 +43,8 @@ Names = tuple[str, ...]
 _TRIALS = 8
 """How often what a loop carries is looked for before it is given up."""
 
-_PERIODS = (1, 2, 3)
-"""How many turns may be one: the cycles in which arrays change their names."""
+_PERIODS = 3
+"""How many turns may be one: the longest cycle in which arrays change their names."""
 
 
 class Carried:
@@ -186,35 +186,38 @@ def staged_loop(context: Any, items: Any, body: Any, live: Names, exposed: Names
     if is_abstract(count):
         _counted(context, items, body, names, 0, 1)
         return
-    reason: NotOneLoop | None = None
-    for done, period in _ways():
-        if count - done <= period:
-            break
-        if done and reason is not None and not reason.done:
-            if not isinstance(reason, (Unlike, Rebound)):
-                break
-            body(items.at(0))
-            reason.done = 1
-            if any(is_true(one.get()) for one in variables_of(body, stops) if not unknown(one.get())):
-                reason.done = count
-                break
-            if any(unknown(one.get()) for one in variables_of(body, stops)):
-                break
+    done = 0
+    while True:
         try:
-            with_lent(context, lambda done=done, period=period: _counted(context, items, body, names, done, period))  # type: ignore[misc]
+            _in_periods(context, items, body, names, done)
             return
+        except Unlike as error:
+            error.done = done
+            if done or count < 3:
+                raise
+            # What a turn leaves may look as what it found, from the second one on.
+            body(items.at(0))
+            done = 1
+            flags = [one.get() for one in variables_of(body, stops)]
+            if any(map(unknown, flags)) or any(map(is_true, flags)):
+                error.done = count if not any(map(unknown, flags)) else done
+                raise
         except NotOneLoop as error:
-            error.done = 0 if reason is None else reason.done
-            reason = error if reason is None or isinstance(error, (Unlike, Rebound)) else reason
-            if not isinstance(error, (Unlike, Rebound)):
-                break
-    raise reason or NotOneLoop("it is short")
+            error.done = done
+            raise
 
 
-def _ways() -> Iterator[tuple[int, int]]:
-    """How many turns run by themselves, and how many are one."""
-    yield from ((0, period) for period in _PERIODS)
-    yield from ((1, period) for period in _PERIODS)
+def _in_periods(context: Any, items: Any, body: Any, names: tuple[Names, ...], done: int) -> None:
+    """The turns after the first `done`, as many of them as one as it takes until arrays have their names again."""
+    for period in range(1, _PERIODS + 1):
+        if items.count - done < 2 * period:
+            raise NotOneLoop("it is short")
+        try:
+            with_lent(context, lambda period=period: _counted(context, items, body, names, done, period))  # type: ignore[misc]
+            return
+        except Rebound:
+            if period == _PERIODS:
+                raise
 
 
 def _counted(context: Any, items: Any, body: Any, names: Any, done: int, period: int) -> None:

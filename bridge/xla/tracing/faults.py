@@ -10,7 +10,7 @@ import numpy as np
 from jax import lax
 
 from bridge.code_position import Position, here, resolve
-from bridge.errors import ArgumentError, IndexRangeError
+from bridge.errors import ArgumentError, IndexRangeError, TraceError
 from bridge.rewind.facts import facts_of
 from bridge.signatures import operation_name
 from bridge.xla.regions.advanced import out_of_range
@@ -64,12 +64,19 @@ class LimitSite(Site):
         )
 
 
-class MoreTurns(Exception):
-    """A loop wants more turns than there is memory for in its log; the program is to be compiled for more."""
+class MoreTurns(TraceError):
+    """A loop wants more turns than there is memory for in its log; the program is to be compiled for more.
+
+    Seen only where another program compiles this one, which cannot be told.
+    """
 
     def __init__(self, where: str, limit: int, count: int) -> None:
-        super().__init__(f"the loop at {where} wants more than {limit} turns")
-        self.where = where
+        super().__init__(
+            f"a gradient passes through a loop that makes more than {limit} turns",
+            where=where,
+            remedy="write it with bridge.while_loop and a limit, or call the program outside of jax.jit",
+        )
+        self.line = where
         self.wanted = 1 << (count - 1).bit_length() if count > limit else _GROWS * limit
 
 
