@@ -222,7 +222,7 @@ def _in_periods(context: Any, items: Any, body: Any, names: tuple[Names, ...], d
 
 def _counted(context: Any, items: Any, body: Any, names: Any, done: int, period: int) -> None:
     """The turns of a `for` loop after the first `done`, each `period` of them as one."""
-    count = items.count
+    count, rows = items.count, None
 
     def turn(k: Any) -> None:
         for one in range(period):
@@ -235,10 +235,8 @@ def _counted(context: Any, items: Any, body: Any, names: Any, done: int, period:
         turns = count if low is not None and low >= 0 else np.maximum(count, 0)
         if high is None and _is_logged(context):
             faults = context.home.trace.faults
-            high = faults.limit()
-            trace = context.home.trace
-            faults.check_turns(high, lowered_to(trace, turns > high), affine_of(turns).value())
-            turns = np.minimum(turns, high)
+            rows = faults.limit()
+            faults.check_turns(rows, lowered_to(context.home.trace, turns > rows), affine_of(turns).value())
     else:
         low = high = turns = (count - done) // period
         may_be_empty = False
@@ -248,7 +246,7 @@ def _counted(context: Any, items: Any, body: Any, names: Any, done: int, period:
     if any(isinstance(one.by, Memory) for one in loop.stops):
         loop.count_turns()
         going = loop.going
-    end = repeat(context, Turns(0, turns, going), loop.step)
+    end = repeat(context, Turns(0, turns, going, rows=rows), loop.step)
     loop.finish(turns if going is None else end)
     if period > 1:
         for k in range(done + turns * period, count):
@@ -282,12 +280,13 @@ def _repeated(context: Any, test: Any, body: Any, live: Names, exposed: Names, s
             return wanted & loop.going()
 
     faults = context.home.trace.faults
-    limit = faults.limit() if _is_logged(context) else _MANY
+    rows = faults.limit() if _is_logged(context) else None
     loop.count_turns()
     loop.part.run = lambda k: body()
-    end = repeat(context, Turns(0, limit, going), loop.step)
-    if limit != _MANY:
-        faults.check_turns(limit, lowered_to(context.home.trace, asked(context, going)))
+    end = repeat(context, Turns(0, _MANY, going, rows=rows), loop.step)
+    if rows is not None:
+        wants_more = np.logical_or(end > rows, asked(context, going))
+        faults.check_turns(rows, lowered_to(context.home.trace, wants_more), affine_of(end).value())
     loop.finish(end)
 
 

@@ -33,13 +33,15 @@ Cells = Sequence[Any]
 class Turns:
     """How often a body runs: for each i from `lower` up to `upper`, or while `going()` holds.
 
-    `limited` says whether `upper` is a number that somebody has given.
+    `limited` says whether `upper` is a number that somebody has given. `rows` is how many turns a log is to hold of a
+    loop whose length nobody knows; one that makes more overwrites them, and must say so.
     """
 
     lower: Any
     upper: Any
     going: Callable[[], Any] | None = None
     limited: bool = True
+    rows: int | None = None
 
     @property
     def bounds(self) -> Bounds:
@@ -186,6 +188,9 @@ class Loop(Structured):
         self.lower = lower = lowered_to(context.outer, turns.lower)
         below = replace(turns, lower=lower, upper=lowered_to(context.outer, turns.upper))
         super().__init__(context, [body], (low, high), carried)
+        self.rows = rows = turns.rows
+        if rows is not None:
+            low, high = 0, rows
         if low is None or high is None or not turns.limited:
             raise TraceError(
                 "a gradient passes through a loop of which nobody knows how long it may be",
@@ -193,13 +198,17 @@ class Loop(Structured):
                 remedy="give while_loop a limit, or fori_loop bounds that are plain integers",
             )
         (one,) = self.recorded
-        chosen = placement_for(self, max(0, high - low))
+        length = max(0, high - low)
+        chosen = placement_for(self, length)
+        if chosen is not None and rows is not None:
+            # Snapshots are placed for so many turns, and no more.
+            below = replace(below, upper=lower + rows)
         self.replayed = None if chosen is None else Replayed(self, chosen, low, high)
         if self.replayed is not None:
             self.end = self.replayed.run(below, repeat)
         else:
-            one.make_logs(max(0, high - low))
-            self.end = repeat(context.outer, below, lambda i: one.forward(i, i - lower), self.cells)
+            one.make_logs(length)
+            self.end = repeat(context.outer, below, lambda i: one.forward(i, self._row(i - lower)), self.cells)
         context.log.append(self)
 
     @property
@@ -226,9 +235,13 @@ class Loop(Structured):
 
         def iteration(j: Any) -> None:
             k = count - 1 - j if back else j
-            step(one, self.lower + k, k)
+            step(one, self.lower + k, self._row(k))
 
-        repeat(self.context.outer, Turns(0, count), iteration, self.cells)
+        repeat(self.context.outer, Turns(0, count, rows=self.rows), iteration, self.cells)
+
+    def _row(self, k: Any) -> Any:
+        """Where turn `k` is kept in the log."""
+        return k if self.rows is None else k % self.rows
 
 
 class Choice(Structured):
