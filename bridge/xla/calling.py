@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
 import numpy as np
 
+from bridge.trees import leaves_of
 from bridge.xla.lowering.lower import x64
 from bridge.xla.meshes import Placed
 from bridge.xla.signature import is_on_device
@@ -19,6 +20,7 @@ Look = tuple[Any, ...]
 _PACKED, _OWNS = 0x101, 0x4
 """NumPy's flags of an array that is contiguous in C order and aligned, and of one that owns its memory."""
 _NUMBERS = (float, complex)
+_CONTAINERS = frozenset({list, tuple, dict})
 _STATIC = frozenset({int, bool, str, type(None)})
 
 
@@ -43,16 +45,24 @@ class Ready:
         return outputs, noted(notes)
 
 
-def look_of(args: tuple[Any, ...]) -> tuple[Look | None, list[Any], bool]:
+def look_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Look | None, list[Any], bool]:
     """What arguments look like, what of them comes in, and whether that is NumPy's; None for all but the plainest.
 
-    Arguments of one look have one signature: packed arrays that share no memory, or arrays of JAX, and numbers.
+    Arguments of one look have one signature: packed arrays that share no memory, or arrays of JAX, and numbers, in
+    containers of the same structure.
     """
-    look: list[Any] = []
+    if not kwargs and _CONTAINERS.isdisjoint(map(type, args)):
+        return _look_of_leaves((), args)
+    leaves, structure = leaves_of((args, kwargs))
+    return _look_of_leaves((structure,), leaves)
+
+
+def _look_of_leaves(start: Look, leaves: Sequence[Any]) -> tuple[Look | None, list[Any], bool]:
+    look: list[Any] = [*start]
     values: list[Any] = []
     owners: list[int] = []
     plain = on_device = False
-    for x in args:
+    for x in leaves:
         kind = type(x)
         if kind is np.ndarray:
             flags = x.flags.num

@@ -183,6 +183,9 @@ _MOST = 1000
 _SMALL = 1 << 14
 """Bytes of the largest array that is compared by a copy of its bits."""
 
+_BLOCK = 1 << 14
+"""Elements of large arrays that are compared at a time."""
+
 _GONE = object()
 
 
@@ -226,5 +229,9 @@ def _same(a: Any, b: Any) -> bool:
 def _same_bits(a: np.ndarray, b: np.ndarray) -> bool:
     if a.flags.c_contiguous:
         kind = np.uint64 if a.nbytes % 8 == 0 else np.uint8
-        return bool(np.array_equal(a.reshape(-1).view(kind), b.reshape(-1).view(kind)))
+        one, other = a.reshape(-1).view(kind), b.reshape(-1).view(kind)
+        # Block by block, so that what the comparison makes stays in the processor's cache.
+        return all(
+            np.array_equal(one[k : k + _BLOCK], other[k : k + _BLOCK]) for k in range(0, max(1, one.size), _BLOCK)
+        )
     return a.tobytes() == b.tobytes()

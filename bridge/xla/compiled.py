@@ -72,7 +72,7 @@ class Compiled:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if current_context() is not None and (compiling() or self._is_tracked(args, kwargs)):
             return self.function(*args, **kwargs)
-        look, values, plain = (None, [], True) if kwargs else look_of(args)
+        look, values, plain = look_of(args, kwargs)
         ready = None if look is None else self._ready.get(look)
         if ready is not None and ready.is_current():
             program = ready.program

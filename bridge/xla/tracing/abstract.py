@@ -38,6 +38,8 @@ class AbstractArray(np.ndarray):
             kwargs["out"] = tuple(None if x is None else np.empty_like(x, subok=False) for x in kwargs["out"])
         if method == "reduceat":
             kwargs.pop("indices", None)  # NumPy hands it on by position as well
+        if method == "reduce" and not kwargs.keys() & {"out", "where"}:
+            plain = map(_narrowed, plain, [kwargs.get("axis", 0)])
         with np.errstate(all="ignore"):
             return getattr(ufunc, method)(*plain, **{name: _plain(x) for name, x in kwargs.items()})
 
@@ -67,6 +69,13 @@ class AbstractArray(np.ndarray):
 
     def __getitem__(self, key: Any) -> Any:
         return super().__getitem__(_known(key, self.shape))
+
+
+def _narrowed(x: Any, axis: Any) -> Any:
+    """An array of which a reduction along `axis` looks as that of the whole, and costs only what it returns."""
+    axes = range(x.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    wanted = {k % max(1, x.ndim) for k in axes}
+    return x[tuple(slice(1) if k in wanted else slice(None) for k in range(x.ndim))]
 
 
 def _plain(x: Any) -> Any:
