@@ -20,7 +20,7 @@ from bridge.errors import ArgumentError, BridgeWarning, TraceError
 from bridge.rewind.interpreter import current_context
 from bridge.trees import leaves_of
 from bridge.xla.calling import Look, Ready, look_of, never, noted
-from bridge.xla.compiling import persistent, told_if_long
+from bridge.xla.compiling import persistent, tell, told_if_long
 from bridge.xla.in_jax import run_in_jax
 from bridge.xla.lowering.lower import x64
 from bridge.xla.meshes import Placed
@@ -122,6 +122,7 @@ class Compiled:
                 if any(isinstance(x, jax.core.Tracer) for x in outputs):
                     raise captured()
                 program.seconds = time.perf_counter() - start
+            tell(program.bounded_loops)
         else:
             outputs, notes = run(never(), values)
         found = noted(notes)

@@ -7,7 +7,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -46,6 +46,13 @@ def told_if_long(name: str) -> Iterator[None]:
         seconds = time.perf_counter() - start
         if seconds > SILENT:
             _say(f"compiled {name} in {seconds:.1f} s")
+
+
+def tell(lines: Iterable[str]) -> None:
+    """Say what was chosen for a program, where progress is told."""
+    if os.environ.get(PROGRESS, "1") != "0":
+        for line in lines:
+            _say(line)
 
 
 def _say(text: str) -> None:

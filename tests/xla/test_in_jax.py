@@ -115,6 +115,14 @@ def test_jit_vmap_and_grad(program: Callable[..., Any], bits: float) -> None:
     close(slopes, gradients, bits)
 
 
+def test_arrays_of_numpy_that_are_mapped_over(bits: float) -> None:
+    compiled = bridge.xla(bridge.grad(heat))
+    found = jax.vmap(compiled)(BOTH)
+    assert found.dtype == jnp.asarray(BOTH).dtype
+    close(found, [bridge.grad(heat)(row) for row in BOTH], bits)
+    close(jax.vmap(compiled, in_axes=1)(BOTH.T), found, bits)
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize("program", [windows, pytest.param(heat, marks=pytest.mark.nightly)])
 def test_derivatives_of_any_order(program: Callable[..., Any], bits: float) -> None:

@@ -246,10 +246,13 @@ def test_xla_takes_the_memory_that_is_told() -> None:
     assert taken["1.6MB"] < 1.6e6 + 8 * u.nbytes
 
 
-def test_what_is_kept_and_run_again_is_told() -> None:
+def test_what_is_kept_and_run_again_is_told(caplog: pytest.LogCaptureFixture) -> None:
     gradient = bridge.grad(smoothing, engine="xla", memory=2500)
-    gradient(U, C, K)
+    with caplog.at_level("INFO", "bridge.xla"):
+        gradient(U, C, K)
+        gradient(U, C, K)
     (told,) = gradient.bounded_loops
+    assert caplog.messages.count(told) == 1
     line = smoothing.__code__.co_firstlineno + 7
     assert (
         f"test_memory_bounds.py:{line} in smoothing: a loop of 40 iterations would keep 3.2 kB; within 2.5 kB" in told

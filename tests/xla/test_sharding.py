@@ -187,7 +187,24 @@ def run_on_devices() -> dict[str, Any]:
             "collectives": collectives(gradient.compile(*placed).as_text()),
             "collectives around": collectives(around.lower(*arguments).compile().as_text()),
         }
+    found["bounded"] = bounded(lying(0))
     return found
+
+
+def bounded(sharding: Any) -> dict[str, Any]:
+    """The gradient of `reaction` with snapshots in place of its whole log."""
+    import jax
+
+    line = cases()["reaction"][2][0]
+    gradient = bridge.xla(bridge.grad(reaction), memory="40kB")
+    placed = jax.device_put(line, sharding)
+    result = gradient(placed)
+    return {
+        "told": gradient.bounded_loops,
+        "difference": largest_difference([result], [bridge.grad(reaction)(line)]),
+        "like arguments": result.sharding.is_equivalent_to(sharding, 1),
+        "collectives": collectives(gradient.compile(placed).as_text()),
+    }
 
 
 def run_on_machine(address: str, count: str, number: str) -> dict[str, Any]:
@@ -277,6 +294,14 @@ def test_parameter_gradients_are_summed_over_the_batch(sharded: dict[str, Any]) 
 @pytest.mark.parametrize("name", ["heat", "reaction", "ring", "plate"])
 def test_stencils_exchange_borders(sharded: dict[str, Any], name: str) -> None:
     assert sharded[name]["collectives"]["collective-permute"] >= 2
+
+
+def test_snapshots_are_sharded_too(sharded: dict[str, Any]) -> None:
+    found = sharded["bounded"]
+    assert "snapshots of 8.19 kB" in found["told"][0]
+    assert found["difference"] <= 1e-12
+    assert found["like arguments"]
+    assert not {"all-gather", "all-to-all"} & set(found["collectives"])
 
 
 def test_rows_that_need_no_other_rows_exchange_nothing(sharded: dict[str, Any]) -> None:
