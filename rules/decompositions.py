@@ -12,9 +12,23 @@ from typing import Any
 import numpy as np
 
 from bridge.extend import Case, Facts, RefusedError, rule, zeros
+from bridge.rules.contractions import fitted
 from bridge.rules.products import adjoint
 
 INEXACT = Facts(precision="inexact")
+
+
+def factor_solved(a, b, upper):
+    """The solution of systems with a triangular factor; what lies in the other triangle is not read."""
+    return np.linalg.solve(np.triu(a) if upper else np.tril(a), b)
+
+
+@rule(factor_solved, reads=("out", "a"), facts=Facts(static=("upper",), precision="inexact", fails_on="singular"))
+def factor_solved(ct, out, a, b, upper):
+    by_b = factor_solved(adjoint(a), ct, not upper)
+    triangle = np.tri(a.shape[-1], dtype=bool)
+    by_a = np.where(triangle.T if upper else triangle, -np.matmul(by_b, adjoint(out)), 0)
+    return fitted(by_a, a.shape, a.dtype), fitted(by_b, b.shape, b.dtype)
 
 
 def _transposed_solve(a, b):
@@ -43,7 +57,7 @@ def cholesky(ct, out, a, *, upper=False):
     """Murray, "Differentiation of the Cholesky decomposition" (2016), section 3."""
     factor, ct = (out, ct) if upper else (adjoint(out), adjoint(ct))
     half = adjoint(_upper_half(np.matmul(ct, adjoint(factor))))
-    product = np.linalg.solve(factor, _transposed_solve(adjoint(factor), half))
+    product = factor_solved(factor, adjoint(factor_solved(factor, adjoint(half), True)), True)
     return onto_triangle(product, not upper)
 
 
@@ -120,6 +134,8 @@ def cases() -> Iterator[Case]:
     for x in (real(3, 3), complex_(3, 3), real(2, 2, 2), real(1, 1)):
         yield Case(np.linalg.cholesky, (definite(x),))
         yield Case(np.linalg.cholesky, (definite(x),), {"upper": True})
+        yield Case(factor_solved.function, (np.linalg.cholesky(definite(x)), x, False))
+    yield Case(factor_solved.function, (np.triu(real(3, 3)) + 3 * np.eye(3), real(3, 2), True))
     # Only a triangle is read: the other one need not fit.
     yield Case(np.linalg.cholesky, (definite(real(3, 3)) + np.triu(complex_(3, 3), 1),))
     yield Case(np.linalg.cholesky, (definite(real(2, 2)).astype(np.float32),), tolerance=1e-2)

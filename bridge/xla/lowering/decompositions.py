@@ -52,3 +52,9 @@ def qr(a: Any, mode: str = "reduced") -> Any:
     """In NumPy's named tuple."""
     found = jnp.linalg.qr(a, mode)
     return found if mode == "r" else container("qr")(*found)
+
+
+@entry("bridge.rules.decompositions.factor_solved")
+def factor_solved(a: Any, b: Any, upper: bool) -> Any:
+    """The solution of systems with a triangular factor."""
+    return jax.lax.linalg.triangular_solve(a, b, left_side=True, lower=not upper)
