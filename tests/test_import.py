@@ -23,7 +23,10 @@ DOORS = {
 }
 
 # What a function may import, because it is heavy and often not there; and the one module of ours that is as heavy.
-ON_USE = {"jax", "juliacall", "juliapkg", "scipy", "sklearn", "matplotlib", "rich", "jinja2", "bridge.xla.compiled"}
+ON_USE = {"jax", "juliacall", "juliapkg", "scipy", "sklearn", "matplotlib", "rich", "jinja2"} | {
+    "bridge.xla.compiled",
+    "bridge.engines.auto.tracing",
+}
 
 RULES_MAY_IMPORT = sys.stdlib_module_names | {"numpy", "scipy", "bridge"}
 

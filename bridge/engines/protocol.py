@@ -45,9 +45,10 @@ class Engine:
     name : what users write: `engine="name"`.
     asked_for_all : whether it supplies the rule of every operation through which a gradient passes, or of those only
         that the rule book lacks.
-    fills_gaps : whether `engine="auto"` asks it for functions that the rule book lacks.
+    fills_gaps : whether `engine="eager"` asks it for functions that the rule book lacks.
     compared : whether `crosscheck` compares it with the others.
     replays : whether its contexts keep a log that can be walked again, operation by operation.
+    has_settings : whether `index_mode` and `memory` say how it compiles.
     forward_limit : how many numbers may be differentiated in forward mode before it takes too long; None for any.
     column : its column on the page of coverage, if it has one.
     """
@@ -55,6 +56,7 @@ class Engine:
     name: str
     asked_for_all = True
     fills_gaps = False
+    has_settings = False
     compared = True
     replays = True
     forward_limit: int | None = None
@@ -126,9 +128,15 @@ class Settings(NamedTuple):
 
 
 class Compiler(Engine):
-    """An engine that compiles the whole program, derivatives included, whose pulls are the rule book's."""
+    """An engine that compiles the whole program, derivatives included, whose pulls are the rule book's.
+
+    Attributes
+    ----------
+    compiles_pulls : whether `vjp` is compiled, too; its pull runs the function again then.
+    """
 
     asked_for_all = replays = False
+    has_settings = compiles_pulls = True
 
     @abstractmethod
     def compiled(self, function: Callable[..., Any], settings: Settings) -> Any:

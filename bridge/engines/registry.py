@@ -16,11 +16,12 @@ _INDEX_MODES = ("error", "clip", "fill", "drop")
 
 # The name that users write, and the module whose `ENGINE` it is.
 _HOMES = {
-    "auto": "bridge.engines.fallback",
+    "eager": "bridge.engines.eager",
     "native": "bridge.engines.native",
     "julia": "bridge.engines.julia",
     "jax": "bridge.engines.jax",
     "xla": "bridge.engines.xla",
+    "auto": "bridge.engines.auto",
 }
 
 
@@ -73,7 +74,7 @@ def checked(name: str, index_mode: str = "error") -> Engine:
     if index_mode not in _INDEX_MODES:
         raise ArgumentError(f"index_mode={index_mode!r}", remedy=f"use one of {', '.join(map(repr, _INDEX_MODES))}")
     found = engine(name)
-    if index_mode != "error" and not isinstance(found, Compiler):
+    if index_mode != "error" and not found.has_settings:
         raise ArgumentError(
             f"index_mode={index_mode!r} with engine={name!r}, where an index outside is NumPy's IndexError",
             remedy='use engine="xla", or say what you mean in the program: np.clip(index, 0, n - 1), np.take(mode=...)',
@@ -89,7 +90,7 @@ def compiler(name: str, index_mode: str = "error", memory: Any = None) -> Compil
     """
     found = checked(name, index_mode)
     amount = bytes_of(memory)
-    if amount is not None and not isinstance(found, Compiler):
+    if amount is not None and not found.has_settings:
         raise ArgumentError(
             f"memory={memory!r} with engine={name!r}, which keeps what it overwrites",
             remedy='use engine="xla", or bridge.checkpoint around parts of the program',

@@ -50,8 +50,8 @@ class Home:
         """A key into an array of this shape, with what is known of its abstract parts in their places."""
         return key
 
-    def note(self, array: Any) -> None:
-        """A plain array becomes part of the program."""
+    def note(self, thing: Any) -> None:
+        """A plain array, or a function of the program, becomes part of what is compiled."""
 
     def samples(self, function: Any, values: tuple[Any, ...]) -> tuple[Any, ...]:
         """Operands of `function` on which it can be run to know what it returns."""

@@ -38,11 +38,11 @@ def known(value: Any) -> Any:
     return value.place.context.home.known(value)
 
 
-def note_plain(array: Any) -> None:
-    """Let the home of the program know of a plain array that becomes part of it."""
+def note_plain(thing: Any) -> None:
+    """Let the home of the program know of a plain array, or a function, that becomes part of it."""
     context = current_context()
     if context is not None:
-        context.home.note(array)
+        context.home.note(thing)
 
 
 def concrete_key(key: Any) -> Any:

@@ -98,7 +98,8 @@ def is_special(function: Any) -> bool:
     """Whether a function of NumPy's must be asked for when it is called, because another may be called in its place."""
     try:
         known = function in SPECIAL or function in rule_book.STAND_INS
-        return known or type(function) in OF_KIND or home(function) in SINKS
+        draws = isinstance(getattr(function, "__self__", None), np.random.RandomState)
+        return known or draws or type(function) in OF_KIND or home(function) in SINKS
     except TypeError:
         return True
 

@@ -28,7 +28,7 @@ def value_and_grad(
     f: Callable[..., Any],
     argnums: Argnums = 0,
     has_aux: bool = False,
-    engine: str = "auto",
+    engine: str = "eager",
     zeros: str = "strong",
     allow_int: bool = False,
     index_mode: str = "error",
@@ -44,9 +44,10 @@ def value_and_grad(
         numbers, or containers of them (tuples, lists, dicts, named tuples, what optree or JAX knows), or objects of
         your own classes that hold such (docs/objects.md).
     has_aux : `f` returns `(number, anything)`; the second is handed out with the value, untracked.
-    engine : who supplies the pulls. "native": the rule book. "julia": ChainRules and Zygote, for every operation.
-        "jax": JAX, for every operation. "auto": the rule book, and for what it lacks Julia, if one is set up, and JAX.
-        "xla": the whole program, value and gradient, is compiled once for each signature (docs/xla.md).
+    engine : who supplies the pulls. "eager": the rule book, and for what it lacks Julia, if one is set up, and JAX.
+        "native": the rule book alone. "julia": ChainRules and Zygote, for every operation. "jax": JAX, for every
+        operation. "xla": the whole program, value and gradient, is compiled once for each signature (docs/xla.md).
+        "auto": "eager" first, and compiled where that pays and can be done; `.explain()` says of which (docs/xla.md).
     zeros : "strong" or "ieee", what becomes of absent cotangents at non-finite partials (docs/conventions.md).
     allow_int : integer and boolean leaves get None instead of an error, as they always do in objects.
     index_mode : what a run-time index outside its array means under "xla" (see `bridge.xla`); elsewhere only "error".
@@ -65,7 +66,7 @@ def value_and_grad(
     """
     compiler = registry.compiler(engine, index_mode, memory)
     if compiler is not None:
-        return compiler.compiled(value_and_grad(f, argnums, has_aux, "auto", zeros, allow_int, source=source))
+        return compiler.compiled(value_and_grad(f, argnums, has_aux, "eager", zeros, allow_int, source=source))
     direct = shortcut(f, "value_and_grad")
 
     def differentiated(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
@@ -99,7 +100,7 @@ def grad(
     f: Callable[..., Any],
     argnums: Argnums = 0,
     has_aux: bool = False,
-    engine: str = "auto",
+    engine: str = "eager",
     zeros: str = "strong",
     allow_int: bool = False,
     index_mode: str = "error",
@@ -109,7 +110,7 @@ def grad(
     """A function that returns the gradient of `f`; with `has_aux`, `(gradient, aux)`. See `value_and_grad`."""
     compiler = registry.compiler(engine, index_mode, memory)
     if compiler is not None:
-        return compiler.compiled(grad(f, argnums, has_aux, "auto", zeros, allow_int, source=source))
+        return compiler.compiled(grad(f, argnums, has_aux, "eager", zeros, allow_int, source=source))
     both = value_and_grad(f, argnums, has_aux, engine, zeros, allow_int, index_mode, source, memory)
 
     def gradient(*args: Any, **kwargs: Any) -> Any:
@@ -123,7 +124,7 @@ def vjp(
     f: Callable[..., Any],
     *args: Any,
     has_aux: bool = False,
-    engine: str = "auto",
+    engine: str = "eager",
     zeros: str = "strong",
     index_mode: str = "error",
     source: bool | None = None,
@@ -136,7 +137,7 @@ def vjp(
     and `memory` as in `value_and_grad`.
     """
     compiler = registry.compiler(engine, index_mode, memory)
-    if compiler is not None:
+    if compiler is not None and compiler.compiler.compiles_pulls:
         return _compiled_vjp(compiler, f, args, has_aux, zeros, source)
     direct = shortcut(f, "vjp")
     if direct is not None:

@@ -21,7 +21,7 @@ from bridge.trees import leaves_along, leaves_of, rebuilt
 def jacrev(
     f: Callable[..., Any],
     argnums: int = 0,
-    engine: str = "auto",
+    engine: str = "eager",
     source: bool | None = None,
     index_mode: str = "error",
     memory: str | int | None = None,
@@ -52,7 +52,7 @@ def jacrev(
 def jacfwd(
     f: Callable[..., Any],
     argnums: int = 0,
-    engine: str = "auto",
+    engine: str = "eager",
     source: bool | None = None,
     index_mode: str = "error",
     memory: str | int | None = None,
@@ -87,7 +87,7 @@ def hvp(
     f: Callable[..., Any],
     args: Sequence[Any],
     tangents: Sequence[Any],
-    engine: str = "auto",
+    engine: str = "eager",
     source: bool | None = None,
     index_mode: str = "error",
     memory: str | int | None = None,
@@ -113,7 +113,7 @@ def hvp(
 def hessian(
     f: Callable[..., Any],
     argnums: int = 0,
-    engine: str = "auto",
+    engine: str = "eager",
     source: bool | None = None,
     index_mode: str = "error",
     memory: str | int | None = None,

@@ -26,7 +26,7 @@ def jvp(
     primals: Sequence[Any],
     tangents: Sequence[Any],
     has_aux: bool = False,
-    engine: str = "auto",
+    engine: str = "eager",
     zeros: str = "strong",
     index_mode: str = "error",
     source: bool | None = None,

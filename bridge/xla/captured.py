@@ -6,6 +6,7 @@ A program is traced once, so that their values are part of it; where one has cha
 from __future__ import annotations
 
 import weakref
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from types import CodeType, FunctionType, MethodType, ModuleType
@@ -22,7 +23,12 @@ _Read = Callable[[], Any]
 
 
 class Captured:
-    """Names and arrays outside of a program, with the values that they had when it was traced."""
+    """Names and arrays outside of a program, with the values that they had when it was traced.
+
+    Attributes
+    ----------
+    functions : those of modules and classes that the program called, once it has run.
+    """
 
     def __init__(self, function: Callable[..., Any] | None = None) -> None:
         self._function = function
@@ -30,7 +36,25 @@ class Captured:
         self._names: list[tuple[str, _Read, Any]] = []
         self._quick: list[tuple[_Read, Any]] = []
         self._bits: list[tuple[weakref.ref[np.ndarray], bytes]] | None = None
-        self._contents = {id(one): (one, _contents(one)) for _, _, one in _names(function) if one is not None}
+        self.functions: tuple[FunctionType, ...] = ()
+        self._called: dict[CodeType, FunctionType] = {}
+        self._contents: dict[int, tuple[Any, list[Any]]] = {}
+        self._hold(function)
+
+    def _hold(self, function: Any) -> None:
+        """Remember what the containers hold that a function knows, before it runs."""
+        for _, _, one in _names(function):
+            if one is not None:
+                self._contents.setdefault(id(one), (one, _contents(one)))
+
+    def called(self, function: FunctionType) -> None:
+        """Note a function of the program before it runs: one of a module's or a class's, with the globals it reads.
+
+        What was made in the call, or is reached through variables, is not noted here.
+        """
+        if function.__closure__ is None and function.__code__ not in self._called and self._function is not None:
+            self._called[function.__code__] = function
+            self._hold(function)
 
     def add(self, array: Any) -> None:
         """Note an array that the program reads; `bridge.constant` is promised not to change."""
@@ -47,7 +71,10 @@ class Captured:
 
     def close(self) -> None:
         """Note the names that the function reads, now that it has run once."""
-        function, self._function = self._function, None
+        if self._function is None:
+            return
+        function, self._function = partial(self._function, *self._called.values()), None
+        self.functions, self._called = tuple(self._called.values()), {}
         contents, self._contents = self._contents, {}
         for name, read, container in _names(function):
             if container is not None and not _is_as_before(container, contents):
@@ -128,7 +155,9 @@ def _names(function: Any) -> Iterator[tuple[str, _Read, Any]]:
                 value = _read(read)
                 if isinstance(value, (np.ndarray, FunctionType, MethodType, partial, *_VALUES)):
                     yield name, read, None
-                if not isinstance(value, (np.ndarray, type, ModuleType, *_VALUES)):
+                if isinstance(value, ModuleType):
+                    yield from _of_module(value, one.__code__, waiting)
+                elif not isinstance(value, (np.ndarray, *_VALUES)):
                     waiting.append(value)
         elif isinstance(one, (list, tuple, dict)):
             yield f"the length of a {type(one).__name__}", partial(len, one), one
@@ -136,13 +165,35 @@ def _names(function: Any) -> Iterator[tuple[str, _Read, Any]]:
             for key, value in items:
                 yield f"element {key!r} of a {type(one).__name__}", partial(_element, one, key), one
                 waiting.append(value)
-        elif not isinstance(one, (type, ModuleType, np.ndarray, *_VALUES)) and not _is_ours(type(one)):
+        elif isinstance(one, (set, frozenset, deque)):
+            yield f"the length of a {type(one).__name__}", partial(len, one), None
+        elif isinstance(one, type):
+            if not _is_ours(one):
+                for name, value in list(vars(one).items()):
+                    if isinstance(value, (np.ndarray, *_VALUES)) and not name.startswith("__"):
+                        yield f"{one.__name__}.{name}", partial(_item, vars(one), name), None
+                waiting += one.__bases__
+        elif not isinstance(one, (ModuleType, np.ndarray, *_VALUES)) and not _is_ours(type(one)):
+            waiting.append(type(one))
             if callable(one):
                 waiting.append(type(one).__call__)
             attributes = getattr(one, "__dict__", {})
             for name, value in list(attributes.items()):
                 yield f"{type(one).__name__}.{name}", partial(_item, attributes, name), None
                 waiting.append(value)
+
+
+def _of_module(module: ModuleType, code: CodeType, waiting: list[Any]) -> Iterator[tuple[str, _Read, None]]:
+    """Names that a function may read from a module: values are watched, lists and objects are waiting."""
+    if _is_ours_by_name(module.__name__):
+        return
+    names = vars(module)
+    for name in sorted(set(_global_names(code))):
+        value = names.get(name)
+        if isinstance(value, (np.ndarray, FunctionType, *_VALUES)) and value is not None:
+            yield f"{module.__name__}.{name}", partial(_item, names, name), None
+        elif not isinstance(value, (ModuleType, *_VALUES)):
+            waiting.append(value)
 
 
 def _read_by(function: FunctionType) -> Iterator[tuple[str, _Read]]:
@@ -163,18 +214,17 @@ def _global_names(code: CodeType) -> Iterator[str]:
 
 def _is_ours(function: Any) -> bool:
     """Whether a function or class is this package's, Python's, or a library's that has no state of the user's."""
-    home = str(getattr(function, "__module__", ""))
-    return home.partition(".")[0] in (
-        "builtins",
-        "bridge",
-        "rules",
-        "numpy",
-        "scipy",
-        "jax",
-        "jaxlib",
-        "optree",
-        "functools",
-    )
+    return _is_ours_by_name(str(getattr(function, "__module__", "")))
+
+
+def _is_ours_by_name(module: str) -> bool:
+    return module.partition(".")[0] in _OURS
+
+
+_OURS = frozenset({
+    "bridge", "builtins", "functools", "itertools", "jax", "jaxlib", "math", "numpy", "operator", "optree", "rules",
+    "scipy", "sys", "typing",
+})  # fmt: skip
 
 
 _MOST = 1000

@@ -20,6 +20,7 @@ from bridge.errors import ArgumentError, BridgeWarning, TraceError
 from bridge.rewind.interpreter import current_context
 from bridge.trees import leaves_of
 from bridge.xla.calling import Look, Ready, look_of, never, noted
+from bridge.xla.captured import Captured
 from bridge.xla.compiling import persistent, tell, told_if_long
 from bridge.xla.in_jax import run_in_jax
 from bridge.xla.lowering.lower import x64
@@ -153,7 +154,7 @@ class Compiled:
         """The program of a signature, and the function that runs it."""
         with self._lock:
             found = self._programs.get((signature, mends))
-            if found is not None and found[0].seconds is not None:
+            if found is not None:
                 found = self._forgotten_if_changed(signature, found)
             if found is None:
                 program = Program(self.function, signature, self.settings, mends, self._limits.get(signature))
@@ -165,8 +166,13 @@ class Compiled:
 
         The program for these arguments must have run.
         """
+        found = self.captured_by(args, kwargs)
+        return (lambda: None) if found is None else found.changed
+
+    def captured_by(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Captured | None:
+        """What the program for these arguments reads without being given it; None if it was not traced."""
         found = self._programs.get((call_of(args, kwargs).signature, False))
-        return (lambda: None) if found is None else found[0].captured.changed
+        return None if found is None else found[0].captured
 
     def _forgotten_if_changed(self, signature: Signature, found: tuple[Program, Any]) -> tuple[Program, Any] | None:
         """A program, unless what it was traced with has changed since."""

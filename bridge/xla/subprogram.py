@@ -148,7 +148,7 @@ class Subprogram:
 
     def _pull(self, leaves: list[Any], moving: tuple[int, ...]) -> list[Any]:
         own, cts = leaves[: len(self.avals)], leaves[len(self.avals) :]
-        with registry.context("auto", "strong") as context:
+        with registry.context("eager", "strong") as context:
             arguments = Arguments(context, tuple(own), {}, moving, allow_int=True)
             found = self.function(list(arguments.args))
             seeds = [
@@ -165,7 +165,7 @@ class Subprogram:
         tangents: list[Any] = [None] * len(own)
         for k, tangent in zip(moving, leaves[len(self.avals) :], strict=True):
             tangents[k] = tangent
-        _, found = pushed_forward(lambda *args: self.function(list(args)), own, tangents, False, "auto", "ieee", False)
+        _, found = pushed_forward(lambda *args: self.function(list(args)), own, tangents, False, "eager", "ieee", False)
         return [found[k] for k in self.floats]
 
 

@@ -70,7 +70,7 @@ def test_constants_are_not_asked_for() -> None:
 def test_native_contexts_are_plain_and_ask_for_nothing() -> None:
     assert registry.context("native", "strong").engine.rule(np.sin, None) is None
     assert type(registry.context("native", "strong")) is bridge.Context
-    assert type(registry.context("auto", "strong")) is bridge.Context
+    assert type(registry.context("eager", "strong")) is bridge.Context
 
 
 @pytest.fixture

@@ -238,7 +238,7 @@ def test_julia_inside_a_checkpoint(squares: Any) -> None:
     np.testing.assert_allclose(bridge.grad(program)(X), bridge.grad(lambda x: np.sum(squares(squares(x) * x)))(X))
 
 
-@pytest.mark.parametrize("engine", ["native", "julia", "auto"])
+@pytest.mark.parametrize("engine", ["native", "julia", "eager"])
 def test_under_every_engine(loss: Any, engine: str) -> None:
     w = np.random.default_rng(0).normal(size=(3, 3))
 

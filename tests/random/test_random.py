@@ -19,7 +19,7 @@ from bridge.rules import gamma_quantiles
 
 KEY = random.key(7)
 BOTH = pytest.mark.parametrize("dtype", [np.float32, np.float64])
-EAGER = pytest.mark.parametrize("engine", ["native", "auto"])
+EAGER = pytest.mark.parametrize("engine", ["native", "eager"])
 
 
 def test_cipher_gives_the_known_answers_of_its_authors() -> None:

@@ -45,7 +45,7 @@ def test_value_and_gradient_of_the_kernel(engine: str) -> None:
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_the_value_beside_the_gradient_is_the_function_s_bit_for_bit(dtype: Any) -> None:
     points = POINTS.astype(dtype)
-    for engine in ("native", "auto"):
+    for engine in ("native", "eager"):
         value, _ = bridge.value_and_grad(kernel, engine=engine)(points)
         plain = kernel(points)
         assert np.asarray(value).tobytes() == np.asarray(plain).tobytes()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import types
 import warnings
 from typing import Any
 
@@ -254,3 +255,45 @@ def test_a_log_of_the_trace_is_no_change() -> None:
     for x in (X, X[:2], X, X[:2], X):
         run(x)
     assert seen == [(3,), (2,)]
+
+
+class TestModulesAndClasses:
+    def test_a_name_of_a_module_and_what_its_functions_read(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        run = bridge.xla(lambda x: np.sum(x) * SETTINGS.rate)
+        through = bridge.xla(lambda x: SETTINGS.scaled(x))
+        assert run(X) == 12 and through(X) == 12
+        monkeypatch.setattr(SETTINGS, "rate", 3.0)
+        monkeypatch.setitem(globals(), "scale", 5.0)
+        assert run(X) == 18 and through(X) == 30
+
+    def test_what_a_method_reads_and_what_a_class_has(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        run = bridge.value_and_grad(Scaled().loss, engine="xla")
+        assert run(X)[0] == 12
+        monkeypatch.setitem(globals(), "scale", 5.0)
+        assert run(X)[0] == 30
+        monkeypatch.setattr(Scaled, "factor", 2.0)
+        assert run(X)[0] == 60
+
+    def test_a_change_between_lowering_and_the_first_call(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        run = bridge.xla(lambda x: np.sum(x) * scale)
+        run.lower(X)
+        monkeypatch.setitem(globals(), "scale", 5.0)
+        assert run(X) == 30
+
+
+def scaled(x: Any) -> Any:
+    return np.sum(x) * scale
+
+
+SETTINGS: Any = types.ModuleType("settings")
+SETTINGS.rate, SETTINGS.scaled = 2.0, scaled
+
+
+class Scaled:
+    factor = 1.0
+
+    def step(self, x: Any) -> Any:
+        return x * scale * self.factor
+
+    def loss(self, x: Any) -> Any:
+        return np.sum(self.step(x))

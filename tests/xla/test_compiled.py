@@ -381,7 +381,7 @@ class TestLives:
         recursive = bridge.xla(twice)
         np.testing.assert_allclose(recursive(X, 3), 8 * X)
 
-    @pytest.mark.parametrize("inner", ["auto", "native", "xla"])
+    @pytest.mark.parametrize("inner", ["eager", "auto", "native", "xla"])
     def test_gradients_within(self, inner: str) -> None:
         def program(x: Any) -> Any:
             return np.sum(bridge.grad(lambda y: np.sum(y**3) * x[0], engine=inner)(x) ** 2)

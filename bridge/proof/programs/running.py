@@ -88,7 +88,7 @@ def answered(
     return found
 
 
-def gradient_of(program: Callable[..., Any], subject: Subject, engine: str = "auto") -> tuple[Any, list[Any]]:
+def gradient_of(program: Callable[..., Any], subject: Subject, engine: str = "eager") -> tuple[Any, list[Any]]:
     """Value and gradient, leaf by leaf, of a program at the arguments of a subject."""
     args, kwargs = subject.arguments()
     value, gradient = value_and_grad(program, subject.argnums, engine=engine, allow_int=True)(*args, **kwargs)
@@ -96,7 +96,7 @@ def gradient_of(program: Callable[..., Any], subject: Subject, engine: str = "au
 
 
 def derivative_of(
-    program: Callable[..., Any], subject: Subject, tangents: Sequence[Any], engine: str = "auto"
+    program: Callable[..., Any], subject: Subject, tangents: Sequence[Any], engine: str = "eager"
 ) -> tuple[Any, float]:
     """Value and derivative along tangents of a program that takes all arguments by position."""
     args, kwargs = subject.arguments()

@@ -7,7 +7,6 @@ are compiled one after the other.
 from __future__ import annotations
 
 import operator
-import random
 from collections.abc import Callable
 from types import FunctionType, MethodType
 from typing import Any
@@ -17,13 +16,13 @@ import numpy as np
 from bridge.code_position import here, resolve
 from bridge.errors import TraceError
 from bridge.rewind.interpreter import current_context
-from bridge.rewind.values import is_abstract
+from bridge.rewind.values import is_abstract, note_plain
 from bridge.source import callees, targets
 from bridge.source.iterating import elements
 from bridge.source.operations import READERS, Reader
 from bridge.source.reading import Staging, staged_code, twin
 from bridge.source.special_methods import operand
-from bridge.source.staging import items, numbers
+from bridge.source.staging import effects, items, numbers
 from bridge.source.staging.stages import staged
 from bridge.source.staging.truth import NotOneLoop, is_true, truth, unknown
 from bridge.source.state import variables_of
@@ -41,7 +40,8 @@ class StagedReader(Reader):
 
     def of(self, callee: Any) -> Any:
         """What is to be called, staged where it is a function of the program."""
-        if isinstance(getattr(callee, "__self__", None), _GENERATORS) or callee is next:
+        effects.check(callee)
+        if isinstance(getattr(callee, "__self__", None), effects.GENERATORS) or callee is next:
             _refuse(f"it calls {getattr(callee, '__name__', 'next')}(), which gives something else each time")
         return staged_function(callees.of(callee))
 
@@ -171,14 +171,17 @@ def staged_function(function: Any) -> Any:
     """A function of the program that was read, staged; anything else as it is."""
     if type(function) is FunctionType:
         code = staged_code(function.__code__)
-        return function if code is None else twin(function, code)
+        return function if code is None else _noted(twin(function, code))
     if type(function) is MethodType and type(function.__func__) is FunctionType:
         code = staged_code(function.__func__.__code__)
-        return function if code is None else MethodType(twin(function.__func__, code), function.__self__)
+        return function if code is None else MethodType(_noted(twin(function.__func__, code)), function.__self__)
     return function
 
 
-_GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
+def _noted(function: Any) -> Any:
+    """A function of the program that is part of what is compiled, and with it the names that it reads."""
+    note_plain(function)
+    return function
 
 
 def _refuse(reason: str) -> None:

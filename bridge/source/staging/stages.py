@@ -19,8 +19,10 @@ from bridge.source.staging.jumps import Jumps
 from bridge.source.staging.liveness import Liveness
 from bridge.source.staging.names import FUNCTIONS, bound, own_parts
 
-COUNTED = frozenset({"range", "enumerate", "zip", "reversed", "min", "max", "int", "bool", "len"})
-"""Functions of Python's to which numbers may be given that are not known yet."""
+COUNTED = frozenset({
+    "range", "enumerate", "zip", "reversed", "min", "max", "int", "bool", "len", "print", "input", "open",
+})  # fmt: skip
+"""Functions of Python's to which numbers may be given that are not known yet, or whose calls are seen."""
 
 _OF_FRAMES = frozenset({"locals", "eval", "exec", "vars", "dir", "super", "globals", "breakpoint"})
 _PLAIN_CALLS = frozenset({"isinstance", "issubclass", "callable", "hasattr", "type"})

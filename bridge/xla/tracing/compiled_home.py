@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import SimpleNamespace
+from types import FunctionType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from bridge.rewind.facts import facts_of
@@ -60,8 +60,11 @@ class CompiledHome(Home):
         floor = ground_floor(value)
         return floor.copy() if hasattr(floor, "view_as") else floor
 
-    def note(self, array: Any) -> None:
-        self.trace.captured.add(array)
+    def note(self, thing: Any) -> None:
+        if type(thing) is FunctionType:
+            self.trace.captured.called(thing)
+        else:
+            self.trace.captured.add(thing)
 
     def survivors(self, key: Any, shape: tuple[int, ...]) -> Any:
         return self.trace.surviving(key, shape)

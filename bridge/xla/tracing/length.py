@@ -8,6 +8,7 @@ from typing import Any
 
 from bridge.code_position import Position, here, resolve
 from bridge.errors import BridgeWarning, TraceError
+from bridge.source.staging import effects
 
 LONG = 2000
 """Operations of a program that are worth a warning."""
@@ -23,6 +24,8 @@ class Length:
 
     def __init__(self) -> None:
         self.operations = 0
+        # A program that nobody asked to compile must not take long.
+        self.most = LONG if effects.is_watched() else MOST
         self.lines: Counter[Position] = Counter()
         self.unrolled: dict[Position, tuple[Any, str]] = {}
 
@@ -31,9 +34,9 @@ class Length:
         self.operations += 1
         if self.operations > LONG // 2:
             self.lines[here()] += 1
-        if self.operations > MOST:
+        if self.operations > self.most:
             raise TraceError(
-                f"a program of more than {MOST} operations is not compiled: it would take minutes{self._reasons()}",
+                f"a program of more than {self.most} operations is not compiled: it would take long{self._reasons()}",
                 where=resolve(here()),
                 remedy=_REMEDY,
             )

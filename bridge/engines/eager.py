@@ -1,4 +1,4 @@
-"""The engine "auto": the rule book, and for functions that it does not have the engines that fill its gaps."""
+"""The engine "eager": the rule book, and for functions that it does not have the engines that fill its gaps."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from bridge.engines.protocol import Engine
 from bridge.rewind.rule import Rule
 
 
-class Fallback(Engine):
+class Eager(Engine):
     """Asks others where there is no native rule. Nothing is downloaded; each starts only when it is asked."""
 
-    name = "auto"
+    name = "eager"
     asked_for_all = compared = False
 
     def rule(self, function: Any, native: Rule | None) -> Rule | None:
@@ -28,4 +28,4 @@ class Fallback(Engine):
         """Nothing: the engines that it asks speak for themselves."""
 
 
-ENGINE = Fallback()
+ENGINE = Eager()
