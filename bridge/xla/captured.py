@@ -60,6 +60,9 @@ class Captured:
         """Note an array that the program reads; `bridge.constant` is promised not to change."""
         if not isinstance(array, np.ndarray) or isinstance(array, (AbstractArray, constant)) or not array.size:
             return
+        if 0 in array.strides:
+            # Elements that are shown again and again need be looked at once.
+            array = array[tuple(slice(0, 1) if stride == 0 else slice(None) for stride in array.strides)]
         whole = owner(array)
         key = (id(whole), address(array), array.shape, array.strides, array.dtype)
         if key not in self._arrays and (whole.flags.writeable or array.flags.writeable):
