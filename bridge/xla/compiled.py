@@ -29,7 +29,7 @@ from bridge.xla.regions.region import MODES
 from bridge.xla.signature import Signature, call_of
 from bridge.xla.subprogram import Subprogram
 from bridge.xla.traced import Program, captured
-from bridge.xla.tracing.faults import MOST_TURNS, MoreTurns
+from bridge.xla.tracing.faults import MOST_TURNS, MoreTurns, SliceOutside
 
 _OF_THE_CALLER = frozenset({np.ndarray, float, complex, *np.sctypeDict.values()})
 OFTEN = 8
@@ -135,15 +135,15 @@ class Compiled:
         """What a program gives that has noted something: an error, the results of another one, or its own."""
         try:
             program.faults.raise_if_any(found[:2])
-        except MoreTurns as error:
+        except (MoreTurns, SliceOutside) as error:
             limits = self._limits.setdefault(program.signature, {})
-            if error.wanted > MOST_TURNS:
+            if isinstance(error, MoreTurns) and error.wanted > MOST_TURNS:
                 raise TraceError(
                     f"a gradient passes through a loop that makes more than {MOST_TURNS} turns",
                     where=error.line,
                     remedy='use bridge.checkpoint, or engine="native"',
                 ) from None
-            limits[error.line] = error.wanted
+            error.note(limits)
             for key in [key for key in self._programs if key[0] == program.signature]:
                 del self._programs[key]
             self._ready.clear()

@@ -9,7 +9,7 @@ import numpy as np
 
 from bridge.code_position import here, resolve
 from bridge.errors import TraceError
-from bridge.rewind.values import is_abstract, is_abstract_integer
+from bridge.rewind.values import ground_floor, is_abstract, is_abstract_integer
 from bridge.xla.bounded.integers import clamped, from_start, maximum, minimum, quotient
 from bridge.xla.regions.affine import Affine, difference
 from bridge.xla.tracing.integers import affine_of
@@ -47,7 +47,7 @@ def is_unknown(part: Any) -> bool:
         return False
     start, stop = affine_of(part.start), affine_of(part.stop)
     apart, step = difference(stop, start), 1 if part.step is None else part.step
-    if apart is None:
+    if apart is None or _is_cut(part):
         return True
     # One that is empty as it is written is not, where one end alone counts from the end of the axis.
     (low, high), (other_low, other_high) = start.bounds(), stop.bounds()
@@ -55,6 +55,12 @@ def is_unknown(part: Any) -> bool:
         None not in (high, other_high) and max(high, other_high) < 0  # type: ignore[type-var,operator]
     )
     return step != 0 and apart * step <= 0 and not count_alike
+
+
+def _is_cut(part: slice) -> bool:
+    """Whether a slice of fixed width is one that was seen to reach beyond its array."""
+    one = part.start if is_abstract(part.start) else part.stop
+    return bool(ground_floor(one).place.context.faults.cuts_slices())
 
 
 def _is_integer(bound: Any) -> bool:

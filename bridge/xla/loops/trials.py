@@ -43,7 +43,10 @@ class Part:
     @contextmanager
     def state(self) -> Iterator[None]:
         """Inside, variables and objects are as they were; afterwards, as they are now."""
+        trace = self.context.home.trace
         with ExitStack() as stack:
+            trace.parts += 1
+            stack.callback(_left, trace)
             stack.enter_context(self.moment.again())
             stack.enter_context(self.closure.restored())
             for place, before in zip(self.places, self.before, strict=True):
@@ -91,6 +94,10 @@ class Part:
         if watch.refused is not None:
             raise NotOneLoop(watch.refused)
         return found[0], found[1], since, watch
+
+
+def _left(trace: Any) -> None:
+    trace.parts -= 1
 
 
 def with_lent(context: Any, run: Callable[[], Any]) -> Any:

@@ -117,7 +117,7 @@ def slice_axis(part: slice, length: int) -> Axis:
         return axis(start_in_array, size, step)
     least, _ = first.bounds()
     from_end = None if end < low - length or (least is not None and least >= 0) else (low - length, end)
-    check = Check(first, begin, high, from_end)
+    check = Check(first, begin, high, from_end, is_slice=True)
     return axis(start_in_array, size, step, Guard(check, start_in_array, low, high, 1, Affine(0), length))
 
 

@@ -16,6 +16,7 @@ class Check(NamedTuple):
     low: int
     high: int
     from_end: tuple[int, int] | None = None
+    is_slice: bool = False
 
     def fails(self) -> Any:
         """Whether it lies outside, when the program runs."""

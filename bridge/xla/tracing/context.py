@@ -68,6 +68,7 @@ class TraceContext(Framing, Accessing, Computing, Context):
     ) -> None:
         super().__init__()
         self.length = Length()
+        self.parts = 0
         self.limits = {} if limits is None else limits
         self.allowances = Allowances(None) if allowances is None else allowances
         self.captured = captured

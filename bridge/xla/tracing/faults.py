@@ -52,6 +52,35 @@ class IndexSite(Site):
         )
 
 
+class SliceOutside(IndexRangeError):
+    """A slice of fixed width reaches beyond its array, where NumPy shows what is there.
+
+    Seen only where another program compiles this one, which cannot be told.
+    """
+
+    line: str
+
+    def note(self, limits: dict[str, int]) -> None:
+        """What the program is to be compiled with, to be right."""
+        limits[slices_at(self.line)] = 1
+
+
+def slices_at(line: str) -> str:
+    """Under which name it is kept that slices of a line may reach beyond their arrays."""
+    return f"slices {line}"
+
+
+@dataclass(frozen=True)
+class SliceSite(IndexSite):
+    """A slice in a loop of Python's that was kept as a loop."""
+
+    def error(self, value: int) -> Exception:
+        found = super().error(value)
+        error = SliceOutside(str(found).partition("\n")[0], where=resolve(self.position), remedy="cut it off itself")
+        error.line = str(resolve(self.position))
+        return error
+
+
 @dataclass(frozen=True)
 class LimitSite(Site):
     """A loop that may want to go on when it has reached its limit."""
@@ -78,6 +107,10 @@ class MoreTurns(TraceError):
         )
         self.line = where
         self.wanted = 1 << (count - 1).bit_length() if count > limit else _GROWS * limit
+
+    def note(self, limits: dict[str, int]) -> None:
+        """What the program is to be compiled with, to be right."""
+        limits[self.line] = self.wanted
 
 
 @dataclass(frozen=True)
@@ -181,7 +214,8 @@ class Faults:
             self._expect(region.checks())
             return
         for check in region.checks():
-            site = IndexSite(here(), check.low, check.high, from_end=check.from_end)
+            kind = SliceSite if check.is_slice and self.context.parts else IndexSite
+            site = kind(here(), check.low, check.high, from_end=check.from_end)
             self._note(check.fails(), site, check.value.value())
 
     def check_gather(self, key: Any, shape: tuple[int, ...]) -> None:
@@ -201,6 +235,11 @@ class Faults:
             self._expect(True)
             return
         self._note(wants_more, LimitSite(here(), limit))
+
+    def cuts_slices(self) -> bool:
+        """Whether slices of the line that runs may reach beyond their arrays, as a run has shown."""
+        limits = self.context.limits
+        return bool(limits) and slices_at(str(resolve(here()))) in limits
 
     def limit(self) -> int:
         """How many turns a loop may make here whose length nobody knows."""
