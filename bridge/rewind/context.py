@@ -63,6 +63,7 @@ class Context(Gradients, Ownership):
         self.roots: list[Root] = []
         self.originals: list[tuple[np.ndarray, Entered]] = []
         self.merged: dict[Root, Any] = {}
+        self.returning: dict[Root, list[Root]] = {}
         self.settling = False
         self.entered_as: list[Any] = []
         self.asked: dict[Root, Any] = {}

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from bridge.code_position import here, resolve
-from bridge.errors import TraceError
+from bridge.errors import BridgeError, TraceError
 from bridge.rewind.interpreter import current_context
 from bridge.rewind.values import is_abstract, note_plain
 from bridge.source import callees, targets
@@ -108,6 +108,13 @@ class StagedReader(Reader):
             )
         except NotOneLoop as error:
             raise _cannot(error) from error
+
+    def returned(self, value: Any) -> Any:
+        """What a function returns on a path that depends on values, perhaps."""
+        control = _control()
+        if control is not None:
+            control.returned(current_context(), value)
+        return value
 
     def choice(self, test: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
         """`then if test else otherwise`."""
@@ -209,7 +216,10 @@ def _nothing() -> None:
 def _guarded(flag: Any, run: Callable[[], Any], body: Any, stored: Names) -> Callable[[], Any]:
     def guarded() -> None:
         control = flag.place.context.home.control
-        control.staged_branch(current_context(), flag, _nothing, run, variables_of(body, stored), stored)
+        try:
+            control.staged_branch(current_context(), flag, _nothing, run, variables_of(body, stored), stored)
+        except NotOneLoop as error:
+            raise _cannot(error) from error
 
     return guarded
 
@@ -219,9 +229,9 @@ def _has_stopped(body: Any, stops: Names) -> bool:
     return any(not unknown(flag) and is_true(flag) for flag in flags)
 
 
-def _cannot(error: NotOneLoop) -> TraceError:
+def _cannot(error: NotOneLoop) -> BridgeError:
     cause = error.__cause__
-    if isinstance(cause, TraceError):
+    if isinstance(cause, BridgeError):
         return cause
     return TraceError(
         f"a loop or a branch that depends on values cannot be compiled: {error}",

@@ -14,7 +14,7 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from bridge.source.nodes import HELPER, at, load, store
+from bridge.source.nodes import HELPER, at, load, reader, store
 
 RETURNED, VALUE = f"{HELPER}returned", f"{HELPER}value"
 
@@ -49,7 +49,8 @@ class Jumps:
             nothing = at(body[-1], ast.Assign([store(VALUE, body[-1])], ast.Constant(None)))
             found += _guarded(may, [nothing], body[-1]) if may else [nothing]
         first = at(where, ast.Assign([store(RETURNED, where)], ast.Constant(False)))
-        return [first, *found, at(body[-1], ast.Return(load(VALUE)))]
+        value = at(body[-1], reader("returned", load(VALUE)))
+        return [first, *found, at(body[-1], ast.Return(value))]
 
     def _block(self, statements: Sequence[ast.stmt], loop: Any) -> tuple[list[ast.stmt], set[str]]:
         """Statements without jumps, and the flags that they may set; `loop` is that around them: flags, or "raw"."""

@@ -21,6 +21,7 @@ from bridge.source.staging.truth import NotOneLoop
 from bridge.source.state import GONE, Place
 from bridge.trees import containers_of, rebuilt
 from bridge.xla.loops.control import PYTHON, kind_of, promoting, read_cell
+from bridge.xla.loops.standing import passed_on
 from bridge.xla.tracing.integers import affine_of
 
 
@@ -88,6 +89,9 @@ class Memory(Constant):
         if structure != self.look.structure:
             raise NotOneLoop(f"a turn leaves {structure} where {self.look.structure} was")
         # They are copied before the first one is written: a value may be that of another place.
+        for new, cell, kind in zip(leaves, self.cells, self.look.kinds, strict=True):
+            if kind != "fixed":
+                passed_on(self.context, new, cell)
         self.fresh = [
             None if kind == "fixed" or is_same(new, cell) else np.copy(new) if hasattr(new, "view_as") else new
             for new, cell, kind in zip(leaves, self.cells, self.look.kinds, strict=True)

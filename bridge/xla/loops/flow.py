@@ -3,10 +3,12 @@
 from bridge.xla.loops.control import cond, fori_loop, while_loop
 from bridge.xla.loops.python_branches import staged_branch, staged_choice
 from bridge.xla.loops.python_loops import staged_loop, staged_repeat, unrolling
+from bridge.xla.loops.standing import returned
 
 __all__ = [
     "cond",
     "fori_loop",
+    "returned",
     "staged_branch",
     "staged_choice",
     "staged_loop",

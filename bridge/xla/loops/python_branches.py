@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from bridge.code_position import here
 from bridge.errors import BridgeError
 from bridge.rewind.interpreter import ARRAYS
 from bridge.source.staging.truth import NotOneLoop, truth
@@ -20,6 +19,7 @@ from bridge.trees import containers_of, rebuilt
 from bridge.xla.loops.carrying import Unlike, equal, is_same, is_value, settling
 from bridge.xla.loops.control import kind_of, promoting, read_cell
 from bridge.xla.loops.repeating import choose
+from bridge.xla.loops.standing import passed_on, stood_for
 from bridge.xla.loops.trials import Part, with_lent
 
 Side = Callable[[], Any]
@@ -198,8 +198,9 @@ def _shared(context: Any, name: str, values: tuple[Any, ...], since: int) -> tup
     older = [value.place.root for value in values if hasattr(value, "view_as") and value.place.root.serial <= since]
     if older:
         # It stands for arrays that have other names: a write into it, or into them, would be one into both.
-        position = here()
-        context.merged.update((root, position) for root in (cell.place.root, *older))
+        stood_for(context, name, cell.place.root, older)
+    for value in values:
+        passed_on(context, value, cell)
     return kind_of(*values), cell
 
 

@@ -33,6 +33,7 @@ class Part:
         self.add((place, place.get()) for place in places)
         self.closure = Closure(run)
         self.moment = Moment(context)
+        self.merged = dict(context.merged)
 
     def add(self, places: Iterable[tuple[Place, Any]]) -> None:
         """Take note of places that it binds or changes, and of what they hold before it runs."""
@@ -47,6 +48,9 @@ class Part:
         with ExitStack() as stack:
             trace.parts += 1
             stack.callback(_left, trace)
+            # What names stand for is known as it was, too, and what is found out stays known.
+            later, self.context.merged = self.context.merged, dict(self.merged)
+            stack.callback(_known_again, self.context, later)
             stack.enter_context(self.moment.again())
             stack.enter_context(self.closure.restored())
             for place, before in zip(self.places, self.before, strict=True):
@@ -94,6 +98,10 @@ class Part:
         if watch.refused is not None:
             raise NotOneLoop(watch.refused)
         return found[0], found[1], since, watch
+
+
+def _known_again(context: Any, later: dict[Any, Any]) -> None:
+    context.merged = later | context.merged
 
 
 def _left(trace: Any) -> None:
