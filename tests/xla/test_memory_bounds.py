@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import bridge.numpy as bnp
 from bridge import errors
 from bridge.amounts import as_text, bytes_of
 from tests.helpers.sampling import dealt
+from tests.xla import test_random_loops as random_loops
 
 pytest.importorskip("jax")
 
@@ -162,6 +164,19 @@ def test_gradients_are_those_of_the_whole_log(program: Any, memory: int) -> None
     for one, other in zip(found[1], expected[1], strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-12)
     assert both.bounded_loops or memory > min(BOUNDS)
+
+
+@pytest.mark.parametrize("seed", dealt(range(1000, 1048), always=24, thorough=6))
+def test_random_programs(seed: int) -> None:
+    f, text = random_loops.program(seed)
+    x = np.random.default_rng(5).uniform(0.2, 1.5, random_loops.N)
+    expected = bridge.grad(f, engine="native")(x)
+    for memory in (150, 300, 700):
+        with suppress(errors.MemoryBoundError):
+            found = bridge.grad(f, engine="xla", memory=memory)(x)
+            np.testing.assert_allclose(
+                found, expected, rtol=1e-8, atol=1e-9 * np.max(np.abs(expected)), err_msg=f"memory={memory}:\n{text}"
+            )
 
 
 ORDERS = (smoothing, nested, one_after_another)
