@@ -90,8 +90,13 @@ def places(trace: Any, part: slice, length: Affine) -> tuple[Affine, Affine, int
     start = end(part.start, low if step > 0 else high)
     stop = end(part.stop, high if step > 0 else low)
     apart = stop - start if step > 0 else start - stop
-    count = quotient(trace, maximum(trace, Affine.of(0), apart), abs(step))
-    return start, count, step
+    apart = maximum(trace, Affine.of(0), apart)
+    if step > 0 and part.start is not None and part.stop is not None:
+        # Unless the stop lies before the start as they are written, no end that is moved makes a slice longer.
+        written = _form(part.stop) - _form(part.start)
+        least = written.bounds()[0]
+        apart = minimum(trace, written, apart) if least is not None and least >= 0 else apart
+    return start, quotient(trace, apart, abs(step)), step
 
 
 def _form(bound: Any) -> Affine:
