@@ -96,7 +96,7 @@ def elementwise(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     wholes = [spread(trace, x, joints) for x in operands]
     extents = tuple(one.extent for one in joints)
     mask = inside(trace, tuple(one.size for one in joints), extents)
-    if mask is not None and function not in _SUMS:
+    if mask is not None and function not in _SUMS and not _scales(function, wholes):
         wholes = [_harmless(function, x, mask, wholes) for x in wholes]
     found = function(*wholes, **kwargs)
     if isinstance(found, tuple):
@@ -137,6 +137,13 @@ def spread(trace: Any, x: Any, joints: list[Joint]) -> Any:
     for axis, joint in enumerate(joints[len(joints) - rank(x) :]):
         whole = laid_out(trace, whole, axis, side_of(x, axis), joint)
     return whole
+
+
+def _scales(function: Any, operands: list[Any]) -> bool:
+    """Whether a function multiplies an array by a finite number that carries nothing: then nothing can come back."""
+    if function is np.multiply:
+        return any(isinstance(x, NUMBERS) and np.isfinite(x) for x in operands)
+    return function is np.divide and isinstance(operands[1], NUMBERS) and bool(np.isfinite(operands[1]) and operands[1])
 
 
 def _harmless(function: Any, x: Any, mask: Any, beside: list[Any]) -> Any:
