@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -144,21 +145,25 @@ def _arranged(part: Window, block: Any) -> Any:
     if backward:
         block = lax.rev(block, backward)
     kept, order = _order(part)
-    block = lax.reshape(block, [part.axes[k].size for k in kept])
+    block = _reshaped(block, [part.axes[k].size for k in kept])
     if list(order) != sorted(order):
         block = lax.transpose(block, order)
-    return lax.reshape(block, part.shape)
+    return _reshaped(block, part.shape)
 
 
 def _unarranged(part: Window, value: Any) -> Any:
     """The inverse of `_arranged`."""
     kept, order = _order(part)
-    value = lax.reshape(value, [part.axes[kept[k]].size for k in order])
+    value = _reshaped(value, [part.axes[kept[k]].size for k in order])
     if list(order) != sorted(order):
         value = lax.transpose(value, np.argsort(order).tolist())
-    value = lax.reshape(value, [one.size for one in part.axes])
+    value = _reshaped(value, [one.size for one in part.axes])
     backward = [k for k, one in enumerate(part.axes) if one.step < 0]
     return lax.rev(value, backward) if backward else value
+
+
+def _reshaped(x: Any, shape: Sequence[int]) -> Any:
+    return x if x.shape == tuple(shape) else lax.reshape(x, shape)
 
 
 def _order(part: Window) -> tuple[list[int], list[int]]:
