@@ -19,7 +19,7 @@ from bridge.rewind.indices import ADVANCED, BOUNDS, ELEMENT, VIEW, frozen, kind_
 from bridge.rewind.interpreter import ARRAYS
 from bridge.rewind.memory import Strides, grounded
 from bridge.rewind.places import Element, Gathered, Layout, View
-from bridge.rewind.values import is_abstract_mask
+from bridge.rewind.values import is_abstract, is_abstract_mask, needs_value
 
 
 class Scalar(Tracked):
@@ -38,6 +38,12 @@ class Scalar(Tracked):
         raise TypeError("iteration over a 0-d array")
 
     def __hash__(self) -> int:  # type: ignore[override]
+        if is_abstract(self):
+            raise needs_value(
+                self,
+                "hash(), of the key of a dictionary or a set,",
+                "use an array or a list of numbers in the place of the dictionary: np.array(values)[k]; or np.where",
+            )
         raise RefusedError(
             f"hash() of a tracked number, as the key of a dictionary or a set (value {grounded(self)})",
             where=resolve(here()),

@@ -67,7 +67,7 @@ class Tracked(Operators):
         return complex(escape(self, "complex(...)"))
 
     def __index__(self) -> int:
-        return operator.index(escape(self, "an index"))
+        return operator.index(escape(self, "an index, or what Python counts by,"))
 
     def __bool__(self) -> bool:
         self.place.context.check_usable()

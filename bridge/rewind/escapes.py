@@ -133,6 +133,7 @@ _REMEDIES = {
     "np.asarray": _TRACKED,
     "float": _TRACKED,
     "complex": _TRACKED,
-    "an index": "index a tracked array: np.array(table) of `import bridge.numpy as np`, or an argument; plain ones and "
-    'lists must be indexed by plain integers; or use engine="native"',
+    "an index, or what Python counts by,": "arrays, and lists of floats or of arrays of one shape, are read at such an "
+    "index; other lists (np.array(numbers) is an array), their slices and sizes need a plain integer: pass it so; "
+    'or use engine="native"',
 }

@@ -6,6 +6,8 @@ abstract arrays, of which only shape and dtype are known: masks, indices and num
 
 from __future__ import annotations
 
+from inspect import CO_GENERATOR
+from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -88,12 +90,33 @@ def lowered_to(context: Any, value: Any) -> Any:
 
 def needs_value(value: Any, how: str, remedy: str | None = None) -> TraceError:
     """The error of a program that wants to know a number while it is compiled."""
+    position = here()
     return TraceError(
-        f"{how} needs the value of {described(value)}, which is not known while the program is compiled",
-        where=resolve(here()),
-        remedy=remedy
-        or "use bridge.cond, bridge.while_loop or np.where for choices that depend on values, fori_loop's index in "
-        'slices of fixed width, or engine="native", where Python control flow is free',
+        f"{how} needs the value of {described(value)}, which is not known while the program is compiled"
+        f"{_because(position[0]) if remedy is None else ''}",
+        where=resolve(position),
+        remedy=remedy or 'use np.where, or an if or a loop in code that is read; or engine="native"',
+    )
+
+
+def _because(code: CodeType) -> str:
+    """Why Python asks for a value: if, while and the like are compiled in code that is read."""
+    context = current_context()
+    if context is None or context.loan is None:
+        return "\n  the program is not read from its source (source=False): its loops and branches are Python's"
+    unread = context.loan.reason(code)
+    if unread:
+        return str(unread)
+    if code.co_name in ("<genexpr>", "<listcomp>", "<setcomp>", "<dictcomp>"):
+        return (
+            "\n  the if of a comprehension is Python's, but in sum(), any() and all(): write a loop, or a value for "
+            "both cases, [a if test else b for ...]"
+        )
+    if code.co_flags & CO_GENERATOR:
+        return "\n  a generator function is Python's: write its loop where its values are used"
+    return (
+        "\n  Python asks for it itself: for a key=, filter(), a pattern of match that is no value, a function of a "
+        "library; if, while, and, or, not, in, any, all, min, max are compiled"
     )
 
 

@@ -35,11 +35,12 @@ def as_float(*args: Any, **kwargs: Any) -> Any:
         return float(x)
     if x.dtype != np.float64:
         x = x.astype(np.float64)
-    return x if is_abstract(x) else _weak(x)
+    return x if is_abstract(x) else weak(x)
 
 
-def _weak(x: Any) -> Float:
-    return Float(_weak(x.value) if is_tracked(x.value) else float(grounded(x)), x.place)
+def weak(x: Any) -> Float:
+    """A number of NumPy's as one of Python's, which does not widen what it meets."""
+    return Float(weak(x.value) if is_tracked(x.value) else float(grounded(x)), x.place)
 
 
 def _is_active(x: Any) -> bool:

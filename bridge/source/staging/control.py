@@ -6,9 +6,10 @@ are compiled one after the other.
 
 from __future__ import annotations
 
+import builtins
 import operator
 from collections.abc import Callable
-from types import FunctionType, MethodType
+from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,8 @@ from bridge.source.iterating import elements
 from bridge.source.operations import READERS, Reader
 from bridge.source.reading import Staging, staged_code, twin
 from bridge.source.special_methods import operand
-from bridge.source.staging import effects, items, numbers
+from bridge.source.staging import effects, items, numbers, tables
+from bridge.source.staging.numbers import contained
 from bridge.source.staging.stages import staged
 from bridge.source.staging.truth import NotOneLoop, is_true, truth, unknown
 from bridge.source.state import variables_of
@@ -41,6 +43,8 @@ class StagedReader(Reader):
     def of(self, callee: Any) -> Any:
         """What is to be called, staged where it is a function of the program."""
         effects.check(callee)
+        if type(callee) is BuiltinFunctionType and callee in numbers.ROUNDED:
+            return numbers.ROUNDED[callee]
         if isinstance(getattr(callee, "__self__", None), effects.GENERATORS) or callee is next:
             _refuse(f"it calls {getattr(callee, '__name__', 'next')}(), which gives something else each time")
         return staged_function(callees.of(callee))
@@ -161,7 +165,25 @@ class StagedReader(Reader):
 
     def table(self, array: Any, *index: Any) -> Any:
         """What is read at an index that may not be known."""
-        return items.tracked(array) if type(array) is np.ndarray and any(map(is_abstract, index)) else array
+        if not any(map(is_abstract, index)):
+            return array
+        return items.tracked(array) if type(array) is np.ndarray else tables.table(array)
+
+    def item(self, container: Any, key: Any) -> Any:
+        """`container[key]`, for a key that is computed."""
+        return self.table(operand(self.seen(container)), key)[key]
+
+    def admits(self, name: str, function: Any, test: Any) -> Any:
+        """Whether `function(value for ... if test)` gets the value, or what stands for it if it is not known."""
+        return True if function is getattr(builtins, name) and unknown(test) else is_true(test)
+
+    def joined(self, name: str, function: Any, test: Any, value: Callable[[], Any]) -> Any:
+        """What `sum`, `any` or `all` gets in the place of a value for which it is not known whether it is there."""
+        if not unknown(test):
+            return value()
+        if name == "sum":
+            return self.choice(test, value, lambda: 0)
+        return self.both(test, value) if name == "any" else self.either(self.negated(test), value)
 
     def made(self, thing: Any) -> Any:
         """A container that was made just now."""
@@ -241,10 +263,11 @@ def _cannot(error: NotOneLoop) -> BridgeError:
 
 
 def _compare(name: str, left: Any, right: Any) -> Any:
-    if name == "in":
-        return left in right
-    if name == "not in":
-        return left not in right
+    if name in ("in", "not in"):
+        found = contained(left, right)
+        if name == "in":
+            return found
+        return np.logical_not(found) if unknown(found) else not found
     return getattr(operator, name)(left, right)
 
 

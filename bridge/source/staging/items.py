@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from bridge.rewind.interpreter import current_context
-from bridge.rewind.values import is_abstract
+from bridge.rewind.values import is_abstract, needs_value
 from bridge.source.iterating import Elements
 
 
@@ -89,7 +89,9 @@ def of_range(*args: Any) -> Any:
     if not any(map(is_abstract, args)):
         return range(*args)
     start, stop, step = (0, args[0], 1) if len(args) == 1 else (*args, 1)[:3]
-    return range(*args) if is_abstract(step) or step == 0 else Counting(start, stop, int(step))
+    if is_abstract(step):
+        raise needs_value(step, "the step of a range", "give a step that is a plain integer, or write a while loop")
+    return range(*args) if step == 0 else Counting(start, stop, int(step))
 
 
 def of_enumerate(iterable: Any, start: Any = 0) -> Any:

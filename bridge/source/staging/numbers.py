@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from bridge.rewind.values import is_abstract
 from bridge.source import callees
+from bridge.source.iterating import elements
 from bridge.source.staging import items
 from bridge.source.staging.truth import truth, unknown
 
@@ -33,9 +35,13 @@ def _least(plain: Any, comes_first: Callable[[Any, Any], Any]) -> Callable[..., 
     """`min` or `max`: of equal ones the first."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        if len(args) == 1 and isinstance(args[0], Iterator):
-            args = (list(args[0]),)
+        if len(args) == 1 and (isinstance(args[0], Iterator) or (kwargs and _is_array(args[0]))):
+            args = (list(elements(args[0])),)
         values = args[0] if len(args) == 1 and isinstance(args[0], (list, tuple)) else args
+        if values and len(args) == 1:
+            kwargs.pop("default", None)
+        if list(kwargs) == ["key"] and len(values) > 1 and not any(map(_is_no_number, values)):
+            return _least_by(kwargs["key"], values, comes_first, lambda: callees.of(plain)(*args, **kwargs))
         if kwargs or len(values) < 2 or not any(map(is_abstract, values)) or any(map(np.ndim, values)):
             return callees.of(plain)(*args, **kwargs)
         best = values[0]
@@ -48,6 +54,97 @@ def _least(plain: Any, comes_first: Callable[[Any, Any], Any]) -> Callable[..., 
         return best
 
     return call
+
+
+def _is_array(values: Any) -> bool:
+    return (type(values) is np.ndarray or hasattr(values, "view_as")) and values.ndim == 1
+
+
+def _is_no_number(value: Any) -> bool:
+    return np.ndim(value) > 0 or not (is_abstract(value) or isinstance(value, (int, float, np.number)))
+
+
+def _least_by(key: Any, values: Any, comes_first: Callable[[Any, Any], Any], plain: Callable[[], Any]) -> Any:
+    """`min` or `max` of numbers by a key."""
+    keys = list(map(callees.of(key), values))
+    if not any(map(is_abstract, keys)) or any(map(np.ndim, keys)):
+        return plain()
+    best, first = values[0], keys[0]
+    for one, its in zip(values[1:], keys[1:], strict=True):
+        is_before = comes_first(its, first)
+        chosen: Any = np.where(is_before, one, best)
+        least: Any = np.where(is_before, its, first)
+        best, first = chosen[()], least[()]
+    return best
+
+
+def _joined(plain: Any) -> Callable[..., Any]:
+    """`any` or `all`."""
+    decides = plain is any
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if len(args) != 1 or kwargs:
+            return plain(*args, **kwargs)
+        values = elements(args[0])
+        values = values if isinstance(values, (list, tuple)) else list(values)
+        if not any(map(unknown, values)):
+            return callees.of(plain)(values)
+        found: Any = None
+        for one in values:
+            if unknown(one):
+                held = truth(one)
+                joined = np.logical_or if decides else np.logical_and
+                found = held if found is None else joined(found, held)
+            elif bool(one) is decides:
+                return decides
+        return found
+
+    return call
+
+
+def contained(value: Any, container: Any) -> Any:
+    """`value in container`, which may not be known."""
+    if type(container) is range and is_abstract(value) and not np.ndim(value):
+        first, last = (container[0], container[-1]) if container else (1, 0)
+        low, high = min(first, last), max(first, last)
+        inside = np.logical_and(value >= low, value <= high) if container else np.logical_and(value > 0, value < 0)
+        return np.logical_and(inside, (value - low) % abs(container.step) == 0)
+    if type(container) is np.ndarray or hasattr(container, "view_as"):
+        if is_abstract(container) or is_abstract(value):
+            return np.any(items.tracked(container) == value)
+        return value in container
+    if type(container) not in (list, tuple, set, frozenset, dict) or not (
+        is_abstract(value) or (type(container) in (list, tuple) and any(map(is_abstract, container)))
+    ):
+        return value in container
+    return COUNTED[any]([one is value or one == value for one in container])
+
+
+def _round(*args: Any, **kwargs: Any) -> Any:
+    """`round(x)`, an integer; and `round(x, digits)`."""
+    return _rounded(round, np.rint)(*args) if len(args) == 1 and not kwargs else callees.of(round)(*args, **kwargs)
+
+
+def _rounded(plain: Any, ufunc: Any) -> Callable[..., Any]:
+    """`math.floor`, `math.ceil` or `math.trunc`, which give integers."""
+
+    def call(x: Any) -> Any:
+        if not is_abstract(x) or np.ndim(x) or x.dtype.kind != "f":
+            return callees.of(plain)(x)
+        return ufunc(x).astype(np.int64)
+
+    return call
+
+
+def _sorted(*args: Any, **kwargs: Any) -> Any:
+    """`sorted(numbers)`: equal ones in their order, also with `reverse=True`."""
+    values = list(elements(args[0])) if len(args) == 1 else []
+    kinds = {getattr(one, "dtype", None) for one in values}
+    if kwargs.keys() - {"reverse"} or len(kinds) != 1 or any(map(np.ndim, values)) or not any(map(unknown, values)):
+        return callees.of(sorted)(*((values,) if len(args) == 1 else args), **kwargs)
+    stacked = np.stack(values[::-1] if kwargs.get("reverse") else values)
+    found = list(stacked[np.argsort(stacked, kind="stable")])
+    return found[::-1] if kwargs.get("reverse") else found
 
 
 def _is_integer(value: Any) -> bool:
@@ -78,4 +175,15 @@ COUNTED: dict[Any, Callable[..., Any]] = {
     builtins.max: _least(max, lambda one, best: one > best),
     builtins.int: _int,
     builtins.bool: _bool,
+    builtins.any: _joined(any),
+    builtins.all: _joined(all),
+    builtins.round: _round,
+    builtins.sorted: _sorted,
 }
+
+ROUNDED: dict[Any, Callable[..., Any]] = {
+    math.floor: _rounded(math.floor, np.floor),
+    math.ceil: _rounded(math.ceil, np.ceil),
+    math.trunc: _rounded(math.trunc, np.trunc),
+}
+"""Functions of `math` that make integers of floats."""

@@ -2,7 +2,7 @@
 
 * `for x in a: body` becomes `def body(x): nonlocal ...; ...` and `R.loop(a, body, ...)`; so do `while` and `if`.
 * `a if c else b`, `a and b`, `not a`, `a < b < c` become calls that get functions for what may not be evaluated.
-* `assert c` becomes `if not c: raise AssertionError`.
+* What `plainer` makes plainer comes first.
 * `a[k]` becomes `R.table(a, k)[k]`: an array that the program has, read at an index that is not known yet.
 
 What is inserted keeps the positions of the program. `control` says what the calls do.
@@ -18,9 +18,11 @@ from bridge.source.nodes import HELPER, PART, at, load, reader
 from bridge.source.staging.jumps import Jumps
 from bridge.source.staging.liveness import Liveness
 from bridge.source.staging.names import FUNCTIONS, bound, own_parts
+from bridge.source.staging.plainer import plainer
 
 COUNTED = frozenset({
-    "range", "enumerate", "zip", "reversed", "min", "max", "int", "bool", "len", "print", "input", "open",
+    "range", "enumerate", "zip", "reversed", "min", "max", "int", "bool", "len", "any", "all", "round", "sorted",
+    "print", "input", "open",
 })  # fmt: skip
 """Functions of Python's to which numbers may be given that are not known yet, or whose calls are seen."""
 
@@ -53,7 +55,7 @@ class _Stager(ast.NodeTransformer):
         before = self.liveness, self.jumps, self.locals, self.rebinds, self.numbers
         self.numbers = 0
         documentation = _documentation(node.body)
-        body = _without_assertions(node.body) or [at(node, ast.Pass())]
+        body = plainer(node.body) or [at(node, ast.Pass())]
         self.jumps = Jumps(_is_raw)
         body = body if _suspends(body) else self.jumps.lowered(body)
         declared = {name for part in _own(body) if isinstance(part, (ast.Nonlocal, ast.Global)) for name in part.names}
@@ -204,7 +206,8 @@ class _Stager(ast.NodeTransformer):
         return node
 
     def visit_Compare(self, node: ast.Compare) -> Any:
-        if len(node.ops) == 1 or not self._is_staged(*node.comparators) or _is_plain(node):
+        asks_container = isinstance(node.ops[0], (ast.In, ast.NotIn))
+        if (len(node.ops) == 1 and not asks_container) or not self._is_staged(*node.comparators) or _is_plain(node):
             return self.generic_visit(node)
         parts = [self.visit(one) for one in (node.left, *node.comparators)]
         named: Any = tuple(_OPERATORS[type(one)] for one in node.ops)
@@ -213,7 +216,11 @@ class _Stager(ast.NodeTransformer):
 
     def visit_Subscript(self, node: ast.Subscript) -> Any:
         self.generic_visit(node)
-        if self.liveness is None or not isinstance(node.ctx, ast.Load) or not _may_be_index(node.slice):
+        if self.liveness is None or not isinstance(node.ctx, ast.Load):
+            return node
+        if isinstance(node.slice, _COMPUTED) and not _may_be_index(node.slice):
+            return at(node, reader("item", node.value, node.slice))
+        if not _may_be_index(node.slice):
             return node
         node.value = at(node.value, reader("table", node.value, *_parts_of_key(node.slice)))
         return node
@@ -300,6 +307,9 @@ def _is_plain(node: ast.AST) -> bool:
     return isinstance(node, ast.BoolOp) and all(map(_is_plain, node.values))
 
 
+_COMPUTED = (ast.Subscript, ast.Call)
+"""Keys that cannot be evaluated twice."""
+
 _INDICES = (ast.Name, ast.BinOp, ast.UnaryOp, ast.Subscript, ast.Attribute, ast.Call)
 
 
@@ -328,20 +338,6 @@ def _parts_of_key(node: ast.expr | None) -> list[ast.expr]:
 
 def _is_simple(node: ast.expr) -> bool:
     return isinstance(node, ast.Name)
-
-
-def _without_assertions(body: list[ast.stmt]) -> list[ast.stmt]:
-    class Assertions(ast.NodeTransformer):
-        def visit_Assert(self, node: ast.Assert) -> Any:
-            made = ast.Call(load("AssertionError"), [] if node.msg is None else [node.msg], [])
-            return at(node, ast.If(ast.UnaryOp(ast.Not(), node.test), [ast.Raise(made, None)], []))
-
-        def visit_FunctionDef(self, node: Any) -> Any:
-            return node
-
-        visit_ClassDef = visit_FunctionDef
-
-    return [Assertions().visit(one) for one in body]
 
 
 def _documentation(body: list[ast.stmt]) -> list[ast.stmt]:

@@ -226,6 +226,15 @@ def unknown(how: str, remedy: str | None = None) -> TraceError:
     )
 
 
+def unbounded(how: str, remedy: str) -> TraceError:
+    """The error of an array that is made of a length which nobody knows a bound of."""
+    return TraceError(
+        f"{how} of a length that is known only when the program runs, and has no bound that is known before",
+        where=resolve(here()),
+        remedy=remedy,
+    )
+
+
 def refused(what: str, remedy: str) -> RefusedError:
     """The error of a call that cannot be made right."""
     return RefusedError(what, where=resolve(here()), remedy=remedy)

@@ -8,7 +8,7 @@ import numpy as np
 
 from bridge.rewind.interpreter import current_context
 from bridge.rewind.values import concrete_key, is_abstract_integer
-from bridge.xla.bounded.bounded import shown, unknown
+from bridge.xla.bounded.bounded import shown, unbounded
 from bridge.xla.bounded.extents import Extent
 from bridge.xla.bounded.integers import maximum, number, quotient
 from bridge.xla.regions.affine import Affine
@@ -35,10 +35,7 @@ def sized(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         form = affine_of(one)
         low, high = form.bounds()
         if high is None:
-            raise unknown(
-                f"np.{function.__name__} of a length that nobody knows a bound of",
-                "bound it: np.minimum(k, 100), or the index of a loop",
-            )
+            raise unbounded(f"np.{function.__name__}", "bound it: np.minimum(k, 100), or the index of a loop")
         if low is None or low < 0:
             trace.faults.check_not_negative(form)
         static.append(max(0, high))
@@ -71,7 +68,7 @@ def _ranged(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> A
     length = quotient(trace, maximum(trace, Affine.of(0), apart), abs(int(step)))
     most = length.bounds()[1]
     if most is None:
-        raise unknown("np.arange of a length that nobody knows a bound of", "bound it: np.minimum(k, 100)")
+        raise unbounded("np.arange", "bound it: np.minimum(k, 100)")
     whole = trace.constant_buffer(np.arange(most) * int(step)) + number(trace, first)
     whole = whole if dtype is None else whole.astype(dtype)
     return shown(whole, (Extent(Affine.of(0), length),))
