@@ -148,6 +148,10 @@ def test_dtypes_are_those_of_numpy(program: Callable[..., Any]) -> None:
         assert bridge.xla(program)(x, k).dtype == program(x, k).dtype == np.float32
 
 
+def test_lambdas_are_made_plainer_too() -> None:
+    assert bridge.xla(lambda x: sum(v for v in x if v > 0))(np.array([1.0, -2.0, 3.0])) == 4
+
+
 def test_a_name_of_the_programs_own_gets_what_python_gives_it() -> None:
     def sum(values: Any) -> Any:
         return len(list(values))

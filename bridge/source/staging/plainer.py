@@ -22,6 +22,12 @@ def plainer(body: list[ast.stmt]) -> list[ast.stmt]:
     return found
 
 
+def plainer_expression(node: ast.expr) -> ast.expr:
+    """An expression, likewise."""
+    made: ast.expr = _Plainer().visit(node)
+    return made
+
+
 class _Plainer(ast.NodeTransformer):
     def __init__(self) -> None:
         self.subjects = 0

@@ -18,7 +18,7 @@ from bridge.source.nodes import HELPER, PART, at, load, reader
 from bridge.source.staging.jumps import Jumps
 from bridge.source.staging.liveness import Liveness
 from bridge.source.staging.names import FUNCTIONS, bound, own_parts
-from bridge.source.staging.plainer import plainer
+from bridge.source.staging.plainer import plainer, plainer_expression
 
 COUNTED = frozenset({
     "range", "enumerate", "zip", "reversed", "min", "max", "int", "bool", "len", "any", "all", "round", "sorted",
@@ -172,6 +172,7 @@ class _Stager(ast.NodeTransformer):
     def visit_Lambda(self, node: ast.Lambda) -> Any:
         before = self.liveness
         self.liveness = before or _NOTHING
+        node.body = plainer_expression(node.body)
         made = self.generic_visit(node)
         self.liveness = before
         return made
