@@ -6,6 +6,7 @@ raised after a run that would have taken it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,6 +19,7 @@ from bridge.source.state import GONE, Place, Variable
 from bridge.trees import containers_of, rebuilt
 from bridge.xla.loops.carrying import Unlike, equal, is_same, is_value, settling
 from bridge.xla.loops.control import kind_of, promoting, read_cell
+from bridge.xla.loops.plans import BEFORE, Stale, looks, planned
 from bridge.xla.loops.repeating import choose
 from bridge.xla.loops.standing import passed_on, stood_for
 from bridge.xla.loops.trials import Part, with_lent
@@ -66,12 +68,21 @@ class _Value:
 class _Side:
     """One side, and what it leaves in each place."""
 
-    def __init__(self, context: Any, run: Side, places: Sequence[Place]) -> None:
+    def __init__(self, context: Any, run: Side, places: Sequence[Place], plan: list[Any] | None) -> None:
         self.part = Part(context, lambda i: run(), places)
         self.raised: Exception | None = None
         self.after: dict[Any, Any] = {}
         self.before: dict[Any, tuple[Place, Any]] = {}
         self.since = 0
+        if plan is not None:
+            found = zip(places, self.part.before, plan, strict=True)
+            self.after = {place.key: was if value is BEFORE else value for place, was, value in found}
+            self.is_older = {place.key: value is BEFORE for place, value in zip(places, plan, strict=True)}
+            return
+        self._try()
+
+    def _try(self) -> None:
+        """Run it for trial."""
         try:
             _, _, self.since, watch = self.part.tried((None, None), lambda i: None, self._take)
             self.before = watch.parts
@@ -79,6 +90,7 @@ class _Side:
                 # Objects that it changes are places, too.
                 self.part.add(watch.parts.values())
                 self.part.tried((None, None), lambda i: None, self._take)
+            self.is_older = {}
         except NotOneLoop as error:
             cause = error.__cause__
             if isinstance(cause, (BridgeError, NotOneLoop)) or not isinstance(cause, Exception):
@@ -90,13 +102,31 @@ class _Side:
 
 
 def _branch(context: Any, test: Any, then: Side, otherwise: Side, places: Sequence[Place], live: Sequence[str]) -> None:
-    sides = [_Side(context, run, places) for run in (then, otherwise)]
+    plans = context.home.trace.plans
+    code = getattr(then, "__code__", None), getattr(otherwise, "__code__", None)
+    key = (*code, context.level, looks(places))
+    if None not in code and key in plans:
+        try:
+            _chosen(context, test, then, otherwise, places, live, plans[key])
+            return
+        except Exception:
+            del plans[key]
+    found = _chosen(context, test, then, otherwise, places, live, (None, None))
+    if None not in code and None not in found:
+        plans[key] = found
+
+
+def _chosen(
+    context: Any, test: Any, then: Side, otherwise: Side, places: Sequence[Place], live: Sequence[str], plan: Any
+) -> tuple[Any, Any]:
+    """Run a branch, as it was planned if it was; returns a plan for the next time."""
+    sides = [_Side(context, run, places, own) for run, own in zip((then, otherwise), plan, strict=True)]
     wanted = truth(test)
     for side, other, is_taken in zip(sides, (otherwise, then), (wanted, np.logical_not(wanted)), strict=True):
         if side.raised is not None:
             context.home.trace.faults.check_raises(is_taken, side.raised)
             other()
-            return
+            return None, None
     parts = {key: pair for side in sides for key, pair in side.before.items()}
     outcomes = [_Outcome(context, place, place.get(), sides) for place in places if place.name in live] + [
         _Outcome(context, place, before, sides)
@@ -109,14 +139,16 @@ def _branch(context: Any, test: Any, then: Side, otherwise: Side, places: Sequen
 
     def run(side: _Side) -> Callable[[], None]:
         def taken() -> None:
-            with side.part.state():
+            with side.part.watched(expected=set(parts)), side.part.state():
                 side.part.run(None)
                 values = [ARRAYS.seen(one.place.get()) for one in outcomes]
                 for one, value in zip(outcomes, values, strict=True):
+                    one.check(value)
                     one.take(value)
 
         return taken
 
+    kept_for_next = [planned(places, side.part.before[: len(places)], side.after, side.since) for side in sides]
     choose(context, wanted, [run(side) for side in sides])
     kept = {id(one.place) for one in outcomes}
     for place in places:
@@ -124,6 +156,7 @@ def _branch(context: Any, test: Any, then: Side, otherwise: Side, places: Sequen
             place.set(GONE)
     for one in outcomes:
         one.place.set(one.value())
+    return (None, None) if parts or plan != (None, None) else (kept_for_next[0], kept_for_next[1])
 
 
 class _Outcome:
@@ -135,6 +168,7 @@ class _Outcome:
         before = ARRAYS.seen(before)
         values = [side.after.get(place.key, before) for side in sides]
         self.same: Any = None
+        self.is_set = True
         self.is_same = equal(*values)
         if self.is_same:
             self.same = values[0]
@@ -152,13 +186,37 @@ class _Outcome:
             if structure != self.structure:
                 raise Unlike(f"{place.name} is {self.structure} on one side of a branch and {structure} on the other")
             rows.append(others)
-        since = max(side.since for side in sides)
+        sinces = [
+            math.inf if side.is_older.get(place.key, place.key not in side.after) else side.since
+            for side, value in zip(sides, values, strict=True)
+            if value is not GONE
+        ]
         self.kinds: list[str] = []
         self.cells: list[Any] = []
         for column in zip(*rows, strict=True):
-            kind, cell = _shared(context, place.name, column, since)
+            kind, cell = _shared(context, place.name, column, sinces)
             self.kinds.append(kind)
             self.cells.append(cell)
+
+    def check(self, value: Any) -> None:
+        """Raise Stale if this is not what the sides were found to leave."""
+        if self.is_same:
+            if not (equal(value, self.same) or (self.same is GONE and not self.is_set)):
+                raise Stale
+            return
+        if value is GONE:
+            return
+        leaves, structure = containers_of(value)
+        if structure != self.structure:
+            raise Stale
+        for cell, leaf, kind in zip(self.cells, leaves, self.kinds, strict=True):
+            if kind == "fixed":
+                fits = equal(leaf, cell)
+            else:
+                fits = is_value(leaf) and np.shape(leaf) == cell.shape
+                fits = fits and np.result_type(promoting(leaf), cell.dtype) == cell.dtype
+            if not fits:
+                raise Stale
 
     def take(self, value: Any) -> None:
         """Write what the side that runs has left."""
@@ -184,7 +242,7 @@ class _Outcome:
         )
 
 
-def _shared(context: Any, name: str, values: tuple[Any, ...], since: int) -> tuple[str, Any]:
+def _shared(context: Any, name: str, values: tuple[Any, ...], sinces: Sequence[float]) -> tuple[str, Any]:
     """Memory for what either side leaves."""
     if len(values) == 2 and equal(*values):
         return "fixed", values[0]
@@ -195,7 +253,11 @@ def _shared(context: Any, name: str, values: tuple[Any, ...], since: int) -> tup
         raise Unlike(f"{name} has shape {' or '.join(str(np.shape(value)) for value in values)} after a branch")
     dtype = np.result_type(*map(promoting, values))
     cell = context.constant_buffer(np.zeros(np.shape(values[0]), dtype))
-    older = [value.place.root for value in values if hasattr(value, "view_as") and value.place.root.serial <= since]
+    older = [
+        value.place.root
+        for value, since in zip(values, sinces, strict=True)
+        if hasattr(value, "view_as") and value.place.root.serial <= since
+    ]
     if older:
         # It stands for arrays that have other names: a write into it, or into them, would be one into both.
         stood_for(context, name, cell.place.root, older)

@@ -16,10 +16,12 @@ import numpy as np
 from bridge.code_position import here, resolve
 from bridge.rewind.forward import ForwardContext
 from bridge.rewind.interpreter import ARRAYS
+from bridge.rewind.roots import serial_now
 from bridge.rewind.values import is_abstract, lowered_to
 from bridge.source.nodes import HELPER
 from bridge.source.staging.truth import NotOneLoop, is_true, truth, unknown
 from bridge.source.state import GONE, Place, variables_of
+from bridge.trees import containers_of
 from bridge.xla.loops.carrying import (
     Constant,
     Counter,
@@ -27,6 +29,7 @@ from bridge.xla.loops.carrying import (
     Rebound,
     Unlike,
     check_apart,
+    equal,
     growth,
     is_integer,
     look_of,
@@ -34,6 +37,7 @@ from bridge.xla.loops.carrying import (
 )
 from bridge.xla.loops.control import read_cell
 from bridge.xla.loops.dry_runs import asked
+from bridge.xla.loops.plans import Stale, looks
 from bridge.xla.loops.repeating import Turns, repeat
 from bridge.xla.loops.trials import Part, with_lent
 from bridge.xla.tracing.integers import Bounds, affine_of
@@ -55,6 +59,7 @@ class Carried:
         self.start = ARRAYS.seen(start)
         self.is_read = is_read
         self.by: Constant = Constant(self.start)
+        self.sample: Any = None
 
     def tried(self, context: Any, then: Any, after: Any, growth: int | None, since: int) -> bool:
         """Take what a turn for trial found and left; whether it is carried otherwise now."""
@@ -76,7 +81,37 @@ class Carried:
         look = look_of(self.place, start, after, since)
         if look is not None:
             self.by = memory(context, look, start, after)
+            self.sample = after
         return look is not None
+
+    def plan(self) -> Any:
+        """How it is carried, to be kept for the next time."""
+        if isinstance(self.by, Memory):
+            return self.by.look, self.sample
+        return self.by.step if isinstance(self.by, Counter) else None
+
+    def adopt(self, context: Any, plan: Any) -> None:
+        """Let it be carried as it was the last time."""
+        start = self.start if self.is_read else GONE
+        if isinstance(plan, tuple):
+            look, self.sample = plan
+            if start is not GONE and containers_of(start)[1] != look.structure:
+                raise Stale
+            self.by = memory(context, look, start, self.sample)
+        elif plan is not None:
+            self.by = Counter(start, plan)
+
+    def check(self, then: Any, after: Any, since: int) -> None:
+        """Raise Stale if a turn leaves something that is not carried as planned."""
+        if isinstance(self.by, Counter):
+            fits = growth(then, after) == self.by.step
+        elif isinstance(self.by, Memory):
+            look = look_of(self.place, then, after, since)
+            fits = look is None or (look.structure == self.by.look.structure and not look.is_wider_than(self.by.look))
+        else:
+            fits = after is GONE or equal(after, self.by.value)
+        if not fits:
+            raise Stale
 
 
 class Loop:
@@ -91,6 +126,7 @@ class Loop:
         self.may_be_empty = may_be_empty
         self.then: list[Any] = []
         self.number: Any = None
+        self.is_planned = False
         self.scratch = variables_of(body, tuple(name for name in stored if name not in leaving))
         self.carried = [
             Carried(one, one.get(), one.name in exposed or one.name in stops or may_be_empty)
@@ -117,6 +153,12 @@ class Loop:
                 return
         raise NotOneLoop("what its turns leave does not become the same")
 
+    def adopt(self, plan: list[Any]) -> None:
+        """Carry what it carried when it was met before."""
+        self.is_planned = True
+        for one, own in zip(self.carried, plan, strict=True):
+            one.adopt(self.context, own)
+
     def _set(self, k: Any) -> list[Any]:
         """Let the places hold what they hold in the turn with number `k`."""
         values = [one.by.at(k) for one in self.carried]
@@ -135,10 +177,15 @@ class Loop:
 
     def step(self, k: Any) -> None:
         """One turn, the one with number `k`."""
-        with self.part.state():
-            self._set(k)
+        since = serial_now()
+        with self.part.watched({place.key for place in self.part.places}), self.part.state():
+            then = self._set(k)
             self.part.run(k)
             left = self._get()
+            if self.is_planned:
+                check_apart(zip([one.place for one in self.carried], left, strict=True), since)
+                for one, was, value in zip(self.carried, then, left, strict=True):
+                    one.check(was, value, since)
             for one, value in zip(self.carried, left, strict=True):
                 one.by.take(value)
             for one in self.carried:
@@ -228,6 +275,8 @@ def _counted(context: Any, items: Any, body: Any, names: Any, done: int, period:
         for one in range(period):
             number = k if period == 1 else k * period + one
             body(items.at(number + done if done else number))
+            if period > 1 and any(unknown(flag.get()) or is_true(flag.get()) for flag in variables_of(body, names[3])):
+                raise NotOneLoop("it may end between two turns that would have to be one")
 
     if is_abstract(count):
         low, high = affine_of(count).bounds()
@@ -240,17 +289,40 @@ def _counted(context: Any, items: Any, body: Any, names: Any, done: int, period:
     else:
         low = high = turns = (count - done) // period
         may_be_empty = False
-    loop = Loop(context, turn, body, names, may_be_empty)
-    with_lent(context, lambda: loop.find((0, high)))
-    going = None
-    if any(isinstance(one.by, Memory) for one in loop.stops):
-        loop.count_turns()
-        going = loop.going
-    end = repeat(context, Turns(0, turns, going, rows=rows), loop.step)
-    loop.finish(turns if going is None else end)
+
+    def run(loop: Loop) -> None:
+        going = None
+        if any(isinstance(one.by, Memory) for one in loop.stops):
+            loop.count_turns()
+            going = loop.going
+        end = repeat(context, Turns(0, turns, going, rows=rows), loop.step)
+        loop.finish(turns if going is None else end)
+
+    _planned(context, lambda: Loop(context, turn, body, names, may_be_empty), (0, high), (body, done, period), run)
     if period > 1:
         for k in range(done + turns * period, count):
             body(items.at(k))
+
+
+def _planned(
+    context: Any, make: Callable[[], Loop], bounds: Bounds, what: tuple[Any, ...], run: Callable[[Loop], None]
+) -> None:
+    """Find out what a loop carries, and run it; or run it as it was found to be when it was met before."""
+    plans = context.home.trace.plans
+    loop = make()
+    key = (what[0].__code__, *what[1:], context.level, loop.may_be_empty, looks(loop.part.places))
+    if key in plans:
+        try:
+            loop.adopt(plans[key])
+            run(loop)
+            return
+        except Exception:
+            del plans[key]
+            loop = make()
+    with_lent(context, lambda: loop.find(bounds))
+    if len(loop.part.places) == len(key[-1]):
+        plans[key] = [one.plan() for one in loop.carried]
+    run(loop)
 
 
 def staged_repeat(context: Any, test: Any, body: Any, live: Names, exposed: Names, stored: Names, stops: Names) -> None:

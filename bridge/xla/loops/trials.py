@@ -13,6 +13,7 @@ from bridge.source.borrowing import LentOutside
 from bridge.source.staging.truth import NotOneLoop
 from bridge.source.state import Moment, Place, Watch
 from bridge.xla.loops.dry_runs import dry
+from bridge.xla.loops.plans import Stale
 from bridge.xla.tracing.integers import Bounds
 
 
@@ -59,6 +60,20 @@ class Part:
                 if now is not before:
                     place.set(before)
             yield
+
+    @contextmanager
+    def watched(self, expected: set[Any]) -> Iterator[None]:
+        """Inside, it may change no other parts of the program's objects than the expected ones; Stale if it does."""
+        loan = self.context.loan
+        if loan is None:
+            yield
+            return
+        watch = Watch()
+        with loan.watches.watching(watch):
+            yield
+        if watch.refused is not None or not watch.parts.keys() <= expected:
+            watch.put_back()
+            raise Stale
 
     def tried(
         self, bounds: Bounds, before: Callable[[Any], Any], after: Callable[[], Any]

@@ -69,6 +69,7 @@ class TraceContext(Framing, Accessing, Computing, Context):
         super().__init__()
         self.length = Length()
         self.parts = 0
+        self.plans: dict[Any, Any] = {}
         self.limits = {} if limits is None else limits
         self.allowances = Allowances(None) if allowances is None else allowances
         self.captured = captured
