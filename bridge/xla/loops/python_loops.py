@@ -285,7 +285,7 @@ def _counted(context: Any, items: Any, body: Any, names: Any, done: int, period:
         if high is None and _is_logged(context):
             faults = context.home.trace.faults
             rows = faults.limit()
-            faults.check_turns(rows, lowered_to(context.home.trace, turns > rows), affine_of(turns).value())
+            faults.check_turns(rows, lowered_to(context.home.trace, turns > rows), affine_of(turns))
     else:
         low = high = turns = (count - done) // period
         may_be_empty = False
@@ -358,7 +358,7 @@ def _repeated(context: Any, test: Any, body: Any, live: Names, exposed: Names, s
     end = repeat(context, Turns(0, _MANY, going, rows=rows), loop.step)
     if rows is not None:
         wants_more = np.logical_or(end > rows, asked(context, going))
-        faults.check_turns(rows, lowered_to(context.home.trace, wants_more), affine_of(end).value())
+        faults.check_turns(rows, lowered_to(context.home.trace, wants_more), affine_of(end))
     loop.finish(end)
 
 

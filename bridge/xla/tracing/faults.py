@@ -245,12 +245,12 @@ class Faults:
         """How many turns a loop may make here whose length nobody knows."""
         return self.context.limits.get(str(resolve(here())), FIRST_LIMIT)
 
-    def check_turns(self, limit: int, wants_more: Any, count: Any = 0) -> None:
-        """Look whether a loop whose length nobody knows makes more turns than that; `count` is how many, if known."""
+    def check_turns(self, limit: int, wants_more: Any, count: Affine) -> None:
+        """Look whether a loop whose length nobody knows makes more turns than that; `count` is how many it makes."""
         if self.context.is_dry:
             self._expect(True)
             return
-        self._note(self.context.truth(wants_more), TurnsSite(here(), limit), count)
+        self._note(self.context.truth(wants_more), TurnsSite(here(), limit), count.value())
 
     def check_lengths(self, length: Affine, wanted: Affine, repeats: tuple[bool, bool]) -> None:
         """Look whether two lengths go together: they are equal, or one that may be repeated is 1."""
