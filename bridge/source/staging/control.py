@@ -171,7 +171,8 @@ class StagedReader(Reader):
 
     def item(self, container: Any, key: Any) -> Any:
         """`container[key]`, for a key that is computed."""
-        return self.table(operand(self.seen(container)), key)[key]
+        parts = key if type(key) is tuple else (key,)
+        return self.seen(self.table(operand(self.seen(container)), *parts)[key])
 
     def admits(self, name: str, function: Any, test: Any) -> Any:
         """Whether `function(value for ... if test)` gets the value, or what stands for it if it is not known."""

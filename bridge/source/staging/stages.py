@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from typing import Any, ClassVar
 
 from bridge.source.nodes import HELPER, PART, at, load, reader
+from bridge.source.quiet import JOINERS
 from bridge.source.staging.jumps import Jumps
 from bridge.source.staging.liveness import Liveness
 from bridge.source.staging.names import FUNCTIONS, bound, own_parts
@@ -219,10 +220,11 @@ class _Stager(ast.NodeTransformer):
         self.generic_visit(node)
         if self.liveness is None or not isinstance(node.ctx, ast.Load):
             return node
-        if isinstance(node.slice, _COMPUTED) and not _may_be_index(node.slice):
-            return at(node, reader("item", node.value, node.slice))
+        joins = isinstance(node.value, ast.Attribute) and node.value.attr in JOINERS
         if not _may_be_index(node.slice):
-            return node
+            parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+            computed = all(isinstance(one, (*_INDICES, ast.Constant)) for one in parts) and not joins
+            return at(node, reader("item", node.value, node.slice)) if computed and _parts_of_key(node.slice) else node
         node.value = at(node.value, reader("table", node.value, *_parts_of_key(node.slice)))
         return node
 
@@ -307,9 +309,6 @@ def _is_plain(node: ast.AST) -> bool:
         return isinstance(node.op, ast.Not) and _is_plain(node.operand)
     return isinstance(node, ast.BoolOp) and all(map(_is_plain, node.values))
 
-
-_COMPUTED = (ast.Subscript, ast.Call)
-"""Keys that cannot be evaluated twice."""
 
 _INDICES = (ast.Name, ast.BinOp, ast.UnaryOp, ast.Subscript, ast.Attribute, ast.Call)
 
