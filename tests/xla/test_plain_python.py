@@ -23,6 +23,10 @@ def conditions_in_sum(x: Any, k: Any) -> Any:
     return sum(v * v for v in x if v > 0) + sum([v for v in x if v > 0 if v < 2])
 
 
+def conditions_for_arrays(x: Any, k: Any) -> Any:
+    return np.sum(sum(x * i + 1 for i in range(5) if x[i % 4] > 0)) + np.sum(sum([x * v for v in x if k[0] > 1]))
+
+
 def conditions_that_are_known(x: Any, k: Any) -> Any:
     return sum(v * v for i, v in enumerate(x) if i % 2) + sum(v for v in x if len(x) > 2)
 
@@ -120,9 +124,9 @@ def asks_what_changes(x: Any, k: Any) -> Any:
 
 
 PROGRAMS = [
-    conditions_in_sum, conditions_that_are_known, conditions_in_nested_sums, any_and_all, match_of_values,
-    match_in_a_loop, contained, computed_keys, least_by_a_key, in_order, lists_at_an_index, lists_in_a_loop,
-    integers_of_floats,
+    conditions_in_sum, conditions_for_arrays, conditions_that_are_known, conditions_in_nested_sums, any_and_all,
+    match_of_values, match_in_a_loop, contained, computed_keys, least_by_a_key, in_order, lists_at_an_index,
+    lists_in_a_loop, integers_of_floats,
 ]  # fmt: skip
 
 

@@ -183,7 +183,14 @@ class StagedReader(Reader):
         if not unknown(test):
             return value()
         if name == "sum":
-            return self.choice(test, value, lambda: 0)
+            try:
+                return self.choice(test, value, lambda: 0)
+            except TraceError:
+                found = value()
+                if not np.ndim(found):
+                    raise
+                # The sides of a branch have one shape: an array is computed, and chosen afterwards.
+                return np.where(truth(test), found, 0)
         return self.both(test, value) if name == "any" else self.either(self.negated(test), value)
 
     def made(self, thing: Any) -> Any:
