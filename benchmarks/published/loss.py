@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 import bridge
-from benchmarks.published.program import Array, NoDerivative, Program
+from benchmarks.published.program import Array, NoDerivative, Program, inexact_leaves
 
 
 class Loss:
@@ -34,10 +34,17 @@ class Loss:
         """The loss for arrays, or for what stands for arrays while they are tracked."""
         return self.weighing(self.weights, *arguments)
 
-    def weighing(self, weights: Sequence[Any], *arguments: Any) -> Any:
-        """The loss with weights that are given, so that a compiled program has them as arguments, not as constants."""
-        results = self.program.outputs(self.program.function(*arguments), list(arguments))
-        return self.total(weights, [results[k] for k in self.kept])
+    @property
+    def weighing(self) -> Callable[..., Any]:
+        """The loss as a function of weights and arguments: a compiled program has no arrays of its own to look at."""
+        function, written, kept = self.program.function, self.program.written, self.kept
+        are_complex = [np.iscomplexobj(plain) for plain in self.plain]
+
+        def loss(weights: Sequence[Any], *arguments: Any) -> Any:
+            results = [*inexact_leaves(function(*arguments)), *(arguments[k] for k in written)]
+            return weighted(weights, [results[k] for k in kept], are_complex)
+
+        return loss
 
     def changed(self, before: Sequence[Any], after: Sequence[Any]) -> float:
         """The change of the loss from the program's results before to those after."""
@@ -49,18 +56,23 @@ class Loss:
         return float(self.total(self.weights, self.plain))
 
     def total(self, weights: Sequence[Any], results: Sequence[Any]) -> Any:
-        """The sum of weights times results; of complex ones the real part, with conjugate weights."""
-        total = 0.0
-        for weight, result, plain in zip(weights, results, self.plain, strict=True):
-            product = np.sum(weight * result)
-            total = total + (np.real(product) if np.iscomplexobj(plain) else product)
-        return total
+        """The sum of weights times results."""
+        return weighted(weights, results, [np.iscomplexobj(plain) for plain in self.plain])
 
     @property
     def magnitude(self) -> float:
         """The size of what is subtracted in finite differences, from which their rounding follows."""
         squares = (np.sum(np.abs(w * r) ** 2) for w, r in zip(self.weights, self.plain, strict=True))
         return float(np.sqrt(sum(squares)))
+
+
+def weighted(weights: Sequence[Any], results: Sequence[Any], are_complex: Sequence[bool]) -> Any:
+    """The sum of weights times results; of complex ones the real part, with conjugate weights."""
+    total = 0.0
+    for weight, result, is_complex in zip(weights, results, are_complex, strict=True):
+        product = np.sum(weight * result)
+        total = total + (np.real(product) if is_complex else product)
+    return total
 
 
 def weights_for(result: Array, random: np.random.Generator) -> Array:
