@@ -55,13 +55,15 @@ class _Itself(Reading):
 
 
 class _Origin(NamedTuple):
-    """The code object that another one was rewritten from: its statement, its number there, how that is compiled."""
+    """The code object that another one was rewritten from: its statement, its number there, how that is compiled.
 
-    statement: Statement
+    A statement keeps its code objects alive, so they do not keep the statement.
+    """
+
+    statement: weakref.ref[Statement]
     number: int
     file: str
     flags: int
-    names: dict[str, Any]
 
 
 READINGS: dict[int, Reading] = {}
@@ -150,14 +152,14 @@ def _all_rewritten(statement: Statement, code: CodeType, names: dict[str, Any]) 
     if len(new) != len(old) or any(map(_differ, old, new)):
         raise Unread(f"{code.co_qualname} has another shape when it is rewritten")
     for number, one in enumerate(new):
-        _keep(one, _Itself(one, _Origin(statement, number, code.co_filename, code.co_flags & FUTURE, names)))
+        _keep(one, _Itself(one, _Origin(weakref.ref(statement), number, code.co_filename, code.co_flags & FUTURE)))
     return {id(one): its for one, its in zip(old, new, strict=True)}
 
 
-def staged_code(code: CodeType) -> CodeType | None:
+def staged_code(code: CodeType, names: dict[str, Any]) -> CodeType | None:
     """What rewritten code becomes in a program that is compiled: its loops and branches are functions.
 
-    None if it is not rewritten, is staged already, or does not compile when it is staged.
+    `names` are the globals of the function. None if it is not rewritten, is staged already, or does not compile when it is staged.
     """
     found = READINGS.get(id(code))
     if type(found) is not _Itself or found.origin is None:
@@ -165,15 +167,17 @@ def staged_code(code: CodeType) -> CodeType | None:
     if found.staged is None:
         with _lock:
             if found.staged is None and found.origin is not None:
-                codes = _all_staged(found.origin)
+                codes = _all_staged(found.origin, names)
                 found.staged = codes[found.origin.number] if codes else None
                 found.origin = found.origin if codes else None
     return found.staged
 
 
-def _all_staged(origin: _Origin) -> tuple[CodeType, ...]:
+def _all_staged(origin: _Origin, names: dict[str, Any]) -> tuple[CodeType, ...]:
     """What the code objects of a statement become when it is staged; none if it does not compile then."""
-    statement, _, file, flags, names = origin
+    statement, file, flags = origin.statement(), origin.file, origin.flags
+    if statement is None:
+        return ()
     if statement.staged is None:
         try:
             tree = rewritten_tree(Staging.staged(copied(statement.tree)), names)

@@ -207,10 +207,10 @@ class StagedReader(Reader):
 def staged_function(function: Any) -> Any:
     """A function of the program that was read, staged; anything else as it is."""
     if type(function) is FunctionType:
-        code = staged_code(function.__code__)
+        code = staged_code(function.__code__, function.__globals__)
         return function if code is None else _noted(twin(function, code))
     if type(function) is MethodType and type(function.__func__) is FunctionType:
-        code = staged_code(function.__func__.__code__)
+        code = staged_code(function.__func__.__code__, function.__func__.__globals__)
         return function if code is None else MethodType(_noted(twin(function.__func__, code)), function.__self__)
     return function
 
