@@ -159,7 +159,8 @@ def _all_rewritten(statement: Statement, code: CodeType, names: dict[str, Any]) 
 def staged_code(code: CodeType, names: dict[str, Any]) -> CodeType | None:
     """What rewritten code becomes in a program that is compiled: its loops and branches are functions.
 
-    `names` are the globals of the function. None if it is not rewritten, is staged already, or does not compile when it is staged.
+    `names` are the globals of the function. None if it is not rewritten, is staged already, or does not compile when it
+    is staged.
     """
     found = READINGS.get(id(code))
     if type(found) is not _Itself or found.origin is None:
