@@ -70,7 +70,8 @@ class WeakScalar(Scalar):
 
     def copy(self, order: str = "C") -> Scalar:
         """A tracked copy, a number of NumPy's."""
-        return self.place.context.copied(self.dtype.type(self.value), self.place)
+        value = self.value.copy() if hasattr(self.value, "place") else self.dtype.type(self.value)
+        return self.place.context.copied(value, self.place)
 
     def astype(self, dtype: Any, *args: Any, **kwargs: Any) -> Any:
         """A tracked copy in another dtype."""

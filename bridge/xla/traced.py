@@ -11,8 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from bridge.arrays.buffer import Buffer, Scalar, WeakScalar
+from bridge.code_position import resolve
 from bridge.engines.protocol import Settings
-from bridge.errors import ArgumentError, BridgeError, TraceError
+from bridge.errors import AliasError, ArgumentError, BridgeError, NoRuleError, RefusedError, TraceError
 from bridge.rewind.interpreter import current_context
 from bridge.rewind.values import ground_floor, is_abstract
 from bridge.source.programs import program
@@ -145,6 +146,18 @@ def entered(context: TraceContext, leaf: Dynamic, is_array: bool, contents: Any)
     return context.entered(leaf.like(), contents)
 
 
+def _note(error: BridgeError) -> None:
+    """Take note of what cannot be compiled: a program that swallows that would be another one."""
+    context = current_context()
+    if context is not None and context.home.is_abstract:
+        trace = context.home.trace
+        trace.escaped = trace.escaped or error
+
+
+for _kind in (TraceError, RefusedError, NoRuleError, AliasError):
+    _kind.note = staticmethod(_note)
+
+
 def _check_shapes(results: list[Any]) -> None:
     """Raise if the shape of a result is known only when the program runs."""
     for one in results:
@@ -162,6 +175,18 @@ def _only_numpy() -> Iterator[None]:
         yield
     except (jax.errors.TracerArrayConversionError, jax.errors.UnexpectedTracerError) as error:
         raise captured() from error
+    except NameError as error:
+        context = current_context()
+        unbound = {} if context is None else context.home.trace.unbound
+        # Of a variable without a value Python gives the name in the message alone.
+        name = next((name for name in unbound if f"'{name}'" in str(error)), None)
+        if name is None:
+            raise
+        raise TraceError(
+            f"{name} is read, and has a value on one side of a branch only, which depends on values",
+            where=resolve(unbound[name]),
+            remedy=f"give {name} a value of the same kind before the branch",
+        ) from error
     except TypeError as error:
         if isinstance(error, BridgeError) or not _met_in_jax(error):
             raise

@@ -80,7 +80,7 @@ class Jumps:
             value = at(node, ast.Assign([store(VALUE, node)], node.value or ast.Constant(None)))
             jump: list[ast.stmt] = [at(node, ast.Break())] if loop == "raw" else []
             return [value, _set(RETURNED, node), *jump], {RETURNED}, True
-        if not _jumps(node):
+        if not jumps(node):
             return [node], set(), False
         if isinstance(node, ast.If):
             return self._if(node, rest, loop)
@@ -175,11 +175,11 @@ def _returns(node: ast.AST) -> bool:
     return not _is_function(node) and any(map(_returns, ast.iter_child_nodes(node)))
 
 
-def _jumps(node: ast.AST) -> bool:
+def jumps(node: ast.AST) -> bool:
     """Whether a statement has jumps in it."""
     if isinstance(node, (ast.Return, ast.Break, ast.Continue)):
         return True
-    return not _is_function(node) and any(_jumps(part) for part in ast.iter_child_nodes(node))
+    return not _is_function(node) and any(jumps(part) for part in ast.iter_child_nodes(node))
 
 
 def _always(statements: Sequence[ast.stmt]) -> bool:

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 from bridge.source.nodes import HELPER, PART, at, load, reader
 from bridge.source.quiet import JOINERS
-from bridge.source.staging.jumps import Jumps
+from bridge.source.staging.jumps import Jumps, jumps
 from bridge.source.staging.liveness import Liveness
 from bridge.source.staging.names import FUNCTIONS, bound, own_parts
 from bridge.source.staging.plainer import plainer, plainer_expression
@@ -56,6 +56,12 @@ class _Stager(ast.NodeTransformer):
         before = self.liveness, self.jumps, self.locals, self.rebinds, self.numbers
         self.numbers = 0
         documentation = _documentation(node.body)
+        if _jumps_in_finally(node.body):
+            # What was raised ends there: no flag can say that.
+            self.liveness = None
+            node.body = [*documentation, *self._block(node.body)]
+            self.liveness, self.jumps, self.locals, self.rebinds, self.numbers = before
+            return node
         body = plainer(node.body) or [at(node, ast.Pass())]
         self.jumps = Jumps(_is_raw)
         body = body if _suspends(body) else self.jumps.lowered(body)
@@ -338,6 +344,11 @@ def _parts_of_key(node: ast.expr | None) -> list[ast.expr]:
 
 def _is_simple(node: ast.expr) -> bool:
     return isinstance(node, ast.Name)
+
+
+def _jumps_in_finally(body: list[ast.stmt]) -> bool:
+    """Whether `finally` may end what was raised, by a jump."""
+    return any(jumps(last) for part in _own(body) for last in getattr(part, "finalbody", ()))
 
 
 def _documentation(body: list[ast.stmt]) -> list[ast.stmt]:

@@ -128,7 +128,7 @@ def look_of(place: Place, start: Any, after: Any, since: int) -> Look | None:
     kinds: list[str] = []
     dtypes: list[Any] = []
     for old, new in zip(before, leaves, strict=True):
-        if start is not GONE and equal(new, old):
+        if (start is not GONE or not is_value(new)) and equal(new, old):
             kinds.append("fixed")
             dtypes.append(None)
             continue

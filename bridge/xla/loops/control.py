@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.arrays.buffer import WeakScalar
+from bridge.arrays.buffer import WeakScalar, is_weak
 from bridge.code_position import here, resolve
 from bridge.errors import ArgumentError, RefusedError, TraceError
 from bridge.rewind.closures import Closure
@@ -159,12 +159,12 @@ def kind_of(*leaves: Any) -> str:
     """Whether values that take turns in one place are arrays, or numbers; "weak" if all are Python's own."""
     if any(hasattr(leaf, "view_as") or isinstance(leaf, np.ndarray) for leaf in leaves):
         return "array"
-    return "weak" if all(isinstance(leaf, (WeakScalar, *PYTHON)) for leaf in leaves) else "number"
+    return "weak" if all(isinstance(leaf, PYTHON) or is_weak(leaf) for leaf in leaves) else "number"
 
 
 def promoting(leaf: Any) -> Any:
     """What `np.result_type` takes for a value: of Python's numbers only their type counts."""
-    if isinstance(leaf, WeakScalar):
+    if hasattr(leaf, "place") and is_weak(leaf):
         return leaf.dtype.type(0).item()
     return type(leaf)(0) if isinstance(leaf, PYTHON) else leaf.dtype
 
@@ -192,7 +192,7 @@ def _cell(context: Any, leaf: Any, new: Any) -> Any:
         )
     dtype = np.result_type(getattr(leaf, "dtype", type(leaf)))
     wanted = np.result_type(getattr(new, "dtype", type(new)))
-    if isinstance(leaf, (WeakScalar, *PYTHON)):
+    if isinstance(leaf, PYTHON) or is_weak(leaf):
         dtype = np.result_type(promoting(leaf), promoting(new))
     elif not np.can_cast(wanted, dtype, "same_kind"):
         raise ArgumentError(

@@ -31,7 +31,21 @@ def staged_branch(
     context: Any, test: Any, then: Side, otherwise: Side, places: Sequence[Place], live: Sequence[str]
 ) -> None:
     """`if test: then() else: otherwise()`; `places` are the variables that either side binds."""
-    with_lent(context, lambda: _branch(context, test, then, otherwise, places, live))
+    trace = context.home.trace
+    if trace.branches >= _DEEPEST:
+        raise NotOneLoop(
+            f"branches lie more than {_DEEPEST} deep in each other: a function calls itself, and how often depends on "
+            "values"
+        )
+    trace.branches += 1
+    try:
+        with_lent(context, lambda: _branch(context, test, then, otherwise, places, live))
+    finally:
+        trace.branches -= 1
+
+
+_DEEPEST = 24
+"""Branches in each other, each of which depends on values."""
 
 
 def staged_choice(context: Any, test: Any, then: Side, otherwise: Side) -> Any:
@@ -177,6 +191,7 @@ class _Outcome:
         if not self.is_set and isinstance(place, Variable) and not place.name.startswith("."):
             # Bound on one side only: whoever reads it afterwards is told that it may have no value.
             self.is_same, self.same = True, GONE
+            context.home.trace.unbound[place.name] = here()
             return
         known = [value for value in values if value is not GONE]
         leaves, self.structure = containers_of(known[0])

@@ -337,6 +337,7 @@ def _repeated(context: Any, test: Any, body: Any, live: Names, exposed: Names, s
 
     loop = Loop(context, turn, body, (live, exposed, stored, stops), may_be_empty=True)
     loop.find((0, None))
+    _check_condition(context, test)
     count = _count(loop, test)
     if count is not None:
         loop.part.run = lambda k: body()
@@ -360,6 +361,15 @@ def _repeated(context: Any, test: Any, body: Any, live: Names, exposed: Names, s
         wants_more = np.logical_or(end > rows, asked(context, going))
         faults.check_turns(rows, lowered_to(context.home.trace, wants_more), affine_of(end))
     loop.finish(end)
+
+
+def _check_condition(context: Any, test: Any) -> None:
+    """NotOneLoop if the condition of a `while` does more than to ask."""
+    asks = Part(context, lambda k: test(), [])
+    _, _, since, watch = asks.tried((0, None), lambda k: None, lambda: None)
+    names = [place.name for place, _ in watch.parts.values()]
+    if names or any(root.serial <= since for root in asks.written):
+        raise NotOneLoop(f"its condition changes {names[0] if names else 'an array'}")
 
 
 def _is_logged(context: Any) -> bool:

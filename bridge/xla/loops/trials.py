@@ -24,6 +24,10 @@ class Part:
     ----------
     run : runs it, given the number of its turn.
     places : variables that it binds.
+
+    Attributes
+    ----------
+    written : roots of memory that it wrote when it was tried.
     """
 
     def __init__(self, context: Any, run: Callable[[Any], Any], places: Sequence[Place]) -> None:
@@ -31,6 +35,7 @@ class Part:
         self.run = run
         self.places: list[Place] = []
         self.before: list[Any] = []
+        self.written: set[Any] = set()
         self.add((place, place.get()) for place in places)
         self.closure = Closure(run)
         self.moment = Moment(context)
@@ -99,16 +104,16 @@ class Part:
                 finally:
                     watch.put_back()
 
-        escaped = [(one, one.escaped) for one in _chain(self.context)]
+        chain = [(one, one.escaped, dict(one.merged)) for one in _chain(self.context)]
         try:
             if loan is None:
-                dry(self.context, attempt, bounds)
+                self.written = dry(self.context, attempt, bounds)
             else:
                 with loan.watches.watching(watch):
-                    dry(self.context, attempt, bounds)
+                    self.written = dry(self.context, attempt, bounds)
         except Exception as error:
-            for one, was in escaped:
-                one.escaped = was
+            for one, escaped, merged in chain:
+                one.escaped, one.merged = escaped, merged
             raise NotOneLoop(_short(error)) from error
         if watch.refused is not None:
             raise NotOneLoop(watch.refused)

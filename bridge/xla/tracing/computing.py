@@ -89,6 +89,9 @@ class Computing:
     def _computed(self, call: Call, value: Any, operands: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         function = call.function
         self.count()
+        if function is np.power and type(value) is int and self._may_be_negative(call):
+            # Python's integers: such a power is a float.
+            value, operands = 0.0, tuple([float(x) if type(x) is int else x.astype(float) for x in operands])
         if _is_known(value, (operands, kwargs)):
             return self._as_known(function(*operands, **kwargs))
         if picks(function, kwargs):
@@ -101,9 +104,26 @@ class Computing:
         result = self.wrapped(value, found, function)
         if type(result) in (Scalar, WeakScalar) and result.dtype.kind in "iu":
             result.place.affine = self._form_of_result(function, tuple(map(_form, call.args, call.inputs)), result)
+            if type(result) is WeakScalar and function in _WIDENS:
+                self._check_exact(function, operands, result)
         elif type(result) is Buffer and len(result.shape) == 1 and result.dtype.kind in "iu":
             result.place.run = consecutive(function, call.args, call.inputs, result.dtype)
         return result
+
+    def _may_be_negative(self, call: Call) -> bool:
+        """Whether the exponent of a power may be."""
+        form = _form(call.args[1], call.inputs[1])
+        low: int | None = None if form is None else form.bounds()[0]
+        return low is None or low < 0
+
+    def _check_exact(self, function: Any, operands: tuple[Any, ...], result: Any) -> None:
+        """Look whether one of Python's integers, which have no bounds, leaves those of 64 bits."""
+        if None not in result.place.affine.bounds():
+            return
+        if function in (np.add, np.subtract) and any(map(_is_small, operands)):
+            return
+        exact = 0.0 if self.is_dry else _WIDENS[function](*[jnp.asarray(x, float) for x in operands])
+        self.faults.check_exact(abs(exact) >= _WIDEST)
 
     def _lowered(self, function: Any, operands: tuple[Any, ...], kwargs: dict[str, Any], value: Any) -> Any:
         try:
@@ -168,6 +188,26 @@ class Computing:
             copy.place.run = getattr(source, "run", None) if value.dtype.kind in "iu" else None
             return copy
         return self.number(value, contents)
+
+
+_WIDENS: dict[Any, Callable[[Any, Any], Any]] = {
+    np.add: jnp.add,
+    np.subtract: jnp.subtract,
+    np.multiply: jnp.multiply,
+    np.power: jnp.power,
+    np.left_shift: lambda x, y: x * 2.0**y,
+}
+"""Functions of integers whose results may be wider than their operands, as functions of floats."""
+
+_SMALL = 1 << 32
+"""What nobody adds so often that 64 bits are not enough."""
+
+_WIDEST = 2.0**63
+
+
+def _is_small(x: Any) -> bool:
+    """Whether an operand is a plain integer that is added so often by nobody."""
+    return isinstance(x, (int, np.integer)) and -_SMALL < int(x) < _SMALL
 
 
 def _is_mask(function: Any, value: Any) -> bool:

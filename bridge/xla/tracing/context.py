@@ -16,6 +16,7 @@ import numpy as np
 from jax import lax
 
 from bridge.arrays.buffer import Buffer, Scalar, WeakScalar
+from bridge.code_position import Position
 from bridge.rewind.context import Context
 from bridge.rewind.facts import facts_of
 from bridge.rewind.fingerprint import Fingerprint
@@ -85,6 +86,9 @@ class TraceContext(Framing, Accessing, Computing, Context):
         self.faults = Faults(self)
         self.comparisons: dict[Any, Any] = {}
         self.fingerprint: Fingerprint | None = None
+        # How many branches of the program are open; names that only one side of a branch has bound, and where that is.
+        self.branches = 0
+        self.unbound: dict[str, Position] = {}
         self.forms: dict[int, tuple[Any, Affine]] = {}
 
     def count(self) -> None:

@@ -186,6 +186,18 @@ class RaiseSite(Site):
         return self.raised
 
 
+@dataclass(frozen=True)
+class WideSite(Site):
+    """An integer of Python's, which a compiled program keeps in 64 bits."""
+
+    def error(self, value: int) -> Exception:
+        return TraceError(
+            "an integer becomes larger than 64 bits can hold",
+            where=resolve(self.position),
+            remedy='use floats (n = 1.0), or engine="native"',
+        )
+
+
 class Faults:
     """Two cells of the program: which site saw an index outside first, and whether a gradient held a NaN."""
 
@@ -301,6 +313,13 @@ class Faults:
             return
         is_taken = self.context.truth(test)
         self._note(is_taken, RaiseSite(here(), raised))
+
+    def check_exact(self, is_wide: Any) -> None:
+        """Look whether one of Python's integers needs more than 64 bits."""
+        if self.context.is_dry:
+            self._expect(True)
+            return
+        self._note(jnp.asarray(is_wide), WideSite(here()))
 
     def check_matrix(self, function: Any, operands: Any, found: Any) -> None:
         """Look whether a matrix was singular, or not positive definite, where NumPy raises."""

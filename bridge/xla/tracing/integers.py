@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -152,6 +153,12 @@ def _combined(function: Any, forms: list[Affine]) -> Affine | None:
     return None
 
 
+_CORNERS: dict[Any, Any] = {np.multiply: operator.mul, np.left_shift: operator.lshift}
+"""Functions of two integers that are largest and least at the ends of their bounds."""
+
+_SHIFTS = 64
+
+
 def _bounds(function: Any, forms: list[Affine | None]) -> tuple[int | None, int | None]:
     """Static bounds of an integer function's result, where they are known."""
     if len(forms) != 2 or forms[1] is None:
@@ -164,6 +171,12 @@ def _bounds(function: Any, forms: list[Affine | None]) -> tuple[int | None, int 
     (low, high), (other_low, other_high) = forms[0].bounds(), forms[1].bounds()
     if function is np.floor_divide and divisor > 0:
         return (None if low is None else low // divisor), (None if high is None else high // divisor)
+    if function in _CORNERS and None not in (low, high, other_low, other_high):
+        ends = [(a, b) for a in (low, high) for b in (other_low, other_high)]
+        if function is np.multiply or (other_low >= 0 and other_high < _SHIFTS):  # type: ignore[operator]
+            found = [_CORNERS[function](a, b) for a, b in ends]
+            return min(found), max(found)
+        return None, None
     if function is np.minimum:
         highs = [bound for bound in (high, other_high) if bound is not None]
         lows = (low, other_low)

@@ -1,0 +1,130 @@
+"""Programs with Python's loops and branches, compiled: values and derivatives are NumPy's and the rule book's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import bridge
+from tests.helpers.sampling import dealt
+from tests.xla.loops.programs import PROGRAMS
+
+pytest.importorskip("jax", reason="JAX is not installed: loops were not compiled (pip install jax)")
+
+X = np.linspace(-1.0, 1.5, 6)
+V = np.cos(X)
+INPUTS = (X, -X)
+NAMES = [name for name, _ in PROGRAMS]
+
+
+def parameters(always: int) -> list[Any]:
+    # Each second one of the rest is run in .ci/run, the others at night.
+    return dealt(PROGRAMS, always=always, thorough=2)
+
+
+def check(found: Any, wanted: Any) -> None:
+    scale = np.max(np.abs(wanted), initial=1.0)
+    np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-10 * scale)
+
+
+def test_names_are_distinct() -> None:
+    assert len(set(NAMES)) == len(NAMES)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize(("name", "f"), parameters(always=2))
+def test_value_and_gradient(name: str, f: Callable[[Any], Any]) -> None:
+    for x in INPUTS:
+        check(bridge.xla(f)(x.copy()), f(x.copy()))
+        check(bridge.grad(f, engine="xla")(x.copy()), bridge.grad(f)(x.copy()))
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize(("name", "f"), parameters(always=8))
+def test_forward_mode_and_second_order(name: str, f: Callable[[Any], Any]) -> None:
+    check(bridge.jvp(f, (X.copy(),), (V,), engine="xla")[1], bridge.jvp(f, (X.copy(),), (V,))[1])
+    check(bridge.hvp(f, (X.copy(),), (V,), engine="xla"), bridge.hvp(f, (X.copy(),), (V,)))
+
+
+def recurrence(x: Any, n: int) -> Any:
+    s = x[0]
+    for i in range(n):
+        s = s * 0.5 + x[i % 6]
+    return s
+
+
+def swapped(x: Any, n: int) -> Any:
+    u, v = x.copy(), np.zeros(6)
+    for _ in range(n):
+        v[1:-1] = u[2:] + u[:-2]
+        u, v = v, u
+    return np.sum(u * u)
+
+
+def halved(x: Any, n: int) -> Any:
+    s, k = x[5], 0
+    while k < n:
+        s, k = s * 0.5 + 1.0, k + 1
+    return s
+
+
+def until(x: Any, n: int) -> Any:
+    s = x[5]
+    while s < 10.0 * n:
+        s = s * 1.5
+    return s
+
+
+def broken_off(x: Any, n: int) -> Any:
+    s = 0.0
+    for i in range(n):
+        if x[i % 6] > 1.4:
+            break
+        s += x[i % 6]
+    return s
+
+
+def in_an_object(x: Any, n: int) -> Any:
+    held = {"s": 0.0, "n": 0}
+    for i in range(n):
+        held["s"] += x[i % 6]
+        held["n"] += 1
+    return held["s"] * held["n"]
+
+
+@pytest.mark.parametrize("f", [recurrence, swapped, halved, until, broken_off, in_an_object])
+def test_one_loop_whatever_the_number_of_turns(f: Callable[[Any, int], Any]) -> None:
+    counts = {bridge.xla(lambda x, n=n: f(x, n)).lower(X).as_text().count("stablehlo.while") for n in (12, 120)}
+    assert counts == {1}
+
+
+def triangle(x: Any, n: int) -> Any:
+    s = 0.0
+    for i in range(n):
+        for j in range(i):
+            s += x[i % 6] * x[j % 6]
+    return s
+
+
+def test_nested_loops_stay_nested() -> None:
+    counts = {bridge.xla(lambda x, n=n: triangle(x, n)).lower(X).as_text().count("stablehlo.while") for n in (12, 120)}
+    assert counts == {2}
+
+
+def test_what_a_program_reads_may_change_between_calls() -> None:
+    weights = np.arange(6.0)
+    factors = [2.0]
+
+    def f(x: Any) -> Any:
+        s = 0.0
+        for i in range(6):
+            s += x[i] * weights[i] * factors[0]
+        return s
+
+    compiled = bridge.xla(f)
+    check(compiled(X), f(X))
+    weights[2] = 50.0
+    check(compiled(X), f(X))
