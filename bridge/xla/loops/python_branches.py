@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from bridge.code_position import here
 from bridge.errors import BridgeError
 from bridge.rewind.interpreter import ARRAYS
 from bridge.source.staging.truth import NotOneLoop, truth
