@@ -20,15 +20,15 @@ class BridgeError(Exception):
     remedy : what to do about it.
     """
 
-    note: ClassVar[Callable[[Any], None] | None] = None
+    noticed: ClassVar[Callable[[Any], None] | None] = None
     """Gets every error of a class that is made, so that a program which swallows it does not hide it."""
 
     def __init__(self, what: str, *, where: str | None = None, remedy: str | None = None) -> None:
         self.what, self.where, self.remedy = what, where, remedy
         super().__init__(what)
-        note = type(self).note
-        if note is not None:
-            note(self)
+        noticed = type(self).noticed
+        if noticed is not None:
+            noticed(self)
 
     def add_place(self, where: str) -> None:
         """Say where, if that was not known when the error was made."""

@@ -72,6 +72,11 @@ class Lifetime:
         if self.escaped is not None and error is not self.escaped:
             raise self.escaped from error
 
+    @property
+    def is_walked(self) -> bool:
+        """Whether a sweep goes on, of this context or of one around it: rules run, and none of the program's lines."""
+        return self._sweeping or (self.outer is not None and self.outer.is_walked)
+
     def check_usable(self) -> None:
         """Raise if this is another thread, or if the context is not open."""
         if self.thread != get_ident():

@@ -116,6 +116,9 @@ class Program:
         function = self.function if context is None else program(context, self.function, None)
         with _only_numpy():
             results, self.structure = leaves_of(function(*args, **kwargs))
+        if context is not None and context.home.trace.refused is not None:
+            # The program has caught it, and gone on.
+            raise context.home.trace.refused
         _check_shapes(results)
         self.results = [_Traced(leaf) if is_abstract(leaf) else leaf for leaf in results]
         return [leaf for leaf in results if is_abstract(leaf)]
@@ -149,13 +152,13 @@ def entered(context: TraceContext, leaf: Dynamic, is_array: bool, contents: Any)
 def _note(error: BridgeError) -> None:
     """Take note of what cannot be compiled: a program that swallows that would be another one."""
     context = current_context()
-    if context is not None and context.home.is_abstract:
+    if context is not None and context.home.is_abstract and not context.is_walked:
         trace = context.home.trace
-        trace.escaped = trace.escaped or error
+        trace.refused = trace.refused or error
 
 
 for _kind in (TraceError, RefusedError, NoRuleError, AliasError):
-    _kind.note = staticmethod(_note)
+    _kind.noticed = staticmethod(_note)
 
 
 def _check_shapes(results: list[Any]) -> None:

@@ -105,6 +105,8 @@ class Part:
                     watch.put_back()
 
         chain = [(one, one.escaped, dict(one.merged)) for one in _chain(self.context)]
+        trace = self.context.home.trace
+        refused = trace.refused
         try:
             if loan is None:
                 self.written = dry(self.context, attempt, bounds)
@@ -114,6 +116,7 @@ class Part:
         except Exception as error:
             for one, escaped, merged in chain:
                 one.escaped, one.merged = escaped, merged
+            trace.refused = refused
             raise NotOneLoop(_short(error)) from error
         if watch.refused is not None:
             raise NotOneLoop(watch.refused)

@@ -17,6 +17,7 @@ from jax import lax
 
 from bridge.arrays.buffer import Buffer, Scalar, WeakScalar
 from bridge.code_position import Position
+from bridge.errors import BridgeError
 from bridge.rewind.context import Context
 from bridge.rewind.facts import facts_of
 from bridge.rewind.fingerprint import Fingerprint
@@ -86,8 +87,10 @@ class TraceContext(Framing, Accessing, Computing, Context):
         self.faults = Faults(self)
         self.comparisons: dict[Any, Any] = {}
         self.fingerprint: Fingerprint | None = None
-        # How many branches of the program are open; names that only one side of a branch has bound, and where that is.
+        # How many branches of the program are open; what was refused; names that only one side of a branch has bound,
+        # and where that is.
         self.branches = 0
+        self.refused: BridgeError | None = None
         self.unbound: dict[str, Position] = {}
         self.forms: dict[int, tuple[Any, Affine]] = {}
 
