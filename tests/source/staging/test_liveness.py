@@ -1,0 +1,28 @@
+"""Which variables leave a loop, and which a turn reads: those that are carried."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from bridge.source.staging.liveness import Liveness
+
+CASES = {
+    "read after": ("for i in a:\n    t = i\nprint(t)", {"t"}, set()),
+    "read by the next turn": ("for i in a:\n    s = s + i", set(), {"s"}),
+    "kept from before by some turns": ("for i in a:\n    if i:\n        t = i\nprint(t)", {"t"}, {"t"}),
+    "kept by a loop without a turn": ("for i in a:\n    for j in i:\n        t = j\nprint(t)", {"t"}, {"t"}),
+    "scratch": ("for i in a:\n    t = i\n    print(t)", set(), set()),
+    "captured": ("for i in a:\n    t = i\nf = lambda: t\nprint(f)", {"t"}, {"t"}),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_liveness(name: str) -> None:
+    text, after, exposed = CASES[name]
+    body = ast.parse(text).body
+    found = Liveness(body, {})
+    bound = {"s", "t"}
+    assert found.after[body[0]] & bound == after
+    assert found.exposed[body[0]] & bound == exposed
