@@ -78,6 +78,12 @@ class WeakScalar(Scalar):
         return self.copy().astype(dtype, *args, **kwargs)
 
 
+def weak(number: Any) -> WeakScalar:
+    """A tracked number as one of Python's own, which does not widen what it meets."""
+    inner = number.value
+    return WeakScalar(weak(inner) if hasattr(inner, "place") else inner.item(), number.place)
+
+
 def is_weak(value: Any) -> bool:
     """Whether a tracked number is one of Python's, through every level of nesting."""
     while hasattr(value, "place"):

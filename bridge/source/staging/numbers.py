@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from bridge.arrays.buffer import weak
 from bridge.rewind.values import is_abstract
 from bridge.source import callees
 from bridge.source.iterating import elements
@@ -156,9 +157,8 @@ def _int(*args: Any, **kwargs: Any) -> Any:
     if len(args) == 1 and not kwargs and is_abstract(args[0]) and np.size(args[0]) == 1:
         x = args[0]
         number = x.reshape(())[()] if hasattr(x, "view_as") else x
-        if number.dtype.kind in "iu":
-            return number
-        return np.trunc(number).astype(np.int64) if number.dtype.kind == "f" else number.astype(np.int64)
+        whole = np.trunc(number) if number.dtype.kind == "f" else number
+        return weak(whole if whole.dtype == np.int64 else whole.astype(np.int64))
     return callees.of(int)(*args, **kwargs)
 
 

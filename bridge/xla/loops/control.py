@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.arrays.buffer import WeakScalar, is_weak
+from bridge.arrays.buffer import is_weak, weak
 from bridge.code_position import here, resolve
 from bridge.errors import ArgumentError, RefusedError, TraceError
 from bridge.rewind.closures import Closure
@@ -173,13 +173,7 @@ def read_cell(cell: Any, kind: str) -> Any:
     """What memory for a carried value holds: an array, or a number of that kind."""
     if kind == "array" or not hasattr(cell, "view_as"):
         return cell
-    return _weak(cell[()]) if kind == "weak" else cell[()]
-
-
-def _weak(number: Any) -> Any:
-    """A tracked number as one of Python's, which does not widen what it meets."""
-    inner = number.value
-    return WeakScalar(_weak(inner) if hasattr(inner, "place") else inner.item(), number.place)
+    return weak(cell[()]) if kind == "weak" else cell[()]
 
 
 def _cell(context: Any, leaf: Any, new: Any) -> Any:

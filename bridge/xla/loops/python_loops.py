@@ -8,7 +8,9 @@ the later ones do; if arrays change their names, as many turns as it takes until
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -118,8 +120,16 @@ class Loop:
     """A loop of the program: its turns, what they carry, and the flags that end it."""
 
     def __init__(
-        self, context: Any, turn: Callable[[Any], None], body: Any, names: tuple[Names, ...], may_be_empty: bool
+        self,
+        context: Any,
+        turn: Callable[[Any], None],
+        body: Any,
+        names: tuple[Names, ...],
+        may_be_empty: bool,
+        own: float = math.inf,
     ) -> None:
+        self.own = own
+        self.writes_carried = False
         live, exposed, stored, stops = names
         leaving = tuple(dict.fromkeys((*live, *exposed, *stops)))
         self.context = context
@@ -150,8 +160,31 @@ class Loop:
                 self.carried.append(Carried(place, before, True))
             self.part.add(more)
             if not more and not any(changes):
+                self._check_names()
                 return
         raise NotOneLoop("what its turns leave does not become the same")
+
+    def _check_names(self) -> None:
+        """Raise if a turn writes into an array that may have other names, and then gives up its name for another one.
+
+        Memory stands for what the name is bound to, turn by turn; a write into it would not be seen by other names.
+        """
+        seen: dict[int, str] = {}
+        for one in self.carried:
+            if not isinstance(one.by, Memory) or not one.is_read or one.start is GONE:
+                continue
+            for leaf, cell in zip(containers_of(one.start)[0], one.by.cells, strict=True):
+                root = getattr(getattr(cell, "place", None), "root", None)
+                if cell is leaf or root not in self.part.written or not np.shape(leaf):
+                    continue
+                self.writes_carried = True
+                older = getattr(getattr(leaf, "place", None), "root", None)
+                if older is None or older.serial <= self.own or seen.setdefault(id(older), "") != "":
+                    raise Unlike(
+                        f"a turn writes into the array of {one.place.name}, which may have other names, and then binds "
+                        f"another one to it (write it in place: {one.place.name}[...] = ...)"
+                    )
+                seen[id(older)] = one.place.name
 
     def adopt(self, plan: list[Any]) -> None:
         """Carry what it carried when it was met before."""
@@ -231,18 +264,19 @@ def staged_loop(context: Any, items: Any, body: Any, live: Names, exposed: Names
     names = live, exposed, stored, stops
     count = items.count
     if is_abstract(count):
-        _counted(context, items, body, names, 0, 1)
+        _counted(context, items, body, names, 0, 1, math.inf)
         return
-    done = 0
+    done, own = 0, math.inf
     while True:
         try:
-            _in_periods(context, items, body, names, done)
+            _in_periods(context, items, body, names, done, own)
             return
         except Unlike as error:
             error.done = done
             if done or count < 3:
                 raise
             # What a turn leaves may look as what it found, from the second one on.
+            own = serial_now()
             body(items.at(0))
             done = 1
             flags = [one.get() for one in variables_of(body, stops)]
@@ -254,21 +288,24 @@ def staged_loop(context: Any, items: Any, body: Any, live: Names, exposed: Names
             raise
 
 
-def _in_periods(context: Any, items: Any, body: Any, names: tuple[Names, ...], done: int) -> None:
+def _in_periods(context: Any, items: Any, body: Any, names: tuple[Names, ...], done: int, own: float) -> None:
     """The turns after the first `done`, as many of them as one as it takes until arrays have their names again."""
     for period in range(1, _PERIODS + 1):
         if items.count - done < 2 * period:
             raise NotOneLoop("it is short")
         try:
-            with_lent(context, lambda period=period: _counted(context, items, body, names, done, period))  # type: ignore[misc]
+            with_lent(context, partial(_counted, context, items, body, names, done, period, own))
             return
         except Rebound:
             if period == _PERIODS:
                 raise
 
 
-def _counted(context: Any, items: Any, body: Any, names: Any, done: int, period: int) -> None:
-    """The turns of a `for` loop after the first `done`, each `period` of them as one."""
+def _counted(context: Any, items: Any, body: Any, names: Any, done: int, period: int, own: float) -> None:
+    """The turns of a `for` loop after the first `done`, each `period` of them as one.
+
+    Memory with a higher number than `own` was made by the turn that ran by itself, and has no older names.
+    """
     count, rows = items.count, None
 
     def turn(k: Any) -> None:
@@ -298,7 +335,7 @@ def _counted(context: Any, items: Any, body: Any, names: Any, done: int, period:
         end = repeat(context, Turns(0, turns, going, rows=rows), loop.step)
         loop.finish(turns if going is None else end)
 
-    _planned(context, lambda: Loop(context, turn, body, names, may_be_empty), (0, high), (body, done, period), run)
+    _planned(context, lambda: Loop(context, turn, body, names, may_be_empty, own), (0, high), (body, done, period), run)
     if period > 1:
         for k in range(done + turns * period, count):
             body(items.at(k))
@@ -320,7 +357,7 @@ def _planned(
             del plans[key]
             loop = make()
     with_lent(context, lambda: loop.find(bounds))
-    if len(loop.part.places) == len(key[-1]):
+    if len(loop.part.places) == len(key[-1]) and not loop.writes_carried:
         plans[key] = [one.plan() for one in loop.carried]
     run(loop)
 
