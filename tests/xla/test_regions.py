@@ -501,18 +501,18 @@ def test_checks_name_what_is_not_known_to_be_in_range() -> None:
     )
     assert whole.index((known, slice(known, known + 3))).checks() == []
     assert whole.index(i).checks() == []
-    assert whole.index(s).checks() == [(s, -6, 5, None)]
-    rows = (s, 0, 2, (-6, -5))
-    assert whole.index((slice(s, s + 4), known + 3)).checks() == [rows, (known + 3, -8, 7, None)]
-    assert whole.index(slice(s, s + 4)).index(i).checks() == [rows, (i, -4, 3, None)]
+    assert whole.index(s).checks() == [(s, -6, 5, None, False)]
+    rows = (s, 0, 2, (-6, -5), True)
+    assert whole.index((slice(s, s + 4), known + 3)).checks() == [rows, (known + 3, -8, 7, None, False)]
+    assert whole.index(slice(s, s + 4)).index(i).checks() == [rows, (i, -4, 3, None, False)]
     assert whole.index(slice(s, s + 4)).index(slice(1, 3)).checks() == [rows]
     # What NumPy has of `x[s : s - 3 : -1]` with s = 2 is empty: -1 counts from the end.
-    assert whole.index(slice(s, s - 3, -1)).checks() == [(s, 3, 5, (-4, -1))]
-    assert whole.index(slice(s, s + 6)).checks() == [(s, 0, 0, None)]
-    assert whole.index(slice(known, known + 2)).checks() == [(known, 0, 4, None)]
+    assert whole.index(slice(s, s - 3, -1)).checks() == [(s, 3, 5, (-4, -1), True)]
+    assert whole.index(slice(s, s + 6)).checks() == [(s, 0, 0, None, True)]
+    assert whole.index(slice(known, known + 2)).checks() == [(known, 0, 4, None, True)]
     late = Affine.unknown(jnp.asarray(-4), -6, -3)
     assert whole.index(slice(late, late + 2)).checks() == []
-    assert whole.index(slice(late, late + 4)).checks() == [(late, 0, 2, (-6, -5))]
+    assert whole.index(slice(late, late + 4)).checks() == [(late, 0, 2, (-6, -5), True)]
 
 
 @pytest.mark.parametrize("step", [1, 2, -1, -3])

@@ -183,6 +183,8 @@ class StagedReader(Reader):
         if not unknown(test):
             return value()
         if name == "sum":
+            trace = test.place.context.home.trace
+            refused = trace.refused
             try:
                 return self.choice(test, value, lambda: 0)
             except TraceError:
@@ -190,6 +192,7 @@ class StagedReader(Reader):
                 if not np.ndim(found):
                     raise
                 # The sides of a branch have one shape: an array is computed, and chosen afterwards.
+                trace.refused = refused
                 return np.where(truth(test), found, 0)
         return self.both(test, value) if name == "any" else self.either(self.negated(test), value)
 

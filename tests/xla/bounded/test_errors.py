@@ -30,7 +30,7 @@ UNKNOWN = {
     "a condition": lambda w, x, s: 1.0 if w else 2.0,
     "with where=": lambda w, x, s: np.add(w, 1.0, where=w > 1.0),
     "the step of a slice": lambda w, x, s: np.sum(x[:: s[0]]),
-    "nobody knows a bound": lambda w, x, s: np.sum(bridge.numpy.zeros(s[0])),
+    "has no bound that is known before": lambda w, x, s: np.sum(bridge.numpy.zeros(s[0])),
     "called like this": lambda w, x, s: np.full_like(w, 1.0, shape=(3,)),
 }
 
