@@ -14,6 +14,8 @@ from benchmarks.published.runs import Result
 
 jax = pytest.importorskip("jax", reason="JAX is not installed: ports to it were not run (pip install jax)")
 
+pytestmark = pytest.mark.thorough
+
 STEPS = "def kernel(n, a, x):\n    for k in range(1, n):\n        x[k:] *= a * np.sin(x[k - 1])\n    return np.sum(x)\n"
 TRIANGLE = """def kernel(x):
     for i in range(x.size):

@@ -179,10 +179,12 @@ def test_random_programs(seed: int) -> None:
             )
 
 
-ORDERS = (smoothing, nested, one_after_another)
+BOUNDED_ORDERS = [(p, b) for p in (smoothing, nested, one_after_another) for b in (2500, 900)]
 
 
-@pytest.mark.parametrize(("program", "memory"), dealt([(p, b) for p in ORDERS for b in (2500, 900)], always=5))
+@pytest.mark.parametrize(
+    ("program", "memory"), dealt([(p, b) for p in ORDERS for b in (2500, 900)], always=6, thorough=3)
+)
 def test_other_derivatives(program: Any, memory: int) -> None:
     import jax
 

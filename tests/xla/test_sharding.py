@@ -264,6 +264,7 @@ def sharded() -> dict[str, Any]:
     return json.loads(output_of(process(__file__, devices=DEVICES)).splitlines()[-1])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", cases())
 @pytest.mark.parametrize("how", ["placed", "around"])
 def test_the_gradient_is_that_of_one_device(sharded: dict[str, Any], name: str, how: str) -> None:
@@ -271,31 +272,37 @@ def test_the_gradient_is_that_of_one_device(sharded: dict[str, Any], name: str, 
     assert sharded[name][how] <= 1e-12
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", cases())
 def test_the_gradient_is_that_of_the_native_engine(sharded: dict[str, Any], name: str) -> None:
     assert sharded[name]["native"] <= 1e-12
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", cases())
 def test_gradients_lie_where_their_arguments_do(sharded: dict[str, Any], name: str) -> None:
     assert sharded[name]["like arguments"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", sorted(cases().keys() - {"across", "window"}))
 @pytest.mark.parametrize("how", ["collectives", "collectives around"])
 def test_no_sharded_array_is_gathered(sharded: dict[str, Any], name: str, how: str) -> None:
     assert not {"all-gather", "all-to-all"} & set(sharded[name][how])
 
 
+@pytest.mark.thorough
 def test_parameter_gradients_are_summed_over_the_batch(sharded: dict[str, Any]) -> None:
     assert set(sharded["network"]["collectives"]) == {"all-reduce"}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["heat", "reaction", "ring", "plate"])
 def test_stencils_exchange_borders(sharded: dict[str, Any], name: str) -> None:
     assert sharded[name]["collectives"]["collective-permute"] >= 2
 
 
+@pytest.mark.thorough
 def test_snapshots_are_sharded_too(sharded: dict[str, Any]) -> None:
     found = sharded["bounded"]
     assert "snapshots of 8.19 kB" in found["told"][0]
@@ -304,6 +311,7 @@ def test_snapshots_are_sharded_too(sharded: dict[str, Any]) -> None:
     assert not {"all-gather", "all-to-all"} & set(found["collectives"])
 
 
+@pytest.mark.thorough
 def test_rows_that_need_no_other_rows_exchange_nothing(sharded: dict[str, Any]) -> None:
     assert set(sharded["rods"]["collectives"]) <= {"all-reduce"}
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import bridge
+from tests.helpers.sampling import dealt
 
 N = 7
 WINDOWS = [(0, 3), (2, 6), (3, 4), (-5, -1), (0, 99), (-99, 2)]
@@ -179,7 +180,7 @@ def check(program: Any, windows: list[tuple[int, int]]) -> None:
             np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12, err_msg=f"at {window}")
 
 
-@pytest.mark.parametrize("name", ELEMENTWISE)
+@pytest.mark.parametrize("name", dealt(list(ELEMENTWISE), always=4))
 def test_elementwise(name: str) -> None:
     def program(x: Any, y: Any, A: Any, s: Any) -> Any:
         return ordered(ELEMENTWISE[name](x[s[0] : s[1]], y[s[0] : s[1]]))
@@ -187,7 +188,7 @@ def test_elementwise(name: str) -> None:
     check(program, WINDOWS + EMPTY)
 
 
-@pytest.mark.parametrize("name", REDUCED | NOT_EMPTY)
+@pytest.mark.parametrize("name", dealt(list(REDUCED | NOT_EMPTY), always=4))
 def test_reduced(name: str) -> None:
     function = (REDUCED | NOT_EMPTY)[name]
 
@@ -197,7 +198,7 @@ def test_reduced(name: str) -> None:
     check(program, WINDOWS + EMPTY if name in REDUCED else WINDOWS)
 
 
-@pytest.mark.parametrize("name", SQUARE)
+@pytest.mark.parametrize("name", dealt(list(SQUARE), always=3))
 def test_of_two_axes(name: str) -> None:
     def program(x: Any, y: Any, A: Any, s: Any) -> Any:
         return ordered(SQUARE[name](A[s[0] : s[1], s[0] : s[1]], x[s[0] : s[1]]))

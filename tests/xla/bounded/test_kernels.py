@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import bridge
+from tests.helpers.sampling import dealt
 
 N = 6
 Loop = Callable[[int, int, Callable[[Any, Any], Any], Any], Any]
@@ -252,7 +253,7 @@ PROGRAMS = [
 ]
 
 
-@pytest.mark.parametrize("program", PROGRAMS, ids=lambda one: one.f.__name__)
+@pytest.mark.parametrize("program", dealt(PROGRAMS, always=2), ids=lambda one: one.f.__name__)
 def test_value_and_derivatives(program: Program) -> None:
     arguments = program.arguments()
     directions = [np.cos(np.arange(x.size)).reshape(x.shape) for x in arguments]
@@ -274,7 +275,7 @@ def test_value_and_derivatives(program: Program) -> None:
     np.testing.assert_allclose(found, wanted, rtol=1e-8, atol=1e-10)
 
 
-@pytest.mark.parametrize("program", PROGRAMS, ids=lambda one: one.f.__name__)
+@pytest.mark.parametrize("program", dealt(PROGRAMS, always=8, thorough=3), ids=lambda one: one.f.__name__)
 def test_second_derivatives(program: Program) -> None:
     arguments = program.arguments()
     directions = [np.cos(np.arange(x.size)).reshape(x.shape) for x in arguments]

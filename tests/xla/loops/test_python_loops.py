@@ -21,9 +21,9 @@ INPUTS = (X, -X)
 NAMES = [name for name, _ in PROGRAMS]
 
 
-def parameters(always: int) -> list[Any]:
-    # Each second one of the rest is run in .ci/run, the others at night.
-    return dealt(PROGRAMS, always=always, thorough=2)
+def parameters(always: int, thorough: int) -> list[Any]:
+    # Some of the rest are run in .ci/run, the others at night.
+    return dealt(PROGRAMS, always=always, thorough=thorough)
 
 
 def check(found: Any, wanted: Any) -> None:
@@ -36,7 +36,7 @@ def test_names_are_distinct() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.parametrize(("name", "f"), parameters(always=2))
+@pytest.mark.parametrize(("name", "f"), parameters(always=6, thorough=5))
 def test_value_and_gradient(name: str, f: Callable[[Any], Any]) -> None:
     for x in INPUTS:
         check(bridge.xla(f)(x.copy()), f(x.copy()))
@@ -44,7 +44,7 @@ def test_value_and_gradient(name: str, f: Callable[[Any], Any]) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.parametrize(("name", "f"), parameters(always=8))
+@pytest.mark.parametrize(("name", "f"), parameters(always=24, thorough=12))
 def test_forward_mode_and_second_order(name: str, f: Callable[[Any], Any]) -> None:
     check(bridge.jvp(f, (X.copy(),), (V,), engine="xla")[1], bridge.jvp(f, (X.copy(),), (V,))[1])
     check(bridge.hvp(f, (X.copy(),), (V,), engine="xla"), bridge.hvp(f, (X.copy(),), (V,)))
