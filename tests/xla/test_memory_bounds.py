@@ -183,7 +183,7 @@ BOUNDED_ORDERS = [(p, b) for p in (smoothing, nested, one_after_another) for b i
 
 
 @pytest.mark.parametrize(
-    ("program", "memory"), dealt([(p, b) for p in ORDERS for b in (2500, 900)], always=6, thorough=3)
+    ("program", "memory"), dealt(BOUNDED_ORDERS, always=6, thorough=3)
 )
 def test_other_derivatives(program: Any, memory: int) -> None:
     import jax
