@@ -30,5 +30,5 @@ def dealt(of: Sequence[Any], always: int, thorough: int = 1) -> list[Any]:
 def _marked(one: Any, k: int, always: int, thorough: int) -> Any:
     if k % always == 0:
         return one
-    values = one if isinstance(one, tuple) else (one,)
+    values = one if type(one) is tuple else (one,)
     return pytest.param(*values, marks=pytest.mark.nightly if k % thorough else pytest.mark.thorough)
