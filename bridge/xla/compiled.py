@@ -29,7 +29,7 @@ from bridge.xla.regions.region import MODES
 from bridge.xla.signature import Signature, call_of
 from bridge.xla.subprogram import Subprogram
 from bridge.xla.traced import Program, captured
-from bridge.xla.tracing.faults import MOST_TURNS, MoreTurns, SliceOutside
+from bridge.xla.tracing.sites import MOST_TURNS, MoreTurns, SliceOutside
 
 _OF_THE_CALLER = frozenset({np.ndarray, float, complex, *np.sctypeDict.values()})
 OFTEN = 8

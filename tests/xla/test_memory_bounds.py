@@ -182,9 +182,7 @@ def test_random_programs(seed: int) -> None:
 BOUNDED_ORDERS = [(p, b) for p in (smoothing, nested, one_after_another) for b in (2500, 900)]
 
 
-@pytest.mark.parametrize(
-    ("program", "memory"), dealt(BOUNDED_ORDERS, always=6, thorough=3)
-)
+@pytest.mark.parametrize(("program", "memory"), dealt(BOUNDED_ORDERS, always=6, thorough=3))
 def test_other_derivatives(program: Any, memory: int) -> None:
     import jax
 

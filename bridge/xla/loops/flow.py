@@ -2,7 +2,8 @@
 
 from bridge.xla.loops.control import cond, fori_loop, while_loop
 from bridge.xla.loops.python_branches import staged_branch, staged_choice
-from bridge.xla.loops.python_loops import staged_loop, staged_repeat, unrolling
+from bridge.xla.loops.python_loops import staged_loop, unrolling
+from bridge.xla.loops.python_whiles import staged_repeat
 from bridge.xla.loops.standing import returned
 
 __all__ = [

@@ -420,3 +420,23 @@ def global_changed_later(x):
         s += x[i] * x[i] * FACTOR
     FACTOR = 5.0
     return s * FACTOR
+
+
+@program
+def a_while_that_counts_and_takes_from_a_list(x: Any) -> Any:
+    waiting, k, s = [3, 2, 1], 0, 0.0
+    while waiting and k < 5:
+        waiting.pop()
+        k += 1
+        s = s + x[k]
+    return s
+
+
+@program
+def a_while_that_counts_and_changes_an_object(x: Any) -> Any:
+    left, k, s = {"n": 3}, 0, 0.0
+    while left["n"] > 0 and k < 5:
+        left["n"] -= 1
+        k += 1
+        s = s + x[k]
+    return s

@@ -1,0 +1,100 @@
+"""`while` in a program that is compiled, as a loop of XLA.
+
+Where the condition depends on counters alone, the turns are counted, and it is a loop of so many; else the condition is
+asked between two turns, and a run tells how many turns there were.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bridge.rewind.values import is_abstract, lowered_to
+from bridge.source.staging.truth import NotOneLoop, is_true, truth, unknown
+from bridge.source.state import Part as Changed
+from bridge.xla.loops.carrying import (
+    Counter,
+    Memory,
+)
+from bridge.xla.loops.dry_runs import asked
+from bridge.xla.loops.repeating import Turns, repeat
+from bridge.xla.loops.trials import Part, with_lent
+from bridge.xla.loops.turning import Loop, is_logged
+from bridge.xla.tracing.integers import affine_of
+
+Names = tuple[str, ...]
+
+
+def staged_repeat(context: Any, test: Any, body: Any, live: Names, exposed: Names, stored: Names, stops: Names) -> None:
+    """`while`."""
+    with_lent(context, lambda: _repeated(context, test, body, live, exposed, stored, stops))
+
+
+def _repeated(context: Any, test: Any, body: Any, live: Names, exposed: Names, stored: Names, stops: Names) -> None:
+    def turn(k: Any) -> None:
+        body()
+        test()
+
+    loop = Loop(context, turn, body, (live, exposed, stored, stops), may_be_empty=True)
+    loop.find((0, None))
+    _check_condition(context, test)
+    count = _count(loop, test)
+    if count is not None:
+        loop.part.run = lambda k: body()
+        repeat(context, Turns(0, count), loop.step)
+        loop.finish(count)
+        return
+
+    def going() -> Any:
+        with loop.part.state():
+            loop._set(loop.turns)
+            wanted = test()
+            wanted = truth(wanted) if unknown(wanted) else np.bool_(is_true(wanted))
+            return wanted & loop.going()
+
+    faults = context.home.trace.faults
+    rows = faults.limit() if is_logged(context) else None
+    loop.count_turns()
+    loop.part.run = lambda k: body()
+    end = repeat(context, Turns(0, _MANY, going, rows=rows), loop.step)
+    if rows is not None:
+        wants_more = np.logical_or(end > rows, asked(context, going))
+        faults.check_turns(rows, lowered_to(context.home.trace, wants_more), affine_of(end))
+    loop.finish(end)
+
+
+def _check_condition(context: Any, test: Any) -> None:
+    """NotOneLoop if the condition of a `while` does more than to ask."""
+    asks = Part(context, lambda k: test(), [])
+    _, _, since, watch = asks.tried((0, None), lambda k: None, lambda: None)
+    names = [place.name for place, _ in watch.parts.values()]
+    if names or any(root.serial <= since for root in asks.written):
+        raise NotOneLoop(f"its condition changes {names[0] if names else 'an array'}")
+
+
+def _count(loop: Loop, test: Any) -> int | None:
+    """How many turns a `while` makes whose condition depends on counters alone; None if it is another one."""
+    if any(isinstance(one.by, Memory) for one in loop.stops):
+        return None
+    names = {one.place.name for one in loop.carried if isinstance(one.by, Counter) and not is_abstract(one.by.value)}
+    varying = {one.place.name for one in loop.carried if isinstance(one.by, Memory)} | {
+        one.place.name for one in loop.carried if isinstance(one.by, Counter) and is_abstract(one.by.value)
+    }
+    read = set(test.__code__.co_freevars)
+    if not names & read or varying & read or any(isinstance(one.place, Changed) for one in loop.carried):
+        return None
+    for k in range(_MOST_TURNS):
+        with loop.part.state():
+            loop._set(k)
+            wanted = test()
+            if unknown(wanted):
+                return None
+            if not is_true(wanted):
+                return k
+    return None
+
+
+_MANY = 2**62
+_MOST_TURNS = 1_000_000
+"""Turns that are counted of a `while` loop whose condition depends on counters alone."""

@@ -1,0 +1,280 @@
+"""Turns of a loop of the program: what they carry, found by trials, and one turn after the other.
+
+A turn is run for trial, with the program's state as it is before the loop, and then with state as any turn may find it,
+until what it leaves is of the same look (`carrying`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from bridge.code_position import here, resolve
+from bridge.rewind.forward import ForwardContext
+from bridge.rewind.interpreter import ARRAYS
+from bridge.rewind.roots import serial_now
+from bridge.rewind.values import lowered_to
+from bridge.source.nodes import HELPER
+from bridge.source.staging.truth import NotOneLoop, is_true, truth, unknown
+from bridge.source.state import GONE, Place, variables_of
+from bridge.trees import containers_of
+from bridge.xla.loops.carrying import (
+    Constant,
+    Counter,
+    Memory,
+    Unlike,
+    check_apart,
+    equal,
+    growth,
+    is_integer,
+    look_of,
+    memory,
+)
+from bridge.xla.loops.control import read_cell
+from bridge.xla.loops.plans import Stale, looks
+from bridge.xla.loops.trials import Part, with_lent
+from bridge.xla.tracing.integers import Bounds
+
+Names = tuple[str, ...]
+
+_TRIALS = 8
+"""How often what a loop carries is looked for before it is given up."""
+
+
+class Carried:
+    """A place of the program's state, and how a loop carries it."""
+
+    def __init__(self, place: Place, start: Any, is_read: bool) -> None:
+        self.place = place
+        self.start = ARRAYS.seen(start)
+        self.is_read = is_read
+        self.by: Constant = Constant(self.start)
+        self.sample: Any = None
+
+    def tried(self, context: Any, then: Any, after: Any, growth: int | None, since: int) -> bool:
+        """Take what a turn for trial found and left; whether it is carried otherwise now."""
+        start = self.start if self.is_read else GONE
+        old = self.by
+        if isinstance(old, Counter) and growth == old.step:
+            return False
+        if isinstance(old, Memory) and growth is not None and is_integer(start):
+            self.by = Counter(start, growth)
+            return True
+        if isinstance(old, Memory):
+            look = look_of(self.place, then, after, since)
+            if look is None:
+                return False
+            if look.structure != old.look.structure:
+                raise NotOneLoop(f"what {self.place.name} holds changes from turn to turn")
+            if not look.is_wider_than(old.look):
+                return False
+        look = look_of(self.place, start, after, since)
+        if look is not None:
+            self.by = memory(context, look, start, after)
+            self.sample = after
+        return look is not None
+
+    def plan(self) -> Any:
+        """How it is carried, to be kept for the next time."""
+        if isinstance(self.by, Memory):
+            return self.by.look, self.sample
+        return self.by.step if isinstance(self.by, Counter) else None
+
+    def adopt(self, context: Any, plan: Any) -> None:
+        """Let it be carried as it was the last time."""
+        start = self.start if self.is_read else GONE
+        if isinstance(plan, tuple):
+            look, self.sample = plan
+            if start is not GONE and containers_of(start)[1] != look.structure:
+                raise Stale
+            self.by = memory(context, look, start, self.sample)
+        elif plan is not None:
+            self.by = Counter(start, plan)
+
+    def check(self, then: Any, after: Any, since: int) -> None:
+        """Raise Stale if a turn leaves something that is not carried as planned."""
+        if isinstance(self.by, Counter):
+            fits = growth(then, after) == self.by.step
+        elif isinstance(self.by, Memory):
+            look = look_of(self.place, then, after, since)
+            fits = look is None or (look.structure == self.by.look.structure and not look.is_wider_than(self.by.look))
+        else:
+            fits = after is GONE or equal(after, self.by.value)
+        if not fits:
+            raise Stale
+
+
+class Loop:
+    """A loop of the program: its turns, what they carry, and the flags that end it."""
+
+    def __init__(
+        self,
+        context: Any,
+        turn: Callable[[Any], None],
+        body: Any,
+        names: tuple[Names, ...],
+        may_be_empty: bool,
+        own: float = math.inf,
+    ) -> None:
+        self.own = own
+        self.writes_carried = False
+        live, exposed, stored, stops = names
+        leaving = tuple(dict.fromkeys((*live, *exposed, *stops)))
+        self.context = context
+        self.may_be_empty = may_be_empty
+        self.then: list[Any] = []
+        self.number: Any = None
+        self.is_planned = False
+        self.scratch = variables_of(body, tuple(name for name in stored if name not in leaving))
+        self.carried = [
+            Carried(one, one.get(), one.name in exposed or one.name in stops or may_be_empty)
+            for one in variables_of(body, leaving)
+        ]
+        self.stops = [one for one in self.carried if one.place.name in stops]
+        self.part = Part(context, turn, [one.place for one in self.carried] + self.scratch)
+
+    def find(self, bounds: Bounds) -> None:
+        """Find out what is carried; NotOneLoop if that cannot be."""
+        for _ in range(_TRIALS):
+            then, (after, growths), since, watch = self.part.tried(bounds, self._set, self._left)
+            check_apart(zip([one.place for one in self.carried], after, strict=True), since)
+            changes = [
+                one.tried(self.context, was, left, grown, since)
+                for one, was, left, grown in zip(self.carried, then, after, growths, strict=True)
+            ]
+            known = {one.key for one in self.part.places}
+            more = [(place, before) for key, (place, before) in watch.parts.items() if key not in known]
+            for place, before in more:
+                self.carried.append(Carried(place, before, True))
+            self.part.add(more)
+            if not more and not any(changes):
+                self._check_names()
+                return
+        raise NotOneLoop("what its turns leave does not become the same")
+
+    def _check_names(self) -> None:
+        """Raise if a turn writes into an array that may have other names, and then gives up its name for another one.
+
+        Memory stands for what the name is bound to, turn by turn; a write into it would not be seen by other names.
+        """
+        seen: dict[int, str] = {}
+        for one in self.carried:
+            if not isinstance(one.by, Memory) or not one.is_read or one.start is GONE:
+                continue
+            for leaf, cell in zip(containers_of(one.start)[0], one.by.cells, strict=True):
+                root = getattr(getattr(cell, "place", None), "root", None)
+                if cell is leaf or root not in self.part.written or not np.shape(leaf):
+                    continue
+                self.writes_carried = True
+                older = getattr(getattr(leaf, "place", None), "root", None)
+                if older is None or older.serial <= self.own or seen.setdefault(id(older), "") != "":
+                    raise Unlike(
+                        f"a turn writes into the array of {one.place.name}, which may have other names, and then binds "
+                        f"another one to it (write it in place: {one.place.name}[...] = ...)"
+                    )
+                seen[id(older)] = one.place.name
+
+    def adopt(self, plan: list[Any]) -> None:
+        """Carry what it carried when it was met before."""
+        self.is_planned = True
+        for one, own in zip(self.carried, plan, strict=True):
+            one.adopt(self.context, own)
+
+    def _set(self, k: Any) -> list[Any]:
+        """Let the places hold what they hold in the turn with number `k`."""
+        values = [one.by.at(k) for one in self.carried]
+        for one, value in zip(self.carried, values, strict=True):
+            one.place.set(value)
+        self.then = values
+        return values
+
+    def _left(self) -> tuple[list[Any], list[int | None]]:
+        """What a turn has left, and by how much integers have grown."""
+        after = self._get()
+        return after, [growth(*pair) for pair in zip(self.then, after, strict=True)]
+
+    def _get(self) -> list[Any]:
+        return [ARRAYS.seen(one.place.get()) for one in self.carried]
+
+    def step(self, k: Any) -> None:
+        """One turn, the one with number `k`."""
+        since = serial_now()
+        with self.part.watched({place.key for place in self.part.places}), self.part.state():
+            then = self._set(k)
+            self.part.run(k)
+            left = self._get()
+            if self.is_planned:
+                check_apart(zip([one.place for one in self.carried], left, strict=True), since)
+                for one, was, value in zip(self.carried, then, left, strict=True):
+                    one.check(was, value, since)
+            for one, value in zip(self.carried, left, strict=True):
+                one.by.take(value)
+            for one in self.carried:
+                one.by.settle()
+            if self.number is not None:
+                self.number[...] = k + 1
+
+    def count_turns(self) -> None:
+        """Keep the number of the turn in memory, for what is asked between two turns."""
+        self.number = self.context.constant_buffer(np.zeros((), np.int64))
+
+    @property
+    def turns(self) -> Any:
+        """How many turns were made."""
+        return read_cell(self.number, "weak")
+
+    def finish(self, count: Any) -> None:
+        """Let the places hold what the last of `count` turns has left."""
+        unbound = [one.place.name for one in self.carried if one.start is GONE and isinstance(one.by, Memory)]
+        names = ", ".join(name for name in unbound if not name.startswith(HELPER))
+        if self.may_be_empty and names:
+            error = UnboundLocalError(f"{names}: bound in a loop that made no turn ({resolve(here())})")
+            self.context.home.trace.faults.check_raises(lowered_to(self.context.home.trace, count <= 0), error)
+        for one in self.carried:
+            one.place.set(one.by.at(count))
+        for place in self.scratch:
+            place.set(GONE)
+
+    def going(self) -> Any:
+        """Whether no flag is set."""
+        wanted: Any = True
+        for one in self.stops:
+            flag = one.by.at(self.turns)
+            if unknown(flag):
+                wanted = np.logical_not(truth(flag)) & wanted
+            elif is_true(flag):
+                return False
+        return wanted
+
+
+def run_planned(
+    context: Any, make: Callable[[], Loop], bounds: Bounds, what: tuple[Any, ...], run: Callable[[Loop], None]
+) -> None:
+    """Find out what a loop carries, and run it; or run it as it was found to be when it was met before."""
+    plans = context.home.trace.plans
+    loop = make()
+    key = (what[0].__code__, *what[1:], context.level, loop.may_be_empty, looks(loop.part.places))
+    if key in plans:
+        try:
+            loop.adopt(plans[key])
+            run(loop)
+            return
+        except Exception:
+            del plans[key]
+            loop = make()
+    with_lent(context, lambda: loop.find(bounds))
+    if len(loop.part.places) == len(key[-1]) and not loop.writes_carried:
+        plans[key] = [one.plan() for one in loop.carried]
+    run(loop)
+
+
+def is_logged(context: Any) -> bool:
+    """Whether what a loop overwrites is kept, turn by turn."""
+    while context.differentiates:
+        if not isinstance(context, ForwardContext):
+            return True
+        context = context.outer
+    return False
