@@ -16,9 +16,21 @@ from typing import Any, ClassVar
 
 from bridge.source.nodes import HELPER, PART, at, load, reader
 from bridge.source.quiet import JOINERS
-from bridge.source.staging.jumps import Jumps, jumps
+from bridge.source.staging.jumps import Jumps
 from bridge.source.staging.liveness import Liveness
-from bridge.source.staging.names import FUNCTIONS, bound, own_parts
+from bridge.source.staging.looking import (
+    INDICES,
+    has_jumps,
+    is_blocked,
+    is_plain,
+    is_raw,
+    jumps_in_finally,
+    may_be_index,
+    own_parts_of,
+    parts_of_key,
+    suspends,
+)
+from bridge.source.staging.names import bound
 from bridge.source.staging.plainer import plainer, plainer_expression
 
 COUNTED = frozenset({
@@ -26,11 +38,6 @@ COUNTED = frozenset({
     "print", "input", "open",
 })  # fmt: skip
 """Functions of Python's to which numbers may be given that are not known yet, or whose calls are seen."""
-
-_OF_FRAMES = frozenset({"locals", "eval", "exec", "vars", "dir", "super", "globals", "breakpoint"})
-_PLAIN_CALLS = frozenset({"isinstance", "issubclass", "callable", "hasattr", "type"})
-_SUSPENDS = (ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.AsyncWith)
-_PLAIN_OPERATORS = (ast.Is, ast.IsNot)
 
 
 def staged(tree: ast.stmt) -> ast.stmt:
@@ -56,19 +63,21 @@ class _Stager(ast.NodeTransformer):
         before = self.liveness, self.jumps, self.locals, self.rebinds, self.numbers
         self.numbers = 0
         documentation = _documentation(node.body)
-        if _jumps_in_finally(node.body):
+        if jumps_in_finally(node.body):
             # What was raised ends there: no flag can say that.
             self.liveness = None
             node.body = [*documentation, *self._block(node.body)]
             self.liveness, self.jumps, self.locals, self.rebinds, self.numbers = before
             return node
         body = plainer(node.body) or [at(node, ast.Pass())]
-        self.jumps = Jumps(_is_raw)
-        body = body if _suspends(body) else self.jumps.lowered(body)
-        declared = {name for part in _own(body) if isinstance(part, (ast.Nonlocal, ast.Global)) for name in part.names}
+        self.jumps = Jumps(is_raw)
+        body = body if suspends(body) else self.jumps.lowered(body)
+        declared = {
+            name for part in own_parts_of(body) if isinstance(part, (ast.Nonlocal, ast.Global)) for name in part.names
+        }
         arguments = {one.arg for one in ast.walk(node.args) if isinstance(one, ast.arg)}
         self.locals = (bound(body) | arguments) - declared
-        self.rebinds = {name for part in _own(body) if isinstance(part, ast.Nonlocal) for name in part.names}
+        self.rebinds = {name for part in own_parts_of(body) if isinstance(part, ast.Nonlocal) for name in part.names}
         self.liveness = Liveness(body, self.jumps.stops)
         made = self._block(body)
         bound_inside = sorted(bound(body) - arguments - declared)
@@ -104,7 +113,7 @@ class _Stager(ast.NodeTransformer):
     # Statements.
 
     def visit_For(self, node: ast.For) -> Any:
-        if self.liveness is None or _is_raw(node):
+        if self.liveness is None or is_raw(node):
             return self.generic_visit(node)
         self.numbers += 1
         name, element = f"{HELPER}body{self.numbers}", f"{HELPER}element"
@@ -119,7 +128,7 @@ class _Stager(ast.NodeTransformer):
         return [body, at(node, ast.Expr(call)), *self._block(node.orelse)]
 
     def visit_While(self, node: ast.While) -> Any:
-        if self.liveness is None or _is_raw(node):
+        if self.liveness is None or is_raw(node):
             return self.generic_visit(node)
         self.numbers += 1
         name, test = f"{HELPER}body{self.numbers}", f"{HELPER}test{self.numbers}"
@@ -134,7 +143,7 @@ class _Stager(ast.NodeTransformer):
         return [asked, body, at(node, ast.Expr(call)), *self._block(node.orelse)]
 
     def visit_If(self, node: ast.If) -> Any:
-        if self.liveness is None or _is_plain(node.test) or _is_blocked(node) or _has_jumps(node):
+        if self.liveness is None or is_plain(node.test) or is_blocked(node) or has_jumps(node):
             return self.generic_visit(node)
         self.numbers += 1
         then, otherwise = f"{HELPER}then{self.numbers}", f"{HELPER}else{self.numbers}"
@@ -191,13 +200,13 @@ class _Stager(ast.NodeTransformer):
         return node
 
     def visit_IfExp(self, node: ast.IfExp) -> Any:
-        if not self._is_staged(node.body, node.orelse) or _is_plain(node.test):
+        if not self._is_staged(node.body, node.orelse) or is_plain(node.test):
             return self.generic_visit(node)
         test, body, orelse = self.visit(node.test), self.visit(node.body), self.visit(node.orelse)
         return at(node, reader("choice", test, _function_of(body), _function_of(orelse)))
 
     def visit_BoolOp(self, node: ast.BoolOp) -> Any:
-        if not self._is_staged(*node.values[1:]) or all(map(_is_plain, node.values)):
+        if not self._is_staged(*node.values[1:]) or all(map(is_plain, node.values)):
             return self.generic_visit(node)
         values = [self.visit(one) for one in node.values]
         name = "both" if isinstance(node.op, ast.And) else "either"
@@ -209,13 +218,13 @@ class _Stager(ast.NodeTransformer):
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
         self.generic_visit(node)
-        if isinstance(node.op, ast.Not) and self.liveness is not None and not _is_plain(node.operand):
+        if isinstance(node.op, ast.Not) and self.liveness is not None and not is_plain(node.operand):
             return at(node, reader("negated", node.operand))
         return node
 
     def visit_Compare(self, node: ast.Compare) -> Any:
         asks_container = isinstance(node.ops[0], (ast.In, ast.NotIn))
-        if (len(node.ops) == 1 and not asks_container) or not self._is_staged(*node.comparators) or _is_plain(node):
+        if (len(node.ops) == 1 and not asks_container) or not self._is_staged(*node.comparators) or is_plain(node):
             return self.generic_visit(node)
         parts = [self.visit(one) for one in (node.left, *node.comparators)]
         named: Any = tuple(_OPERATORS[type(one)] for one in node.ops)
@@ -227,11 +236,11 @@ class _Stager(ast.NodeTransformer):
         if self.liveness is None or not isinstance(node.ctx, ast.Load):
             return node
         joins = isinstance(node.value, ast.Attribute) and node.value.attr in JOINERS
-        if not _may_be_index(node.slice):
+        if not may_be_index(node.slice):
             parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-            computed = all(isinstance(one, (*_INDICES, ast.Constant)) for one in parts) and not joins
-            return at(node, reader("item", node.value, node.slice)) if computed and _parts_of_key(node.slice) else node
-        node.value = at(node.value, reader("table", node.value, *_parts_of_key(node.slice)))
+            computed = all(isinstance(one, (*INDICES, ast.Constant)) for one in parts) and not joins
+            return at(node, reader("item", node.value, node.slice)) if computed and parts_of_key(node.slice) else node
+        node.value = at(node.value, reader("table", node.value, *parts_of_key(node.slice)))
         return node
 
     def _is_staged(self, *delayed: ast.expr) -> bool:
@@ -239,7 +248,7 @@ class _Stager(ast.NodeTransformer):
         if self.liveness is None:
             return False
         parts = [part for one in delayed for part in ast.walk(one)]
-        return not any(isinstance(part, ast.NamedExpr) or _is_blocked(part) for part in parts)
+        return not any(isinstance(part, ast.NamedExpr) or is_blocked(part) for part in parts)
 
 
 class _Nothing:
@@ -265,90 +274,6 @@ def _names(names: Iterable[str]) -> ast.expr:
 def _function_of(node: ast.expr) -> ast.expr:
     """`lambda: node`."""
     return at(node, ast.Lambda(ast.arguments([], [], ast.arg(PART), [], [], None, []), node))
-
-
-def _own(body: list[ast.stmt]) -> list[ast.AST]:
-    return [part for one in body for part in own_parts(one)]
-
-
-def _suspends(body: list[ast.stmt]) -> bool:
-    return any(isinstance(part, _SUSPENDS) for part in _own(body))
-
-
-def _is_raw(node: ast.AST) -> bool:
-    """Whether a loop stays a loop of Python's."""
-    return isinstance(node, ast.AsyncFor) or _is_blocked(node)
-
-
-def _is_blocked(node: ast.AST) -> bool:
-    """Whether something in a statement must run in the frame of its function."""
-    return any(
-        isinstance(part, _SUSPENDS)
-        or (isinstance(part, ast.Call) and isinstance(part.func, ast.Name) and part.func.id in _OF_FRAMES)
-        or (isinstance(part, ast.Name) and part.id == "__class__")
-        or (isinstance(part, ast.ImportFrom) and any(one.name == "*" for one in part.names))
-        for part in own_parts(node)
-    )
-
-
-def _has_jumps(node: ast.AST) -> bool:
-    """Whether a jump is left in a statement, of a loop that stays Python's."""
-    if isinstance(node, (ast.Break, ast.Continue, ast.Return)):
-        return True
-    if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
-        return False
-    if isinstance(node, (ast.For, ast.While)):
-        # Its own jumps stay inside of it.
-        return any(isinstance(part, ast.Return) for part in own_parts(node))
-    return any(map(_has_jumps, ast.iter_child_nodes(node)))
-
-
-def _is_plain(node: ast.AST) -> bool:
-    """Whether the truth of an expression is known for certain whenever it is asked."""
-    if isinstance(node, ast.Constant):
-        return True
-    if isinstance(node, ast.Compare):
-        return all(isinstance(one, _PLAIN_OPERATORS) for one in node.ops)
-    if isinstance(node, ast.Call):
-        return isinstance(node.func, ast.Name) and node.func.id in _PLAIN_CALLS
-    if isinstance(node, ast.UnaryOp):
-        return isinstance(node.op, ast.Not) and _is_plain(node.operand)
-    return isinstance(node, ast.BoolOp) and all(map(_is_plain, node.values))
-
-
-_INDICES = (ast.Name, ast.BinOp, ast.UnaryOp, ast.Subscript, ast.Attribute, ast.Call)
-
-
-def _may_be_index(node: ast.expr) -> bool:
-    """Whether a key may hold a number that is not known yet, and can be evaluated twice."""
-    parts = list(_parts_of_key(node))
-    return bool(parts) and all(_is_simple(one) for one in parts)
-
-
-def _parts_of_key(node: ast.expr | None) -> list[ast.expr]:
-    """Names in a key, from which it is seen whether it is known."""
-    if node is None or isinstance(node, ast.Constant):
-        return []
-    if isinstance(node, ast.Tuple):
-        return [part for one in node.elts for part in _parts_of_key(one)]
-    if isinstance(node, ast.Slice):
-        return [part for one in (node.lower, node.upper, node.step) for part in _parts_of_key(one)]
-    if isinstance(node, ast.BinOp):
-        return [*_parts_of_key(node.left), *_parts_of_key(node.right)]
-    if isinstance(node, ast.UnaryOp):
-        return _parts_of_key(node.operand)
-    if isinstance(node, ast.Name):
-        return [at(node, load(node.id))]
-    return [node]
-
-
-def _is_simple(node: ast.expr) -> bool:
-    return isinstance(node, ast.Name)
-
-
-def _jumps_in_finally(body: list[ast.stmt]) -> bool:
-    """Whether `finally` may end what was raised, by a jump."""
-    return any(jumps(last) for part in _own(body) for last in getattr(part, "finalbody", ()))
 
 
 def _documentation(body: list[ast.stmt]) -> list[ast.stmt]:

@@ -423,7 +423,7 @@ def global_changed_later(x):
 
 
 @program
-def a_while_that_counts_and_takes_from_a_list(x: Any) -> Any:
+def a_while_that_counts_and_takes_from_a_list(x):
     waiting, k, s = [3, 2, 1], 0, 0.0
     while waiting and k < 5:
         waiting.pop()
@@ -433,7 +433,7 @@ def a_while_that_counts_and_takes_from_a_list(x: Any) -> Any:
 
 
 @program
-def a_while_that_counts_and_changes_an_object(x: Any) -> Any:
+def a_while_that_counts_and_changes_an_object(x):
     left, k, s = {"n": 3}, 0, 0.0
     while left["n"] > 0 and k < 5:
         left["n"] -= 1
