@@ -180,7 +180,7 @@ def check(program: Any, windows: list[tuple[int, int]]) -> None:
             np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12, err_msg=f"at {window}")
 
 
-@pytest.mark.parametrize("name", dealt(list(ELEMENTWISE), always=4))
+@pytest.mark.parametrize("name", dealt(list(ELEMENTWISE), always=4, thorough=4))
 def test_elementwise(name: str) -> None:
     def program(x: Any, y: Any, A: Any, s: Any) -> Any:
         return ordered(ELEMENTWISE[name](x[s[0] : s[1]], y[s[0] : s[1]]))
@@ -188,7 +188,7 @@ def test_elementwise(name: str) -> None:
     check(program, WINDOWS + EMPTY)
 
 
-@pytest.mark.parametrize("name", dealt(list(REDUCED | NOT_EMPTY), always=4))
+@pytest.mark.parametrize("name", dealt(list(REDUCED | NOT_EMPTY), always=4, thorough=4))
 def test_reduced(name: str) -> None:
     function = (REDUCED | NOT_EMPTY)[name]
 
@@ -198,7 +198,7 @@ def test_reduced(name: str) -> None:
     check(program, WINDOWS + EMPTY if name in REDUCED else WINDOWS)
 
 
-@pytest.mark.parametrize("name", dealt(list(SQUARE), always=3))
+@pytest.mark.parametrize("name", dealt(list(SQUARE), always=3, thorough=3))
 def test_of_two_axes(name: str) -> None:
     def program(x: Any, y: Any, A: Any, s: Any) -> Any:
         return ordered(SQUARE[name](A[s[0] : s[1], s[0] : s[1]], x[s[0] : s[1]]))

@@ -64,7 +64,7 @@ PROGRAMS = {
 }
 
 
-@pytest.mark.parametrize("name", dealt(list(PROGRAMS), always=3))
+@pytest.mark.parametrize("name", dealt(list(PROGRAMS), always=3, thorough=3))
 def test_index_arrays(name: str) -> None:
     def program(x: Any, A: Any, c: Any, v: Any, s: Any) -> Any:
         found = PROGRAMS[name](x, A, c[s[0] : s[1]], v[s[0] : s[1]])

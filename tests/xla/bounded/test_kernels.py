@@ -253,7 +253,7 @@ PROGRAMS = [
 ]
 
 
-@pytest.mark.parametrize("program", dealt(PROGRAMS, always=2), ids=lambda one: one.f.__name__)
+@pytest.mark.parametrize("program", dealt(PROGRAMS, always=3, thorough=2), ids=lambda one: one.f.__name__)
 def test_value_and_derivatives(program: Program) -> None:
     arguments = program.arguments()
     directions = [np.cos(np.arange(x.size)).reshape(x.shape) for x in arguments]

@@ -10,6 +10,7 @@ import pytest
 
 import bridge
 from bridge.errors import IndexRangeError
+from tests.helpers.sampling import dealt
 
 N = 6
 X = np.random.default_rng(8).uniform(0.3, 1.2, N)
@@ -107,6 +108,6 @@ def check(text: str) -> bool:
     return True
 
 
-@pytest.mark.parametrize("seed", [*range(6), *(pytest.param(k, marks=pytest.mark.thorough) for k in range(6, 60))])
+@pytest.mark.parametrize("seed", dealt(range(60), always=15, thorough=6))
 def test_random_program(seed: int) -> None:
     check(Writer(seed).program())
