@@ -96,11 +96,14 @@ class Lifetime:
                 remedy="use it inside `with Context() as ctx:`, return values from the function that is "
                 "differentiated, or take them out with bridge.detach; do not keep Buffers in globals or closures",
             )
-        raise ContextError(
+        error = ContextError(
             f"a Buffer of a context of thread {self.thread} is used in thread {get_ident()}",
             where=where,
             remedy="differentiate inside each thread: a context belongs to the thread that made it",
         )
+        # An executor keeps it until somebody asks for the result.
+        self.escaped = self.escaped or error
+        raise error
 
     @contextmanager
     def reopened(self) -> Iterator[None]:

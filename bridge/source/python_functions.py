@@ -12,6 +12,7 @@ import functools
 import itertools
 import operator
 from collections.abc import Callable, Container
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -163,7 +164,10 @@ def _generator_manager(function: Any, args: Any, kwargs: Any) -> Any:
 def _cached(function: Any, /, *args: Any, **kwargs: Any) -> Any:
     """A call of what `functools.lru_cache` made: tracked values are no keys."""
     if any_tracked(args, kwargs):
-        return callees.of(function.__wrapped__)(*args, **kwargs)
+        context = current_context()
+        watches = None if context is None or context.loan is None else context.loan.watches
+        with nullcontext() if watches is None else watches.without_changes("a function that is cached"):
+            return callees.of(function.__wrapped__)(*args, **kwargs)
     return ARRAYS.seen(function(*args, **kwargs))
 
 

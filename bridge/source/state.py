@@ -89,8 +89,11 @@ class Watch:
             part = Variable(f"a variable of an enclosing function, {name}", thing[name])
         else:
             part = Part(things, thing, None if issubclass(things, Contents) else name)
-        if part.key not in self.parts:
-            self.parts[part.key] = part, part.get()
+        self.add(part, part.get())
+
+    def add(self, part: Place, before: Any) -> None:
+        """Keep a part that changes, with what it held before."""
+        self.parts.setdefault(part.key, (part, before))
 
     def put_back(self) -> None:
         """Let everything hold what it held."""
@@ -117,6 +120,19 @@ class Watches:
         """Take note of an object that was made just now."""
         for watch in self.open:
             watch.fresh[id(thing)] = thing
+
+    @contextmanager
+    def without_changes(self, what: str) -> Iterator[None]:
+        """Inside, nothing that was there before may change, if anybody watches; `what` would change it."""
+        if not self.open:
+            yield
+            return
+        inner = Watch()
+        with self.watching(inner):
+            yield
+        if inner.parts:
+            name = next(iter(inner.parts.values()))[0].name
+            self.refuse(f"{what} changes {name}")
 
     @contextmanager
     def watching(self, watch: Watch) -> Iterator[None]:

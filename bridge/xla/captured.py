@@ -154,6 +154,10 @@ def _names(function: Any) -> Iterator[tuple[str, _Read, Any]]:
         elif isinstance(one, MethodType):
             waiting += [one.__func__, one.__self__]
         elif isinstance(one, FunctionType):
+            if not _is_ours(one):
+                for name in ("__code__", "__defaults__", "__kwdefaults__"):
+                    yield f"{one.__name__}.{name}", partial(getattr, one, name), None
+                waiting += [*(one.__defaults__ or ()), *(one.__kwdefaults__ or {}).values(), *one.__dict__.values()]
             for name, read in _read_by(one):
                 value = _read(read)
                 if isinstance(value, (np.ndarray, FunctionType, MethodType, partial, *_VALUES)):

@@ -45,7 +45,7 @@ class StagedReader(Reader):
         effects.check(callee)
         if type(callee) is BuiltinFunctionType and callee in numbers.ROUNDED:
             return numbers.ROUNDED[callee]
-        if isinstance(getattr(callee, "__self__", None), effects.GENERATORS) or callee is next:
+        if effects.moves_on(callee):
             _refuse(f"it calls {getattr(callee, '__name__', 'next')}(), which gives something else each time")
         return staged_function(callees.of(callee))
 
@@ -112,6 +112,14 @@ class StagedReader(Reader):
             )
         except NotOneLoop as error:
             raise _cannot(error) from error
+
+    def trying(self) -> None:
+        """Errors of what follows may be caught by the program."""
+        _count_tries(1)
+
+    def tried(self) -> None:
+        """It is over."""
+        _count_tries(-1)
 
     def returned(self, value: Any) -> Any:
         """What a function returns on a path that depends on values, perhaps."""
@@ -236,6 +244,12 @@ def _control() -> Any:
     """Who runs loops and branches of the program; None if Python does."""
     context = current_context()
     return None if context is None else context.home.control
+
+
+def _count_tries(by: int) -> None:
+    context = current_context()
+    if context is not None and context.home.control is not None:
+        context.home.trace.tries += by
 
 
 def _is_short(count: Any) -> bool:

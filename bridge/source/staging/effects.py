@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextvars
 import io
 import logging
 import random
@@ -24,6 +25,15 @@ _MODULES = frozenset({
     "_datetime", "datetime", "_random", "random", "_warnings", "warnings", "io", "_io", "logging", "nt", "os", "posix",
     "secrets", "shutil", "socket", "subprocess", "sys", "time", "urllib", "uuid",
 })  # fmt: skip
+
+
+def moves_on(callee: Any) -> bool:
+    """Whether a call gives something else each time, because what it is a method of has moved on."""
+    owner = getattr(callee, "__self__", None)
+    return isinstance(owner, _MOVING) or hasattr(type(owner), "__next__") or callee is next
+
+
+_MOVING = (*GENERATORS, io.IOBase, contextvars.ContextVar)
 
 
 class _Watching(threading.local):

@@ -158,6 +158,18 @@ class _Stager(ast.NodeTransformer):
         call = at(node.test, reader("branch", test, load(then), last, *self._names(stored, live, set())))
         return [*made, at(node, ast.Expr(call))]
 
+    def visit_Try(self, node: ast.Try) -> Any:
+        self.generic_visit(node)
+        if self.liveness is not None and node.handlers and not suspends([node]):
+            node.body = _guarded(node.body)
+        return node
+
+    def visit_With(self, node: ast.With) -> Any:
+        self.generic_visit(node)
+        if self.liveness is not None and any(map(_swallows, node.items)) and not suspends([node]):
+            node.body = _guarded(node.body)
+        return node
+
     def _live(self, node: ast.AST) -> tuple[set[str], set[str]]:
         liveness = self.liveness
         return liveness.after.get(node, self.locals), liveness.exposed.get(node, self.locals)
@@ -263,6 +275,18 @@ _OPERATORS = {
     ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge", ast.Is: "is_",
     ast.IsNot: "is_not", ast.In: "in", ast.NotIn: "not in",
 }  # fmt: skip
+
+
+def _guarded(body: list[ast.stmt]) -> list[ast.stmt]:
+    """Statements whose errors the program may catch."""
+    begin, end = (at(body[0], ast.Expr(reader(name))) for name in ("trying", "tried"))
+    return [begin, at(body[0], ast.Try(body, [], [], [end]))]
+
+
+def _swallows(item: ast.withitem) -> bool:
+    """Whether a context manager is one that errors end at."""
+    called = item.context_expr.func if isinstance(item.context_expr, ast.Call) else None
+    return (getattr(called, "attr", None) or getattr(called, "id", None)) == "suppress"
 
 
 def _names(names: Iterable[str]) -> ast.expr:

@@ -139,6 +139,10 @@ def _chosen(
     wanted = truth(test)
     for side, other, is_taken in zip(sides, (otherwise, then), (wanted, np.logical_not(wanted)), strict=True):
         if side.raised is not None:
+            if context.home.trace.tries:
+                raise NotOneLoop(
+                    f"one side of a branch raises {type(side.raised).__name__}, which the program may catch"
+                )
             context.home.trace.faults.check_raises(is_taken, side.raised)
             other()
             return None, None

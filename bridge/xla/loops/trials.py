@@ -6,14 +6,17 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
+from bridge.code_position import here, resolve
 from bridge.errors import TraceError
 from bridge.rewind.closures import Closure
+from bridge.rewind.fingerprint import Fingerprint
 from bridge.rewind.roots import serial_now
 from bridge.source.borrowing import LentOutside
 from bridge.source.staging.truth import NotOneLoop
 from bridge.source.state import Moment, Place, Watch
 from bridge.xla.loops.dry_runs import dry
 from bridge.xla.loops.plans import Stale
+from bridge.xla.loops.surroundings import Surroundings
 from bridge.xla.tracing.integers import Bounds
 
 
@@ -80,6 +83,17 @@ class Part:
             watch.put_back()
             raise Stale
 
+    @contextmanager
+    def _heard(self, since: int) -> Iterator[None]:
+        """Inside, take note of what the context is told; a trial around this one hears nothing of it."""
+        before, self.context.listener = self.context.listener, None
+        self.fingerprint = Fingerprint(since, None)
+        try:
+            with self.fingerprint.listening(self.context):
+                yield
+        finally:
+            self.context.listener = before
+
     def tried(
         self, bounds: Bounds, before: Callable[[Any], Any], after: Callable[[], Any]
     ) -> tuple[Any, Any, int, Watch]:
@@ -95,13 +109,18 @@ class Part:
         watch = Watch()
         loan = self.context.loan
 
+        around: Surroundings | None = None
+
         def attempt(i: Any) -> None:
-            with self.state():
+            with self.state(), self._heard(since):
+                found[0] = before(i)
+                nonlocal around
+                around = Surroundings([self.run, *(value for _, value in self.closure.cells)])
                 try:
-                    found[0] = before(i)
                     self.run(i)
                     found[1] = after()
                 finally:
+                    around.note_changes(watch)
                     watch.put_back()
 
         chain = [(one, one.escaped, dict(one.merged)) for one in _chain(self.context)]
@@ -117,6 +136,12 @@ class Part:
             for one, escaped, merged in chain:
                 one.escaped, one.merged = escaped, merged
             trace.refused = refused
+            if around is not None and around.has_iterators and watch.refused is None:
+                raise TraceError(
+                    f"a part of the program cannot be run again, because it has an iterator: {_short(error)}",
+                    where=resolve(here()),
+                    remedy='make a list of it before the loop, or use engine="native"',
+                ) from error
             raise NotOneLoop(_short(error)) from error
         if watch.refused is not None:
             raise NotOneLoop(watch.refused)

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 
 from bridge.code_position import here, resolve
+from bridge.errors import TraceError
+from bridge.rewind.fingerprint import parting
 from bridge.rewind.forward import ForwardContext
 from bridge.rewind.interpreter import ARRAYS
 from bridge.rewind.roots import serial_now
@@ -30,6 +32,7 @@ from bridge.xla.loops.carrying import (
     equal,
     growth,
     is_integer,
+    is_value,
     look_of,
     memory,
 )
@@ -152,30 +155,53 @@ class Loop:
             self.part.add(more)
             if not more and not any(changes):
                 self._check_names()
+                self._check_again(bounds, after)
                 return
         raise NotOneLoop("what its turns leave does not become the same")
+
+    def _check_again(self, bounds: Bounds, after: list[Any]) -> None:
+        """Raise if the same turn, tried again, does something else: it changes what nobody sees or can put back."""
+        for _ in range(2):
+            before = self.part.fingerprint
+            _, (again, _), _, _ = self.part.tried(bounds, self._set, self._left)
+            differs = parting(before, self.part.fingerprint)
+            plain = [one.place.name for one, a, b in zip(self.carried, after, again, strict=True) if not _alike(a, b)]
+            if differs is None and not plain:
+                return
+            after = again
+        what = differs or f"{plain[0]} has another value"
+        raise TraceError(
+            f"a turn of a loop does something else each time it is run: {what}",
+            where=resolve(here()),
+            remedy="let it depend on what the function is given: no iterators, files or counters from outside of the "
+            'loop; or use engine="native"',
+        )
 
     def _check_names(self) -> None:
         """Raise if a turn writes into an array that may have other names, and then gives up its name for another one.
 
         Memory stands for what the name is bound to, turn by turn; a write into it would not be seen by other names.
         """
-        seen: dict[int, str] = {}
+        seen: set[int] = set()
         for one in self.carried:
             if not isinstance(one.by, Memory) or not one.is_read or one.start is GONE:
                 continue
             for leaf, cell in zip(containers_of(one.start)[0], one.by.cells, strict=True):
                 root = getattr(getattr(cell, "place", None), "root", None)
-                if cell is leaf or root not in self.part.written or not np.shape(leaf):
-                    continue
-                self.writes_carried = True
                 older = getattr(getattr(leaf, "place", None), "root", None)
-                if older is None or older.serial <= self.own or seen.setdefault(id(older), "") != "":
+                if cell is leaf or not np.shape(leaf):
+                    continue
+                # Another loop like this one may write into an array by another name.
+                self.writes_carried = self.writes_carried or bool(self.part.written)
+                is_written_elsewhere = older is not None and older in self.part.written
+                if root not in self.part.written and not is_written_elsewhere:
+                    continue
+                if is_written_elsewhere or older is None or older.serial <= self.own or id(older) in seen:
                     raise Unlike(
                         f"a turn writes into the array of {one.place.name}, which may have other names, and then binds "
                         f"another one to it (write it in place: {one.place.name}[...] = ...)"
                     )
-                seen[id(older)] = one.place.name
+                seen.add(id(older))
 
     def adopt(self, plan: list[Any]) -> None:
         """Carry what it carried when it was met before."""
@@ -278,3 +304,10 @@ def is_logged(context: Any) -> bool:
             return True
         context = context.outer
     return False
+
+
+def _alike(a: Any, b: Any) -> bool:
+    """Whether two runs of a turn have left the same, as far as that is known."""
+    if hasattr(a, "place") or hasattr(b, "place") or not is_value(a) or not is_value(b) or np.ndim(a):
+        return True
+    return equal(a, b)

@@ -13,7 +13,7 @@ from bridge.arrays.buffer import Buffer, Scalar, WeakScalar
 from bridge.code_position import here, resolve
 from bridge.errors import RefusedError
 from bridge.rewind.facts import facts_of
-from bridge.rewind.interpreter import Call
+from bridge.rewind.interpreter import Call, Listener
 from bridge.rewind.places import Place
 from bridge.signatures import operation_name
 from bridge.xla.lowering.lower import lower
@@ -35,6 +35,7 @@ class Computing:
     """What dispatch reports, computed."""
 
     comparisons: dict[Any, Any]
+    listener: Listener | None
     constant_buffer: Callable[..., Any]
     entered: Callable[..., Any]
     faults: Faults
@@ -47,6 +48,8 @@ class Computing:
     count: Callable[[], None]
 
     def result(self, call: Call, value: Any) -> Any:
+        if self.listener is not None:
+            self.listener.heard("result", call, value)
         if facts_of(call.function).describes == "types":
             return value  # what NumPy says of abstract arrays, which have the dtypes of those that they stand for
         product = None if self.is_dry else product_of_transposed(self, call, value)
@@ -178,6 +181,8 @@ class Computing:
         return self.number(value, contents)
 
     def copied(self, value: Any, source: Place) -> Any:
+        if self.listener is not None:
+            self.listener.heard("copied", value, source)
         self.count()
         known = known_at(source)
         if known is not None and value.dtype.kind in "iub":

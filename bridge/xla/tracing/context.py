@@ -70,7 +70,7 @@ class TraceContext(Framing, Accessing, Computing, Context):
     ) -> None:
         super().__init__()
         self.length = Length()
-        self.parts = 0
+        self.parts = self.tries = 0
         self.plans: dict[Any, Any] = {}
         self.limits = {} if limits is None else limits
         self.allowances = Allowances(None) if allowances is None else allowances
@@ -168,6 +168,8 @@ class TraceContext(Framing, Accessing, Computing, Context):
 
     def write(self, target: Any, key: Any, place: Place, value: Any, source: Place | None) -> None:
         self.writable(target)
+        if self.listener is not None:
+            self.listener.heard("write", target, key, place, value, source)
         self.count()
         if source is None:
             value = np.array(value)
@@ -185,6 +187,8 @@ class TraceContext(Framing, Accessing, Computing, Context):
 
     def update(self, call: Call, target: Any, mask: Any, run: Callable[[tuple[Any, ...]], Any]) -> None:
         self.writable(target)
+        if self.listener is not None:
+            self.listener.heard("update", call, target, mask)
         run(call.args)
         self.count()
         place = target.place

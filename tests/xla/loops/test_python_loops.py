@@ -11,7 +11,7 @@ import pytest
 import bridge
 from bridge import errors
 from tests.helpers.sampling import dealt
-from tests.xla.loops.programs import PROGRAMS
+from tests.xla.loops.programs import PROGRAMS, unseen
 
 pytest.importorskip("jax", reason="JAX is not installed: loops were not compiled (pip install jax)")
 
@@ -48,6 +48,19 @@ def test_value_and_gradient(name: str, f: Callable[[Any], Any]) -> None:
 def test_forward_mode_and_second_order(name: str, f: Callable[[Any], Any]) -> None:
     check(bridge.jvp(f, (X.copy(),), (V,), engine="xla")[1], bridge.jvp(f, (X.copy(),), (V,))[1])
     check(bridge.hvp(f, (X.copy(),), (V,), engine="xla"), bridge.hvp(f, (X.copy(),), (V,)))
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize(("name", "f"), unseen.program.programs)
+def test_state_that_changes_unseen(name: str, f: Callable[[Any], Any]) -> None:
+    check(bridge.xla(f)(X.copy()), f(X.copy()))
+    check(bridge.grad(f, engine="xla")(X.copy()), bridge.grad(f)(X.copy()))
+
+
+@pytest.mark.parametrize("f", unseen.REFUSED, ids=lambda f: f.__name__)
+def test_what_cannot_be_run_again_is_refused_by_name(f: Callable[[Any], Any]) -> None:
+    with pytest.raises(errors.TraceError, match=rf"{unseen.REFUSED[f]}(.|\n)*unseen\.py:\d+"):
+        bridge.xla(f)(X.copy())
 
 
 def recurrence(x: Any, n: int) -> Any:

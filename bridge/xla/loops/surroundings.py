@@ -1,0 +1,133 @@
+"""What a part of a program can reach, before and after a trial: code that is not read changes it without saying so.
+
+A heap that `heapq` pops from, a `Counter`, an array that a library fills: what the program changes by its statements is
+noted as it happens (`state.Watch`), what others change is seen by comparison. Containers and objects are state that a
+loop may carry; of other things only the contents can be put back, and a part that changes them is no loop. What an
+iterator has given cannot be put back.
+"""
+
+from __future__ import annotations
+
+import array
+import collections
+from collections.abc import Iterable, Iterator
+from functools import partial
+from types import CodeType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from bridge.arrays.tracked import is_tracked
+from bridge.code_position import is_internal
+from bridge.source.keeping import GONE, PLAIN, Attributes, Contents, Kept, state_of
+from bridge.source.state import Part, Place, Watch
+
+_CONTAINERS = (list, dict, set, collections.deque)
+_BYTES = (bytearray, array.array)
+_MOST_THINGS, _MOST_ELEMENTS, _MOST_BYTES = 1000, 1000, 1 << 16
+
+
+class Surroundings:
+    """What functions can reach by the names in their code, as it is now."""
+
+    def __init__(self, functions: Iterable[Any]) -> None:
+        self._parts: list[tuple[Kept, Any]] = []
+        self._contents: list[tuple[Any, Any]] = []
+        self._objects: list[tuple[Any, dict[str, Any]]] = []
+        self.has_iterators = False
+        seen: set[int] = set()
+        waiting = list(functions)
+        while waiting and len(seen) < _MOST_THINGS:
+            one = waiting.pop()
+            if id(one) not in seen and type(one) not in PLAIN and not is_tracked(one):
+                seen.add(id(one))
+                waiting += self._looked_at(one)
+
+    def _looked_at(self, one: Any) -> Iterable[Any]:
+        """Keep what a thing holds; what is to be looked at next."""
+        kind = type(one)
+        if kind is FunctionType:
+            return _reached(one)
+        if kind is MethodType:
+            return one.__func__, one.__self__
+        if kind is partial:
+            return one.func, *one.args, *one.keywords.values()
+        if issubclass(kind, tuple):
+            return one[:_MOST_ELEMENTS]
+        if issubclass(kind, _CONTAINERS):
+            if len(one) > _MOST_ELEMENTS:
+                return ()
+            self._parts.append((Contents(one), Contents(one).part(None)))
+            return list(dict.values(one)) if issubclass(kind, dict) else list(one)
+        if issubclass(kind, (np.ndarray, *_BYTES)):
+            self._keep_contents(one)
+            return ()
+        self.has_iterators = self.has_iterators or hasattr(kind, "__next__")
+        if issubclass(kind, (type, ModuleType, np.generic)) or _is_librarys(kind):
+            return ()
+        held = dict(state_of(one) or {})
+        self._objects.append((one, held))
+        return held.values()
+
+    def _keep_contents(self, one: Any) -> None:
+        if isinstance(one, np.ndarray):
+            if one.flags.writeable and one.nbytes <= _MOST_BYTES and not one.dtype.hasobject:
+                self._contents.append((one, one.copy()))
+        elif len(one) <= _MOST_BYTES:
+            self._contents.append((one, one[:]))
+
+    def note_changes(self, watch: Watch) -> None:
+        """Let a watch know of what has changed since, with what it held; contents are put back."""
+        for kept, before in self._parts:
+            if not _same(kept.part(None), before):
+                watch.add(Part(Contents, kept.thing, None), before)
+        for thing, held in self._objects:
+            now = state_of(thing) or {}
+            for name in [*held, *(name for name in now if name not in held)]:
+                part: Place = Part(Attributes, thing, name)
+                if now.get(name, GONE) is not held.get(name, GONE):
+                    watch.add(part, held.get(name, GONE))
+        for one, before in self._contents:
+            if bytes(one) != bytes(before):
+                one[... if isinstance(one, np.ndarray) else slice(None)] = before
+                watch.refused = watch.refused or f"code that is not read changes a {type(one).__name__} in it"
+
+
+def _same(now: list[Any], before: list[Any]) -> bool:
+    """Whether a container holds the same things: elements, or pairs of keys and values."""
+    if len(now) != len(before):
+        return False
+    return all(
+        a is b or (type(a) is tuple and type(b) is tuple and len(a) == len(b) == 2 and a[0] is b[0] and a[1] is b[1])
+        for a, b in zip(now, before, strict=True)
+    )
+
+
+def _reached(function: FunctionType) -> Iterator[Any]:
+    """What a function of the program has: variables of enclosing functions, defaults, attributes, global variables."""
+    for cell in function.__closure__ or ():
+        try:
+            yield cell.cell_contents
+        except ValueError:  # a variable without a value
+            continue
+    if is_internal(function.__code__.co_filename):
+        return
+    yield from function.__defaults__ or ()
+    yield from (function.__kwdefaults__ or {}).values()
+    yield from function.__dict__.values()
+    names = function.__globals__
+    yield from (names[name] for name in set(_names_in(function.__code__)) if name in names)
+
+
+def _names_in(code: CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for part in code.co_consts:
+        if isinstance(part, CodeType):
+            yield from _names_in(part)
+
+
+def _is_librarys(kind: type) -> bool:
+    return kind.__module__.partition(".")[0] in _LIBRARIES or not hasattr(kind, "__dict__")
+
+
+_LIBRARIES = frozenset({"bridge", "builtins", "numpy", "scipy", "jax", "jaxlib", "logging", "threading", "rules"})
