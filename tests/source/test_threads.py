@@ -145,3 +145,18 @@ def test_a_pool_of_threads_inside_of_the_function() -> None:
 
     with pytest.raises(ContextError, match="is used in thread"):
         bridge.grad(f)(2.0)
+
+
+def test_what_a_pool_of_threads_is_refused_is_told_though_nobody_asks_for_the_result() -> None:
+    def f(x: Any) -> Any:
+        found = [0.0]
+
+        def add(k: int) -> None:
+            found[0] = found[0] + x[k]
+
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(add, 0)
+        return found[0] + np.sum(x)
+
+    with pytest.raises(ContextError, match="is used in thread"):
+        bridge.grad(f)(np.ones(3))

@@ -87,6 +87,17 @@ class TestArrays:
         w[:] = 2
         np.testing.assert_array_equal(run(X), X)
 
+    def test_in_a_default_value(self) -> None:
+        def f(x: Any, numbers: Any = [1.0, 2.0]) -> Any:  # noqa: B006
+            return x * numbers[0]
+
+        run = bridge.xla(f)
+        np.testing.assert_array_equal(run(X), f(X))
+        f.__defaults__[0][0] = 5.0  # type: ignore[index]
+        np.testing.assert_array_equal(run(X), f(X))
+        f.__defaults__ = ([7.0],)
+        np.testing.assert_array_equal(run(X), f(X))
+
     def test_inside_of_a_loop(self) -> None:
         held = [np.arange(30.0)]
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from bridge.arrays.buffer import weak
-from bridge.rewind.values import is_abstract
+from bridge.rewind.values import is_abstract, lowered_to
 from bridge.source import callees
 from bridge.source.iterating import elements
 from bridge.source.staging import items
@@ -132,9 +132,17 @@ def _rounded(plain: Any, ufunc: Any) -> Callable[..., Any]:
     def call(x: Any) -> Any:
         if not is_abstract(x) or np.ndim(x) or x.dtype.kind != "f":
             return callees.of(plain)(x)
-        return ufunc(x).astype(np.int64)
+        return _whole(ufunc(x))
 
     return call
+
+
+def _whole(number: Any) -> Any:
+    """A float without a fraction as one of Python's integers, which a compiled program keeps in 64 bits."""
+    if number.dtype.kind == "f":
+        trace = number.place.context.home.trace
+        trace.faults.check_whole(lowered_to(trace, np.logical_not(np.abs(number) < 2.0**63)))
+    return weak(number if number.dtype == np.int64 else number.astype(np.int64))
 
 
 def _sorted(*args: Any, **kwargs: Any) -> Any:
@@ -157,8 +165,7 @@ def _int(*args: Any, **kwargs: Any) -> Any:
     if len(args) == 1 and not kwargs and is_abstract(args[0]) and np.size(args[0]) == 1:
         x = args[0]
         number = x.reshape(())[()] if hasattr(x, "view_as") else x
-        whole = np.trunc(number) if number.dtype.kind == "f" else number
-        return weak(whole if whole.dtype == np.int64 else whole.astype(np.int64))
+        return _whole(np.trunc(number) if number.dtype.kind == "f" else number)
     return callees.of(int)(*args, **kwargs)
 
 

@@ -159,6 +159,10 @@ class Faults:
             return
         self._note(jnp.asarray(is_wide), WideSite(here()))
 
+    def check_whole(self, is_none: Any) -> None:
+        """Look whether a float that is made one of Python's integers is none of 64 bits."""
+        self.check_exact(False if self.context.is_dry else self.context.truth(is_none))
+
     def check_matrix(self, function: Any, operands: Any, found: Any) -> None:
         """Look whether a matrix was singular, or not positive definite, where NumPy raises."""
         if not facts_of(function).fails_on:

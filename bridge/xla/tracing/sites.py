@@ -186,7 +186,7 @@ class WideSite(Site):
 
     def error(self, value: int) -> Exception:
         return TraceError(
-            "an integer becomes larger than 64 bits can hold",
+            "an integer becomes larger than 64 bits can hold, or is made of NaN",
             where=resolve(self.position),
             remedy='use floats (n = 1.0), or engine="native"',
         )

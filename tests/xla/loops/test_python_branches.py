@@ -125,6 +125,13 @@ def test_an_integer_that_outgrows_64_bits() -> None:
     refused(f, TraceError, "an integer becomes larger than 64 bits can hold", "use floats")
 
 
+def test_an_integer_of_a_float_that_64_bits_do_not_hold() -> None:
+    def f(x: Any) -> Any:
+        return x[0] * int(x[1] * 1e30) + round(x[0]) * x[2]
+
+    refused(f, TraceError, "or is made of NaN")
+
+
 def swallowed_by_an_exception(x: Any) -> Any:
     try:
         s = len(x[x > 0])
