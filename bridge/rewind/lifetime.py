@@ -101,8 +101,10 @@ class Lifetime:
             where=where,
             remedy="differentiate inside each thread: a context belongs to the thread that made it",
         )
-        # An executor keeps it until somebody asks for the result.
-        self.escaped = self.escaped or error
+        # An executor keeps it until somebody asks for the result: one of the two differentiations tells of it.
+        asking = current_context()
+        told = self if asking is None or asking.thread != get_ident() else asking
+        told.escaped = told.escaped or error
         raise error
 
     @contextmanager

@@ -127,7 +127,8 @@ def test_a_thread_that_only_reads_what_another_one_has_lent() -> None:
         return bridge.grad(f)(2.0)
 
     first, second = together(waiting, lambda: o.u.sum())
-    assert first == 1.0
+    # The thread may belong to the program, so the gradient tells of it too.
+    assert isinstance(first, ContextError)
     assert isinstance(second, ContextError)
     assert _is_as_it_was(o)
 
