@@ -61,13 +61,16 @@ def _isinstance(value: Any, kinds: Any) -> bool:
 
 _OWN_KINDS = (Buffer, Scalar, WeakScalar)
 
+# Python's numbers, by the kind of the dtype that holds them.
+_PYTHON: dict[str, type] = {"b": bool, "i": int, "u": int, "f": float, "c": complex}
+
 
 def stands_for(value: Any) -> type:
     """The type of what a tracked value stands for."""
     if hasattr(value, "view_as") or type(value) is ARRAYS.bounded:
         return np.ndarray
     if is_weak(value):
-        return complex if value.dtype.kind == "c" else float
+        return _PYTHON[value.dtype.kind]
     kind: type = value.dtype.type
     return kind
 

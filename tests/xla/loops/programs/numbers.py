@@ -351,3 +351,21 @@ def closure_array_rw(x):
     for i in range(6):
         w[i] = t[i] * 2
     return np.sum(x * w)
+
+
+@program
+def counter_is_asked_for_its_type(x):
+    steps, size = 0, 1.0
+    while size > 0.1:
+        size = size * 0.5
+        steps += 1
+    weight = 100.0 if isinstance(steps, float) or type(steps) is not int else 1.0
+    return weight * np.sum(x**2) * size
+
+
+@program
+def truth_is_asked_for_its_type(x):
+    found = False
+    for i in range(6):
+        found = found or i > 3
+    return np.sum(x) * (1.0 if isinstance(found, bool) else 100.0)
