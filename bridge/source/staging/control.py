@@ -7,8 +7,10 @@ are compiled one after the other.
 from __future__ import annotations
 
 import builtins
+import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any
 
@@ -34,6 +36,9 @@ Names = tuple[str, ...]
 SHORT = 4
 """Turns of the longest loop that is unrolled without being asked."""
 
+MANY = 9
+"""How often the body of short loops inside of each other is repeated at most, that of 3 times 3 turns for example."""
+
 
 class StagedReader(Reader):
     """What a staged statement asks."""
@@ -53,16 +58,23 @@ class StagedReader(Reader):
         """`for`."""
         control = _control()
         found = items.items_of(iterable) if control is not None else None
-        done = 0
-        if found is not None and not _is_short(found.count):
-            try:
-                control.staged_loop(current_context(), found, body, live, exposed, stored, stops)
+        if found is None:
+            self._turns(iterable, body, stored, stops, 0)
+            return
+        with _repeated(found.count) as times:
+            if times <= MANY:
+                self._turns(iterable, body, stored, stops, 0)
                 return
-            except NotOneLoop as error:
-                if is_abstract(found.count):
-                    raise _cannot(error) from error
-                control.unrolling(current_context(), found.count, str(error))
-                done = error.done
+        try:
+            control.staged_loop(current_context(), found, body, live, exposed, stored, stops)
+        except NotOneLoop as error:
+            if is_abstract(found.count):
+                raise _cannot(error) from error
+            control.unrolling(current_context(), found.count, str(error))
+            self._turns(iterable, body, stored, stops, error.done)
+
+    def _turns(self, iterable: Any, body: Any, stored: Names, stops: Names, done: int) -> None:
+        """The turns of a loop after the first `done`, one after the other."""
         for number, element in enumerate(iter(operand(elements(iterable)))):
             if number >= done:
                 self._turn(body, stops, stored, element)
@@ -252,8 +264,18 @@ def _count_tries(by: int) -> None:
         context.home.trace.tries += by
 
 
-def _is_short(count: Any) -> bool:
-    return not is_abstract(count) and count <= SHORT
+@contextmanager
+def _repeated(count: Any) -> Iterator[float]:
+    """Inside, how often bodies are repeated if a loop of so many turns is unrolled; infinity if it is not short."""
+    if is_abstract(count) or count > SHORT:
+        yield math.inf
+        return
+    trace = current_context().home.trace
+    before, trace.repeats = trace.repeats, trace.repeats * max(count, 1)
+    try:
+        yield trace.repeats
+    finally:
+        trace.repeats = before
 
 
 def _nothing() -> None:

@@ -62,6 +62,7 @@ class Recorded:
         self.active: dict[Root, bool] = {}
         self.allowed = math.inf
         self.wishes = Wishes()
+        self.repeats = self.context.home.trace.repeats
 
     def describe(self, i: Any) -> None:
         """Run the body once and note what it does; effects on the program are the caller's to undo."""
@@ -76,8 +77,8 @@ class Recorded:
         parts = self._parts(entries)
         self.written = [place.root for place, _ in parts]
         self.saved = [(tuple(np.shape(saved)), saved.dtype) for _, saved in parts]
-        unknowns = Unknowns(self.context.home.trace, i, [place for place, _ in parts])
-        self.indices = [(tuple(one.shape), one.dtype) for one in unknowns.values()]
+        self._find_places(i, parts)
+        self.indices = [(tuple(one.shape), one.dtype) for one in self.unknowns.values()]
 
     @property
     def bytes(self) -> int:
@@ -96,6 +97,7 @@ class Recorded:
         self.fingerprint = trace.fingerprint = Fingerprint(self.since, around if earlier is None else earlier.around)
         log, context.log = context.log, []
         before = {root: root.active for root in self.active}
+        repeats, trace.repeats = trace.repeats, self.repeats
         try:
             for root, active in self.active.items():
                 root.active = active
@@ -105,7 +107,7 @@ class Recorded:
             self.wishes = scope.wishes
             return context.log
         finally:
-            trace.fingerprint = around
+            trace.fingerprint, trace.repeats = around, repeats
             if closes:
                 self.fingerprint.close(self)
             context.log = log
@@ -159,10 +161,14 @@ class Recorded:
             raise self._replay_error(f"{len(self.saved)} writes before, {len(parts)} now, or of other shapes")
         for (_, saved), log in zip(parts, self.logs[len(self.whole) :], strict=True):
             log[k] = saved
-        unknowns = Unknowns(self.context.home.trace, i, [place for place, _ in parts])
-        self.places, self.unknowns = [place for place, _ in parts], unknowns
-        for one, log in zip(unknowns.values(), self.index_logs, strict=True):
+        self._find_places(i, parts)
+        for one, log in zip(self.unknowns.values(), self.index_logs, strict=True):
             log[k] = one
+
+    def _find_places(self, i: Any, parts: list[tuple[Any, Any]]) -> None:
+        """Note where older memory was overwritten, and what has to be kept to find it again."""
+        self.places = [place for place, _ in parts]
+        self.unknowns = Unknowns(self.context.home.trace, i, self.places)
 
     def exchange(self, i: Any, k: Any, back: bool, keep: bool = True) -> None:
         """Put back what iteration `k` overwrote, or, not `back`, what it wrote."""

@@ -122,6 +122,20 @@ class Structured(Entry):
                 self.activated.append(root)
 
     @property
+    def is_known(self) -> bool:
+        """Whether all is known of its bodies that anybody asks: what a dry run does, the description has done.
+
+        Without this, loops inside of each other would be run twice as often with each that is around them.
+        """
+        return self.context.home.trace.is_dry and not self.context.outer.differentiates
+
+    def pass_over(self) -> None:
+        """Leave what a dry run of its bodies leaves."""
+        for one in self.recorded:
+            one.fingerprint.close(one)
+        self.context.home.trace.outline(self.cells)
+
+    @property
     def activates(self) -> bool:  # type: ignore[override]
         return bool(self.activated)
 
@@ -208,7 +222,11 @@ class Loop(Structured):
             self.end = self.replayed.run(below, repeat)
         else:
             one.make_logs(length)
-            self.end = repeat(context.outer, below, lambda i: one.forward(i, self._row(i - lower)), self.cells)
+            if self.is_known:
+                self.pass_over()
+                self.end = context.home.trace.ended(below.upper, below.going, below.bounds)
+            else:
+                self.end = repeat(context.outer, below, lambda i: one.forward(i, self._row(i - lower)), self.cells)
         context.log.append(self)
 
     @property
@@ -254,7 +272,10 @@ class Choice(Structured):
         self.keeps(own, self.begin_to_keep(own + max(one.wishes.most for one in self.recorded)))
         for one in self.recorded:
             one.make_logs(1)
-        self.sweep(lambda one, i, k: one.forward(i, k), back=False)
+        if self.is_known:
+            self.pass_over()
+        else:
+            self.sweep(lambda one, i, k: one.forward(i, k), back=False)
         context.log.append(self)
 
     @property

@@ -71,6 +71,8 @@ class TraceContext(Framing, Accessing, Computing, Context):
         super().__init__()
         self.length = Length()
         self.parts = self.tries = 0
+        # How often the body of short loops that are unrolled is met.
+        self.repeats = 1
         self.plans: dict[Any, Any] = {}
         self.limits = {} if limits is None else limits
         self.allowances = Allowances(None) if allowances is None else allowances

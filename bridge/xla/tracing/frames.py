@@ -98,7 +98,7 @@ class Framing:
         before, self.is_dry = self.is_dry, True
         try:
             with self.frame() as frame:
-                _outline(carried)
+                self.outline(carried)
                 body(self._index(Outline((), np.int64), bounds))
                 self.flush()
                 written.extend(frame.before)
@@ -127,8 +127,8 @@ class Framing:
 
         cells = until_stable(attempt, carried)
         if self.is_dry:
-            _outline(cells)
-            return upper if going is None else self.number(0, Outline((), np.int64), Affine.unknown(None, *bounds))
+            self.outline(cells)
+            return self.ended(upper, going, bounds)
         through = [cell for cell in cells if cell in reads and _is_small(reads[cell], cell)]
         scratch = tuple([jnp.zeros((2, *shape), cell.dtype) for shape in reads[cell]] for cell in through)
 
@@ -160,6 +160,14 @@ class Framing:
         _fill(cells, carry[0])
         return self.number(0, end, Affine.unknown(end, *bounds))
 
+    def ended(self, upper: Any, going: Any, bounds: Bounds) -> Any:
+        """Where a dry run of a loop ended."""
+        return upper if going is None else self.number(0, Outline((), np.int64), Affine.unknown(None, *bounds))
+
+    def outline(self, cells: Sequence[Cell]) -> None:
+        """Let cells hold what a dry run knows of them."""
+        _fill(cells, [Outline(cell.shape, cell.dtype) for cell in cells])
+
     def _index(self, i: Any, bounds: Bounds) -> Any:
         """A loop's index, whose bounds are known if the loop's are."""
         return self.number(0, i, index_form(i, bounds))
@@ -171,7 +179,7 @@ class Framing:
             written.update(dict.fromkeys(until_stable(partial(self.dry, partial(_ignoring_index, branch)), carried)))
         cells = list(written)
         if self.is_dry:
-            _outline(cells)
+            self.outline(cells)
             return
 
         def run(branch: Callable[[], Any]) -> Callable[[Any], Any]:
@@ -220,11 +228,6 @@ def _ignoring_index(branch: Callable[[], Any], i: Any) -> None:
 def _fill(cells: Sequence[Cell], contents: Sequence[Any]) -> None:
     for cell, one in zip(cells, contents, strict=True):
         cell.contents = one
-
-
-def _outline(cells: Sequence[Cell]) -> None:
-    """Let cells hold what a dry run knows of them."""
-    _fill(cells, [Outline(cell.shape, cell.dtype) for cell in cells])
 
 
 def _is_small(reads: list[tuple[int, ...]], cell: Cell) -> bool:
