@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,12 @@ import numpy as np
 from bridge.arrays import creation
 from bridge.arrays.dispatch import HANDLED, call_by_rule
 from bridge.arrays.operands import context_of, into_plain, operand
+from bridge.arrays.overlapping import as_read, is_unbuffered, shares
 from bridge.arrays.views import view_at
 from bridge.code_position import here, resolve
 from bridge.errors import RefusedError
+from bridge.rewind.indices import VIEW
+from bridge.rewind.interpreter import ARRAYS
 from bridge.rewind.memory import grounded
 from bridge.rewind.values import concrete, is_abstract, settled
 
@@ -37,7 +41,10 @@ def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) ->
         dst[...] = np.where(where, src, dst)
         return
     mask = np.broadcast_to(grounded(where), dst.shape)
-    dst[mask] = np.broadcast_to(src, dst.shape)[mask]
+    if type(src) is ARRAYS.buffer and is_unbuffered(VIEW, ..., dst, dst, src) and shares(dst, src):
+        dst[mask] = as_read(dst, src, partial(np.copyto, casting=casting, where=mask), mask)
+    else:
+        dst[mask] = np.broadcast_to(src, dst.shape)[mask]
 
 
 def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
@@ -86,6 +93,8 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
     sample = np.zeros(a.shape, bool)
     np.fill_diagonal(sample, True, wrap)
     picked = np.nonzero(sample)
+    if type(val) is ARRAYS.buffer and shares(a, val):
+        val = as_read(a, val, partial(np.fill_diagonal, wrap=wrap), picked)
     if picked[0].size:
         a[picked] = _repeated(val, picked[0].size)
 
