@@ -18,9 +18,9 @@ from bridge.arrays.operands import (
     operand,
     refuse_complex,
     rule_for,
-    store,
     unwrapped,
 )
+from bridge.arrays.outputs import Into
 from bridge.arrays.views import wrap_result
 from bridge.code_position import here, resolve
 from bridge.errors import RefusedError
@@ -208,8 +208,7 @@ def call_by_rule(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -
         )
     out = kwargs.pop("out", None) if rule is None or "out" not in rule.parameters else None
     if out is not None:
-        result = call(function, args, kwargs)
-        return store(context_of((result, out)) or context, function, out, result)
+        return Into(function, args, kwargs, out, lambda **more: call(function, args, {**kwargs, **more})).run()
     if function in ZERO_PULL:
         values, inputs, _ = unwrapped(context, (*args, *kwargs.values()))
         made = Call(function, None, values, inputs, names=tuple(kwargs))

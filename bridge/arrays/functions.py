@@ -11,6 +11,7 @@ import numpy as np
 from bridge.arrays import creation
 from bridge.arrays.dispatch import HANDLED, call_by_rule
 from bridge.arrays.operands import context_of, into_plain, operand
+from bridge.arrays.outputs import IN_PARTS
 from bridge.arrays.overlapping import as_read, is_unbuffered, shares
 from bridge.arrays.views import view_at
 from bridge.code_position import here, resolve
@@ -177,6 +178,25 @@ def nan_to_num(x: Any, copy: bool = True, **kwargs: Any) -> Any:
     x[...] = result
     return x
 
+
+def concatenate_into(arrays: Any, axis: Any = 0, *, out: Any, dtype: Any = None, casting: str = "same_kind") -> None:
+    """`np.concatenate` with `out=`: array after array is written, and the next one read from what memory holds then."""
+    parts = [np.ravel(x) for x in arrays] if axis is None else arrays
+    start, before = 0, (slice(None),) * (0 if axis is None else axis % out.ndim)
+    for part in parts:
+        stop = start + part.shape[len(before)]
+        out[(*before, slice(start, stop))] = part
+        start = stop
+
+
+def stack_into(arrays: Any, axis: int = 0, *, out: Any, dtype: Any = None, casting: str = "same_kind") -> None:
+    """`np.stack` with `out=`, likewise."""
+    before = (slice(None),) * (axis % out.ndim)
+    for k, part in enumerate(arrays):
+        out[(*before, slice(k, k + 1))] = np.expand_dims(part, axis % out.ndim)
+
+
+IN_PARTS |= {np.concatenate: concatenate_into, np.stack: stack_into}
 
 HANDLED |= {
     np.copyto: copyto,

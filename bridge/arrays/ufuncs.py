@@ -8,7 +8,8 @@ import numpy as np
 
 from bridge.arrays import ufunc_methods
 from bridge.arrays.dispatch import update
-from bridge.arrays.operands import context_of, into_plain, operand, rule_for, store, unwrapped
+from bridge.arrays.operands import context_of, into_plain, operand, rule_for, unwrapped
+from bridge.arrays.outputs import Into
 from bridge.code_position import here, resolve
 from bridge.errors import RefusedError
 from bridge.rewind.interpreter import ARRAYS, Call
@@ -61,13 +62,7 @@ def _ufunc_out(ufunc: np.ufunc, args: tuple[Any, ...], kwargs: dict[str, Any], o
             return update(ufunc, own, tuple(map(ARRAYS.seen, args)), kwargs)
         values = tuple(concrete(x, "a plain array as out=") for x in args)
         return ufunc(*values, out=target, **{name: concrete(x, f"{name}=") for name, x in kwargs.items()})
-    results = ufunc(*args, **kwargs)
-    results = results if isinstance(results, tuple) else (results,)
-    given = tuple(
-        result if target is None else store(context, ufunc, target, result)
-        for target, result in zip(out, results, strict=True)
-    )
-    return given[0] if len(given) == 1 else given
+    return Into(ufunc, args, kwargs, out, lambda **more: ufunc(*args, **kwargs, **more)).run()
 
 
 def _ufunc_where(ufunc: np.ufunc, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
