@@ -154,7 +154,7 @@ def update(ufunc: np.ufunc, target: Any, args: tuple[Any, ...], kwargs: dict[str
         check_not_complex(target, values)
     mask = kwargs.get("where", True)
     if mask is not True:
-        mask = kwargs["where"] = settled(mask) if is_abstract(mask) else np.array(grounded(mask))
+        mask = kwargs["where"] = settled(mask) if is_abstract(mask) else _mask(grounded(mask))
     if run is None:
 
         def run(operands: tuple[Any, ...]) -> Any:
@@ -162,6 +162,11 @@ def update(ufunc: np.ufunc, target: Any, args: tuple[Any, ...], kwargs: dict[str
 
     call = Call(ufunc, _rule_of_update(ufunc, context), values, inputs, plain=plain)
     return _updated(call, target, None if mask is True else mask, run)
+
+
+def _mask(where: Any) -> np.ndarray:
+    """A copy of a mask; of what is no array, NumPy makes one of booleans."""
+    return np.array(where) if isinstance(where, np.ndarray) else np.array(where, bool)
 
 
 def _rule_of_update(ufunc: np.ufunc, context: Any) -> Any:

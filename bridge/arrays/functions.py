@@ -54,6 +54,13 @@ def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
     indices = np.ravel(settled(operand(ind)))
     if mode != "raise":
         indices = indices % a.size if mode == "wrap" else np.clip(indices, 0, a.size - 1)
+    elif not is_abstract(indices):
+        outside = np.flatnonzero((indices < -a.size) | (indices >= a.size))
+        if outside.size:
+            # NumPy looks at an index when it has written at the ones before it.
+            before = int(outside[0])
+            put(a, indices[:before], _repeated(v, indices.size)[:before] if np.ndim(v) else v)
+            raise IndexError(f"index {indices[before]} is out of bounds for axis 0 with size {a.size}")
     if indices.size:
         a[_unravelled(np.where(indices < 0, indices + a.size, indices), a.shape)] = _repeated(v, indices.size)
 

@@ -107,6 +107,13 @@ class Flat:
 
     def __setitem__(self, key: Any, value: Any) -> None:
         plain = concrete(key, "an index of .flat")
+        indices = np.asarray(plain) if isinstance(plain, (list, np.ndarray)) else np.zeros(0)
+        if indices.dtype.kind in "iu" and indices.ndim == 1:
+            outside = np.flatnonzero((indices < -len(self)) | (indices >= len(self)))
+            if outside.size:
+                # NumPy looks at an index when it has written at the ones before it.
+                self[indices[: outside[0]]] = value
+                raise IndexError(f"index {indices[outside[0]]} is out of bounds for size {len(self)}")
 
         def write(ours: Any, theirs: Any) -> None:
             ours.flat[plain] = theirs
