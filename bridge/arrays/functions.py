@@ -57,9 +57,10 @@ def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
     elif not is_abstract(indices):
         outside = np.flatnonzero((indices < -a.size) | (indices >= a.size))
         if outside.size:
-            # NumPy looks at an index when it has written at the ones before it.
             before = int(outside[0])
-            put(a, indices[:before], _repeated(v, indices.size)[:before] if np.ndim(v) else v)
+            if grounded(a).flags.c_contiguous and not (type(v) is ARRAYS.buffer and shares(a, v)):
+                # NumPy looks at an index when it has written at the ones before it, but for copies of its own.
+                put(a, indices[:before], _repeated(v, indices.size)[:before] if np.ndim(v) else v)
             raise IndexError(f"index {indices[before]} is out of bounds for axis 0 with size {a.size}")
     if indices.size:
         a[_unravelled(np.where(indices < 0, indices + a.size, indices), a.shape)] = _repeated(v, indices.size)

@@ -13,9 +13,10 @@ from bridge.arrays.outputs import Into
 from bridge.code_position import here, resolve
 from bridge.errors import RefusedError
 from bridge.rewind.interpreter import ARRAYS, Call
+from bridge.rewind.interrupted import silently
 from bridge.rewind.memory import grounded
 from bridge.rewind.rule_book import ZERO_PULL
-from bridge.rewind.values import concrete
+from bridge.rewind.values import concrete, is_abstract
 from bridge.signatures import operation_name
 
 
@@ -57,6 +58,10 @@ def _ufunc_out(ufunc: np.ufunc, args: tuple[Any, ...], kwargs: dict[str, Any], o
         target = out[0]
         if getattr(getattr(target, "place", None), "context", None) is context:
             return update(ufunc, target, args, kwargs)
+        if isinstance(target, np.ndarray) and target.dtype.kind not in "fc" and not any(map(is_abstract, args)):
+            # NumPy has an error for most of these.
+            with silently():
+                ufunc(*map(grounded, args), out=target.copy(), **{k: grounded(x) for k, x in kwargs.items()})
         own = into_plain(context, ufunc, args, target)
         if own is not target:
             return update(ufunc, own, tuple(map(ARRAYS.seen, args)), kwargs)

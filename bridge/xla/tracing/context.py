@@ -101,7 +101,7 @@ class TraceContext(Framing, Accessing, Computing, Context):
         if self.complaints != _complaints() and "raise" in _complaints():
             self.escaped = self.escaped or RefusedError(
                 "the program asks for an error where a number overflows or is not one (np.errstate, "
-                "warnings.simplefilter): whether that comes depends on numbers, which are not known while it is compiled",
+                "warnings.simplefilter): whether it comes depends on numbers, which are not known while it is compiled",
                 where=resolve(here()),
                 remedy='engine="native"; or np.where in the place of the error',
             )
@@ -246,7 +246,7 @@ def _complaints() -> tuple[str, ...]:
     """What NumPy does about numbers that overflow or are none: "raise" is among it where that is an error."""
     first: Any = warnings.filters[0] if warnings.filters else ("", None, Warning)
     is_error = first[0] == "error" and issubclass(RuntimeWarning, first[2])
-    return (*np.geterr().values(), "raise" if is_error else "")
+    return (*map(str, np.geterr().values()), "raise" if is_error else "")
 
 
 def _as(array: np.ndarray, abstract: np.ndarray) -> np.ndarray:
