@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from bridge.arrays.operands import operand, refuse_complex
-from bridge.arrays.overlapping import as_read, is_unbuffered, shares
+from bridge.arrays.overlapping import as_read, is_reordered, is_unbuffered, last_written, shares
 from bridge.code_position import assigns_here, here, resolve
 from bridge.errors import RefusedError
 from bridge.rewind.escapes import remember
@@ -35,8 +35,10 @@ def assign(target: Any, key: Any, value: Any) -> None:
         if is_abstract_mask(key):
             _assign_masked(target, key, value)
             return
-        key = frozen(key)
+        given, key = key, frozen(key)
         kind = kind_of(key, len(array.shape))
+        if is_reordered(given, value):
+            value = last_written(grounded(target), given, key, value)
     if type(key) is int and type(value) is ARRAYS.buffer and _swaps_rows(value.place, place) and not assigns_here(3):
         _refuse_shuffle(target)
     part = View if kind is VIEW else Element if kind is ELEMENT else Gathered

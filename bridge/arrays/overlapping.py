@@ -1,5 +1,6 @@
-"""Writes whose value lies in the memory that is written, where NumPy reads elements that it has just overwritten.
+"""Writes of which the order counts in which NumPy goes from element to element.
 
+A value may lie in the memory that is written: then NumPy may read elements that it has just overwritten.
 NumPy copies such a value first almost everywhere. Where it does not (masks, `.flat`, one axis at two steps, complex
 memory read as floats), it is asked which element it reads, on memory whose elements hold their own numbers.
 """
@@ -13,7 +14,7 @@ import numpy as np
 
 from bridge.code_position import here, resolve
 from bridge.errors import AliasError
-from bridge.rewind.indices import ADVANCED
+from bridge.rewind.indices import ADVANCED, surviving
 from bridge.rewind.interpreter import ARRAYS
 from bridge.rewind.memory import ArrayMemory, Strides, address, grounded, owner
 from bridge.rewind.places import Layout
@@ -92,6 +93,32 @@ def _digits(count: int, unit: np.dtype[Any]) -> Iterator[tuple[int, np.ndarray]]
         yield place, numbers % (1 << bits)
         numbers >>= bits
         place <<= bits
+
+
+def is_reordered(key: Any, value: Any) -> bool:
+    """Whether NumPy may write at indices in another order than theirs: it goes along memory."""
+    parts = key if type(key) is tuple else (key,)
+    return any(map(_goes_its_own_way, (*parts, value))) and not any(map(is_abstract, parts))
+
+
+def _goes_its_own_way(part: Any) -> bool:
+    ground = grounded(part)
+    if not isinstance(ground, np.ndarray) or not ground.ndim:
+        return False
+    return ground.strides[0] < 0 if ground.ndim == 1 else not ground.flags.c_contiguous
+
+
+def last_written(array: np.ndarray, given: Any, key: Any, value: Any) -> Any:
+    """The value of `array[given] = value`, with the element that wins at every index that names the same one."""
+    ours = grounded(value)
+    if not np.ndim(ours) or surviving(key, array.shape) is None:
+        return value
+    turned = tuple(slice(None, None, -1 if step < 0 else 1) for step in ours.strides)
+    numbers = np.empty_like(ours[turned], np.intp, subok=False)[turned]
+    numbers[...] = np.arange(ours.size).reshape(ours.shape)
+    winners = np.zeros(array.shape, np.intp)
+    winners[tuple(map(grounded, given)) if type(given) is tuple else grounded(given)] = numbers
+    return np.ravel(value)[winners[key]]
 
 
 def _is_known(place: Any) -> bool:

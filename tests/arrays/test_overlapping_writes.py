@@ -104,6 +104,16 @@ def complexes(k: int) -> Callable[[Any], Any]:
     return program
 
 
+def duplicates_along_memory(x: Any) -> Any:
+    """Indices and values that lie in Fortran order: NumPy goes along memory, and the last one there wins."""
+    rows = np.asfortranarray(np.array([[1, -4], [0, 0], [-1, 1]]))
+    columns = np.asfortranarray(np.array([[2, 1], [1, -5], [-3, 0]]))
+    y = np.zeros((4, 5))
+    y[rows, columns] = np.asfortranarray((x * x)[[4, 7, 1, 3, 0, 9]].reshape(3, 2))
+    y[np.array([[0, 1], [1, 0], [2, 2]])[::-1].T[:, ::-1], 0] = x[:6].reshape(3, 2).T
+    return np.sum(y * np.arange(20.0).reshape(4, 5))
+
+
 def flags(x: Any) -> Any:
     known = np.zeros(12, bool)
     known[::3] = True
@@ -121,6 +131,7 @@ PROGRAMS = {
     **{f"line {k}": lines(k) for k in range(11)},
     **{f"plane {k}": planes(k) for k in range(8)},
     **{f"complex {k}": complexes(k) for k in range(4)},
+    "duplicates": duplicates_along_memory,
     "booleans": flags,
     "integers of a byte": small_integers,
 }
