@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from bridge.arrays.operands import operand, refuse_complex
+from bridge.arrays.overlapping import as_read, is_reordered, is_unbuffered, last_written, shares
 from bridge.code_position import assigns_here, here, resolve
 from bridge.errors import RefusedError
 from bridge.rewind.escapes import remember
@@ -34,15 +35,31 @@ def assign(target: Any, key: Any, value: Any) -> None:
         if is_abstract_mask(key):
             _assign_masked(target, key, value)
             return
-        key = frozen(key)
+        given, key = key, frozen(key)
         kind = kind_of(key, len(array.shape))
+        if is_reordered(given, value):
+            value = last_written(grounded(target), given, key, value)
     if type(key) is int and type(value) is ARRAYS.buffer and _swaps_rows(value.place, place) and not assigns_here(3):
         _refuse_shuffle(target)
     part = View if kind is VIEW else Element if kind is ELEMENT else Gathered
+    shown = array[key]
+    if type(value) is ARRAYS.buffer and value.place.root is place.root:
+        value = _as_numpy_reads(target, key, kind, shown, value)
     value, source = _taken_apart(context, place.dtype, value)
     if place.dtype.kind != "c" and np.dtype(getattr(value, "dtype", type(value))).kind == "c":
         refuse_complex(target)
-    context.write(target, key, part(place, key, array[key]), value, source)
+    context.write(target, key, part(place, key, shown), value, source)
+
+
+def _as_numpy_reads(target: Any, key: Any, kind: str, shown: Any, value: Any) -> Any:
+    """A value in the memory that is written, or what NumPy stores of it where it overwrites what it is to read."""
+    if not (is_unbuffered(kind, key, target, shown, value) and shares(target, value)):
+        return value
+
+    def write(ours: Any, theirs: Any) -> None:
+        ours[key] = theirs
+
+    return as_read(target, value, write, key)
 
 
 def _taken_apart(context: Any, dtype: np.dtype[Any], value: Any) -> tuple[Any, Any]:

@@ -168,7 +168,7 @@ class Buffer(Tracked, InPlace):
 
     @flat.setter
     def flat(self, value: Any) -> None:
-        self.flat[:] = value
+        self.flat.replace(value)
 
     def view(self, dtype: Any = None) -> Any:
         """The same memory seen as another dtype: real and complex of one precision only."""

@@ -91,8 +91,10 @@ def array(
         result = np.stack([_part(part, dtype) for part in x])
         result = result if lies_in_order(grounded(result), order) else result.copy(order)
     elif hasattr(x, "place"):
-        result = x if hasattr(x, "view_as") else np.reshape(x, ())
-        if copy or not lies_in_order(grounded(result), order):
+        is_number = not hasattr(x, "view_as")
+        # An array without axes can be written, and has memory of its own; a number becomes one of one element first.
+        result = np.reshape(x, (1,))[0, ...] if is_number else x
+        if (copy and not is_number) or not lies_in_order(grounded(result), order):
             result = result.copy(order)
     elif type(x) is ARRAYS.bounded:
         result = x.copy() if copy else x
@@ -107,8 +109,10 @@ def array(
 
 def _part(x: Any, dtype: Any) -> Any:
     """A part of a list as an array; None and text become numbers if a dtype is asked for."""
+    if hasattr(x, "place"):
+        return x
     if tracked_inside(x):
-        return array(x, None if hasattr(x, "place") else dtype, copy=None)
+        return array(x, dtype, copy=None)
     found = np.asarray(x)
     return found if dtype is None or found.dtype.kind in "biufc" else np.asarray(x, dtype)
 
@@ -166,5 +170,5 @@ def full_like(a: Any, fill_value: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def copy(a: Any, order: Any = "K", subok: bool = False) -> Any:
-    """A tracked copy."""
-    return a.copy(order)
+    """A tracked copy: an array, of a number too."""
+    return array(a, order=order)

@@ -18,9 +18,9 @@ from bridge.arrays.operands import (
     operand,
     refuse_complex,
     rule_for,
-    store,
     unwrapped,
 )
+from bridge.arrays.outputs import Into
 from bridge.arrays.views import wrap_result
 from bridge.code_position import here, resolve
 from bridge.errors import RefusedError
@@ -154,7 +154,7 @@ def update(ufunc: np.ufunc, target: Any, args: tuple[Any, ...], kwargs: dict[str
         check_not_complex(target, values)
     mask = kwargs.get("where", True)
     if mask is not True:
-        mask = kwargs["where"] = settled(mask) if is_abstract(mask) else np.array(grounded(mask))
+        mask = kwargs["where"] = settled(mask) if is_abstract(mask) else _mask(grounded(mask))
     if run is None:
 
         def run(operands: tuple[Any, ...]) -> Any:
@@ -162,6 +162,11 @@ def update(ufunc: np.ufunc, target: Any, args: tuple[Any, ...], kwargs: dict[str
 
     call = Call(ufunc, _rule_of_update(ufunc, context), values, inputs, plain=plain)
     return _updated(call, target, None if mask is True else mask, run)
+
+
+def _mask(where: Any) -> np.ndarray:
+    """A copy of a mask; of what is no array, NumPy makes one of booleans."""
+    return np.array(where) if isinstance(where, np.ndarray) else np.array(where, bool)
 
 
 def _rule_of_update(ufunc: np.ufunc, context: Any) -> Any:
@@ -208,8 +213,7 @@ def call_by_rule(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -
         )
     out = kwargs.pop("out", None) if rule is None or "out" not in rule.parameters else None
     if out is not None:
-        result = call(function, args, kwargs)
-        return store(context_of((result, out)) or context, function, out, result)
+        return Into(function, args, kwargs, out, lambda **more: call(function, args, {**kwargs, **more})).run()
     if function in ZERO_PULL:
         values, inputs, _ = unwrapped(context, (*args, *kwargs.values()))
         made = Call(function, None, values, inputs, names=tuple(kwargs))

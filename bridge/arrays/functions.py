@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,13 @@ import numpy as np
 from bridge.arrays import creation
 from bridge.arrays.dispatch import HANDLED, call_by_rule
 from bridge.arrays.operands import context_of, into_plain, operand
+from bridge.arrays.outputs import IN_PARTS
+from bridge.arrays.overlapping import as_read, is_unbuffered, shares
 from bridge.arrays.views import view_at
 from bridge.code_position import here, resolve
 from bridge.errors import RefusedError
+from bridge.rewind.indices import VIEW
+from bridge.rewind.interpreter import ARRAYS
 from bridge.rewind.memory import grounded
 from bridge.rewind.values import concrete, is_abstract, settled
 
@@ -37,7 +42,10 @@ def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) ->
         dst[...] = np.where(where, src, dst)
         return
     mask = np.broadcast_to(grounded(where), dst.shape)
-    dst[mask] = np.broadcast_to(src, dst.shape)[mask]
+    if type(src) is ARRAYS.buffer and is_unbuffered(VIEW, ..., dst, dst, src) and shares(dst, src):
+        dst[mask] = as_read(dst, src, partial(np.copyto, casting=casting, where=mask), mask)
+    else:
+        dst[mask] = np.broadcast_to(src, dst.shape)[mask]
 
 
 def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
@@ -46,6 +54,14 @@ def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
     indices = np.ravel(settled(operand(ind)))
     if mode != "raise":
         indices = indices % a.size if mode == "wrap" else np.clip(indices, 0, a.size - 1)
+    elif not is_abstract(indices):
+        outside = np.flatnonzero((indices < -a.size) | (indices >= a.size))
+        if outside.size:
+            before = int(outside[0])
+            if grounded(a).flags.c_contiguous and not (type(v) is ARRAYS.buffer and shares(a, v)):
+                # NumPy looks at an index when it has written at the ones before it, but for copies of its own.
+                put(a, indices[:before], _repeated(v, indices.size)[:before] if np.ndim(v) else v)
+            raise IndexError(f"index {indices[before]} is out of bounds for axis 0 with size {a.size}")
     if indices.size:
         a[_unravelled(np.where(indices < 0, indices + a.size, indices), a.shape)] = _repeated(v, indices.size)
 
@@ -86,6 +102,8 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
     sample = np.zeros(a.shape, bool)
     np.fill_diagonal(sample, True, wrap)
     picked = np.nonzero(sample)
+    if type(val) is ARRAYS.buffer and shares(a, val):
+        val = as_read(a, val, partial(np.fill_diagonal, wrap=wrap), picked)
     if picked[0].size:
         a[picked] = _repeated(val, picked[0].size)
 
@@ -168,6 +186,25 @@ def nan_to_num(x: Any, copy: bool = True, **kwargs: Any) -> Any:
     x[...] = result
     return x
 
+
+def concatenate_into(arrays: Any, axis: Any = 0, *, out: Any, dtype: Any = None, casting: str = "same_kind") -> None:
+    """`np.concatenate` with `out=`: array after array is written, and the next one read from what memory holds then."""
+    parts = [np.ravel(x) for x in arrays] if axis is None else arrays
+    start, before = 0, (slice(None),) * (0 if axis is None else axis % out.ndim)
+    for part in parts:
+        stop = start + part.shape[len(before)]
+        out[(*before, slice(start, stop))] = part
+        start = stop
+
+
+def stack_into(arrays: Any, axis: int = 0, *, out: Any, dtype: Any = None, casting: str = "same_kind") -> None:
+    """`np.stack` with `out=`, likewise."""
+    before = (slice(None),) * (axis % out.ndim)
+    for k, part in enumerate(arrays):
+        out[(*before, slice(k, k + 1))] = np.expand_dims(part, axis % out.ndim)
+
+
+IN_PARTS |= {np.concatenate: concatenate_into, np.stack: stack_into}
 
 HANDLED |= {
     np.copyto: copyto,

@@ -15,7 +15,7 @@ from bridge.rewind.interpreter import ARRAYS
 from bridge.rewind.memory import grounded
 from bridge.rewind.rule_book import ZERO_PULL
 from bridge.rewind.snapshots import constant
-from bridge.rewind.values import concrete, is_abstract
+from bridge.rewind.values import is_abstract
 from bridge.signatures import operation_name
 
 NUMBERS = (int, float, complex, np.generic)
@@ -183,10 +183,3 @@ def rule_for(function: Any, context: Any) -> Any:
         "    def pull(ct, out, x):          # ct: cotangent of the output; return that of x\n"
         "        return ct * ...\n\n  or use bridge.detach(x) if no gradient should pass",
     )
-
-
-def store(context: Any, function: Any, target: Any, result: Any) -> Any:
-    """Write a result into `out=`, and return what was written into."""
-    own = target if hasattr(target, "place") else into_plain(context, function, (result,), target)
-    own[...] = result if hasattr(own, "place") else concrete(result, "a write into a plain array")
-    return own

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from bridge.arrays import dispatch
-from bridge.arrays.operands import context_of, into_plain, operand, store, unwrapped
+from bridge.arrays.operands import context_of, into_plain, operand, unwrapped
+from bridge.arrays.outputs import Into
 from bridge.code_position import here, resolve
 from bridge.errors import RefusedError
 from bridge.rewind.composition import pull_of_equivalent
 from bridge.rewind.facts import METHODS, Facts, facts_of, parameters_of
 from bridge.rewind.indices import ADVANCED, frozen, kind_of, surviving
 from bridge.rewind.interpreter import ARRAYS, Call
+from bridge.rewind.interrupted import silently
 from bridge.rewind.memory import grounded
 from bridge.rewind.rule import Rule
 from bridge.rewind.rule_book import ZERO_PULL
@@ -31,21 +34,22 @@ def reduce(ufunc: np.ufunc, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
     array, axis, dtype, out, keepdims, initial, where = _bound(
         args, kwargs, (0, None, None, False, _NOTHING, True), ("axis", "dtype", "out", "keepdims", "initial", "where")
     )
-    options: dict[str, Any] = {"axis": axis, "keepdims": keepdims}
+    given: dict[str, Any] = {"axis": axis, "keepdims": keepdims}
     if initial is not _NOTHING and initial is not None:
-        options["initial"] = initial
+        given["initial"] = initial
     if where is not True:
-        options["where"] = where
+        given["where"] = where
     function = METHODS.get((ufunc, "reduce"))
-    if _is_flat(ufunc) or function is None:
-        if dtype is not None:
-            options["dtype"] = dtype
-        result = _by_equivalent(ufunc, "reduce", _reduce_by_steps, array, options)
-    else:
-        if dtype is not None and "dtype" in parameters_of(function):
-            options["dtype"] = dtype
-        result = dispatch.call(function, (_cast(array, None if "dtype" in options else dtype),), options)
-    return _into(ufunc, out, result)
+
+    def compute(dtype: Any = dtype) -> Any:
+        options = given if dtype is None else {**given, "dtype": dtype}
+        if _is_flat(ufunc) or function is None:
+            return _by_equivalent(ufunc, "reduce", _reduce_by_steps, array, options)
+        if "dtype" in parameters_of(function):
+            return dispatch.call(function, (_cast(array, None),), options)
+        return dispatch.call(function, (_cast(array, dtype),), given)
+
+    return _into(ufunc.reduce, array, given | {"dtype": dtype}, out, compute)
 
 
 def _is_flat(ufunc: np.ufunc) -> bool:
@@ -124,12 +128,15 @@ def accumulate(ufunc: np.ufunc, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     """`ufunc.accumulate` along one axis."""
     array, axis, dtype, out = _bound(args, kwargs, (0, None, None), ("axis", "dtype", "out"))
     function = METHODS.get((ufunc, "accumulate"))
-    options = {"axis": axis, "dtype": dtype}
-    if function is not None:
-        result = dispatch.call(function, (array,), options)
-    else:
-        result = _by_equivalent(ufunc, "accumulate", _accumulate_by_steps, array, options)
-    return _into(ufunc, out, result)
+    given = {"axis": axis, "dtype": dtype}
+
+    def compute(dtype: Any = dtype) -> Any:
+        options = {"axis": axis, "dtype": dtype}
+        if function is not None:
+            return dispatch.call(function, (array,), options)
+        return _by_equivalent(ufunc, "accumulate", _accumulate_by_steps, array, options)
+
+    return _into(ufunc.accumulate, array, given, out, compute)
 
 
 def _accumulate_by_steps(ufunc: np.ufunc, array: Any, axis: int = 0, dtype: Any = None) -> Any:
@@ -152,8 +159,12 @@ def reduceat(ufunc: np.ufunc, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
     array, indices, axis, dtype, out = _bound(
         args, kwargs, (_NOTHING, 0, None, None), ("indices", "axis", "dtype", "out")
     )
-    options = {"indices": indices, "axis": axis, "dtype": dtype}
-    return _into(ufunc, out, _by_equivalent(ufunc, "reduceat", _reduceat_by_steps, array, options))
+    given = {"indices": indices, "axis": axis, "dtype": dtype}
+
+    def compute(dtype: Any = dtype) -> Any:
+        return _by_equivalent(ufunc, "reduceat", _reduceat_by_steps, array, given | {"dtype": dtype})
+
+    return _into(ufunc.reduceat, array, given, out, compute)
 
 
 def _reduceat_by_steps(ufunc: np.ufunc, array: Any, indices: Any, axis: int = 0, dtype: Any = None) -> Any:
@@ -186,14 +197,23 @@ def at(ufunc: np.ufunc, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         return
     shape = np.shape(grounded(target)[key])
     rounds = _rounds(key, target.shape)
-    if rounds is None:
-        target[key] = ufunc(target[key], *operands)
-        return
     own = [np.copy(x) if np.may_share_memory(grounded(x), grounded(target)) else x for x in operands]
     spread = [np.broadcast_to(x, shape) for x in own]
-    for chosen in rounds:
-        part = tuple(axis[chosen] for axis in _full_key(key, target.shape))
-        target[part] = ufunc(target[part], *(x[chosen] for x in spread))
+    parts: list[Any] = [(key, operands)]
+    if rounds is not None:
+        full = _full_key(key, target.shape)
+        parts = [(tuple(axis[chosen] for axis in full), [x[chosen] for x in spread]) for chosen in rounds]
+    complaint = None
+    for part, values in parts:
+        try:
+            target[part] = ufunc(target[part], *values)
+        except (FloatingPointError, RuntimeWarning) as error:
+            # NumPy looks what floating point has to complain of when it has written all.
+            complaint = complaint or error
+            with silently():
+                target[part] = ufunc(target[part], *values)
+    if complaint is not None:
+        raise complaint
 
 
 def _full_key(key: Any, shape: tuple[int, ...]) -> tuple[np.ndarray, ...]:
@@ -229,11 +249,9 @@ def _bound(
     return values
 
 
-def _into(ufunc: np.ufunc, out: Any, result: Any) -> Any:
+def _into(method: Any, array: Any, given: dict[str, Any], out: Any, compute: Callable[..., Any]) -> Any:
     target = out[0] if isinstance(out, tuple) else out
-    if target is None:
-        return result
-    return store(context_of((result, target)), ufunc, target, result)
+    return compute() if target is None else Into(method, (array,), given, target, compute).run()
 
 
 __all__ = ["accumulate", "at", "operation_name", "outer", "reduce", "reduceat"]

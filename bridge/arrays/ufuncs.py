@@ -8,13 +8,15 @@ import numpy as np
 
 from bridge.arrays import ufunc_methods
 from bridge.arrays.dispatch import update
-from bridge.arrays.operands import context_of, into_plain, operand, rule_for, store, unwrapped
+from bridge.arrays.operands import context_of, into_plain, operand, rule_for, unwrapped
+from bridge.arrays.outputs import Into
 from bridge.code_position import here, resolve
 from bridge.errors import RefusedError
 from bridge.rewind.interpreter import ARRAYS, Call
+from bridge.rewind.interrupted import silently
 from bridge.rewind.memory import grounded
 from bridge.rewind.rule_book import ZERO_PULL
-from bridge.rewind.values import concrete
+from bridge.rewind.values import concrete, is_abstract
 from bridge.signatures import operation_name
 
 
@@ -56,18 +58,16 @@ def _ufunc_out(ufunc: np.ufunc, args: tuple[Any, ...], kwargs: dict[str, Any], o
         target = out[0]
         if getattr(getattr(target, "place", None), "context", None) is context:
             return update(ufunc, target, args, kwargs)
+        if isinstance(target, np.ndarray) and target.dtype.kind not in "fc" and not any(map(is_abstract, args)):
+            # NumPy has an error for most of these.
+            with silently():
+                ufunc(*map(grounded, args), out=target.copy(), **{k: grounded(x) for k, x in kwargs.items()})
         own = into_plain(context, ufunc, args, target)
         if own is not target:
             return update(ufunc, own, tuple(map(ARRAYS.seen, args)), kwargs)
         values = tuple(concrete(x, "a plain array as out=") for x in args)
         return ufunc(*values, out=target, **{name: concrete(x, f"{name}=") for name, x in kwargs.items()})
-    results = ufunc(*args, **kwargs)
-    results = results if isinstance(results, tuple) else (results,)
-    given = tuple(
-        result if target is None else store(context, ufunc, target, result)
-        for target, result in zip(out, results, strict=True)
-    )
-    return given[0] if len(given) == 1 else given
+    return Into(ufunc, args, kwargs, out, lambda **more: ufunc(*args, **kwargs, **more)).run()
 
 
 def _ufunc_where(ufunc: np.ufunc, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from bridge.arrays.operands import operand
+from bridge.arrays.overlapping import as_read, shares
 from bridge.code_position import here, resolve
 from bridge.errors import RefusedError
 from bridge.rewind.interpreter import ARRAYS
@@ -105,10 +106,37 @@ class Flat:
         return array[picked]
 
     def __setitem__(self, key: Any, value: Any) -> None:
+        plain = concrete(key, "an index of .flat")
+        indices = np.asarray(plain) if isinstance(plain, (list, np.ndarray)) else np.zeros(0)
+        if indices.dtype.kind in "iu" and indices.ndim == 1:
+            outside = np.flatnonzero((indices < -len(self)) | (indices >= len(self)))
+            if outside.size:
+                # NumPy looks at an index when it has written at the ones before it.
+                self[indices[: outside[0]]] = value
+                raise IndexError(f"index {indices[outside[0]]} is out of bounds for size {len(self)}")
+
+        def write(ours: Any, theirs: Any) -> None:
+            ours.flat[plain] = theirs
+
+        self._write(plain, value, write)
+
+    def replace(self, value: Any) -> None:
+        """`buffer.flat = value`."""
+
+        def write(ours: Any, theirs: Any) -> None:
+            ours.flat = theirs
+
+        self._write(slice(None), value, write)
+
+    def _write(self, key: Any, value: Any, write: Callable[[Any, Any], None]) -> None:
+        """Store values, repeated as needed; `write` is what NumPy does, which reads and writes element by element."""
         array, picked = self._picked(key)
         value = operand(value)
-        if np.ndim(picked[0]) and np.ndim(value):
-            if not np.size(value):
-                return
-            value = np.resize(value, np.shape(picked[0]))
+        if np.ndim(picked[0]):
+            if type(value) is ARRAYS.buffer and shares(self.buffer, value):
+                value = as_read(array, value, write, picked)
+            if np.ndim(value):
+                if not np.size(value):
+                    return
+                value = np.resize(value, np.shape(picked[0]))
         array[picked] = value

@@ -10,16 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
+from operator import setitem
 from typing import Any
 
 import numpy as np
 
 from bridge.code_position import here
-from bridge.errors import ArgumentError
+from bridge.errors import ArgumentError, BridgeError
 from bridge.rewind import strong_zeros
 from bridge.rewind.cotangents import looks_of, numpy_numbers, places_of
 from bridge.rewind.gradients import Gradients, Seeds
 from bridge.rewind.interpreter import ARRAYS, Call, Listener
+from bridge.rewind.interrupted import has_written
 from bridge.rewind.log import Copy, Entry, Operation, blame
 from bridge.rewind.ownership import Ownership, must_be_numbers, refuse_read_only, wrap
 from bridge.rewind.places import Element, Gathered, Place
@@ -123,16 +126,18 @@ class Context(Gradients, Ownership):
         saved = array[key]
         if not isinstance(place, (Element, Gathered)):
             saved = saved.copy()
+        complaint = None
         self.busy = True
         try:
             array[key] = value
-        except ValueError:
-            refuse_read_only(target)
-            raise
+        except Exception as error:
+            complaint = self.despite(error, target, key, saved, partial(setitem, array, key, value))
         finally:
             self.busy = False
         self.log.append(Write(here(), place, array, key, saved, source))
         root.active = root.active or source is not None
+        if complaint is not None:
+            raise complaint
 
     def update(self, call: Call, target: Any, mask: Any, run: Callable[[tuple[Any, ...]], Any]) -> None:
         """Run a ufunc with `target` as its `out`, under a mask if there is one."""
@@ -152,12 +157,8 @@ class Context(Gradients, Ownership):
         self.busy = True
         try:
             run(args)
-        except FloatingPointError as error:
-            # NumPy has written the result all the same.
-            complaint = error
-        except ValueError:
-            refuse_read_only(target)
-            raise
+        except Exception as error:
+            complaint = self.despite(error, target, Ellipsis, saved, partial(run, args))
         finally:
             self.busy = False
         if target.dtype.kind in "fc" and (wanted or (call.rule is not None and mask is not None and root.active)):
@@ -176,14 +177,27 @@ class Context(Gradients, Ownership):
         array = target.value
         saved = array[key]
         (value,), (source,) = call.args, call.inputs
+        complaint = None
         self.busy = True
         try:
             call.function.at(array, key, value)
+        except Exception as error:
+            complaint = self.despite(error, target, key, saved, partial(call.function.at, array, key, value))
         finally:
             self.busy = False
         place = Gathered(target.place, key, saved)
         self.log.append(Scatter(here(), place, array, key, saved, source, call.function is np.subtract))
         root.active = root.active or source is not None
+        if complaint is not None:
+            raise complaint
+
+    def despite(self, error: Exception, target: Any, key: Any, saved: Any, again: Callable[[], Any]) -> Exception:
+        """The error, once the write that raised it is logged; raises it if nothing was written."""
+        if type(error) is ValueError:
+            refuse_read_only(target)
+        if isinstance(error, BridgeError) or not has_written(error, target, key, saved, again):
+            raise error
+        return error
 
     def mutated(self, call: Call, targets: tuple[Any, ...], saved: tuple[Any, ...]) -> None:
         """Log a call of a mutating rule that has run."""

@@ -23,7 +23,7 @@ def escape(tracked: Any, how: str) -> Any:
     place.context.check_usable()
     spelled = known(tracked) if is_abstract(tracked) else None
     if spelled is None and is_abstract(tracked):
-        raise _noted(tracked, needs_value(tracked, how, _REMEDIES.get(how.partition("(")[0])))
+        raise noted(tracked, needs_value(tracked, how, _REMEDIES.get(how.partition("(")[0])))
     if spelled is None and (place.active or (hasattr(tracked.value, "place") and _active_below(tracked.value))):
         raise remember(tracked, how)
     place.context.left(tracked, how)
@@ -79,10 +79,11 @@ def remember(tracked: Any, how: str) -> EscapeError:
         "`import bridge.numpy as np` for arrays that are written into, np.* for math.*; "
         "or let it go on purpose with bridge.detach(value)",
     )
-    return _noted(tracked, error)
+    return noted(tracked, error)
 
 
-def _noted(tracked: Any, error: BridgeError) -> Any:
+def noted(tracked: Any, error: BridgeError) -> Any:
+    """`error`, remembered by every context of a tracked value, so that code that swallows it cannot hide it."""
     value = tracked
     while hasattr(value, "place"):
         if value.place.context.escaped is None:

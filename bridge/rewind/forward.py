@@ -15,6 +15,7 @@ from bridge.code_position import here
 from bridge.rewind.context import Context
 from bridge.rewind.cotangents import numpy_numbers, places_of
 from bridge.rewind.interpreter import ARRAYS, Call
+from bridge.rewind.interrupted import silently, written_despite
 from bridge.rewind.memory import in_dtype
 from bridge.rewind.ownership import KeepsArguments, wrap
 from bridge.rewind.places import Place
@@ -78,8 +79,14 @@ class ForwardContext(KeepsArguments, Context):
             self.listener.heard("write", target, key, place, value, source)
         self.writable(target)
         tangent = None if source is None else tangent_at(source)
-        target.value[key] = value
+        complaint = None
+        try:
+            target.value[key] = value
+        except (FloatingPointError, RuntimeWarning) as error:
+            complaint = written_despite(error)
         set_tangent(place, tangent)
+        if complaint is not None:
+            raise complaint
 
     def update(self, call: Call, target: Any, mask: Any, run: Callable[[tuple[Any, ...]], Any]) -> None:
         if self.listener is not None:
@@ -90,14 +97,13 @@ class ForwardContext(KeepsArguments, Context):
         tangent = None
         if any(one is not None for one in tangents):
             with self.suspended():
-                tangent = pushed(call.rule, call.rule.function(*call.args), call.args, {}, tangents)
+                tangent = _tangent_of_update(call, tangents)
         old = tangent_at(target.place) if mask is not None else None
         complaint = None
         try:
             run(call.args)
-        except FloatingPointError as error:
-            # NumPy has written the result all the same.
-            complaint = error
+        except (FloatingPointError, RuntimeWarning) as error:
+            complaint = written_despite(error)
         if mask is not None:
             zero = np.zeros(target.shape, target.dtype)
             tangent = np.where(mask, zero if tangent is None else tangent, zero if old is None else old)
@@ -110,12 +116,18 @@ class ForwardContext(KeepsArguments, Context):
             self.listener.heard("scatter_add", call, target, key)
         self.writable(target)
         (value,), (source,) = call.args, call.inputs
-        call.function.at(target.value, key, value)
+        complaint = None
+        try:
+            call.function.at(target.value, key, value)
+        except (FloatingPointError, RuntimeWarning) as error:
+            complaint = written_despite(error)
         tangent = None if source is None else tangent_at(source)
         if tangent is not None:
             region = target.place.region()
             target.place.root.active = True
             call.function.at(region, key, tangent)
+        if complaint is not None:
+            raise complaint
 
     def mutated(self, call: Call, targets: tuple[Any, ...], saved: tuple[Any, ...]) -> None:
         tangents = [tangents_at(place) for place in call.inputs]
@@ -168,6 +180,16 @@ def set_tangent(place: Any, tangent: Any) -> None:
         if surplus > 0:
             tangent = np.reshape(tangent, tangent.shape[surplus:])
         place.store(np.broadcast_to(tangent, place.shape) if tangent.shape != place.shape else tangent)
+
+
+def _tangent_of_update(call: Call, tangents: tuple[Any, ...]) -> Any:
+    try:
+        value = call.rule.function(*call.args)
+    except (FloatingPointError, RuntimeWarning):
+        # The update itself raises when it has written.
+        with silently():
+            value = call.rule.function(*call.args)
+    return pushed(call.rule, value, call.args, {}, tangents)
 
 
 def pushed(rule: Rule, value: Any, args: tuple[Any, ...], kwargs: dict[str, Any], tangents: tuple[Any, ...]) -> Any:

@@ -252,6 +252,14 @@ def lies_in_order(array: Any, order: str) -> bool:
     return order not in ("C", "F") or bool(array.flags.c_contiguous if order == "C" else array.flags.f_contiguous)
 
 
+def copied_alike(array: Any) -> Any:
+    """A copy whose axes lie in the same order and direction: NumPy goes along memory."""
+    if not isinstance(array, np.ndarray) or array.flags.c_contiguous:
+        return array.copy()
+    turned = tuple(slice(None, None, -1 if step < 0 else 1) for step in array.strides)
+    return array[turned].copy("K")[turned]
+
+
 def overlaps_itself(array: Any) -> bool:
     """Whether two elements of a strided view may share memory (broadcasts, sliding windows)."""
     extent = 0

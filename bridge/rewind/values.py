@@ -15,7 +15,7 @@ import numpy as np
 from bridge.code_position import here, resolve
 from bridge.errors import TraceError
 from bridge.rewind.interpreter import current_context
-from bridge.rewind.memory import grounded
+from bridge.rewind.memory import copied_alike, grounded
 
 
 def ground_floor(value: Any) -> Any:
@@ -56,7 +56,7 @@ def concrete_key(key: Any) -> Any:
     if not is_abstract(key):
         return [concrete_key(part) for part in key] if type(key) is list else key
     found = known(key)
-    return key if found is None else found.copy()
+    return key if found is None else copied_alike(found)
 
 
 def _bound(bound: Any) -> Any:

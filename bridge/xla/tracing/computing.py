@@ -186,6 +186,10 @@ class Computing:
         self.count()
         known = known_at(source)
         if known is not None and value.dtype.kind in "iub":
+            if isinstance(value, np.ndarray):
+                laid_out = np.empty_like(value, subok=False)
+                laid_out[...] = known
+                return self._as_known(laid_out)
             return self._as_known(known.astype(value.dtype))
         contents = in_dtype(self.read(source), np.result_type(value))
         if isinstance(value, np.ndarray):

@@ -6,6 +6,7 @@ memory, saves, undos and shadows of these Buffers, and so its backward pass is c
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -16,8 +17,8 @@ import numpy as np
 from jax import lax
 
 from bridge.arrays.buffer import Buffer, Scalar, WeakScalar
-from bridge.code_position import Position
-from bridge.errors import BridgeError
+from bridge.code_position import Position, here, resolve
+from bridge.errors import BridgeError, RefusedError
 from bridge.rewind.context import Context
 from bridge.rewind.facts import facts_of
 from bridge.rewind.fingerprint import Fingerprint
@@ -95,9 +96,18 @@ class TraceContext(Framing, Accessing, Computing, Context):
         self.refused: BridgeError | None = None
         self.unbound: dict[str, Position] = {}
         self.forms: dict[int, tuple[Any, Affine]] = {}
+        self.complaints = _complaints()
 
     def count(self) -> None:
         """Note one more operation that is compiled."""
+        if self.complaints != _complaints() and "raise" in _complaints():
+            self.escaped = self.escaped or RefusedError(
+                "the program asks for an error where a number overflows or is not one (np.errstate, "
+                "warnings.simplefilter): whether it comes depends on numbers, which are not known while it is compiled",
+                where=resolve(here()),
+                remedy='engine="native"; or np.where in the place of the error',
+            )
+            raise self.escaped
         if not self.is_inside and not self.is_dry:
             self.length.count()
 
@@ -106,6 +116,12 @@ class TraceContext(Framing, Accessing, Computing, Context):
     def constant_buffer(self, array: Any) -> Any:
         if hasattr(array, "place"):
             return array
+        if array.dtype.char in "gG":
+            raise RefusedError(
+                f"an array of dtype {array.dtype}: compiled programs know floats of 64 bits at most",
+                where=resolve(here()),
+                remedy='dtype=float, or engine="native"',
+            )
         abstract = abstract_like(array)
         cell = Cell(self, abstract, Outline(array.shape, array.dtype) if self.is_dry else constant_contents(array))
         if array.dtype.kind in "iub" and array.size <= _MOST_KNOWN:
@@ -226,6 +242,13 @@ class TraceContext(Framing, Accessing, Computing, Context):
 
 _MOST_KNOWN = 1 << 16
 """Elements of the largest array of integers or booleans whose values are kept as known."""
+
+
+def _complaints() -> tuple[str, ...]:
+    """What NumPy does about numbers that overflow or are none: "raise" is among it where that is an error."""
+    first: Any = warnings.filters[0] if warnings.filters else ("", None, Warning)
+    is_error = first[0] == "error" and issubclass(RuntimeWarning, first[2])
+    return (*map(str, np.geterr().values()), "raise" if is_error else "")
 
 
 def _as(array: np.ndarray, abstract: np.ndarray) -> np.ndarray:
