@@ -13,7 +13,7 @@ from bridge.rewind import rule_book
 from bridge.rewind.escapes import remember
 from bridge.rewind.interpreter import ARRAYS
 from bridge.rewind.memory import grounded
-from bridge.rewind.rule_book import ZERO_PULL
+from bridge.rewind.rule_book import REFUSED, ZERO_PULL
 from bridge.rewind.snapshots import constant
 from bridge.rewind.values import concrete, is_abstract
 from bridge.signatures import operation_name
@@ -176,6 +176,8 @@ def rule_for(function: Any, context: Any) -> Any:
     if rule is not None:
         return rule
     name = operation_name(function)
+    if function in REFUSED:
+        raise RefusedError(f"{name} of a tracked array", where=resolve(here()), remedy=REFUSED[function])
     raise NoRuleError(
         f"nobody has a rule for {name}",
         where=resolve(here()),

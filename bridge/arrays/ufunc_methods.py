@@ -18,7 +18,7 @@ from bridge.rewind.indices import ADVANCED, frozen, kind_of, surviving
 from bridge.rewind.interpreter import ARRAYS, Call
 from bridge.rewind.memory import grounded
 from bridge.rewind.rule import Rule
-from bridge.rewind.rule_book import ZERO_PULL
+from bridge.rewind.rule_book import OF_USERS, ZERO_PULL
 from bridge.rewind.values import concrete, is_abstract, settled
 from bridge.signatures import operation_name
 
@@ -36,7 +36,7 @@ def reduce(ufunc: np.ufunc, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
         options["initial"] = initial
     if where is not True:
         options["where"] = where
-    function = METHODS.get((ufunc, "reduce"))
+    function = _function_of(ufunc, "reduce")
     if _is_flat(ufunc) or function is None:
         if dtype is not None:
             options["dtype"] = dtype
@@ -46,6 +46,11 @@ def reduce(ufunc: np.ufunc, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
             options["dtype"] = dtype
         result = dispatch.call(function, (_cast(array, None if "dtype" in options else dtype),), options)
     return _into(ufunc, out, result)
+
+
+def _function_of(ufunc: np.ufunc, method: str) -> Any:
+    """The function that a method is; none where a user has a rule of the ufunc, which its steps then obey."""
+    return None if ufunc in OF_USERS else METHODS.get((ufunc, method))
 
 
 def _is_flat(ufunc: np.ufunc) -> bool:
@@ -82,6 +87,7 @@ def _rule_of(ufunc: np.ufunc, method: str, equivalent: Any) -> Rule:
         found = _RULES[ufunc, method] = Rule(
             getattr(ufunc, method), pull, None, reads=None, linear=False, structure=None, facts=facts
         )
+    found.replaces = ufunc in OF_USERS
     return found
 
 
@@ -104,7 +110,8 @@ def _reduce_by_steps(
     lined = np.reshape(np.transpose(array, (*axes, *rest)), shape)
     if where is not True:
         mask = np.reshape(np.transpose(np.broadcast_to(where, array.shape), (*axes, *rest)), shape)
-    result = ufunc.identity if initial is _NOTHING and ufunc.identity is not None else initial
+    has_identity = ufunc.identity is not None and (ufunc not in OF_USERS or where is not True or not shape[0])
+    result = ufunc.identity if initial is _NOTHING and has_identity else initial
     for k in range(lined.shape[0]):
         row = lined[k, ...] if rest else lined[k]
         step = row if result is _NOTHING else ufunc(result, row)
@@ -123,7 +130,7 @@ def _reduce_by_steps(
 def accumulate(ufunc: np.ufunc, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """`ufunc.accumulate` along one axis."""
     array, axis, dtype, out = _bound(args, kwargs, (0, None, None), ("axis", "dtype", "out"))
-    function = METHODS.get((ufunc, "accumulate"))
+    function = _function_of(ufunc, "accumulate")
     options = {"axis": axis, "dtype": dtype}
     if function is not None:
         result = dispatch.call(function, (array,), options)

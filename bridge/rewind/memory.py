@@ -53,6 +53,10 @@ class Home:
     def note(self, thing: Any) -> None:
         """A plain array, or a function of the program, becomes part of what is compiled."""
 
+    def steps_of(self, function: Any) -> Callable[..., Any] | None:
+        """What computes a function with a rule step by step; None where it is run as it is."""
+        return None
+
     def samples(self, function: Any, values: tuple[Any, ...]) -> tuple[Any, ...]:
         """Operands of `function` on which it can be run to know what it returns."""
         return values
