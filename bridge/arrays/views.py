@@ -12,7 +12,7 @@ from bridge.code_position import here, resolve
 from bridge.errors import RefusedError
 from bridge.rewind.interpreter import ARRAYS
 from bridge.rewind.memory import Strides, address, grounded, overlaps_itself
-from bridge.rewind.places import Layout
+from bridge.rewind.places import DEEP, Layout, shortened
 from bridge.rewind.values import concrete
 
 
@@ -58,7 +58,8 @@ def view_at(buffer: Any, value: Any) -> Any:
     if overlaps_itself(ground):
         ground.flags.writeable = False
     like = Strides(ground.shape, ground.strides, ground.dtype)
-    return ARRAYS.buffer(value, Layout(buffer.place, (address(ground) - address(buffer.value), like), value))
+    place = buffer.place if buffer.place.depth < DEEP else shortened(buffer)
+    return ARRAYS.buffer(value, Layout(place, (address(ground) - address(buffer.value), like), value))
 
 
 def view_as_dtype(buffer: Any, dtype: Any) -> Any:
