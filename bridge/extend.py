@@ -25,6 +25,7 @@ from bridge.rewind.aside import Aside, carries_gradient, is_tracked
 from bridge.rewind.composition import pull_of_equivalent
 from bridge.rewind.cotangents import conj, sum_to_shape, zeros
 from bridge.rewind.escapes import constant_of
+from bridge.rewind.escapes import note_texts as note_texts
 from bridge.rewind.facts import FACTS, METHODS, Facts, facts_of
 from bridge.rewind.implicit import as_array, depth, gradient, jacobian, solved
 from bridge.rewind.rule import Case, MutatingRule, Rule, Shaped, Structure
@@ -54,8 +55,8 @@ __all__ = [
     "MUTATING", "REFUSED", "RULES", "ZERO_PULL", "Aside", "Case", "Facts", "MutatingRule", "RefusedError", "Rule",
     "RuleError", "Shaped", "TrackedObject", "as_array", "carries_gradient", "composed", "conj", "depth", "gradient",
     "is_abstract", "is_tracked", "jacobian", "known", "lowering", "mutating_rule", "needs", "nondifferentiable",
-    "operators", "pulls", "refuse", "refused", "rule", "solved", "stand_in", "sum_to_shape", "with_sensitivities",
-    "without_gradient", "zeros",
+    "note_texts", "operators", "pulls", "refuse", "refused", "rule", "solved", "stand_in", "sum_to_shape",
+    "with_sensitivities", "without_gradient", "zeros",
 ]  # fmt: skip
 
 

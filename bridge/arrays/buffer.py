@@ -172,10 +172,11 @@ class Buffer(Tracked, InPlace):
     def flat(self, value: Any) -> None:
         self.flat[:] = value
 
-    def view(self, dtype: Any = None) -> Any:
+    def view(self, dtype: Any = None, type: Any = None) -> Any:
         """The same memory seen as another dtype: real and complex of one precision only."""
         self.place.context.check_usable()
-        return views.view_as_dtype(self, dtype)
+        seen = views.view_as_dtype(self, dtype)
+        return seen if type is None else views.view_as_dtype(seen, type)
 
     def reshape(self, *shape: Any, order: str = "C", copy: bool | None = None) -> Any:
         given = {"order": order} if copy is None else {"order": order, "copy": copy}

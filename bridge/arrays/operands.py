@@ -178,6 +178,13 @@ def rule_for(function: Any, context: Any) -> Any:
     name = operation_name(function)
     if function in REFUSED:
         raise RefusedError(f"{name} of a tracked array", where=resolve(here()), remedy=REFUSED[function])
+    if name.startswith("np.frompyfunc("):
+        raise NoRuleError(
+            f"nobody has a rule for {name}: it calls a function of Python's for each element, and makes objects of "
+            "what that returns",
+            where=resolve(here()),
+            remedy="use np.vectorize, whose function is read; or write it for arrays",
+        )
     raise NoRuleError(
         f"nobody has a rule for {name}",
         where=resolve(here()),

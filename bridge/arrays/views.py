@@ -64,7 +64,7 @@ def view_at(buffer: Any, value: Any) -> Any:
 
 def view_as_dtype(buffer: Any, dtype: Any) -> Any:
     """`buffer.view(dtype)`: between real and complex of one precision."""
-    if dtype is None:
+    if dtype is None or dtype is np.ndarray:
         return view_at(buffer, buffer.value[...])
     asked = np.dtype(dtype)
     own = buffer.dtype
@@ -75,7 +75,9 @@ def view_as_dtype(buffer: Any, dtype: Any) -> Any:
         raise RefusedError(
             f"a view of a {own} array as {asked}",
             where=resolve(here()),
-            remedy="only real and complex of one precision share memory with a meaning; use astype for a copy",
+            remedy="only real and complex of one precision share memory with a meaning; use astype for a copy"
+            if asked.kind != "O"
+            else f"a subclass or an object is not tracked: leave .view({getattr(dtype, '__name__', dtype)}) out",
         )
     return view_at(buffer, buffer.value.view(asked))
 
