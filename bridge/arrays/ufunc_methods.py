@@ -123,6 +123,9 @@ def _reduce_by_steps(
     if where is not True:
         mask = np.reshape(np.transpose(np.broadcast_to(where, array.shape), (*axes, *rest)), shape)
     if where is True and shape[0] and not _is_flat(ufunc):
+        if initial is _NOTHING and ufunc not in OF_USERS and ufunc.identity is not None:
+            # NumPy begins there, which shows: the hypotenuse of one number is not that number.
+            initial = ufunc.identity
         if initial is not _NOTHING:
             lined = np.concatenate([np.broadcast_to(np.asarray(initial, array.dtype), (1, *shape[1:])), lined])
         result = ufunc.accumulate(lined)[-1]
