@@ -73,7 +73,14 @@ def _restrict(options: dict[str, Any], allowed: str | None) -> None:
     """Leave only the engines that the command line names."""
     if allowed is None:
         return
+    from bridge.engines import registry
+
     names = tuple(name.strip() for name in allowed.split(",") if name.strip())
+    known = registry.compared()
+    unknown = [name for name in names if name not in known]
+    if unknown or not names:
+        wrong = ", ".join(map(repr, unknown)) or "nothing"
+        pytest.fail(f"--bridge-engines={allowed} names {wrong}: choose among {', '.join(map(repr, known))}", False)
     asked = options.get("engines")
     asked = (asked,) if isinstance(asked, str) else asked
     options["engines"] = names if asked is None else tuple(name for name in asked if name in names)

@@ -11,6 +11,7 @@ Saving, undoing, aliasing, broadcasting and order are the context's business.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import sys
 from collections.abc import Callable, Iterable
@@ -24,7 +25,8 @@ from bridge.rewind.aside import Aside, carries_gradient, is_tracked
 from bridge.rewind.composition import pull_of_equivalent
 from bridge.rewind.cotangents import conj, sum_to_shape, zeros
 from bridge.rewind.escapes import constant_of
-from bridge.rewind.facts import FACTS, METHODS, Facts
+from bridge.rewind.escapes import note_texts as note_texts
+from bridge.rewind.facts import FACTS, METHODS, Facts, facts_of
 from bridge.rewind.implicit import as_array, depth, gradient, jacobian, solved
 from bridge.rewind.rule import Case, MutatingRule, Rule, Shaped, Structure
 from bridge.rewind.rule_book import (
@@ -41,6 +43,8 @@ from bridge.rewind.rule_book import (
     TrackedObject,
     enter,
     is_reading,
+    replaces,
+    retract,
 )
 from bridge.rewind.sensitivities import with_sensitivities
 from bridge.rewind.values import is_abstract
@@ -51,8 +55,8 @@ __all__ = [
     "MUTATING", "REFUSED", "RULES", "ZERO_PULL", "Aside", "Case", "Facts", "MutatingRule", "RefusedError", "Rule",
     "RuleError", "Shaped", "TrackedObject", "as_array", "carries_gradient", "composed", "conj", "depth", "gradient",
     "is_abstract", "is_tracked", "jacobian", "known", "lowering", "mutating_rule", "needs", "nondifferentiable",
-    "operators", "pulls", "refuse", "refused", "rule", "solved", "stand_in", "sum_to_shape", "with_sensitivities",
-    "without_gradient", "zeros",
+    "note_texts", "operators", "pulls", "refuse", "refused", "rule", "solved", "stand_in", "sum_to_shape",
+    "with_sensitivities", "without_gradient", "zeros",
 ]  # fmt: skip
 
 
@@ -82,7 +86,8 @@ def rule(
     """
 
     def register(pull: Callable[..., Any]) -> Rule:
-        return _entered(Rule(function, pull, None, reads=reads, linear=linear, structure=structure, facts=facts))
+        made = Rule(function, pull, None, reads=reads, linear=linear, structure=structure, facts=facts)
+        return _entered(made, facts)
 
     return register
 
@@ -96,7 +101,8 @@ def pulls(
     facts: Facts | None = None,
 ) -> Rule:
     """Register one pull for each argument of `function`; only those that are asked for run."""
-    return _entered(Rule(function, None, per_argument, reads=reads, linear=linear, structure=structure, facts=facts))
+    made = Rule(function, None, per_argument, reads=reads, linear=linear, structure=structure, facts=facts)
+    return _entered(made, facts)
 
 
 def composed(function: Callable[..., Any], *, facts: Facts | None = None) -> Callable[[Callable[..., Any]], Rule]:
@@ -110,14 +116,20 @@ def composed(function: Callable[..., Any], *, facts: Facts | None = None) -> Cal
         made = Rule(function, pull, None, reads=None, linear=False, structure=None, facts=facts)
         made._parameters, made.variadic = pull_parameters(equivalent, leading=0)
         made.reads = frozenset(made._parameters) | ({made.variadic} if made.variadic else frozenset())
-        return _entered(made)
+        return _entered(made, facts)
 
     return register
 
 
-def _entered(made: Rule) -> Rule:
+def _entered(made: Rule, facts: Facts | None) -> Rule:
+    made.replaces = replaces(made.function)
+    if facts is None:
+        # What a user's rule says of the derivative is in its pull; all else that the book knows stays true.
+        made.facts = dataclasses.replace(facts_of(made.function), adds=0) if made.replaces else facts_of(made.function)
     _enter_facts(made.function, made.facts)
     enter(RULES.__setitem__, made.function, made)
+    if made.replaces:
+        retract(made.function, RULES)
     return made
 
 
@@ -148,15 +160,21 @@ def mutating_rule(
 def nondifferentiable(*functions: Any, facts: Facts | None = None) -> None:
     """Declare functions whose derivative is zero wherever it exists (comparisons, `argmax`, `sign`, ...)."""
     for function in functions:
+        replacing = replaces(function)
         if facts is not None:
             _enter_facts(function, facts)
         enter(ZERO_PULL.add, function)
+        if replacing:
+            retract(function, ZERO_PULL)
 
 
 def refused(reason: str, *functions: Any) -> None:
     """Declare functions that a tracked array may not enter, and why; `reason` ends the error message."""
     for function in functions:
+        replacing = replaces(function)
         enter(REFUSED.__setitem__, function, reason)
+        if replacing:
+            retract(function, REFUSED)
 
 
 def lowering(function: Callable[..., Any] | Rule) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

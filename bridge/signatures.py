@@ -19,6 +19,8 @@ def operation_name(function: Any) -> str:
     if isinstance(owner, np.ufunc):
         return f"{operation_name(owner)}.{name}"
     if isinstance(function, np.ufunc):
+        if name.endswith(" (vectorized)"):
+            return f"np.frompyfunc({name.removesuffix(' (vectorized)')})"
         return f"np.{name}" if getattr(np, name, None) is function else f"scipy.special.{name}"
     module = getattr(function, "__module__", None) or ""
     if module.startswith("numpy"):

@@ -13,7 +13,7 @@ import random
 
 import numpy as np
 
-from bridge.extend import Aside, refuse, stand_in
+from bridge.extend import Aside, note_texts, refuse, stand_in
 
 # Random numbers: those whose parameters shift and scale a draw that does not depend on them.
 
@@ -57,6 +57,7 @@ for _name in ("betavariate", "gammavariate", "triangular", "vonmisesvariate", "p
 @stand_in(json.dumps)
 def dumps(obj, **options):
     """Text carries no derivative: it shows the numbers."""
+    note_texts(obj)
     return json.dumps(Aside("json.dumps").value_of(obj), **options)
 
 

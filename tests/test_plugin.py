@@ -121,6 +121,14 @@ def test_engine_that_does_not_exist_is_named(project: pytest.Pytester) -> None:
     result.stdout.fnmatch_lines(["*nativ*"])
 
 
+@pytest.mark.parametrize("names", ["nativ", "native,typo", ","])
+def test_a_typo_does_not_skip_tests_that_ask_for_engines(project: pytest.Pytester, names: str) -> None:
+    code = RIGHT + "def test_it(crosscheck):\n    crosscheck(program, engines=('native', 'jax'))(np.ones(3))\n"
+    result = run(project, code, f"--bridge-engines={names}")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines([f"*--bridge-engines={names} names *choose among 'native', *'xla'*"])
+
+
 def test_engine_from_outside_is_used_and_named(project: pytest.Pytester) -> None:
     project.makeconftest("from bridge.engines import registry\nregistry.register('mirror', 'tests.engines.mirror')\n")
     code = RIGHT + (

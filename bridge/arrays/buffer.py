@@ -18,7 +18,7 @@ from bridge.rewind.escapes import escape
 from bridge.rewind.indices import ADVANCED, BOUNDS, ELEMENT, VIEW, frozen, kind_of
 from bridge.rewind.interpreter import ARRAYS
 from bridge.rewind.memory import Strides, grounded
-from bridge.rewind.places import Element, Gathered, Layout, View
+from bridge.rewind.places import DEEP, Element, Gathered, Layout, View, shortened
 from bridge.rewind.values import is_abstract, is_abstract_mask, needs_value
 
 
@@ -112,6 +112,8 @@ class Buffer(Tracked, InPlace):
         context = place.context
         if context.thread != get_ident():
             context.check_usable()
+        if place.depth > DEEP:
+            place = shortened(self)
         array = self.value
         if type(key) is slice and type(key.start) in BOUNDS and type(key.stop) in BOUNDS and type(key.step) in BOUNDS:
             value = array[key]
@@ -144,7 +146,7 @@ class Buffer(Tracked, InPlace):
         """The view that starts `offset` bytes after this one and lies as `like` says."""
         self.place.context.check_usable()
         value = self.place.context.memory.view(self.value, offset, like)
-        return Buffer(value, Layout(self.place, (offset, like), value))
+        return Buffer(value, Layout(self.place if self.place.depth < DEEP else shortened(self), (offset, like), value))
 
     @property
     def T(self) -> Any:
@@ -170,10 +172,11 @@ class Buffer(Tracked, InPlace):
     def flat(self, value: Any) -> None:
         self.flat.replace(value)
 
-    def view(self, dtype: Any = None) -> Any:
+    def view(self, dtype: Any = None, type: Any = None) -> Any:
         """The same memory seen as another dtype: real and complex of one precision only."""
         self.place.context.check_usable()
-        return views.view_as_dtype(self, dtype)
+        seen = views.view_as_dtype(self, dtype)
+        return seen if type is None else views.view_as_dtype(seen, type)
 
     def reshape(self, *shape: Any, order: str = "C", copy: bool | None = None) -> Any:
         given = {"order": order} if copy is None else {"order": order, "copy": copy}

@@ -207,6 +207,9 @@ def call_by_rule(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     if function in MUTATING:
         return call_mutating(MUTATING[function], args, kwargs)
     rule = rule_book.find(function)
+    steps = None if context.differentiates else context.home.steps_of(function)
+    if steps is not None:
+        return steps(*args, **kwargs)
     if function in REFUSED:
         raise RefusedError(
             f"{operation_name(function)} of a tracked array", where=resolve(here()), remedy=REFUSED[function]
@@ -261,4 +264,4 @@ def call_mutating(rule: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> A
     return mutating.call(context, rule, args, kwargs)
 
 
-ARRAYS.call, ARRAYS.call_mutating = call, call_mutating
+ARRAYS.call, ARRAYS.call_mutating, ARRAYS.handled = call, call_mutating, HANDLED

@@ -13,7 +13,7 @@ from bridge.rewind import rule_book
 from bridge.rewind.escapes import remember
 from bridge.rewind.interpreter import ARRAYS
 from bridge.rewind.memory import grounded
-from bridge.rewind.rule_book import ZERO_PULL
+from bridge.rewind.rule_book import REFUSED, ZERO_PULL
 from bridge.rewind.snapshots import constant
 from bridge.rewind.values import is_abstract
 from bridge.signatures import operation_name
@@ -176,6 +176,15 @@ def rule_for(function: Any, context: Any) -> Any:
     if rule is not None:
         return rule
     name = operation_name(function)
+    if function in REFUSED:
+        raise RefusedError(f"{name} of a tracked array", where=resolve(here()), remedy=REFUSED[function])
+    if name.startswith("np.frompyfunc("):
+        raise NoRuleError(
+            f"nobody has a rule for {name}: it calls a function of Python's for each element, and makes objects of "
+            "what that returns",
+            where=resolve(here()),
+            remedy="use np.vectorize, whose function is read; or write it for arrays",
+        )
     raise NoRuleError(
         f"nobody has a rule for {name}",
         where=resolve(here()),

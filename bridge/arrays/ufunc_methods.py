@@ -12,6 +12,7 @@ import numpy as np
 from bridge.arrays import dispatch
 from bridge.arrays.operands import context_of, into_plain, operand, unwrapped
 from bridge.arrays.outputs import Into
+from bridge.arrays.ufunc_steps import accumulated_back, has_partials, in_segments
 from bridge.code_position import here, resolve
 from bridge.errors import RefusedError
 from bridge.rewind.composition import pull_of_equivalent
@@ -21,7 +22,7 @@ from bridge.rewind.interpreter import ARRAYS, Call
 from bridge.rewind.interrupted import silently
 from bridge.rewind.memory import grounded
 from bridge.rewind.rule import Rule
-from bridge.rewind.rule_book import ZERO_PULL
+from bridge.rewind.rule_book import OF_USERS, ZERO_PULL
 from bridge.rewind.values import concrete, is_abstract, settled
 from bridge.signatures import operation_name
 
@@ -39,7 +40,7 @@ def reduce(ufunc: np.ufunc, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
         given["initial"] = initial
     if where is not True:
         given["where"] = where
-    function = METHODS.get((ufunc, "reduce"))
+    function = _function_of(ufunc, "reduce")
 
     def compute(dtype: Any = dtype) -> Any:
         options = given if dtype is None else {**given, "dtype": dtype}
@@ -50,6 +51,11 @@ def reduce(ufunc: np.ufunc, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
         return dispatch.call(function, (_cast(array, dtype),), given)
 
     return _into(ufunc.reduce, array, given | {"dtype": dtype}, out, compute)
+
+
+def _function_of(ufunc: np.ufunc, method: str) -> Any:
+    """The function that a method is; none where a user has a rule of the ufunc, which its steps then obey."""
+    return None if ufunc in OF_USERS else METHODS.get((ufunc, method))
 
 
 def _is_flat(ufunc: np.ufunc) -> bool:
@@ -81,12 +87,23 @@ def _by_equivalent(ufunc: np.ufunc, method: str, equivalent: Any, array: Any, op
 def _rule_of(ufunc: np.ufunc, method: str, equivalent: Any) -> Rule:
     found = _RULES.get((ufunc, method))
     if found is None:
-        pull = pull_of_equivalent(partial(equivalent, ufunc), operation_name(getattr(ufunc, method)))
+        name = operation_name(getattr(ufunc, method))
+        is_recurrence = method == "accumulate" and has_partials(ufunc)
+        pull = _pull_of(ufunc) if is_recurrence else pull_of_equivalent(partial(equivalent, ufunc), name)
         facts = Facts(shaped_by=("indices",)) if method == "reduceat" else None
         found = _RULES[ufunc, method] = Rule(
             getattr(ufunc, method), pull, None, reads=None, linear=False, structure=None, facts=facts
         )
+    found.replaces = ufunc in OF_USERS
     return found
+
+
+def _pull_of(ufunc: np.ufunc) -> Callable[..., Any]:
+    def pull(ct: Any, out: Any, array: Any, axis: int = 0, dtype: Any = None) -> Any:
+        ahead = (np.moveaxis(x, axis, 0) for x in (ct, out, _cast(array, dtype)))
+        return np.moveaxis(accumulated_back(ufunc, *ahead), 0, axis)
+
+    return pull
 
 
 def _reduce_by_steps(
@@ -108,6 +125,14 @@ def _reduce_by_steps(
     lined = np.reshape(np.transpose(array, (*axes, *rest)), shape)
     if where is not True:
         mask = np.reshape(np.transpose(np.broadcast_to(where, array.shape), (*axes, *rest)), shape)
+    if where is True and shape[0] and not _is_flat(ufunc):
+        if initial is _NOTHING and ufunc not in OF_USERS and ufunc.identity is not None:
+            # NumPy begins there, which shows: the hypotenuse of one number is not that number.
+            initial = ufunc.identity
+        if initial is not _NOTHING:
+            lined = np.concatenate([np.broadcast_to(np.asarray(initial, array.dtype), (1, *shape[1:])), lined])
+        result = ufunc.accumulate(lined)[-1]
+        return np.reshape(result, _kept(array.shape, axes)) if keepdims else result
     result = ufunc.identity if initial is _NOTHING and ufunc.identity is not None else initial
     for k in range(lined.shape[0]):
         row = lined[k, ...] if rest else lined[k]
@@ -120,14 +145,18 @@ def _reduce_by_steps(
     if result is _NOTHING:
         raise ValueError(f"zero-size array to reduction operation {ufunc.__name__} which has no identity")
     if keepdims:
-        result = np.reshape(result, tuple(1 if k in axes else n for k, n in enumerate(array.shape)))
+        result = np.reshape(result, _kept(array.shape, axes))
     return result
+
+
+def _kept(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(1 if k in axes else n for k, n in enumerate(shape))
 
 
 def accumulate(ufunc: np.ufunc, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """`ufunc.accumulate` along one axis."""
     array, axis, dtype, out = _bound(args, kwargs, (0, None, None), ("axis", "dtype", "out"))
-    function = METHODS.get((ufunc, "accumulate"))
+    function = _function_of(ufunc, "accumulate")
     given = {"axis": axis, "dtype": dtype}
 
     def compute(dtype: Any = dtype) -> Any:
@@ -169,12 +198,13 @@ def reduceat(ufunc: np.ufunc, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
 
 def _reduceat_by_steps(ufunc: np.ufunc, array: Any, indices: Any, axis: int = 0, dtype: Any = None) -> Any:
     array = _cast(array, dtype)
-    starts = [int(k) for k in concrete(indices, "reduceat")]
-    parts = []
-    for start, following in zip(starts, [*starts[1:], array.shape[axis]], strict=True):
-        segment = np.take(array, np.arange(start, max(following, start + 1)), axis)
-        parts.append(ufunc.reduce(segment, axis=axis))
-    return np.stack(parts, axis)
+    first = np.asarray(concrete(indices, "reduceat"), np.intp)
+    if not first.size:
+        return np.take(array, first, axis)
+    last = np.maximum(np.append(first[1:], array.shape[axis]), first + 1)
+    starts = np.cumsum(last - first) - (last - first)
+    picked = np.arange(int(np.sum(last - first))) - np.repeat(starts - first, last - first)
+    return np.moveaxis(in_segments(ufunc, np.moveaxis(array, axis, 0), picked, starts), 0, axis)
 
 
 def at(ufunc: np.ufunc, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -197,23 +227,56 @@ def at(ufunc: np.ufunc, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         return
     shape = np.shape(grounded(target)[key])
     rounds = _rounds(key, target.shape)
+    times = 1 if rounds is None else int(rounds.max()) + 1
+    if times > _FEW and len(operands) == 1 and np.result_type(target, *operands) == target.dtype:
+        operand = np.broadcast_to(operands[0], shape)
+        _all_written(partial(_at_often, ufunc, target, key, operand))
+        return
     own = [np.copy(x) if np.may_share_memory(grounded(x), grounded(target)) else x for x in operands]
     spread = [np.broadcast_to(x, shape) for x in own]
     parts: list[Any] = [(key, operands)]
     if rounds is not None:
         full = _full_key(key, target.shape)
-        parts = [(tuple(axis[chosen] for axis in full), [x[chosen] for x in spread]) for chosen in rounds]
+        chosen = [rounds == k for k in range(times)]
+        parts = [(tuple(axis[one] for axis in full), [x[one] for x in spread]) for one in chosen]
+
+    def write(part: Any, values: list[Any]) -> None:
+        target[part] = ufunc(target[part], *values)
+
+    _all_written(*(partial(write, *part) for part in parts))
+
+
+def _all_written(*writes: Callable[[], None]) -> None:
+    """Make all writes, and raise then what floating point has to complain of, as NumPy does."""
     complaint = None
-    for part, values in parts:
+    for write in writes:
         try:
-            target[part] = ufunc(target[part], *values)
+            write()
         except (FloatingPointError, RuntimeWarning) as error:
-            # NumPy looks what floating point has to complain of when it has written all.
             complaint = complaint or error
             with silently():
-                target[part] = ufunc(target[part], *values)
+                write()
     if complaint is not None:
         raise complaint
+
+
+def _at_often(ufunc: np.ufunc, target: Any, key: Any, operand: Any) -> None:
+    """What is named often goes through its operands as one row, with what it is before them in front."""
+    named = np.ravel_multi_index(_full_key(key, target.shape), target.shape).ravel()
+    order = np.argsort(named, kind="stable")
+    elements, counts = np.unique(named, return_counts=True)
+    place = np.unravel_index(elements, target.shape)
+    count = elements.size
+    starts = np.cumsum(counts + 1) - (counts + 1)
+    picked = np.empty(count + named.size, np.intp)
+    picked[starts] = np.arange(count)
+    picked[np.delete(np.arange(picked.size), starts)] = count + order
+    before = target[place]
+    target[place] = in_segments(ufunc, np.concatenate([before, np.reshape(operand, -1)]), picked, starts)
+
+
+_FEW = 4
+"""Times that an element may be named by `at` before its operands are taken together."""
 
 
 def _full_key(key: Any, shape: tuple[int, ...]) -> tuple[np.ndarray, ...]:
@@ -221,8 +284,8 @@ def _full_key(key: Any, shape: tuple[int, ...]) -> tuple[np.ndarray, ...]:
     return np.unravel_index(np.arange(size).reshape(shape)[key], shape)
 
 
-def _rounds(key: Any, shape: tuple[int, ...]) -> list[Any] | None:
-    """Masks over the picked region; in each, no element is named twice, and their order is that of the writes."""
+def _rounds(key: Any, shape: tuple[int, ...]) -> Any:
+    """For each place of the picked region how often its element was named before; None if all are named once."""
     if kind_of(key, len(shape)) is not ADVANCED or surviving(key, shape) is None:
         return None
     picked = np.ravel_multi_index(_full_key(key, shape), shape)
@@ -234,7 +297,7 @@ def _rounds(key: Any, shape: tuple[int, ...]) -> list[Any] | None:
     count = np.empty(flat.size, np.intp)
     count[order] = np.arange(flat.size) - start
     number = count.reshape(picked.shape)
-    return [number == k for k in range(int(number.max()) + 1)]
+    return number
 
 
 def _bound(

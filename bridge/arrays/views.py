@@ -13,7 +13,7 @@ from bridge.code_position import here, resolve
 from bridge.errors import RefusedError
 from bridge.rewind.interpreter import ARRAYS
 from bridge.rewind.memory import Strides, address, grounded, overlaps_itself
-from bridge.rewind.places import Layout
+from bridge.rewind.places import DEEP, Layout, shortened
 from bridge.rewind.values import concrete
 
 
@@ -59,12 +59,13 @@ def view_at(buffer: Any, value: Any) -> Any:
     if overlaps_itself(ground):
         ground.flags.writeable = False
     like = Strides(ground.shape, ground.strides, ground.dtype)
-    return ARRAYS.buffer(value, Layout(buffer.place, (address(ground) - address(buffer.value), like), value))
+    place = buffer.place if buffer.place.depth < DEEP else shortened(buffer)
+    return ARRAYS.buffer(value, Layout(place, (address(ground) - address(buffer.value), like), value))
 
 
 def view_as_dtype(buffer: Any, dtype: Any) -> Any:
     """`buffer.view(dtype)`: between real and complex of one precision."""
-    if dtype is None:
+    if dtype is None or dtype is np.ndarray:
         return view_at(buffer, buffer.value[...])
     asked = np.dtype(dtype)
     own = buffer.dtype
@@ -75,7 +76,9 @@ def view_as_dtype(buffer: Any, dtype: Any) -> Any:
         raise RefusedError(
             f"a view of a {own} array as {asked}",
             where=resolve(here()),
-            remedy="only real and complex of one precision share memory with a meaning; use astype for a copy",
+            remedy="only real and complex of one precision share memory with a meaning; use astype for a copy"
+            if asked.kind != "O"
+            else f"a subclass or an object is not tracked: leave .view({getattr(dtype, '__name__', dtype)}) out",
         )
     return view_at(buffer, buffer.value.view(asked))
 

@@ -40,6 +40,14 @@ def add_command(commands: Any) -> None:
         help="an argument, in their order: a .npy file or a Python literal; a list of numbers is an array",
     )
     parser.add_argument("--engines", metavar="NAMES", help="separated by commas (every engine there is)")
+    parser.add_argument(
+        "--argnums",
+        type=_positions,
+        metavar="NUMBERS",
+        help="which arguments to differentiate, from 0, separated by commas (float arrays, else floats)",
+    )
+    parser.add_argument("--rtol", type=float, metavar="NUMBER", help="what counts as equal (what the dtype allows)")
+    parser.add_argument("--seed", type=int, default=0, metavar="NUMBER", help="of random directions (%(default)s)")
     parser.add_argument("--html", type=Path, metavar="FILE", help="write the report as a page")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the report as JSON")
     parser.set_defaults(command=run)
@@ -51,7 +59,7 @@ def run(options: argparse.Namespace) -> int:
         function = find(options.function)
         values = [argument(text) for text in options.values]
         _check_folders(options.html, options.json)
-        report = _checked(function, values, options.engines)
+        report = _checked(function, values, options)
         _print(report)
         if options.html is not None:
             report.to_html(options.html)
@@ -162,10 +170,17 @@ def _check_folders(*paths: Path | None) -> None:
             raise ArgumentError(f"{path} cannot be written: there is no folder {path.parent}", remedy="make it first")
 
 
-def _checked(function: Callable[..., Any], values: list[Any], engines: str | None) -> Any:
-    chosen: dict[str, Any] = {}
-    if engines is not None:
-        chosen["engines"] = tuple(name.strip() for name in engines.split(",") if name.strip())
+def _positions(text: str) -> tuple[int, ...]:
+    try:
+        return tuple(dict.fromkeys(int(number) for number in text.split(",") if number.strip()))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no list of positions: write 0,1") from None
+
+
+def _checked(function: Callable[..., Any], values: list[Any], options: argparse.Namespace) -> Any:
+    chosen: dict[str, Any] = {"argnums": options.argnums, "rtol": options.rtol, "seed": options.seed}
+    if options.engines is not None:
+        chosen["engines"] = tuple(name.strip() for name in options.engines.split(",") if name.strip())
     try:
         return bridge.crosscheck(function, **chosen)(*values)
     except BridgeError:

@@ -270,7 +270,7 @@ class Asking:
 
     def _engine_rule(self, call: Call) -> Rule:
         rule: Rule = call.rule
-        if not call.wanted or isinstance(rule, EngineRule):
+        if not call.wanted or isinstance(rule, EngineRule) or rule.replaces:
             return rule
         found = self.engine.rule(rule.function, rule)
         if found is None:

@@ -159,4 +159,5 @@ def _is_number(x: Any) -> bool:
     """Whether `x` is a number or an array of any kind; truth values are none."""
     if isinstance(x, (type, bool)):
         return False
-    return isinstance(x, (int, float, complex)) or hasattr(x, "dtype") or hasattr(x, "place")
+    # Asked of the class: an object may answer to any name, with any error.
+    return isinstance(x, (int, float, complex)) or hasattr(type(x), "dtype") or hasattr(type(x), "place")

@@ -69,6 +69,13 @@ class Subject(Differentiable):
         # As transforms take it for the function's name.
         self.__name__ = name_of(f)
 
+    def left_out(self) -> list[str]:
+        """Floats among the arguments that are not differentiated, as source code names them."""
+        others = [k for k in range(len(self.args)) if k not in self.argnums]
+        return _labels(self.f, self.args, others) + [
+            name for name, x in self.kwargs.items() if any(map(is_differentiable, leaves_of(x)[0]))
+        ]
+
     def arguments(self, values: Sequence[Any] | None = None) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Fresh positional and keyword arguments, laid out as the caller's.
 

@@ -66,6 +66,33 @@ def _constant_of(value: Any) -> Any:
     return plain.copy() if isinstance(plain, np.ndarray) else plain
 
 
+def note_text(tracked: Any) -> None:
+    """Take note of the numbers that are written into a text, if they carry a gradient: nobody may read them back."""
+    if not is_abstract(tracked) and tracked.size <= _WRITTEN_AT_ONCE and _active_below(tracked):
+        plain = np.asarray(grounded(tracked))
+        if plain.dtype.kind == "f":
+            written = tracked.place.context.written
+            for number in plain.ravel():
+                written[float(number)] = written[float(str(number))] = None
+            while len(written) > _WRITTEN:
+                del written[next(iter(written))]
+
+
+_WRITTEN_AT_ONCE, _WRITTEN = 16, 1024
+"""Numbers of the largest array whose text is taken note of; numbers that a context remembers."""
+
+
+def note_texts(value: Any) -> None:
+    """The same for what lists, tuples and dictionaries hold."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, (list, tuple)):
+        for part in value[:_WRITTEN_AT_ONCE]:
+            note_texts(part)
+    elif hasattr(type(value), "place"):
+        note_text(value)
+
+
 def remember(tracked: Any, how: str) -> EscapeError:
     """The error of an escape, noted in every context whose gradient would be lost."""
     position = here()

@@ -47,6 +47,13 @@ def _is_bound(bound: Any) -> bool:
     return type(bound) in BOUNDS or is_abstract_integer(bound)
 
 
+def is_known(key: Any) -> bool:
+    """Whether a basic key holds no number that is known only when a compiled program runs."""
+    parts = key if type(key) is tuple else (key,)
+    bounds = [bound for part in parts if type(part) is slice for bound in (part.start, part.stop)]
+    return not any(map(is_abstract, (*parts, *bounds)))
+
+
 def frozen(key: Any) -> Any:
     """The same key as integers, slices of integers and fresh arrays: later changes do not reach the log."""
     return tuple(map(_frozen_part, key)) if type(key) is tuple else _frozen_part(key)

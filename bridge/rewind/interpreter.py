@@ -126,6 +126,8 @@ class Arrays:
     # Arrays whose length is known only when a compiled program runs; there are none where nothing is compiled.
     bounded: type[Any] = type("Nothing", (), {})
     call: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
+    # What moves or makes memory, by no rule: functions that the core handles itself.
+    handled: Mapping[Any, Any] = {}
     call_mutating: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
 
     # What stands for a plain array that a tracked value is written into; None if the array stays what it is.

@@ -36,6 +36,8 @@ class Lifetime:
         self.memory: Memory = ArrayMemory()
         self.home = ON_ARRAYS
         self.escaped: BridgeError | None = None
+        # Numbers that the program has written into texts.
+        self.written: dict[float, None] = {}
         self.thread: int | None = None
         self._maker = get_ident()
         self._sweeping = False

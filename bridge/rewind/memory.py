@@ -53,6 +53,10 @@ class Home:
     def note(self, thing: Any) -> None:
         """A plain array, or a function of the program, becomes part of what is compiled."""
 
+    def steps_of(self, function: Any) -> Callable[..., Any] | None:
+        """What computes a function with a rule step by step; None where it is run as it is."""
+        return None
+
     def samples(self, function: Any, values: tuple[Any, ...]) -> tuple[Any, ...]:
         """Operands of `function` on which it can be run to know what it returns."""
         return values
@@ -200,6 +204,11 @@ class _Window:
             "strides": like.strides,
             "data": (data + offset, read_only),
         }
+
+
+def ghost_at(base: Any, offset: int, like: Any) -> np.ndarray:
+    """An array of which only address, shape and strides count: it is never read."""
+    return np.asarray(_Window(base, offset, like))
 
 
 class Strides(NamedTuple):

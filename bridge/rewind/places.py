@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bridge.rewind.cotangents import sum_to_shape
-from bridge.rewind.indices import is_unique_by_type, surviving
-from bridge.rewind.memory import Strides, in_dtype, overlaps_itself, scatter_into_overlapping
+from bridge.rewind.indices import is_known, is_unique_by_type, surviving
+from bridge.rewind.memory import Strides, address, ghost_at, in_dtype, overlaps_itself, scatter_into_overlapping
 from bridge.rewind.roots import Entered, Root
 
 if TYPE_CHECKING:
@@ -43,10 +43,11 @@ DOWN = Walk()
 class Part:
     """A part of a root: the cotangent that arrives there is added to the same part of the shadow."""
 
-    __slots__ = ("dtype", "key", "overlapping", "parent", "root", "shape")
+    __slots__ = ("depth", "dtype", "key", "overlapping", "parent", "root", "shape")
 
     def __init__(self, parent: Any, key: Any, value: Any) -> None:
         self.parent = parent
+        self.depth: int = parent.depth + 1
         self.key = key
         self.overlapping: bool = parent.overlapping
         self.root: Root = parent.root
@@ -99,6 +100,42 @@ class Part:
             scatter_into_overlapping(region, ct)
         else:
             region += ct
+
+
+DEEP = 24
+"""Steps from a root to a place in it, beyond which a view is found by its address in one."""
+
+
+def shortened(buffer: Any) -> Place:
+    """The place of a view of a view of a view ..., which from here on is that of a view of its root.
+
+    It stays what it is where a key is not known while the program is compiled.
+    """
+    place = top = buffer.place
+    while isinstance(top, (View, Layout)):
+        top = top.parent
+    ghost = top.root.ghost()
+    view = place.within(ghost, _ADDRESSES)
+    if view is None:
+        place.depth = 1
+        return place
+    buffer.place = Layout(top, (address(view) - address(ghost), Strides(view.shape, view.strides, view.dtype)), place)
+    return buffer.place
+
+
+class _Addresses(Walk):
+    """Where a place lies in an array that is never read; None where a key is not known."""
+
+    __slots__ = ()
+
+    def index(self, above: Any, key: Any) -> Any:
+        return None if above is None or not is_known(key) else above[key]
+
+    def layout(self, above: Any, part: Layout) -> Any:
+        return None if above is None else ghost_at(above, *part.key)
+
+
+_ADDRESSES = _Addresses()
 
 
 class View(Part):

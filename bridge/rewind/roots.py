@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bridge.rewind.cotangents import sum_to_shape
-from bridge.rewind.memory import grounded, in_dtype
+from bridge.rewind.memory import Strides, ghost_at, grounded, in_dtype
 
 if TYPE_CHECKING:
     from bridge.rewind.context import Context
@@ -37,6 +38,7 @@ class Root:
 
     entered = False
     overlapping = False
+    depth = 0
 
     def __init__(self, context: Any, value: Any, active: bool) -> None:
         self.context: Context = context
@@ -58,6 +60,13 @@ class Root:
     @property
     def root(self) -> Root:
         return self
+
+    def ghost(self) -> np.ndarray:
+        """An array that lies as the memory does, and is never read."""
+        item, steps = self.dtype.itemsize, self.strides
+        if steps is None:
+            steps = tuple(item * math.prod(self.shape[axis + 1 :]) for axis in range(len(self.shape)))
+        return ghost_at(np.empty(1, self.dtype), 0, Strides(self.shape, steps, self.dtype))
 
     def within(self, whole: Any, walk: Walk | None = None) -> Any:
         """What lies at this place of `whole`, which stands for the root."""

@@ -71,6 +71,7 @@ class Rule:
         "name",
         "per_argument",
         "reads",
+        "replaces",
         "structure",
         "variadic",
     )
@@ -93,6 +94,8 @@ class Rule:
         self.per_argument = per_argument
         self.reads = None if reads is None else frozenset(reads)
         self.linear = linear
+        # Whether a user has said so, of a function that the book had a rule for.
+        self.replaces = False
         self.broadcasts = isinstance(function, np.ufunc) and function.signature is None
         default: Structure = "elementwise" if self.broadcasts else "generic"
         self.structure = structure or ("linear" if linear else default)

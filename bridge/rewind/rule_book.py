@@ -9,13 +9,18 @@ from __future__ import annotations
 import pkgutil
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from types import CodeType
 from typing import Any
 
+from bridge.code_position import here, resolve
+from bridge.errors import BridgeWarning, RuleError
+from bridge.rewind.interpreter import ARRAYS
 from bridge.rewind.rule import MutatingRule, Rule
+from bridge.signatures import operation_name
 
 RULES: dict[Any, Rule] = {}
 MUTATING: dict[Any, MutatingRule] = {}
@@ -35,6 +40,9 @@ GIVING_WAY: set[CodeType] = set()
 ON_ENTRY: list[Callable[[], None]] = []
 """Called when something was entered: whoever remembers what he found in the book forgets it."""
 
+OF_USERS: set[Any] = set()
+"""Functions that somebody outside of this package has entered: what he says of them is what holds."""
+
 
 class TrackedObject:
     """An object that holds tracked values and stands for one of a library's, made by the stand-in of its class.
@@ -47,8 +55,10 @@ class Postponed(Exception):
     """A family is about a library that the program has not loaded; its name is the argument."""
 
 
+_DOORS = frozenset({__name__, "bridge.extend"})
 _lock = threading.RLock()
 _own = threading.local()
+_edition = object()
 # Which families are not read, and the library that each waits for. Replaced, never changed; None: nothing is read.
 _waiting: dict[str, str] | None = None
 
@@ -79,12 +89,73 @@ def read_book() -> None:
 
 
 def enter(write: Callable[..., Any], *what: Any) -> None:
-    """Write into a table of the book; what a family enters, once the family is read."""
+    """Write into a table of the book; what a family enters, once the family is read.
+
+    What somebody else enters comes after the book, whenever he does so.
+    """
     if is_reading():
         _own.page.append((write, what))
-    else:
-        write(*what)
-        _tell()
+        return
+    if _is_entered_by_a_user():
+        _turn_over(what[0])
+        _of_users.add((id(getattr(write, "__self__", None)), what[0]))
+    write(*what)
+    _tell()
+
+
+def replaces(function: Any) -> bool:
+    """Whether what is about to be entered is a user's, and the book has something else; he is told so once."""
+    if is_reading() or not _is_entered_by_a_user():
+        return False
+    _turn_over(function)
+    if function in ARRAYS.handled:
+        raise RuleError(
+            f"a rule of {operation_name(function)}: it makes or moves memory, which a context does by no rule",
+            where=resolve(here()),
+            remedy="give the rule to a function of your own that calls it",
+        )
+    if function not in _replaced and any(function in table for table in _EITHER):
+        _replaced.add(function)
+        warnings.warn(
+            f"what you say of {operation_name(function)} replaces what the rule book says, from here on and under "
+            "every engine\n  remedy: none is needed if that is meant; else say it of a function of your own",
+            BridgeWarning,
+            stacklevel=_depth_of_user() + 1,
+        )
+    return function in _replaced
+
+
+def retract(function: Any, kept: Any) -> None:
+    """After something was entered in the place of what the book has: only the table `kept` speaks of the function."""
+    for table in _EITHER:
+        if table is not kept:
+            table.discard(function) if isinstance(table, set) else table.pop(function, None)
+
+
+def edition() -> object:
+    """Another object whenever a user has entered something."""
+    return _edition
+
+
+def _turn_over(function: Any) -> None:
+    """A user's entry comes after everything that the book has."""
+    global _edition
+    read_book()
+    OF_USERS.add(function)
+    _edition = object()
+
+
+def _depth_of_user() -> int:
+    """How many frames above its caller stands who enters something by a door."""
+    depth = 1
+    while sys._getframe(depth).f_globals.get("__name__") in _DOORS:
+        depth += 1
+    return depth - 1
+
+
+def _is_entered_by_a_user() -> bool:
+    name = str(sys._getframe(_depth_of_user()).f_globals.get("__name__", ""))
+    return name.partition(".")[0] != "bridge"
 
 
 def is_reading() -> bool:
@@ -119,8 +190,15 @@ def _entered_at_once() -> Iterator[None]:
         # Also after an error: families that this one imports were read, and will not be read again.
         page, _own.page = _own.page, None
         for write, what in page:
-            write(*what)
+            if (id(getattr(write, "__self__", None)), what[0]) not in _of_users:
+                write(*what)
         _tell()
+
+
+_EITHER: tuple[Any, ...] = (RULES, ZERO_PULL, REFUSED, STAND_INS)
+"""Tables that say what becomes of a gradient, of which one speaks of a function."""
+_replaced: set[Any] = set()
+_of_users: set[tuple[int, Any]] = set()
 
 
 def _tell() -> None:

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import functools
 import sys
+import warnings
 from abc import ABCMeta
 from collections.abc import Callable
-from types import BuiltinFunctionType, FunctionType, MethodType
+from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 
 from bridge.code_position import is_internal
+from bridge.errors import BridgeWarning
 from bridge.rewind import rule_book
 from bridge.rewind.interpreter import ARRAYS, current_context
 from bridge.source.lending import LENT
@@ -47,7 +50,7 @@ _ASKS_FOR_FRAMES = frozenset({"numpy", "sys", "inspect", "traceback", "warnings"
 """Libraries that look at their caller, who must be the program; NumPy gives out nothing that is lent."""
 
 _made: dict[Any, Callable[..., Any]] = {}
-rule_book.ON_ENTRY.append(_made.clear)
+rule_book.ON_ENTRY += [_made.clear, twins.clear]
 
 
 def of(callee: Any) -> Any:
@@ -68,6 +71,10 @@ def _called_for(callee: Any) -> Any:
         found = SPECIAL.get(callee) or _made.get(callee)
         if found is not None:
             return found
+        if callee in rule_book.OF_USERS:
+            found = _as_told(callee)
+            if found is not None:
+                return found
         reading = reading_of(callee)
         if reading.code is callee.__code__:
             if reading.rebinds:
@@ -92,6 +99,39 @@ def _called_for(callee: Any) -> Any:
     if kind is BuiltinFunctionType:
         return _of_builtin(callee)
     return _of_object(callee)
+
+
+def _as_told(function: FunctionType) -> Any:
+    """What is called for a function of the program that a user has given a rule or a stand-in; None if he has not."""
+    stand_in = rule_book.STAND_INS.get(function)
+    if stand_in is not None:
+        made = _standing(function, stand_in)
+    elif function in rule_book.MUTATING or function in rule_book.RULES or function in rule_book.ZERO_PULL:
+        made = ruled(function)
+    else:
+        return None
+    _made[function] = made
+    return made
+
+
+def _say_what_is_not_seen(function: FunctionType, reason: str) -> None:
+    """Warn once of a function that calls another one which has a rule, where nobody sees the call."""
+    code = function.__code__
+    if code in _said or is_internal(code.co_filename):
+        return
+    _said.add(code)
+    around = [cell.cell_contents for cell in function.__closure__ or () if cell != CellType()]
+    for known in (*map(function.__globals__.get, code.co_names), *around):
+        if type(known) is FunctionType and known in rule_book.OF_USERS and known in rule_book.RULES:
+            warnings.warn(
+                f"{function.__name__} calls {known.__name__} and is not read, so that the rule of {known.__name__} is "
+                f"not used there: {reason}\n  remedy: call what bridge.rule({known.__name__})(pull) has returned",
+                BridgeWarning,
+                stacklevel=2,
+            )
+
+
+_said: WeakSet[CodeType] = WeakSet()
 
 
 def is_special(function: Any) -> bool:
@@ -147,6 +187,8 @@ def _of_library(function: Any, reason: str) -> Any:
         context = current_context()
         if context is not None and context.loan is not None:
             context.loan.unread[id(function.__code__)] = reason
+        if rule_book.OF_USERS:
+            _say_what_is_not_seen(function, reason)
         return function
     _made[function] = made
     return made

@@ -12,7 +12,7 @@ import numpy as np
 from bridge.arrays import creation
 from bridge.arrays.buffer import Buffer
 from bridge.arrays.tracked import is_tracked
-from bridge.rewind.escapes import detach
+from bridge.rewind.escapes import detach, note_texts
 from bridge.rewind.interpreter import ARRAYS, current_context
 from bridge.source import callees, creating, lending, methods, python_functions, reading, special_methods, targets
 from bridge.source.iterating import elements
@@ -149,14 +149,21 @@ class _Text(str):
     __slots__ = ()
 
     def __mod__(self, right: Any) -> str:
-        return str.__mod__(self, detach(right) if holds_tracked(right) else right)
+        return str.__mod__(self, _written(right))
 
 
 class _Bytes(bytes):
     __slots__ = ()
 
     def __mod__(self, right: Any) -> bytes:
-        return bytes.__mod__(self, detach(right) if holds_tracked(right) else right)
+        return bytes.__mod__(self, _written(right))
+
+
+def _written(right: Any) -> Any:
+    if not holds_tracked(right):
+        return right
+    note_texts(right)
+    return detach(right)
 
 
 READER = Reader()

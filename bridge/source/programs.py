@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from types import FunctionType
 from typing import Any
 
 from bridge.rewind.interpreter import current_context
 from bridge.source import operations
 from bridge.source.borrowing import Loan
+from bridge.source.reading import reading_of, twin
 from bridge.source.staging import control
 
 VARIABLE = "BRIDGE_SOURCE"
@@ -57,6 +59,16 @@ def part(f: Callable[..., Any]) -> Callable[..., Any]:
     """A function of the program that a loop or a checkpoint of this package calls: read, if its program is."""
     context = current_context()
     return f if context is None or context.loan is None else _reader(context).of(f)
+
+
+def itself(f: Callable[..., Any]) -> Callable[..., Any]:
+    """What runs a function of the program that has a rule, where its own operations are to be seen."""
+    context = current_context()
+    if context is None or context.loan is None or not isinstance(f, FunctionType):
+        return f
+    code = reading_of(f).code
+    read = f if code is None else twin(f, code)
+    return control.staged_function(read) if context.home.is_abstract else read
 
 
 def lent_again(context: Any) -> AbstractContextManager[None]:

@@ -5,11 +5,13 @@ Functions that take functions read them; `np.vectorize` calls what it is given e
 
 from __future__ import annotations
 
+import ast
 import builtins
 import contextlib
 import dataclasses
 import functools
 import itertools
+import json
 import operator
 from collections.abc import Callable, Container
 from contextlib import nullcontext
@@ -22,7 +24,7 @@ from bridge.arrays.buffer import Buffer, Scalar, WeakScalar, is_weak
 from bridge.arrays.tracked import is_tracked
 from bridge.code_position import here, resolve
 from bridge.errors import EscapeError, RefusedError
-from bridge.rewind.escapes import detach
+from bridge.rewind.escapes import detach, note_texts
 from bridge.rewind.interpreter import ARRAYS, current_context
 from bridge.rewind.memory import grounded
 from bridge.rewind.values import is_abstract
@@ -35,6 +37,7 @@ from bridge.source.iterating import elements
 from bridge.source.keeping import Attributes, any_tracked, holds_tracked
 from bridge.source.special_methods import with_operand
 from bridge.source.targets import own
+from bridge.source.texts import reads_text
 
 
 def _complex(*args: Any, **kwargs: Any) -> Any:
@@ -101,7 +104,10 @@ def _over_elements(plain: Callable[..., Any], function: Callable[..., Any]) -> C
 
 def _repr(value: Any) -> str:
     """`repr(x)` of a tracked value: of what it holds."""
-    return repr(detach(value) if holds_tracked(value) else value)
+    if not holds_tracked(value):
+        return repr(value)
+    note_texts(value)
+    return repr(detach(value))
 
 
 def _int(*args: Any, **kwargs: Any) -> Any:
@@ -272,7 +278,7 @@ def _gathered(made: Any, values: list[Any], shape: tuple[int, ...], k: int) -> A
 
 SPECIAL.update(
     {
-        builtins.float: as_float,
+        builtins.float: reads_text(as_float),
         builtins.complex: _complex,
         builtins.int: _int,
         builtins.isinstance: _isinstance,
@@ -314,6 +320,9 @@ SPECIAL.update(
         builtins.max: _over_elements(SPECIAL[builtins.max], np.max),
     }
 )
+SPECIAL.update({kind: reads_text(kind) for kind in (np.float64, np.float32, np.longdouble, ast.literal_eval)})
+SPECIAL.update({function: reads_text(function) for function in (json.loads, np.fromstring)})
+SPECIAL.update({function: reads_text(SPECIAL[function]) for function in (np.array, np.asarray)})
 SPECIAL.update({iter: _iter, next: _next, len: _len})
 SPECIAL.update({kind: _bytes_of(kind) for kind in (memoryview, bytes, bytearray, np.frombuffer)})
 OF_KIND.update({np.vectorize: _vectorized, functools._lru_cache_wrapper: _cached})

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from bridge.rewind.memory import ArrayMemory, Strides, address, owner
+from bridge.rewind.rule_book import edition
 from bridge.rewind.snapshots import constant
 from bridge.xla.tracing.abstract import AbstractArray
 
@@ -87,7 +88,7 @@ class Captured:
             if isinstance(value, np.ndarray):
                 self.add(value)
             self._names.append((name, read, value))
-
+        self._names.append(("the rule book", edition, edition()))
         self._prepare()
 
     def _prepare(self) -> None:

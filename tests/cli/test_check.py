@@ -77,6 +77,48 @@ def check(*arguments: str) -> int:
     return cli.main(["check", *arguments, "--engines", "native"])
 
 
+RATES = """
+import numpy as np
+from bridge.extend import rule
+
+def scaled(x, rate):
+    return np.asarray(x) * rate
+
+@rule(scaled)
+def bridge_scaled(ct, out, x, rate):
+    return ct * rate, np.sum(ct * x) * 3  # wrong: it is np.sum(ct * x)
+
+def decay(x, rate):
+    return np.sum(bridge_scaled(x, rate))
+"""
+
+
+@pytest.mark.parametrize(
+    ("options", "status", "said"),
+    [
+        ((), 0, "agree; not differentiated: rate"),
+        (("--argnums", "0,1"), 1, "gradient of rate differs"),
+        (("--argnums", "1", "--seed", "3", "--rtol", "1e-3"), 1, "gradient of rate differs"),
+        (("--argnums", "0,0"), 0, "agree; not differentiated: rate"),
+        (("--argnums", "1", "--rtol", "10"), 0, "differentiated: rate"),
+        (("--argnums", "7"), 2, "argnums=(7,)"),
+    ],
+)
+def test_a_wrong_rate_beside_arrays(
+    programs: Path, capsys: pytest.CaptureFixture[str], options: tuple[str, ...], status: int, said: str
+) -> None:
+    (programs / "wrong_rates.py").write_text(RATES, encoding="utf-8")
+    assert check("wrong_rates.py:decay", "--arg", "[1.0, 2.0]", "--arg", "0.1", *options) == status
+    found = capsys.readouterr()
+    assert said in found.out + found.err
+
+
+def test_positions_that_are_none_are_named(programs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        check("right_programs:smooth", "--argnums", "x")
+    assert "'x' is no list of positions: write 0,1" in capsys.readouterr().err
+
+
 def test_programs_that_agree_end_with_0(programs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     written = ["--html", "out.html", "--json", "out.json"]
     assert check("right_programs:smooth", "--arg", "x.npy", "--arg", "2.0", *written) == 0

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import bridge
 from bridge.errors import ArgumentError, BridgeError
 from bridge.proof.report import html, rendering, text
 from bridge.proof.report.json_form import from_json, to_json
@@ -52,7 +53,38 @@ def test_report_says_what_where_and_the_values() -> None:
     assert "jax: 2.5   native: 1.25" in words
     assert "smallest input that shows it: x = np.array([0.0])" in words
     assert "julia: not available: no Julia is set up here" in words
-    assert repr(AGREEING).startswith("crosscheck of small(float64 (6,), float64 (6,)): native, jax agree\n")
+    assert repr(AGREEING).startswith(
+        "crosscheck of small(float64 (6,), float64 (6,)): native, jax agree, beside no differences\n"
+    )
+
+
+def test_report_says_what_was_differentiated_and_what_was_not() -> None:
+    report = bridge.crosscheck(lambda y, rate: np.sum(y) * rate, engines="native")(np.ones(2), 0.1)
+    assert (report.differentiated, report.left_out) == (["y"], ["rate"])
+    for shown in (" ".join(one.split()) for one in (repr(report), str(report), report.to_html())):
+        assert "native, complex step agree; not differentiated: rate" in shown
+        assert "y; not rate (argnums names others)" in shown
+    again = from_json(report.to_json())
+    assert (again.differentiated, again.left_out) == (["y"], ["rate"])
+    both = bridge.crosscheck(lambda y, rate: np.sum(y) * rate, "native", argnums=(0, 1))(np.ones(2), 0.1)
+    assert (both.differentiated, both.left_out) == (["y", "rate"], [])
+
+
+def test_engines_that_part_at_a_kink_do_not_agree() -> None:
+    def smallest(x: np.ndarray) -> np.floating:
+        return np.sort(x)[0]
+
+    report = bridge.crosscheck(smallest, engines=("native", "jax"))(np.ones(3))
+    assert "agree but for" in text.verdict(report) and "native, jax" in text.verdict(report)
+
+
+def test_without_differences_the_verdict_does_not_vouch_for_kinks() -> None:
+    def stepped(x: np.ndarray) -> np.floating:
+        return np.sum(np.where(x > 0, x, 2 * x))
+
+    report = bridge.crosscheck(stepped, engines="native", fd=False)(np.zeros(2))
+    assert text.verdict(report) == "numpy, native agree, beside no differences"
+    assert any("stands at a kink, and without differences nobody says" in remark for remark in report.remarks)
 
 
 def test_every_kind_has_a_shape_of_its_own() -> None:

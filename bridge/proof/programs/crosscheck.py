@@ -75,6 +75,7 @@ def crosscheck(
                     "crosscheck of a program without a float or complex argument",
                     remedy="pass float arrays, or name the arguments to differentiate with argnums",
                 )
+            report.differentiated, report.left_out = list(subject.labels), subject.left_out()
             _checker(f, twin)(report, subject, options)
         if not alike(before, _arrays(args, kwargs)):
             raise AliasError(

@@ -46,7 +46,10 @@ def _not_finite(evidence: Evidence) -> str:
 
 def _kinks(report: Report, evidence: Evidence) -> None:
     """Kinks at which every answer is a subgradient, and the operation that has them."""
-    if evidence.sampled is None or any(one.kind == "kink" for one in report.differences):
+    if any(one.kind == "kink" for one in report.differences):
+        return
+    if evidence.sampled is None:
+        _kinks_without_differences(report, evidence)
         return
     kinks = [s for s in evidence.sampled.samples if s.slope.is_clear_kink]
     replaying = [engine for engine in registry.replaying() if engine in evidence.ran]
@@ -60,6 +63,17 @@ def _kinks(report: Report, evidence: Evidence) -> None:
         known = convention_of(where[0].name)
         text += f"; it is that of {where[0].name} at {where[0].where}" + (f" ({known})" if known else "")
     report.remarks.append(text)
+
+
+def _kinks_without_differences(report: Report, evidence: Evidence) -> None:
+    """An operation that stands on its threshold, where nothing says which slopes lie on its two sides."""
+    replaying = next((engine for engine in registry.replaying() if engine in evidence.ran), None)
+    step = None if replaying is None else tied(evidence.recorded(replaying).steps)
+    if step is not None:
+        report.remarks.append(
+            f"{step.name} at {step.where} stands at a kink, and without differences nobody says "
+            "which slopes are right there"
+        )
 
 
 def _undecided(report: Report, evidence: Evidence) -> None:

@@ -51,6 +51,8 @@ def from_json(text: str) -> Any:
         content["remarks"],
         None if content["timeline"] is None else _timeline(content["timeline"]),
         content["smallest"],
+        content.get("differentiated", []),
+        content.get("left_out", []),
     )
 
 

@@ -152,6 +152,10 @@ class Report(Shown):
     timeline: Timeline | None = None
     smallest: str | None = None
     """The smallest input that still shows the first difference, as Python text."""
+    differentiated: list[str] = field(default_factory=list)
+    """What was differentiated, as source code names it."""
+    left_out: list[str] = field(default_factory=list)
+    """Floats that were not: about their gradients the report says nothing."""
 
     @property
     def ok(self) -> bool:

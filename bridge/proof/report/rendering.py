@@ -13,6 +13,7 @@ from bridge.proof.report.text import (
     chosen,
     counts,
     difference_lines,
+    differentiated,
     largest,
     notes,
     number,
@@ -64,6 +65,8 @@ def _report(report: Report) -> Iterator[Any]:
             yield Text("\n".join([f"{position}. {difference_lines(one)[0]}", *_indented(difference_lines(one)[1:])]))
     if report.smallest is not None:
         yield Text(f"smallest input that shows the first: {report.smallest}")
+    if report.differentiated:
+        yield Text(f"differentiated: {differentiated(report)}")
     yield _runs(report)
     for remark in report.remarks:
         yield Text(f"noted: {remark}", style="dim")

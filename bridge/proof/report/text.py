@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.proof.report.model import Difference, Memory, Operation, Region, Report, Run, Timeline, Trace
+from bridge.proof.report.model import REFERENCES, Difference, Memory, Operation, Region, Report, Run, Timeline, Trace
 
 MARKS = {
     "primal": "≠",
@@ -39,11 +39,19 @@ def verdict(report: Report) -> str:
     ran = [run.engine for run in report.runs if run.status == "ran"]
     remarks = len(report.differences) - wrong
     harmless = f"{remarks} at kinks or by rounding" if remarks else ""
+    unsaid = f"; not differentiated: {', '.join(report.left_out)}" if report.left_out else ""
     if wrong:
-        return f"engines part in {wrong} place{'s' if wrong > 1 else ''}{', and ' + harmless if harmless else ''}"
+        places = f"{wrong} place{'s' if wrong > 1 else ''}{', and ' + harmless if harmless else ''}"
+        return f"engines part in {places}{unsaid}"
     if len(ran) < 2 or not report.ok:
         return f"nothing was compared: {', '.join(ran) or 'no engine'} ran"
-    return f"{', '.join(ran)} agree{', ' + harmless if harmless else ''}"
+    if not any(name.startswith(REFERENCES) for name in ran):
+        # Nobody has said where they are right together.
+        unsaid = f", beside no differences{unsaid}"
+    parted = {name for one in report.differences for name in one.engines} & set(ran)
+    if not parted:
+        return f"{', '.join(ran)} agree{unsaid}"
+    return f"{', '.join(ran)} agree but for {harmless} ({', '.join(n for n in ran if n in parted)}){unsaid}"
 
 
 def _report_lines(report: Report) -> list[str]:
@@ -52,6 +60,8 @@ def _report_lines(report: Report) -> list[str]:
         lines += [f"  {number}. {line}" if k == 0 else f"     {line}" for k, line in enumerate(difference_lines(one))]
     if report.smallest is not None:
         lines.append(f"  smallest input that shows it: {report.smallest}")
+    if report.differentiated:
+        lines.append(f"  differentiated: {differentiated(report)}")
     lines += [f"  {run.engine}: {run_text(run)}" for run in report.runs]
     lines += [f"  noted: {remark}" for remark in report.remarks]
     return lines
@@ -72,6 +82,12 @@ def difference_lines(one: Difference) -> list[str]:
         lines.append(f"shapes of the inputs: {', '.join(map(str, one.shapes))}")
     lines.append(f"{one.explanation} (confidence {one.confidence:.0%})")
     return lines
+
+
+def differentiated(report: Report) -> str:
+    """What was differentiated, and which floats were not."""
+    found = ", ".join(report.differentiated)
+    return f"{found}; not {', '.join(report.left_out)} (argnums names others)" if report.left_out else found
 
 
 def run_text(run: Run) -> str:

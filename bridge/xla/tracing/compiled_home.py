@@ -6,10 +6,12 @@ from collections.abc import Callable
 from types import FunctionType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+from bridge.code_position import is_internal
 from bridge.rewind.facts import facts_of
 from bridge.rewind.memory import Home
 from bridge.rewind.values import concrete_key, ground_floor
-from bridge.xla.lowering.lower import ENGINE
+from bridge.source.programs import itself
+from bridge.xla.lowering.lower import ENGINE, has
 from bridge.xla.tracing.abstract import regular
 from bridge.xla.tracing.accessing import known_at
 from bridge.xla.tracing.outside import admitted
@@ -48,6 +50,12 @@ class CompiledHome(Home):
         """Unless `index_mode` is "error", numbers in it that lie outside are taken to be known at run time only."""
         key = concrete_key(key)
         return key if self.trace.index_mode == "error" else admitted(self.trace, key, shape)
+
+    def steps_of(self, function: Any) -> Callable[..., Any] | None:
+        """A function of the program that JAX has no counterpart of is compiled as what it consists of."""
+        if type(function) is not FunctionType or is_internal(function.__code__.co_filename) or has(function):
+            return None
+        return itself(function)
 
     def samples(self, function: Any, values: tuple[Any, ...]) -> tuple[Any, ...]:
         """Operands on which no decomposition fails, where a function is run that does not know abstract arrays."""
