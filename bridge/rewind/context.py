@@ -176,6 +176,7 @@ class Context(Gradients, Ownership):
         array = target.value
         saved = array[key]
         (value,), (source,) = call.args, call.inputs
+        source = source if self.carries(target.dtype) else None
         self.busy = True
         try:
             call.function.at(array, key, value)

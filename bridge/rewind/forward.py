@@ -111,7 +111,7 @@ class ForwardContext(KeepsArguments, Context):
         self.writable(target)
         (value,), (source,) = call.args, call.inputs
         call.function.at(target.value, key, value)
-        tangent = None if source is None else tangent_at(source)
+        tangent = None if source is None or not self.carries(target.dtype) else tangent_at(source)
         if tangent is not None:
             region = target.place.region()
             target.place.root.active = True

@@ -148,3 +148,42 @@ def test_comparisons_with_wide_integers() -> None:
         for kind in KINDS:
             a, x = np.array([1, 44, 100], kind), np.array([value])
             same(bridge.xla(compared)(a, x), compared(a, x))
+
+
+ROUNDED: list[tuple[str, Any]] = [
+    ("np.sum", lambda x: np.sum(x * 10, dtype=int)),
+    ("np.prod", lambda x: np.prod(x * 10, dtype=int)),
+    ("np.mean", lambda x: np.mean(x * 10, dtype=int)),
+    ("np.trace", lambda x: np.trace(np.outer(x, x) * 10, dtype=int)),
+    ("np.add.reduce", lambda x: np.add.reduce(x * 10, dtype=int)),
+    ("np.einsum", lambda x: np.einsum("i->", x * 10, dtype=int, casting="unsafe")),
+    ("np.multiply", lambda x: np.multiply(x, 10, dtype=int, casting="unsafe").sum()),
+    ("a cast element", lambda x: (x * 10).astype(int)[0]),
+    ("a write", lambda x: _written(x).sum()),
+    ("np.add.at", lambda x: _added_at(x).sum()),
+    ("np.subtract.at", lambda x: _added_at(x, np.subtract)[1]),
+]
+
+
+def _written(x: Any) -> Any:
+    held = np.zeros(4, int)
+    held[:3] = x * 10
+    return held
+
+
+def _added_at(x: Any, ufunc: Any = np.add) -> Any:
+    held = np.zeros(4, int)
+    ufunc.at(held, np.array([0, 1, 1]), x * 10)
+    return held
+
+
+@pytest.mark.parametrize("function", [function for _, function in ROUNDED], ids=[name for name, _ in ROUNDED])
+def test_no_gradient_passes_a_cast_to_integers(function: Any) -> None:
+    def summed(x: Any) -> Any:
+        return function(x) * x[0] + np.sum(x)
+
+    x = np.array([0.313, -0.727, 1.131])
+    value, gradient = bridge.value_and_grad(summed, engine="xla")(x)
+    np.testing.assert_allclose(value, summed(x))
+    np.testing.assert_allclose(gradient, [1.0 + function(x), 1.0, 1.0])
+    np.testing.assert_allclose(bridge.jvp(summed, (x,), (np.ones(3),), engine="xla")[1], 3.0 + function(x))
