@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import jax.numpy as jnp
-import numpy as np
 
 from bridge.errors import NoRuleError
 from bridge.xla.lowering.calls import operand
