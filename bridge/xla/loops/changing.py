@@ -1,8 +1,8 @@
 """Bodies, branches and conditions of `fori_loop`, `while_loop` and `cond` that change more than they return.
 
-One that only writes memory and returns values is run as it is (`control`). One that counts in a variable of an enclosing
-function, fills a list, or returns an array that has another name hands state on from turn to turn: it is run as the body
-of a loop of the program's own, which carries names and objects, or unrolls.
+One that only writes memory and returns values is run as it is (`control`). One that counts in a variable of an
+enclosing function, fills a list, or returns an array that has another name hands state on from turn to turn: it is run
+as the body of a loop of the program's own, which carries names and objects, or unrolls.
 """
 
 from __future__ import annotations

@@ -138,7 +138,7 @@ def _is_weak_integer(x: Any) -> bool:
 
 
 def _comparable(operands: list[Any], dtypes: Any) -> tuple[list[Any], Any]:
-    """Operands among which there are integers of Python's, in a dtype that holds all; one that none holds as infinite."""
+    """Operands among which there are Python's integers, in a dtype that holds all; one that none holds as infinite."""
     if dtypes[0].kind not in "iu":
         return operands, dtypes
     limits = np.iinfo(np.uint64 if dtypes[0] == np.uint64 else np.int64)

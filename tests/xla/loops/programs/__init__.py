@@ -1,7 +1,5 @@
 """Programs whose loops and branches are Python's, as people write them; compiled, they must be what they are."""
 
-from tests.xla.loops.programs import aliases, called, functions, jumps, numbers, state, unseen
+from tests.xla.loops.programs import aliases, functions, jumps, numbers, state, unseen
 
-PROGRAMS = [
-    one for family in (aliases, called, functions, jumps, numbers, state, unseen) for one in family.program.programs
-]
+PROGRAMS = [one for family in (aliases, functions, jumps, numbers, state, unseen) for one in family.program.programs]
