@@ -37,7 +37,10 @@ def ufunc_call(ufunc: np.ufunc, method: str, args: tuple[Any, ...], kwargs: dict
     if ufunc in ZERO_PULL:
         return context.result(Call(ufunc, None, values, inputs, kwargs), value)
     rule = rule_for(ufunc, context)
-    return context.result(Call(ufunc, rule, values, inputs, _core_axes(ufunc, kwargs), plain), value)
+    kept = _core_axes(ufunc, kwargs)
+    if "dtype" in kwargs and not context.differentiates:
+        kept["dtype"] = kwargs["dtype"]  # Who computes it has to know; a pull sees it in what it gets.
+    return context.result(Call(ufunc, rule, values, inputs, kept, plain), value)
 
 
 def _core_axes(ufunc: np.ufunc, kwargs: dict[str, Any]) -> dict[str, Any]:

@@ -178,6 +178,7 @@ class Context(Gradients, Ownership):
         saved = array[key]
         (value,), (source,) = call.args, call.inputs
         complaint = None
+        source = source if self.carries(target.dtype) else None
         self.busy = True
         try:
             call.function.at(array, key, value)

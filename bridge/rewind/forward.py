@@ -121,7 +121,7 @@ class ForwardContext(KeepsArguments, Context):
             call.function.at(target.value, key, value)
         except (FloatingPointError, RuntimeWarning) as error:
             complaint = written_despite(error)
-        tangent = None if source is None else tangent_at(source)
+        tangent = None if source is None or not self.carries(target.dtype) else tangent_at(source)
         if tangent is not None:
             region = target.place.region()
             target.place.root.active = True

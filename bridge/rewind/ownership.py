@@ -149,8 +149,10 @@ def wrap(context: Any, value: Any, active: bool) -> Any:
         if kind is np.ndarray and value.base is not None:
             value = _dense(value)
         return ARRAYS.buffer(value, Root(context, value, active and value.dtype.kind in "fc"))
-    if kind is ARRAYS.scalar or kind is ARRAYS.weak_scalar or isinstance(value, (np.floating, np.complexfloating)):
+    if isinstance(value, (np.floating, np.complexfloating)):
         return ARRAYS.scalar(value, Root(context, value, active))
+    if kind is ARRAYS.scalar or kind is ARRAYS.weak_scalar:
+        return ARRAYS.scalar(value, Root(context, value, active and value.dtype.kind in "fc"))
     if isinstance(value, tuple):
         parts = [wrap(context, part, active) for part in value]
         return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)

@@ -156,7 +156,7 @@ class Rule:
     def given(self, named: dict[str, Any]) -> dict[str, Any]:
         """Keywords without those that are only the pull's defaults: the function may not have them."""
         parameters = self._signature.parameters
-        return {name: value for name, value in named.items() if value is not parameters[name].default}
+        return {name: x for name, x in named.items() if name not in parameters or x is not parameters[name].default}
 
     @property
     def _signature(self) -> inspect.Signature:

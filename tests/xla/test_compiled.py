@@ -476,3 +476,20 @@ def test_a_folder_for_one_program_is_not_used_by_others(tmp_path: Any) -> None:
     bridge.xla(lambda x: np.sin(x) * 33, cache=second)(X)
     assert sorted(path.name for path in first.iterdir()) == kept
     assert list(second.iterdir())
+
+
+WEIGHTED: list[Any] = [
+    lambda x, w: np.average(x, weights=w),
+    lambda x, w: np.average(w, weights=x),
+    lambda x, w: np.trapezoid(x, x=w),
+    lambda x, w: np.trapezoid(w, x=x),
+    lambda x, w: np.cov(x, aweights=w),
+]
+
+
+@pytest.mark.parametrize("function", WEIGHTED)
+def test_arrays_given_by_keyword_to_composed_functions(function: Any) -> None:
+    x, w = np.array([0.3, 0.7, 1.1, 0.4]), np.array([1.0, 2.0, 3.0, 4.0])
+    np.testing.assert_allclose(bridge.xla(lambda x: function(x, w))(x), function(x, w))
+    found = bridge.grad(lambda x: function(x, w), engine="xla")(x)
+    np.testing.assert_allclose(found, bridge.grad(lambda x: function(x, w))(x))

@@ -17,10 +17,14 @@ from bridge.code_position import here, resolve
 from bridge.errors import ArgumentError, RefusedError, TraceError
 from bridge.rewind.closures import Closure
 from bridge.rewind.interpreter import ARRAYS
+from bridge.rewind.roots import serial_now
 from bridge.rewind.values import is_abstract
 from bridge.trees import leaves_of, rebuilt
-from bridge.xla.loops.dry_runs import asked, dry
+from bridge.xla.loops import changing
+from bridge.xla.loops.changing import Changing, ground_of, refused
+from bridge.xla.loops.dry_runs import asked
 from bridge.xla.loops.repeating import Turns, choose, repeat
+from bridge.xla.loops.standing import stood_for
 from bridge.xla.tracing.integers import Bounds, bounds_of
 
 
@@ -31,7 +35,10 @@ def fori_loop(context: Any, lower: Any, upper: Any, body: Callable[[Any, Any], A
             raise ArgumentError(f"{name}={bound!r} of a fori_loop is no integer", remedy="give an integer")
     if not is_abstract(lower) and not is_abstract(upper) and upper <= lower:
         return init
-    carried = Carried(context, Closure(body), init, bounds_of(lower, upper))
+    try:
+        carried = Carried(context, Closure(body), init, bounds_of(lower, upper))
+    except Changing as why:
+        return changing.fori_loop(context, lower, upper, body, init, why)
     repeat(context, Turns(lower, upper), carried.step)
     return carried.value()
 
@@ -40,11 +47,21 @@ def while_loop(
     context: Any, condition: Callable[[Any], Any], body: Callable[[Any], Any], init: Any, limit: int | None
 ) -> Any:
     """`bridge.while_loop`, as one XLA loop; a limit is needed where a gradient passes through it."""
-    condition, body = Closure(condition), Closure(body)
-    carried = Carried(context, lambda i, value: body(value), init)
+    asks = Closure(condition)
+    try:
+        written = changing.tried(context, asks, lambda i: asks(init))
+        if written:
+            raise Changing("it writes into an array")
+    except Changing as why:
+        raise refused("the condition of a while_loop", why) from why
+    runs = Closure(body)
+    try:
+        carried = Carried(context, runs, init, takes_index=False)
+    except Changing as why:
+        return changing.while_loop(context, condition, body, init, limit, why)
 
     def going() -> Any:
-        return condition(carried.current())
+        return asks(carried.current())
 
     repeat(context, Turns(0, _MANY if limit is None else limit, going, limit is not None), carried.step)
     if limit is not None:
@@ -61,7 +78,12 @@ def cond(context: Any, predicate: Any, true_branch: Any, false_branch: Any, oper
     """`bridge.cond`: both branches are compiled, and one runs."""
     if not is_abstract(predicate):
         return true_branch(*operands) if bool(predicate) else false_branch(*operands)
-    results = [_Result(context, Closure(branch), operands) for branch in (true_branch, false_branch)]
+    try:
+        results = [_Result(context, Closure(branch), operands) for branch in (true_branch, false_branch)]
+    except Changing as why:
+        return changing.choice(
+            context, predicate, [partial(one, *operands) for one in (true_branch, false_branch)], why
+        )
     shared = _shared(context, *results)
     choose(context, predicate, [partial(one.write, shared) for one in results])
     return rebuilt(results[0].structure, [read_cell(*both) for both in shared])
@@ -70,10 +92,14 @@ def cond(context: Any, predicate: Any, true_branch: Any, false_branch: Any, oper
 class Carried:
     """The value that a loop carries: which of its arrays the body writes in place, and cells for the rest."""
 
-    def __init__(self, context: Any, body: Callable[[Any, Any], Any], init: Any, bounds: Bounds = (None, None)) -> None:
+    def __init__(
+        self, context: Any, body: Closure, init: Any, bounds: Bounds = (None, None), takes_index: bool = True
+    ) -> None:
         self.context = context
         self.bounds = bounds
-        self.body = body
+        self.function = body
+        self.body: Callable[[Any, Any], Any] = body if takes_index else lambda i, value: body(value)
+        self.named: list[tuple[int, Any]] = []
         leaves, self.structure = leaves_of(init)
         _check_shapes(leaves, "a loop carries")
         new = self._tried(init)
@@ -91,16 +117,23 @@ class Carried:
         def attempt(i: Any) -> None:
             found[:] = self._checked(self.body(i, init))
 
-        written = dry(self.context, attempt, self.bounds)
+        since = serial_now()
+        written = changing.tried(self.context, self.function, attempt, self.bounds)
         leaves, _ = leaves_of(init)
-        for leaf, new in zip(leaves, found, strict=True):
+        seen: set[Any] = set()
+        for number, (leaf, new) in enumerate(zip(leaves, found, strict=True)):
             place = getattr(leaf, "place", None)
-            if not _is_same(new, leaf) and place is not None and place.root in written:
-                raise RefusedError(
-                    f"the body of a loop writes into its value of shape {np.shape(leaf)} and returns another array",
-                    where=resolve(here()),
-                    remedy="return the array that was written, or write into a copy (value.copy())",
-                )
+            root: Any = getattr(getattr(new, "place", None), "root", None)
+            if not _is_same(new, leaf) and place is not None and ground_of(place.root) in written:
+                raise Changing(f"it writes into its value of shape {np.shape(leaf)} and returns another array")
+            if hasattr(new, "view_as") and not _is_same(new, leaf):
+                if root in seen or (root.serial <= since and ground_of(root) in written):
+                    raise Changing(
+                        f"it returns an array of shape {np.shape(leaf)} that has another name, and is written"
+                    )
+                if root.serial <= since:
+                    self.named.append((number, root))
+                seen.add(root)
             if not _is_same(new, leaf) and np.shape(new) != np.shape(leaf):
                 raise ArgumentError(
                     f"the body of a loop got a value of shape {np.shape(leaf)} and returned one of {np.shape(new)}",
@@ -135,7 +168,12 @@ class Carried:
             if not same:
                 cell[...] = new
 
-    value = current
+    def value(self) -> Any:
+        """What the loop ends with; arrays that may be others of the program's cannot be written from now on."""
+        position = here()
+        for number, root in self.named:
+            self.context.merged.update((one, position) for one in (root, self.cells[number].place.root))
+        return self.current()
 
 
 def _check_shapes(leaves: list[Any], what: str) -> None:
@@ -202,7 +240,7 @@ def _cell(context: Any, leaf: Any, new: Any) -> Any:
 class _Result:
     """What a branch returns."""
 
-    def __init__(self, context: Any, branch: Callable[..., Any], operands: tuple[Any, ...]) -> None:
+    def __init__(self, context: Any, branch: Closure, operands: tuple[Any, ...]) -> None:
         self.branch, self.operands = branch, operands
         self.leaves: list[Any] = []
         self.structure: Any = None
@@ -211,7 +249,8 @@ class _Result:
             self.leaves, self.structure = leaves_of(branch(*operands))
             _check_shapes(self.leaves, "a branch of a cond returns")
 
-        dry(context, attempt)
+        self.since = serial_now()
+        changing.tried(context, branch, attempt)
 
     def write(self, shared: list[tuple[Any, str]]) -> None:
         """Run the branch, and write what it returns into the shared cells."""
@@ -248,5 +287,15 @@ def _shared(context: Any, first: _Result, second: _Result) -> list[tuple[Any, st
             )
         kind = kind_of(a, b)
         dtype = np.result_type(*(promoting(x) for x in (a, b)))
-        shared.append((context.constant_buffer(np.zeros(np.shape(a), dtype)), kind))
+        cell = context.constant_buffer(np.zeros(np.shape(a), dtype))
+        if kind == "array":
+            _stands_for(context, cell, [(leaf, one.since) for leaf, one in ((a, first), (b, second))])
+        shared.append((cell, kind))
     return shared
+
+
+def _stands_for(context: Any, cell: Any, leaves: list[tuple[Any, int]]) -> None:
+    """What a branch returns may be an array that has another name: neither can be written from now on."""
+    older = [x.place.root for x, since in leaves if hasattr(x, "view_as") and x.place.root.serial <= since]
+    if older:
+        stood_for(context, "the result of a cond", cell.place.root, older)

@@ -23,13 +23,18 @@ def tried(context: Any, body: Body, bounds: Bounds = (None, None), carried: Sequ
     return until_stable(attempt, carried)
 
 
-def dry(context: Any, body: Body, bounds: Bounds = (None, None)) -> set[Any]:
-    """Run a body once without effect; returns the roots of `context` that it writes."""
+def dry(context: Any, body: Body, bounds: Bounds = (None, None), grounds: set[Any] | None = None) -> set[Any]:
+    """Run a body once without effect; returns the roots of `context` that it writes.
+
+    `grounds` gets the memory of the outermost context that it writes.
+    """
     written: set[Any] = set()
 
     def attempt(carried: Sequence[Any]) -> list[Any]:
         with untouched(context):
             cells: list[Any] = context.home.trace.dry(inside(context, body), carried, bounds)
+            if grounds is not None:
+                grounds.update(cells)
             written.update(_written(context) if context.differentiates else cells)
             return cells
 

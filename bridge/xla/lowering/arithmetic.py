@@ -7,6 +7,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from bridge.xla.lowering.integers import integer_power
 from bridge.xla.lowering.register import entry
 
 
@@ -16,7 +17,7 @@ def power(x: Any, y: Any) -> Any:
     if type(y) is int:
         return jax.lax.integer_pow(x, y)
     if x.dtype.kind not in "fc":
-        return jnp.power(x, y)
+        return integer_power(x, y)
     constant = (x == 0) & (jnp.real(y) >= 0)
     exponent = jnp.where(constant, jax.lax.stop_gradient(y), y)
     return jnp.power(jnp.where(constant & (y == 0), jax.lax.stop_gradient(x), x), exponent)

@@ -22,6 +22,7 @@ from bridge.rewind.rule import Rule
 from bridge.rewind.values import ground_floor, is_abstract
 from bridge.signatures import operation_name
 from bridge.xla.lowering.calls import operand, respelled, strong, weak_dtype
+from bridge.xla.lowering.casting import converted
 from bridge.xla.lowering.elementwise import direct
 from bridge.xla.lowering.register import Lowering, lowering_of
 
@@ -115,6 +116,9 @@ def _ufunc(ufunc: np.ufunc, lowering: Lowering, args: tuple[Any, ...], kwargs: d
         {} if wished is None else {"signature": (None,) * ufunc.nin + (np.dtype(wished),) * ufunc.nout}
     )
     dtypes = ufunc.resolve_dtypes((*map(weak_dtype, operands), *outputs), casting="unsafe", **chosen)
+    if dtypes[-1] == np.bool_ and any(type(x) is int or _is_weak_integer(x) for x in operands):
+        # Python's integers are compared as they are, also with arrays of narrower ones.
+        operands, dtypes = _comparable(operands, dtypes)
     if lowering.keeps_integers and type(operands[-1]) is int:
         inputs = [*(cast_to(x, d) for x, d in zip(operands[:-1], dtypes, strict=False)), operands[-1]]
     else:
@@ -127,6 +131,21 @@ def _ufunc(ufunc: np.ufunc, lowering: Lowering, args: tuple[Any, ...], kwargs: d
     if mask is not True:
         results = tuple(jnp.where(mask, x, jnp.zeros((), x.dtype)) for x in results)
     return results if ufunc.nout > 1 else results[0]
+
+
+def _is_weak_integer(x: Any) -> bool:
+    return getattr(x, "weak_type", False) and x.dtype.kind == "i"
+
+
+def _comparable(operands: list[Any], dtypes: Any) -> tuple[list[Any], Any]:
+    """Operands among which there are Python's integers, in a dtype that holds all; one that none holds as infinite."""
+    if dtypes[0].kind not in "iu":
+        return operands, dtypes
+    limits = np.iinfo(np.uint64 if dtypes[0] == np.uint64 else np.int64)
+    if any(type(x) is int and not limits.min <= x <= limits.max for x in operands):
+        operands = [x if type(x) is not int else np.inf if x > limits.max else -np.inf for x in operands]
+        return operands, [np.dtype(float)] * (len(dtypes) - 1) + [dtypes[-1]]
+    return operands, [np.dtype(limits.dtype)] * (len(dtypes) - 1) + [dtypes[-1]]
 
 
 def _input(x: Any, dtype: Any) -> Any:
@@ -144,9 +163,7 @@ def cast_to(x: Any, dtype: Any) -> Any:
         x = jnp.asarray(x)
     if x.dtype == dtype:
         return strong(x)
-    if x.dtype.kind == "c" and np.dtype(dtype).kind not in "cb":
-        x = jnp.real(x)
-    return jax.lax.convert_element_type(x, dtype)
+    return converted(x, dtype)
 
 
 def _finished(result: Any, like: Any) -> Any:

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import jax.numpy as jnp
-import numpy as np
 
 from bridge.errors import NoRuleError
 from bridge.xla.lowering.calls import operand
+from bridge.xla.lowering.casting import converted
 from bridge.xla.lowering.register import entry
 
 
@@ -40,8 +40,7 @@ def copy(a: Any) -> Any:
 @entry("np.astype")
 def astype(x: Any, dtype: Any) -> Any:
     """The real part, where complex numbers become real."""
-    x = jnp.asarray(x)
-    return (jnp.real(x) if x.dtype.kind == "c" and np.dtype(dtype).kind not in "cb" else x).astype(dtype)
+    return converted(jnp.asarray(x), dtype)
 
 
 @entry("np.broadcast_arrays")

@@ -12,6 +12,7 @@ from jax import lax
 from bridge.code_position import here, resolve
 from bridge.errors import ContextError
 from bridge.rewind.roots import Root
+from bridge.xla.lowering.casting import converted
 from bridge.xla.regions.affine import Affine, Atom
 from bridge.xla.regions.region import Region, contains, disjoint, same
 from bridge.xla.regions.window_access import position
@@ -220,9 +221,7 @@ def in_dtype(contents: Any, dtype: np.dtype[Any]) -> Any:
         contents = jnp.asarray(contents)
     if contents.dtype == dtype and not contents.weak_type:
         return contents
-    if contents.dtype.kind == "c" and dtype.kind != "c":
-        contents = contents.real
-    return lax.convert_element_type(contents, dtype)
+    return converted(contents, dtype)
 
 
 def spread(contents: Any, shape: tuple[int, ...]) -> Any:

@@ -97,6 +97,8 @@ class Computing:
             value, operands = 0.0, tuple([float(x) if type(x) is int else x.astype(float) for x in operands])
         if _is_known(value, (operands, kwargs)):
             return self._as_known(function(*operands, **kwargs))
+        if isinstance(function, np.ufunc) and not isinstance(value, tuple):
+            self.check_operands(call, operands, np.result_type(value))
         if picks(function, kwargs):
             array, key = (0, ()) if self.is_dry else picked(function, operands, kwargs)
             self.faults.check_gather(key, np.shape(array))
@@ -112,6 +114,19 @@ class Computing:
         elif type(result) is Buffer and len(result.shape) == 1 and result.dtype.kind in "iu":
             result.place.run = consecutive(function, call.args, call.inputs, result.dtype)
         return result
+
+    def check_operands(self, call: Call, operands: tuple[Any, ...], dtype: np.dtype[Any]) -> None:
+        """Look at operands for which NumPy raises where integers are computed: Python's integers, and exponents."""
+        if dtype.kind not in "iu":
+            return
+        limits = np.iinfo(dtype)
+        for x, place, known in zip(call.args, call.inputs, operands, strict=False):
+            if type(x) is int and place is not None and dtype != np.int64:
+                low, high = _form(x, place).bounds()
+                if low is None or high is None or low < limits.min or high > limits.max:
+                    self.faults.check_fits(known, dtype)
+        if call.function is np.power and np.result_type(call.args[1]).kind == "i" and self._may_be_negative(call):
+            self.faults.check_exponents(operands[1])
 
     def _may_be_negative(self, call: Call) -> bool:
         """Whether the exponent of a power may be."""

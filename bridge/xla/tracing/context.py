@@ -25,7 +25,7 @@ from bridge.rewind.fingerprint import Fingerprint
 from bridge.rewind.interpreter import Call
 from bridge.rewind.memory import grounded
 from bridge.rewind.ownership import refuse_read_only
-from bridge.rewind.places import Place
+from bridge.rewind.places import Gathered, Place
 from bridge.xla.lowering.lower import ENGINE, lower
 from bridge.xla.regions.affine import Affine
 from bridge.xla.tracing.abstract import AbstractArray, AbstractMemory, abstract_like
@@ -190,10 +190,12 @@ class TraceContext(Framing, Accessing, Computing, Context):
             self.listener.heard("write", target, key, place, value, source)
         self.count()
         if source is None:
-            value = np.array(value)
+            value = np.array(value) if place.dtype.kind not in "iu" else _integers_of(value, place.dtype)
             contents: Any = Outline(value.shape, value.dtype) if self.is_dry else value if value.ndim else value[()]
         else:
             contents = self.read(source)
+            if place.dtype.kind in "iu":
+                self._check_fits(value, contents, place)
         shape = np.shape(contents)
         surplus = len(shape) - len(place.shape)
         if surplus > 0 and all(n == 1 for n in shape[:surplus]):
@@ -202,6 +204,14 @@ class TraceContext(Framing, Accessing, Computing, Context):
         if np.broadcast_shapes(np.shape(contents), place.shape) != place.shape:
             raise ValueError(f"could not broadcast input array from shape {shape} into shape {place.shape}")
         self.put(place, spread(in_dtype(contents, place.dtype), place.shape))
+
+    def _check_fits(self, value: Any, contents: Any, place: Place) -> None:
+        """Look whether a number fits into memory of integers, where NumPy asks: one of Python's, or of its classes."""
+        kind = type(value)
+        if kind in (int, float):
+            self.faults.check_fits(contents, place.dtype)
+        elif kind is np.float64 and place.dtype in (np.int32, np.int64) and type(place) is not Gathered:
+            self.faults.check_fits(contents, np.dtype(np.int64))
 
     def update(self, call: Call, target: Any, mask: Any, run: Callable[[tuple[Any, ...]], Any]) -> None:
         self.writable(target)
@@ -214,6 +224,7 @@ class TraceContext(Framing, Accessing, Computing, Context):
         if sign and mask is None and call.inputs[0] is place and self._added(place, call, sign):
             return
         operands = self.operands(call.args, call.inputs)
+        self.check_operands(call, operands, place.dtype)
         if mask is not None:
             mask, before = (self.read(mask.place) if hasattr(mask, "place") else mask), self.read(place)
         if self.is_dry:
@@ -256,3 +267,10 @@ def _as(array: np.ndarray, abstract: np.ndarray) -> np.ndarray:
     copy = np.empty_like(abstract, subok=False)
     copy[...] = array
     return copy
+
+
+def _integers_of(value: Any, dtype: np.dtype[Any]) -> np.ndarray:
+    """A plain value as memory of integers takes it, or NumPy's error."""
+    held = np.empty(np.shape(value), dtype)
+    held[...] = value
+    return held

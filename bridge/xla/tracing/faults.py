@@ -22,6 +22,8 @@ from bridge.xla.tracing.sites import (
     _MANY,
     FIRST_LIMIT,
     EmptySite,
+    ExponentSite,
+    FitSite,
     IndexSite,
     LengthSite,
     LimitSite,
@@ -163,6 +165,29 @@ class Faults:
         """Look whether a float that is made one of Python's integers is none of 64 bits."""
         self.check_exact(False if self.context.is_dry else self.context.truth(is_none))
 
+    def check_fits(self, number: Any, dtype: np.dtype[Any]) -> None:
+        """Look whether one of Python's numbers is one of an integer dtype, where NumPy raises."""
+        if self.context.is_dry:
+            self._expect(True)
+            return
+        limits = np.iinfo(dtype)
+        number = jnp.asarray(number)
+        if number.dtype.kind == "f":
+            whole = jnp.trunc(number)
+            inside = (whole >= float(limits.min)) & (whole < float(limits.max + 1))
+        else:
+            number = lax.convert_element_type(number, np.int64)
+            inside = (number >= limits.min) & (number <= min(limits.max, _LARGEST))
+        self._note(~inside, FitSite(here(), np.dtype(dtype)), number)
+
+    def check_exponents(self, exponents: Any) -> None:
+        """Look at the exponents of integers, none of which may be negative."""
+        if self.context.is_dry:
+            self._expect(True)
+            return
+        least = jnp.min(jnp.asarray(exponents), initial=0)
+        self._note(least < 0, ExponentSite(here()), least)
+
     def check_matrix(self, function: Any, operands: Any, found: Any) -> None:
         """Look whether a matrix was singular, or not positive definite, where NumPy raises."""
         if not facts_of(function).fails_on:
@@ -203,3 +228,6 @@ class Faults:
         number, value = (int(part) for part in np.asarray(fault))
         if number:
             raise self.sites[number - 1].error(value)
+
+
+_LARGEST = (1 << 63) - 1

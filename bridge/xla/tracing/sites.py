@@ -190,3 +190,26 @@ class WideSite(Site):
             where=resolve(self.position),
             remedy='use floats (n = 1.0), or engine="native"',
         )
+
+
+@dataclass(frozen=True)
+class FitSite(Site):
+    """One of Python's numbers that becomes an integer of NumPy's, which may be too narrow; 0 stands for NaN."""
+
+    dtype: np.dtype[Any]
+
+    def error(self, value: int) -> Exception:
+        where = f"at {resolve(self.position)}"
+        if not value:
+            return ValueError(f"cannot convert float NaN to integer, {where}")
+        return OverflowError(f"Python integer {value} out of bounds for {self.dtype}, {where}")
+
+
+@dataclass(frozen=True)
+class ExponentSite(Site):
+    """A power of integers."""
+
+    def error(self, value: int) -> Exception:
+        return ValueError(
+            f"Integers to negative integer powers are not allowed: an exponent is {value}, at {resolve(self.position)}"
+        )

@@ -1,0 +1,390 @@
+"""Functions that `fori_loop`, `while_loop` and `cond` call, which change more than they return."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import bridge
+from tests.xla.loops.programs.record import Family
+
+program = Family("called")
+
+
+class Thing:
+    """Something with attributes."""
+
+    n = 0
+
+    def counted(self, i, c):
+        self.n += 1
+        return c * self.n
+
+
+@program
+def a_captured_array_returned(x):
+    buf = np.zeros(6) + x * 0
+
+    def body(i, c):
+        buf[:] = buf + c
+        return buf
+
+    r = bridge.fori_loop(0, 3, body, x)
+    buf[:] = buf * 2
+    return np.sum(r)
+
+
+@program
+def a_captured_array_returned_by_many_turns(x):
+    buf = np.zeros(6) + x * 0
+
+    def body(i, c):
+        buf[:] = buf * 0.5 + c
+        return buf
+
+    r = bridge.fori_loop(0, 9, body, x)
+    buf[:] = buf * 2
+    return np.sum(r * x)
+
+
+@program
+def a_counter(x):
+    n = 0
+
+    def body(i, c):
+        nonlocal n
+        n += 1
+        return c * n
+
+    return np.sum(bridge.fori_loop(0, 4, body, x)) * n
+
+
+@program
+def a_counter_of_many_turns(x):
+    n = 0
+
+    def body(i, c):
+        nonlocal n
+        n += 1
+        return c * n
+
+    return np.sum(bridge.fori_loop(0, 9, body, x)) * n
+
+
+@program
+def a_factor_in_a_list(x):
+    s = [1.0]
+
+    def body(i, c):
+        s[0] = s[0] * 2
+        return c * s[0]
+
+    return np.sum(bridge.fori_loop(0, 9, body, x)) * s[0]
+
+
+@program
+def an_attribute(x):
+    o = Thing()
+    o.v = 1.0
+
+    def body(i, c):
+        o.v += 1
+        return c * o.v
+
+    r = bridge.fori_loop(0, 9, body, x)
+    return np.sum(r) * o.v
+
+
+@program
+def an_attribute_that_carries_a_gradient(x):
+    o = Thing()
+    o.v = x * 1
+
+    def body(i, c):
+        o.v = o.v * 1.5 + c
+        return c * 0.5
+
+    r = bridge.fori_loop(0, 9, body, x)
+    return np.sum(r * o.v)
+
+
+@program
+def flags_in_a_dict(x):
+    d = {"n": 0, "seen": False}
+
+    def body(i, c):
+        d["n"] += 2
+        d["seen"] = True
+        return c + d["n"]
+
+    r = bridge.fori_loop(0, 9, body, x)
+    return np.sum(r * x) * (2 if d["seen"] else 1) + d["n"] * x[0]
+
+
+@program
+def a_list_that_grows(x):
+    h = []
+
+    def body(i, c):
+        h.append(c)
+        return c * 1.1
+
+    r = bridge.fori_loop(0, 9, body, x)
+    return np.sum(r) + len(h) * x[0]
+
+
+@program
+def a_list_of_copies(x):
+    h = []
+
+    def body(i, c):
+        h.append(c.copy())
+        return c * 1.1
+
+    r = bridge.fori_loop(0, 3, body, x)
+    return np.sum(r) + len(h) * x[0] + np.sum(h[1])
+
+
+@program
+def two_arrays_that_change_places(x):
+    def body(i, ab):
+        a, b = ab
+        a[0] = a[0] + b[1]
+        return b, a
+
+    a, b = bridge.fori_loop(0, 3, body, (x.copy(), x * 2))
+    return np.sum(a) + 3 * np.sum(b)
+
+
+@program
+def many_times(x):
+    def body(i, ab):
+        a, b = ab
+        a[0] = a[0] + b[1]
+        return b, a
+
+    a, b = bridge.fori_loop(0, 9, body, (x.copy(), x * 2))
+    return np.sum(a) + 3 * np.sum(b)
+
+
+@program
+def an_even_number_of_times_and_a_later_write(x):
+    a0 = x.copy()
+
+    def body(i, ab):
+        a, b = ab
+        a[0] = a[0] + b[1] * 0.1
+        return b, a
+
+    a, b = bridge.fori_loop(0, 8, body, (a0, x * 2))
+    a0[1] = 7 * x[2]
+    return np.sum(a) + 3 * np.sum(b)
+
+
+@program
+def two_buffers_in_turn(x):
+    d = x * 0
+    s = x.copy()
+
+    def body(i, v):
+        s, d = v
+        d[:] = s * 1.5
+        return d, s
+
+    s, d = bridge.fori_loop(0, 8, body, (s, d))
+    return np.sum(s * x) + np.sum(d)
+
+
+@program
+def a_view_of_a_captured_array(x):
+    buf = np.zeros(12) + np.concatenate([x, x])
+
+    def body(i, c):
+        buf[:6] = buf[:6] + c
+        return buf[6:]
+
+    r = bridge.fori_loop(0, 5, body, x)
+    buf[7] = 3 * x[0]
+    return np.sum(r) + np.sum(buf)
+
+
+@program
+def a_counter_of_a_while_loop(x):
+    n = 0
+
+    def body(v):
+        nonlocal n
+        n += 1
+        return v * 1.5
+
+    r = bridge.while_loop(lambda v: np.sum(v) < 10, body, x.copy(), limit=20)
+    return np.sum(r) * n
+
+
+@program
+def a_flag_of_a_branch(x):
+    d = {"f": 1}
+
+    def t(v):
+        d["f"] = 5
+        return v * 2
+
+    def e(v):
+        return v * 3
+
+    r = bridge.cond(x[0] > 0, t, e, x)
+    return np.sum(r) * d["f"]
+
+
+@program
+def a_flag_of_the_other_branch(x):
+    d = {"f": 1}
+
+    def t(v):
+        d["f"] = 5
+        return v * 2
+
+    def e(v):
+        return v * 3
+
+    r = bridge.cond(x[0] < 0, t, e, x)
+    return np.sum(r) * d["f"]
+
+
+@program
+def a_plain_array_in_a_branch(x):
+    b = np.ones(6)
+
+    def t(v):
+        b[0] = 12.0
+        return v * 2
+
+    def e(v):
+        return v * 3
+
+    r = bridge.cond(x[0] < 0, t, e, x)
+    return np.sum(r * b)
+
+
+@program
+def a_variable_of_a_branch(x):
+    n = 1
+
+    def t(v):
+        nonlocal n
+        n = 7
+        return v * 2
+
+    r = bridge.cond(x[0] < 0, t, lambda v: v * 3, x)
+    return np.sum(r) * n
+
+
+@program
+def a_counter_in_a_helper(x):
+    n = 0
+
+    def bump():
+        nonlocal n
+        n += 1
+        return n
+
+    def body(i, c):
+        return c * bump()
+
+    return np.sum(bridge.fori_loop(0, 9, body, x)) * n
+
+
+@program
+def a_method_that_counts(x):
+    o = Thing()
+    return np.sum(bridge.fori_loop(0, 9, o.counted, x)) * o.n
+
+
+@program
+def an_array_in_a_variable(x):
+    s = x * 1
+
+    def body(i, c):
+        nonlocal s
+        s = s * 1.5 + c
+        return c * 0.9
+
+    r = bridge.fori_loop(0, 9, body, x)
+    return np.sum(r * s)
+
+
+@program
+def a_counter_in_two_loops(x):
+    n = 0
+
+    def inner(j, c):
+        nonlocal n
+        n += 1
+        return c + n * 0.1
+
+    def body(i, c):
+        return bridge.fori_loop(0, 5, inner, c) * 1.01
+
+    return np.sum(bridge.fori_loop(0, 6, body, x)) * n
+
+
+@program
+def a_counter_in_a_loop_of_pythons(x):
+    n = 0
+    c = x * 1
+
+    def body(i, c):
+        nonlocal n
+        n += 1
+        return c + n * 0.1
+
+    for k in range(7):
+        c = bridge.fori_loop(0, 5, body, c) * 1.01
+    return np.sum(c) * n
+
+
+@program
+def the_last_value(x):
+    last = None
+
+    def body(i, c):
+        nonlocal last
+        last = c
+        return c * 1.1
+
+    r = bridge.fori_loop(0, 9, body, x)
+    return np.sum(r * last)
+
+
+@program
+def the_last_value_in_a_dict(x):
+    d = {}
+
+    def body(i, c):
+        d["last"] = c * 2
+        return c * 1.1
+
+    r = bridge.fori_loop(0, 9, body, x)
+    return np.sum(r * d["last"])
+
+
+@program
+def a_counter_with_a_bound_that_is_not_known(x):
+    n = 0
+
+    def body(i, c):
+        nonlocal n
+        n += 1
+        return c * 1.1 + n
+
+    return np.sum(bridge.fori_loop(0, np.sum(x > 0), body, x)) * n
+
+
+@program
+def a_number_in_a_list(x):
+    s = [x[0] * 1]
+
+    def body(i, c):
+        s[0] = s[0] * 1.1 + c[1]
+        return c * 0.9
+
+    return np.sum(bridge.fori_loop(0, 9, body, x)) * s[0]
