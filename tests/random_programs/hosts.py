@@ -49,7 +49,8 @@ def containers(shop: Workshop) -> None:
     if shop.integer(0, 1):
         shop.write(f"{held} = [{name}, {scratch}]")
         steps = [f"{held}[1][...] = {held}[0] * 0.5", f"{held}.append(np.sin({held}[-1]))",
-                 f"{held}[0] = {held}[-1] + 0.5", f"{held}.reverse()", f"{held}[-1] += {held}[0]", f"for each in {held}:\n    each *= 0.9",
+                 f"{held}[0] = {held}[-1] + 0.5", f"{held}.reverse()", f"{held}[-1] += {held}[0]",
+                 f"for each in {held}:\n    each *= 0.9",
                  f"{held}[0], {held}[-1] = {held}[-1], {held}[0]", f"{held}.insert(0, {held}.pop())"]  # fmt: skip
         last = f"sum({held})"
     else:
