@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-import hypothesis
 import numpy as np
 
 import bridge
@@ -90,16 +89,9 @@ def names(report: Report, plant: Plant) -> bool:
 def run_all(count: int, check: Callable[[RandomProgram], None]) -> None:
     """Run a check on `count` programs."""
 
-    @hypothesis.settings(
-        max_examples=count, derandomize=True, database=None, deadline=None,
-        phases=[hypothesis.Phase.generate], suppress_health_check=list(hypothesis.HealthCheck),
-    )  # fmt: skip
-    @hypothesis.given(programs())
-    def each(program: RandomProgram) -> None:
+    for program in programs(count):
         with np.errstate(all="ignore"):
             check(program)
-
-    each()
 
 
 def _share(part: int, whole: int) -> str:

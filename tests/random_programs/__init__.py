@@ -1,6 +1,6 @@
 """Random programs of views, in-place operations, aliases and loops, for every evaluator of NumPy source."""
 
 from tests.random_programs.program import RandomProgram
-from tests.random_programs.strategy import programs
+from tests.random_programs.writing import programs
 
 __all__ = ["RandomProgram", "programs"]

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import linecache
-from collections.abc import Callable, Iterator
+import textwrap
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import cached_property
 from types import ModuleType
 from typing import Any
 
@@ -20,15 +23,25 @@ LAYOUTS = (
 )
 
 
+class Box:
+    """An object of a program, for attributes."""
+
+
+# The name under which a program finds the caller's first array, beside its parameter.
+HELD = "held"
+# What a program finds beside `np`.
+GLOBALS: dict[str, Any] = {"numpy": np, "Box": Box, "ThreadPoolExecutor": ThreadPoolExecutor}
+
+
 @dataclass
 class Line:
-    """A statement, or the head of a block with its body."""
+    """A statement (of more than one line, if it must stay whole), or the head of a block with its body."""
 
     text: str
     body: list[Line] = field(default_factory=list)
 
     def render(self, indent: str = "    ") -> Iterator[str]:
-        yield indent + self.text
+        yield textwrap.indent(self.text, indent)
         for line in self.body:
             yield from line.render(indent + "    ")
 
@@ -52,22 +65,39 @@ class RandomProgram:
         return "\n".join([f"def f({', '.join(self.parameters)}):", *body, f"    return {self.result}", ""])
 
     @property
+    def file(self) -> str:
+        """What tracebacks and messages call the file of the program."""
+        return f"<random program {hash(self.source):x}>"
+
+    @property
     def parameters(self) -> tuple[str, ...]:
         return ("x", "y", "z")[: len(self.inputs)]
 
     def function(self, namespace: ModuleType) -> Callable[..., Any]:
-        scope: dict[str, Any] = {"np": namespace, "numpy": np}
-        filename = f"<random program {hash(self.source):x}>"
-        linecache.cache[filename] = (len(self.source), None, self.source.splitlines(keepends=True), filename)
-        exec(compile(self.source, filename, "exec"), scope)
+        scope: dict[str, Any] = {**GLOBALS, "np": namespace}
+        linecache.cache[self.file] = (len(self.source), None, self.source.splitlines(keepends=True), self.file)
+        exec(compile(self.source, self.file, "exec"), scope)
         return scope["f"]
+
+    @cached_property
+    def plain(self) -> Callable[..., Any]:
+        """The program in NumPy alone."""
+        function = self.function(np)
+        return lambda *inputs: held_by(function, inputs)(*inputs)
 
     def __repr__(self) -> str:
         inputs = ""
         for name, x, layout in zip(self.parameters, self.inputs, self.layouts, strict=True):
             values = f"np.array({np.round(x.astype(float), 2).tolist()}, np.{x.dtype})"
             inputs += f"{name} = {layout.format(values)}\n"
+        inputs += f"{HELD} = x\n" if HELD in self.source else ""
         return f"\nimport numpy\nimport numpy as np\n\n{inputs}\n\n{self.source}"
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         printer.text(repr(self))
+
+
+def held_by(function: Callable[..., Any], inputs: Sequence[np.ndarray]) -> Callable[..., Any]:
+    """The function of a program, whose caller holds the first input under another name."""
+    function.__globals__[HELD] = inputs[0]
+    return function

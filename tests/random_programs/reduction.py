@@ -34,7 +34,7 @@ def _shortened(program: RandomProgram) -> list[RandomProgram]:
 
 def _runs(program: RandomProgram) -> bool:
     try:
-        value = program.function(np)(*replicas(program.inputs))
-    except (NameError, ValueError, IndexError, SyntaxError):
+        value = program.plain(*replicas(program.inputs))
+    except (NameError, ValueError, IndexError, KeyError, AttributeError, TypeError, SyntaxError):
         return False
     return bool(np.isfinite(value))

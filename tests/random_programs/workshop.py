@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from random import Random
 from typing import Any
 
 import numpy as np
-from hypothesis import strategies as st
 
-from tests.random_programs.program import Line
+from tests.random_programs.program import GLOBALS, HELD, Line
 
 MAX_SIZE = 24
 
@@ -24,21 +24,21 @@ class Workshop:
     constant (which the program may change, but only with plain values).
     """
 
-    def __init__(self, draw: Callable[[Any], Any], inputs: dict[str, np.ndarray]) -> None:
-        self.draw = draw
-        self.scope: dict[str, Any] = {"np": np, "numpy": np, **inputs}
+    def __init__(self, dice: Random, inputs: dict[str, np.ndarray]) -> None:
+        self.dice = dice
+        self.scope: dict[str, Any] = {**GLOBALS, "np": np, HELD: inputs["x"], **inputs}
         self.plain: set[str] = set()
         self.lines: list[Line] = []
         self._count = 0
 
     def integer(self, low: int, high: int) -> int:
-        return self.draw(st.integers(low, high))
+        return self.dice.randint(low, high)
 
     def choose(self, options: Any) -> Any:
         options = list(options)
         if not options:
             raise Declined
-        return self.draw(st.sampled_from(options))
+        return self.dice.choice(options)
 
     def number(self) -> float:
         """A constant with few digits, so that a failure prints short."""
@@ -82,5 +82,5 @@ class Workshop:
         return [
             (n, v)
             for n, v in self.scope.items()
-            if n not in self.plain and isinstance(v, np.ndarray | np.floating) and v.dtype.kind == "f"
+            if n not in self.plain and n != HELD and isinstance(v, np.ndarray | np.floating) and v.dtype.kind == "f"
         ]

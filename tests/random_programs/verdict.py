@@ -1,0 +1,119 @@
+"""Whether a random program has under an engine the value that NumPy gives it, and the gradient of differences."""
+
+from __future__ import annotations
+
+import linecache
+import traceback
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import bridge
+from bridge.errors import BridgeError
+from bridge.source import finding
+from tests.helpers import finite_differences as reference
+from tests.random_programs.program import RandomProgram, held_by
+
+RIGHT, UNFIT, REFUSED, UNNAMED, DIFFERS = "right", "unfit", "refused", "unnamed error", "differs"
+FAILURES = (UNNAMED, DIFFERS)
+# Of the directional derivative; differences of double precision, twice extrapolated, and those of a float32 program.
+TOLERANCE = {8: 1e-6, 4: 3e-3}
+STEPS = (1e-3, 3e-5)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How a program ended: `what` is a kind of end that other programs may share, `detail` all that there is to say."""
+
+    kind: str
+    what: str = ""
+    detail: str = ""
+
+
+class Different(Exception):
+    """The engine and the references do not agree: in what."""
+
+
+class Unfit(Exception):
+    """The references tell nothing: why."""
+
+
+def judged(program: RandomProgram, engine: str) -> Verdict:
+    """Run a program plainly, nearby, and differentiated."""
+    with forgotten(program), warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        try:
+            compare(program, engine)
+        except Unfit as reason:
+            return Verdict(UNFIT, str(reason))
+        except Different as difference:
+            return Verdict(DIFFERS, str(difference).partition(":")[0], str(difference))
+        except BridgeError as error:
+            return Verdict(REFUSED, f"{type(error).__name__}: {str(error).splitlines()[0][:90]}", str(error))
+        except Exception as error:
+            last = traceback.extract_tb(error.__traceback__)[-1]
+            # The program's own file has another name in each program.
+            file = "the program" if last.filename == program.file else Path(last.filename).name
+            where = f"{type(error).__name__} in {file}:{last.name}"
+            return Verdict(UNNAMED, where, "".join(traceback.format_exception(error)[-6:]))
+    return Verdict(RIGHT)
+
+
+def compare(program: RandomProgram, engine: str) -> None:
+    """Raise what the engine raises, and `Different` where it is wrong."""
+    value = plainly(program)
+    function, inputs = program.function(np), reference.replicas(program.inputs)
+    positions = tuple(range(len(inputs)))
+    found, gradient = bridge.value_and_grad(held_by(function, inputs), argnums=positions, engine=engine)(*inputs)
+    if [x.tobytes() for x in inputs] != [x.tobytes() for x in program.inputs]:
+        raise Different("the caller's arrays: they have changed")
+    exact = engine != "xla"
+    single = program.inputs[0].dtype == np.float32
+    near = np.isclose(found, value, rtol=1e-4 if single else 1e-9, equal_nan=True)
+    if np.asarray(found).tobytes() != value.tobytes() if exact else not near:
+        raise Different(f"value: {found!r}, plain NumPy has {value!r}")
+    for seed in (1, 2):
+        check_direction(program, gradient, seed)
+
+
+def plainly(program: RandomProgram) -> np.ndarray:
+    try:
+        value = np.asarray(program.plain(*reference.replicas(program.inputs)))
+    except Exception as error:
+        raise Unfit(f"NumPy raises {type(error).__name__}") from None
+    if not np.isfinite(value):
+        raise Unfit("the value is not finite")
+    return value
+
+
+def check_direction(program: RandomProgram, gradient: Any, seed: int) -> None:
+    tangents = reference.random_tangents([reference.wide(x) for x in program.inputs], seed)
+    predicted = reference.inner(gradient, tangents)
+    tolerance = TOLERANCE[program.inputs[0].dtype.itemsize]
+    largest = 1.0 + max(float(np.max(np.abs(g), initial=0.0)) for g in gradient)
+    seen = []
+    for step in STEPS:
+        try:
+            seen.append(reference.directional(program.plain, program.inputs, tangents, largest_step=step))
+        except Exception as error:
+            raise Unfit(f"NumPy raises {type(error).__name__} nearby") from None
+        if abs(seen[-1] - predicted) <= tolerance * largest:
+            return
+    if not np.isfinite(seen).all() or abs(seen[0] - seen[1]) > 1e-4 * (1.0 + abs(seen[0])):
+        raise Unfit("differences of two sizes do not agree")
+    raise Different(f"gradient: {predicted} along a direction, differences give {seen[0]}\n{gradient!r}")
+
+
+@contextmanager
+def forgotten(program: RandomProgram) -> Iterator[None]:
+    """Keep nothing of the program's text, of which a long run has many."""
+    try:
+        yield
+    finally:
+        linecache.cache.pop(program.file, None)
+        finding._texts.pop(program.file, None)
