@@ -196,7 +196,7 @@ def places_that_depend_on_the_weights(w):
     np.linspace(0.1, 1.2, 12).reshape(2, 3, 2), system="MLX", source="https://github.com/unslothai/unsloth-zoo/pull/776"
 )
 def step_gradients_added_by_time(x):
-    """An addition at one time of a batch read updates with a wrong stride: all but the first of the batch were wrong."""
+    """An addition at one time of a batch read with a wrong stride: all but the first of the batch were wrong."""
     d = np.zeros((2, 3, 2))
     for t in (2, 1, 0):
         d[:, t] += x[:, t] * (d[:, t + 1] + 1.0 if t < 2 else 1.0)
@@ -269,7 +269,7 @@ def assigned_through_a_step_that_does_not_divide(t, v):
 
 @suite([0.3, 0.8], system="NNabla", source="https://github.com/sony/nnabla/pull/698")
 def scattered_in_place_over_its_output(x):
-    """A change of how gradients are accumulated in place broke the backward pass of scatter_nd with its output given."""
+    """A change of how gradients accumulate in place broke the backward pass of scatter_nd with a given output."""
     out = np.zeros((2, 3))
     out[np.array([0, 1]), np.array([2, 0])] = x * x
     again = out * 2.0
@@ -290,6 +290,6 @@ def first_three_squared(x):
 
 @suite([0.5, 0.7, 0.9], system="MXNet", source="https://github.com/apache/mxnet/pull/9495")
 def swapped_axes_used_twice(x):
-    """The pull of swapaxes overwrote the gradient where it should have added: wrong where the input is used elsewhere too."""
+    """The pull of swapaxes overwrote the gradient where it should add: wrong where the input is used elsewhere."""
     y = np.outer(x, x)
     return np.sum(np.swapaxes(y, 0, 1)[0] * x) + np.sum(y**2)

@@ -15,7 +15,7 @@ DRJIT = "https://github.com/mitsuba-renderer/drjit/pull/"
 
 @suite([1.0, 2.0, 3.0, 4.0], gradient=[[3.0, 3.0, 3.0, 3.0]], system="Warp", source=WARP + "1728")
 def copy_and_a_later_read(x):
-    """The pull of a recorded copy assigned where it should add, and never used up its own cotangent: zeros or phantoms."""
+    """The pull of a recorded copy assigned where it should add, and did not use up its own cotangent."""
     y, z = np.empty(4), np.empty(4)
     y[:] = 5.0 * x
     y[:] = x

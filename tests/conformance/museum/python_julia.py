@@ -284,7 +284,7 @@ def mapped_into_an_output(a, b):
 
 @suite([0.5, 0.7], system="Mooncake.jl", source="https://github.com/chalk-lab/Mooncake.jl/pull/1298")
 def storage_shared_with_a_captured_path(x):
-    """Storage reached by an argument and by a path that is taken for inactive: a write there gives a wrong derivative."""
+    """Storage of an argument that a path taken for inactive reaches too: a write gives a wrong derivative."""
     table = {"state": x}
 
     def step(value):

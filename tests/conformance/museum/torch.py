@@ -15,9 +15,9 @@ SQUARE = np.arange(9.0).reshape(3, 3) * 0.3 - 1.0
 
 @suite(SQUARE, source=ISSUES + "36608")
 def part_of_an_unbound_row_written(root):
-    """A row of an unbind may not be written; a slice of that row could be, and the base did not see it in its gradient."""
+    """A row of an unbind may not be written; a slice of that row could be, and the gradient missed the base."""
     x = root.copy()
-    row = list(x)[0]
+    row, *_ = x
     part = row[0:2]
     part *= 2.0
     return np.sum(part) + np.sum(x**2)
@@ -25,7 +25,7 @@ def part_of_an_unbound_row_written(root):
 
 @suite(np.linspace(0.1, 1.0, 10), source=ISSUES + "49824")
 def view_of_an_unbound_element_written(x):
-    """The mark that forbids writes to outputs of an unbind was not handed on to a view of such an output: a gradient that may be wrong."""
+    """Outputs of an unbind may not be written; a view of one could be, with a gradient that may be wrong."""
     a = x.copy()
     elements = [a[i : i + 1] for i in range(10)]
     view = elements[0][...]
@@ -36,7 +36,7 @@ def view_of_an_unbound_element_written(x):
 
 @suite([[0.3, -0.2], [0.8, 1.1]], [[0.5, 0.7], [-0.4, 0.9]], source=ISSUES + "67800")
 def transposed_view_in_forward_mode(base, dual):
-    """Forward mode: a transposed view was multiplied in place twice; the second time the base's tangent stayed behind."""
+    """Forward mode: a transposed view was multiplied twice; the second time the base's tangent stayed behind."""
     b = base.copy()
     view = b.T
     view *= dual
@@ -91,7 +91,7 @@ def columns_stacked_and_selected(x):
 
 @suite(np.linspace(0.1, 1.2, 12).reshape(4, 3), source=ISSUES + "198270")
 def put_then_added_to_its_flip(x):
-    """Compiled: a write by indices, then an addition of the flipped array to itself, read elements that were half done."""
+    """Compiled: a write by indices, then the addition of the array's own flip, which read half-done elements."""
     y = x.copy()
     y[np.arange(4)] = y * 2.0
     y += y[::-1]
@@ -222,7 +222,7 @@ def overlapping_halves_one_of_them_written(base):
 
 @suite([[0.4, -0.2], [0.7, 0.9]], [[1.1, 0.3], [-0.6, 0.5]], source=ISSUES + "197887")
 def operand_of_a_product_changed_afterwards(x, w):
-    """Inductor kept a view of an operand without its version: changed after the product, it gave a silent wrong gradient."""
+    """Inductor kept a view of an operand without its version: changed after the product, it gave a wrong gradient."""
     a = x.copy()
     y = a @ w
     a += 10.0

@@ -188,7 +188,7 @@ def pointer_that_moves_in_the_inner_loop(a):
         p = 0
         for _ in range(3):
             b[i] += a[p] ** 2 * (i + 1)
-            p += 1
+            p = p + 1
     return np.sum(b)
 
 
