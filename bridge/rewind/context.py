@@ -49,6 +49,8 @@ class Context(Gradients, Ownership):
     # Of the sweep that is under way: whether it carries marks in place of cotangents, and whether it knows from marks
     # which cotangents exist.
     walking = mending = False
+    # An entry is being undone: if an exception ends that, nobody knows what memory holds.
+    exchanging = False
 
     def __init__(self, *, zeros: str = "strong") -> None:
         if zeros not in ("strong", "ieee"):
@@ -219,8 +221,12 @@ class Context(Gradients, Ownership):
             entry = log[number]
             ct = entry.take()
             if entry.overwrites:
+                self.exchanging = True
                 entry.undo()
-            self.undone_from = number
+                self.undone_from = number
+                self.exchanging = False
+            else:
+                self.undone_from = number
             if ct is not None:
                 try:
                     if present is None:
@@ -234,13 +240,26 @@ class Context(Gradients, Ownership):
                 entry.forget_before()
 
     def play_forward(self) -> None:
-        """Redo what a rewind has undone: memory is again as after the forward pass."""
-        if self.undone_from is not None:
-            for entry in self.log[self.undone_from :]:
-                entry.undo()
-                for root in entry.woken():
-                    root.active = True
-            self.undone_from = None
+        """Redo what a rewind has undone: memory is again as after the forward pass.
+
+        After an exception it goes on where it was; memory that was exchanged in part stays so (`is_torn`).
+        """
+        if self.undone_from is None or self.is_torn:
+            return
+        for number in range(self.undone_from, len(self.log)):
+            entry = self.log[number]
+            for root in entry.woken():
+                root.active = True
+            self.exchanging = True
+            entry.undo()
+            self.undone_from = number + 1
+            self.exchanging = False
+        self.undone_from = None
+
+    @property
+    def is_torn(self) -> bool:
+        """Whether an exception came while bytes were exchanged: the log and memory do not fit each other any more."""
+        return self.exchanging and not self.home.is_abstract
 
     def forget_shadows(self) -> None:
         """Drop what cotangents are left: those of arguments, and all of them after an error."""
@@ -263,8 +282,10 @@ class Context(Gradients, Ownership):
         """Inside, memory is as it was when the function was called."""
         try:
             for number in range(len(self.log) - 1, -1, -1):
+                self.exchanging = True
                 self.log[number].undo()
                 self.undone_from = number
+                self.exchanging = False
             yield
         finally:
             self.play_forward()
