@@ -243,9 +243,11 @@ class Loan:
             while waiting:
                 lent = waiting.pop()
                 with _lock:
-                    written = lent if lent.returned() else written
-                    del LENT[id(lent.array)]
-                    COUNT.told()
+                    try:
+                        written = lent if lent.returned() else written
+                    finally:
+                        del LENT[id(lent.array)]
+                        COUNT.told()
         finally:
             # What fails keeps no other array from its bits.
             if waiting:

@@ -16,6 +16,8 @@ import jax
 from jax.experimental.compilation_cache import compilation_cache
 from platformdirs import user_cache_path
 
+from bridge.errors import printable
+
 SILENT = 2.0
 """Seconds that a compilation passes in silence."""
 PROGRESS = "BRIDGE_XLA_PROGRESS"
@@ -56,6 +58,7 @@ def tell(lines: Iterable[str]) -> None:
 
 
 def _say(text: str) -> None:
+    text = printable(text)
     if _LOG.hasHandlers() and _LOG.isEnabledFor(logging.INFO):
         _LOG.info(text)
     elif sys.stderr.isatty():

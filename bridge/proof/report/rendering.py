@@ -17,6 +17,7 @@ from bridge.proof.report.text import (
     notes,
     number,
     place,
+    readable,
     region_text,
     short,
     text_of,
@@ -41,6 +42,7 @@ def tables(shown: Any) -> str:
 
 def renderables(shown: Any) -> Iterator[Any]:
     """What a rich console prints."""
+    shown = readable(shown)
     if isinstance(shown, Report):
         yield from _report(shown)
     else:
