@@ -11,7 +11,7 @@ DISTRIBUTION = "mutation-bridge"
 
 
 def printable(text: str, lines: bool = True) -> str:
-    """`text` with what a terminal would obey written out as Python writes it: `\\x1b`, `\\u202e`, `\\ud800`.
+    """`text` with what a terminal would obey written out as Python writes it: ESC as `x1b` behind a backslash.
 
     Names, reprs and messages are a program's, or its data's, and may hold anything. `lines` keeps ends of lines.
     """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -56,6 +57,16 @@ class Faults:
         finally:
             for each in put_back:
                 each()
+
+    def by_thread(self, faults: threading.local) -> None:
+        """Points are those of each thread's own `faults.own`, if it has any; inside of one `injected`."""
+
+        def point(where: str) -> None:
+            own = getattr(faults, "own", None)
+            if own is not None:
+                own.point(where)
+
+        self.point = point  # type: ignore[method-assign]
 
     def _around(self, function: Callable[..., Any], name: str) -> Callable[..., Any]:
         def hooked(*args: Any, **kwargs: Any) -> Any:

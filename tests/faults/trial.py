@@ -7,6 +7,7 @@ import gc
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,16 @@ class Trial:
 
     def run(self, ways: tuple[str, ...] = (*WAYS, "pull")) -> Verdict:
         verdict = Verdict(self.subject.name)
+        # What there was before is not looked at, each time that objects are counted.
+        gc.collect()
+        gc.freeze()
+        try:
+            self._run(ways, verdict)
+        finally:
+            gc.unfreeze()
+        return verdict
+
+    def _run(self, ways: tuple[str, ...], verdict: Verdict) -> None:
         for way in ways:
             before = verdict.tried
             self.leaks = False
@@ -57,7 +68,6 @@ class Trial:
                 left = counted() - objects
                 if left:
                     verdict.violations.append(f"{self.subject} {way}: objects are left: {dict(left)}")
-        return verdict
 
     def _calls(self, verdict: Verdict, way: str) -> None:
         ask, subject = WAYS[way], self.subject
@@ -67,7 +77,7 @@ class Trial:
             before = state_of((function, args))
             for at in self._dealt(points, verdict):
                 error = ERRORS[(at + self.first) % len(ERRORS)]
-                where, wrong = self._fault(lambda: ask(subject, function, args), at, error)
+                where, wrong = self._fault(partial(ask, subject, function, args), at, error)
                 wrong += differing(before, state_of((function, args)))
                 if not wrong:
                     found = bits(ask(subject, function, args))
@@ -89,7 +99,7 @@ class Trial:
             before = state_of((function, args))
             for at in self._dealt(points, verdict):
                 error = ERRORS[(at + self.first) % len(ERRORS)]
-                where, wrong = self._fault(lambda: pull(seed), at, error)
+                where, wrong = self._fault(partial(pull, seed), at, error)
                 wrong += differing(before, state_of((function, args)))
                 try:
                     found = bits(pull(seed))
