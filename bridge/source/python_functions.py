@@ -11,6 +11,7 @@ import dataclasses
 import functools
 import itertools
 import operator
+import types
 from collections.abc import Callable, Container
 from contextlib import nullcontext
 from typing import Any
@@ -28,6 +29,7 @@ from bridge.rewind.memory import grounded
 from bridge.rewind.values import is_abstract
 from bridge.source import callees, lending
 from bridge.source.callees import OF_KIND, SPECIAL
+from bridge.source.special_methods import setting
 from bridge.source.creating import tracked_array
 from bridge.source.exchanging import look_through
 from bridge.source.floats import as_float
@@ -116,7 +118,22 @@ def _setattr(thing: Any, name: str, value: Any) -> None:
     context = current_context()
     if context is not None and context.loan is not None and not is_tracked(thing):
         context.loan.keep(Attributes, thing, name, value)
+        thing = setting(thing)
     setattr(thing, name, value)
+
+
+def _object_setattr(thing: Any, name: str, value: Any) -> None:
+    """`object.__setattr__(thing, name, value)`, which a `__setattr__` of the program's ends with."""
+    context = current_context()
+    if context is not None and context.loan is not None and not is_tracked(thing):
+        context.loan.keep(Attributes, thing, name, value)
+    object.__setattr__(thing, name, value)
+
+
+def _method_wrapper(method: Any, *args: Any, **kwargs: Any) -> Any:
+    """`super().__setattr__(name, value)`, where that is Python's own; any other one as it is."""
+    is_own = method.__name__ == "__setattr__" and method.__objclass__ is object
+    return _object_setattr(method.__self__, *args, **kwargs) if is_own else method(*args, **kwargs)
 
 
 def _setitem(target: Any, key: Any, value: Any) -> None:
@@ -275,6 +292,7 @@ SPECIAL.update(
         builtins.isinstance: _isinstance,
         builtins.type: _type,
         builtins.setattr: _setattr,
+        object.__setattr__: _object_setattr,
         operator.setitem: _setitem,
         dataclasses.replace: _replace,
         builtins.repr: _repr,
@@ -313,4 +331,10 @@ SPECIAL.update(
 )
 SPECIAL.update({iter: _iter, next: _next, len: _len})
 SPECIAL.update({kind: _bytes_of(kind) for kind in (memoryview, bytes, bytearray, np.frombuffer)})
-OF_KIND.update({np.vectorize: _vectorized, functools._lru_cache_wrapper: _cached})
+OF_KIND.update(
+    {
+        np.vectorize: _vectorized,
+        functools._lru_cache_wrapper: _cached,
+        types.MethodWrapperType: _method_wrapper,
+    }
+)

@@ -37,6 +37,7 @@ class Faults:
         self.at, self.error = at, error
         self.passed = 0
         self.where = ""
+        self.lent: list[tuple[lending.Lent, bytes]] = []
 
     def point(self, where: str) -> None:
         self.passed += 1
@@ -53,10 +54,18 @@ class Faults:
                 before = vars(owner)[name]
                 setattr(owner, name, self._around(before, f"{owner.__name__.rpartition('.')[2]}.{name}"))
                 put_back.append(functools.partial(setattr, owner, name, before))
+            put_back.append(functools.partial(setattr, lending.Lent, "__init__", lending.Lent.__init__))
+            lending.Lent.__init__ = self._noting(lending.Lent.__init__)  # type: ignore[method-assign]
             yield self
         finally:
             for each in put_back:
                 each()
+
+    def lost(self) -> list[tuple[int, ...]]:
+        """Shapes of arrays that were lent and hold other bits now; what a program makes itself keeps what it wrote."""
+        own = [lent.is_log or lent.loan._has_made(lent.array) for lent, _ in self.lent]
+        pairs = zip(self.lent, own, strict=True)
+        return [lent.array.shape for (lent, bits), is_own in pairs if not is_own and lent.array.tobytes() != bits]
 
     def by_thread(self, faults: threading.local) -> None:
         """Points are those of each thread's own `faults.own`, if it has any; inside of one `injected`."""
@@ -67,6 +76,15 @@ class Faults:
                 own.point(where)
 
         self.point = point  # type: ignore[method-assign]
+
+    def _noting(self, made: Callable[..., None]) -> Any:
+        """Notes what is lent, and the bits that it is to have again."""
+
+        def noting(lent: Any, *args: Any) -> None:
+            made(lent, *args)
+            self.lent.append((lent, lent.before.tobytes()))
+
+        return noting
 
     def _around(self, function: Callable[..., Any], name: str) -> Callable[..., Any]:
         def hooked(*args: Any, **kwargs: Any) -> Any:

@@ -215,4 +215,3 @@ def run(file: Path, *arguments: str) -> list[str]:
     )
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
-

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dis
 import gc
+import os
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -15,11 +16,11 @@ import numpy as np
 import bridge
 from bridge.rewind.interpreter import current_context
 from bridge.source.borrowing import HELD
-from bridge.source.lending import COUNT, LENT
+from bridge.source.lending import COUNT, LENT, PATTERNS
 from tests.faults.asking import WAYS
 from tests.faults.points import ERRORS, Faults
 from tests.faults.subjects import Subject, bits
-from tests.programs_as_they_stand.state import differing, state_of
+from tests.programs_as_they_stand.state import differing, state_of, tracked_in
 
 
 @dataclass
@@ -74,11 +75,11 @@ class Trial:
         with np.errstate(all="ignore"):
             function, args = subject.make(), subject.arguments()
             expected, points = self._clean(lambda: ask(subject, function, args))
-            before = state_of((function, args))
+            before = state_of(args)
             for at in self._dealt(points, verdict):
                 error = ERRORS[(at + self.first) % len(ERRORS)]
                 where, wrong = self._fault(partial(ask, subject, function, args), at, error)
-                wrong += differing(before, state_of((function, args)))
+                wrong += differing(before, state_of(args)) + left_in(state_of(function))
                 if not wrong:
                     found = bits(ask(subject, function, args))
                     wrong += [] if found == expected else [f"the next call gives {found}, not {expected}"]
@@ -86,7 +87,7 @@ class Trial:
                 if wrong:
                     verdict.violations.append(f"{subject} {way}, {error.__name__} {where} ({at}): {wrong}"[:1500])
                     function, args = subject.make(), subject.arguments()
-                    before = state_of((function, args))
+                    before = state_of(args)
 
     def _pulls(self, verdict: Verdict) -> None:
         """Pulls of one `vjp`: a fault in one, then another one, which is right, or refused by name."""
@@ -147,6 +148,8 @@ class Trial:
                 self.leaks = self.leaks or leaks_elsewhere(raised)
                 if not _tells(raised, error) and not isinstance(raised, bridge.errors.BridgeError):
                     wrong.append(f"in its place came {raised!r}")
+        if faults.lost():
+            wrong.append(f"arrays that were lent hold other bits: {faults.lost()}")
         if current_context() is not None:
             wrong.append("a context is left current")
             while (context := current_context()) is not None:
@@ -191,6 +194,27 @@ OF_CALLS = (
 )
 
 
+def left_in(state: dict[str, Any]) -> list[str]:
+    """What of a call is left in a program that it did not finish: tracked values, and patterns of lent memory.
+
+    What the program did with plain values stays, as it does when the plain program ends with an exception.
+    """
+    patterns = [
+        f"{path}: the pattern of an array that is lent"
+        for path, found in state.items()
+        if type(found) is tuple and found[0] is np.ndarray and found[2].kind in "fc" and _is_pattern(found)
+    ]
+    return tracked_in(state) + patterns
+
+
+def _is_pattern(found: tuple[Any, ...]) -> bool:
+    pattern = PATTERNS.get(found[2].itemsize // (2 if found[2].kind == "c" else 1))
+    return pattern is not None and bool(np.any(np.frombuffer(found[-1], pattern.dtype) == pattern))
+
+
+_OF_ARRAYS = os.path.join("bridge", "arrays") + os.sep
+
+
 def leaks_elsewhere(raised: BaseException) -> bool:
     """Whether an exception has passed code of Python's or NumPy's that loses a reference on the way.
 
@@ -203,7 +227,7 @@ def leaks_elsewhere(raised: BaseException) -> bool:
         if code.co_name == "__array_ufunc__" and frame.f_locals.get("method") in ("reduce", "accumulate", "reduceat"):
             return True
         unpacks = dis.opname[code.co_code[at.tb_lasti]] == "CALL_FUNCTION_EX"
-        if unpacks and inner is not None and inner.tb_frame.f_code.co_name in ("__iter__", "__getitem__"):
+        if unpacks and inner is not None and _OF_ARRAYS in inner.tb_frame.f_code.co_filename:
             return True
         at = inner
     return any(leaks_elsewhere(one) for one in (raised.__cause__, raised.__context__) if one is not None)
