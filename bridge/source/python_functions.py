@@ -29,13 +29,12 @@ from bridge.rewind.memory import grounded
 from bridge.rewind.values import is_abstract
 from bridge.source import callees, lending
 from bridge.source.callees import OF_KIND, SPECIAL
-from bridge.source.special_methods import setting
 from bridge.source.creating import tracked_array
 from bridge.source.exchanging import look_through
 from bridge.source.floats import as_float
 from bridge.source.iterating import elements
 from bridge.source.keeping import Attributes, any_tracked, holds_tracked
-from bridge.source.special_methods import with_operand
+from bridge.source.special_methods import setting, with_operand
 from bridge.source.targets import own
 
 

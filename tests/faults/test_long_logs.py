@@ -1,4 +1,4 @@
-"""Arguments that are memory-mapped, and logs of a million entries: right, put back, and let go of, also after faults."""
+"""Memory-mapped arguments, and logs of a million entries: right, put back and let go of, also after faults."""
 
 from __future__ import annotations
 
