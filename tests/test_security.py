@@ -34,13 +34,14 @@ MAY_COMPILE = {"bridge/source/finding.py"}
 def imported(tree: ast.Module) -> Iterator[str]:
     """The top names of the modules that a file imports, by statements or by name."""
     for node in ast.walk(tree):
+        names: list[str] = []
         if isinstance(node, ast.Import):
-            yield from (alias.name.partition(".")[0] for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            yield node.module.partition(".")[0]
-        elif isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
-            if getattr(node.func, "id", getattr(node.func, "attr", "")) == "import_module":
-                yield str(node.args[0].value).partition(".")[0]
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            names = [node.module or ""]
+        elif isinstance(node, ast.Call) and "import_module" in ast.unparse(node.func):
+            names = [str(one.value) for one in node.args if isinstance(one, ast.Constant)]
+        yield from (name.partition(".")[0] for name in names)
 
 
 def evaluated(tree: ast.Module) -> Iterator[str]:

@@ -49,8 +49,6 @@ class Context(Gradients, Ownership):
     # Of the sweep that is under way: whether it carries marks in place of cotangents, and whether it knows from marks
     # which cotangents exist.
     walking = mending = False
-    # An entry is being undone: if an exception ends that, nobody knows what memory holds.
-    exchanging = False
 
     def __init__(self, *, zeros: str = "strong") -> None:
         if zeros not in ("strong", "ieee"):
@@ -255,11 +253,6 @@ class Context(Gradients, Ownership):
             self.undone_from = number + 1
             self.exchanging = False
         self.undone_from = None
-
-    @property
-    def is_torn(self) -> bool:
-        """Whether an exception came while bytes were exchanged: the log and memory do not fit each other any more."""
-        return self.exchanging and not self.home.is_abstract
 
     def forget_shadows(self) -> None:
         """Drop what cotangents are left: those of arguments, and all of them after an error."""

@@ -25,7 +25,8 @@ class Gradients(Lifetime):
     once = False
     # Whether the last sweep has left everything as after the forward pass.
     settled = True
-    is_torn: bool
+    # An entry is being undone: if an exception ends that, nobody knows what memory holds.
+    exchanging = False
     rewind: Callable[..., None]
     play_forward: Callable[[], None]
     forget_shadows: Callable[[], None]
@@ -70,6 +71,11 @@ class Gradients(Lifetime):
                 self.play_forward()
             self.settled = True
             return gradients
+
+    @property
+    def is_torn(self) -> bool:
+        """Whether an exception came while bytes were exchanged: the log and memory do not fit each other any more."""
+        return self.exchanging and not self.home.is_abstract
 
     def _settle(self) -> None:
         """After a sweep that an exception has ended: memory as after the forward pass, and no cotangents."""

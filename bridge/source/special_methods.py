@@ -75,6 +75,9 @@ class _Setting:
 
     __slots__ = ("function", "thing")
 
+    function: FunctionType
+    thing: Any
+
     def __init__(self, thing: Any, function: FunctionType) -> None:
         object.__setattr__(self, "thing", thing)
         object.__setattr__(self, "function", function)

@@ -55,7 +55,7 @@ def readable(shown: Any) -> Any:
 
 
 @cache
-def _worded(kind: type) -> tuple[str, ...]:
+def _worded(kind: Any) -> tuple[str, ...]:
     """The fields that may hold words, others than figures: a timeline has many thousands of them."""
     return tuple(each.name for each in fields(kind) if not set(re.findall(r"\w+", str(each.type))) <= _FIGURES)
 
