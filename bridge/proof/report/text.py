@@ -46,7 +46,8 @@ _LINES = frozenset({"why", "explanation"})
 def readable(shown: Any) -> Any:
     """The same report or trace, in which a terminal has nothing to obey and a file nothing that it cannot hold."""
     changed = {}
-    for name in _worded(type(shown)):
+    kind: Any = type(shown)
+    for name in _worded(kind):
         value = getattr(shown, name)
         found = _readable(value, name in _LINES)
         if found is not value:
