@@ -10,6 +10,17 @@ from typing import Any, ClassVar
 DISTRIBUTION = "mutation-bridge"
 
 
+def printable(text: str, lines: bool = True) -> str:
+    """`text` with what a terminal would obey written out as Python writes it: ESC as `x1b` behind a backslash.
+
+    Names, reprs and messages are a program's, or its data's, and may hold anything. `lines` keeps ends of lines.
+    """
+    if text.isprintable():
+        return text
+    kept = "\n\t" if lines else ""
+    return "".join(c if c.isprintable() or c in kept else c.encode("unicode_escape").decode() for c in text)
+
+
 class BridgeError(Exception):
     """Base of all errors of this package.
 
@@ -36,11 +47,14 @@ class BridgeError(Exception):
 
     def __str__(self) -> str:
         message = self.what if self.where is None else f"{self.what}\n  at {self.where}"
-        return message if self.remedy is None else f"{message}\n  remedy: {self.remedy}"
+        return printable(message if self.remedy is None else f"{message}\n  remedy: {self.remedy}")
 
 
 class BridgeWarning(UserWarning):
     """Something works, but not as well as it could; the message names the remedy."""
+
+    def __str__(self) -> str:
+        return printable(super().__str__())
 
 
 class EscapeError(BridgeError, TypeError):

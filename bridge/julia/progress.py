@@ -7,6 +7,8 @@ import threading
 from types import TracebackType
 from typing import Any
 
+from bridge.errors import printable
+
 PATIENCE = 2.0
 """Seconds after which a log, a pipe or a file is told as well; a terminal is told at once."""
 
@@ -44,7 +46,7 @@ class ProgressLine:
         with self._lock:
             changed, self._text = text != self._text, text
             if self._line is not None:
-                self._line.update(self._task, description=text)
+                self._line.update(self._task, description=printable(text))
             elif self._impatient and changed:
                 _print(text)
 
@@ -56,7 +58,7 @@ class ProgressLine:
 
 
 def _print(text: str) -> None:
-    print(f"[bridge] {text}", file=sys.stderr, flush=True)
+    print(f"[bridge] {printable(text)}", file=sys.stderr, flush=True)
 
 
 def _terminal_line() -> Any:

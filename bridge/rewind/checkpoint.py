@@ -157,21 +157,30 @@ class Checkpoint(Entry):
         for root in written_later:
             root.written = False
         try:
-            with context.reopened(), checkpointing(context):
-                context.home.separate()
-                args, kwargs = rebuilt(self.structure, self.args)
-                results = self._tracked(self.body(*args, **kwargs))
+            results = self._run_again()
             self._compare(results)
             yield results
         finally:
-            done = len(context.log) if context.undone_from is None else context.undone_from
-            for entry in reversed(context.log[:done]):
-                entry.undo()
-                for woken in entry.woken():
-                    woken.active = False
-            for root in written_later:
-                root.written = True
-            context.log, context.undone_from = log, position
+            try:
+                _undo_replay(context)
+            finally:
+                for root in written_later:
+                    root.written = True
+                context.log, context.undone_from = log, position
+
+    def _run_again(self) -> list[Any]:
+        context = self.context
+        try:
+            with context.reopened(), checkpointing(context):
+                context.home.separate()
+                args, kwargs = rebuilt(self.structure, self.args)
+                return self._tracked(self.body(*args, **kwargs))
+        except Exception:
+            raise
+        except BaseException:
+            # An interrupt may have come between a write and its entry.
+            context.exchanging = True
+            raise
 
     def _compare(self, results: list[Any]) -> None:
         pairs = zip(results, self.results, strict=False)
@@ -207,6 +216,19 @@ class Checkpoint(Entry):
 
     def woken(self) -> list[Root]:
         return self.activated
+
+
+def _undo_replay(context: Context) -> None:
+    """Memory as before a replay, of whose log a part may have been walked back."""
+    if context.is_torn:
+        return
+    done = len(context.log) if context.undone_from is None else context.undone_from
+    context.exchanging = True
+    for entry in reversed(context.log[:done]):
+        entry.undo()
+        for woken in entry.woken():
+            woken.active = False
+    context.exchanging = False
 
 
 @contextmanager

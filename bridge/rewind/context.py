@@ -234,8 +234,12 @@ class Context(Gradients, Ownership):
             entry = log[number]
             ct = entry.take()
             if entry.overwrites:
+                self.exchanging = True
                 entry.undo()
-            self.undone_from = number
+                self.undone_from = number
+                self.exchanging = False
+            else:
+                self.undone_from = number
             if ct is not None:
                 try:
                     if present is None:
@@ -249,13 +253,21 @@ class Context(Gradients, Ownership):
                 entry.forget_before()
 
     def play_forward(self) -> None:
-        """Redo what a rewind has undone: memory is again as after the forward pass."""
-        if self.undone_from is not None:
-            for entry in self.log[self.undone_from :]:
-                entry.undo()
-                for root in entry.woken():
-                    root.active = True
-            self.undone_from = None
+        """Redo what a rewind has undone: memory is again as after the forward pass.
+
+        After an exception it goes on where it was; memory that was exchanged in part stays so (`is_torn`).
+        """
+        if self.undone_from is None or self.is_torn:
+            return
+        for number in range(self.undone_from, len(self.log)):
+            entry = self.log[number]
+            for root in entry.woken():
+                root.active = True
+            self.exchanging = True
+            entry.undo()
+            self.undone_from = number + 1
+            self.exchanging = False
+        self.undone_from = None
 
     def forget_shadows(self) -> None:
         """Drop what cotangents are left: those of arguments, and all of them after an error."""
@@ -278,8 +290,10 @@ class Context(Gradients, Ownership):
         """Inside, memory is as it was when the function was called."""
         try:
             for number in range(len(self.log) - 1, -1, -1):
+                self.exchanging = True
                 self.log[number].undo()
                 self.undone_from = number
+                self.exchanging = False
             yield
         finally:
             self.play_forward()

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.errors import ArgumentError, CotangentError
+from bridge.errors import ArgumentError, ContextError, CotangentError
 from bridge.rewind import strong_zeros
 from bridge.rewind.cotangents import conforming
 from bridge.rewind.lifetime import Lifetime
@@ -23,6 +23,10 @@ class Gradients(Lifetime):
     asked: dict[Root, Any]
     # Of the sweep that is under way: whether memory need not be played forward again after it.
     once = False
+    # Whether the last sweep has left everything as after the forward pass.
+    settled = True
+    # An entry is being undone: if an exception ends that, nobody knows what memory holds.
+    exchanging = False
     rewind: Callable[..., None]
     play_forward: Callable[[], None]
     forget_shadows: Callable[[], None]
@@ -54,6 +58,8 @@ class Gradients(Lifetime):
         """
         self.once = once and not (self.zeros == "strong" and self.home.mends)
         with self.suspended():
+            self._settle()
+            self.settled = False
             gradients = self._sweep(seeds, wanted, None, once)
             if self.zeros == "strong" and any(map(strong_zeros.has_nan, gradients)):
                 self.play_forward()
@@ -63,7 +69,25 @@ class Gradients(Lifetime):
                 self.drop()
             else:
                 self.play_forward()
+            self.settled = True
             return gradients
+
+    @property
+    def is_torn(self) -> bool:
+        """Whether an exception came while bytes were exchanged: the log and memory do not fit each other any more."""
+        return self.exchanging and not self.home.is_abstract
+
+    def _settle(self) -> None:
+        """After a sweep that an exception has ended: memory as after the forward pass, and no cotangents."""
+        if not self.settled:
+            self.play_forward()
+            self.asked = {}
+            self.forget_shadows()
+        if self.is_torn:
+            raise ContextError(
+                "an earlier backward pass of this pull was interrupted while it put memory back",
+                remedy="call vjp again: what the function has left in memory is not known any more",
+            )
 
     def _sweep(self, seeds: Seeds, wanted: Sequence[Any], present: Any, once: bool) -> list[Any]:
         self.asked = {place.root: None for place in wanted if not place.root.entered}
@@ -74,10 +98,12 @@ class Gradients(Lifetime):
             done = True
             return found
         finally:
-            if not done:
-                self.play_forward()
-            self.asked = {}
-            self.forget_shadows()
+            try:
+                if not done:
+                    self.play_forward()
+            finally:
+                self.asked = {}
+                self.forget_shadows()
 
     def marked(self, seeds: Seeds, wanted: Sequence[Any]) -> list[Any]:
         """Marks at the places `wanted` of arguments, given marks at those of the seeds; the log is dropped."""

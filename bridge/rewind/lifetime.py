@@ -113,9 +113,9 @@ class Lifetime:
     def reopened(self) -> Iterator[None]:
         """Open again, for a replay during the backward pass."""
         before, thread = CURRENT.get(), self.thread
-        CURRENT.set(self)  # type: ignore[arg-type]
-        self.thread = self._maker
         try:
+            CURRENT.set(self)  # type: ignore[arg-type]
+            self.thread = self._maker
             yield
         finally:
             self.thread = thread
@@ -132,9 +132,9 @@ class Lifetime:
         if self._sweeping:
             raise ContextError("a gradient is asked of a context during its own backward pass")
         before = CURRENT.get()
-        self._sweeping = True
-        CURRENT.set(self.outer)
         try:
+            self._sweeping = True
+            CURRENT.set(self.outer)
             with np.errstate(all="ignore"):
                 yield
         finally:

@@ -89,8 +89,10 @@ def _walk(context: Any, seeds: Sequence[tuple[Any, Any]]) -> list[Any]:
     for number in range(len(context.log) - 1, -1, -1):
         entry = context.log[number]
         ct = entry.take()
+        context.exchanging = True
         entry.undo()
         context.undone_from = number
+        context.exchanging = False
         if ct is not None and entry.replays:
             found[number] = entry.mark(ct, lambda inner: _walk(context, inner))
         elif ct is not None:

@@ -12,7 +12,7 @@ import sys
 import threading
 import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from sys import getrefcount
 from types import CodeType
 from typing import Any
@@ -98,9 +98,11 @@ class Loan:
                 before = self.touched.get(id(whole))
                 found = Lent(self, whole, None if before is None else before[1], here())
                 found.is_log = type(value) is Float or is_alone
-                LENT[id(whole)] = found
+                # It is poisoned when everybody knows of it, so that it is given back whatever comes.
                 self.arrays.append(found)
-                COUNT.change(1)
+                LENT[id(whole)] = found
+                COUNT.told()
+                found.poison()
                 fresh = True
         refuse_thread(found.loan.thread, f"an array of shape {array.shape}")
         if fresh and not is_alone:
@@ -160,7 +162,7 @@ class Loan:
             if getrefcount(lent.array) <= (3 if id(lent.array) in self.touched else 2):
                 with _lock:
                     LENT.pop(id(lent.array), None)
-                COUNT.change(-1)
+                    COUNT.told()
         self.arrays = [lent for k, lent in enumerate(self.arrays) if k == 0 or id(lent.array) in LENT]
         for key in [key for key, pair in self.touched.items() if key not in LENT and getrefcount(pair[0]) <= 2]:
             del self.touched[key]
@@ -234,12 +236,22 @@ class Loan:
         self.arrays, self.touched, self._after = [], {}, []
 
     def _returned(self) -> Lent | None:
+        """Give every array its bits; one that somebody has written into meanwhile, if there is one."""
         written = None
-        with _lock:
-            for lent in self.arrays:
-                if LENT.pop(id(lent.array), None) is not None:
-                    COUNT.change(-1)
-                    written = lent if lent.returned() else written
+        waiting = [lent for lent in self.arrays if LENT.get(id(lent.array)) is lent]
+        try:
+            while waiting:
+                lent = waiting.pop()
+                with _lock:
+                    try:
+                        written = lent if lent.returned() else written
+                    finally:
+                        del LENT[id(lent.array)]
+                        COUNT.told()
+        finally:
+            # What fails keeps no other array from its bits.
+            if waiting:
+                self._returned()
         return written
 
     @contextmanager
@@ -249,20 +261,21 @@ class Loan:
             yield
             return
         before = [(kept, kept.now()) for kept, _ in self._after]
-        for kept, after in self._after:
-            kept.restore(after)
-        with _lock:
-            for lent in self.arrays:
-                LENT[id(lent.array)] = lent
-                COUNT.change(1)
-                lent.before = lent.array.copy("K")
-                lent.poison()
         try:
+            for kept, after in self._after:
+                kept.restore(after)
+            with _lock:
+                for lent in self.arrays:
+                    lent.before = lent.array.copy("K")
+                    LENT[id(lent.array)] = lent
+                    COUNT.told()
+                    lent.poison()
             yield
         finally:
-            self._returned()
-            for kept, held in before:
-                kept.restore(held)
+            with ExitStack() as closing:
+                for kept, held in before:
+                    closing.callback(kept.restore, held)
+                self._returned()
 
     def check(self, found: Any) -> None:
         """Raise if a result shows the pattern: it was computed from an array's own memory while that was lent."""

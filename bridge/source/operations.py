@@ -97,7 +97,7 @@ class Reader:
             return thing
         kind = Names if issubclass(type(thing), ModuleType) else Attributes
         context.loan.keep(kind, vars(thing) if kind is Names else thing, name, value)
-        return thing
+        return special_methods.setting(thing)
 
     def rebind(self, name: str, value: Any) -> Any:
         """Before a global variable gets another value, which is returned."""

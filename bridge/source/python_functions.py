@@ -13,6 +13,7 @@ import functools
 import itertools
 import json
 import operator
+import types
 from collections.abc import Callable, Container
 from contextlib import nullcontext
 from typing import Any
@@ -35,7 +36,7 @@ from bridge.source.exchanging import look_through
 from bridge.source.floats import as_float
 from bridge.source.iterating import elements
 from bridge.source.keeping import Attributes, any_tracked, holds_tracked
-from bridge.source.special_methods import with_operand
+from bridge.source.special_methods import setting, with_operand
 from bridge.source.targets import own
 from bridge.source.texts import reads_text
 
@@ -125,7 +126,22 @@ def _setattr(thing: Any, name: str, value: Any) -> None:
     context = current_context()
     if context is not None and context.loan is not None and not is_tracked(thing):
         context.loan.keep(Attributes, thing, name, value)
+        thing = setting(thing)
     setattr(thing, name, value)
+
+
+def _object_setattr(thing: Any, name: str, value: Any) -> None:
+    """`object.__setattr__(thing, name, value)`, which a `__setattr__` of the program's ends with."""
+    context = current_context()
+    if context is not None and context.loan is not None and not is_tracked(thing):
+        context.loan.keep(Attributes, thing, name, value)
+    object.__setattr__(thing, name, value)
+
+
+def _method_wrapper(method: Any, *args: Any, **kwargs: Any) -> Any:
+    """`super().__setattr__(name, value)`, where that is Python's own; any other one as it is."""
+    is_own = method.__name__ == "__setattr__" and method.__objclass__ is object
+    return _object_setattr(method.__self__, *args, **kwargs) if is_own else method(*args, **kwargs)
 
 
 def _setitem(target: Any, key: Any, value: Any) -> None:
@@ -284,6 +300,7 @@ SPECIAL.update(
         builtins.isinstance: _isinstance,
         builtins.type: _type,
         builtins.setattr: _setattr,
+        object.__setattr__: _object_setattr,
         operator.setitem: _setitem,
         dataclasses.replace: _replace,
         builtins.repr: _repr,
@@ -325,4 +342,10 @@ SPECIAL.update({function: reads_text(function) for function in (json.loads, np.f
 SPECIAL.update({function: reads_text(SPECIAL[function]) for function in (np.array, np.asarray)})
 SPECIAL.update({iter: _iter, next: _next, len: _len})
 SPECIAL.update({kind: _bytes_of(kind) for kind in (memoryview, bytes, bytearray, np.frombuffer)})
-OF_KIND.update({np.vectorize: _vectorized, functools._lru_cache_wrapper: _cached})
+OF_KIND.update(
+    {
+        np.vectorize: _vectorized,
+        functools._lru_cache_wrapper: _cached,
+        types.MethodWrapperType: _method_wrapper,
+    }
+)

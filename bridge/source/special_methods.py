@@ -64,6 +64,31 @@ def _computed_once(thing: Any, name: str, function: Callable[[Any], Any]) -> Any
     return value
 
 
+def setting(thing: Any) -> Any:
+    """What an attribute of `thing` is set on: a stand-in, if a class of the program's says how that is done."""
+    found = of_class(type(thing), "__setattr__")
+    return _Setting(thing, found) if type(found) is FunctionType else thing
+
+
+class _Setting:
+    """In the place of an object whose `__setattr__` is the program's: that is read."""
+
+    __slots__ = ("function", "thing")
+
+    function: FunctionType
+    thing: Any
+
+    def __init__(self, thing: Any, function: FunctionType) -> None:
+        object.__setattr__(self, "thing", thing)
+        object.__setattr__(self, "function", function)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        callees.of(self.function)(self.thing, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        delattr(self.thing, name)
+
+
 def set_attribute(thing: Any, name: str, value: Any) -> None:
     """`thing.name = value`, by a setter that is read if it is a property of a class of the program's."""
     found = of_class(type(thing), name)

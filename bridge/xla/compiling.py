@@ -16,6 +16,8 @@ import jax
 from jax.experimental.compilation_cache import compilation_cache
 from platformdirs import user_cache_path
 
+from bridge.errors import ArgumentError, printable
+
 SILENT = 2.0
 """Seconds that a compilation passes in silence."""
 PROGRESS = "BRIDGE_XLA_PROGRESS"
@@ -56,6 +58,7 @@ def tell(lines: Iterable[str]) -> None:
 
 
 def _say(text: str) -> None:
+    text = printable(text)
     if _LOG.hasHandlers() and _LOG.isEnabledFor(logging.INFO):
         _LOG.info(text)
     elif sys.stderr.isatty():
@@ -76,7 +79,14 @@ def persistent(cache: Any) -> Iterator[None]:
         yield
         return
     folder = user_cache_path("mutation-bridge") / "xla" if cache is True else Path(cache)
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        # What is in it is machine code that runs: a folder that is made here is the user's alone.
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise ArgumentError(
+            f"compiled programs cannot be kept in {folder}: {error.strerror}",
+            remedy=f"name a folder that can be written (cache=, or {CACHE}), or leave it out",
+        ) from error
     wanted = {
         "jax_compilation_cache_dir": str(folder),
         "jax_persistent_cache_min_compile_time_secs": 0.0,

@@ -9,7 +9,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from bridge.errors import BridgeError
+from bridge.errors import BridgeError, printable
 from bridge.proof.report import text
 from bridge.proof.report.model import Report, Timeline
 from bridge.proof.report.payload import payload
@@ -36,6 +36,7 @@ def page(shown: Sequence[Any], titles: Sequence[str] | None = None, heading: str
 
 def _section(shown: Any, title: str | None) -> dict[str, Any]:
     """What the templates need of one report or trace."""
+    shown, title = text.readable(shown), None if title is None else printable(title, lines=False)
     is_report = isinstance(shown, Report)
     called = f"{shown.program}({shown.arguments})" if is_report else shown.program
     return {
@@ -83,6 +84,7 @@ _CELL = 'style="text-align:left;vertical-align:top;padding:2px 10px 2px 0"'
 
 def fragment(shown: Any) -> str:
     """A report or a trace in a notebook's cell: tables without a script."""
+    shown = text.readable(shown)
     if isinstance(shown, Report):
         mark = "✓" if shown.ok else "✗"
         heading = f"{mark} crosscheck of {shown.program}({shown.arguments}): {text.verdict(shown)}"

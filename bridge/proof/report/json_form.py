@@ -26,7 +26,18 @@ def to_json(shown: Any) -> str:
     content = {"format": FORMATS[type(shown)], "version": VERSION}
     if isinstance(shown, Report):
         content["ok"] = shown.ok
-    return json.dumps(content | _fields(shown), allow_nan=False, ensure_ascii=False, indent=1)
+    text = json.dumps(content | _fields(shown), allow_nan=False, ensure_ascii=False, indent=1)
+    return text if text.replace("\n", "").isprintable() else "".join(map(_escaped, text))
+
+
+def _escaped(character: str) -> str:
+    """A character of JSON: what a terminal would obey, and lone surrogates, as JSON writes characters by number.
+
+    They can only be inside of strings, where a reader gets them back.
+    """
+    if character.isprintable() or character == "\n":
+        return character
+    return json.dumps(character)[1:-1] if character != "\x7f" else "\\u007f"
 
 
 def from_json(text: str) -> Any:

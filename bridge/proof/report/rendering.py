@@ -18,6 +18,7 @@ from bridge.proof.report.text import (
     notes,
     number,
     place,
+    readable,
     region_text,
     short,
     text_of,
@@ -42,6 +43,7 @@ def tables(shown: Any) -> str:
 
 def renderables(shown: Any) -> Iterator[Any]:
     """What a rich console prints."""
+    shown = readable(shown)
     if isinstance(shown, Report):
         yield from _report(shown)
     else:

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
 
+from bridge.errors import printable
 from bridge.proof.report.model import REFERENCES, Difference, Memory, Operation, Region, Report, Run, Timeline, Trace
 
 MARKS = {
@@ -27,10 +32,55 @@ SHOWN_OPERATIONS = 60
 
 def text_of(shown: Any) -> str:
     """A report or a trace as lines of text."""
+    shown = readable(shown)
     if isinstance(shown, Report):
         return "\n".join(_report_lines(shown))
     assert isinstance(shown, Trace)
     return "\n".join(_trace_lines(shown))
+
+
+_LINES = frozenset({"why", "explanation"})
+"""Fields that may have several lines; elsewhere an end of line is somebody's attempt to write a line of a report."""
+
+
+def readable(shown: Any) -> Any:
+    """The same report or trace, in which a terminal has nothing to obey and a file nothing that it cannot hold."""
+    changed = {}
+    kind: Any = type(shown)
+    for name in _worded(kind):
+        value = getattr(shown, name)
+        found = _readable(value, name in _LINES)
+        if found is not value:
+            changed[name] = found
+    return replace(shown, **changed) if changed else shown
+
+
+@cache
+def _worded(kind: Any) -> tuple[str, ...]:
+    """The fields that may hold words, others than figures: a timeline has many thousands of them."""
+    return tuple(each.name for each in fields(kind) if not set(re.findall(r"\w+", str(each.type))) <= _FIGURES)
+
+
+_FIGURES = frozenset({"int", "float", "bool", "tuple", "None"})
+
+
+_PARTS = frozenset({Timeline, Operation, Memory, Region, Run, Difference})
+
+
+def _readable(value: Any, lines: bool) -> Any:
+    if isinstance(value, str):
+        return printable(value, lines)
+    if type(value) in _PARTS:
+        return readable(value)
+    if type(value) in (tuple, list):
+        return _each_readable(value, lines)
+    return value
+
+
+def _each_readable(values: Sequence[Any], lines: bool) -> Sequence[Any]:
+    found = [_readable(one, lines) for one in values]
+    same = all(a is b for a, b in zip(found, values, strict=True))
+    return values if same else type(values)(found)  # type: ignore[call-arg]
 
 
 def verdict(report: Report) -> str:
@@ -114,7 +164,7 @@ def short(value: Any) -> str:
         return "-"
     array = np.asarray(value) if isinstance(value, (np.ndarray, np.generic, int, float, complex)) else None
     if array is None:
-        text = repr(value)
+        text = printable(repr(value), lines=False)
         return text if len(text) <= 40 else text[:37] + "..."
     if array.shape == ():
         return f"{array[()]:.6g}"

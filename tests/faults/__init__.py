@@ -1,0 +1,1 @@
+"""Faults: an exception at every point of a differentiated call, and what must hold afterwards."""
