@@ -28,6 +28,9 @@ PATTERNS: dict[int, Any] = {
 LENT: dict[int, Lent] = {}
 """What is lent to any context of any thread, by the identity of the array that owns the memory."""
 
+NAMED: dict[tuple[int, int], Any] = {}
+"""Arrays of the caller's for which arguments stand, by thread and by the identity of the array that owns the memory."""
+
 
 class Lent:
     """The memory of one array, for which a Buffer stands.
@@ -106,11 +109,17 @@ _MOST = 256
 
 def lent_to(array: np.ndarray) -> Any:
     """The Buffer that stands for a plain array; None if nothing of its memory is lent."""
-    found = LENT.get(id(array)) if array.base is None else LENT.get(id(whole_of(array)))
+    found = _standing_for(array if array.base is None else whole_of(array))
     if found is None:
         return None
     refuse_thread(found.loan.thread, f"an array of shape {array.shape}")
     return found.shown(array)
+
+
+def _standing_for(whole: np.ndarray) -> Any:
+    """Who knows what stands for the memory that an array owns; None if nothing does."""
+    found = LENT.get(id(whole))
+    return NAMED.get((threading.get_ident(), id(whole))) if found is None and NAMED else found
 
 
 SHOWS = (tuple, np.ndarray, np.flatiter, memoryview)
@@ -122,12 +131,15 @@ def stands_for(value: Any) -> Any:
     if issubclass(type(value), tuple):
         return _tuple_of(value)
     array: Any = value.base if type(value) is np.flatiter else value.obj if type(value) is memoryview else value
-    found = LENT.get(id(whole_of(array))) if issubclass(type(array), np.ndarray) else None
+    found = _standing_for(whole_of(array)) if issubclass(type(array), np.ndarray) else None
     if found is None:
         return value
     refuse_thread(found.loan.thread, f"an array of shape {array.shape}")
+    shown = found.shown(array)
+    if shown is array:
+        return value
     if type(value) is np.flatiter and value.index == 0:
-        return found.shown(array).flat
+        return shown.flat
     kind = type(value)
     raise EscapeError(
         f"a {kind.__module__}.{kind.__qualname__} shows memory of an array that tracked values were written into, and "

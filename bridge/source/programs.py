@@ -35,6 +35,7 @@ def program(context: Any, f: Callable[..., Any], source: bool | None) -> Callabl
     run = _reader(context).of(f)
 
     def called(*args: Any, **kwargs: Any) -> Any:
+        loan.names.program = (f, args, kwargs)
         result = run(*args, **kwargs)
         loan.over()
         return result

@@ -49,8 +49,9 @@ class Arguments:
             if wanted:
                 self._structures[k], self._given[k] = structure, leaves
                 check_leaves(leaves, structure, k, allow_int)
-            if type(structure) is ObjectStructure:
+            if type(arg) not in (np.ndarray, float) and (arg is not kwargs or kwargs):
                 holding.append(k)
+            if type(structure) is ObjectStructure:
                 named = zip(leaves, structure.paths(), strict=True)
                 flat += [Entering(leaf, wanted, names[k] + path, k, True) for leaf, (path, _) in named]
             else:
@@ -75,7 +76,7 @@ class Arguments:
         self.args = tuple(rebuilt_args[:-1])
         self.kwargs = rebuilt_args[-1]
         self._held_twice: HeldTwice | None = None
-        if len(holding) > 1:
+        if len(holding) > 1 or any(isinstance(everything[k], (dict, list, tuple)) for k in holding):
             given = [(names[k], shapes[k][0], everything[k], rebuilt_args[k]) for k in holding]
             self._held_twice = HeldTwice(given)
         for k in self.argnums:
@@ -90,8 +91,9 @@ class Arguments:
         Compares with the arguments' memory as it was on entry: it is `rewound`, or is taken back for this where
         the function has written it. In an inner context, whose rewinding the outer one would record, it is not.
         """
-        if self._held_twice is not None:
-            self._held_twice.check()
+        if self._held_twice:
+            loan = self.context.loan
+            self._held_twice.check(() if loan is None else [kept.thing for kept in loan.changed()])
         pairs = [(original, buffer) for original, buffer in self._originals if not is_abstract(buffer)]
         written = [] if rewound else [pair for pair in pairs if pair[1].place.root.written]
         _check_same([pair for pair in pairs if rewound or not pair[1].place.root.written])

@@ -1,4 +1,6 @@
-"""Plain arrays under captured names: the caller's own that are written, and constants of checkpoints that change."""
+"""Plain arrays under captured names, in code that is not read: the caller's own that are written, and constants of
+checkpoints that change.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +18,9 @@ VALUES = np.array([1.0, 2.0, 3.0])
 
 def transforms(engine: str) -> list[tuple[str, Callable[[Any, np.ndarray], Any]]]:
     return [
-        ("grad", lambda f, x: bridge.grad(f, engine=engine)(x)),
-        ("vjp", lambda f, x: bridge.vjp(f, x, engine=engine)[1](1.0)[0]),
-        ("jvp", lambda f, x: bridge.jvp(f, (x,), (np.ones(3),), engine=engine)[1]),
+        ("grad", lambda f, x: bridge.grad(f, engine=engine, source=False)(x)),
+        ("vjp", lambda f, x: bridge.vjp(f, x, engine=engine, source=False)[1](1.0)[0]),
+        ("jvp", lambda f, x: bridge.jvp(f, (x,), (np.ones(3),), engine=engine, source=False)[1]),
     ]
 
 
