@@ -53,6 +53,9 @@ class Home:
     def note(self, thing: Any) -> None:
         """A plain array, or a function of the program, becomes part of what is compiled."""
 
+    def note_writes(self) -> None:
+        """The program writes arguments, or plain arrays: it matters which arrays of its own the arguments are."""
+
     def samples(self, function: Any, values: tuple[Any, ...]) -> tuple[Any, ...]:
         """Operands of `function` on which it can be run to know what it returns."""
         return values

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import sys
 from collections.abc import Container, Iterable
@@ -10,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.arrays.tracked import is_tracked
+from bridge.arrays.buffer import Buffer, Scalar, WeakScalar
 from bridge.source.finding import is_library
 from bridge.source.lending import whole_of
 from bridge.source.reading import is_rewritten
@@ -18,31 +19,37 @@ from bridge.source.reading import is_rewritten
 _MOST = 128
 """How many things are looked at; a program that has more may reach anything."""
 
-_FRAMES = 32
-
 _NOTHING = frozenset({
     type(None), bool, int, float, complex, str, bytes, slice, range, type(...), CodeType, np.float64, np.float32,
     np.int64, np.bool_, np.ufunc, type(np.sum), np.random.Generator, type(np.dtype(float)),
 })  # fmt: skip
 """Classes of what reaches no array."""
 
+_TRACKED = frozenset({Buffer, Scalar, WeakScalar})
 _LIBRARIES = frozenset({"bridge", "numpy", "scipy", "builtins", "math", "jax"})
 _INDIRECT = frozenset({"eval", "exec", "globals", "vars", "locals", "__import__"})
 
 
-def may_reach(program: Iterable[Any], owners: Container[int]) -> bool:
-    """Whether memory of these arrays, by identity, may be reached from `program`: a function, and what it is given."""
-    waiting = [*program, *_variables()]
+def may_reach(program: Iterable[Any], owners: Container[int], caller: CodeType | None) -> bool:
+    """Whether memory of these arrays, by identity, may be reached from `program`: a function, and what it is given.
+
+    `caller` is the code that calls the function.
+    """
+    waiting = [*program, *_variables(caller)]
     seen: set[int] = set()
     while waiting:
         one = waiting.pop()
         kind = type(one)
-        if kind in _NOTHING or id(one) in seen or is_tracked(one):
+        if kind in _NOTHING or kind in _TRACKED or id(one) in seen:
             continue
         seen.add(id(one))
         if len(seen) > _MOST:
             return True
-        if issubclass(kind, np.ndarray):
+        if kind is tuple or kind is list:
+            waiting += one
+        elif kind is dict:
+            waiting += [*one, *one.values()]
+        elif issubclass(kind, np.ndarray):
             if one.dtype.hasobject or id(whole_of(one)) in owners:
                 return True
         elif kind is FunctionType:
@@ -56,7 +63,7 @@ def may_reach(program: Iterable[Any], owners: Container[int]) -> bool:
         elif issubclass(kind, type):
             if one.__module__.partition(".")[0] not in _LIBRARIES:
                 waiting += [*vars(one).values(), *one.__bases__]
-        elif kind.__module__ == "numpy" or (not gc.is_tracked(one) and kind not in (tuple, dict)):
+        elif kind.__module__ == "numpy" or not gc.is_tracked(one):
             # What it has cannot be seen.
             return True
         else:
@@ -64,13 +71,11 @@ def may_reach(program: Iterable[Any], owners: Container[int]) -> bool:
     return False
 
 
-def _variables() -> list[Any]:
+def _variables(caller: CodeType | None) -> list[Any]:
     """What the functions of the program that run have in variables."""
     found: list[Any] = []
     frame: Any = sys._getframe(2)
-    for _ in range(_FRAMES):
-        if frame is None:
-            break
+    while frame is not None and frame.f_code is not caller:
         if is_rewritten(frame.f_code):
             found += frame.f_locals.values()
         frame = frame.f_back
@@ -83,24 +88,23 @@ def _of_function(function: FunctionType) -> list[Any]:
     if function.__kwdefaults__:
         found += function.__kwdefaults__.values()
     if not is_library(function.__code__.co_filename, function.__module__ or ""):
-        for code in _codes(function.__code__):
-            found += _named(code, function.__globals__)
+        found += _named(_names_in(function.__code__), function.__globals__)
     return found
 
 
-def _codes(code: CodeType) -> Iterable[CodeType]:
-    yield code
-    for part in code.co_consts:
-        if type(part) is CodeType:
-            yield from _codes(part)
+@functools.lru_cache(maxsize=4096)
+def _names_in(code: CodeType) -> tuple[str, ...]:
+    """The names of globals and attributes in a function and those in it."""
+    inner = [name for part in code.co_consts if type(part) is CodeType for name in _names_in(part)]
+    return tuple(dict.fromkeys([*code.co_names, *inner]))
 
 
-def _named(code: CodeType, names: dict[str, Any]) -> Iterable[Any]:
-    for name in code.co_names:
+def _named(looked_for: tuple[str, ...], names: dict[str, Any]) -> Iterable[Any]:
+    for name in looked_for:
         value = names.get(name)
         if type(value) is ModuleType:
             if value.__name__.partition(".")[0] not in _LIBRARIES:
-                yield from _named(code, {key: one for key, one in vars(value).items() if one is not value})
+                yield from [vars(value)[one] for one in looked_for if one in vars(value)]
         elif value is not None:
             yield value
         elif name in _INDIRECT or name in sys.modules:

@@ -8,6 +8,7 @@ all that shows the caller's.
 from __future__ import annotations
 
 from threading import get_ident
+from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,7 @@ class Named:
 
     def shown(self, array: np.ndarray) -> Any:
         """What stands for `array`, which shows some of the memory: itself, if none of that is an argument's."""
+        self.loan.context.home.note(array)
         return standing(self.loan.context, array)
 
 
@@ -43,7 +45,7 @@ class SecondNames:
 
     Attributes
     ----------
-    program : the function that the call runs, and what it is given.
+    program, caller : the function that the call runs, and what it is given; the code that calls it.
     """
 
     def __init__(self, loan: Any) -> None:
@@ -52,6 +54,7 @@ class SecondNames:
         self._named: dict[tuple[int, int], Named] = {}
         self._is_apart: bool | None = None
         self.program: tuple[Any, ...] = ()
+        self.caller: CodeType | None = None
 
     def owners(self) -> dict[int, tuple[np.ndarray, Any]]:
         """The arrays that own memory of arguments, of this context and of those around it, each with an argument."""
@@ -68,6 +71,7 @@ class SecondNames:
     def of(self, array: np.ndarray) -> Any:
         """Before a plain array is written: what takes the write if it shows memory of arguments, else None."""
         owners = self.owners()
+        self._loan.context.home.note_writes()
         found = owners.get(id(array)) if array.base is None else owners.get(id(whole_of(array)))
         if found is None:
             return None
@@ -76,12 +80,12 @@ class SecondNames:
 
     def written(self, root: Any) -> None:
         """An argument on this root is written for the first time: its other names show that."""
+        self._loan.context.home.note_writes()
         if self._is_apart is None:
-            self._is_apart = not may_reach(self.program, self.owners())
+            self._is_apart = not may_reach(self.program, self.owners(), self.caller)
         if not self._is_apart:
-            self._note(
-                self._loan.context, [o for o, buffer in self._loan.context.originals if buffer.place.root is root]
-            )
+            context = self._loan.context
+            self._note(context, [original for original, buffer in context.originals if buffer.place.root is root])
 
     def _note(self, context: Any, originals: list[np.ndarray]) -> None:
         for original in originals:
