@@ -97,6 +97,8 @@ def _is_watched(target: np.ndarray) -> bool:
 def borrowed(target: np.ndarray) -> Any:
     """What stands for an array that a part of a compiled program changes."""
     found = lent_to(target) if COUNT.number else None
+    if found is None:
+        found = _of_argument(target)
     loan = loan_for(None)
     if found is not None:
         return found

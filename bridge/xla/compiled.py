@@ -84,9 +84,20 @@ class Compiled:
             return program.handed_out(outputs, plain)
         return self._described(look, values, plain, args, kwargs)
 
-    def _described(self, look: Look | None, as_they_are: list[Any], plain: bool, args: Any, kwargs: Any) -> Any:
+    def called_as(self, originals: tuple[Any, ...], *args: Any) -> Any:
+        """Call it with `args`, which are copies of `originals`, arrays that the program has under other names."""
+        return self._described(None, [], True, args, {}, originals)
+
+    def shares(self, *args: Any) -> bool:
+        """Whether one of these arguments is an array that the program, which has run on them, reads by another name."""
+        found = self.captured_by(args, {})
+        return found is not None and bool(found.shared_with(leaves_of((args, {}))[0]))
+
+    def _described(
+        self, look: Look | None, as_they_are: list[Any], plain: bool, args: Any, kwargs: Any, originals: Any = None
+    ) -> Any:
         """Run the program of a call that has to be looked at closely; what of it comes in may be `as_they_are`."""
-        with given(leaves_of((args, kwargs))[0]):
+        with given(leaves_of((args if originals is None else originals, kwargs))[0]):
             return self._described_as_given(look, as_they_are, plain, args, kwargs)
 
     def _described_as_given(
