@@ -219,6 +219,12 @@ def _with_functions(plain: Callable[..., Any], *where: int | str, over: Containe
     return call
 
 
+def _piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kwargs: Any) -> Any:
+    """`np.piecewise` with functions that are read."""
+    read = [callees.of(one) if callable(one) else one for one in funclist]
+    return np.piecewise(x, condlist, read, *args, **kwargs)
+
+
 def _with_elements(plain: Callable[..., Any], first: int = 0) -> Callable[..., Any]:
     """A function that takes elements of arrays, from this position on, when it is asked for the next one."""
 
@@ -294,6 +300,7 @@ SPECIAL.update(
         itertools.starmap: _with_functions(itertools.starmap, 0, over=(1,)),
         np.apply_along_axis: _with_functions(np.apply_along_axis, 0, "func1d"),
         np.apply_over_axes: _with_functions(np.apply_over_axes, 0, "func"),
+        np.piecewise: _piecewise,
     }
 )
 SPECIAL.update(

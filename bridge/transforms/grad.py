@@ -18,7 +18,7 @@ from bridge.rewind.context import Context
 from bridge.rewind.cotangents import conforming
 from bridge.rewind.memory import grounded
 from bridge.source.programs import called, lent_again, program, returned
-from bridge.transforms.arguments import Arguments, handed_out, number
+from bridge.transforms.arguments import Arguments, check_leaves, handed_out, number
 from bridge.trees import Mismatch, leaves_along, leaves_of, rebuilt
 
 Argnums = int | Sequence[int]
@@ -195,6 +195,8 @@ def _compiled_vjp(
     source: bool | None,
 ) -> tuple[Any, ...]:
     """`vjp` as two compiled programs; that of the pull runs the function again."""
+    for k, arg in enumerate(args):
+        check_leaves(*leaves_of(arg), k, allow_int=True)
     originals, args = args, _copied(args)
     forward = compiler.kept(_function, f, source)
     value, aux = with_aux(forward(*originals), has_aux)
