@@ -122,7 +122,7 @@ def _standing_for(whole: np.ndarray) -> Any:
     return NAMED.get((threading.get_ident(), id(whole))) if found is None and NAMED else found
 
 
-SHOWS = (tuple, np.ndarray, np.flatiter, memoryview)
+SHOWS = (tuple, np.ndarray, np.flatiter, np.nditer, memoryview)
 """Classes of objects that show arrays, besides arrays themselves."""
 
 
@@ -130,6 +130,8 @@ def stands_for(value: Any) -> Any:
     """What stands for an object that shows an array, if that is lent; else the object itself."""
     if issubclass(type(value), tuple):
         return _tuple_of(value)
+    if type(value) is np.nditer:
+        return _looked_into(value)
     array: Any = value.base if type(value) is np.flatiter else value.obj if type(value) is memoryview else value
     found = _standing_for(whole_of(array)) if issubclass(type(array), np.ndarray) else None
     if found is None:
@@ -140,8 +142,20 @@ def stands_for(value: Any) -> Any:
         return value
     if type(value) is np.flatiter and value.index == 0:
         return shown.flat
+    raise _nothing_stands_for(value)
+
+
+def _looked_into(iterator: np.nditer) -> Any:
+    """An iterator of NumPy's over several arrays, if none of them is lent."""
+    shown = [(array, lent_to(array)) for array in iterator.operands]
+    if any(found is not None and found is not array for array, found in shown):
+        raise _nothing_stands_for(iterator)
+    return iterator
+
+
+def _nothing_stands_for(value: Any) -> EscapeError:
     kind = type(value)
-    raise EscapeError(
+    return EscapeError(
         f"a {kind.__module__}.{kind.__qualname__} shows memory of an array that tracked values were written into, and "
         "nothing can stand for it",
         where=resolve(here()),

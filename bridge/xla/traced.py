@@ -16,6 +16,7 @@ from bridge.code_position import resolve
 from bridge.engines.protocol import Settings
 from bridge.errors import AliasError, ArgumentError, BridgeError, NoRuleError, RefusedError, TraceError
 from bridge.rewind.interpreter import current_context
+from bridge.rewind.lifetime import note_refusal
 from bridge.rewind.values import ground_floor, is_abstract
 from bridge.source.programs import program
 from bridge.trees import leaves_of, paths_of, rebuilt
@@ -181,6 +182,8 @@ def _note(error: BridgeError) -> None:
     if context is not None and context.home.is_abstract and not context.is_walked:
         trace = context.home.trace
         trace.refused = trace.refused or error
+    elif not isinstance(error, TraceError):
+        note_refusal(error)
 
 
 for _kind in (TraceError, RefusedError, NoRuleError, AliasError):
