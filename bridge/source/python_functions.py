@@ -11,6 +11,7 @@ import dataclasses
 import functools
 import itertools
 import operator
+import struct
 from collections.abc import Callable, Container
 from contextlib import nullcontext
 from typing import Any
@@ -34,7 +35,7 @@ from bridge.source.floats import as_float
 from bridge.source.iterating import elements
 from bridge.source.keeping import Attributes, any_tracked, holds_tracked
 from bridge.source.special_methods import with_operand
-from bridge.source.targets import own
+from bridge.source.targets import carries, own
 
 
 def _complex(*args: Any, **kwargs: Any) -> Any:
@@ -169,6 +170,22 @@ def _cached(function: Any, /, *args: Any, **kwargs: Any) -> Any:
         with nullcontext() if watches is None else watches.without_changes("a function that is cached"):
             return callees.of(function.__wrapped__)(*args, **kwargs)
     return ARRAYS.seen(function(*args, **kwargs))
+
+
+def _memory_of(function: Callable[..., Any], number: int) -> Callable[..., Any]:
+    """A function that writes or reads the memory of this argument, or of arrays in it, past NumPy's protocols."""
+
+    @functools.wraps(function, updated=())
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if len(args) > number and carries(args[number]):
+            raise EscapeError(
+                f"{function.__name__}(...) looks at the memory of a tracked value: its gradient would be lost",
+                where=resolve(here()),
+                remedy="use the array itself; or bridge.detach(x), if no gradient should pass",
+            )
+        return function(*args, **kwargs)
+
+    return call
 
 
 def _bytes_of(kind: Callable[..., Any]) -> Callable[..., Any]:
@@ -318,6 +335,7 @@ SPECIAL.update(
         builtins.max: _over_elements(SPECIAL[builtins.max], np.max),
     }
 )
+SPECIAL.update({np.nditer: _memory_of(np.nditer, 0), struct.pack_into: _memory_of(struct.pack_into, 1)})
 SPECIAL.update({iter: _iter, next: _next, len: _len})
 SPECIAL.update({kind: _bytes_of(kind) for kind in (memoryview, bytes, bytearray, np.frombuffer)})
 OF_KIND.update({np.vectorize: _vectorized, functools._lru_cache_wrapper: _cached})
