@@ -80,6 +80,8 @@ def _taken_apart(context: Any, dtype: np.dtype[Any], value: Any) -> tuple[Any, A
         else:
             source = None
     elif isinstance(value, np.ndarray):
+        if value.dtype.kind == "O":
+            value = value.astype(dtype)
         context.check_original(value)
     return value, source
 

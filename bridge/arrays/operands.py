@@ -58,13 +58,8 @@ def operand(x: Any) -> Any:
     """An operand that is neither tracked nor a NumPy array, as one or the other."""
     if type(x) is np.ndarray or hasattr(x, "place") or isinstance(x, NUMBERS):
         return x
-    if isinstance(x, (np.ma.MaskedArray, np.matrix)):
-        raise RefusedError(
-            f"a {type(x).__name__} is an operand: it changes what operations mean",
-            where=resolve(here()),
-            remedy="use a plain array (np.asarray), with np.where for a mask and @ for products",
-        )
     if isinstance(x, np.ndarray):
+        _check_meaning(x)
         return x
     if getattr(type(x), "__array_ufunc__", ...) is None or type(x) is ARRAYS.bounded:
         return NotImplemented
@@ -80,6 +75,16 @@ def operand(x: Any) -> Any:
         made = array(parts) if context_of(parts) is not None else np.asarray(x)
         return made if made.dtype.kind in "fciub" else NotImplemented
     return NotImplemented
+
+
+def _check_meaning(x: np.ndarray) -> None:
+    """Raise for an array of a class that changes what operations mean: with a tracked operand they would be others."""
+    if isinstance(x, (np.ma.MaskedArray, np.matrix)):
+        raise RefusedError(
+            f"a {type(x).__name__} is an operand: it changes what operations mean",
+            where=resolve(here()),
+            remedy="use a plain array (np.asarray), with np.where for a mask and @ for products",
+        )
 
 
 def _is_asked_first(x: Any) -> bool:
@@ -126,6 +131,8 @@ def unwrapped(context: Any, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], tup
             context.check_original(grounded(x))
             plain += (k,)
         elif isinstance(x, np.ndarray):
+            if type(x) is not np.ndarray:
+                _check_meaning(x)
             if type(x) is not constant:
                 plain += (k,)
             context.check_original(x)

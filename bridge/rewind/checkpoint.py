@@ -56,6 +56,7 @@ class Checkpoint(Entry):
         "plain",
         "results",
         "saved",
+        "since",
         "structure",
         "written",
         "written_before",
@@ -79,7 +80,8 @@ class Checkpoint(Entry):
         self.saved: list[Overwritten] = []
         self.activated: list[Root] = []
         self.written = False
-        self.constants = (0, 0)
+        self.constants: tuple[int, int, tuple[int, ...]] = (0, 0, ())
+        self.since = -1
 
     @property
     def activates(self) -> bool:  # type: ignore[override]
@@ -102,7 +104,8 @@ class Checkpoint(Entry):
         parts = [part for entry in entries for part in entry.overwritten()]
         outside = [part for part in parts if part.place.root.serial <= since]
         self.written = any(part.place.root.active for part in outside)
-        self.constants = _constants(self.context, entries)
+        self.since = since
+        self.constants = _constants(self.context, entries, since)
         self.activated = [root for entry in entries for root in entry.woken() if root.serial <= since]
         self.saved = _compressed(self.context, entries, outside)
         born = [root for entry in entries for root in entry.bore()]
@@ -191,12 +194,12 @@ class Checkpoint(Entry):
         same = same and all(
             _equal(array[key], saved) for place, array, key, saved in self.saved if writes[id(place.root)] == 1
         )
-        if same and not _same_constants(self.constants, _constants(self.context, self.context.log)):
+        if same and not _same_constants(self.constants, _constants(self.context, self.context.log, self.since)):
             raise ReplayError(
-                f"{self.name} has read other constants when it was run again for the backward pass: a plain array that "
-                "it captured was changed in between",
+                f"{self.name} has read other constants when it was run again for the backward pass: a plain array or a "
+                "number that it captured was changed in between",
                 where=self.where,
-                remedy="pass the array as an argument, which is kept, or do not change it before the backward pass",
+                remedy="pass it as an argument, which is kept, or do not change it before the backward pass",
             )
         if not same:
             raise ReplayError(
@@ -259,20 +262,26 @@ def record(context: Context, f: Callable[..., Any], args: tuple[Any, ...], kwarg
     return result
 
 
-def _constants(context: Context, entries: list[Entry]) -> tuple[int, int]:
-    """Checksums of a call's operations, and of the plain arrays that their pulls and indices read."""
-    if context.home.is_abstract:
-        return 0, 0
+def _constants(context: Context, entries: list[Entry], since: int) -> tuple[int, int, tuple[int, ...]]:
+    """Checksums of a call's operations; and of what their pulls and indices read that the call was not given.
+
+    That is plain arrays, numbers, and which memory that existed before the call, up to the serial number `since`.
+    """
     steps = sums = 0
+    older: dict[int, None] = {}
     for entry in entries:
         found: list[Any] = []
         if isinstance(entry, Checkpoint):
             inner, found = entry.constants[0], [entry.constants[1]]
+            older.update(dict.fromkeys(entry.constants[2]))
             steps = hash((steps, inner))
         elif entry.call is not None:
             for x, place in zip(entry.call.args, entry.call.inputs, strict=False):
-                if type(x) is np.ndarray:
+                if type(x) in _PLAIN_ARRAYS:
                     found.append(context.snapshots.checksum(x) if place is None else None)
+                elif place is None and isinstance(x, _NUMBERS):
+                    found.append(repr(x))
+            older.update((place.root.serial, None) for place in places_in(entry.call.inputs))
         picks = entry.out if entry.overwrites or entry.call is not None else next(entry.reads(), None)
         key = getattr(picks, "key", None)
         parts = key if type(key) is tuple else (key,)
@@ -280,15 +289,19 @@ def _constants(context: Context, entries: list[Entry]) -> tuple[int, int]:
         steps = hash((steps, entry.name, *[one is None for one in found]))
         if found:
             sums = hash((sums, *found))
-    return steps, sums
+    return steps, sums, tuple(serial for serial in older if serial <= since)
 
 
-def _same_constants(before: tuple[int, int], now: tuple[int, int]) -> bool:
+_PLAIN_ARRAYS = frozenset({np.ndarray, np.memmap})
+_NUMBERS = (int, float, complex, np.generic)
+
+
+def _same_constants(before: tuple[Any, ...], now: tuple[Any, ...]) -> bool:
     """Whether two runs read the same constants, where they logged the same operations.
 
     An array may carry a gradient in the second run that it did not carry yet in the first: then more is logged.
     """
-    return before[0] != now[0] or before[1] == now[1]
+    return before[0] != now[0] or before == now
 
 
 def _compressed(context: Context, entries: list[Entry], parts: list[Overwritten]) -> list[Overwritten]:

@@ -26,7 +26,7 @@ from bridge.rewind.interrupted import has_written
 from bridge.rewind.log import Copy, Entry, Operation, blame
 from bridge.rewind.ownership import Ownership, must_be_numbers, refuse_read_only, wrap
 from bridge.rewind.places import Element, Gathered, Place
-from bridge.rewind.roots import Entered, Root
+from bridge.rewind.roots import Root
 from bridge.rewind.rule_book import read_book
 from bridge.rewind.snapshots import Snapshots
 from bridge.rewind.writes import MutatingCall, Scatter, Update, Write
@@ -64,7 +64,7 @@ class Context(Gradients, Ownership):
         self.writes = 0
         self.checkpointing = self.busy = False
         self.roots: list[Root] = []
-        self.originals: list[tuple[np.ndarray, Entered]] = []
+        self.originals: list[tuple[np.ndarray, Any]] = []
         self.merged: dict[Root, Any] = {}
         self.returning: dict[Root, list[Root]] = {}
         self.settling = False

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from bridge.code_position import here, resolve
-from bridge.errors import AliasError, BridgeError, ContextError
+from bridge.errors import AliasError, BridgeError, ContextError, NoRuleError, RefusedError
 from bridge.rewind.interpreter import CURRENT, current_context
 from bridge.rewind.memory import ON_ARRAYS, ArrayMemory, Memory, OuterMemory
 
@@ -140,3 +140,22 @@ class Lifetime:
         finally:
             CURRENT.set(before)
             self._sweeping = False
+
+
+def note_refusal(error: BridgeError) -> None:
+    """Take note of what is refused to the program: one that swallows that would be another program."""
+    context = current_context()
+    if context is None or context.is_walked or context.home.is_abstract or context.thread != get_ident():
+        return
+    context.escaped = context.escaped or error
+
+
+def forgive(error: BridgeError) -> None:
+    """What was refused is done in another way, and not by the program."""
+    context = current_context()
+    if context is not None and context.escaped is error:
+        context.escaped = None
+
+
+for _kind in (RefusedError, NoRuleError, AliasError):
+    _kind.noticed = staticmethod(note_refusal)

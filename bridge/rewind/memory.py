@@ -57,6 +57,9 @@ class Home:
         """What computes a function with a rule step by step; None where it is run as it is."""
         return None
 
+    def note_writes(self) -> None:
+        """The program writes arguments, or plain arrays: it matters which arrays of its own the arguments are."""
+
     def samples(self, function: Any, values: tuple[Any, ...]) -> tuple[Any, ...]:
         """Operands of `function` on which it can be run to know what it returns."""
         return values

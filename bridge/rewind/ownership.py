@@ -26,7 +26,8 @@ class Ownership:
     home: Home
     writes: int
     roots: list[Root]
-    originals: list[tuple[np.ndarray, Entered]]
+    originals: list[tuple[np.ndarray, Any]]
+    loan: Any
     merged: dict[Root, Any]
     settling: bool
 
@@ -86,8 +87,8 @@ class Ownership:
     def check_original(self, array: np.ndarray) -> None:
         """Raise if a plain operand is the caller's original of an argument that the function has written."""
         self.home.note(array)
-        for original, root in self.originals:
-            if root.written and np.may_share_memory(array, original):
+        for original, buffer in self.originals:
+            if buffer.place.root.written and np.may_share_memory(array, original):
                 raise AliasError(
                     f"an array of shape {array.shape} is read under a global or captured name after the function "
                     "wrote into the argument that shares its memory: the name still holds the old values",
@@ -110,7 +111,10 @@ class Ownership:
                 _refuse_late_write(target)
             if root.shared_by:
                 _refuse_shared(root.shared_by)
-            root.written = True
+            if not root.written:
+                root.written = True
+                if self.loan is not None:
+                    self.loan.names.written(root)
         return root
 
 

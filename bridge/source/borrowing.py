@@ -28,6 +28,7 @@ from bridge.source.floats import Float
 from bridge.source.keeping import Cells, Kept, holds_state
 from bridge.source.lending import COUNT, LENT, Lent, refuse_foreign, refuse_thread, shows_pattern, whole_of
 from bridge.source.reading import is_rewritten
+from bridge.source.second_names import SecondNames
 from bridge.source.state import Watches
 from bridge.trees import leaves_of
 
@@ -68,6 +69,7 @@ class Loan:
         self.kept: dict[int, Kept] = {}
         self.unread: dict[int, str] = {}
         self.watches = Watches()
+        self.names = SecondNames(self)
         self._after: list[tuple[Kept, dict[Any, Any]]] = []
         self._steps = 0
         self._room = _ROOM
@@ -86,6 +88,9 @@ class Loan:
 
         `is_alone` says that a variable has the array, which will have the Buffer, and nothing else.
         """
+        given = self.names.of(array)
+        if given is not None:
+            return given
         whole = whole_of(array)
         fresh = False
         self._sweep()
@@ -206,6 +211,7 @@ class Loan:
 
     def put_back(self) -> None:
         """Everything as it was when the call began."""
+        self.names.over()
         lent = {id(one.array) for one in self.arrays}
         held = [(kept, kept.exchanged(lent)) for kept in self.kept.values()]
         self.kept = {}
@@ -257,6 +263,16 @@ class Loan:
     @contextmanager
     def again(self) -> Iterator[None]:
         """Inside, what was lent is lent again: for code of the program that the backward pass runs."""
+        named = self.names.again()
+        try:
+            with self._lent_again():
+                yield
+        finally:
+            if named:
+                self.names.over()
+
+    @contextmanager
+    def _lent_again(self) -> Iterator[None]:
         if LENT.get(id(self.arrays[0].array)) is self.arrays[0] if self.arrays else not self._after:
             yield
             return

@@ -21,7 +21,7 @@ from bridge.code_position import is_internal
 from bridge.errors import BridgeWarning
 from bridge.rewind import rule_book
 from bridge.rewind.interpreter import ARRAYS, current_context
-from bridge.source.lending import LENT
+from bridge.source.lending import COUNT
 from bridge.source.library_calls import (
     SINKS,
     home,
@@ -56,7 +56,7 @@ rule_book.ON_ENTRY += [_made.clear, twins.clear]
 def of(callee: Any) -> Any:
     """What is to be called where a program that is read says `callee(...)`."""
     called = _called_for(callee)
-    if not LENT or (called is not callee and getattr(called, "__wrapped__", None) is not callee):
+    if not COUNT.number or (called is not callee and getattr(called, "__wrapped__", None) is not callee):
         return called
     # It may give out an array that is lent, from wherever it has that, or read it there.
     return called if home(callee) in _ASKS_FOR_FRAMES else functools.partial(looked_up, called)
@@ -299,7 +299,7 @@ def _of_object(callee: Any) -> Any:
         if called is callee.func:
             return callee
         args, keywords = callee.args, callee.keywords
-        if LENT:
+        if COUNT.number:
             args = ARRAYS.seen(args)
             keywords = {name: ARRAYS.seen(value) for name, value in keywords.items()}
         return functools.partial(called, *args, **keywords)

@@ -57,7 +57,7 @@ def _converter(plain: Callable[..., Any], tracked: Callable[..., Any]) -> Callab
         context = current_context()
         if context is None:
             return plain(x, *args, **kwargs)
-        if lending.LENT:
+        if lending.COUNT.number:
             x = _with_lent(x)
         if context.home.is_abstract or creation.tracked_inside(x):
             return tracked(x, *args, **kwargs)

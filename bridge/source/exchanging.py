@@ -23,7 +23,7 @@ from bridge.code_position import here, resolve
 from bridge.errors import EscapeError
 from bridge.source.finding import is_library
 from bridge.source.keeping import Attributes, Cells, Contents, Defaults, Kept, Names, is_member, state_of
-from bridge.source.lending import LENT, Lent, whole_of
+from bridge.source.lending import LENT, NAMED, whole_of
 
 _NEAR, _FAR = 4, 12
 _MOST = {_NEAR: 256, _FAR: 4096}
@@ -63,7 +63,7 @@ class Exchange:
         self.is_far = is_far
         self.depth = _FAR if is_far else _NEAR
         self.most = _MOST[self.depth]
-        self.outside: set[Lent] = set()
+        self.outside: set[Any] = set()
         self.steps = 0
         self._seen: set[int] = set()
         self._alive: list[Any] = []
@@ -264,9 +264,10 @@ def look_through(iterator: Any) -> None:
         Exchange().inside(iterator, _FAR)
 
 
-def _lent(array: np.ndarray) -> Lent | None:
+def _lent(array: np.ndarray) -> Any:
     """What is lent of the memory of an array to this thread."""
-    found = LENT.get(id(whole_of(array)))
+    whole = whole_of(array)
+    found = LENT.get(id(whole)) or NAMED.get((threading.get_ident(), id(whole)))
     return found if found is not None and found.loan.thread == threading.get_ident() else None
 
 

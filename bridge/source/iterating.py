@@ -9,7 +9,7 @@ import numpy as np
 
 from bridge.rewind.interpreter import current_context
 from bridge.source.exchanging import look_through
-from bridge.source.lending import LENT, lent_to
+from bridge.source.lending import COUNT, LENT, lent_to
 
 
 class Elements:
@@ -23,13 +23,13 @@ class Elements:
     def __iter__(self) -> Iterator[Any]:
         array = self._array
         for k in range(len(array)):
-            yield self[k] if LENT else array[k]
+            yield self[k] if COUNT.number else array[k]
 
     def __len__(self) -> int:
         return len(self._array)
 
     def __getitem__(self, key: Any) -> Any:
-        found = lent_to(self._array) if LENT else None
+        found = lent_to(self._array) if COUNT.number else None
         return self._array[key] if found is None else found[key]
 
 

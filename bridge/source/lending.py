@@ -28,6 +28,9 @@ PATTERNS: dict[int, Any] = {
 LENT: dict[int, Lent] = {}
 """What is lent to any context of any thread, by the identity of the array that owns the memory."""
 
+NAMED: dict[tuple[int, int], Any] = {}
+"""Arrays of the caller's for which arguments stand, by thread and by the identity of the array that owns the memory."""
+
 
 class Lent:
     """The memory of one array, for which a Buffer stands.
@@ -88,13 +91,15 @@ class Lent:
 
 
 class Count:
-    """How many arrays are lent, in all threads; told to whoever shows it to rewritten code."""
+    """How many arrays are lent or shown under other names, in all threads; told to rewritten code."""
 
     tell: Callable[[int], None] = staticmethod(lambda number: None)
+    number = 0
 
     def told(self) -> None:
         """Tell it after a change."""
-        self.tell(len(LENT))
+        self.number = len(LENT) + len(NAMED)
+        self.tell(self.number)
 
 
 COUNT = Count()
@@ -104,14 +109,20 @@ _MOST = 256
 
 def lent_to(array: np.ndarray) -> Any:
     """The Buffer that stands for a plain array; None if nothing of its memory is lent."""
-    found = LENT.get(id(array)) if array.base is None else LENT.get(id(whole_of(array)))
+    found = _standing_for(array if array.base is None else whole_of(array))
     if found is None:
         return None
     refuse_thread(found.loan.thread, f"an array of shape {array.shape}")
     return found.shown(array)
 
 
-SHOWS = (tuple, np.ndarray, np.flatiter, memoryview)
+def _standing_for(whole: np.ndarray) -> Any:
+    """Who knows what stands for the memory that an array owns; None if nothing does."""
+    found = LENT.get(id(whole))
+    return NAMED.get((threading.get_ident(), id(whole))) if found is None and NAMED else found
+
+
+SHOWS = (tuple, np.ndarray, np.flatiter, np.nditer, memoryview)
 """Classes of objects that show arrays, besides arrays themselves."""
 
 
@@ -119,15 +130,32 @@ def stands_for(value: Any) -> Any:
     """What stands for an object that shows an array, if that is lent; else the object itself."""
     if issubclass(type(value), tuple):
         return _tuple_of(value)
+    if type(value) is np.nditer:
+        return _looked_into(value)
     array: Any = value.base if type(value) is np.flatiter else value.obj if type(value) is memoryview else value
-    found = LENT.get(id(whole_of(array))) if issubclass(type(array), np.ndarray) else None
+    found = _standing_for(whole_of(array)) if issubclass(type(array), np.ndarray) else None
     if found is None:
         return value
     refuse_thread(found.loan.thread, f"an array of shape {array.shape}")
+    shown = found.shown(array)
+    if shown is array:
+        return value
     if type(value) is np.flatiter and value.index == 0:
-        return found.shown(array).flat
+        return shown.flat
+    raise _nothing_stands_for(value)
+
+
+def _looked_into(iterator: np.nditer) -> Any:
+    """An iterator of NumPy's over several arrays, if none of them is lent."""
+    shown = [(array, lent_to(array)) for array in iterator.operands]
+    if any(found is not None and found is not array for array, found in shown):
+        raise _nothing_stands_for(iterator)
+    return iterator
+
+
+def _nothing_stands_for(value: Any) -> EscapeError:
     kind = type(value)
-    raise EscapeError(
+    return EscapeError(
         f"a {kind.__module__}.{kind.__qualname__} shows memory of an array that tracked values were written into, and "
         "nothing can stand for it",
         where=resolve(here()),

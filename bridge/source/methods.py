@@ -88,9 +88,10 @@ def _touching(plain: Callable[..., Any]) -> Callable[..., Any]:
     """A method that changes its array, or what it is given first, where that is plain."""
 
     def call(owner: Any, *args: Any, **kwargs: Any) -> Any:
-        for one in (owner, *args[:1]):
-            targets.touched(one)
-        return plain(owner, *args, **kwargs)
+        first = [targets.touched(one) if type(one) is np.ndarray else one for one in (owner, *args[:1])]
+        if first[0] is not owner:
+            return getattr(first[0], plain.__name__)(*first[1:], *args[1:], **kwargs)
+        return plain(*first, *args[1:], **kwargs)
 
     return call
 

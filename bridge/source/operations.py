@@ -46,8 +46,11 @@ class Reader:
 
     def seen(self, value: Any) -> Any:
         """A plain array, or the Buffer that stands for it."""
-        if type(value) is not np.ndarray:
-            return lending.stands_for(value) if issubclass(type(value), lending.SHOWS) else value
+        kind = type(value)
+        if kind is Buffer:
+            return value
+        if kind is not np.ndarray:
+            return lending.stands_for(value) if issubclass(kind, lending.SHOWS) else value
         found = lending.lent_to(value)
         return value if found is None else found
 
@@ -115,6 +118,8 @@ class Reader:
 
     def changed(self, container: Any) -> Any:
         """A container whose element is read and then written; reading makes one in a `defaultdict`."""
+        if type(container) is np.ndarray:
+            return targets.touched(container)
         if type(container) is collections.defaultdict:
             context = current_context()
             if context is not None and context.loan is not None:

@@ -37,6 +37,7 @@ def program(context: Any, f: Callable[..., Any], source: bool | None) -> Callabl
     run = _reader(context).of(f)
 
     def called(*args: Any, **kwargs: Any) -> Any:
+        loan.names.program, loan.names.caller = (f, *args, *kwargs.values()), called.__code__
         result = run(*args, **kwargs)
         loan.over()
         return result

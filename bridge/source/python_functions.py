@@ -13,6 +13,7 @@ import functools
 import itertools
 import json
 import operator
+import struct
 import types
 from collections.abc import Callable, Container
 from contextlib import nullcontext
@@ -37,7 +38,7 @@ from bridge.source.floats import as_float
 from bridge.source.iterating import elements
 from bridge.source.keeping import Attributes, any_tracked, holds_tracked
 from bridge.source.special_methods import setting, with_operand
-from bridge.source.targets import own
+from bridge.source.targets import carries, own
 from bridge.source.texts import reads_text
 
 
@@ -196,6 +197,22 @@ def _cached(function: Any, /, *args: Any, **kwargs: Any) -> Any:
     return ARRAYS.seen(function(*args, **kwargs))
 
 
+def _memory_of(function: Callable[..., Any], number: int) -> Callable[..., Any]:
+    """A function that writes or reads the memory of this argument, or of arrays in it, past NumPy's protocols."""
+
+    @functools.wraps(function, updated=())
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if len(args) > number and carries(args[number]):
+            raise EscapeError(
+                f"{function.__name__}(...) looks at the memory of a tracked value: its gradient would be lost",
+                where=resolve(here()),
+                remedy="use the array itself; or bridge.detach(x), if no gradient should pass",
+            )
+        return function(*args, **kwargs)
+
+    return call
+
+
 def _bytes_of(kind: Callable[..., Any]) -> Callable[..., Any]:
     """What gives out the bytes of an array: a tracked one's derivatives are not in them."""
     name = getattr(kind, "__name__", str(kind))
@@ -242,6 +259,12 @@ def _with_functions(plain: Callable[..., Any], *where: int | str, over: Containe
         return plain(*args, **kwargs)
 
     return call
+
+
+def _piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kwargs: Any) -> Any:
+    """`np.piecewise` with functions that are read."""
+    read = [callees.of(one) if callable(one) else one for one in funclist]
+    return np.piecewise(x, condlist, read, *args, **kwargs)
 
 
 def _with_elements(plain: Callable[..., Any], first: int = 0) -> Callable[..., Any]:
@@ -320,6 +343,7 @@ SPECIAL.update(
         itertools.starmap: _with_functions(itertools.starmap, 0, over=(1,)),
         np.apply_along_axis: _with_functions(np.apply_along_axis, 0, "func1d"),
         np.apply_over_axes: _with_functions(np.apply_over_axes, 0, "func"),
+        np.piecewise: _piecewise,
     }
 )
 SPECIAL.update(
@@ -340,6 +364,7 @@ SPECIAL.update(
 SPECIAL.update({kind: reads_text(kind) for kind in (np.float64, np.float32, np.longdouble, ast.literal_eval)})
 SPECIAL.update({function: reads_text(function) for function in (json.loads, np.fromstring)})
 SPECIAL.update({function: reads_text(SPECIAL[function]) for function in (np.array, np.asarray)})
+SPECIAL.update({np.nditer: _memory_of(np.nditer, 0), struct.pack_into: _memory_of(struct.pack_into, 1)})
 SPECIAL.update({iter: _iter, next: _next, len: _len})
 SPECIAL.update({kind: _bytes_of(kind) for kind in (memoryview, bytes, bytearray, np.frombuffer)})
 OF_KIND.update(

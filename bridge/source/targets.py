@@ -13,7 +13,7 @@ from bridge.rewind.interpreter import ARRAYS, current_context
 from bridge.rewind.values import is_abstract
 from bridge.source.borrowing import Loan
 from bridge.source.keeping import holds_tracked
-from bridge.source.lending import LENT, lent_to
+from bridge.source.lending import COUNT, lent_to
 from bridge.source.reading import is_rewritten
 
 
@@ -67,7 +67,9 @@ def own_target(value: Any, target: Any) -> Any:
 
 def own(target: np.ndarray, value: Any, is_alone: bool = False) -> Any:
     """A plain array that is written into, or the Buffer that stands for it from now on."""
-    found = lent_to(target) if LENT else None
+    found = lent_to(target) if COUNT.number else None
+    if found is None and not is_alone:
+        found = _of_argument(target)
     if found is not None:
         return found
     if not carries(value) and not _is_watched(target):
@@ -94,7 +96,9 @@ def _is_watched(target: np.ndarray) -> bool:
 
 def borrowed(target: np.ndarray) -> Any:
     """What stands for an array that a part of a compiled program changes."""
-    found = lent_to(target) if LENT else None
+    found = lent_to(target) if COUNT.number else None
+    if found is None:
+        found = _of_argument(target)
     loan = loan_for(None)
     if found is not None:
         return found
@@ -104,7 +108,16 @@ def borrowed(target: np.ndarray) -> Any:
 def touched(target: Any) -> Any:
     """What code that is not read writes into: a plain array is remembered, since it may be lent later."""
     if type(target) is np.ndarray:
+        found = _of_argument(target)
+        if found is not None:
+            return found
         context = current_context()
         if context is not None and context.loan is not None:
             context.loan.touch(target)
     return target
+
+
+def _of_argument(target: np.ndarray) -> Any:
+    """What stands for a plain array that is an argument's under another name; None if it is not."""
+    context = current_context()
+    return None if context is None or context.loan is None else context.loan.names.of(target)

@@ -49,8 +49,9 @@ class Arguments:
             if wanted:
                 self._structures[k], self._given[k] = structure, leaves
                 check_leaves(leaves, structure, k, allow_int)
-            if type(structure) is ObjectStructure:
+            if type(arg) not in (np.ndarray, float) and (arg is not kwargs or kwargs):
                 holding.append(k)
+            if type(structure) is ObjectStructure:
                 named = zip(leaves, structure.paths(), strict=True)
                 flat += [Entering(leaf, wanted, names[k] + path, k, True) for leaf, (path, _) in named]
             else:
@@ -75,7 +76,7 @@ class Arguments:
         self.args = tuple(rebuilt_args[:-1])
         self.kwargs = rebuilt_args[-1]
         self._held_twice: HeldTwice | None = None
-        if len(holding) > 1:
+        if len(holding) > 1 or any(isinstance(everything[k], (dict, list, tuple)) for k in holding):
             given = [(names[k], shapes[k][0], everything[k], rebuilt_args[k]) for k in holding]
             self._held_twice = HeldTwice(given)
         for k in self.argnums:
@@ -90,8 +91,9 @@ class Arguments:
         Compares with the arguments' memory as it was on entry: it is `rewound`, or is taken back for this where
         the function has written it. In an inner context, whose rewinding the outer one would record, it is not.
         """
-        if self._held_twice is not None:
-            self._held_twice.check()
+        if self._held_twice:
+            loan = self.context.loan
+            self._held_twice.check(() if loan is None else [kept.thing for kept in loan.changed()])
         pairs = [(original, buffer) for original, buffer in self._originals if not is_abstract(buffer)]
         written = [] if rewound else [pair for pair in pairs if pair[1].place.root.written]
         _check_same([pair for pair in pairs if rewound or not pair[1].place.root.written])
@@ -177,7 +179,7 @@ def check_leaves(leaves: list[Any], structure: Any, position: int, allow_int: bo
             continue
         kind = getattr(leaf, "dtype", None)
         integer = getattr(kind, "kind", "") in ("i", "u", "b") or isinstance(leaf, (int, bool))
-        if allow_int and (integer or kind is None):
+        if allow_int and (integer or (kind is None and not _hides_floats(leaf))):
             continue
         described = f"dtype {kind}" if kind is not None else f"type {type(leaf).__name__}"
         raise ArgumentError(
@@ -200,11 +202,8 @@ def _check_held(leaf: Any, name: str) -> None:
     if isinstance(leaf, np.ndarray):
         hides = leaf.dtype.kind in "OV"
     else:
-        is_array = any(hasattr(type(leaf), method) for method in ("__array__", "__dlpack__", "__array_interface__"))
-        holds = isinstance(leaf, (tuple, list, dict)) or (
-            isinstance(leaf, (float, complex)) and not isinstance(leaf, Enum)
-        )
-        hides = holds or (is_array and kind not in ("i", "u", "b"))
+        holds = isinstance(leaf, (tuple, list, dict)) or (_hides_floats(leaf) and not isinstance(leaf, Enum))
+        hides = holds and kind not in ("i", "u", "b")
     if hides:
         dtype = f" of dtype {leaf.dtype}" if hasattr(leaf, "dtype") else ""
         raise ArgumentError(
@@ -213,6 +212,24 @@ def _check_held(leaf: Any, name: str) -> None:
             remedy="hold NumPy arrays of floats, tuples, lists, dicts or objects of plain classes in it, or leave the "
             "object out of argnums",
         )
+
+
+def _hides_floats(leaf: Any) -> bool:
+    """Whether something that is no array of NumPy's may stand for floats.
+
+    By NumPy's protocols, by that of buffers, as a number of another kind (`Fraction`, `Decimal`), or a set of numbers.
+    """
+    kind = type(leaf)
+    if isinstance(leaf, (type, int)) or any(hasattr(kind, name) for name in ("__index__", "tocsr")):
+        return False
+    if isinstance(leaf, (set, frozenset)):
+        return any(map(_hides_floats, leaf))
+    if any(hasattr(kind, name) for name in ("__array__", "__dlpack__", "__array_interface__", "__float__")):
+        return True
+    try:
+        return memoryview(leaf).format.strip("@=<>!") in ("e", "f", "d", "g", "Zf", "Zd", "Zg")
+    except TypeError:
+        return False
 
 
 def _short(leaf: Any) -> str:

@@ -171,7 +171,7 @@ def _alone(context: Any, array: Any, wanted: bool) -> Buffer:
     ground = grounded(array)
     buffer = context.buffer(array, active=wanted) if copies_alike(ground) else _strided(context, array, wanted)
     _lock_overlapping(ground, buffer)
-    context.originals.append((ground, buffer.place.root))
+    context.originals.append((ground, buffer))
     return buffer
 
 
@@ -219,7 +219,7 @@ def _one_root(context: Any, members: list[int], flat: list[Any], entered: list[A
         view = root.view_as(address(array) - low, Strides(ground.shape, ground.strides, ground.dtype))
         view.value[...] = array
         _lock_overlapping(ground, view)
-        context.originals.append((ground, root.place.root))
+        context.originals.append((ground, view))
         if differentiated and k not in differentiated:
             view.place.parent = Alias(root.place, None, root.value)
         entered[k] = view

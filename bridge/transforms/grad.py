@@ -18,7 +18,7 @@ from bridge.rewind.context import Context
 from bridge.rewind.cotangents import conforming
 from bridge.rewind.memory import grounded
 from bridge.source.programs import called, lent_again, program, returned
-from bridge.transforms.arguments import Arguments, handed_out, number
+from bridge.transforms.arguments import Arguments, check_leaves, handed_out, number
 from bridge.trees import Mismatch, leaves_along, leaves_of, rebuilt
 
 Argnums = int | Sequence[int]
@@ -195,9 +195,13 @@ def _compiled_vjp(
     source: bool | None,
 ) -> tuple[Any, ...]:
     """`vjp` as two compiled programs; that of the pull runs the function again."""
-    args = _copied(args)
+    for k, arg in enumerate(args):
+        check_leaves(*leaves_of(arg), k, allow_int=True)
+    originals, args = args, _copied(args)
     forward = compiler.kept(_function, f, source)
-    value, aux = with_aux(forward(*args), has_aux)
+    value, aux = with_aux(forward(*originals), has_aux)
+    # The pull gets copies: an argument that the program has under another name must be known by the caller's array.
+    shares = forward.shares(*originals)
     again = compiler.kept(_pull, f, has_aux, zeros, source)
     variables, changed, position = Closure(f), forward.watch(*args), here()
 
@@ -210,7 +214,7 @@ def _compiled_vjp(
                     where=resolve(position),
                     remedy='pass it as an argument, or use engine="native", which keeps what it needs',
                 )
-            return again(args, cotangent)
+            return again.called_as((originals, cotangent), args, cotangent) if shares else again(args, cotangent)
 
     return (value, pull, aux) if has_aux else (value, pull)
 

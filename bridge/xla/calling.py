@@ -27,16 +27,18 @@ _STATIC = frozenset({int, bool, str, type(None)})
 class Ready:
     """A program that has run: what calls that look alike need of it.
 
-    `is_current()` says whether what it read without being given it is as it was.
+    `is_current()` says whether what it read without being given it is as it was, `is_apart(owners)` whether a call's
+    arguments are other memory.
     """
 
-    __slots__ = ("is_current", "program", "run")
+    __slots__ = ("is_apart", "is_current", "program", "run")
 
     def __init__(self, program: Program, run: Placed, plain: bool) -> None:
         self.program = program
         # What comes in as NumPy's arrays lies nowhere yet.
         self.run: Callable[..., Any] = run.run if plain else run
         self.is_current = program.captured.is_current
+        self.is_apart = program.captured.is_apart
 
     def called(self, values: list[Any]) -> tuple[list[Any], np.ndarray | None]:
         """Run it: its outputs, and what it noted if that is something."""
@@ -45,8 +47,10 @@ class Ready:
         return outputs, noted(notes)
 
 
-def look_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Look | None, list[Any], bool]:
-    """What arguments look like, what of them comes in, and whether that is NumPy's; None for all but the plainest.
+def look_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Look | None, list[Any], bool, list[int]]:
+    """What arguments look like, what of them comes in, whether that is NumPy's, and by identity whose memory it is.
+
+    The look is None for all but the plainest.
 
     Arguments of one look have one signature: packed arrays that share no memory, or arrays of JAX, and numbers, in
     containers of the same structure.
@@ -57,7 +61,7 @@ def look_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Look | None,
     return _look_of_leaves((structure,), leaves)
 
 
-def _look_of_leaves(start: Look, leaves: Sequence[Any]) -> tuple[Look | None, list[Any], bool]:
+def _look_of_leaves(start: Look, leaves: Sequence[Any]) -> tuple[Look | None, list[Any], bool, list[int]]:
     look: list[Any] = [*start]
     values: list[Any] = []
     owners: list[int] = []
@@ -68,7 +72,7 @@ def _look_of_leaves(start: Look, leaves: Sequence[Any]) -> tuple[Look | None, li
             flags = x.flags.num
             owner = x if flags & _OWNS else x.base
             if flags & _PACKED != _PACKED or type(owner) is not np.ndarray or not owner.flags.num & _OWNS:
-                return None, values, True
+                return None, values, True, owners
             plain = True
             owners.append(id(owner))
             look += (x.shape, x.dtype)
@@ -84,10 +88,10 @@ def _look_of_leaves(start: Look, leaves: Sequence[Any]) -> tuple[Look | None, li
             look += (kind, x.shape, x.dtype)
             values.append(x)
         else:
-            return None, values, True
+            return None, values, True, owners
     if (plain and on_device) or (len(owners) > 1 and len(set(owners)) < len(owners)):
-        return None, values, True
-    return tuple(look), values, not on_device
+        return None, values, True, owners
+    return tuple(look), values, not on_device, owners
 
 
 @functools.cache

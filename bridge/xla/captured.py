@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
@@ -29,13 +29,17 @@ class Captured:
     Attributes
     ----------
     functions : those of modules and classes that the program called, once it has run.
+    writes : the program writes its arguments, or plain arrays.
     """
+
+    writes = False
 
     def __init__(self, function: Callable[..., Any] | None = None) -> None:
         self._function = function
         self._arrays: dict[tuple[Any, ...], tuple[weakref.ref[np.ndarray], int, Strides, np.ndarray]] = {}
         self._names: list[tuple[str, _Read, Any]] = []
         self._quick: list[tuple[_Read, Any]] = []
+        self._owners: frozenset[int] = frozenset()
         self._bits: list[tuple[weakref.ref[np.ndarray], bytes]] | None = None
         self.functions: tuple[FunctionType, ...] = ()
         self._called: dict[CodeType, FunctionType] = {}
@@ -91,9 +95,22 @@ class Captured:
         self._names.append(("the rule book", edition, edition()))
         self._prepare()
 
+    def shared_with(self, leaves: Sequence[Any]) -> frozenset[tuple[int, int]]:
+        """Which arguments, by number, show memory of which arrays that the program reads; nothing if it writes none."""
+        if not self.writes:
+            return frozenset()
+        owners = {key[0] for key, (reference, *_) in self._arrays.items() if reference() is not None}
+        found = ((k, id(owner(leaf))) for k, leaf in enumerate(leaves) if isinstance(leaf, np.ndarray))
+        return frozenset(pair for pair in found if pair[1] in owners)
+
+    def is_apart(self, owners: Sequence[int]) -> bool:
+        """Whether the arrays that own the memory of a call's arguments are none that the program reads."""
+        return not self.writes or self._owners.isdisjoint(owners)
+
     def _prepare(self) -> None:
         """Make ready to tell quickly that all is as it was."""
         self._quick = [(read, value) for _, read, value in self._names]
+        self._owners = frozenset(key[0] for key in self._arrays)
         self._bits, bits = None, []
         for reference, offset, lies, before in self._arrays.values():
             whole = reference()

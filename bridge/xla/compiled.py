@@ -28,7 +28,7 @@ from bridge.xla.meshes import Placed
 from bridge.xla.regions.region import MODES
 from bridge.xla.signature import Signature, call_of
 from bridge.xla.subprogram import Subprogram
-from bridge.xla.traced import Program, captured
+from bridge.xla.traced import Program, captured, given
 from bridge.xla.tracing.sites import MOST_TURNS, MoreTurns, SliceOutside
 
 _OF_THE_CALLER = frozenset({np.ndarray, float, complex, *np.sctypeDict.values()})
@@ -73,9 +73,9 @@ class Compiled:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if current_context() is not None and (compiling() or self._is_tracked(args, kwargs)):
             return self.function(*args, **kwargs)
-        look, values, plain = look_of(args, kwargs)
+        look, values, plain, owners = look_of(args, kwargs)
         ready = None if look is None else self._ready.get(look)
-        if ready is not None and ready.is_current():
+        if ready is not None and ready.is_apart(owners) and ready.is_current():
             program = ready.program
             outputs, notes = ready.called(values)
             if notes is not None:
@@ -84,8 +84,25 @@ class Compiled:
             return program.handed_out(outputs, plain)
         return self._described(look, values, plain, args, kwargs)
 
-    def _described(self, look: Look | None, as_they_are: list[Any], plain: bool, args: Any, kwargs: Any) -> Any:
+    def called_as(self, originals: tuple[Any, ...], *args: Any) -> Any:
+        """Call it with `args`, which are copies of `originals`, arrays that the program has under other names."""
+        return self._described(None, [], True, args, {}, originals)
+
+    def shares(self, *args: Any) -> bool:
+        """Whether one of these arguments is an array that the program, which has run on them, reads by another name."""
+        found = self.captured_by(args, {})
+        return found is not None and bool(found.shared_with(leaves_of((args, {}))[0]))
+
+    def _described(
+        self, look: Look | None, as_they_are: list[Any], plain: bool, args: Any, kwargs: Any, originals: Any = None
+    ) -> Any:
         """Run the program of a call that has to be looked at closely; what of it comes in may be `as_they_are`."""
+        with given(leaves_of((args if originals is None else originals, kwargs))[0]):
+            return self._described_as_given(look, as_they_are, plain, args, kwargs)
+
+    def _described_as_given(
+        self, look: Look | None, as_they_are: list[Any], plain: bool, args: Any, kwargs: Any
+    ) -> Any:
         signature, values, home = call_of(args, kwargs)
         comes_in = len(values) == len(as_they_are) and all(map(operator.is_, values, as_they_are))
         if home == "traced":
@@ -99,7 +116,8 @@ class Compiled:
         if look is not None and comes_in and (signature, False) in self._programs:
             if len(self._ready) >= _MANY:
                 self._ready.clear()
-            self._ready[look] = Ready(*self._programs[signature, False], plain)
+            if not self._programs[signature, False][0].shared:
+                self._ready[look] = Ready(*self._programs[signature, False], plain)
         return program.handed_out(outputs, plain=home == "numpy")
 
     def _is_tracked(self, args: Any, kwargs: Any) -> bool:
@@ -176,7 +194,7 @@ class Compiled:
 
     def _forgotten_if_changed(self, signature: Signature, found: tuple[Program, Any]) -> tuple[Program, Any] | None:
         """A program, unless what it was traced with has changed since."""
-        name = found[0].captured.changed()
+        name = found[0].captured.changed() or found[0].shared_otherwise()
         if name is None:
             return found
         self._forget(signature, name)

@@ -259,7 +259,7 @@ def _static(leaf: Any) -> Static:
         )
     try:
         hash(leaf)
-    except TypeError:
+    except (TypeError, ValueError):  # that of a memoryview which may be written
         raise ArgumentError(
             f"an argument of type {type(leaf).__name__} is no array, and cannot be part of what is compiled: "
             "it has no hash",

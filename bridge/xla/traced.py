@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import jax
@@ -15,6 +16,7 @@ from bridge.code_position import resolve
 from bridge.engines.protocol import Settings
 from bridge.errors import AliasError, ArgumentError, BridgeError, NoRuleError, RefusedError, TraceError
 from bridge.rewind.interpreter import current_context
+from bridge.rewind.lifetime import note_refusal
 from bridge.rewind.values import ground_floor, is_abstract
 from bridge.source.programs import program
 from bridge.trees import leaves_of, paths_of, rebuilt
@@ -25,6 +27,19 @@ from bridge.xla.lowering.lower import x64
 from bridge.xla.signature import Dynamic, Signature, Static
 from bridge.xla.tracing.allowances import Allowances, Wishes
 from bridge.xla.tracing.context import TraceContext
+
+GIVEN: ContextVar[list[Any] | None] = ContextVar("bridge.xla.given", default=None)
+"""The leaves of the arguments of the call that runs; None inside of a JAX program."""
+
+
+@contextmanager
+def given(leaves: list[Any]) -> Iterator[None]:
+    """Inside, a call with these leaves runs."""
+    token = GIVEN.set(leaves)
+    try:
+        yield
+    finally:
+        GIVEN.reset(token)
 
 
 class Program:
@@ -50,6 +65,14 @@ class Program:
         self.results: list[Any] = []
         self.seconds: float | None = None
         self.captured = Captured(function)
+        self.shared: frozenset[tuple[int, int]] = frozenset()
+
+    def shared_otherwise(self) -> str | None:
+        """What is said if other arguments than when it was traced show memory of arrays that the program reads."""
+        leaves = GIVEN.get()
+        if leaves is None or self.captured.shared_with(leaves) == self.shared:
+            return None
+        return "which argument is an array that the program has under another name"
 
     def __call__(self, never: Any, values: list[Any]) -> tuple[list[Any], Any]:
         """The results that are traced; number and value of the first fault, and whether there was a NaN, if watched."""
@@ -61,6 +84,7 @@ class Program:
                 break
         self.bounded_loops |= allowances.told
         self.captured.close()
+        self.shared = self.captured.shared_with(GIVEN.get() or ())
         if not self.is_watched:
             return outputs, None
         with x64():
@@ -113,6 +137,9 @@ class Program:
                 leaves.append(leaf.shown(root))
         args, kwargs = rebuilt(self.signature.structure, leaves)
         context = current_context()
+        if context is not None:
+            both = zip(GIVEN.get() or (), leaves, strict=False)
+            context.originals = [(leaf, shown) for leaf, shown in both if isinstance(leaf, np.ndarray)]
         function = self.function if context is None else program(context, self.function, None)
         with _only_numpy():
             results, self.structure = leaves_of(function(*args, **kwargs))
@@ -155,6 +182,8 @@ def _note(error: BridgeError) -> None:
     if context is not None and context.home.is_abstract and not context.is_walked:
         trace = context.home.trace
         trace.refused = trace.refused or error
+    elif not isinstance(error, TraceError):
+        note_refusal(error)
 
 
 for _kind in (TraceError, RefusedError, NoRuleError, AliasError):

@@ -122,6 +122,10 @@ def test_an_operation_without_a_rule_is_named() -> None:
         lambda x: np.median(x, overwrite_input=True),
         lambda x: np.sum(x * np.ma.masked_array(np.ones(4), [0, 1, 0, 0])),
         lambda x: np.sum(np.matrix(np.eye(4)) * x),
+        lambda x: np.sum(np.concatenate([np.matrix(np.eye(4)), np.outer(x, x)]) * np.ones((4, 1))),
+        lambda x: np.sum(np.stack([np.ma.array(np.ones(4), mask=[0, 1, 0, 0]), x])),
+        lambda x: np.average(x, weights=np.ma.array(np.ones(4), mask=[0, 1, 0, 0])),
+        lambda x: np.sum(np.where(x > 0, x, np.ma.array(np.ones(4), mask=[0, 1, 0, 0]))),
         lambda x: np.sum(x.astype(object)),
     ],
 )
@@ -146,3 +150,13 @@ OBJECTS = np.array([1.0, 2.0, 3.0, 4.0], dtype=object)
 def test_arrays_of_objects_and_of_text_carry_no_gradient(program: Callable[[Any], Any], message: str) -> None:
     with pytest.raises(errors.RefusedError, match=message + r"(.|\n)*test_escapes\.py:\d+(.|\n)*dtype=float"):
         bridge.grad(program)(X)
+
+
+@pytest.mark.parametrize("engine", ["native", "xla"])
+def test_numbers_in_an_array_of_objects_are_written_as_numbers(engine: str) -> None:
+    def program(x: Any) -> Any:
+        y = x.copy()
+        y[1:3] = OBJECTS[:2]
+        return np.sum(y * y)
+
+    np.testing.assert_allclose(bridge.grad(program, engine=engine)(X), [2 * X[0], 0.0, 0.0, 2 * X[3]])

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import hypothesis
 import numpy as np
 
 import bridge.numpy
@@ -15,7 +14,7 @@ from tests.helpers.finite_differences import is_differentiable, replicas
 from tests.programs import PROGRAMS
 from tests.programs_as_they_stand import PROGRAMS as AS_THEY_STAND
 from tests.programs_as_they_stand.record import RIGHT
-from tests.random_programs.strategy import programs
+from tests.random_programs import programs
 
 
 @dataclass(frozen=True)
@@ -53,30 +52,15 @@ def recorded() -> list[Subject]:
 
 def drawn(count: int) -> list[Subject]:
     """Random programs, the same ones each time."""
-    found: list[Subject] = []
-
-    @hypothesis.settings(
-        max_examples=count,
-        derandomize=True,
-        database=None,
-        deadline=None,
-        phases=[hypothesis.Phase.generate],
-        suppress_health_check=list(hypothesis.HealthCheck),
-    )
-    @hypothesis.given(programs())
-    def each(program: Any) -> None:
-        found.append(
-            Subject(
-                f"random/{len(found)}",
-                lambda: program.function(bridge.numpy),
-                lambda: replicas(program.inputs),
-                tuple(range(len(program.inputs))),
-            )
+    return [
+        Subject(
+            f"random/{number}",
+            lambda program=program: program.function(bridge.numpy),
+            lambda program=program: replicas(program.inputs),
+            tuple(range(len(program.inputs))),
         )
-
-    if count:
-        each()
-    return found
+        for number, program in enumerate(programs(count))
+    ]
 
 
 def chosen(count: int) -> list[Subject]:

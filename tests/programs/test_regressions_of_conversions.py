@@ -62,10 +62,19 @@ def test_a_write_into_the_callers_array_itself():
         original[0] = 5.0
         return np.sum(x * x)
 
-    for transform in (bridge.grad(f), lambda x: bridge.vjp(f, x), lambda x: bridge.jvp(f, (x,), (X,))):
+    for run in (
+        bridge.grad(f, source=False),
+        lambda x: bridge.vjp(f, x, source=False),
+        lambda x: bridge.jvp(f, (x,), (X,), source=False),
+    ):
         original[:] = X
         with pytest.raises(AliasError, match="captured"):
-            transform(original)
+            run(original)
+    original[:] = X
+    expected = 2 * X
+    expected[0] = 0.0
+    np.testing.assert_array_equal(bridge.grad(f)(original), expected)
+    np.testing.assert_array_equal(original, X)
     with_nan = np.array([np.nan, 1.0])
     np.testing.assert_array_equal(bridge.grad(lambda x: x[1] ** 2)(with_nan), [0, 2])
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import itertools
+import struct
 from collections.abc import Callable
 from typing import Any
 
@@ -153,3 +154,31 @@ def test_unread_code_that_writes_into_what_is_lent() -> None:
     with pytest.raises(AliasError, match="was written by code that is not read: what it wrote is lost"):
         bridge.grad(f)(1.0)
     np.testing.assert_array_equal(a, np.ones(3))
+
+
+def an_iterator_made_before(x: Any) -> Any:
+    b = np.zeros(3)
+    iterator = np.nditer(b, op_flags=["readwrite"])
+    b[:] = x
+    for v in iterator:
+        v[...] = v * 2
+    return np.sum(b**2)
+
+
+def an_iterator_of_tracked_arrays(x: Any) -> Any:
+    b = np.zeros(3)
+    for v, w in np.nditer([x, b], op_flags=[["readonly"], ["writeonly"]]):
+        w[...] = v * 2
+    return np.sum(b**2)
+
+
+def packed(x: Any) -> Any:
+    b = x.copy()
+    struct.pack_into("d", b, 0, 5.0)
+    return np.sum(b**2)
+
+
+@pytest.mark.parametrize("program", [an_iterator_made_before, an_iterator_of_tracked_arrays, packed])
+def test_what_works_on_memory_past_numpys_protocols(program: Any) -> None:
+    with pytest.raises(EscapeError, match=r"(nditer|pack_into)(.|\n)*test_unread_code\.py(.|\n)*remedy"):
+        bridge.grad(program)(np.arange(1.0, 4.0))

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import array
+import dataclasses
+import decimal
+import fractions
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -69,15 +74,22 @@ def test_views_that_do_not_overlap_are_separate() -> None:
     np.testing.assert_allclose(gy, [4.0, 2.0, 4.0])
 
 
-def test_reading_the_original_of_a_mutated_argument() -> None:
+@pytest.mark.parametrize("source", [True, False])
+def test_reading_the_original_of_a_mutated_argument(source: bool) -> None:
+    """Code that is not read has the caller's array, which did not follow."""
     original = X.copy()
 
     def f(x: Any) -> Any:
         x[0] = 2.0
         return np.sum(x * original)
 
+    if source:
+        expected = 2 * X
+        expected[0] = 0.0
+        np.testing.assert_allclose(bridge.grad(f)(original), expected)
+        return
     with pytest.raises(errors.AliasError, match="global or captured"):
-        bridge.grad(f)(original)
+        bridge.grad(f, source=False)(original)
 
 
 def test_writes_through_overlapping_views_are_refused() -> None:
@@ -157,3 +169,47 @@ def test_allow_int() -> None:
     g = bridge.grad(lambda p: np.sum(p["w"] * p["n"]), allow_int=True)({"w": X, "n": np.arange(4)})
     assert g["n"] is None
     np.testing.assert_allclose(g["w"], np.arange(4.0))
+
+
+FOREIGN: dict[str, Callable[[], Any]] = {
+    "memoryview": lambda: memoryview(X.copy()),
+    "array": lambda: array.array("d", X),
+    "Fraction": lambda: fractions.Fraction(1, 3),
+    "Decimal": lambda: decimal.Decimal("0.3"),
+    "set": lambda: {0.3, 0.4},
+}
+
+
+@pytest.mark.parametrize("kind", FOREIGN)
+@pytest.mark.parametrize("engine", ["native", "xla"])
+@pytest.mark.parametrize("transform", ["grad", "vjp", "jvp", "in a dict", "in an object"])
+def test_what_may_hold_floats_and_is_no_array(kind: str, engine: str, transform: str) -> None:
+    x = FOREIGN[kind]()
+
+    def f(u: Any) -> Any:
+        u = u.pop("u") if isinstance(u, dict) else getattr(u, "u", u)
+        return np.sum(np.ones(3)) if isinstance(u, type(x)) else 0.0
+
+    runs: dict[str, Callable[[], Any]] = {
+        "grad": lambda: bridge.grad(f, engine=engine)(x),
+        "vjp": lambda: bridge.vjp(f, x, engine=engine),
+        "jvp": lambda: bridge.jvp(f, (x,), (x,), engine=engine),
+        "in a dict": lambda: bridge.vjp(f, {"u": x}, engine=engine),
+        "in an object": lambda: bridge.grad(f, engine=engine)(Pair(x, X.copy())),
+    }
+    with pytest.raises(errors.ArgumentError, match=rf"{kind}|no hash"):
+        runs[transform]()
+
+
+@dataclasses.dataclass
+class Pair:
+    u: Any
+    v: Any
+
+
+@pytest.mark.parametrize("constant", [None, "text", b"bytes", range(3), len, {1, 2}, memoryview(b"abc")])
+def test_what_holds_no_floats_is_a_constant_of_vjp(constant: Any) -> None:
+    _, pull = bridge.vjp(lambda x, c: np.sum(x * x), X, constant)
+    gradient, none = pull(1.0)
+    np.testing.assert_allclose(gradient, 2 * X)
+    assert none is None

@@ -19,6 +19,7 @@ from bridge.engines.jax.call_forms import Form, slots_of
 from bridge.engines.protocol import EngineRule
 from bridge.errors import BridgeError, NoRuleError, RefusedError
 from bridge.rewind.interpreter import Call
+from bridge.rewind.lifetime import forgive
 from bridge.rewind.memory import grounded
 from bridge.xla.lowering.lower import lower, x64
 from bridge.xla.lowering.register import Lowering
@@ -55,7 +56,8 @@ class Program:
         if self.compiled is not None:
             try:
                 return self.compiled(*native)
-            except RefusedError:
+            except RefusedError as error:
+                forgive(error)
                 # The shape of its result depends on values: operation by operation, JAX knows them.
                 self.compiled = None
         return self.function(*native)

@@ -12,7 +12,7 @@ import operator
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import BuiltinFunctionType, FunctionType, MethodType
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -270,7 +270,7 @@ def _repeated(count: Any) -> Iterator[float]:
     if is_abstract(count) or count > SHORT:
         yield math.inf
         return
-    trace = current_context().home.trace
+    trace = cast("Any", current_context()).home.trace
     before, trace.repeats = trace.repeats, trace.repeats * max(count, 1)
     try:
         yield trace.repeats

@@ -74,6 +74,9 @@ class CompiledHome(Home):
         else:
             self.trace.captured.add(thing)
 
+    def note_writes(self) -> None:
+        self.trace.captured.writes = True
+
     def survivors(self, key: Any, shape: tuple[int, ...]) -> Any:
         return self.trace.surviving(key, shape)
 

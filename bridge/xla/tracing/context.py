@@ -177,7 +177,14 @@ class TraceContext(Framing, Accessing, Computing, Context):
     def writable(self, target: Any) -> Any:
         if not grounded(target).flags.writeable:
             refuse_read_only(target)
-        return super().writable(target)
+        root = super().writable(target)
+        if self.loan is not None and any(buffer.place.root is root for _, buffer in self.originals):
+            self.loan.names.written(root)
+        return root
+
+    def check_original(self, array: np.ndarray) -> None:
+        # Cells do not tell whether they have been written; what is read sees that by itself.
+        self.home.note(array)
 
     def inactive(self, value: Any) -> Any:
         if isinstance(value, np.ndarray) and not isinstance(value, AbstractArray):
