@@ -229,8 +229,7 @@ def at(ufunc: np.ufunc, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     rounds = _rounds(key, target.shape)
     times = 1 if rounds is None else int(rounds.max()) + 1
     if times > _FEW and len(operands) == 1 and np.result_type(target, *operands) == target.dtype:
-        operand = np.broadcast_to(operands[0], shape)
-        _all_written(partial(_at_often, ufunc, target, key, operand))
+        _all_written(partial(_at_often, ufunc, target, key, np.broadcast_to(operands[0], shape)))
         return
     own = [np.copy(x) if np.may_share_memory(grounded(x), grounded(target)) else x for x in operands]
     spread = [np.broadcast_to(x, shape) for x in own]
