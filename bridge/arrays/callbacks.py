@@ -19,7 +19,7 @@ from bridge.errors import RefusedError
 
 
 def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Any:
-    """`np.piecewise`."""
+    """`np.piecewise`: its functions run once, on tracked values."""
     context = context_of((x, *args, *kw.values()))
     if context is None or context.home.is_abstract:
         return call_by_rule(np.piecewise, (x, condlist, funclist, *args), kw)
@@ -72,7 +72,7 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any
 
 
 def apply_over_axes(func: Callable[..., Any], a: Any, axes: Any) -> Any:
-    """`np.apply_over_axes`."""
+    """`np.apply_over_axes`: its function runs once for each axis."""
     context = context_of((a,))
     if context is None or context.home.is_abstract:
         return call_by_rule(np.apply_over_axes, (func, a, axes), {})

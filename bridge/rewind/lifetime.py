@@ -29,6 +29,8 @@ class Lifetime:
     # What the program has lent to it, if its source is read; and whether it also borrows for what carries no gradient.
     loan: Any = None
     borrows_everything = False
+    # Whether what is refused ends it, also if the program goes on: so it is where a transform runs the program.
+    remembers = False
 
     def __init__(self) -> None:
         self.outer: Context | None = None
@@ -145,7 +147,7 @@ class Lifetime:
 def note_refusal(error: BridgeError) -> None:
     """Take note of what is refused to the program: one that swallows that would be another program."""
     context = current_context()
-    if context is None or context.is_walked or context.home.is_abstract or context.thread != get_ident():
+    if context is None or not context.remembers or context.is_walked or context.home.is_abstract:
         return
     context.escaped = context.escaped or error
 

@@ -31,6 +31,7 @@ class Arguments:
         self, context: Any, args: tuple[Any, ...], kwargs: dict[str, Any], argnums: int | Sequence[int], allow_int: bool
     ) -> None:
         self.context = context
+        context.remembers = True
         self.single = isinstance(argnums, (int, np.integer))
         self.argnums = normalised(argnums, len(args))
         self.places: list[Any] = []

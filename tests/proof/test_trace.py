@@ -140,11 +140,23 @@ def test_what_a_gradient_refuses_is_refused() -> None:
     x = np.zeros(3)
 
     def program(y: Any) -> Any:
-        x[0] = 1.0
+        x.__setitem__(0, 1.0)
         return y
 
     with pytest.raises(AliasError, match="which is the caller's array itself"):
         bridge.trace(program)(x)
+
+
+def test_a_write_under_another_name_is_shown() -> None:
+    x = np.zeros(3)
+
+    def program(y: Any) -> Any:
+        x[0] = 1.0
+        return y
+
+    trace = bridge.trace(program)(x)
+    assert trace.value.tolist() == [1.0, 0.0, 0.0] and x.tolist() == [0.0, 0.0, 0.0]
+    assert trace.timeline.operations[0].overwrites
 
 
 def test_error_of_the_program_says_how_far_it_came() -> None:
