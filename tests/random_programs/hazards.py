@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from tests.random_programs import expressions as e
-from tests.random_programs.workshop import Workshop
+from tests.random_programs.program import HELD
+from tests.random_programs.workshop import Declined, Workshop
 
 
 def unbuffered(shop: Workshop) -> None:
@@ -145,9 +146,13 @@ def integers(shop: Workshop) -> None:
 
 
 def held_by_caller(shop: Workshop) -> None:
-    """The caller's first array, under its global name: read, and seldom written."""
+    """The caller's first array under its global name, which is the argument's from its first write on."""
+    x = shop.scope["x"]
+    if x is not shop.scope[HELD] or not x.flags.writeable:
+        raise Declined
+    shop.write(shop.choose(["x *= 0.9", "x[...] = np.sin(x)", "np.cos(x, out=x)"]))
     if shop.integer(0, 5) == 0:
-        shop.write(shop.choose(["held *= 0.5", "held[0] = 0.25", "np.sin(held, out=held)"]))
+        shop.write(shop.choose(["held *= 0.5", "np.sin(held, out=held)"]))
     shop.write(f"{shop.fresh()} = {shop.choose(['held * 0.5', 'np.sin(held)', 'held[::-1] + 0.0', 'np.sum(held)'])}")
 
 
