@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.random_programs import expressions as e
-from tests.random_programs.workshop import Workshop
+from tests.random_programs.workshop import Declined, Workshop
 
 
 def raising(shop: Workshop) -> None:
@@ -103,6 +103,9 @@ def closures(shop: Workshop) -> None:
 
 def threads(shop: Workshop) -> None:
     """Work that is handed to another thread, whose errors nobody may ask for."""
+    if shop.integer(0, 4):
+        # It ends most programs, by name.
+        raise Declined
     name, job = shop.choose(shop.writable()), shop.fresh("j")
     work = shop.choose([f"{name}[...] = {name} * 0.5", "pass"])
     shop.write(f"def {job}():\n    {work}\n    return np.sum({name} * {name})")
