@@ -16,6 +16,7 @@ from bridge.arrays.dispatch import HANDLED, call_by_rule
 from bridge.arrays.operands import context_of
 from bridge.code_position import here, resolve
 from bridge.errors import RefusedError
+from bridge.rewind.memory import grounded
 
 
 def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Any:
@@ -33,7 +34,8 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> An
     elif len(conditions) != len(funclist):
         count = len(conditions)
         raise ValueError(f"with {count} condition(s), either {count} or {count + 1} functions are expected")
-    y = context.blank(x.shape, x.dtype)
+    # As NumPy's, it lies as x does, which writes through its views may show.
+    y = context.constant_buffer(np.zeros_like(grounded(x)))
     for condition, function in zip(conditions, funclist, strict=True):
         if not callable(function):
             y[condition] = function

@@ -147,3 +147,13 @@ def test_a_refusal_that_the_program_swallows(program: Callable[[Any], Any]) -> N
     assert "test_callbacks.py" in str(caught.value)
     with pytest.raises((RefusedError, NoRuleError)):
         bridge.vjp(program, np.abs(X), engine="native")
+
+
+def test_the_result_of_piecewise_lies_as_its_argument_does() -> None:
+    def program(x: Any) -> Any:
+        y = np.piecewise(x, [x > 0], [lambda v: 0.5 * v, np.sin])
+        y.flat = y.T
+        return np.sum(y * y)
+
+    x = np.asfortranarray(np.array([[-0.5, 1.25, 0.75], [0.25, -1.5, -0.25], [1.0, 0.5, -1.0]]))
+    assert bridge.value_and_grad(program)(x)[0] == program(x.copy(order="K"))

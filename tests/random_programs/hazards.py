@@ -150,10 +150,12 @@ def held_by_caller(shop: Workshop) -> None:
     x = shop.scope["x"]
     if x is not shop.scope[HELD] or not x.flags.writeable:
         raise Declined
-    shop.write(shop.choose(["x *= 0.9", "x[...] = np.sin(x)", "np.cos(x, out=x)"]))
+    lines = [shop.choose(["x *= 0.9", "x[...] = np.sin(x)", "np.cos(x, out=x)"])]
     if shop.integer(0, 5) == 0:
-        shop.write(shop.choose(["held *= 0.5", "np.sin(held, out=held)"]))
-    shop.write(f"{shop.fresh()} = {shop.choose(['held * 0.5', 'np.sin(held)', 'held[::-1] + 0.0', 'np.sum(held)'])}")
+        lines.append(shop.choose(["held *= 0.5", "np.sin(held, out=held)"]))
+    lines.append(f"{shop.fresh()} = {shop.choose(['held * 0.5', 'np.sin(held)', 'held[::-1] + 0.0', 'np.sum(held)'])}")
+    # Whole: without the write the other name would be a constant.
+    shop.write("\n".join(lines))
 
 
 HAZARDS = (
