@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import optree
@@ -12,7 +12,7 @@ from bridge.objects.levels import NAMESPACE, PLAIN, names_attributes
 from bridge.objects.structure import Mismatch, ObjectStructure
 from bridge.objects.walk import opened
 
-__all__ = ["NAMESPACE", "Mismatch", "containers_of", "leaves_along", "leaves_of", "paths_of", "rebuilt"]
+__all__ = ["NAMESPACE", "Mismatch", "containers_of", "key_orders", "leaves_along", "leaves_of", "paths_of", "rebuilt"]
 
 _CLOSED = set(PLAIN)
 """Types of leaves that are known to be no objects to take apart; what is met of `_ALWAYS_CLOSED` is added."""
@@ -39,6 +39,21 @@ def containers_of(tree: Any) -> tuple[list[Any], Any]:
     """Leaves and structure of nested containers; None is a leaf, and so is every object that optree does not know."""
     leaves, structure = optree.tree_flatten(tree, none_is_leaf=True, namespace=NAMESPACE)
     return leaves, structure
+
+
+def key_orders(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    """The orders of the keys of all dicts in arguments, which a program may go through, and structures do not tell."""
+    return tuple(order for one in (*args, *kwargs.values()) if type(one) not in _CLOSED for order in _orders(one))
+
+
+def _orders(tree: Any) -> Iterator[tuple[Any, ...]]:
+    if isinstance(tree, dict):
+        yield tuple(tree)
+        parts: Any = tree.values()
+    else:
+        parts = tree if isinstance(tree, (tuple, list)) else ()
+    for part in parts:
+        yield from _orders(part)
 
 
 def rebuilt(structure: Any, leaves: Sequence[Any]) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from bridge.trees import leaves_of
+from bridge.trees import key_orders, leaves_of
 from bridge.xla.lowering.lower import x64
 from bridge.xla.meshes import Placed
 from bridge.xla.signature import is_on_device
@@ -58,7 +58,7 @@ def look_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Look | None,
     if not kwargs and _CONTAINERS.isdisjoint(map(type, args)):
         return _look_of_leaves((), args)
     leaves, structure = leaves_of((args, kwargs))
-    return _look_of_leaves((structure,), leaves)
+    return _look_of_leaves((structure, key_orders(args, kwargs)), leaves)
 
 
 def _look_of_leaves(start: Look, leaves: Sequence[Any]) -> tuple[Look | None, list[Any], bool, list[int]]:

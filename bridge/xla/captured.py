@@ -6,10 +6,9 @@ A program is traced once, so that their values are part of it; where one has cha
 from __future__ import annotations
 
 import weakref
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from types import CodeType, FunctionType, MethodType, ModuleType
+from types import CodeType, FunctionType
 from typing import Any
 
 import numpy as np
@@ -17,10 +16,8 @@ import numpy as np
 from bridge.rewind.memory import ArrayMemory, Strides, address, owner
 from bridge.rewind.rule_book import edition
 from bridge.rewind.snapshots import constant
+from bridge.xla.outside import VALUES, Read, names_of, value_of
 from bridge.xla.tracing.abstract import AbstractArray
-
-_VALUES = (bool, int, float, complex, str, bytes, type(None), np.generic)
-_Read = Callable[[], Any]
 
 
 class Captured:
@@ -37,8 +34,8 @@ class Captured:
     def __init__(self, function: Callable[..., Any] | None = None) -> None:
         self._function = function
         self._arrays: dict[tuple[Any, ...], tuple[weakref.ref[np.ndarray], int, Strides, np.ndarray]] = {}
-        self._names: list[tuple[str, _Read, Any]] = []
-        self._quick: list[tuple[_Read, Any]] = []
+        self._names: list[tuple[str, Read, Any]] = []
+        self._quick: list[tuple[Read, Any]] = []
         self._owners: frozenset[int] = frozenset()
         self._bits: list[tuple[weakref.ref[np.ndarray], bytes]] | None = None
         self.functions: tuple[FunctionType, ...] = ()
@@ -48,7 +45,7 @@ class Captured:
 
     def _hold(self, function: Any) -> None:
         """Remember what the containers hold that a function knows, before it runs."""
-        for _, _, one in _names(function):
+        for _, _, one in names_of(function):
             if one is not None:
                 self._contents.setdefault(id(one), (one, _contents(one)))
 
@@ -84,11 +81,11 @@ class Captured:
         function, self._function = partial(self._function, *self._called.values()), None
         self.functions, self._called = tuple(self._called.values()), {}
         contents, self._contents = self._contents, {}
-        for name, read, container in _names(function):
+        for name, read, container in names_of(function):
             if container is not None and not _is_as_before(container, contents):
                 # The program writes into it itself, while it is traced only: a log.
                 continue
-            value = _read(read)
+            value = value_of(read)
             if isinstance(value, np.ndarray):
                 self.add(value)
             self._names.append((name, read, value))
@@ -141,10 +138,8 @@ class Captured:
     def changed(self) -> str | None:
         """What has changed since the program was traced: a name, or the look of an array."""
         for name, read, before in self._names:
-            now = _read(read)
-            if now is not before and not (
-                type(now) is type(before) and isinstance(now, _VALUES) and _same(now, before)
-            ):
+            now = value_of(read)
+            if now is not before and not (type(now) is type(before) and isinstance(now, VALUES) and _same(now, before)):
                 return name
         for key, (reference, offset, lies, before) in list(self._arrays.items()):
             whole = reference()
@@ -155,113 +150,11 @@ class Captured:
         return None
 
 
-def _names(function: Any) -> Iterator[tuple[str, _Read, Any]]:
-    """What a Python function reads from outside of itself, and what functions, objects and containers there have.
-
-    A label, what reads it, and the list, tuple or dictionary that it is an element of.
-    """
-    waiting: list[Any] = [function]
-    seen: set[int] = set()
-    while waiting and len(seen) < _MOST:
-        one = waiting.pop()
-        if id(one) in seen:
-            continue
-        seen.add(id(one))
-        if isinstance(one, partial):
-            waiting += [one.func, *one.args, *one.keywords.values()]
-        elif isinstance(one, MethodType):
-            waiting += [one.__func__, one.__self__]
-        elif isinstance(one, FunctionType):
-            if not _is_ours(one):
-                for name in ("__code__", "__defaults__", "__kwdefaults__"):
-                    yield f"{one.__name__}.{name}", partial(getattr, one, name), None
-                waiting += [*(one.__defaults__ or ()), *(one.__kwdefaults__ or {}).values(), *one.__dict__.values()]
-            for name, read in _read_by(one):
-                value = _read(read)
-                if isinstance(value, (np.ndarray, FunctionType, MethodType, partial, *_VALUES)):
-                    yield name, read, None
-                if isinstance(value, ModuleType):
-                    yield from _of_module(value, one.__code__, waiting)
-                elif not isinstance(value, (np.ndarray, *_VALUES)):
-                    waiting.append(value)
-        elif isinstance(one, (list, tuple, dict)):
-            yield f"the length of a {type(one).__name__}", partial(len, one), one
-            items = list(one.items() if isinstance(one, dict) else enumerate(one))[:_MOST]
-            for key, value in items:
-                yield f"element {key!r} of a {type(one).__name__}", partial(_element, one, key), one
-                waiting.append(value)
-        elif isinstance(one, (set, frozenset, deque)):
-            yield f"the length of a {type(one).__name__}", partial(len, one), None
-        elif isinstance(one, type):
-            if not _is_ours(one):
-                for name, value in list(vars(one).items()):
-                    if isinstance(value, (np.ndarray, *_VALUES)) and not name.startswith("__"):
-                        yield f"{one.__name__}.{name}", partial(_item, vars(one), name), None
-                waiting += one.__bases__
-        elif not isinstance(one, (ModuleType, np.ndarray, *_VALUES)) and not _is_ours(type(one)):
-            waiting.append(type(one))
-            if callable(one):
-                waiting.append(type(one).__call__)
-            attributes = getattr(one, "__dict__", {})
-            for name, value in list(attributes.items()):
-                yield f"{type(one).__name__}.{name}", partial(_item, attributes, name), None
-                waiting.append(value)
-
-
-def _of_module(module: ModuleType, code: CodeType, waiting: list[Any]) -> Iterator[tuple[str, _Read, None]]:
-    """Names that a function may read from a module: values are watched, lists and objects are waiting."""
-    if _is_ours_by_name(module.__name__):
-        return
-    names = vars(module)
-    for name in sorted(set(_global_names(code))):
-        value = names.get(name)
-        if isinstance(value, (np.ndarray, FunctionType, *_VALUES)) and value is not None:
-            yield f"{module.__name__}.{name}", partial(_item, names, name), None
-        elif not isinstance(value, (ModuleType, *_VALUES)):
-            waiting.append(value)
-
-
-def _read_by(function: FunctionType) -> Iterator[tuple[str, _Read]]:
-    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
-        yield name, partial(getattr, cell, "cell_contents")
-    if not _is_ours(function):
-        for name in sorted(set(_global_names(function.__code__))):
-            if not _is_ours(function.__globals__.get(name)):
-                yield name, partial(_item, function.__globals__, name)
-
-
-def _global_names(code: CodeType) -> Iterator[str]:
-    yield from code.co_names
-    for part in code.co_consts:
-        if isinstance(part, CodeType):
-            yield from _global_names(part)
-
-
-def _is_ours(function: Any) -> bool:
-    """Whether a function or class is this package's, Python's, or a library's that has no state of the user's."""
-    return _is_ours_by_name(str(getattr(function, "__module__", "")))
-
-
-def _is_ours_by_name(module: str) -> bool:
-    return module.partition(".")[0] in _OURS
-
-
-_OURS = frozenset({
-    "bridge", "builtins", "functools", "itertools", "jax", "jaxlib", "math", "numpy", "operator", "optree", "rules",
-    "scipy", "sys", "typing",
-})  # fmt: skip
-
-
-_MOST = 1000
-"""How many objects, and how many elements of one, are watched."""
-
 _SMALL = 1 << 14
 """Bytes of the largest array that is compared by a copy of its bits."""
 
 _BLOCK = 1 << 14
 """Elements of large arrays that are compared at a time."""
-
-_GONE = object()
 
 
 def _contents(container: Any) -> list[Any]:
@@ -279,26 +172,11 @@ def _is_as_before(container: Any, before: dict[int, tuple[Any, list[Any]]]) -> b
     return all(a is b for a, b in zip(found[1], now, strict=True))
 
 
-def _element(container: Any, key: Any) -> Any:
-    try:
-        return container[key]
-    except (IndexError, KeyError):
-        return _GONE
-
-
-def _item(names: Mapping[str, Any], name: str) -> Any:
-    return names.get(name, _GONE)
-
-
-def _read(read: _Read) -> Any:
-    try:
-        return read()
-    except ValueError:  # a cell that is empty
-        return _GONE
-
-
 def _same(a: Any, b: Any) -> bool:
-    return bool(a == b) or (a != a and b != b)
+    """Whether two values of one kind are the same to a program; zeros have signs, and NaNs have bits."""
+    if isinstance(a, (float, complex, np.generic)):
+        return np.asarray(a).tobytes() == np.asarray(b).tobytes()
+    return bool(a == b)
 
 
 def _same_bits(a: np.ndarray, b: np.ndarray) -> bool:

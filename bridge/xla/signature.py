@@ -13,7 +13,7 @@ import numpy as np
 from bridge.errors import AliasError, ArgumentError
 from bridge.rewind.memory import ArrayMemory, Strides, address, overlaps_itself
 from bridge.transforms.entering import copies_alike, sharing
-from bridge.trees import leaves_of
+from bridge.trees import key_orders, leaves_of
 from bridge.xla.tracing.abstract import abstract_like
 
 _STATIC = frozenset({int, bool, str, type(None)})
@@ -71,10 +71,11 @@ class Signature:
     structure: Any
     leaves: tuple[Dynamic | Static, ...]
     arrays: tuple[bool, ...]
+    orders: tuple[Any, ...] = ()
 
     @cached_property
     def _hash(self) -> int:
-        return hash((self.structure, self.leaves, self.arrays))
+        return hash((self.structure, self.leaves, self.arrays, self.orders))
 
     def __hash__(self) -> int:
         return self._hash
@@ -101,15 +102,16 @@ _ON_DEVICES: set[type] = set()
 def call_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
     """What a call with these arguments asks for."""
     leaves, structure = leaves_of((args, kwargs))
+    orders = key_orders(args, kwargs)
     looks, values, home = _looks(leaves)
     if looks is None:
-        return _described_whole(leaves, structure)
-    signature = _SEEN.get((structure, looks))
+        return _described_whole(leaves, structure, orders)
+    signature = _SEEN.get((structure, orders, looks))
     if signature is None:
-        signature = _described_whole(leaves, structure).signature
+        signature = _described_whole(leaves, structure, orders).signature
         if len(_SEEN) >= _MANY:
             _SEEN.clear()
-        _SEEN[structure, looks] = signature
+        _SEEN[structure, orders, looks] = signature
     return Call(signature, values, home)
 
 
@@ -163,7 +165,7 @@ def _home(leaf: Any, before: str) -> str:
     return "jax" if before == "numpy" else before
 
 
-def _described_whole(leaves: list[Any], structure: Any) -> Call:
+def _described_whole(leaves: list[Any], structure: Any, orders: tuple[Any, ...]) -> Call:
     described: list[Dynamic | Static] = []
     values: list[Any] = []
     home = "numpy"
@@ -187,7 +189,7 @@ def _described_whole(leaves: list[Any], structure: Any) -> Call:
         else:
             described.append(_static(leaf))
     is_array = tuple(isinstance(leaf, (np.ndarray, jax.Array)) for leaf in leaves)
-    return Call(Signature(structure, tuple(described), is_array), values, home)
+    return Call(Signature(structure, tuple(described), is_array, orders), values, home)
 
 
 def _shared(arrays: list[tuple[int, np.ndarray]]) -> dict[int, list[tuple[int, np.ndarray]]]:
