@@ -21,7 +21,7 @@ def _shapes(arrays: Any) -> list[tuple[int, ...]]:
 
 def _fitted(ct: Any, piece: Any) -> Any:
     """`ct` in the shape of `piece`, without its imaginary part if the piece is real."""
-    real = getattr(piece, "dtype", np.dtype(float)).kind != "c"
+    real = not isinstance(piece, complex) and getattr(piece, "dtype", np.dtype(float)).kind != "c"
     return np.reshape(np.real(ct) if real and ct.dtype.kind == "c" else ct, np.shape(piece))
 
 

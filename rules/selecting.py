@@ -15,7 +15,7 @@ from bridge.extend import Case, Facts, pulls, rule, sum_to_shape, zeros
 
 def _fitted(ct: Any, choice: Any) -> Any:
     """`ct` summed to the shape of `choice`, without its imaginary part if that is real."""
-    real = getattr(choice, "dtype", np.dtype(float)).kind != "c"
+    real = not isinstance(choice, complex) and getattr(choice, "dtype", np.dtype(float)).kind != "c"
     return sum_to_shape(np.real(ct) if real and ct.dtype.kind == "c" else ct, np.shape(choice))
 
 

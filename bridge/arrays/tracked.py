@@ -12,7 +12,7 @@ from bridge.arrays import creation, dispatch, ufuncs
 from bridge.arrays.operators import Operators
 from bridge.code_position import here, resolve
 from bridge.errors import ArgumentError, RefusedError
-from bridge.rewind.escapes import escape, note_text
+from bridge.rewind.escapes import escape, note_text, rounds
 from bridge.rewind.interpreter import ARRAYS
 from bridge.rewind.memory import grounded, lies_in_order
 from bridge.rewind.rule_book import GIVING_WAY, read_book
@@ -78,7 +78,8 @@ class Tracked(Operators):
         return described(self) if is_abstract(self) else f"{type(self).__name__}({grounded(self)!r})"
 
     def __format__(self, spec: str) -> str:
-        note_text(self)
+        if not rounds(spec):
+            note_text(self)
         return described(self) if is_abstract(self) else format(grounded(self), spec)
 
     def __str__(self) -> str:

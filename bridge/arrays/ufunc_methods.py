@@ -232,7 +232,8 @@ def at(ufunc: np.ufunc, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         _all_written(partial(_at_often, ufunc, target, key, np.broadcast_to(operands[0], shape)))
         return
     own = [np.copy(x) if np.may_share_memory(grounded(x), grounded(target)) else x for x in operands]
-    spread = [np.broadcast_to(x, shape) for x in own]
+    # Copies: elements of a broadcast array cannot be written apart, nor can their cotangents.
+    spread = [x if np.shape(x) == shape else np.broadcast_to(x, shape).copy() for x in own]
     parts: list[Any] = [(key, operands)]
     if rounds is not None:
         full = _full_key(key, target.shape)

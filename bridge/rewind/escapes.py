@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -77,6 +78,15 @@ def note_text(tracked: Any) -> None:
             while len(written) > _WRITTEN:
                 del written[next(iter(written))]
 
+
+def rounds(spec: str) -> bool:
+    """Whether a format cuts digits off, as for a label or a key: nobody means a quantity by what is left."""
+    digits = re.search(r"\.(\d+)", spec)
+    return digits is not None and int(digits[1]) < _EXACT
+
+
+_EXACT = 12
+"""Digits of a text that is as good as the number."""
 
 _WRITTEN_AT_ONCE, _WRITTEN = 16, 1024
 """Numbers of the largest array whose text is taken note of; numbers that a context remembers."""

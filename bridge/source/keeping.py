@@ -6,7 +6,7 @@ import collections
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from types import FunctionType, GeneratorType, MemberDescriptorType, ModuleType
+from types import FunctionType, GeneratorType, GetSetDescriptorType, MemberDescriptorType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -119,7 +119,7 @@ class Attributes(Kept):
 
     def hold(self, name: str) -> Iterable[str]:
         found = of_class(type(self.thing), name)
-        if hasattr(type(found), "__set__") and not is_member(found):
+        if hasattr(type(found), "__set__") and not is_member(found) and not isinstance(found, GetSetDescriptorType):
             # A setter stores what it likes.
             names = list(state_of(self.thing) or ())
             for one in names:
@@ -128,6 +128,10 @@ class Attributes(Kept):
         return super().hold(name)
 
     def part(self, name: str) -> Any:
+        found = of_class(type(self.thing), name)
+        if isinstance(found, GetSetDescriptorType):
+            # Compiled code keeps it, and shows it by its own name only.
+            return found.__get__(self.thing)
         state = state_of(self.thing)
         if state is not None and (name in state or not _is_slot(self.thing, name)):
             return state.get(name, GONE)
@@ -138,7 +142,10 @@ class Attributes(Kept):
 
     def restore(self, parts: dict[Any, Any]) -> None:
         for name, value in parts.items():
-            if value is not GONE:
+            found = of_class(type(self.thing), name)
+            if isinstance(found, GetSetDescriptorType):
+                found.__set__(self.thing, value)
+            elif value is not GONE:
                 _set(self.thing, name, value)
             elif self.part(name) is not GONE:
                 _delete(self.thing, name)

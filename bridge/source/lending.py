@@ -146,11 +146,32 @@ def stands_for(value: Any) -> Any:
 
 
 def _looked_into(iterator: np.nditer) -> Any:
-    """An iterator of NumPy's over several arrays, if none of them is lent."""
+    """An iterator of NumPy's; if an array of its is lent, what tells where it stands, and nothing that it shows."""
     shown = [(array, lent_to(array)) for array in iterator.operands]
     if any(found is not None and found is not array for array, found in shown):
-        raise _nothing_stands_for(iterator)
+        return Walk(iterator)
     return iterator
+
+
+class Walk:
+    """Where an iterator of NumPy's stands in an array that is lent: its elements are another's to show."""
+
+    _TELLS = frozenset(
+        {"finished", "index", "iterindex", "iternext", "iterrange", "itersize", "multi_index", "ndim", "nop", "reset"}
+    ) | {"shape", "close", "has_index", "has_multi_index"}
+
+    def __init__(self, iterator: np.nditer) -> None:
+        self._iterator = iterator
+
+    def __getattr__(self, name: str) -> Any:
+        if name in self._TELLS:
+            return getattr(self._iterator, name)
+        raise _nothing_stands_for(self._iterator)
+
+    def _refuse(self, *args: Any) -> Any:
+        raise _nothing_stands_for(self._iterator)
+
+    __iter__ = __next__ = __getitem__ = __setitem__ = __len__ = __enter__ = _refuse
 
 
 def _nothing_stands_for(value: Any) -> EscapeError:

@@ -361,7 +361,9 @@ SPECIAL.update(
         builtins.max: _over_elements(SPECIAL[builtins.max], np.max),
     }
 )
-SPECIAL.update({kind: reads_text(kind) for kind in (np.float64, np.float32, np.longdouble, ast.literal_eval)})
+SPECIAL.update(
+    {kind: reads_text(SPECIAL.get(kind, kind)) for kind in (np.float64, np.float32, np.longdouble, ast.literal_eval)}
+)
 SPECIAL.update({function: reads_text(function) for function in (json.loads, np.fromstring)})
 SPECIAL.update({function: reads_text(SPECIAL[function]) for function in (np.array, np.asarray)})
 SPECIAL.update({np.nditer: _memory_of(np.nditer, 0), struct.pack_into: _memory_of(struct.pack_into, 1)})

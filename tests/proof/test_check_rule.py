@@ -18,6 +18,10 @@ X = np.array([0.7, -1.3, 2.1])
 Y = np.array([1.9, 0.4, -0.6])
 
 
+# Rules that replace those of the book, which is said once.
+pytestmark = pytest.mark.filterwarnings("ignore:what you say of")
+
+
 @pytest.fixture(autouse=True)
 def registries() -> Iterator[None]:
     """Put back the rules that a test registers or replaces."""

@@ -130,7 +130,7 @@ def draws(p: Any) -> Any:
 
 
 def text(p: Any) -> Any:
-    shown = json.loads(json.dumps({"a": p[0], "b": [p[1]]}))
+    shown = json.loads(json.dumps({"a": bridge.detach(p[0]), "b": [bridge.detach(p[1])]}))
     return p[2] * (1 if shown["b"][0] > 1 else 2)
 
 

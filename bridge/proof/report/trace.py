@@ -181,10 +181,10 @@ class TraceContext(KeepsArguments, Context):
             _, number = self._numbers.get(id(value), (None, None))
             return None if number is None else Region(number, 0, value.itemsize, (), str(value.dtype))
         whole = owner(value)
-        low, _ = np.lib.array_utils.byte_bounds(whole)
+        low, high = np.lib.array_utils.byte_bounds(whole)
         reference, number = self._arrays.get(id(whole), (None, None))
         if reference is None or number is None or reference() is not whole:
-            number = self.builder.new_memory("a plain array", whole.shape, whole.dtype, whole.nbytes)
+            number = self.builder.new_memory("a plain array", whole.shape, whole.dtype, high - low)
             self._own(whole, number)
         start, stop = np.lib.array_utils.byte_bounds(value) if value.size else (low, low)
         return Region(number, start - low, stop - low, value.shape, str(value.dtype))

@@ -221,7 +221,8 @@ class Loop(Structured):
         if self.replayed is not None:
             self.end = self.replayed.run(below, repeat)
         else:
-            one.make_logs(length)
+            # Also a loop that makes no turn has its body traced.
+            one.make_logs(max(1, length))
             if self.is_known:
                 self.pass_over()
                 self.end = context.home.trace.ended(below.upper, below.going, below.bounds)

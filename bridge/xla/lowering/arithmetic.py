@@ -6,7 +6,10 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
+from jax import lax
 
+from bridge.xla.lowering.casting import converted
 from bridge.xla.lowering.integers import integer_power
 from bridge.xla.lowering.register import entry
 
@@ -21,6 +24,32 @@ def power(x: Any, y: Any) -> Any:
     constant = (x == 0) & (jnp.real(y) >= 0)
     exponent = jnp.where(constant, jax.lax.stop_gradient(y), y)
     return jnp.power(jnp.where(constant & (y == 0), jax.lax.stop_gradient(x), x), exponent)
+
+
+@entry("np.floor_divide")
+def floor_divide(x: Any, y: Any) -> Any:
+    """0 where integers are divided by 0; of floats, from the remainder, rounded as NumPy does."""
+    if x.dtype.kind in "iu":
+        found = jnp.floor_divide(x, y)
+        return jnp.where(y == 0, np.zeros((), found.dtype), found)
+    x, y = lax.stop_gradient(x), lax.stop_gradient(y)
+    rest = lax.rem(*jnp.broadcast_arrays(x, y))
+    quotient = (x - rest) / y - jnp.where((rest != 0) & ((y < 0) != (rest < 0)), 1, 0).astype(x.dtype)
+    whole = jnp.floor(quotient)
+    whole = jnp.where(quotient - whole > 0.5, whole + 1, whole)
+    return jnp.where(y == 0, x / y, jnp.where(quotient == 0, jnp.copysign(0, x / y).astype(x.dtype), whole))
+
+
+@entry("np.divmod")
+def divmod(x: Any, y: Any) -> tuple[Any, Any]:
+    """Likewise."""
+    return floor_divide(x, y), jnp.remainder(x, y)
+
+
+@entry("np.reciprocal")
+def reciprocal(x: Any) -> Any:
+    """Of integers, that of floats, cast."""
+    return jnp.reciprocal(x) if x.dtype.kind in "fc" else converted(1.0 / x.astype(float), x.dtype)
 
 
 @entry("np.absolute", "np.fabs")

@@ -5,37 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import jax.numpy as jnp
-import numpy as np
 from jax import lax
 
-from bridge.xla.lowering.casting import converted
 from bridge.xla.lowering.register import entry
-
-
-@entry("np.floor_divide")
-def floor_divide(x: Any, y: Any) -> Any:
-    """0 where integers are divided by 0; of floats, from the remainder, rounded as NumPy does."""
-    if x.dtype.kind in "iu":
-        found = jnp.floor_divide(x, y)
-        return jnp.where(y == 0, np.zeros((), found.dtype), found)
-    x, y = lax.stop_gradient(x), lax.stop_gradient(y)
-    rest = lax.rem(*jnp.broadcast_arrays(x, y))
-    quotient = (x - rest) / y - jnp.where((rest != 0) & ((y < 0) != (rest < 0)), 1, 0).astype(x.dtype)
-    whole = jnp.floor(quotient)
-    whole = jnp.where(quotient - whole > 0.5, whole + 1, whole)
-    return jnp.where(y == 0, x / y, jnp.where(quotient == 0, jnp.copysign(0, x / y).astype(x.dtype), whole))
-
-
-@entry("np.divmod")
-def divmod(x: Any, y: Any) -> tuple[Any, Any]:
-    """Likewise."""
-    return floor_divide(x, y), jnp.remainder(x, y)
-
-
-@entry("np.reciprocal")
-def reciprocal(x: Any) -> Any:
-    """Of integers, that of floats, cast."""
-    return jnp.reciprocal(x) if x.dtype.kind in "fc" else converted(1.0 / x.astype(float), x.dtype)
 
 
 @entry("np.gcd")
