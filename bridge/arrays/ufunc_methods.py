@@ -88,8 +88,11 @@ def _rule_of(ufunc: np.ufunc, method: str, equivalent: Any) -> Rule:
     found = _RULES.get((ufunc, method))
     if found is None:
         name = operation_name(getattr(ufunc, method))
-        is_recurrence = method == "accumulate" and has_partials(ufunc)
-        pull = _pull_of(ufunc) if is_recurrence else pull_of_equivalent(partial(equivalent, ufunc), name)
+        pull: Any = pull_of_equivalent(partial(equivalent, ufunc), name)
+        if method == "accumulate" and has_partials(ufunc):
+            steps, pull = pull, _pull_of(ufunc)
+            # Engines that have no rule of theirs for all steps at once have them for each.
+            pull.equivalent, pull.compare, pull.marks = steps.equivalent, steps.compare, steps.marks
         facts = Facts(shaped_by=("indices",)) if method == "reduceat" else None
         found = _RULES[ufunc, method] = Rule(
             getattr(ufunc, method), pull, None, reads=None, linear=False, structure=None, facts=facts
