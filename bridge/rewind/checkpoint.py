@@ -80,7 +80,7 @@ class Checkpoint(Entry):
         self.saved: list[Overwritten] = []
         self.activated: list[Root] = []
         self.written = False
-        self.constants: tuple[int, int, tuple[int, ...]] = (0, 0, ())
+        self.constants: tuple[int, int, frozenset[int]] = (0, 0, frozenset())
         self.since = -1
 
     @property
@@ -262,18 +262,18 @@ def record(context: Context, f: Callable[..., Any], args: tuple[Any, ...], kwarg
     return result
 
 
-def _constants(context: Context, entries: list[Entry], since: int) -> tuple[int, int, tuple[int, ...]]:
+def _constants(context: Context, entries: list[Entry], since: int) -> tuple[int, int, frozenset[int]]:
     """Checksums of a call's operations; and of what their pulls and indices read that the call was not given.
 
     That is plain arrays, numbers, and which memory that existed before the call, up to the serial number `since`.
     """
     steps = sums = 0
-    older: dict[int, None] = {}
+    older: set[int] = set()
     for entry in entries:
         found: list[Any] = []
         if isinstance(entry, Checkpoint):
             inner, found = entry.constants[0], [entry.constants[1]]
-            older.update(dict.fromkeys(entry.constants[2]))
+            older |= entry.constants[2]
             steps = hash((steps, inner))
         elif entry.call is not None:
             for x, place in zip(entry.call.args, entry.call.inputs, strict=False):
@@ -281,7 +281,7 @@ def _constants(context: Context, entries: list[Entry], since: int) -> tuple[int,
                     found.append(context.snapshots.checksum(x) if place is None else None)
                 elif place is None and isinstance(x, _NUMBERS):
                     found.append(repr(x))
-            older.update((place.root.serial, None) for place in places_in(entry.call.inputs))
+            older.update(place.root.serial for place in places_in(entry.call.inputs))
         picks = entry.out if entry.overwrites or entry.call is not None else next(entry.reads(), None)
         key = getattr(picks, "key", None)
         parts = key if type(key) is tuple else (key,)
@@ -289,7 +289,7 @@ def _constants(context: Context, entries: list[Entry], since: int) -> tuple[int,
         steps = hash((steps, entry.name, *[one is None for one in found]))
         if found:
             sums = hash((sums, *found))
-    return steps, sums, tuple(serial for serial in older if serial <= since)
+    return steps, sums, frozenset(serial for serial in older if serial <= since)
 
 
 _PLAIN_ARRAYS = frozenset({np.ndarray, np.memmap})
