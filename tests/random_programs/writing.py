@@ -88,8 +88,8 @@ def _add_statement(shop: Workshop, statement: Statement) -> None:
         statement(shop)
     except Declined:
         return
-    except (FloatingPointError, ValueError):
-        # Too steep, or a layout that NumPy does not take as `out=`.
+    except (FloatingPointError, ValueError, TypeError):
+        # Too steep, or a layout or dtype that NumPy does not take as `out=`.
         raise Unfit from None
     for size, name in shop.largest():
         if size <= LIMIT:
