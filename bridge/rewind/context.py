@@ -21,6 +21,7 @@ from bridge.errors import ArgumentError, BridgeError
 from bridge.rewind import strong_zeros
 from bridge.rewind.cotangents import looks_of, numpy_numbers, places_of
 from bridge.rewind.gradients import Gradients, Seeds
+from bridge.rewind.indices import scatter
 from bridge.rewind.interpreter import ARRAYS, Call, Listener
 from bridge.rewind.interrupted import has_written
 from bridge.rewind.log import Copy, Entry, Operation, blame
@@ -181,9 +182,10 @@ class Context(Gradients, Ownership):
         source = source if self.carries(target.dtype) else None
         self.busy = True
         try:
-            call.function.at(array, key, value)
+            scatter(call.function, array, key, value, np.shape(saved))
         except Exception as error:
-            complaint = self.despite(error, target, key, saved, partial(call.function.at, array, key, value))
+            again = partial(scatter, call.function, array, key, value, np.shape(saved))
+            complaint = self.despite(error, target, key, saved, again)
         finally:
             self.busy = False
         place = Gathered(target.place, key, saved)

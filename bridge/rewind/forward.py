@@ -14,6 +14,7 @@ import numpy as np
 from bridge.code_position import here
 from bridge.rewind.context import Context
 from bridge.rewind.cotangents import numpy_numbers, places_of
+from bridge.rewind.indices import scatter
 from bridge.rewind.interpreter import ARRAYS, Call
 from bridge.rewind.interrupted import silently, written_despite
 from bridge.rewind.memory import in_dtype
@@ -118,14 +119,14 @@ class ForwardContext(KeepsArguments, Context):
         (value,), (source,) = call.args, call.inputs
         complaint = None
         try:
-            call.function.at(target.value, key, value)
+            scatter(call.function, target.value, key, value)
         except (FloatingPointError, RuntimeWarning) as error:
             complaint = written_despite(error)
         tangent = None if source is None or not self.carries(target.dtype) else tangent_at(source)
         if tangent is not None:
             region = target.place.region()
             target.place.root.active = True
-            call.function.at(region, key, tangent)
+            scatter(call.function, region, key, tangent)
         if complaint is not None:
             raise complaint
 

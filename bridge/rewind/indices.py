@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.rewind.memory import grounded
+from bridge.rewind.memory import copied_alike, grounded
 from bridge.rewind.values import ground_floor, is_abstract, is_abstract_integer, note_plain, settled
 
 VIEW, ELEMENT, ADVANCED = "view", "element", "advanced"
@@ -71,7 +71,8 @@ def _frozen_part(part: Any) -> Any:
     ground = [grounded(one) for one in part] if isinstance(part, (list, tuple)) else grounded(part)
     if isinstance(ground, np.ndarray):
         note_plain(ground)
-        return ground.copy()
+        # NumPy lays out what it picks as the index lies.
+        return copied_alike(ground)
     if not isinstance(ground, (bool, np.bool_)) and hasattr(ground, "__index__"):
         with suppress(TypeError):  # an array of another library
             return operator.index(ground)
@@ -164,3 +165,14 @@ def _axes_of(part: Any) -> int:
 
 def _is_integer(part: Any) -> bool:
     return (isinstance(part, (int, np.integer)) and not isinstance(part, (bool, np.bool_))) or is_abstract_integer(part)
+
+
+def scatter(function: np.ufunc, array: Any, key: Any, value: Any, shape: tuple[int, ...] | None = None) -> None:
+    """`function.at`; `shape` is that of the picked region, if it is known.
+
+    NumPy 2.4 reads beyond the memory of values that have fewer axes than their index, so they are given all axes.
+    """
+    if isinstance(value, np.ndarray) and isinstance(array, np.ndarray) and value.ndim:
+        shape = array[key].shape if shape is None else shape
+        value = np.broadcast_to(value, shape) if value.ndim < len(shape) else value
+    function.at(array, key, value)

@@ -143,3 +143,34 @@ def test_a_value_that_the_steps_do_not_explain_is_named(monkeypatch: pytest.Monk
     monkeypatch.setattr(ufunc_methods, "_reduce_by_steps", lambda ufunc, x, axis, keepdims: np.sum(x) * 1.1)
     with pytest.raises(errors.RuleError, match=r"np\.hypot\.reduce gave (.|\n)*one by one give"):
         bridge.grad(lambda x: np.hypot.reduce(x, axis=None))(X)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_add_at_of_values_with_fewer_axes_than_their_index(order: Any) -> None:
+    # NumPy 2.4 reads beyond the memory of such values, so the sums here are written out.
+    at = np.array([[0, 1, 2], [1, 2, 1]], order=order)
+
+    def f(x: Any) -> Any:
+        b = np.zeros_like(x)
+        np.add.at(b, at, x)
+        return np.sum(b**2)
+
+    x = np.array([0.5, -0.25, 1.25])
+    sums = np.array([x[0], x[1] + x[0] + x[2], x[2] + x[1]])
+    value, gradient = bridge.value_and_grad(f)(x)
+    np.testing.assert_allclose(value, np.sum(sums**2), rtol=1e-15)
+    expected = 2 * np.array([sums[0] + sums[1], sums[1] + sums[2], sums[1] + sums[2]])
+    np.testing.assert_allclose(gradient, expected, rtol=1e-15)
+    np.testing.assert_allclose(bridge.jvp(f, (x,), (np.ones(3),))[1], np.sum(expected), rtol=1e-15)
+
+
+def test_what_is_picked_lies_as_its_index_does() -> None:
+    at = np.asfortranarray([[1, -2], [-3, -3]])
+
+    def f(x: Any) -> Any:
+        v = x[at]
+        v.flat = v.T
+        return np.sum(v * v)
+
+    x = np.array([0.5, -0.25, 1.25])
+    assert bridge.value_and_grad(f)(x)[0] == f(x)

@@ -70,8 +70,11 @@ def duplicates(shop: Workshop) -> None:
     index = [[shop.integer(-size, size - 1) for _ in range(2)] for _ in range(shop.integer(1, 3))]
     layout = shop.choose(["numpy.array({})", "numpy.asfortranarray({})", "numpy.array({}).T", "numpy.array({})[::-1]"])
     at = layout.format(index)
-    right = e.fitting(shop, shop.value(f"{name}[{at}]").shape)
-    updates = [f"{name}[{at}] = {right}", f"{name}[{at}] += {right}", f"np.subtract.at({name}, {at}, {right})"]
+    shape = shop.value(f"{name}[{at}]").shape
+    right = e.fitting(shop, shape)
+    updates = [f"{name}[{at}] = {right}", f"{name}[{at}] += {right}"]
+    # NumPy 2.4 reads beyond the memory of values that have fewer axes than their index.
+    updates += [f"np.subtract.at({name}, {at}, np.broadcast_to({right}, {shape}))"]
     shop.write(shop.choose([*updates, f"{shop.fresh()} = {name}[{at}]"]))
 
 
