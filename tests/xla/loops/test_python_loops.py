@@ -15,6 +15,8 @@ from tests.xla.loops.programs import PROGRAMS, unseen
 
 pytest.importorskip("jax", reason="JAX is not installed: loops were not compiled (pip install jax)")
 
+from bridge.xla.tracing.context import TraceContext
+
 X = np.linspace(-1.0, 1.5, 6)
 V = np.cos(X)
 INPUTS = (X, -X)
@@ -126,6 +128,38 @@ def triangle(x: Any, n: int) -> Any:
 def test_nested_loops_stay_nested() -> None:
     counts = {bridge.xla(lambda x, n=n: triangle(x, n)).lower(X).as_text().count("stablehlo.while") for n in (12, 120)}
     assert counts == {2}
+
+
+def test_loops_inside_of_each_other_are_not_traced_more_and_more_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    def two(x: Any) -> Any:
+        total = np.zeros(6)
+        for a in range(6):
+            for b in range(6):
+                total[b] += x[a] * x[b]
+        return np.sum(total)
+
+    def four(x: Any) -> Any:
+        total = np.zeros(6)
+        for a in range(6):
+            for _ in range(6):
+                for _ in range(6):
+                    for b in range(6):
+                        total[b] += x[a] * x[b]
+        return np.sum(total)
+
+    traced: list[int] = []
+    result = TraceContext.result
+
+    def counted(self: Any, *args: Any, **kwargs: Any) -> Any:
+        traced[-1] += 1
+        return result(self, *args, **kwargs)
+
+    monkeypatch.setattr(TraceContext, "result", counted)
+    for f in (two, four):
+        traced.append(0)
+        check(bridge.grad(f, engine="xla")(X.copy()), bridge.grad(f)(X.copy()))
+    # With each loop around it a body is met a few times more, not twice as often.
+    assert traced[1] < 4 * traced[0], traced
 
 
 def test_what_a_program_reads_may_change_between_calls() -> None:
