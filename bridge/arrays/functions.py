@@ -82,6 +82,8 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
     chosen = np.asarray(concrete(mask, "np.place"), bool).reshape(arr.shape)
     count = int(np.count_nonzero(chosen))
     if count:
+        if type(vals) is ARRAYS.buffer and shares(arr, vals):
+            vals = as_read(arr, vals, lambda ours, theirs: np.place(ours, chosen, theirs), chosen)
         arr[chosen] = _repeated(vals, count)
 
 

@@ -180,3 +180,38 @@ def test_half_an_element_apart() -> None:
 
     with pytest.raises(errors.AliasError, match=r"half an element apart(.|\n)*copy what is read first"):
         bridge.grad(program)(X.copy())
+
+
+LAYOUTS: dict[str, Any] = {
+    "packed": lambda a: a.copy(),
+    "reversed": lambda a: a[::-1].copy()[::-1],
+    "every second": lambda a: np.repeat(a, 2)[::2],
+}
+PARTS: dict[str, Any] = {
+    "reversed": slice(None, None, -1),
+    "head": slice(2),
+    "tail": slice(1, None),
+    "step": slice(None, None, 2),
+}
+WAYS: dict[str, Any] = {
+    "place": lambda x, mask, part: np.place(x, mask, x[part]),
+    "putmask": lambda x, mask, part: np.putmask(x, mask, x[part]),
+    "put": lambda x, mask, part: np.put(x, np.flatnonzero(mask), x[part]),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_masked_writes_of_a_part_of_the_same_memory(layout: str, way: str) -> None:
+    values, weights = np.array([-0.5, 1.25, 0.75, 0.25]), np.array([1.0, 2.0, 4.0, 8.0])
+    for part in PARTS.values():
+        for mask in ([True] * 4, [False, True, True, True], [True, False, True, True], [True, True, False, False]):
+
+            def f(x: Any, mask: Any = np.array(mask), part: slice = part) -> Any:
+                WAYS[way](x, mask, part)
+                return np.sum(weights * x)
+
+            value, gradient = bridge.value_and_grad(f, engine="native")(LAYOUTS[layout](values))
+            assert value == f(LAYOUTS[layout](values))
+            units = [f(LAYOUTS[layout](one)) for one in np.eye(4)]
+            np.testing.assert_array_equal(gradient, units)
