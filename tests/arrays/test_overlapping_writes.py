@@ -207,8 +207,8 @@ def test_masked_writes_of_a_part_of_the_same_memory(layout: str, way: str) -> No
     for part in PARTS.values():
         for mask in ([True] * 4, [False, True, True, True], [True, False, True, True], [True, True, False, False]):
 
-            def f(x: Any, mask: Any = np.array(mask), part: slice = part) -> Any:
-                WAYS[way](x, mask, part)
+            def f(x: Any, mask: Any = mask, part: slice = part) -> Any:
+                WAYS[way](x, np.array(mask), part)
                 return np.sum(weights * x)
 
             value, gradient = bridge.value_and_grad(f, engine="native")(LAYOUTS[layout](values))
