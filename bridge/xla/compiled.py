@@ -137,7 +137,14 @@ class Compiled:
         if program.seconds is None:
             with self._lock, told_if_long(self.__name__), persistent(self.cache):
                 start = time.perf_counter()
-                outputs, notes = run(never(), values)
+                try:
+                    outputs, notes = run(never(), values)
+                except jax.errors.JaxRuntimeError as error:
+                    if not program.in_kernels or "UNIMPLEMENTED" not in str(error):
+                        raise
+                    # Something in a loop that XLA compiles, but not inside of a kernel.
+                    program, run = self._programs[signature, mends] = self._new(signature, mends, in_kernels=False)
+                    outputs, notes = run(never(), values)
                 if any(isinstance(x, jax.core.Tracer) for x in outputs):
                     raise captured()
                 program.seconds = time.perf_counter() - start
@@ -175,9 +182,12 @@ class Compiled:
             if found is not None:
                 found = self._forgotten_if_changed(signature, found)
             if found is None:
-                program = Program(self.function, signature, self.settings, mends, self._limits.get(signature))
-                found = self._programs[signature, mends] = (program, Placed(jax.jit(program), program.names_of_inputs))
+                found = self._programs[signature, mends] = self._new(signature, mends)
             return found
+
+    def _new(self, signature: Signature, mends: bool, in_kernels: bool = True) -> tuple[Program, Any]:
+        program = Program(self.function, signature, self.settings, mends, self._limits.get(signature), in_kernels)
+        return program, Placed(jax.jit(program), program.names_of_inputs)
 
     def watch(self, *args: Any, **kwargs: Any) -> Callable[[], str | None]:
         """A function that says what has changed since of what the program reads without being given it.

@@ -27,6 +27,7 @@ from bridge.xla.lowering.lower import x64
 from bridge.xla.signature import Dynamic, Signature, Static
 from bridge.xla.tracing.allowances import Allowances, Wishes
 from bridge.xla.tracing.context import TraceContext
+from bridge.xla.tracing.kernels import pruned
 
 GIVEN: ContextVar[list[Any] | None] = ContextVar("bridge.xla.given", default=None)
 """The leaves of the arguments of the call that runs; None inside of a JAX program."""
@@ -52,8 +53,10 @@ class Program:
         settings: Settings,
         mends: bool,
         limits: dict[str, int] | None = None,
+        in_kernels: bool = True,
     ) -> None:
         self.function = function
+        self.in_kernels = in_kernels
         self.signature = signature
         self.settings = settings
         self.mends = mends
@@ -76,6 +79,10 @@ class Program:
 
     def __call__(self, never: Any, values: list[Any]) -> tuple[list[Any], Any]:
         """The results that are traced; number and value of the first fault, and whether there was a NaN, if watched."""
+        run = pruned(self._all) if self.in_kernels else self._all
+        return run(never, values)
+
+    def _all(self, never: Any, values: list[Any]) -> tuple[list[Any], Any]:
         while True:
             allowances = Allowances(self.settings.memory, self.plan)
             outputs, fault, nan = self._traced(never, values, allowances)

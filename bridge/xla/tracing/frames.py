@@ -19,6 +19,7 @@ from bridge.xla.regions.affine import Affine
 from bridge.xla.tracing.allowances import Allowances
 from bridge.xla.tracing.cells import Cell, Frame, in_dtype
 from bridge.xla.tracing.integers import Bounds, affine_of, bounds_of, index_form
+from bridge.xla.tracing.kernels import loop
 from bridge.xla.tracing.outlines import Outline
 
 
@@ -146,9 +147,8 @@ class Framing:
         start, stop = (jnp.asarray(one.value(), np.int64) for one in (low, high))
         carry = tuple([in_dtype(cell.contents, cell.dtype) for cell in cells]), scratch
         if going is None:
-            if low.is_constant and high.is_constant:
-                start, stop = low.constant, max(low.constant, high.constant)  # type: ignore[assignment]
-            _fill(cells, lax.fori_loop(start, stop, step, carry)[0])
+            turned = loop(lambda state: state[0] < stop, lambda state: (state[0] + 1, step(*state)), (start, carry))
+            _fill(cells, turned[1][0])
             return upper
 
         def wanted(state: tuple[Any, tuple[Any, ...]]) -> Any:
@@ -156,7 +156,7 @@ class Framing:
                 _fill(cells, state[1][0])
                 return (state[0] < stop) & self.truth(going())
 
-        end, carry = lax.while_loop(wanted, lambda state: (state[0] + 1, step(*state)), (start, carry))
+        end, carry = loop(wanted, lambda state: (state[0] + 1, step(*state)), (start, carry))
         _fill(cells, carry[0])
         return self.number(0, end, Affine.unknown(end, *bounds))
 
