@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf
 
 from rich.table import Table
 
@@ -38,6 +39,11 @@ class Pair:
     def compiling(self) -> float | None:
         """Compile time of ours in times of the port's."""
         return self.ours.compiling / self.port.compiling if self.both else None
+
+    @property
+    def is_of_one_program(self) -> bool:
+        """Whether the port has the program's gradient; what another program costs says little of this one."""
+        return self.port.verdict == "right"
 
     @property
     def both(self) -> bool:
@@ -100,6 +106,13 @@ def summary(results: Sequence[Result], known: Known) -> Iterator[str]:
     yield f"jax takes {speeds(compared)} the time of xla, geometric mean of {len(compared)}" + (
         f"; {speeds(loops)} over {len(loops)} of the {len(asked)} made of loops" if loops else ""
     )
+    strays = [pair for pair in compared if not pair.is_of_one_program]
+    if strays:
+        same, same_loops = ([pair for pair in rows if pair not in strays] for rows in (compared, loops))
+        yield (
+            f"{len(strays)} ports have another gradient than the program ({', '.join(pair.ours.name for pair in strays)}); "
+            f"without them {speeds(same)}" + (f", {speeds(same_loops)} over {len(same_loops)}" if same_loops else "")
+        )
     slowest = sorted(compared, key=lambda pair: pair.speed or 0)[:3]
     yield "slowest beside jax: " + ", ".join(f"{each.ours.name} {each.speed:.3g}" for each in slowest)
     longest = sorted(compared, key=lambda pair: -(pair.compiling or 0))[:3]
@@ -109,7 +122,10 @@ def summary(results: Sequence[Result], known: Known) -> Iterator[str]:
     )
     quoted = [pair for pair in loops if pair.ours.name in known.figures]
     if quoted:
-        best = [min(pair.port.processor or 0, known.figures[pair.ours.name] / 1e3) for pair in quoted]
+        best = [
+            min(known.figures[pair.ours.name] / 1e3, (pair.port.processor or 0) if pair.is_of_one_program else inf)
+            for pair in quoted
+        ]
         ratios = [(pair.ours.processor or 0) / other for pair, other in zip(quoted, best, strict=True)]
         yield (
             f"xla takes {geometric_mean(ratios):.3g} times the time of the better of jax and {known.quoted}, "

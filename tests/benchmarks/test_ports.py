@@ -141,3 +141,18 @@ def test_what_the_rows_come_to() -> None:
         "xla takes 2 times the time of the better of jax and Other, geometric mean of 1 made of loops",
     ]
     assert np.isclose(comparison.pairs(results)[0].speed or 0, 4.0)
+
+
+def test_a_port_of_another_program_is_named_and_left_out() -> None:
+    results = [
+        result("a", "xla", "right", 1.0, 3.0),
+        result("a", "jax", "right", 4.0, 5.0),
+        result("b", "xla", "right", 1.0, 3.0),
+        result("b", "jax", "wrong", 0.01, 5.0),
+    ]
+    lines = list(comparison.summary(results, comparison.Known(("a", "b"), "Other", {"a": 500.0, "b": 500.0})))
+    assert lines[1:3] == [
+        "jax takes 0.2 times the time of xla, geometric mean of 2; 0.2 times over 2 of the 2 made of loops",
+        "1 ports have another gradient than the program (b); without them 4 times, 4 times over 1",
+    ]
+    assert lines[-1] == "xla takes 2 times the time of the better of jax and Other, geometric mean of 2 made of loops"
