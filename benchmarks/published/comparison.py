@@ -109,8 +109,9 @@ def summary(results: Sequence[Result], known: Known) -> Iterator[str]:
     strays = [pair for pair in compared if not pair.is_of_one_program]
     if strays:
         same, same_loops = ([pair for pair in rows if pair not in strays] for rows in (compared, loops))
+        names = ", ".join(pair.ours.name for pair in strays)
         yield (
-            f"{len(strays)} ports have another gradient than the program ({', '.join(pair.ours.name for pair in strays)}); "
+            f"{len(strays)} ports have another gradient than the program ({names}); "
             f"without them {speeds(same)}" + (f", {speeds(same_loops)} over {len(same_loops)}" if same_loops else "")
         )
     slowest = sorted(compared, key=lambda pair: pair.speed or 0)[:3]
