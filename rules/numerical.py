@@ -74,7 +74,10 @@ def _variables(m, rowvar):
     return m if rowvar else np.transpose(m)
 
 
-@composed(np.cov, facts=Facts(precision="double"))
+_WEIGHTS = ("fweights", "aweights")
+
+
+@composed(np.cov, facts=Facts(precision="double", weights=_WEIGHTS, not_negative=_WEIGHTS))
 def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=None, *, dtype=None):
     variables = _variables(m, rowvar)
     if variables.shape[0] == 0:

@@ -48,12 +48,6 @@ class AbstractArray(np.ndarray):
             return function(*map(regular, args), **kwargs)
         if facts_of(function).nan_aware:
             return function(*map(_plain, args), **{name: _plain(x) for name, x in kwargs.items()})
-        if function is np.average:
-            # Weights that are all zero are an error of NumPy's.
-            kwargs = {
-                name: np.ones_like(x, subok=False) if isinstance(x, AbstractArray) else x for name, x in kwargs.items()
-            }
-            args = (*args[:2], *(np.ones_like(x, subok=False) if isinstance(x, AbstractArray) else x for x in args[2:]))
         if isinstance(kwargs.get("where"), AbstractArray):
             # Nothing selected is something that NumPy warns of.
             kwargs = kwargs | {"where": np.ones(kwargs["where"].shape, bool)}
@@ -90,6 +84,13 @@ def regular(x: Any) -> Any:
         return x
     shape = x.shape[-2:] if x.ndim > 1 else (*x.shape, 1)
     return np.broadcast_to(np.eye(*shape, dtype=x.dtype).reshape(x.shape[-2:]), x.shape)
+
+
+def of_ones(x: Any) -> Any:
+    """Instead of weights that are abstract some whose sum is not zero, which NumPy may divide by."""
+    if isinstance(x, (list, tuple)):
+        return type(x)(map(of_ones, x))
+    return np.ones(x.shape, x.dtype)[()] if isinstance(x, (AbstractArray, np.generic)) else x
 
 
 class AbstractMemory(ArrayMemory):

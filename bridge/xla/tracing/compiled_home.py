@@ -7,12 +7,12 @@ from types import FunctionType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from bridge.code_position import is_internal
-from bridge.rewind.facts import facts_of
+from bridge.rewind.facts import facts_of, parameters_of
 from bridge.rewind.memory import Home
 from bridge.rewind.values import concrete_key, ground_floor
 from bridge.source.programs import itself
 from bridge.xla.lowering.lower import ENGINE, has
-from bridge.xla.tracing.abstract import regular
+from bridge.xla.tracing.abstract import of_ones, regular
 from bridge.xla.tracing.accessing import known_at
 from bridge.xla.tracing.outside import admitted
 from bridge.xla.tracing.selections import selected
@@ -57,9 +57,18 @@ class CompiledHome(Home):
             return None
         return itself(function)
 
-    def samples(self, function: Any, values: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Operands on which no decomposition fails, where a function is run that does not know abstract arrays."""
-        return tuple(map(regular, values)) if facts_of(function).fails_on else values
+    def samples(
+        self, function: Any, values: tuple[Any, ...], named: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Operands on which no function fails that is run although it does not know abstract arrays."""
+        facts = facts_of(function)
+        if facts.fails_on:
+            return tuple(map(regular, values)), named
+        if facts.weights:
+            names = parameters_of(function)
+            values = tuple(of_ones(x) if k in facts.weights else x for k, x in zip(names, values, strict=False))
+            named = {k: of_ones(x) if k in facts.weights else x for k, x in named.items()}
+        return values, named
 
     def settled(self, value: Any) -> Any:
         known = self.known(value)
