@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from bridge.extend import Case, Facts, RuleError, composed, conj, nondifferentiable, refused, rule, zeros
+from bridge.extend import Case, Facts, RuleError, composed, conj, is_tracked, nondifferentiable, refused, rule, zeros
 
 
 def _shared_by_ties(ct, values):
@@ -25,7 +25,7 @@ def _shared_by_ties(ct, values):
 
 def _put_back(shared, a):
     """Values along the last axis, in the order of `a` sorted, to where those elements of `a` stand."""
-    result = np.zeros_like(shared)
+    result = zeros(shared.shape, like=a if is_tracked(a) else shared, dtype=shared.dtype)
     np.put_along_axis(result, np.argsort(a, axis=-1), shared, axis=-1)
     return result
 

@@ -45,7 +45,7 @@ class AbstractArray(np.ndarray):
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         if getattr(function, "__module__", None) == "numpy.linalg":
-            return function(*map(regular, args), **kwargs)
+            return function(*map(distinct if facts_of(function).distinct else regular, args), **kwargs)
         if facts_of(function).nan_aware:
             return function(*map(_plain, args), **{name: _plain(x) for name, x in kwargs.items()})
         if isinstance(kwargs.get("where"), AbstractArray):
@@ -86,11 +86,15 @@ def regular(x: Any) -> Any:
     return np.broadcast_to(np.eye(*shape, dtype=x.dtype).reshape(x.shape[-2:]), x.shape)
 
 
-def of_ones(x: Any) -> Any:
-    """Instead of weights that are abstract some whose sum is not zero, which NumPy may divide by."""
+def distinct(x: Any) -> Any:
+    """Instead of an abstract array positive numbers: no two are alike, and no matrix made of them is singular."""
     if isinstance(x, (list, tuple)):
-        return type(x)(map(of_ones, x))
-    return np.ones(x.shape, x.dtype)[()] if isinstance(x, (AbstractArray, np.generic)) else x
+        return type(x)(map(distinct, x))
+    if not isinstance(x, (AbstractArray, np.generic)):
+        return x
+    count = np.arange(1.0, x.size + 1)
+    numbers = count if x.dtype.kind in "biu" else 1 + count * count * 0.6180339887 % 1
+    return numbers.astype(x.dtype).reshape(x.shape)[()]
 
 
 class AbstractMemory(ArrayMemory):

@@ -12,7 +12,7 @@ from bridge.rewind.memory import Home
 from bridge.rewind.values import concrete_key, ground_floor
 from bridge.source.programs import itself
 from bridge.xla.lowering.lower import ENGINE, has
-from bridge.xla.tracing.abstract import of_ones, regular
+from bridge.xla.tracing.abstract import distinct, regular
 from bridge.xla.tracing.accessing import known_at
 from bridge.xla.tracing.outside import admitted
 from bridge.xla.tracing.selections import selected
@@ -62,12 +62,13 @@ class CompiledHome(Home):
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Operands on which no function fails that is run although it does not know abstract arrays."""
         facts = facts_of(function)
-        if facts.fails_on:
-            return tuple(map(regular, values)), named
-        if facts.weights:
+        apart = facts.weights + facts.distinct
+        if apart:
             names = parameters_of(function)
-            values = tuple(of_ones(x) if k in facts.weights else x for k, x in zip(names, values, strict=False))
-            named = {k: of_ones(x) if k in facts.weights else x for k, x in named.items()}
+            values = tuple(distinct(x) if k in apart else x for k, x in zip(names, values, strict=False))
+            named = {k: distinct(x) if k in apart else x for k, x in named.items()}
+        elif facts.fails_on:
+            values = tuple(map(regular, values))
         return values, named
 
     def settled(self, value: Any) -> Any:
