@@ -12,7 +12,16 @@ import numpy as np
 from bridge.arrays import dispatch
 from bridge.arrays.operands import context_of, into_plain, operand, unwrapped
 from bridge.arrays.outputs import Into
-from bridge.arrays.ufunc_steps import accumulated_back, has_partials, in_segments, must_go_in_turn, segments_of
+from bridge.arrays.ufunc_steps import (
+    accumulated_back,
+    added_back,
+    goes_in_turn,
+    has_partials,
+    in_segments,
+    must_go_in_turn,
+    reduced_back,
+    segments_of,
+)
 from bridge.code_position import here, resolve
 from bridge.errors import RefusedError
 from bridge.rewind.composition import check_agreement, pull_of_equivalent
@@ -102,8 +111,9 @@ def _rule_of(ufunc: np.ufunc, method: str, equivalent: Any) -> Rule:
     if found is None:
         name = operation_name(getattr(ufunc, method))
         pull: Any = pull_of_equivalent(partial(equivalent, ufunc), name)
-        if method == "accumulate" and has_partials(ufunc):
-            steps, pull = pull, _pull_of(ufunc)
+        at_once = _pull_of(ufunc, method, pull)
+        if at_once is not None:
+            steps, pull = pull, at_once
             # Engines that have no rule of theirs for all steps at once have them for each.
             pull.equivalent, pull.compare, pull.marks = steps.equivalent, steps.compare, steps.marks
         facts = Facts(shaped_by=("indices",)) if method == "reduceat" else None
@@ -114,12 +124,34 @@ def _rule_of(ufunc: np.ufunc, method: str, equivalent: Any) -> Rule:
     return found
 
 
-def _pull_of(ufunc: np.ufunc) -> Callable[..., Any]:
-    def pull(ct: Any, out: Any, array: Any, axis: int = 0, dtype: Any = None) -> Any:
+def _pull_of(ufunc: np.ufunc, method: str, steps: Any) -> Callable[..., Any] | None:
+    """A pull that takes all steps at once; None if there is none. Where it is not for a call, the steps are."""
+
+    def of_all(ct: Any, out: Any, array: Any, axis: int = 0, dtype: Any = None) -> Any:
         ahead = (np.moveaxis(x, axis, 0) for x in (ct, out, _cast(array, dtype)))
         return np.moveaxis(accumulated_back(ufunc, *ahead), 0, axis)
 
-    return pull
+    def of_last(ct: Any, out: Any, array: Any, **options: Any) -> Any:
+        axis, keepdims = options.get("axis", 0), options.get("keepdims", False)
+        begins = "initial" in options or (ufunc.identity is not None and ufunc not in OF_USERS)
+        is_in_turn = is_abstract(out) or goes_in_turn(ufunc, out.dtype)
+        if begins or "where" in options or type(axis) is not int or not array.shape or not is_in_turn:
+            return steps(ct, out, array, **options)
+        ct = np.moveaxis(ct, axis, 0)[0] if keepdims else ct
+        found = reduced_back(ufunc, ct, np.moveaxis(_cast(array, options.get("dtype")), axis, 0))
+        return np.moveaxis(found, 0, axis)
+
+    def of_segments(ct: Any, out: Any, array: Any, indices: Any, axis: int = 0, dtype: Any = None) -> Any:
+        if ufunc in OF_USERS or is_abstract(indices):
+            return steps(ct, out, array, indices, axis=axis, dtype=dtype)
+        first = np.asarray(concrete(indices, "reduceat"), np.intp)
+        return np.moveaxis(added_back(np.moveaxis(ct, axis, 0), first, array.shape[axis]), 0, axis)
+
+    if method == "reduceat":
+        return of_segments if facts_of(ufunc).adds == 1 else None
+    if not has_partials(ufunc):
+        return None
+    return of_all if method == "accumulate" else of_last
 
 
 def _reduce_by_steps(

@@ -15,6 +15,7 @@ import numpy as np
 
 from bridge.code_position import here, resolve
 from bridge.errors import RefusedError
+from bridge.rewind.cotangents import zeros
 from bridge.rewind.rule_book import ZERO_PULL, find
 from bridge.signatures import operation_name
 
@@ -57,6 +58,21 @@ def accumulated_back(ufunc: np.ufunc, ct: Any, out: Any, x: Any) -> Any:
         before, own = _partials(ufunc, out[:-1], x[1:], out[1:])
         arrived = _recurred_back(before, ct)
         return np.concatenate([arrived[:1], _times(own, arrived[1:])])
+
+
+def reduced_back(ufunc: np.ufunc, ct: Any, x: Any) -> Any:
+    """The cotangent of `x`, where `ct` is that of `ufunc.reduce(x)` along the first axis: products, no recurrence."""
+    if x.shape[0] < 2:
+        return np.broadcast_to(ct, x.shape)
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        out = ufunc.accumulate(x)
+        before, own = _partials(ufunc, out[:-1], x[1:], out[1:])
+        # As in `_times`: where a factor is zero nothing passes, whatever the others are.
+        blocked = before == 0
+        after = np.cumprod(np.where(blocked, 1, before)[::-1], axis=0)[::-1]
+        after = np.where(np.logical_or.accumulate(blocked[::-1])[::-1], 0, after)
+        ending = np.concatenate([after[1:], np.ones_like(after[:1])])
+        return np.concatenate([_times(after[:1], np.expand_dims(ct, 0)), _times(own * ending, np.expand_dims(ct, 0))])
 
 
 def _partials(ufunc: np.ufunc, before: Any, own: Any, out: Any) -> tuple[Any, Any]:
@@ -111,6 +127,27 @@ def by_length(size: int, starts: np.ndarray) -> Iterator[tuple[np.ndarray, np.nd
         # What is beyond the end of a row is its last element again, and nobody looks at what comes of it.
         within = np.minimum(np.arange(2**kind), last[:, None])
         yield chosen, starts[chosen][:, None] + within, last
+
+
+def added_back(ct: Any, first: np.ndarray, length: int) -> Any:
+    """The cotangent of what `np.add.reduceat` adds up along the first axis: each segment's own for all its elements."""
+    lengths = np.maximum(np.append(first[1:], length)[: first.size], first + 1) - first
+    if first.size and np.all(first[1:] > first[:-1]):
+        spread = np.repeat(ct, lengths, axis=0)
+        ahead = np.zeros((length - spread.shape[0], *spread.shape[1:]), spread.dtype)
+        return np.concatenate([ahead, spread]) if ahead.shape[0] else spread
+    result = zeros((length, *ct.shape[1:]), like=ct)
+    if np.sum(lengths) > _LONG * first.size:
+        for number, (start, count) in enumerate(zip(first.tolist(), lengths.tolist(), strict=True)):
+            result[start : start + count] += ct[number]
+        return result
+    picked, _ = segments_of(first, length)
+    np.add.at(result, picked, np.repeat(ct, lengths, axis=0))
+    return result
+
+
+_LONG = 256
+"""Elements of a segment for which one addition of a slice is cheaper than one of each element."""
 
 
 def segments_of(indices: np.ndarray, length: int) -> tuple[np.ndarray, np.ndarray]:
