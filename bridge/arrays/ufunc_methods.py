@@ -138,7 +138,12 @@ def _pull_of(ufunc: np.ufunc, method: str, steps: Any) -> Callable[..., Any] | N
         if begins or "where" in options or type(axis) is not int or not array.shape or not is_in_turn:
             return steps(ct, out, array, **options)
         ct = np.moveaxis(ct, axis, 0)[0] if keepdims else ct
-        found = reduced_back(ufunc, ct, np.moveaxis(_cast(array, options.get("dtype")), axis, 0))
+        rows = np.moveaxis(_cast(array, options.get("dtype")), axis, 0)
+        if facts_of(ufunc).adds == -1 and ufunc not in OF_USERS:
+            own = np.broadcast_to(ct, rows.shape)
+            found = np.concatenate([own[:1], -own[1:]])
+        else:
+            found = reduced_back(ufunc, ct, rows)
         return np.moveaxis(found, 0, axis)
 
     def of_segments(ct: Any, out: Any, array: Any, indices: Any, axis: int = 0, dtype: Any = None) -> Any:
