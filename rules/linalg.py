@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -143,13 +144,13 @@ def matrix_power(a, n):
         power = np.matmul(power, power)
 
 
-@composed(np.linalg.tensorinv, facts=_INVERSE)
+@composed(np.linalg.tensorinv, facts=replace(_INVERSE, distinct=("a",)))
 def tensorinv(a, ind=2):
     matrix = np.reshape(a, (math.prod(a.shape[ind:]), -1))
     return np.reshape(np.linalg.inv(matrix), a.shape[ind:] + a.shape[:ind])
 
 
-@composed(np.linalg.tensorsolve, facts=_SYSTEM)
+@composed(np.linalg.tensorsolve, facts=replace(_SYSTEM, distinct=("a",)))
 def tensorsolve(a, b, axes=None):
     last = [] if axes is None else [k % a.ndim for k in axes]
     a = np.transpose(a, [k for k in range(a.ndim) if k not in last] + last)

@@ -74,7 +74,10 @@ def _variables(m, rowvar):
     return m if rowvar else np.transpose(m)
 
 
-@composed(np.cov, facts=Facts(precision="double"))
+_WEIGHTS = ("fweights", "aweights")
+
+
+@composed(np.cov, facts=Facts(precision="double", weights=_WEIGHTS, not_negative=_WEIGHTS))
 def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=None, *, dtype=None):
     variables = _variables(m, rowvar)
     if variables.shape[0] == 0:
@@ -148,11 +151,23 @@ def unwrap(ct, out, p, discont=None, axis=-1, *, period=2 * np.pi):
     return ct
 
 
-@rule(np.i0, facts=Facts(precision="inexact"))
-def i0(ct, out, x):
+_AT_ONCE = 8192
+"""Elements for which a pull makes matrices: larger ones than the processor's caches are slow."""
+
+
+def _first_bessel(x):
     # I1(x) is the mean of cos(t) sinh(x cos(t)); 256 points on the circle are exact until I0 overflows.
     cosines = np.cos((np.arange(64) + 0.5) * (np.pi / 128)).astype(x.dtype)
-    return ct * np.mean(cosines * np.sinh(np.expand_dims(x, -1) * cosines), axis=-1)
+    return np.mean(cosines * np.sinh(np.expand_dims(x, -1) * cosines), axis=-1)
+
+
+@rule(np.i0, facts=Facts(precision="inexact"))
+def i0(ct, out, x):
+    if x.size <= _AT_ONCE:
+        return ct * _first_bessel(x)
+    flat = np.reshape(x, -1)
+    parts = [_first_bessel(flat[k : k + _AT_ONCE]) for k in range(0, x.size, _AT_ONCE)]
+    return ct * np.reshape(np.concatenate(parts), x.shape)
 
 
 @rule(np.sinc, facts=Facts(precision="inexact"))

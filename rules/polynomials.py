@@ -140,7 +140,7 @@ def vander(ct, out, x, N=None, increasing=False):
     return _matched(np.sum(ct * conj(slopes), axis=-1), x)
 
 
-@composed(np.polyfit, facts=Facts(precision="double"))
+@composed(np.polyfit, facts=Facts(precision="double", distinct=("x", "w")))
 def polyfit(x, y, deg, rcond=None, full=False, w=None, cov=False):
     if full or cov:
         raise RuleError("np.polyfit has a rule for the coefficients alone", remedy="leave full= and cov= out")

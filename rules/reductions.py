@@ -64,7 +64,7 @@ def mean(ct, out, a, axis=None, dtype=None, _out=None, keepdims=False, *, where=
     return _fitted(_masked(_kept(ct, a, axis, keepdims) / count, where), a)
 
 
-@composed(np.average, facts=Facts(promotes=("a", "weights"), precision="inexact"))
+@composed(np.average, facts=Facts(promotes=("a", "weights"), precision="inexact", weights=("weights",)))
 def average(a, axis=None, weights=None, returned=False, *, keepdims=False):
     a = as_operand(a)
     if weights is None:
@@ -103,7 +103,7 @@ def _products_of_others(x):
 
 @rule(np.prod, facts=Facts(reduces=np.multiply))
 def prod(ct, out, a, axis=None, dtype=None, _out=None, keepdims=False, initial=1, where=True):
-    share = _kept(ct * conj(initial), a, axis, keepdims)
+    share = _kept(ct if initial is None else ct * conj(initial), a, axis, keepdims)
     by_initial = None
     if hasattr(initial, "dtype"):
         by_initial = np.sum(ct * conj(np.prod(a, axis=axis, keepdims=keepdims, where=where)))
@@ -114,8 +114,8 @@ def prod(ct, out, a, axis=None, dtype=None, _out=None, keepdims=False, initial=1
     return _fitted(_masked(share, where), a), None, None, None, None, by_initial
 
 
-def _extremum(ct, out, a, axis=None, _out=None, keepdims=False, initial=None, where=True, *, nan_wins=True):
-    """Winners share equally; a NaN among the data wins, as the result is NaN then."""
+def _shared(ct, out, a, axis, keepdims, initial, where, nan_wins):
+    """Winners share equally; where a NaN among the data wins, the result is NaN."""
     extremum = _kept(out, a, axis, keepdims)
     won = (a == extremum) | (a != a) if nan_wins else a == extremum
     if where is not True:
@@ -129,8 +129,12 @@ def _extremum(ct, out, a, axis=None, _out=None, keepdims=False, initial=None, wh
     return np.where(won, share, 0), None, None, None, np.sum(np.where(initial_won, share, 0))
 
 
+def _extremum(ct, out, a, axis=None, _out=None, keepdims=False, initial=None, where=True):
+    return _shared(ct, out, a, axis, keepdims, initial, where, nan_wins=True)
+
+
 def _nan_extremum(ct, out, a, axis=None, _out=None, keepdims=False, initial=None, where=True):
-    return _extremum(ct, out, a, axis, None, keepdims, initial, where, nan_wins=False)
+    return _shared(ct, out, a, axis, keepdims, initial, where, nan_wins=False)
 
 
 for _function in (np.max, np.amax):
@@ -218,6 +222,7 @@ def cases() -> Iterator[Case]:
         yield Case(function, (x,))
         yield Case(function, (x.T,), {"axis": (1,), "keepdims": True})
         yield Case(function, (x,), {"axis": 0, "where": chosen, "initial": 0.1})
+        yield Case(function, (x,), {"axis": 1, "initial": None})
     yield Case(np.sum, (np.float64(1.5),), {"axis": 0})
     yield Case(np.sum, (x, 0, None, None, True))
     yield Case(np.sum, (x,), {"dtype": complex, "axis": 1})

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from bridge.extend import Case, Facts, RuleError, composed, conj, nondifferentiable, refused, rule, zeros
+from bridge.extend import Case, Facts, RuleError, composed, conj, is_tracked, nondifferentiable, refused, rule, zeros
 
 
 def _shared_by_ties(ct, values):
@@ -25,7 +25,7 @@ def _shared_by_ties(ct, values):
 
 def _put_back(shared, a):
     """Values along the last axis, in the order of `a` sorted, to where those elements of `a` stand."""
-    result = np.zeros_like(shared)
+    result = zeros(shared.shape, like=a if is_tracked(a) else shared, dtype=shared.dtype)
     np.put_along_axis(result, np.argsort(a, axis=-1), shared, axis=-1)
     return result
 
@@ -63,11 +63,18 @@ def _shared_by_duplicates(ct, values, a):
     """Cotangent of `a`, whose distinct values are `values`: the duplicates of a value share its cotangent."""
     if ct is None:
         return np.zeros_like(a)
-    sorter = np.argsort(values)
-    found = sorter[np.searchsorted(values, np.reshape(a, -1), sorter=sorter)]
+    flat = np.reshape(a, -1)
+    order = np.argsort(flat)
+    ordered = flat[order]
+    # All NaNs are one value.
+    other = (ordered[1:] != ordered[:-1]) & ((ordered[1:] == ordered[1:]) | (ordered[:-1] == ordered[:-1]))
+    run = np.concatenate([np.zeros(min(1, flat.size), int), np.cumsum(other)])
     count = zeros(ct.shape, like=ct)
-    np.add.at(count, found, 1)
-    return np.reshape(ct[found] / count[found], a.shape)
+    np.add.at(count, run, 1)
+    shared = (ct[np.argsort(values)] / count)[run]
+    result = zeros(shared.shape, like=a if is_tracked(a) else shared, dtype=shared.dtype)
+    result[order] = shared
+    return np.reshape(result, a.shape)
 
 
 @rule(np.unique, structure="linear")

@@ -235,12 +235,12 @@ def _call_with_rule(context: Any, function: Any, rule: Any, args: tuple[Any, ...
     args, kwargs = lists_as_arrays(function, args, kwargs)
     values, inputs, plain = unwrapped(context, args)
     if not kwargs:
-        value = call(function, context.home.samples(function, values), {})
+        value = call(function, *context.home.samples(function, values, {}))
         made = Call(function, rule, values, inputs, kwargs, plain)
         return wrap_result(context, value, args, lambda fresh: context.result(made, fresh))
     named, _, _ = unwrapped(context, tuple(kwargs.values()))
     named_values = dict(zip(kwargs, named, strict=True))
-    value = call(function, context.home.samples(function, values), dict(named_values))
+    value = call(function, *context.home.samples(function, values, dict(named_values)))
     tracked_name = any(map(holds_arrays, kwargs.values()))
 
     def report(fresh: Any) -> Any:

@@ -12,15 +12,24 @@ import numpy as np
 from bridge.arrays import dispatch
 from bridge.arrays.operands import context_of, into_plain, operand, unwrapped
 from bridge.arrays.outputs import Into
-from bridge.arrays.ufunc_steps import accumulated_back, has_partials, in_segments
+from bridge.arrays.ufunc_steps import (
+    accumulated_back,
+    added_back,
+    goes_in_turn,
+    has_partials,
+    in_segments,
+    must_go_in_turn,
+    reduced_back,
+    segments_of,
+)
 from bridge.code_position import here, resolve
 from bridge.errors import RefusedError
-from bridge.rewind.composition import pull_of_equivalent
+from bridge.rewind.composition import check_agreement, pull_of_equivalent
 from bridge.rewind.facts import METHODS, Facts, facts_of, parameters_of
 from bridge.rewind.indices import ADVANCED, frozen, kind_of, surviving
 from bridge.rewind.interpreter import ARRAYS, Call
 from bridge.rewind.interrupted import silently
-from bridge.rewind.memory import grounded
+from bridge.rewind.memory import grounded, holds_arrays
 from bridge.rewind.rule import Rule
 from bridge.rewind.rule_book import OF_USERS, ZERO_PULL
 from bridge.rewind.values import concrete, is_abstract, settled
@@ -36,11 +45,11 @@ def reduce(ufunc: np.ufunc, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
         args, kwargs, (0, None, None, False, _NOTHING, True), ("axis", "dtype", "out", "keepdims", "initial", "where")
     )
     given: dict[str, Any] = {"axis": axis, "keepdims": keepdims}
-    if initial is not _NOTHING and initial is not None:
+    function = _function_of(ufunc, "reduce")
+    if initial is not _NOTHING:
         given["initial"] = initial
     if where is not True:
         given["where"] = where
-    function = _function_of(ufunc, "reduce")
 
     def compute(dtype: Any = dtype) -> Any:
         options = given if dtype is None else {**given, "dtype": dtype}
@@ -74,8 +83,10 @@ def _by_equivalent(ufunc: np.ufunc, method: str, equivalent: Any, array: Any, op
     context = context_of((array, *options.values()))
     tracked = [x for x in options.values() if hasattr(x, "place")]
     if any(is_abstract(x) or (x.place.active and not _is_flat(ufunc)) for x in tracked):
-        return equivalent(ufunc, array, **options)
-    options = {name: np.copy(grounded(x)) if hasattr(x, "dtype") else x for name, x in options.items()}
+        result = equivalent(ufunc, array, **options)
+        _same_as_numpy(ufunc, method, result, array, options)
+        return result
+    options = {name: np.copy(grounded(x)) if holds_arrays(x) else x for name, x in options.items()}
     (value,), inputs, plain = unwrapped(context, (operand(array),))
     result = getattr(ufunc, method)(value, **options)
     if _is_flat(ufunc):
@@ -84,13 +95,25 @@ def _by_equivalent(ufunc: np.ufunc, method: str, equivalent: Any, array: Any, op
     return context.result(Call(getattr(ufunc, method), rule, (value,), inputs, options, plain), result)
 
 
+def _same_as_numpy(ufunc: np.ufunc, method: str, result: Any, array: Any, options: dict[str, Any]) -> None:
+    """Raise where NumPy computes something else than the steps, one by one, of a method whose options are tracked."""
+    if is_abstract(result) or is_abstract(array):
+        if method != "accumulate":
+            must_go_in_turn(ufunc, result.dtype)
+        return
+    with silently():
+        value = getattr(ufunc, method)(grounded(array), **{name: grounded(x) for name, x in options.items()})
+    check_agreement(operation_name(getattr(ufunc, method)), grounded(result), value, (array, *options.values()))
+
+
 def _rule_of(ufunc: np.ufunc, method: str, equivalent: Any) -> Rule:
     found = _RULES.get((ufunc, method))
     if found is None:
         name = operation_name(getattr(ufunc, method))
         pull: Any = pull_of_equivalent(partial(equivalent, ufunc), name)
-        if method == "accumulate" and has_partials(ufunc):
-            steps, pull = pull, _pull_of(ufunc)
+        at_once = _pull_of(ufunc, method, pull)
+        if at_once is not None:
+            steps, pull = pull, at_once
             # Engines that have no rule of theirs for all steps at once have them for each.
             pull.equivalent, pull.compare, pull.marks = steps.equivalent, steps.compare, steps.marks
         facts = Facts(shaped_by=("indices",)) if method == "reduceat" else None
@@ -101,12 +124,39 @@ def _rule_of(ufunc: np.ufunc, method: str, equivalent: Any) -> Rule:
     return found
 
 
-def _pull_of(ufunc: np.ufunc) -> Callable[..., Any]:
-    def pull(ct: Any, out: Any, array: Any, axis: int = 0, dtype: Any = None) -> Any:
+def _pull_of(ufunc: np.ufunc, method: str, steps: Any) -> Callable[..., Any] | None:
+    """A pull that takes all steps at once; None if there is none. Where it is not for a call, the steps are."""
+
+    def of_all(ct: Any, out: Any, array: Any, axis: int = 0, dtype: Any = None) -> Any:
         ahead = (np.moveaxis(x, axis, 0) for x in (ct, out, _cast(array, dtype)))
         return np.moveaxis(accumulated_back(ufunc, *ahead), 0, axis)
 
-    return pull
+    def of_last(ct: Any, out: Any, array: Any, **options: Any) -> Any:
+        axis, keepdims = options.get("axis", 0), options.get("keepdims", False)
+        begins = "initial" in options or (ufunc.identity is not None and ufunc not in OF_USERS)
+        is_in_turn = is_abstract(out) or goes_in_turn(ufunc, out.dtype)
+        if begins or "where" in options or type(axis) is not int or not array.shape or not is_in_turn:
+            return steps(ct, out, array, **options)
+        ct = np.moveaxis(ct, axis, 0)[0] if keepdims else ct
+        rows = np.moveaxis(_cast(array, options.get("dtype")), axis, 0)
+        if facts_of(ufunc).adds == -1 and ufunc not in OF_USERS:
+            own = np.broadcast_to(ct, rows.shape)
+            found = np.concatenate([own[:1], -own[1:]])
+        else:
+            found = reduced_back(ufunc, ct, rows)
+        return np.moveaxis(found, 0, axis)
+
+    def of_segments(ct: Any, out: Any, array: Any, indices: Any, axis: int = 0, dtype: Any = None) -> Any:
+        if ufunc in OF_USERS or is_abstract(indices):
+            return steps(ct, out, array, indices, axis=axis, dtype=dtype)
+        first = np.asarray(concrete(indices, "reduceat"), np.intp)
+        return np.moveaxis(added_back(np.moveaxis(ct, axis, 0), first, array.shape[axis]), 0, axis)
+
+    if method == "reduceat":
+        return of_segments if facts_of(ufunc).adds == 1 else None
+    if not has_partials(ufunc):
+        return None
+    return of_all if method == "accumulate" else of_last
 
 
 def _reduce_by_steps(
@@ -120,7 +170,7 @@ def _reduce_by_steps(
 ) -> Any:
     where = settled(where)
     array = _cast(array, dtype)
-    axes = tuple(range(array.ndim)) if axis is None else tuple(np.atleast_1d(axis) % array.ndim)
+    axes = tuple(range(array.ndim)) if axis is None or not array.ndim else tuple(np.atleast_1d(axis) % array.ndim)
     if len(axes) > 1:
         ufunc.reduce(np.ones((1,) * array.ndim), axis=axes)  # raises if its order over several axes is not defined
     rest = [k for k in range(array.ndim) if k not in axes]
@@ -128,15 +178,17 @@ def _reduce_by_steps(
     lined = np.reshape(np.transpose(array, (*axes, *rest)), shape)
     if where is not True:
         mask = np.reshape(np.transpose(np.broadcast_to(where, array.shape), (*axes, *rest)), shape)
+    if initial is _NOTHING and ufunc not in OF_USERS:
+        # NumPy begins there, which shows: the hypotenuse of one number is not that number.
+        initial = ufunc.identity
+    begins = initial is not _NOTHING and initial is not None
     if where is True and shape[0] and not _is_flat(ufunc):
-        if initial is _NOTHING and ufunc not in OF_USERS and ufunc.identity is not None:
-            # NumPy begins there, which shows: the hypotenuse of one number is not that number.
-            initial = ufunc.identity
-        if initial is not _NOTHING:
-            lined = np.concatenate([np.broadcast_to(np.asarray(initial, array.dtype), (1, *shape[1:])), lined])
+        if begins:
+            first = initial.astype(array.dtype) if hasattr(initial, "place") else np.asarray(initial, array.dtype)
+            lined = np.concatenate([np.broadcast_to(first, (1, *shape[1:])), lined])
         result = ufunc.accumulate(lined)[-1]
         return np.reshape(result, _kept(array.shape, axes)) if keepdims else result
-    result = ufunc.identity if initial is _NOTHING and ufunc.identity is not None else initial
+    result = initial if begins else _NOTHING
     for k in range(lined.shape[0]):
         row = lined[k, ...] if rest else lined[k]
         step = row if result is _NOTHING else ufunc(result, row)
@@ -204,9 +256,7 @@ def _reduceat_by_steps(ufunc: np.ufunc, array: Any, indices: Any, axis: int = 0,
     first = np.asarray(concrete(indices, "reduceat"), np.intp)
     if not first.size:
         return np.take(array, first, axis)
-    last = np.maximum(np.append(first[1:], array.shape[axis]), first + 1)
-    starts = np.cumsum(last - first) - (last - first)
-    picked = np.arange(int(np.sum(last - first))) - np.repeat(starts - first, last - first)
+    picked, starts = segments_of(first, array.shape[axis])
     return np.moveaxis(in_segments(ufunc, np.moveaxis(array, axis, 0), picked, starts), 0, axis)
 
 

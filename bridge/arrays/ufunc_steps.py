@@ -7,16 +7,47 @@ that are named often) are rows of matrices, one for each power of two of their l
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import numpy as np
 
+from bridge.code_position import here, resolve
+from bridge.errors import RefusedError
+from bridge.rewind.cotangents import zeros
 from bridge.rewind.rule_book import ZERO_PULL, find
+from bridge.signatures import operation_name
 
 
 def has_partials(ufunc: np.ufunc) -> bool:
     """Whether the derivatives of a ufunc are known apart from an engine's."""
     return ufunc in ZERO_PULL or find(ufunc) is not None
+
+
+def must_go_in_turn(ufunc: np.ufunc, dtype: Any) -> None:
+    """Raise where this NumPy's `reduce` may give something else than its steps, for who cannot see its value.
+
+    Whether it does depends on how the array lies in memory too.
+    """
+    if not goes_in_turn(ufunc, np.dtype(dtype)):
+        name = operation_name(ufunc)
+        raise RefusedError(
+            f"{name}.reduce of this NumPy leaves elements out on this processor: its value is not that of its steps",
+            where=resolve(here()),
+            remedy=f"take the last one of {name}.accumulate, which goes through all",
+        )
+
+
+@cache
+def goes_in_turn(ufunc: np.ufunc, dtype: np.dtype[Any]) -> bool:
+    """Whether this NumPy's `reduce` of a row goes through its elements in turn.
+
+    The loops of `power` and `arctan2` for processors with AVX512 leave all out but the first and each eighth.
+    """
+    row = np.linspace(1.25, 1.75, 3).astype(dtype)
+    with np.errstate(all="ignore"):
+        return bool(np.isclose(ufunc.reduce(row), ufunc(ufunc(row[0], row[1]), row[2]), 1e-2, equal_nan=True))
 
 
 def accumulated_back(ufunc: np.ufunc, ct: Any, out: Any, x: Any) -> Any:
@@ -27,6 +58,21 @@ def accumulated_back(ufunc: np.ufunc, ct: Any, out: Any, x: Any) -> Any:
         before, own = _partials(ufunc, out[:-1], x[1:], out[1:])
         arrived = _recurred_back(before, ct)
         return np.concatenate([arrived[:1], _times(own, arrived[1:])])
+
+
+def reduced_back(ufunc: np.ufunc, ct: Any, x: Any) -> Any:
+    """The cotangent of `x`, where `ct` is that of `ufunc.reduce(x)` along the first axis: products, no recurrence."""
+    if x.shape[0] < 2:
+        return np.broadcast_to(ct, x.shape)
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        out = ufunc.accumulate(x)
+        before, own = _partials(ufunc, out[:-1], x[1:], out[1:])
+        # As in `_times`: where a factor is zero nothing passes, whatever the others are.
+        blocked = before == 0
+        after = np.cumprod(np.where(blocked, 1, before)[::-1], axis=0)[::-1]
+        after = np.where(np.logical_or.accumulate(blocked[::-1])[::-1], 0, after)
+        ending = np.concatenate([after[1:], np.ones_like(after[:1])])
+        return np.concatenate([_times(after[:1], np.expand_dims(ct, 0)), _times(own * ending, np.expand_dims(ct, 0))])
 
 
 def _partials(ufunc: np.ufunc, before: Any, own: Any, out: Any) -> tuple[Any, Any]:
@@ -61,17 +107,52 @@ def in_segments(ufunc: np.ufunc, x: Any, at: np.ndarray, starts: np.ndarray) -> 
 
     No segment is empty.
     """
-    lengths = np.diff(np.append(starts, at.size))
-    kinds = np.ceil(np.log2(lengths)).astype(int)
     rows, order = [], []
+    for chosen, within, last in by_length(at.size, starts):
+        matrix = np.take(x, at[within], 0)
+        with np.errstate(all="ignore"):
+            along = matrix if within.shape[1] == 1 else ufunc.accumulate(matrix, axis=1)
+        rows.append(along[np.arange(chosen.size), last])
+        order.append(chosen)
+    return np.take(np.concatenate(rows), np.argsort(np.concatenate(order)), 0)
+
+
+def by_length(size: int, starts: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Segments of about one length: which they are, their places as rows of a matrix, and where each of these ends."""
+    lengths = np.diff(np.append(starts, size))
+    kinds = np.ceil(np.log2(lengths)).astype(int)
     for kind in np.unique(kinds):
         (chosen,) = np.nonzero(kinds == kind)
         last = lengths[chosen] - 1
         # What is beyond the end of a row is its last element again, and nobody looks at what comes of it.
         within = np.minimum(np.arange(2**kind), last[:, None])
-        matrix = np.take(x, at[starts[chosen][:, None] + within], 0)
-        with np.errstate(all="ignore"):
-            along = matrix if kind == 0 else ufunc.accumulate(matrix, axis=1)
-        rows.append(along[np.arange(chosen.size), last])
-        order.append(chosen)
-    return np.take(np.concatenate(rows), np.argsort(np.concatenate(order)), 0)
+        yield chosen, starts[chosen][:, None] + within, last
+
+
+def added_back(ct: Any, first: np.ndarray, length: int) -> Any:
+    """The cotangent of what `np.add.reduceat` adds up along the first axis: each segment's own for all its elements."""
+    lengths = np.maximum(np.append(first[1:], length)[: first.size], first + 1) - first
+    if first.size and np.all(first[1:] > first[:-1]):
+        spread = np.repeat(ct, lengths, axis=0)
+        ahead = np.zeros((length - spread.shape[0], *spread.shape[1:]), spread.dtype)
+        return np.concatenate([ahead, spread]) if ahead.shape[0] else spread
+    result = zeros((length, *ct.shape[1:]), like=ct)
+    if np.sum(lengths) > _LONG * first.size:
+        for number, (start, count) in enumerate(zip(first.tolist(), lengths.tolist(), strict=True)):
+            result[start : start + count] += ct[number]
+        return result
+    picked, _ = segments_of(first, length)
+    np.add.at(result, picked, np.repeat(ct, lengths, axis=0))
+    return result
+
+
+_LONG = 256
+"""Elements of a segment for which one addition of a slice is cheaper than one of each element."""
+
+
+def segments_of(indices: np.ndarray, length: int) -> tuple[np.ndarray, np.ndarray]:
+    """The elements of all segments of `reduceat`, one after another, and where each segment starts among them."""
+    first = np.asarray(indices, np.intp)
+    last = np.maximum(np.append(first[1:], length), first + 1)[: first.size]
+    starts = np.cumsum(last - first) - (last - first)
+    return np.arange(int(np.sum(last - first))) - np.repeat(starts - first, last - first), starts

@@ -40,6 +40,9 @@ class Facts:
     jumps : its value jumps where two operands are equal, or where its operand is a whole number.
     indexes : it moves elements to where an index says.
     fails_on : what a matrix is for which it raises LinAlgError.
+    weights : parameters whose sum it divides by, and raises ZeroDivisionError where that is zero.
+    not_negative : those of its weights of which none may be negative: a ValueError.
+    distinct : parameters in which no two elements may be alike, or else there is nothing to solve for.
     nan_aware : it treats elements that are NaN apart.
     describes : what it answers about, if nothing is computed: types and shapes, layout, or values in other words.
     """
@@ -58,6 +61,9 @@ class Facts:
     jumps: bool = False
     indexes: bool = False
     fails_on: Literal["", "singular", "not positive definite"] = ""
+    weights: tuple[str, ...] = ()
+    not_negative: tuple[str, ...] = ()
+    distinct: tuple[str, ...] = ()
     nan_aware: bool = False
     describes: Literal["", "types", "layout", "values"] = ""
 

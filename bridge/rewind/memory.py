@@ -60,9 +60,11 @@ class Home:
     def note_writes(self) -> None:
         """The program writes arguments, or plain arrays: it matters which arrays of its own the arguments are."""
 
-    def samples(self, function: Any, values: tuple[Any, ...]) -> tuple[Any, ...]:
+    def samples(
+        self, function: Any, values: tuple[Any, ...], named: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Operands of `function` on which it can be run to know what it returns."""
-        return values
+        return values, named
 
     def survivors(self, key: Any, shape: tuple[int, ...]) -> Any:
         """Where a write with indices that are not known survives duplicates; None if it does everywhere."""
@@ -231,7 +233,9 @@ def grounded(value: Any) -> Any:
 
 def holds_arrays(x: Any) -> bool:
     """Whether `x` is an array or a number of NumPy's or ours, or a nested sequence with one in it."""
-    return hasattr(x, "dtype") if not isinstance(x, (list, tuple)) else any(map(holds_arrays, x))
+    if isinstance(x, (list, tuple)):
+        return any(map(holds_arrays, x))
+    return hasattr(x, "dtype") and not isinstance(x, type)
 
 
 def owner(array: np.ndarray) -> np.ndarray:

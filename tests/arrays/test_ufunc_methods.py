@@ -10,7 +10,7 @@ import pytest
 
 import bridge
 from bridge import errors
-from bridge.arrays import ufunc_methods
+from bridge.arrays import ufunc_methods, ufunc_steps
 from tests.helpers.finite_differences import gradient
 
 X = np.array([[0.7, 1.4, 0.3], [1.1, 0.2, 2.0]])
@@ -143,6 +143,37 @@ def test_a_value_that_the_steps_do_not_explain_is_named(monkeypatch: pytest.Monk
     monkeypatch.setattr(ufunc_methods, "_reduce_by_steps", lambda ufunc, x, axis, keepdims: np.sum(x) * 1.1)
     with pytest.raises(errors.RuleError, match=r"np\.hypot\.reduce gave (.|\n)*one by one give"):
         bridge.grad(lambda x: np.hypot.reduce(x, axis=None))(X)
+
+
+def test_order_on_this_processor_is_numpys_or_refused() -> None:
+    """NumPy 2.4 on processors with AVX512: `np.power.reduce` of a row leaves elements out."""
+    for f in (
+        lambda x: np.sum(np.power.reduce(x, axis=1)),
+        lambda x: np.sum(np.power.reduce(x, axis=1, initial=x[0, 0])),
+        lambda x: np.sum(np.arctan2.reduceat(x, [0, 1], axis=1)),
+    ):
+        for engine in ("native", "xla"):
+            try:
+                value = bridge.value_and_grad(f, engine=engine)(X)[0]
+            except (errors.ValueDiffersError, errors.RefusedError) as error:
+                assert ".reduce" in str(error)
+            else:
+                assert value == pytest.approx(f(X.copy()), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: np.sum(np.subtract.reduce(x, axis=1)),
+        lambda x: np.sum(np.subtract.reduce(x, axis=1, initial=x[0, 0])),
+        lambda x: np.sum(np.subtract.reduceat(x, [0], axis=1)),
+    ],
+)
+def test_a_processor_that_leaves_elements_out_is_told_when_compiled(f: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("jax")
+    monkeypatch.setattr(ufunc_steps, "goes_in_turn", lambda ufunc, dtype: False)
+    with pytest.raises(errors.RefusedError, match=r"np\.subtract\.reduce of this NumPy(.|\n)*np\.subtract\.accumulate"):
+        bridge.grad(f, engine="xla")(X)
 
 
 @pytest.mark.parametrize("order", ["C", "F"])

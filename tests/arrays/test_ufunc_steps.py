@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import bridge
+from bridge.arrays import ufunc_steps
 
 X = np.random.default_rng(0).random(12) + 0.2
 W = np.random.default_rng(1).random(12)
@@ -82,6 +83,67 @@ COSTS: dict[str, Callable[[Any], Any]] = {
     "maximum.reduceat, one long segment": lambda x: np.sum(np.maximum.reduceat(x, [0, 1, 2, 3])),
     "maximum.at, few bins": lambda x: scattered_in_bins(x),
 }
+
+
+def calls_of(f: Callable[[Any], Any], x: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> int:
+    """How often a gradient goes through all steps, one recurrence after another."""
+    counted = []
+    for name in ("_recurred_back", "in_segments"):
+        plain = getattr(ufunc_steps, name)
+        monkeypatch.setattr(ufunc_steps, name, lambda *args, plain=plain: counted.append(1) or plain(*args))
+    bridge.grad(f)(x)
+    return len(counted)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: np.sum(np.add.reduceat(x, [0, 3, 4]) ** 2),
+        lambda x: np.sum(np.add.reduceat(x, [5, 3, 3, 9, 1]) ** 2),
+        lambda x: np.sum(np.add.reduceat(x, [2, 7]) ** 2),
+        lambda x: np.subtract.reduce(x) ** 2,
+        lambda x: np.sum(np.divide.reduce(x.reshape(3, 4), axis=1, keepdims=True) ** 2),
+        lambda x: np.copysign.reduce(-x) ** 2,
+    ],
+)
+def test_sums_and_last_ones_need_no_recurrence(f: Callable[[Any], Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    np.testing.assert_allclose(bridge.grad(f)(X), differences(f, X), rtol=1e-5, atol=1e-7)
+    assert calls_of(f, X, monkeypatch) == 0
+
+    def slope(x: Any) -> Any:
+        return bridge.grad(f)(x) @ W
+
+    np.testing.assert_allclose(bridge.grad(slope)(X), differences(slope, X), rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("indices", [[300, 0, 280, 2], [0, 150, 7]])
+def test_few_long_segments_that_overlap(indices: list[int]) -> None:
+    x = np.linspace(0.5, 1.5, 2000)
+    expected = np.zeros(2000)
+    sums = np.add.reduceat(x, indices)
+    for k, start in enumerate(indices):
+        stop = indices[k + 1] if k + 1 < len(indices) else x.size
+        expected[start : max(stop, start + 1)] += 2 * sums[k]
+    np.testing.assert_allclose(bridge.grad(lambda x: np.sum(np.add.reduceat(x, indices) ** 2))(x), expected)
+
+
+def test_a_factor_of_zero_stops_what_comes_from_behind() -> None:
+    x = np.array([0.5, 2.0, 0.0, 3.0, 1.0])
+    assert bridge.grad(np.fmin.reduce)(x).tolist() == [0, 0, 1, 0, 0]
+    assert bridge.grad(lambda x: np.float_power.reduce(x))(np.array([2.0, 3.0, 1.0])) == pytest.approx(
+        [12, 8 * np.log(2), 8 * np.log(8)]
+    )
+
+
+def test_joined_columns_are_one_entry_however_many() -> None:
+    entries = []
+    for count in (16, 1600):
+        with bridge.Context() as context:
+            columns = [context.buffer(np.full(4, float(k))) for k in range(count)]
+            total = np.sum(np.column_stack(columns) ** 2)
+            entries.append(len(context.log))
+            assert context.gradient(total, columns[-1]).tolist() == [2.0 * (count - 1)] * 4
+    assert entries[0] == entries[1]
 
 
 def scattered_in_bins(x: Any) -> Any:

@@ -14,7 +14,8 @@ from bridge.engines import registry
 from bridge.errors import BridgeError
 from tests.helpers import finite_differences as reference
 
-RIGHT, NOT_RUN = "right", "not run"
+RIGHT, NOT_RUN, NOT_ASKED = "right", "not run", "-"
+ENGINES = ("native", "julia", "jax", "xla")
 EAGER = ("native", "jax")
 
 
@@ -27,6 +28,8 @@ class Scenario:
     source : where the idea was found: a repository and a path in it, or the address of a report.
     gradient : expected gradients in closed form, one for each input; None means finite differences.
     kink : whether the closed form is a choice (docs/conventions.md), which differences do not have.
+    refused : the error with which the rule book refuses the program by name.
+    engines : who is asked.
     """
 
     name: str
@@ -37,6 +40,13 @@ class Scenario:
     inputs: tuple[np.ndarray, ...]
     gradient: tuple[np.ndarray, ...] | None = None
     kink: bool = False
+    refused: str = ""
+    engines: tuple[str, ...] = ENGINES
+
+    @property
+    def answer(self) -> str:
+        """What the rule book is to answer."""
+        return f"refused: {self.refused}" if self.refused else RIGHT
 
     @property
     def checks(self) -> str:
@@ -67,31 +77,34 @@ class Suite:
     name: str
     system: str
     source: str = ""
+    engines: tuple[str, ...] = ENGINES
     scenarios: list[Scenario] = field(default_factory=list)
 
     def __call__(
-        self, *inputs: Any, source: str = "", system: str = "", gradient: Any = None, kink: bool = False
-    ) -> Callable[[Callable], Callable]:
+        self, *inputs: Any, source: str = "", system: str = "", gradient: Any = None, kink: bool = False,
+        refused: str = "", name: str = "",
+    ) -> Callable[[Callable], Callable]:  # fmt: skip
         def record(function: Callable[..., Any]) -> Callable[..., Any]:
             arrays = tuple(np.asarray(x) for x in inputs)
             expected = None if gradient is None else tuple(np.asarray(g) for g in gradient)
-            name = function.__name__.strip("_").replace("_", " ")
-            place = source or self.source
-            self.scenarios.append(
-                Scenario(name, self.name, system or self.system, place, function, arrays, expected, kink)
-            )
+            title = name or function.__name__.strip("_").replace("_", " ")
+            whose = (self.name, system or self.system, source or self.source)
+            asked = (expected, kink, refused, self.engines)
+            self.scenarios.append(Scenario(title, *whose, function, arrays, *asked))
             return function
 
         return record
 
 
 def outcome(scenario: Scenario, engine: str) -> str:
-    """ "right", "refused: " and the name of the error, "wrong: " and what, or "not run".
+    """ "right", "refused: " and the name of the error, "wrong: " and what, "not run", or "-" if it is not asked.
 
     Right is: the value of plain NumPy (bit for bit under the rule book), its gradients, the derivative of forward
     mode (where that is no second compilation), and arguments left as they were. An error that is not the package's
     own is wrong.
     """
+    if engine not in scenario.engines:
+        return NOT_ASKED
     if registry.engine(engine).missing():
         return NOT_RUN
     with np.errstate(all="ignore"), warnings.catch_warnings():

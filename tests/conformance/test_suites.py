@@ -11,7 +11,7 @@ import pytest
 
 import bridge
 from tests.conformance import museum, pages, suites, table
-from tests.conformance.scenario import RIGHT, Scenario, Suite, outcome
+from tests.conformance.scenario import Scenario, Suite, outcome
 from tests.conformance.test_corpus import CASES
 from tests.helpers import finite_differences as reference
 from tests.helpers.sampling import dealt
@@ -55,7 +55,7 @@ def test_closed_forms_are_those_of_differences(scenario: Scenario) -> None:
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=str)
 def test_under_the_rule_book(scenario: Scenario) -> None:
-    assert outcome(scenario, "native") == RIGHT == on_the_page(scenario, "native")
+    assert outcome(scenario, "native") == scenario.answer == on_the_page(scenario, "native")
 
 
 @pytest.mark.parametrize("scenario", dealt(SCENARIOS[2:], always=24), ids=str)
@@ -76,7 +76,7 @@ def test_with_pulls_of_julia(scenario: Scenario) -> None:
     assert outcome(scenario, "julia") == on_the_page(scenario, "julia")
 
 
-@pytest.mark.parametrize("scenario", dealt(SCENARIOS, always=4), ids=str)
+@pytest.mark.parametrize("scenario", dealt([one for one in SCENARIOS if not one.refused], always=4), ids=str)
 def test_second_derivatives(scenario: Scenario) -> None:
     """Forward over reverse against differences of the gradient."""
     positions = tuple(range(len(scenario.inputs)))

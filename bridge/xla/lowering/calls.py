@@ -75,7 +75,7 @@ def _promote(facts: Facts, given: dict[str, Any]) -> None:
     """Operands in the dtype that NumPy computes in; JAX promotes otherwise, and integers to single precision."""
     if facts.precision == "double":
         for key, x in given.items():
-            kind = x.dtype.kind if hasattr(x, "dtype") else ""
+            kind = x.dtype.kind if hasattr(x, "dtype") and not facts.is_static(key) else ""
             if kind and kind in "fciub" and key != "fweights":
                 given[key] = jnp.asarray(x, np.complex128 if kind == "c" else np.float64)
         return

@@ -45,15 +45,9 @@ class AbstractArray(np.ndarray):
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         if getattr(function, "__module__", None) == "numpy.linalg":
-            return function(*map(regular, args), **kwargs)
+            return function(*map(distinct if facts_of(function).distinct else regular, args), **kwargs)
         if facts_of(function).nan_aware:
             return function(*map(_plain, args), **{name: _plain(x) for name, x in kwargs.items()})
-        if function is np.average:
-            # Weights that are all zero are an error of NumPy's.
-            kwargs = {
-                name: np.ones_like(x, subok=False) if isinstance(x, AbstractArray) else x for name, x in kwargs.items()
-            }
-            args = (*args[:2], *(np.ones_like(x, subok=False) if isinstance(x, AbstractArray) else x for x in args[2:]))
         if isinstance(kwargs.get("where"), AbstractArray):
             # Nothing selected is something that NumPy warns of.
             kwargs = kwargs | {"where": np.ones(kwargs["where"].shape, bool)}
@@ -90,6 +84,17 @@ def regular(x: Any) -> Any:
         return x
     shape = x.shape[-2:] if x.ndim > 1 else (*x.shape, 1)
     return np.broadcast_to(np.eye(*shape, dtype=x.dtype).reshape(x.shape[-2:]), x.shape)
+
+
+def distinct(x: Any) -> Any:
+    """Instead of an abstract array positive numbers: no two are alike, and no matrix made of them is singular."""
+    if isinstance(x, (list, tuple)):
+        return type(x)(map(distinct, x))
+    if not isinstance(x, (AbstractArray, np.generic)):
+        return x
+    count = np.arange(1.0, x.size + 1)
+    numbers = count if x.dtype.kind in "biu" else 1 + count * count * 0.6180339887 % 1
+    return numbers.astype(x.dtype).reshape(x.shape)[()]
 
 
 class AbstractMemory(ArrayMemory):

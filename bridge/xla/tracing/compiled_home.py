@@ -7,12 +7,12 @@ from types import FunctionType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from bridge.code_position import is_internal
-from bridge.rewind.facts import facts_of
+from bridge.rewind.facts import facts_of, parameters_of
 from bridge.rewind.memory import Home
 from bridge.rewind.values import concrete_key, ground_floor
 from bridge.source.programs import itself
 from bridge.xla.lowering.lower import ENGINE, has
-from bridge.xla.tracing.abstract import regular
+from bridge.xla.tracing.abstract import distinct, regular
 from bridge.xla.tracing.accessing import known_at
 from bridge.xla.tracing.outside import admitted
 from bridge.xla.tracing.selections import selected
@@ -57,9 +57,19 @@ class CompiledHome(Home):
             return None
         return itself(function)
 
-    def samples(self, function: Any, values: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Operands on which no decomposition fails, where a function is run that does not know abstract arrays."""
-        return tuple(map(regular, values)) if facts_of(function).fails_on else values
+    def samples(
+        self, function: Any, values: tuple[Any, ...], named: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Operands on which no function fails that is run although it does not know abstract arrays."""
+        facts = facts_of(function)
+        apart = facts.weights + facts.distinct
+        if apart:
+            names = parameters_of(function)
+            values = tuple(distinct(x) if k in apart else x for k, x in zip(names, values, strict=False))
+            named = {k: distinct(x) if k in apart else x for k, x in named.items()}
+        elif facts.fails_on:
+            values = tuple(map(regular, values))
+        return values, named
 
     def settled(self, value: Any) -> Any:
         known = self.known(value)

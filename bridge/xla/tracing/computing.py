@@ -106,6 +106,7 @@ class Computing:
         else:
             found = outline_of(value) if self.is_dry else self._lowered(function, operands, kwargs, value)
         self.faults.check_matrix(function, operands, found)
+        self.faults.check_weights(function, operands, kwargs)
         result = self.wrapped(value, found, function)
         if type(result) in (Scalar, WeakScalar) and result.dtype.kind in "iu":
             result.place.affine = self._form_of_result(function, tuple(map(_form, call.args, call.inputs)), result)

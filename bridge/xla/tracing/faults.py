@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
@@ -9,7 +10,8 @@ import numpy as np
 from jax import lax
 
 from bridge.code_position import here, resolve
-from bridge.rewind.facts import facts_of
+from bridge.rewind.facts import facts_of, parameters_of
+from bridge.xla.lowering.calls import operand
 from bridge.xla.regions.advanced import out_of_range
 from bridge.xla.tracing.outlines import Outline
 
@@ -33,6 +35,7 @@ from bridge.xla.tracing.sites import (
     Site,
     SliceSite,
     TurnsSite,
+    WeightsSite,
     WideSite,
     slices_at,
 )
@@ -198,6 +201,25 @@ class Faults:
         arrays = [x for x in (*operands, found) if hasattr(x, "dtype") and x.dtype.kind in "fc"]
         *given, result = [jnp.all(jnp.isfinite(x)) for x in arrays]
         self._note(~result & jnp.all(jnp.stack(given)), MatrixSite(here(), function))
+
+    def check_weights(self, function: Any, operands: Any, named: Any) -> None:
+        """Look whether the weights of a mean sum to zero, or one is negative, where NumPy raises."""
+        facts = facts_of(function)
+        if not facts.weights:
+            return
+        given = dict(zip(parameters_of(function), operands, strict=False)) | named
+        weights = {name: operand(given[name]) for name in facts.weights if given.get(name) is not None}
+        if not weights:
+            return
+        if self.context.is_dry:
+            self._expect(True)
+            return
+        for name in weights.keys() & set(facts.not_negative):
+            self._note(jnp.any(weights[name] < 0), WeightsSite(here(), function, name))
+        product = math.prod(map(jnp.asarray, weights.values()))
+        whole = operand(given[parameters_of(function)[0]])
+        axis = given.get("axis") if jnp.shape(product) == jnp.shape(whole) else None
+        self._note(jnp.any(jnp.sum(product, axis) == 0), WeightsSite(here(), function))
 
     def _expect(self, something: Any) -> None:
         """In a dry run: there may be something to note when the body runs."""

@@ -159,6 +159,20 @@ class MatrixSite(Site):
         return np.linalg.LinAlgError(f"{name}: a matrix is {kind}, at {resolve(self.position)}")
 
 
+@dataclass(frozen=True)
+class WeightsSite(Site):
+    """A function that divides by the sum of weights, none of which may be negative if they are named."""
+
+    function: Any
+    negative: str = ""
+
+    def error(self, value: int) -> Exception:
+        name = operation_name(self.function)
+        if self.negative:
+            return ValueError(f"{name}: {self.negative} cannot be negative, at {resolve(self.position)}")
+        return ZeroDivisionError(f"{name}: weights sum to zero, at {resolve(self.position)}")
+
+
 FIRST_LIMIT = 256
 """Turns that a loop may make at first whose length nobody knows."""
 

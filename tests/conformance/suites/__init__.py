@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from tests.conformance.suites import enzyme, jax_refs, kernels, mooncake, mygrad, pytorch_views, zygote
+from tests.conformance.suites import (
+    autograd_functions,
+    enzyme,
+    jax_refs,
+    kernels,
+    mooncake,
+    mygrad,
+    pytorch_views,
+    zygote,
+)
 
-SUITES = tuple(home.suite for home in (jax_refs, mooncake, pytorch_views, zygote, mygrad, enzyme, kernels))
+SUITES = tuple(
+    home.suite for home in (jax_refs, mooncake, pytorch_views, zygote, mygrad, enzyme, kernels, autograd_functions)
+)
 SCENARIOS = [scenario for suite in SUITES for scenario in suite.scenarios]
