@@ -107,7 +107,7 @@ class _Open:
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._by: set[object] = set()
         self._before: dict[str, Any] = {}
 

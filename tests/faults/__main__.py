@@ -58,6 +58,9 @@ def main() -> int:
 
 
 def _compiled_trial() -> type[Trial]:
+    from tests.conftest import compile_quickly
+
+    compile_quickly()
     from tests.faults.compiling import CompiledTrial
 
     return CompiledTrial
