@@ -77,11 +77,17 @@ def pulled(subject: Subject, f: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+def bounded(subject: Subject, f: Callable[..., Any]) -> Callable[..., Any]:
+    """Value and gradient, whose loops may keep little of their logs and run parts again."""
+    return bridge.xla(bridge.value_and_grad(f, argnums=subject.positions), memory=4_000)
+
+
 COMPILED: dict[str, Callable[[Subject, Callable[..., Any]], Callable[..., Any]]] = {
     "xla": plain,
     "xla of grad": reverse,
     "engine": engine,
     "xla pull": pulled,
+    "bounded": bounded,
 }
 
 

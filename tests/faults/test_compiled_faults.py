@@ -30,11 +30,40 @@ from tests.faults.compiling import CompiledTrial  # noqa: E402
 SUBJECTS = [one for one in recorded() if one.name.startswith("programs/")]
 
 
-@pytest.mark.parametrize("subject", dealt(SUBJECTS[::11], always=12, thorough=3), ids=lambda subject: subject.name)
+@pytest.mark.parametrize("subject", dealt(SUBJECTS[::11], always=20, thorough=4), ids=lambda subject: subject.name)
 @pytest.mark.filterwarnings("ignore")
 def test_after_a_fault_everything_is_as_before(subject: Subject) -> None:
-    verdict = CompiledTrial(subject, 6, Evenly(1)).run(("xla of grad", "xla pull"))
+    verdict = CompiledTrial(subject, 4, Evenly(1)).run(("xla of grad", "xla pull"))
     assert verdict.tried > 0 or verdict.unfit
+    assert verdict.violations == []
+
+
+def steps(x: Any) -> Any:
+    """A loop that is kept as one, with a branch; of its log a bound leaves a part."""
+    for i in range(100):
+        x[1:] += 0.01 * np.sin(x[:-1])
+        x *= 0.99
+        if i % 2:
+            x[0] += 0.1 * x[3]
+    return np.sum(x * x)
+
+
+def in_bridges_loop(x: Any) -> Any:
+    def body(i: Any, x: Any) -> Any:
+        x[1:] += 0.01 * np.sin(x[:-1]) * i
+        return x
+
+    return np.sum(bridge.fori_loop(0, 50, bridge.checkpoint(body), x) ** 2)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("f", [steps, in_bridges_loop])
+@pytest.mark.parametrize("way", ["bounded", "xla of grad", "engine"])
+def test_loops_that_keep_little_after_a_fault(f: Any, way: str) -> None:
+    subject = Subject(f.__name__, lambda: lambda x: f(x), lambda: (np.linspace(0.1, 1.0, 40),), (0,))
+    verdict = CompiledTrial(subject, 8, Evenly(2)).run((way,))
+    assert verdict.unfit == []
+    assert verdict.tried == 8
     assert verdict.violations == []
 
 

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 import bridge
-from bridge.errors import ContextError, ReplayError
+from bridge.errors import BridgeError, ContextError, ReplayError
 from tests.faults.points import ERRORS, Failing, Faults
 from tests.helpers.sampling import dealt
 
@@ -272,6 +272,30 @@ def test_another_differentiation_in_between(between: Callable[[Any], None], stri
         assert np.array_equal(found[0], EXPECTED), here.where
         assert np.array_equal(found[1], OF_LAYER), here.where
         assert layer.w.tolist() == [1.0] * 4
+    assert is_clean()
+
+
+@pytest.mark.parametrize("stride", dealt((7, 1), always=2))
+def test_the_same_object_in_between(stride: int) -> None:
+    """Of what an object holds half of a call has been written: another call with it is right, or refused by name."""
+    layer, told = Layer(), 0
+
+    def act() -> None:
+        found = bridge.detach(bridge.grad(layer)(X))
+        assert np.array_equal(found, OF_LAYER)
+
+    with Faults().injected() as faults:
+        bridge.grad(layer)(X)
+    for at in range(1, faults.passed + 1, stride):
+        try:
+            with Between(at, act).injected() as here:
+                assert np.array_equal(bridge.grad(layer)(X), OF_LAYER), here.where
+        except BridgeError as refused:
+            told += 1
+            assert refused.remedy
+        assert layer.w.tolist() == [1.0] * 4
+        assert np.array_equal(bridge.grad(layer)(X), OF_LAYER)
+    assert told
     assert is_clean()
 
 
