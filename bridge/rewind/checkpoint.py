@@ -11,7 +11,7 @@ from zlib import crc32
 import numpy as np
 
 from bridge.code_position import here, resolve
-from bridge.errors import ContextError, ReplayError
+from bridge.errors import BridgeError, ContextError, ReplayError
 from bridge.rewind.closures import Closure
 from bridge.rewind.context import Context
 from bridge.rewind.interpreter import ARRAYS
@@ -178,8 +178,14 @@ class Checkpoint(Entry):
                 context.home.separate()
                 args, kwargs = rebuilt(self.structure, self.args)
                 return self._tracked(self.body(*args, **kwargs))
-        except Exception:
+        except (BridgeError, MemoryError):
             raise
+        except Exception as error:
+            raise ReplayError(
+                f"{self.name} raised {type(error).__name__} when it was run again for the backward pass ({error})",
+                where=self.where,
+                remedy="make it depend on its arguments only, and leave what it reads as it is until the backward pass",
+            ) from error
         except BaseException:
             # An interrupt may have come between a write and its entry.
             context.exchanging = True

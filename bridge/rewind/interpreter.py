@@ -143,4 +143,15 @@ CURRENT: ContextVar[Context | None] = ContextVar("bridge.context", default=None)
 
 def current_context() -> Context | None:
     """The innermost context that is open in this thread, or None."""
-    return CURRENT.get()
+    context = CURRENT.get()
+    return context if context is None or context.thread is not None else still_open(context)
+
+
+def still_open(context: Context | None) -> Context | None:
+    """The innermost context from this one outwards that has not been closed.
+
+    One may be closed before those inside of it, or by another thread, where a generator holds it that is dropped.
+    """
+    while context is not None and context.thread is None:
+        context = context.outer
+    return context

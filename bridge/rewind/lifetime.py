@@ -12,7 +12,7 @@ import numpy as np
 
 from bridge.code_position import here, resolve
 from bridge.errors import AliasError, BridgeError, ContextError, NoRuleError, RefusedError
-from bridge.rewind.interpreter import CURRENT, current_context
+from bridge.rewind.interpreter import CURRENT, current_context, still_open
 from bridge.rewind.memory import ON_ARRAYS, ArrayMemory, Memory, OuterMemory
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class Lifetime:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if CURRENT.get() is self:
-            CURRENT.set(self.outer)
+            CURRENT.set(still_open(self.outer))
         try:
             if self.loan is not None:
                 self.loan.put_back()

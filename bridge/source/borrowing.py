@@ -32,7 +32,8 @@ from bridge.source.second_names import SecondNames
 from bridge.source.state import Watches
 from bridge.trees import leaves_of
 
-_lock = threading.Lock()
+# A finaliser, or a signal's handler, may differentiate while this thread holds it.
+_lock = threading.RLock()
 _OLDER = itertools.count(-1, -1)
 HELD: dict[int, Loan] = {}
 """Who has put tracked values into an object, by the object's identity."""

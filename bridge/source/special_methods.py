@@ -22,7 +22,7 @@ from bridge.source.keeping import Attributes, of_class
 from bridge.source.library_calls import passed_over
 from bridge.source.reading import reading_of
 
-_lock = threading.Lock()
+_lock = threading.RLock()
 _stand_ins: dict[type, type | None] = {}
 
 

@@ -6,7 +6,8 @@ A program is traced once, so that their values are part of it; where one has cha
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from types import CodeType, FunctionType
 from typing import Any
@@ -42,6 +43,20 @@ class Captured:
         self._called: dict[CodeType, FunctionType] = {}
         self._contents: dict[int, tuple[Any, list[Any]]] = {}
         self._hold(function)
+
+    @contextmanager
+    def noting(self) -> Iterator[None]:
+        """Inside, the program is traced. Of a trace that fails nothing stays: the next one meets another state."""
+        if self._function is not None:
+            self._contents = {}
+            self._hold(self._function)
+        arrays, called, writes = dict(self._arrays), dict(self._called), self.writes
+        try:
+            yield
+        except BaseException:
+            self._arrays, self._called, self.writes = arrays, called, writes
+            raise
+        self.close()
 
     def _hold(self, function: Any) -> None:
         """Remember what the containers hold that a function knows, before it runs."""

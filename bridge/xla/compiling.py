@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -92,11 +92,43 @@ def persistent(cache: Any) -> Iterator[None]:
         "jax_persistent_cache_min_compile_time_secs": 0.0,
         "jax_persistent_cache_min_entry_size_bytes": -1,
     }
-    before = {name: getattr(jax.config, name) for name in wanted}
-    with ExitStack() as stack:
-        compilation_cache.reset_cache()
-        stack.callback(compilation_cache.reset_cache)
-        for name, value in wanted.items():
-            jax.config.update(name, value)
-            stack.callback(jax.config.update, name, before[name])
+    own = object()
+    try:
+        _OPEN.open(own, wanted)
         yield
+    finally:
+        _OPEN.close(own)
+
+
+class _Open:
+    """JAX's settings while programs are kept: those of the program that came last; at the end those from before.
+
+    They are of the whole process, and threads may compile at once. None waits for another, which may wait for it.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._by: set[object] = set()
+        self._before: dict[str, Any] = {}
+
+    def open(self, own: object, wanted: dict[str, Any]) -> None:
+        with self._lock:
+            if not self._by:
+                self._before = {name: getattr(jax.config, name) for name in wanted}
+            self._by.add(own)
+            self._set(wanted)
+
+    def close(self, own: object) -> None:
+        with self._lock:
+            if own in self._by:
+                self._by.remove(own)
+                if not self._by:
+                    self._set(self._before)
+
+    def _set(self, settings: dict[str, Any]) -> None:
+        for name, value in settings.items():
+            jax.config.update(name, value)
+        compilation_cache.reset_cache()
+
+
+_OPEN = _Open()

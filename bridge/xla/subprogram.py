@@ -113,14 +113,13 @@ class Subprogram:
                 watches = context.faults.watches_nan and self.order < 2
             return [*outputs, nan]
 
-        with x64(), without_mesh():
+        with x64(), without_mesh(), self.captured.noting():
             made = jax.make_jaxpr(run)(*self.avals)
             plan = allowances.plan_for_another()
             if plan is not None:
                 allowances = Allowances(self.settings.memory, plan)
                 made = jax.make_jaxpr(run)(*self.avals)
         self.bounded_loops |= allowances.told
-        self.captured.close()
         if any(isinstance(const, jax.core.Tracer) for const in made.consts):
             raise captured()
         return made, watches

@@ -61,7 +61,6 @@ class Program:
         self.settings = settings
         self.mends = mends
         self.limits = limits
-        self.plan: Wishes | None = None
         self.bounded_loops: dict[str, None] = {}
         self.faults: Any = None
         self.structure: Any = None
@@ -83,14 +82,15 @@ class Program:
         return run(never, values)
 
     def _all(self, never: Any, values: list[Any]) -> tuple[list[Any], Any]:
-        while True:
-            allowances = Allowances(self.settings.memory, self.plan)
-            outputs, fault, nan = self._traced(never, values, allowances)
-            self.plan = allowances.plan_for_another()
-            if self.plan is None:
-                break
+        plan: Wishes | None = None
+        with self.captured.noting():
+            while True:
+                allowances = Allowances(self.settings.memory, plan)
+                outputs, fault, nan = self._traced(never, values, allowances)
+                plan = allowances.plan_for_another()
+                if plan is None:
+                    break
         self.bounded_loops |= allowances.told
-        self.captured.close()
         self.shared = self.captured.shared_with(GIVEN.get() or ())
         if not self.is_watched:
             return outputs, None
@@ -149,11 +149,12 @@ class Program:
             context.originals = [(leaf, shown) for leaf, shown in both if isinstance(leaf, np.ndarray)]
         function = self.function if context is None else program(context, self.function, None)
         with _only_numpy():
-            results, self.structure = leaves_of(function(*args, **kwargs))
+            results, structure = leaves_of(function(*args, **kwargs))
         if context is not None and context.home.trace.refused is not None:
             # The program has caught it, and gone on.
             raise context.home.trace.refused
         _check_shapes(results)
+        self.structure = structure
         self.results = [_Traced(leaf) if is_abstract(leaf) else leaf for leaf in results]
         return [leaf for leaf in results if is_abstract(leaf)]
 

@@ -21,6 +21,7 @@ from bridge.source.borrowing import Loan
 EVENTS = ("result", "copied", "write", "update", "scatter_add", "mutated")
 STEPS = ("take", "undo", "push", "forget_before")
 LENT = ("lend", "keep", "touch")
+SWEEPS = ("rewind", "play_forward")
 
 
 class Failing(Exception):
@@ -37,22 +38,31 @@ class Faults:
         self.at, self.error = at, error
         self.passed = 0
         self.where = ""
+        # The kind of each point that was passed, if somebody wants to know; how many sweeps are under way.
+        self.kinds: list[str] | None = None
+        self.sweeps = 0
         self.lent: list[tuple[lending.Lent, bytes]] = []
 
     def point(self, where: str) -> None:
         self.passed += 1
+        if self.kinds is not None:
+            self.kinds.append(f"{'backward' if self.sweeps else 'forward'}, {where}")
         if self.passed == self.at:
             self.where = where
             raise self.error(f"raised {where}, at point {self.at}")
+
+    def hooked(self) -> Iterator[tuple[Any, str]]:
+        """Each function that is a point, as its owner and its name."""
+        return hooked()
 
     @contextmanager
     def injected(self) -> Iterator[Faults]:
         """Inside, calls pass the points."""
         put_back: list[Callable[[], None]] = []
         try:
-            for owner, name in _hooked():
+            for owner, name in self.hooked():
                 before = vars(owner)[name]
-                setattr(owner, name, self._around(before, f"{owner.__name__.rpartition('.')[2]}.{name}"))
+                setattr(owner, name, self._around(before, owner.__name__.rpartition(".")[2], name))
                 put_back.append(functools.partial(setattr, owner, name, before))
             put_back.append(functools.partial(setattr, lending.Lent, "__init__", lending.Lent.__init__))
             lending.Lent.__init__ = self._noting(lending.Lent.__init__)  # type: ignore[method-assign]
@@ -86,19 +96,32 @@ class Faults:
 
         return noting
 
-    def _around(self, function: Callable[..., Any], name: str) -> Callable[..., Any]:
+    def _around(self, function: Callable[..., Any], owner: str, name: str) -> Callable[..., Any]:
+        is_sweep = name in SWEEPS
+
         def hooked(*args: Any, **kwargs: Any) -> Any:
-            self.point(f"before {name}")
-            result = function(*args, **kwargs)
-            self.point(f"after {name}")
+            # A method that many kinds of entries inherit is a point of each of them.
+            kind = type(args[0]).__name__ if args and isinstance(args[0], (Entry, Part)) else owner
+            self.point(f"before {kind}.{name}")
+            self.sweeps += is_sweep
+            try:
+                result = function(*args, **kwargs)
+            finally:
+                self.sweeps -= is_sweep
+            self.point(f"after {kind}.{name}")
             return result
 
         return hooked
 
 
-def _hooked() -> Iterator[tuple[Any, str]]:
+def hooked() -> Iterator[tuple[Any, str]]:
     """Each function that is a point, as its owner and its name."""
-    for kinds, names in ((Context, EVENTS), (Entry, STEPS), (Root, ("accumulate",)), (Part, ("accumulate",))):
+    for kinds, names in (
+        (Context, (*EVENTS, *SWEEPS)),
+        (Entry, STEPS),
+        (Root, ("accumulate",)),
+        (Part, ("accumulate",)),
+    ):
         for kind in _kinds(kinds):
             yield from ((kind, name) for name in names if name in vars(kind))
     for kind in (ArrayMemory, OuterMemory):

@@ -13,6 +13,7 @@ from bridge.extend import RULES
 from bridge.rewind.memory import ArrayMemory
 from bridge.rewind.writes import Write
 from bridge.source import lending
+from tests.faults.dealing import Evenly
 from tests.faults.points import ERRORS, Faults
 from tests.faults.subjects import Subject, drawn, recorded
 from tests.faults.trial import Trial
@@ -40,7 +41,7 @@ def test_random_programs_after_faults(count: int) -> None:
 @pytest.mark.parametrize("subject", recorded()[::40], ids=lambda subject: subject.name)
 def test_every_point_and_every_error(subject: Subject) -> None:
     for first in range(len(ERRORS)):
-        assert Trial(subject, most=1000, first=first).run().violations == []
+        assert Trial(subject, 1000, Evenly(first)).run().violations == []
 
 
 def squares(x: Any) -> Any:

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -18,7 +18,8 @@ from bridge.rewind.interpreter import current_context
 from bridge.source.borrowing import HELD
 from bridge.source.lending import COUNT, LENT, PATTERNS
 from tests.faults.asking import WAYS
-from tests.faults.points import ERRORS, Faults
+from tests.faults.dealing import ByKind, Evenly, Point
+from tests.faults.points import Faults
 from tests.faults.subjects import Subject, bits
 from tests.programs_as_they_stand.state import differing, state_of, tracked_in
 
@@ -41,8 +42,9 @@ class Trial:
 
     subject: Subject
     most: int
-    first: int = 0
+    dealer: Evenly | ByKind = field(default_factory=Evenly)
     leaks: bool = False
+    faults: ClassVar[type[Faults]] = Faults
 
     def run(self, ways: tuple[str, ...] = (*WAYS, "pull")) -> Verdict:
         verdict = Verdict(self.subject.name)
@@ -74,10 +76,9 @@ class Trial:
         ask, subject = WAYS[way], self.subject
         with np.errstate(all="ignore"):
             function, args = subject.make(), subject.arguments()
-            expected, points = self._clean(lambda: ask(subject, function, args))
+            expected, kinds = self._clean(lambda: ask(subject, function, args))
             before = state_of(args)
-            for at in self._dealt(points, verdict):
-                error = ERRORS[(at + self.first) % len(ERRORS)]
+            for at, error in self._dealt(kinds, verdict):
                 where, wrong = self._fault(partial(ask, subject, function, args), at, error)
                 wrong += differing(before, state_of(args)) + left_in(state_of(function))
                 if not wrong:
@@ -96,10 +97,9 @@ class Trial:
             function, args = subject.make(), subject.arguments()
             value, pull = bridge.vjp(function, *args)
             seed = _seed(value)
-            expected, points = self._clean(lambda: pull(seed))
+            expected, kinds = self._clean(lambda: pull(seed))
             before = state_of((function, args))
-            for at in self._dealt(points, verdict):
-                error = ERRORS[(at + self.first) % len(ERRORS)]
+            for at, error in self._dealt(kinds, verdict):
                 where, wrong = self._fault(partial(pull, seed), at, error)
                 wrong += differing(before, state_of((function, args)))
                 try:
@@ -117,31 +117,34 @@ class Trial:
                     value, pull = bridge.vjp(function, *args)
                     before = state_of((function, args))
 
-    def _clean(self, run: Callable[[], Any]) -> tuple[Any, int]:
-        """What a call without a fault gives, and how many points it passes."""
+    def _clean(self, run: Callable[[], Any]) -> tuple[Any, list[str]]:
+        """What a call without a fault gives, and the kinds of the points that it passes."""
+        passed: list[list[str]] = []
         try:
             expected = bits(run())
-            with Faults().injected() as faults:
-                again = bits(run())
-            with Faults().injected() as once_more:
-                third = bits(run())
+            for _ in range(2):
+                with self.faults().injected() as faults:
+                    faults.kinds = []
+                    if bits(run()) != expected:
+                        raise Unfit("it does not do the same twice")
+                passed.append(faults.kinds)
+        except Unfit:
+            raise
         except Exception as error:
             raise Unfit(repr(error)[:100]) from error
-        if not expected == again == third or faults.passed != once_more.passed:
+        if len(passed[0]) != len(passed[1]):
             raise Unfit("it does not do the same twice")
-        return expected, faults.passed
+        return expected, passed[0]
 
-    def _dealt(self, points: int, verdict: Verdict) -> Iterator[int]:
-        taken = min(points, self.most)
-        verdict.left_out += points - taken
-        for k in range(taken):
-            yield 1 + k * points // taken
+    def _dealt(self, kinds: list[str], verdict: Verdict) -> Iterator[Point]:
+        verdict.left_out += max(0, len(kinds) - self.most)
+        return self.dealer.dealt(kinds, self.most)
 
     def _fault(self, run: Callable[[], Any], at: int, error: type[BaseException]) -> tuple[str, list[str]]:
         """Where a fault was raised, and what does not hold after it."""
         wrong = []
         errors = np.geterr()
-        with Faults(at, error).injected() as faults:
+        with self.faults(at, error).injected() as faults:
             try:
                 run()
             except BaseException as raised:
