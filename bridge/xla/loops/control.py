@@ -294,7 +294,7 @@ def _shared(context: Any, first: _Result, second: _Result) -> list[tuple[Any, st
         if kind == "array":
             _stands_for(context, cell, [(leaf, one.since) for leaf, one in ((a, first), (b, second))], known)
         shared.append((cell, kind))
-    arrays = [cell.place.root if kind == "array" else None for cell, kind in shared]
+    arrays = [cell.place.root if kind == "array" and hasattr(cell, "view_as") else None for cell, kind in shared]
     shared_on_a_side(
         context,
         (
