@@ -68,6 +68,10 @@ def _clip_pull(target: str) -> Pull:
         *,
         min: Any = None,
         max: Any = None,
+        dtype: Any = None,
+        casting: str = "same_kind",
+        order: str = "K",
+        subok: bool = True,
     ) -> Any:
         low = min if a_min is None else a_min
         high = max if a_max is None else a_max
@@ -119,6 +123,7 @@ def cases() -> Iterator[Case]:
     yield Case(np.clip, (x, -0.4, 0.5))
     yield Case(np.clip, (x[::2], None, 0.5))
     yield Case(np.clip, (x, -0.4, None))
+    yield Case(np.clip, (x, -0.4, 0.5), {"casting": "unsafe", "order": "F"})
     yield Case(np.clip, (x, -np.abs(y), np.abs(y)))
     yield Case(np.clip, (x[0], y - 0.5, np.float64(0.6)))
     yield Case(np.clip, (x[0, 0], -0.4, 0.5))

@@ -160,7 +160,8 @@ def update(ufunc: np.ufunc, target: Any, args: tuple[Any, ...], kwargs: dict[str
         def run(operands: tuple[Any, ...]) -> Any:
             return ufunc(*operands, out=target.value, **kwargs)
 
-    call = Call(ufunc, _rule_of_update(ufunc, context), values, inputs, plain=plain)
+    kept = {} if context.differentiates or kwargs.get("dtype") is None else {"dtype": kwargs["dtype"]}
+    call = Call(ufunc, _rule_of_update(ufunc, context), values, inputs, kept, plain)
     return _updated(call, target, None if mask is True else mask, run)
 
 

@@ -26,6 +26,8 @@ def ufunc_call(ufunc: np.ufunc, method: str, args: tuple[Any, ...], kwargs: dict
         return getattr(ufunc_methods, method.strip("_"))(ufunc, args, kwargs)
     out = kwargs.pop("out", None)
     kwargs.pop("subok", None)
+    if "signature" in kwargs:
+        _without_signature(ufunc, args, kwargs)
     if out is not None and any(x is not None for x in out):
         return _ufunc_out(ufunc, args, kwargs, out)
     context = context_of((*args, *kwargs.values()))
@@ -41,6 +43,27 @@ def ufunc_call(ufunc: np.ufunc, method: str, args: tuple[Any, ...], kwargs: dict
     if "dtype" in kwargs and not context.differentiates:
         kept["dtype"] = kwargs["dtype"]  # Who computes it has to know; a pull sees it in what it gets.
     return context.result(Call(ufunc, rule, values, inputs, kept, plain), value)
+
+
+def _without_signature(ufunc: np.ufunc, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Say the same as `signature=` by `dtype=`, or by nothing where that is what NumPy does without."""
+    given, casting = kwargs.pop("signature"), kwargs.get("casting", "same_kind")
+    inputs = [grounded(x) for x in args[: ufunc.nin]]
+    kinds: list[Any] = [type(x) if type(x) in (int, float, complex) else np.asarray(x).dtype for x in inputs]
+    kinds = [*kinds, *[None] * ufunc.nout]
+    if isinstance(given, str) and "->" in given:
+        given = tuple(given.replace("->", ""))
+    types = tuple(None if one is None else np.dtype(one) for one in (given if isinstance(given, tuple) else (given,)))
+    resolved = ufunc.resolve_dtypes(tuple(kinds), signature=types, casting=casting)
+    if resolved == ufunc.resolve_dtypes(tuple(kinds), casting=casting):
+        return
+    if len(set(resolved)) > 1:
+        raise RefusedError(
+            f"{operation_name(ufunc)} with signature={given!r}",
+            where=resolve(here()),
+            remedy="convert the operands: x.astype(dtype)",
+        )
+    kwargs["dtype"] = resolved[0]
 
 
 def _core_axes(ufunc: np.ufunc, kwargs: dict[str, Any]) -> dict[str, Any]:

@@ -47,7 +47,9 @@ class Subject(Differentiable):
         shares: bool = True,
     ) -> None:
         self.args, self.kwargs, self.generators, self.shares = tuple(args), dict(kwargs), generators, shares
-        self.argnums = _chosen(self.args) if argnums is None else normalised(argnums, len(self.args))
+        chosen = _chosen(self.args) if argnums is None else normalised(argnums, len(self.args))
+        # An argument that is named twice is moved once.
+        self.argnums = tuple(dict.fromkeys(chosen))
         self.names = tuple(self.kwargs)
         parts = [leaves_of(arg) for arg in (*self.args, *self.kwargs.values())]
         self.leaves = [leaf for leaves, _ in parts for leaf in leaves]

@@ -8,7 +8,7 @@ pass, and mutation is an ordinary operation.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from contextlib import contextmanager
 from functools import partial
 from operator import setitem
@@ -66,7 +66,7 @@ class Context(Gradients, Ownership):
         self.checkpointing = self.busy = False
         self.roots: list[Root] = []
         self.originals: list[tuple[np.ndarray, Any]] = []
-        self.merged: dict[Root, Any] = {}
+        self.merged: dict[Root, tuple[Any, Set[Root]]] = {}
         self.returning: dict[Root, list[Root]] = {}
         self.settling = False
         self.entered_as: list[Any] = []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +28,7 @@ class Ownership:
     roots: list[Root]
     originals: list[tuple[np.ndarray, Any]]
     loan: Any
-    merged: dict[Root, Any]
+    merged: dict[Root, tuple[Any, Set[Root]]]
     settling: bool
 
     def check_usable(self) -> None:
@@ -104,8 +104,8 @@ class Ownership:
         current = CURRENT.get()
         if current is not self and current is not None and current.checkpointing and not current.busy:
             _refuse_write_outside(target)
-        if self.merged and root in self.merged and not self.settling:
-            _refuse_merged(target, self.merged[root])
+        if self.merged and not self.settling and root in self.merged:
+            self._check_merged(target, *self.merged[root])
         if isinstance(root, Entered):
             if root.read_as_constant and not root.written:
                 _refuse_late_write(target)
@@ -116,6 +116,11 @@ class Ownership:
                 if self.loan is not None:
                     self.loan.names.written(root)
         return root
+
+    def _check_merged(self, target: Any, position: Any, others: Set[Root]) -> None:
+        """Raise if memory that may be that of `others`, as a branch has it, is not all that the program can reach."""
+        if self.loan is None or self.loan.names.reaches(others):
+            _refuse_merged(target, position)
 
 
 class KeepsArguments(Ownership):

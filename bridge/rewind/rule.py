@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from bridge.errors import RuleError
+from bridge.errors import NoRuleError, RuleError
 from bridge.rewind.facts import Facts, facts_of
 from bridge.rewind.interpreter import ARRAYS
 from bridge.signatures import first_pull, names_read, operation_name, output_read, pull_parameters
@@ -149,7 +149,13 @@ class Rule:
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], tuple[str, ...]]:
         """A call's arguments in the order of the pull's parameters, and the names of the trailing keyword-only ones."""
-        bound = self._signature.bind(None, None, *args, **kwargs)
+        try:
+            bound = self._signature.bind(None, None, *args, **kwargs)
+        except TypeError as error:  # NumPy has taken them already
+            raise NoRuleError(
+                f"{self.name} as it is called here, with {', '.join(kwargs)}: {error}, says its rule",
+                remedy="leave that keyword out",
+            ) from error
         bound.apply_defaults()
         return bound.args[2:] + tuple(bound.kwargs.values()), tuple(bound.kwargs)
 

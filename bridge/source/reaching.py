@@ -1,12 +1,17 @@
-"""Whether a program can reach some arrays by another way than its arguments: most cannot, and pay nothing for it."""
+"""Whether a program can reach some arrays by another way than its arguments: most cannot, and pay nothing for it.
+
+The same is asked of memory of the program's own, while it is compiled, when a name stands for one array or another.
+"""
 
 from __future__ import annotations
 
+import dis
 import functools
 import gc
 import sys
-from collections.abc import Container, Iterable
-from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType
+from bisect import bisect_right
+from collections.abc import Container, Iterable, Iterator
+from types import BuiltinFunctionType, CellType, CodeType, FrameType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -18,6 +23,15 @@ from bridge.source.reading import is_rewritten
 
 _MOST = 128
 """How many things are looked at; a program that has more may reach anything."""
+
+_MOST_COMPILED = 1024
+"""The same while a program is compiled."""
+
+GOES_THROUGH: set[CodeType] = set()
+"""Code of this package that runs loops, and has what they go through as its `iterable`."""
+
+_ENDS = frozenset({"POP_TOP", "RETURN_VALUE", "STORE_FAST", "STORE_DEREF", "STORE_NAME", "STORE_GLOBAL"})
+_WRITES = frozenset({"STORE_SUBSCR", "STORE_SLICE"})
 
 _NOTHING = frozenset({
     type(None), bool, int, float, complex, str, bytes, slice, range, type(...), CodeType, np.float64, np.float32,
@@ -35,15 +49,30 @@ def may_reach(program: Iterable[Any], owners: Container[int], caller: CodeType |
 
     `caller` is the code that calls the function.
     """
-    waiting = [*program, *_variables(caller)]
+    return _reaches([*program, *_variables(caller)], owners, frozenset(), _MOST)
+
+
+def may_reach_memory(function: Any, owners: Container[int], roots: Container[Any], caller: CodeType | None) -> bool:
+    """Whether a tracked array on one of these roots, or one of the caller's arrays, may be reached from `function`.
+
+    True, too, where an operand that waits for the end of a call may be one of them: nobody sees these.
+    """
+    if any(not _waits_for_nothing_else(frame) for frame in _frames(caller)):
+        return True
+    return _reaches([function, *_variables(caller), *_gone_through(caller)], owners, roots, _MOST_COMPILED)
+
+
+def _reaches(waiting: list[Any], owners: Container[int], roots: Container[Any], most: int) -> bool:
     seen: set[int] = set()
     while waiting:
         one = waiting.pop()
         kind = type(one)
+        if kind in _TRACKED and one.place.root in roots:
+            return True
         if kind in _NOTHING or kind in _TRACKED or id(one) in seen:
             continue
         seen.add(id(one))
-        if len(seen) > _MOST:
+        if len(seen) > most:
             return True
         if kind is tuple or kind is list:
             waiting += one
@@ -73,13 +102,36 @@ def may_reach(program: Iterable[Any], owners: Container[int], caller: CodeType |
 
 def _variables(caller: CodeType | None) -> list[Any]:
     """What the functions of the program that run have in variables."""
-    found: list[Any] = []
+    return [value for frame in _frames(caller) for value in frame.f_locals.values()]
+
+
+def _frames(caller: CodeType | None, codes: Container[CodeType] | None = None) -> Iterator[FrameType]:
+    """The frames that run: those of the program, or of some code."""
     frame: Any = sys._getframe(2)
     while frame is not None and frame.f_code is not caller:
-        if is_rewritten(frame.f_code):
-            found += frame.f_locals.values()
+        if is_rewritten(frame.f_code) if codes is None else frame.f_code in codes:
+            yield frame
         frame = frame.f_back
-    return found
+
+
+def _gone_through(caller: CodeType | None) -> list[Any]:
+    """What the loops that run go through, which may be in no variable."""
+    return [frame.f_locals.get("iterable") for frame in _frames(caller, GOES_THROUGH)]
+
+
+def _waits_for_nothing_else(frame: FrameType) -> bool:
+    """Whether a function that has called another one is at a whole statement: it holds no other operand."""
+    offsets, names = _operations(frame.f_code)
+    # While a function of Python's runs, the place is behind what follows the call in the code for its own use.
+    at = bisect_right(offsets, frame.f_lasti) - 1
+    return names[at] in _WRITES or (at + 1 < len(names) and names[at + 1] in _ENDS)
+
+
+@functools.lru_cache(maxsize=1024)
+def _operations(code: CodeType) -> tuple[list[int], list[str]]:
+    """Where operations of some code are, and what they are called."""
+    steps = [(step.offset, step.opname) for step in dis.get_instructions(code)]
+    return [offset for offset, _ in steps], [name for _, name in steps]
 
 
 def _of_function(function: FunctionType) -> list[Any]:
@@ -89,6 +141,7 @@ def _of_function(function: FunctionType) -> list[Any]:
         found += function.__kwdefaults__.values()
     if not is_library(function.__code__.co_filename, function.__module__ or ""):
         found += _named(_names_in(function.__code__), function.__globals__)
+        found += [vars(sys.modules[name]) for name in _imported_in(function.__code__) if name in sys.modules]
     return found
 
 
@@ -99,6 +152,13 @@ def _names_in(code: CodeType) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*code.co_names, *inner]))
 
 
+@functools.lru_cache(maxsize=4096)
+def _imported_in(code: CodeType) -> tuple[str, ...]:
+    """The modules that a function and those in it import when they run."""
+    inner = [name for part in code.co_consts if type(part) is CodeType for name in _imported_in(part)]
+    return (*inner, *(step.argval for step in dis.get_instructions(code) if step.opname == "IMPORT_NAME"))
+
+
 def _named(looked_for: tuple[str, ...], names: dict[str, Any]) -> Iterable[Any]:
     for name in looked_for:
         value = names.get(name)
@@ -107,9 +167,9 @@ def _named(looked_for: tuple[str, ...], names: dict[str, Any]) -> Iterable[Any]:
                 yield from [vars(value)[one] for one in looked_for if one in vars(value)]
         elif value is not None:
             yield value
-        elif name in _INDIRECT or name in sys.modules:
+        elif name in _INDIRECT:
             # It may get at whatever there is.
-            yield names if name in _INDIRECT else vars(sys.modules[name])
+            yield names
 
 
 def _filled(cells: Iterable[CellType]) -> Iterable[Any]:

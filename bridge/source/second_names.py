@@ -7,6 +7,7 @@ all that shows the caller's.
 
 from __future__ import annotations
 
+from collections.abc import Set
 from threading import get_ident
 from types import CodeType
 from typing import Any
@@ -17,7 +18,7 @@ from bridge.code_position import here, resolve
 from bridge.errors import AliasError
 from bridge.rewind.memory import Strides, address, grounded
 from bridge.source.lending import COUNT, NAMED, whole_of
-from bridge.source.reaching import may_reach
+from bridge.source.reaching import may_reach, may_reach_memory
 
 
 class Named:
@@ -86,6 +87,16 @@ class SecondNames:
         if not self._is_apart:
             context = self._loan.context
             self._note(context, [original for original, buffer in context.originals if buffer.place.root is root])
+
+    def reaches(self, roots: Set[Any]) -> bool:
+        """Whether the program may reach memory of its own, as things are now, by any name."""
+        if not self.program or any(lent.buffer.place.root in roots for lent in self._loan.arrays):
+            return True
+        originals = [x for x, buffer in self._loan.context.originals if buffer.place.root in roots]
+        if any(hasattr(x, "place") for x in map(grounded, originals)):
+            return True
+        owners = {id(whole_of(x)) for x in originals}
+        return may_reach_memory(self.program[0], owners, roots, self.caller)
 
     def _note(self, context: Any, originals: list[np.ndarray]) -> None:
         for original in originals:

@@ -164,6 +164,16 @@ def normalised(argnums: int | Sequence[int], count: int) -> tuple[int, ...]:
     return tuple(int(k) % count for k in numbers)
 
 
+def one_position(argnums: Any, count: int) -> int:
+    """The position from 0 of the one argument that is differentiated; ArgumentError if that is not one."""
+    if not isinstance(argnums, (int, np.integer)):
+        raise ArgumentError(
+            f"argnums={argnums!r}: a Jacobian or a Hessian is one of one argument",
+            remedy="ask for one of each, argnums=0, argnums=1, or pass the arguments together in a tuple",
+        )
+    return normalised(int(argnums), count)[0]
+
+
 def check_leaves(leaves: list[Any], structure: Any, position: int, allow_int: bool) -> None:
     """Raise ArgumentError if a leaf of the argument at `position` cannot be differentiated.
 

@@ -12,6 +12,7 @@ from bridge.errors import ArgumentError
 from bridge.rewind.interpreter import current_context
 from bridge.rewind.memory import grounded
 from bridge.source.programs import called
+from bridge.transforms.arguments import one_position
 from bridge.transforms.entering import Entering, enter, is_differentiable
 from bridge.transforms.grad import grad, renamed, shortcut, vjp
 from bridge.transforms.jvp import jvp, pushed_forward
@@ -36,15 +37,13 @@ def jacrev(
         return compiler.compiled(jacrev(f, argnums, source=source))
 
     def jacobian(*args: Any) -> Any:
-        value, pull = vjp(_closed(f, args, argnums, source), args[argnums], engine=engine, source=source)
-        if not _is_array(args[argnums]):
-            return _by_rows(pull, value, args[argnums])
+        position = one_position(argnums, len(args))
+        x = args[position]
+        value, pull = vjp(_closed(f, args, position, source), x, engine=engine, source=source)
+        if not _is_array(x):
+            return _by_rows(pull, value, x)
         rows = [pull(unit, unit != 0)[0] for unit in _units(value)]
-        return (
-            np.reshape(np.stack(rows), np.shape(value) + np.shape(args[argnums]))
-            if rows
-            else _empty(value, args[argnums])
-        )
+        return np.reshape(np.stack(rows), np.shape(value) + np.shape(x)) if rows else _empty(value, x)
 
     return renamed(jacobian, f, "jacrev")
 
@@ -68,11 +67,12 @@ def jacfwd(
     direct = shortcut(f, "jacfwd")
 
     def jacobian(*args: Any) -> Any:
+        position = one_position(argnums, len(args))
         if direct is not None:
-            found = direct(args, argnums)
+            found = direct(args, position)
             if found is not NotImplemented:
                 return found
-        closed, x = _closed(f, args, argnums, source), args[argnums]
+        closed, x = _closed(f, args, position, source), args[position]
         if not _is_array(x):
             return _by_columns(closed, x, engine, source)
         columns = [_pushed(closed, x, unit, engine, source)[1] for unit in _units(x)]
@@ -126,13 +126,14 @@ def hessian(
     direct = shortcut(f, "hessian")
 
     def second(*args: Any) -> Any:
-        if not _is_array(args[argnums]):
+        position = one_position(argnums, len(args))
+        if not _is_array(args[position]):
             raise ArgumentError(
-                f"a Hessian with respect to a {type(args[argnums]).__name__}",
+                f"a Hessian with respect to a {type(args[position]).__name__}",
                 remedy="differentiate one array argument, or take products with the Hessian: bridge.hvp",
             )
         if direct is not None:
-            found = direct(args, argnums)
+            found = direct(args, position)
             if found is not NotImplemented:
                 return found
         return columns(*args)

@@ -9,7 +9,7 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from types import CodeType, FunctionType
+from types import CellType, CodeType, FunctionType
 from typing import Any
 
 import numpy as np
@@ -42,6 +42,7 @@ class Captured:
         self.functions: tuple[FunctionType, ...] = ()
         self._called: dict[CodeType, FunctionType] = {}
         self._contents: dict[int, tuple[Any, list[Any]]] = {}
+        self._before: dict[Any, Any] = {}
         self._hold(function)
 
     @contextmanager
@@ -59,10 +60,19 @@ class Captured:
         self.close()
 
     def _hold(self, function: Any) -> None:
-        """Remember what the containers hold that a function knows, before it runs."""
-        for _, _, one in names_of(function):
+        """Remember what a function knows, and what the containers hold that it knows, before it runs.
+
+        A program that changes its own object or array (`self.n += 1`, `w[:] = ...`) is another one in the next call.
+        """
+        for _, read, one in names_of(function):
             if one is not None:
                 self._contents.setdefault(id(one), (one, _contents(one)))
+                continue
+            value = value_of(read)
+            if isinstance(value, np.ndarray):
+                self.add(value)
+            if _is_attribute(read):
+                self._before.setdefault(_place(read), value)
 
     def called(self, function: FunctionType) -> None:
         """Note a function of the program before it runs: one of a module's or a class's, with the globals it reads.
@@ -96,6 +106,7 @@ class Captured:
         function, self._function = partial(self._function, *self._called.values()), None
         self.functions, self._called = tuple(self._called.values()), {}
         contents, self._contents = self._contents, {}
+        before, self._before = self._before, {}
         for name, read, container in names_of(function):
             if container is not None and not _is_as_before(container, contents):
                 # The program writes into it itself, while it is traced only: a log.
@@ -103,7 +114,7 @@ class Captured:
             value = value_of(read)
             if isinstance(value, np.ndarray):
                 self.add(value)
-            self._names.append((name, read, value))
+            self._names.append((name, read, before.get(_place(read), value) if _is_attribute(read) else value))
         self._names.append(("the rule book", edition, edition()))
         self._prepare()
 
@@ -170,6 +181,18 @@ _SMALL = 1 << 14
 
 _BLOCK = 1 << 14
 """Elements of large arrays that are compared at a time."""
+
+
+def _is_attribute(read: Read) -> bool:
+    """Whether a read is of an attribute of an object: no variable's, which may count what is traced."""
+    if not isinstance(read, partial) or len(read.args) < 2:
+        return False
+    holder = read.args[0]
+    return not isinstance(holder, CellType) and not (isinstance(holder, dict) and "__builtins__" in holder)
+
+
+def _place(read: Any) -> Any:
+    return read.func, id(read.args[0]), read.args[1]
 
 
 def _contents(container: Any) -> list[Any]:

@@ -44,6 +44,8 @@ def names_of(function: Any) -> Iterator[tuple[str, Read, Any]]:
             if not _is_ours(one):
                 for name in ("__code__", "__defaults__", "__kwdefaults__"):
                     yield f"{one.__name__}.{name}", partial(getattr, one, name), None
+                for name in one.__dict__:
+                    yield f"{one.__name__}.{name}", partial(_item, one.__dict__, name), None
                 waiting += [*(one.__defaults__ or ()), *(one.__kwdefaults__ or {}).values(), *one.__dict__.values()]
             for name, read in _read_by(one):
                 value = value_of(read)

@@ -21,7 +21,7 @@ from bridge.xla.captured import Captured
 from bridge.xla.loops import flow
 from bridge.xla.lowering.lower import x64
 from bridge.xla.meshes import without_mesh
-from bridge.xla.traced import Program, captured, entered
+from bridge.xla.traced import Program, as_we_trace, captured, entered
 from bridge.xla.tracing.allowances import Allowances
 from bridge.xla.tracing.context import TraceContext
 
@@ -103,7 +103,7 @@ class Subprogram:
             nonlocal watches
             never, mode = _never(values), self.settings.index_mode
             context = TraceContext(never, mode, mends, self.captured, flow, allowances=allowances)
-            with np.errstate(all="ignore"), context:
+            with as_we_trace(), context:
                 context.faults.open()
                 leaves = [enter(context, value) for enter, value in zip(self.entering, values, strict=True)]
                 outputs = [_contents(context, leaf) for leaf in self.function(leaves)]

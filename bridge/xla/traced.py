@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
 from typing import Any
 
 import jax
@@ -24,6 +25,7 @@ from bridge.xla.bounded.bounded import Bounded
 from bridge.xla.captured import Captured
 from bridge.xla.loops import flow
 from bridge.xla.lowering.lower import x64
+from bridge.xla.outside import VALUES
 from bridge.xla.signature import Dynamic, Signature, Static
 from bridge.xla.tracing.allowances import Allowances, Wishes
 from bridge.xla.tracing.context import TraceContext
@@ -41,6 +43,16 @@ def given(leaves: list[Any]) -> Iterator[None]:
         yield
     finally:
         GIVEN.reset(token)
+
+
+@contextmanager
+def as_we_trace() -> Iterator[None]:
+    """Inside, NumPy says nothing of numbers, and JAX looks for no leaks: outer frames know values of inner ones.
+
+    Around it, JAX does look, and finds nothing that is kept.
+    """
+    with np.errstate(all="ignore"), jax.check_tracer_leaks(False):
+        yield
 
 
 class Program:
@@ -66,7 +78,10 @@ class Program:
         self.structure: Any = None
         self.results: list[Any] = []
         self.seconds: float | None = None
-        self.captured = Captured(function)
+        # Functions, classes and objects among the arguments are the same ones if their state has changed.
+        static = [leaf.value for leaf in signature.leaves if isinstance(leaf, Static)]
+        known = [value for value in static if not isinstance(value, VALUES)]
+        self.captured = Captured(partial(function, *known) if known else function)
         self.shared: frozenset[tuple[int, int]] = frozenset()
 
     def shared_otherwise(self) -> str | None:
@@ -93,13 +108,15 @@ class Program:
         self.bounded_loops |= allowances.told
         self.shared = self.captured.shared_with(GIVEN.get() or ())
         if not self.is_watched:
+            self.faults.close()
             return outputs, None
+        self.faults.close()
         with x64():
             nan = nan & (self.faults.watches_nan and not self.mends)
             return outputs, jnp.append(fault, jnp.asarray(nan, fault.dtype))
 
     def _traced(self, never: Any, values: list[Any], allowances: Allowances) -> tuple[list[Any], Any, Any]:
-        with x64(), np.errstate(all="ignore"):
+        with x64(), as_we_trace():
             mode = self.settings.index_mode
             context = TraceContext(never, mode, self.mends, self.captured, flow, self.limits, allowances)
             with context:

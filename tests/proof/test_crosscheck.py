@@ -194,6 +194,12 @@ def bridge_planted(function: Any, factor: float) -> Any:
     return planted(function, lambda c: c * factor)
 
 
+@pytest.mark.parametrize("argnums", [(0, 0), (0, -2), (1, 0, 1)])
+def test_an_argument_that_is_named_twice(argnums: tuple[int, ...]) -> None:
+    report = bridge.crosscheck(lambda x, y: np.sum(x * x * y), engines=("native",), argnums=argnums)(X, 2 * X)
+    assert report.ok, str(report)
+
+
 def test_only_the_arguments_that_are_asked_for_are_differentiated() -> None:
     report = bridge.crosscheck(lambda x, y: np.sum(x * y), engines=("native",), argnums=1)(X, 2 * X)
     (run,) = [run for run in report.runs if run.engine == "native"]

@@ -307,3 +307,17 @@ def test_a_function_with_two_results_goes_forward_for_numbers_and_arrays(x: Any)
     assert value == f(x)
     np.testing.assert_allclose(change, np.sum(2 * (x % 0.3) + x // 0.3))
     np.testing.assert_allclose(bridge.hvp(f, (x,), (ones,)), 2 * ones)
+
+
+@pytest.mark.parametrize("transform", [bridge.jacrev, bridge.jacfwd, bridge.hessian])
+def test_the_position_of_a_jacobian_counts_from_the_end_too(transform: Any) -> None:
+    def f(x: Any, y: Any) -> Any:
+        return np.sum(x * x) * np.sum(y**3) if transform is bridge.hessian else np.outer(x * x, y)
+
+    given = X[:2], X[:3] + 1.0
+    for position in (0, 1):
+        np.testing.assert_array_equal(transform(f, position - 2)(*given), transform(f, position)(*given))
+    with pytest.raises(errors.ArgumentError, match=r"argnums=\(0, 1\): a Jacobian.*\n  remedy: ask for one of each"):
+        transform(f, (0, 1))(*given)
+    with pytest.raises(errors.ArgumentError, match="argnums=5, and the function was called with 2"):
+        transform(f, 5)(*given)

@@ -23,6 +23,7 @@ from bridge.rewind.values import is_abstract, note_plain
 from bridge.source import callees, targets
 from bridge.source.iterating import elements
 from bridge.source.operations import READERS, Reader
+from bridge.source.reaching import GOES_THROUGH
 from bridge.source.reading import Staging, staged_code, twin
 from bridge.source.special_methods import operand
 from bridge.source.staging import effects, items, numbers, tables
@@ -225,6 +226,9 @@ class StagedReader(Reader):
 
     def changed(self, container: Any) -> Any:
         return targets.borrowed(container) if type(container) is np.ndarray else super().changed(container)
+
+
+GOES_THROUGH.update((StagedReader.loop.__code__, StagedReader._turns.__code__))
 
 
 def staged_function(function: Any) -> Any:

@@ -10,7 +10,7 @@ A loop in XLA carries memory of fixed shapes. What a turn leaves in a place of t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -105,13 +105,14 @@ class Memory(Constant):
         self.fresh = []
 
 
-def look_of(place: Place, start: Any, after: Any, since: int) -> Look | None:
+def look_of(place: Place, start: Any, after: Any, since: int, hands: Set[Any] = frozenset()) -> Look | None:
     """How memory for a place looks, given what it held and what a turn has left in it; None if it needs none.
 
     Parameters
     ----------
     start : GONE where no turn reads what was there before.
     since : memory with a higher number was made by the turn.
+    hands : older memory that places may hand on to each other.
 
     Raises
     ------
@@ -132,7 +133,7 @@ def look_of(place: Place, start: Any, after: Any, since: int) -> Look | None:
             kinds.append("fixed")
             dtypes.append(None)
             continue
-        _check(place.name, old, new, since)
+        _check(place.name, old, new, since, hands)
         kinds.append(kind_of(old, new))
         dtypes.append(np.result_type(promoting(old), promoting(new)))
     return Look(structure, tuple(kinds), tuple(dtypes))
@@ -170,6 +171,19 @@ def check_apart(left: Iterable[tuple[Place, Any]], since: int) -> None:
                 continue
             if seen.setdefault(id(leaf.place.root), place.name) != place.name:
                 raise Unlike(f"{seen[id(leaf.place.root)]} and {place.name} share an array that a turn has made")
+
+
+def handed_on(places: Iterable[Any], left: Iterable[Any]) -> frozenset[Any]:
+    """Memory that carried places found, if no two of them were left with the same: they may have exchanged it."""
+    found = [leaf.place.root for one in places for leaf in _arrays_in((one.start, one.by.at(0)))]
+    after = [root for value in left for root in {leaf.place.root for leaf in _arrays_in((value,))}]
+    return frozenset(found) if len(set(after)) == len(after) else frozenset()
+
+
+def _arrays_in(values: Iterable[Any]) -> Iterator[Any]:
+    for value in values:
+        if value is not GONE:
+            yield from (leaf for leaf in containers_of(value)[0] if hasattr(leaf, "view_as"))
 
 
 @contextmanager
@@ -212,14 +226,14 @@ def is_integer(value: Any) -> bool:
     return known or (hasattr(value, "place") and not hasattr(value, "view_as") and value.dtype.kind == "i")
 
 
-def _check(name: str, old: Any, new: Any, since: int) -> None:
+def _check(name: str, old: Any, new: Any, since: int, hands: Set[Any]) -> None:
     if equal(new, old):
         return
     if not is_value(old) or not is_value(new):
         raise Unlike(f"{name} is {_look(old)} before a turn and {_look(new)} after it")
     if np.shape(old) != np.shape(new):
         raise Unlike(f"{name} is {_look(old)} before a turn and {_look(new)} after it")
-    if hasattr(new, "view_as") and new.place.root.serial <= since:
+    if hasattr(new, "view_as") and new.place.root.serial <= since and new.place.root not in hands:
         raise Rebound(f"{name} names another array after a turn, which there was before it")
     if isinstance(new, np.ndarray):
         raise Rebound(f"{name} names another plain array after a turn")

@@ -24,7 +24,7 @@ from bridge.xla.loops import changing
 from bridge.xla.loops.changing import Changing, ground_of, refused
 from bridge.xla.loops.dry_runs import asked
 from bridge.xla.loops.repeating import Turns, choose, repeat
-from bridge.xla.loops.standing import stood_for
+from bridge.xla.loops.standing import merge, shared_on_a_side, stood_for
 from bridge.xla.tracing.integers import Bounds, bounds_of
 
 
@@ -170,9 +170,12 @@ class Carried:
 
     def value(self) -> Any:
         """What the loop ends with; arrays that may be others of the program's cannot be written from now on."""
-        position = here()
-        for number, root in self.named:
-            self.context.merged.update((one, position) for one in (root, self.cells[number].place.root))
+        # Which of them is which array may be another one in each turn.
+        cells = [self.cells[number].place.root for number, _ in self.named]
+        for one, (_, root) in zip(cells, self.named, strict=True):
+            stood_for(self.context, "", one, [root])
+            merge(self.context, root, cells)
+            merge(self.context, one, [other for other in cells if other is not one])
         return self.current()
 
 
@@ -268,7 +271,7 @@ def _shared(context: Any, first: _Result, second: _Result) -> list[tuple[Any, st
             where=resolve(here()),
             remedy="return the same containers from both",
         )
-    shared = []
+    shared, known = [], dict(context.merged)
     for a, b in zip(first.leaves, second.leaves, strict=True):
         if _is_same(a, b):
             shared.append((a, "array"))
@@ -289,13 +292,26 @@ def _shared(context: Any, first: _Result, second: _Result) -> list[tuple[Any, st
         dtype = np.result_type(*(promoting(x) for x in (a, b)))
         cell = context.constant_buffer(np.zeros(np.shape(a), dtype))
         if kind == "array":
-            _stands_for(context, cell, [(leaf, one.since) for leaf, one in ((a, first), (b, second))])
+            _stands_for(context, cell, [(leaf, one.since) for leaf, one in ((a, first), (b, second))], known)
         shared.append((cell, kind))
+    arrays = [cell.place.root if kind == "array" and hasattr(cell, "view_as") else None for cell, kind in shared]
+    shared_on_a_side(
+        context,
+        (
+            [
+                (root, x.place.root)
+                for root, x in zip(arrays, side.leaves, strict=True)
+                if root is not None and hasattr(x, "view_as") and x.place.root is not root
+            ]
+            for side in (first, second)
+        ),
+        known,
+    )
     return shared
 
 
-def _stands_for(context: Any, cell: Any, leaves: list[tuple[Any, int]]) -> None:
+def _stands_for(context: Any, cell: Any, leaves: list[tuple[Any, int]], known: Any) -> None:
     """What a branch returns may be an array that has another name: neither can be written from now on."""
     older = [x.place.root for x, since in leaves if hasattr(x, "view_as") and x.place.root.serial <= since]
     if older:
-        stood_for(context, "the result of a cond", cell.place.root, older)
+        stood_for(context, "the result of a cond", cell.place.root, older, known)

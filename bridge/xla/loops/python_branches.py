@@ -22,7 +22,7 @@ from bridge.xla.loops.carrying import Unlike, equal, is_same, is_value, settling
 from bridge.xla.loops.control import kind_of, promoting, read_cell
 from bridge.xla.loops.plans import BEFORE, Stale, looks, planned
 from bridge.xla.loops.repeating import choose
-from bridge.xla.loops.standing import passed_on, stood_for
+from bridge.xla.loops.standing import Known, passed_on, shared_on_a_side, stood_for
 from bridge.xla.loops.trials import Part, with_lent
 
 Side = Callable[[], Any]
@@ -146,12 +146,14 @@ def _chosen(
             context.home.trace.faults.check_raises(is_taken, side.raised)
             other()
             return None, None
+    aliases = dict(context.merged)
     parts = {key: pair for side in sides for key, pair in side.before.items()}
-    outcomes = [_Outcome(context, place, place.get(), sides) for place in places if place.name in live] + [
-        _Outcome(context, place, before, sides)
+    outcomes = [_Outcome(context, place, place.get(), sides, aliases) for place in places if place.name in live] + [
+        _Outcome(context, place, before, sides, aliases)
         for key, (place, before) in parts.items()
         if key not in {one.key for one in places}
     ]
+    shared_on_a_side(context, ([pair for one in outcomes for pair in one.stands_for(k)] for k in range(2)), aliases)
     for side in sides:
         known = {one.key for one in side.part.places}
         side.part.add((place, before) for key, (place, before) in parts.items() if key not in known)
@@ -181,7 +183,7 @@ def _chosen(
 class _Outcome:
     """What a place holds after a branch: the same whichever side is taken, or memory that both write."""
 
-    def __init__(self, context: Any, place: Place, before: Any, sides: Sequence[_Side]) -> None:
+    def __init__(self, context: Any, place: Place, before: Any, sides: Sequence[_Side], aliases: Known) -> None:
         self.context = context
         self.place = place
         before = ARRAYS.seen(before)
@@ -213,10 +215,23 @@ class _Outcome:
         ]
         self.kinds: list[str] = []
         self.cells: list[Any] = []
+        self.by_side = [None if value is GONE else containers_of(value)[0] for value in values]
         for column in zip(*rows, strict=True):
-            kind, cell = _shared(context, place.name, column, sinces)
+            kind, cell = _shared(context, place.name, column, sinces, aliases)
             self.kinds.append(kind)
             self.cells.append(cell)
+
+    def stands_for(self, side: int) -> list[tuple[Any, Any]]:
+        """Memory that the place holds afterwards, and what it is on one side."""
+        leaves = None if self.is_same else self.by_side[side]
+        if leaves is None:
+            return []
+        columns = zip(self.cells, self.kinds, leaves, strict=True)
+        return [
+            (cell.place.root, leaf.place.root)
+            for cell, kind, leaf in columns
+            if kind != "fixed" and hasattr(leaf, "view_as")
+        ]
 
     def check(self, value: Any) -> None:
         """Raise Stale if this is not what the sides were found to leave."""
@@ -262,7 +277,9 @@ class _Outcome:
         )
 
 
-def _shared(context: Any, name: str, values: tuple[Any, ...], sinces: Sequence[float]) -> tuple[str, Any]:
+def _shared(
+    context: Any, name: str, values: tuple[Any, ...], sinces: Sequence[float], aliases: Known
+) -> tuple[str, Any]:
     """Memory for what either side leaves."""
     if len(values) == 2 and equal(*values):
         return "fixed", values[0]
@@ -276,11 +293,11 @@ def _shared(context: Any, name: str, values: tuple[Any, ...], sinces: Sequence[f
     older = [
         value.place.root
         for value, since in zip(values, sinces, strict=True)
-        if hasattr(value, "view_as") and value.place.root.serial <= since
+        if hasattr(value, "view_as") and (value.place.root.serial <= since or value.place.root in aliases)
     ]
     if older:
         # It stands for arrays that have other names: a write into it, or into them, would be one into both.
-        stood_for(context, name, cell.place.root, older)
+        stood_for(context, name, cell.place.root, older, aliases)
     for value in values:
         passed_on(context, value, cell)
     return kind_of(*values), cell

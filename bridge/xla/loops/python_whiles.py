@@ -36,7 +36,7 @@ def _repeated(context: Any, test: Any, body: Any, live: Names, exposed: Names, s
         body()
         test()
 
-    loop = Loop(context, turn, body, (live, exposed, stored, stops), may_be_empty=True)
+    loop = Loop(context, turn, body, (live, exposed, stored, stops), may_be_empty=True, exchanges=True)
     loop.find((0, None))
     _check_condition(context, test)
     count = _count(loop, test)

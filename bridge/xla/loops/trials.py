@@ -16,6 +16,7 @@ from bridge.source.staging.truth import NotOneLoop
 from bridge.source.state import Moment, Place, Watch
 from bridge.xla.loops.dry_runs import dry
 from bridge.xla.loops.plans import Stale
+from bridge.xla.loops.standing import all_known
 from bridge.xla.loops.surroundings import Surroundings
 from bridge.xla.tracing.integers import Bounds
 
@@ -149,7 +150,7 @@ class Part:
 
 
 def _known_again(context: Any, later: dict[Any, Any]) -> None:
-    context.merged = later | context.merged
+    context.merged = all_known(later, context.merged)
 
 
 def _left(trace: Any) -> None:

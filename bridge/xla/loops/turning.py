@@ -7,7 +7,7 @@ until what it leaves is of the same look (`carrying`).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from bridge.errors import TraceError
 from bridge.rewind.fingerprint import parting
 from bridge.rewind.forward import ForwardContext
 from bridge.rewind.interpreter import ARRAYS
-from bridge.rewind.roots import serial_now
+from bridge.rewind.roots import Root, serial_now
 from bridge.rewind.values import lowered_to
 from bridge.source.nodes import HELPER
 from bridge.source.staging.truth import NotOneLoop, is_true, truth, unknown
@@ -31,6 +31,7 @@ from bridge.xla.loops.carrying import (
     check_apart,
     equal,
     growth,
+    handed_on,
     is_integer,
     is_value,
     look_of,
@@ -38,6 +39,7 @@ from bridge.xla.loops.carrying import (
 )
 from bridge.xla.loops.control import read_cell
 from bridge.xla.loops.plans import Stale, looks
+from bridge.xla.loops.standing import handed_to_the_next_turn, merge, others_of
 from bridge.xla.loops.trials import Part, with_lent
 from bridge.xla.tracing.integers import Bounds
 
@@ -57,7 +59,9 @@ class Carried:
         self.by: Constant = Constant(self.start)
         self.sample: Any = None
 
-    def tried(self, context: Any, then: Any, after: Any, growth: int | None, since: int) -> bool:
+    def tried(
+        self, context: Any, then: Any, after: Any, growth: int | None, since: int, hands: Set[Any] = frozenset()
+    ) -> bool:
         """Take what a turn for trial found and left; whether it is carried otherwise now."""
         start = self.start if self.is_read else GONE
         old = self.by
@@ -67,14 +71,14 @@ class Carried:
             self.by = Counter(start, growth)
             return True
         if isinstance(old, Memory):
-            look = look_of(self.place, then, after, since)
+            look = look_of(self.place, then, after, since, hands)
             if look is None:
                 return False
             if look.structure != old.look.structure:
                 raise NotOneLoop(f"what {self.place.name} holds changes from turn to turn")
             if not look.is_wider_than(old.look):
                 return False
-        look = look_of(self.place, start, after, since)
+        look = look_of(self.place, start, after, since, hands)
         if look is not None:
             self.by = memory(context, look, start, after)
             self.sample = after
@@ -121,8 +125,11 @@ class Loop:
         names: tuple[Names, ...],
         may_be_empty: bool,
         own: float = math.inf,
+        exchanges: bool = False,
     ) -> None:
         self.own = own
+        self.exchanges = exchanges
+        self.exchanged = False
         self.writes_carried = False
         live, exposed, stored, stops = names
         leaving = tuple(dict.fromkeys((*live, *exposed, *stops)))
@@ -144,10 +151,19 @@ class Loop:
         for _ in range(_TRIALS):
             then, (after, growths), since, watch = self.part.tried(bounds, self._set, self._left)
             check_apart(zip([one.place for one in self.carried], after, strict=True), since)
+            hands = handed_on(self.carried, after) if self.exchanges else frozenset()
+            self.exchanged = self.exchanged or any(
+                leaf.place.root in hands
+                for one, left in zip(self.carried, after, strict=True)
+                if isinstance(one.by, Memory) and left is not GONE
+                for leaf, cell in zip(containers_of(left)[0], one.by.cells, strict=False)
+                if hasattr(leaf, "view_as") and leaf is not cell
+            )
             changes = [
-                one.tried(self.context, was, left, grown, since)
+                one.tried(self.context, was, left, grown, since, hands)
                 for one, was, left, grown in zip(self.carried, then, after, growths, strict=True)
             ]
+            self._hand_on(after)
             known = {one.key for one in self.part.places}
             more = [(place, before) for key, (place, before) in watch.parts.items() if key not in known]
             for place, before in more:
@@ -194,14 +210,30 @@ class Loop:
                 # Another loop like this one may write into an array by another name.
                 self.writes_carried = self.writes_carried or bool(self.part.written)
                 is_written_elsewhere = older is not None and older in self.part.written
-                if root not in self.part.written and not is_written_elsewhere:
+                if root not in self.part.written and not is_written_elsewhere and not self.exchanged:
                     continue
-                if is_written_elsewhere or older is None or older.serial <= self.own or id(older) in seen:
+                if is_written_elsewhere or older is None or id(older) in seen or self._may_have_other_names(older):
                     raise Unlike(
                         f"a turn writes into the array of {one.place.name}, which may have other names, and then binds "
                         f"another one to it (write it in place: {one.place.name}[...] = ...)"
                     )
                 seen.add(id(older))
+
+    def _may_have_other_names(self, older: Root) -> bool:
+        """Whether the program may reach memory that a place had before the loop by something else."""
+        if older.serial > self.own:
+            return False
+        loan = self.context.loan
+        if loan is None:
+            return True
+        held = [(one.place, one.place.get()) for one in self.carried]
+        for place, _ in held:
+            place.set(None)
+        try:
+            return bool(loan.names.reaches({older}))
+        finally:
+            for place, value in held:
+                place.set(value)
 
     def adopt(self, plan: list[Any]) -> None:
         """Carry what it carried when it was met before."""
@@ -222,6 +254,19 @@ class Loop:
         after = self._get()
         return after, [growth(*pair) for pair in zip(self.then, after, strict=True)]
 
+    def _hand_on(self, left: list[Any]) -> None:
+        """Take note of what memory that is carried may be in the next turn."""
+        handed_to_the_next_turn(
+            self.context,
+            [
+                (cell.place.root, leaf.place.root)
+                for one, value in zip(self.carried, left, strict=True)
+                if isinstance(one.by, Memory) and value is not GONE
+                for cell, leaf in zip(one.by.cells, containers_of(value)[0], strict=False)
+                if hasattr(cell, "view_as") and hasattr(leaf, "view_as")
+            ],
+        )
+
     def _get(self) -> list[Any]:
         return [ARRAYS.seen(one.place.get()) for one in self.carried]
 
@@ -236,6 +281,7 @@ class Loop:
                 check_apart(zip([one.place for one in self.carried], left, strict=True), since)
                 for one, was, value in zip(self.carried, then, left, strict=True):
                     one.check(was, value, since)
+            self._hand_on(left)
             for one, value in zip(self.carried, left, strict=True):
                 one.by.take(value)
             for one in self.carried:
@@ -260,9 +306,21 @@ class Loop:
             error = UnboundLocalError(f"{names}: bound in a loop that made no turn ({resolve(here())})")
             self.context.home.trace.faults.check_raises(lowered_to(self.context.home.trace, count <= 0), error)
         for one in self.carried:
+            self._stands_for_first(one)
             one.place.set(one.by.at(count))
         for place in self.scratch:
             place.set(GONE)
+
+    def _stands_for_first(self, one: Carried) -> None:
+        """Take note that a place may hold afterwards what it held before the loop, if no turn has left another."""
+        if not isinstance(one.by, Memory) or one.start is GONE:
+            return
+        for leaf, cell in zip(containers_of(one.start)[0], one.by.cells, strict=True):
+            if leaf is cell or not hasattr(leaf, "view_as"):
+                continue
+            root = cell.place.root
+            if self.may_be_empty or self.exchanged or root in self.context.merged:
+                merge(self.context, root, [leaf.place.root, *others_of(self.context, leaf.place.root)])
 
     def going(self) -> Any:
         """Whether no flag is set."""

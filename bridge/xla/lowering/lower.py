@@ -123,7 +123,7 @@ def _ufunc(ufunc: np.ufunc, lowering: Lowering, args: tuple[Any, ...], kwargs: d
         inputs = [*(cast_to(x, d) for x, d in zip(operands[:-1], dtypes, strict=False)), operands[-1]]
     else:
         inputs = [_input(x, d) for x, d in zip(operands, dtypes, strict=False)]
-    result = direct(ufunc, inputs) if lowering.foreign and not kwargs else None
+    result = direct(ufunc, inputs) if (lowering.foreign or lowering.direct) and not kwargs else None
     if result is None:
         result = lowering.run(*(jnp.asarray(x) if type(x) is np.ndarray else x for x in inputs), **kwargs)
     results = result if isinstance(result, tuple) else (result,)

@@ -24,6 +24,7 @@ class Lowering:
     ----------
     run : the function in JAX, with NumPy's parameters.
     foreign : it is JAX's own, which may lack some of them.
+    direct : of real numbers it is one operation of XLA (`elementwise.direct`).
     raw : it takes a call as it is, lists and all.
     keeps_integers : a Python integer as its last operand stays one.
     in_complex : it needs a complex argument where NumPy's result may be real or complex.
@@ -32,6 +33,7 @@ class Lowering:
 
     run: Callable[..., Any]
     foreign: bool = False
+    direct: bool = False
     raw: bool = False
     keeps_integers: bool = False
     in_complex: bool = False

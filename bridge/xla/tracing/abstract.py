@@ -31,7 +31,7 @@ class AbstractArray(np.ndarray):
             results = _of_gufunc(ufunc, inputs, kwargs) if ufunc.signature else _of_ufunc(ufunc, inputs, kwargs)
             if out is None:
                 return results
-            _check_fits(ufunc, inputs, results, out)
+            _check_fits(ufunc, inputs, results, out, kwargs.get("casting", "same_kind"))
             return out[0] if len(out) == 1 else out
         plain = map(_plain, inputs)
         if kwargs.get("out") is not None:
@@ -131,21 +131,21 @@ _LARGE = 1 << 17
 """Bytes from which on an abstract array asks the system for addresses."""
 
 
-def _laid_out(operands: list[Any], dtype: np.dtype[Any]) -> Any:
+def _laid_out(operands: list[Any], dtype: np.dtype[Any], order: Any = "K") -> Any:
     """What NumPy would return for an elementwise result: its shape, and axes in the order of the operands'."""
     shape = np.broadcast_shapes(*(x.shape for x in operands))
     if not shape:
         return dtype.type(0)
-    if all(not x.ndim or (x.shape == shape and x.flags.c_contiguous) for x in operands):
+    if order != "F" and all(not x.ndim or (x.shape == shape and x.flags.c_contiguous) for x in operands):
         return _untouched(shape, dtype).view(AbstractArray)
     flags: Any = ["zerosize_ok", "refs_ok", "multi_index"]
     access: list[Any] = [["readonly"]] * len(operands) + [["writeonly", "allocate"]]
     plain = [x.view(np.ndarray) for x in operands]
-    result = np.nditer([*plain, None], flags, access, [None] * len(operands) + [dtype]).operands[-1]
+    result = np.nditer([*plain, None], flags, access, [None] * len(operands) + [dtype], order).operands[-1]
     return abstract_like(result)
 
 
-def _check_fits(ufunc: np.ufunc, inputs: tuple[Any, ...], results: Any, out: tuple[Any, ...]) -> None:
+def _check_fits(ufunc: np.ufunc, inputs: tuple[Any, ...], results: Any, out: tuple[Any, ...], casting: Any) -> None:
     """Raise NumPy's own error if a result cannot be written into the array given for it."""
     for result, target in zip(results if isinstance(results, tuple) else (results,), out, strict=True):
         if target is None:
@@ -155,9 +155,9 @@ def _check_fits(ufunc: np.ufunc, inputs: tuple[Any, ...], results: Any, out: tup
                 f"non-broadcastable output operand with shape {target.shape} doesn't match "
                 f"the broadcast shape {np.shape(result)}"
             )
-        if not np.can_cast(result.dtype, target.dtype, "same_kind"):
+        if not np.can_cast(result.dtype, target.dtype, casting):
             samples = [np.ones((), x.dtype) if isinstance(x, np.ndarray) else x for x in inputs]
-            ufunc(*samples, out=np.zeros((), target.dtype))
+            ufunc(*samples, out=np.zeros((), target.dtype), casting=casting)
 
 
 def _of_ufunc(ufunc: np.ufunc, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -165,8 +165,11 @@ def _of_ufunc(ufunc: np.ufunc, inputs: tuple[Any, ...], kwargs: dict[str, Any]) 
     if isinstance(kwargs.get("where"), np.ndarray):
         arrays.append(kwargs["where"])
     operands = resolvable(ufunc, inputs, kwargs.get("dtype"))
-    dtypes = ufunc.resolve_dtypes(operands, casting=kwargs.get("casting", "same_kind"))
-    results = tuple(_laid_out(arrays, dtype) for dtype in dtypes[ufunc.nin :])
+    casting = kwargs.get("casting", "same_kind")
+    # "equiv" with one of Python's numbers ends the process in NumPy 2.4; of dtypes in one order of bytes it is "no".
+    dtypes = ufunc.resolve_dtypes(operands, casting="no" if casting == "equiv" else casting)
+    order = kwargs.get("order", "K")
+    results = tuple(_laid_out(arrays, dtype, order) for dtype in dtypes[ufunc.nin :])
     return results[0] if ufunc.nout == 1 else results
 
 

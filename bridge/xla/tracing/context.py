@@ -237,7 +237,7 @@ class TraceContext(Framing, Accessing, Computing, Context):
         if self.is_dry:
             self.put(place, Outline(place.shape, place.dtype))
             return
-        found = jnp.asarray(lower(call.function, operands, {}))
+        found = jnp.asarray(lower(call.function, operands, dict(call.kwargs)))
         found = spread(in_dtype(found, place.dtype), place.shape)
         self.put(place, found if mask is None else jnp.where(mask, found, before))
 

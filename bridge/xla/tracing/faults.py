@@ -55,6 +55,11 @@ class Faults:
         make = self.context.constant_buffer
         self.cells = (make(np.zeros(2, np.int64)).place, make(np.zeros((), bool)).place)
 
+    def close(self) -> None:
+        """Keep the sites only: what was traced is JAX's, and is not to be kept by whoever keeps the program."""
+        del self.context
+        self.cells = ()
+
     @property
     def contents(self) -> tuple[Any, Any]:
         """What the program returns beside its results."""

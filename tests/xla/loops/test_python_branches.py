@@ -28,10 +28,11 @@ def refused(f: Callable[[Any], Any], kind: type[Exception], *fragments: str) -> 
 def test_a_write_into_one_of_two_arrays() -> None:
     def f(x: Any) -> Any:
         a, b = x.copy(), x * 2
+        first = a
         if x[0] > 0:
             a, b = b, a
         a[0] = 3.0
-        return np.sum(a * b)
+        return np.sum(a * b * first)
 
     refused(f, AliasError, "it depends on a branch which array a name stands for", "x = x.copy()")
 
