@@ -94,3 +94,13 @@ def overwritten_in_a_loop(np, x):
         np.tanh(o, out=o)
         o *= x[1]
     return o * o
+
+
+@program(VECTOR)
+def put_by_position(np, x):
+    o = np.array(x[0])
+    np.put(o, [0, -1], [x[2], x[1] * x[0]])
+    before = o * o
+    o.put(5, x[2] * x[1], mode="clip")
+    np.put(o, [], x[0])
+    return np.exp(o) * before
