@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import re
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
@@ -58,7 +59,7 @@ def judged(program: RandomProgram, engine: str, answer: Answer | None = None) ->
         except Different as difference:
             return Verdict(DIFFERS, str(difference).partition(":")[0], str(difference))
         except BridgeError as error:
-            return Verdict(REFUSED, f"{type(error).__name__}: {str(error).splitlines()[0][:90]}", str(error))
+            return Verdict(REFUSED, f"{type(error).__name__}: {first_words(error)}", str(error))
         except Exception as error:
             last = traceback.extract_tb(error.__traceback__)[-1]
             # The program's own file has another name in each program.
@@ -148,6 +149,11 @@ def check_smoothness(program: RandomProgram, tangents: Any, error: float) -> Non
         raise Unfit("the slopes ahead and behind do not agree")
     if error <= 4 * unevenness(program, slope):
         raise Unfit("another rounding changes the gradient as much")
+
+
+def first_words(error: BridgeError) -> str:
+    """How a message begins, without what is one run's alone: addresses, and the numbers of threads."""
+    return re.sub(r"0x[0-9a-f]+|[0-9]{6,}", "...", str(error).splitlines()[0])[:90]
 
 
 @contextmanager
