@@ -51,6 +51,7 @@ def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) ->
 def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
     """`a.flat[ind] = v`, values repeated as needed."""
     a = _must_be_tracked(a, v, np.put)
+    a = a if a.shape else a[None]
     indices = np.ravel(settled(operand(ind)))
     if mode != "raise":
         indices = indices % a.size if mode == "wrap" else np.clip(indices, 0, a.size - 1)

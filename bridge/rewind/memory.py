@@ -177,7 +177,8 @@ class OuterMemory:
 
     def swap(self, array: Any, key: Any, saved: Any) -> Any:
         current = array[key]
-        if current.shape and current.place.root is array.place.root:
+        # Also without axes: what `...` gives is a view, where an element is a copy already.
+        if hasattr(current, "place") and current.place.root is array.place.root:
             current = current.copy()
         array[key] = saved
         return current

@@ -12,6 +12,7 @@ from tests.programs import (
     mutation,
     nonfinite,
     randomness,
+    without_axes,
 )
 from tests.programs.record import Program
 
@@ -29,5 +30,6 @@ FAMILIES = (
     dtypes,
     linear_algebra,
     layout,
+    without_axes,
 )
 PROGRAMS: tuple[Program, ...] = tuple(each for family in FAMILIES for each in family.program.programs)

@@ -13,8 +13,10 @@ from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
+from tests.conftest import compile_quickly
 from tests.random_programs.hazards import HAZARDS
 from tests.random_programs.hosts import HOSTS
 from tests.random_programs.program import RandomProgram
@@ -22,9 +24,10 @@ from tests.random_programs.reduction import smallest
 from tests.random_programs.verdict import FAILURES, UNFIT, Verdict, judged
 from tests.random_programs.writing import STATEMENTS, program_of
 
+JOINED = "xla"
 FAMILIES = {"arrays": STATEMENTS, "hazards": HAZARDS, "hosts": HOSTS}
-# Seeds that a process runs before it reports.
-BATCH = 50
+# Seeds that a process runs before it reports, if no more are compiled together.
+AT_ONCE = 50
 
 Ended = list[tuple[str, Verdict, str]]
 
@@ -37,11 +40,16 @@ def main() -> int:
     parser.add_argument("--families", nargs="+", default=list(FAMILIES), choices=FAMILIES, help="kinds of statements")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes")
     parser.add_argument("--output", type=Path, metavar="FILE", help="append the programs that fail to FILE")
+    parser.add_argument("--batch", type=int, default=1, metavar="N", help="compile N programs as one, under xla (1)")
+    parser.add_argument("--optimised", action="store_true", help="let XLA optimise programs, as it does for users")
     options = parser.parse_args()
+    if not options.optimised:
+        compile_quickly()
+    work = Work(tuple(options.engines), tuple(options.families), options.batch)
     ended, refused = {engine: Counter[str]() for engine in options.engines}, Counter[str]()
     start, seed, shown = time.monotonic(), options.first, 0.0
     with suppress(KeyboardInterrupt):
-        for seed, batch in batches(options.first, options.engines, options.families, options.jobs):
+        for seed, batch in batches(options.first, work, options.jobs):
             for engine, verdict, text in batch:
                 ended[engine][verdict.kind] += 1
                 refused[f"{engine}: {verdict.what}"] += bool(verdict.what)
@@ -64,39 +72,61 @@ def main() -> int:
     return 1 if any(counted[kind] for counted in ended.values() for kind in FAILURES) else 0
 
 
-def batches(first: int, engines: list[str], families: list[str], jobs: int) -> Iterator[tuple[int, Ended]]:
+@dataclass(frozen=True)
+class Work:
+    """What is done to each seed."""
+
+    engines: tuple[str, ...]
+    families: tuple[str, ...]
+    together: int = 1
+
+    @property
+    def seeds(self) -> int:
+        return max(AT_ONCE, self.together)
+
+
+def batches(first: int, work: Work, jobs: int) -> Iterator[tuple[int, Ended]]:
     """What came of the seeds from `first` on, and the seed that is next."""
     if jobs == 1:
         while True:
-            yield first + BATCH, run(first, engines, families)
-            first += BATCH
+            yield first + work.seeds, run(first, work)
+            first += work.seeds
     with ProcessPoolExecutor(jobs) as pool:
-        waiting = [pool.submit(run, first + k * BATCH, engines, families) for k in range(2 * jobs)]
+        waiting = [pool.submit(run, first + k * work.seeds, work) for k in range(2 * jobs)]
         try:
             while True:
-                yield first + BATCH, waiting.pop(0).result()
-                first += BATCH
-                waiting.append(pool.submit(run, first + (2 * jobs - 1) * BATCH, engines, families))
+                yield first + work.seeds, waiting.pop(0).result()
+                first += work.seeds
+                waiting.append(pool.submit(run, first + (2 * jobs - 1) * work.seeds, work))
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
 
 
-def run(first: int, engines: list[str], families: list[str]) -> Ended:
-    """Each program of a batch under each engine: what came of it, and the text of one that fails, made small."""
-    statements = [statement for family in families for statement in FAMILIES[family]]
+def run(first: int, work: Work) -> Ended:
+    """Each program of some seeds under each engine: what came of it, and the text of one that fails, made small."""
+    statements = [statement for family in work.families for statement in FAMILIES[family]]
+    written = [(seed, program_of(seed, statements)) for seed in range(first, first + work.seeds)]
+    programs = [(seed, program) for seed, program in written if program is not None]
     ended: Ended = []
-    for seed in range(first, first + BATCH):
-        program = program_of(seed, statements)
-        if program is None:
-            continue
-        for engine in engines:
-            verdict, text = judged(program, engine), ""
+    for engine in work.engines:
+        for (seed, program), verdict in zip(programs, verdicts([p for _, p in programs], engine, work), strict=True):
+            text = ""
             if verdict.kind in FAILURES:
                 alike = (verdict.kind, verdict.what)
                 small = smallest(program, lambda one, engine=engine, alike=alike: ends(one, engine) == alike)
-                text = f"{seed} {engine}: {judged(small, engine).detail}\n{small!r}"
+                text = f"{seed} {engine}: {judged(small, engine).detail or verdict.detail}\n{small!r}"
             ended.append((engine, verdict, text))
     return ended
+
+
+def verdicts(programs: list[RandomProgram], engine: str, work: Work) -> Iterator[Verdict]:
+    if engine != JOINED or work.together == 1:
+        yield from (judged(program, engine) for program in programs)
+        return
+    from tests.random_programs.together import judged_together
+
+    for first in range(0, len(programs), work.together):
+        yield from judged_together(programs[first : first + work.together])
 
 
 def describe(ended: dict[str, Counter[str]]) -> str:

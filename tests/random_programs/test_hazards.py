@@ -72,6 +72,13 @@ def test_an_error_without_a_name_is_found(monkeypatch: pytest.MonkeyPatch) -> No
     assert verdict.what.startswith("KeyError in test_hazards.py")
 
 
+def test_refusals_of_a_kind_are_counted_together() -> None:
+    pool = "with ThreadPoolExecutor(1) as pool:\n    y = pool.submit(lambda: np.sum(x)).result()"
+    verdict = judged(program(pool, "x *= y"), "native")
+    assert verdict.kind == REFUSED
+    assert verdict.what == "ContextError: a Buffer of a context of thread ... is used in thread ..."
+
+
 def test_the_command_goes_on_from_a_seed() -> None:
     command = [sys.executable, "-m", "tests.random_programs", "20", "--first", "1000", "--jobs", "1"]
     run = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -28,8 +28,8 @@ class Frame:
     `integers` are those that operations in it have computed, by operation and operands.
 
     `before` holds, for the cells of outer frames that were written in this one, what they held on entry; `reads`
-    the shapes of what was read of them. `scratch` is carried memory through which a loop's body reads what it also
-    writes: for each read two rows, of which `row` is this iteration's.
+    shapes and dtypes of what was read of them. `scratch` is carried memory through which a loop's body reads what it
+    also writes: for each read two rows, of which `row` is this iteration's.
     """
 
     __slots__ = ("before", "integers", "open", "reads", "row", "scratch", "since", "used", "witnesses")
@@ -38,7 +38,7 @@ class Frame:
         self.witnesses: dict[Cell, tuple[int, Any]] = {}
         self.before: dict[Cell, Any] = {}
         self.integers: dict[Any, Affine] = {}
-        self.reads: dict[Cell, list[tuple[int, ...]]] = {}
+        self.reads: dict[Cell, list[tuple[tuple[int, ...], Any]]] = {}
         self.scratch = scratch or {}
         self.used = dict.fromkeys(self.scratch, 0)
         self.row = row
@@ -52,7 +52,8 @@ class Frame:
             # The row, then its first element: a run-time slice of one element gathers an array that is sharded.
             start = [self.row, *map(position, (0,) * (array.ndim - 1))]
             row = lax.dynamic_slice(array, start, (1, *array.shape[1:]), allow_negative_indices=False)
-            first = lax.reshape(lax.slice(row, (0,) * row.ndim, (1,) * row.ndim), ())
+            # What was read may be of another dtype than the memory: the real part of complex memory.
+            first = in_dtype(lax.reshape(lax.slice(row, (0,) * row.ndim, (1,) * row.ndim), ()), cell.dtype)
             token = first if token is None else lax.select(never, first, token)
         self.witnesses[cell] = self.used[cell], token
         return token
@@ -196,7 +197,7 @@ class Cell(Root):
         frame = self.context.frames[-1]  # type: ignore[attr-defined]
         if self.frame is frame or not found.size:
             return found
-        frame.reads.setdefault(self, []).append(found.shape)
+        frame.reads.setdefault(self, []).append((found.shape, found.dtype))
         held = frame.scratch.get(self)
         if held is None:
             return found

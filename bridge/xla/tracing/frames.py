@@ -86,7 +86,7 @@ class Framing:
         body: Callable[[Any], Any],
         carried: Sequence[Cell] = (),
         bounds: Bounds = (None, None),
-        reads: dict[Cell, list[tuple[int, ...]]] | None = None,
+        reads: dict[Cell, list[tuple[tuple[int, ...], Any]]] | None = None,
     ) -> list[Cell]:
         """Run a body for what it does to Python's objects; returns the outer cells that it writes.
 
@@ -118,7 +118,7 @@ class Framing:
         carried: Sequence[Cell] = (),
     ) -> Any:
         """Run `body(i)` for each i from `lower` up to `upper`, or while `going()` holds; returns where it ended."""
-        reads: dict[Cell, list[tuple[int, ...]]] = {}
+        reads: dict[Cell, list[tuple[tuple[int, ...], Any]]] = {}
         low, high = affine_of(lower), affine_of(upper)
         bounds = bounds_of(lower, upper)
 
@@ -131,7 +131,7 @@ class Framing:
             self.outline(cells)
             return self.ended(upper, going, bounds)
         through = [cell for cell in cells if cell in reads and _is_small(reads[cell], cell)]
-        scratch = tuple([jnp.zeros((2, *shape), cell.dtype) for shape in reads[cell]] for cell in through)
+        scratch = tuple([jnp.zeros((2, *shape), dtype) for shape, dtype in reads[cell]] for cell in through)
 
         def step(i: Any, carry: tuple[Any, ...]) -> tuple[Any, ...]:
             contents, held = carry
@@ -230,6 +230,6 @@ def _fill(cells: Sequence[Cell], contents: Sequence[Any]) -> None:
         cell.contents = one
 
 
-def _is_small(reads: list[tuple[int, ...]], cell: Cell) -> bool:
+def _is_small(reads: list[tuple[tuple[int, ...], Any]], cell: Cell) -> bool:
     """Whether what a body reads of a cell is little beside the cell itself."""
-    return 4 * sum(map(math.prod, reads)) <= int(np.prod(cell.shape))
+    return 4 * sum(math.prod(shape) for shape, _ in reads) <= int(np.prod(cell.shape))
