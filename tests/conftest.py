@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import os
 import random
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
+
+# OpenBLAS reads this when NumPy loads it. Its threads wait for each other by spinning, which costs the small
+# matrices of tests many times what they compute, and with several workers more.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import hypothesis
 import numpy as np
@@ -37,6 +42,17 @@ def pytest_configure(config: pytest.Config) -> None:
         compile_quickly()
     # Several workers may share a GPU.
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, Any, Any]:
+    """What is collected stays to the end: the garbage collector has no need to visit it, then or later."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 # With these XLA's code generation takes a quarter of the time; what it is given, and what that means, stay the same.
