@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import os
 import random
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
+
+# OpenBLAS reads this when NumPy loads it. Its threads wait for each other by spinning, which costs the small
+# matrices of tests many times what they compute, and with several workers more.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import hypothesis
 import numpy as np
@@ -25,7 +30,7 @@ hypothesis.settings.register_profile("nightly", deadline=None, print_blob=True)
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
-        "--programs", type=int, default=100, help="how many random programs to run (in .ci/run 200, at night 10,000)"
+        "--programs", type=int, default=60, help="how many random programs to run (in .ci/run 200, at night 10,000)"
     )
     parser.addoption("--optimised", action="store_true", help="let XLA optimise programs, as it does for users")
 
@@ -37,6 +42,17 @@ def pytest_configure(config: pytest.Config) -> None:
         compile_quickly()
     # Several workers may share a GPU.
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, Any, Any]:
+    """What is collected stays to the end: the garbage collector has no need to visit it, then or later."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 # With these XLA's code generation takes a quarter of the time; what it is given, and what that means, stay the same.
@@ -100,9 +116,19 @@ def rules_of_a_test_end_with_it() -> Iterator[None]:
     """Take out of the rule book what a test has taught it."""
     yield
     for registry in (RULES, MUTATING, FACTS, LOWERINGS):
-        for function in [function for function in registry if not _is_of_the_book(function)]:
+        for function in _taught(registry):
             del registry[function]
-    ZERO_PULL.difference_update([function for function in ZERO_PULL if not _is_of_the_book(function)])
+    ZERO_PULL.difference_update(_taught(ZERO_PULL))
+
+
+BOOK: set[Any] = set()
+"""Functions that were asked about before: after most tests there is no other."""
+
+
+def _taught(registry: Any) -> list[Any]:
+    new = registry - BOOK if isinstance(registry, set) else registry.keys() - BOOK
+    BOOK.update(function for function in new if _is_of_the_book(function))
+    return [function for function in new if function not in BOOK]
 
 
 def _is_of_the_book(function: Any) -> bool:

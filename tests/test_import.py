@@ -37,9 +37,13 @@ def run(code: str) -> str:
     return completed.stdout
 
 
-def imports(path: Path) -> Iterator[str]:
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def imports(tree: ast.Module, path: Path) -> Iterator[str]:
     """Full names of the modules that the file imports, at its top or inside functions."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -76,16 +80,17 @@ def test_time_of_import(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "bridge").rglob("*.py")), ids=lambda p: str(p.relative_to(ROOT)))
-def test_heavy_dependencies_come_in_by_their_own_door(path: Path) -> None:
-    place = path.relative_to(ROOT).as_posix()
-    for name in imports(path):
+def test_heavy_dependencies_come_in_by_their_own_door_and_others_at_the_top(path: Path) -> None:
+    place, tree = path.relative_to(ROOT).as_posix(), tree_of(path)
+    for name in imports(tree, path):
         doors = DOORS.get(name.partition(".")[0])
         assert doors is None or place.startswith(doors), f"{place} imports {name}"
+    for name in imports_inside_functions(tree):
+        assert name in ON_USE or name.partition(".")[0] in ON_USE, f"{place} imports {name} in a function"
 
 
-def imports_inside_functions(path: Path) -> Iterator[str]:
+def imports_inside_functions(tree: ast.Module) -> Iterator[str]:
     """Full names of the modules that functions of the file import."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
     functions = [node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
     for node in (node for function in functions for node in ast.walk(function)):
         if isinstance(node, ast.Import):
@@ -94,23 +99,16 @@ def imports_inside_functions(path: Path) -> Iterator[str]:
             yield str(node.module)
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "bridge").rglob("*.py")), ids=lambda p: str(p.relative_to(ROOT)))
-def test_functions_import_only_what_is_heavy(path: Path) -> None:
-    for name in imports_inside_functions(path):
-        assert name in ON_USE or name.partition(".")[0] in ON_USE, (
-            f"{path.relative_to(ROOT)} imports {name} in a function"
-        )
-
-
-def imports_of_lowerings(path: Path) -> Iterator[str]:
+def imports_of_lowerings(tree: ast.Module) -> Iterator[str]:
     """What functions import that compute a rule in JAX: those that `lowering` decorates, and their helpers."""
-    yield from (name for name in imports_inside_functions(path) if name.partition(".")[0] == "jax")
+    yield from (name for name in imports_inside_functions(tree) if name.partition(".")[0] == "jax")
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "rules").glob("*.py")), ids=lambda p: p.name)
 def test_rules_know_only_the_authors_door(path: Path) -> None:
-    computing = tuple(imports_of_lowerings(path))
-    for name in imports(path):
+    tree = tree_of(path)
+    computing = tuple(imports_of_lowerings(tree))
+    for name in imports(tree, path):
         top = name.partition(".")[0]
         assert top in RULES_MAY_IMPORT or name.startswith(computing), f"{path.name} imports {name}"
         assert top != "bridge" or name.startswith(("bridge.extend.", "bridge.rules.")), f"{path.name} imports {name}"

@@ -73,6 +73,22 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built
 
 
+def installed(folder: Path, *what: str | Path) -> Path:
+    python = bare_environment(folder / "environment")
+    install(python, *what)
+    return python
+
+
+@pytest.fixture(scope="module")
+def with_wheel(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return installed(tmp_path_factory.mktemp("with_wheel"), wheel)
+
+
+@pytest.fixture(scope="module")
+def with_checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return installed(tmp_path_factory.mktemp("with_checkout"), "-e", ROOT)
+
+
 def checkout_answer(folder: Path) -> dict[str, object]:
     answer: dict[str, object] = json.loads(run(sys.executable, "-c", PROBE, cwd=folder, PYTHONPATH=str(ROOT)))
     return answer
@@ -110,25 +126,22 @@ print(json.dumps({"dev": package.dev, "path": package.path, "folder": str(discov
 """
 
 
-@pytest.mark.parametrize("editable", [False, True])
-def test_juliapkg_finds_the_julia_package(wheel: Path, tmp_path: Path, editable: bool) -> None:
+@pytest.mark.parametrize("environment", ["with_wheel", "with_checkout"])
+def test_juliapkg_finds_the_julia_package(environment: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     pytest.importorskip("juliapkg")
-    python = bare_environment(tmp_path / "environment")
-    install(python, *(("-e", ROOT) if editable else (wheel,)))
+    python = request.getfixturevalue(environment)
     answer = json.loads(run(python, "-c", JULIA_PROBE, cwd=tmp_path).splitlines()[-1])
-    place = ROOT / "julia" if editable else tmp_path / "environment"
+    place = ROOT / "julia" if environment == "with_checkout" else python.parents[1]
     assert answer["dev"]
     assert Path(answer["path"]).resolve() == Path(answer["folder"]).resolve()
     assert Path(answer["folder"]).resolve().is_relative_to(place.resolve())
     assert (Path(answer["folder"]) / "src" / "MutationBridge.jl").is_file()
 
 
-def test_wheel_works_from_elsewhere(wheel: Path, tmp_path: Path) -> None:
-    python = bare_environment(tmp_path / "environment")
-    install(python, wheel)
-    answer = json.loads(run(python, "-c", PROBE, cwd=tmp_path))
+def test_wheel_works_from_elsewhere(with_wheel: Path, tmp_path: Path) -> None:
+    answer = json.loads(run(with_wheel, "-c", PROBE, cwd=tmp_path))
     for name in ("bridge", "rules"):
-        assert Path(answer[name]).is_relative_to(tmp_path / "environment")
+        assert Path(answer[name]).is_relative_to(with_wheel.parents[1])
     places = ("bridge", "rules")
     from_checkout = checkout_answer(tmp_path)
     assert {k: v for k, v in answer.items() if k not in places} == {
@@ -136,7 +149,5 @@ def test_wheel_works_from_elsewhere(wheel: Path, tmp_path: Path) -> None:
     }
 
 
-def test_editable_install_works_from_elsewhere(tmp_path: Path) -> None:
-    python = bare_environment(tmp_path / "environment")
-    install(python, "-e", ROOT)
-    assert json.loads(run(python, "-c", PROBE, cwd=tmp_path)) == checkout_answer(tmp_path)
+def test_editable_install_works_from_elsewhere(with_checkout: Path, tmp_path: Path) -> None:
+    assert json.loads(run(with_checkout, "-c", PROBE, cwd=tmp_path)) == checkout_answer(tmp_path)

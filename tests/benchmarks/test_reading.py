@@ -10,7 +10,7 @@ from benchmarks import reading
 
 
 def test_every_program_has_a_line(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    small = {name: reading.WORKLOADS[name] for name in ("helpers", "nothing")}
+    small = {"helpers": (reading.helpers, (np.linspace(0.0, 1.0, 5), 4)), "nothing": reading.WORKLOADS["nothing"]}
     monkeypatch.setattr(reading, "WORKLOADS", small)
     assert reading.main(["--repeats", "1"]) == 0
     lines = capsys.readouterr().out.splitlines()

@@ -58,7 +58,7 @@ def test_under_the_rule_book(scenario: Scenario) -> None:
     assert outcome(scenario, "native") == scenario.answer == on_the_page(scenario, "native")
 
 
-@pytest.mark.parametrize("scenario", dealt(SCENARIOS[2:], always=24), ids=str)
+@pytest.mark.parametrize("scenario", dealt(SCENARIOS[2:], always=24, thorough=2), ids=str)
 def test_with_pulls_of_jax(scenario: Scenario) -> None:
     pytest.importorskip("jax")
     assert outcome(scenario, "jax") == on_the_page(scenario, "jax")

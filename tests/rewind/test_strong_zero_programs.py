@@ -111,7 +111,7 @@ def test_what_is_not_compiled_is_refused_by_name(program: StrongZero) -> None:
     assert caught.value.remedy
 
 
-@pytest.mark.parametrize("program", dealt([p for p in PROGRAMS if p.first_only is not None], always=2), ids=str)
+@pytest.mark.parametrize("program", dealt([p for p in PROGRAMS if p.first_only is not None], always=4), ids=str)
 def test_what_is_not_seen_through_twice_is_nan_or_right(program: StrongZero) -> None:
     """The limitation of docs/limitations.md: never another finite number."""
     second = bridge.hessian(program.function)(program.x)

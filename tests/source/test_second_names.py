@@ -224,8 +224,9 @@ def test_it_is_the_argument(make: Callable[[Any], Program], engine: str) -> None
     value, gradient = expected(make)
     a = X.copy()
     f = make(a)
+    both = bridge.value_and_grad(f, engine=engine)
     for _ in range(2):
-        found, g = bridge.value_and_grad(f, engine=engine)(a)
+        found, g = both(a)
         assert found == pytest.approx(value, rel=1e-12)
         np.testing.assert_allclose(g, gradient, rtol=1e-6, atol=1e-7)
     np.testing.assert_array_equal(a, X)

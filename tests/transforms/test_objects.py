@@ -12,6 +12,7 @@ import optree
 import pytest
 
 import bridge
+from tests.helpers.sampling import dealt
 
 attrs = pytest.importorskip("attrs")
 
@@ -264,6 +265,11 @@ def test_gradients_of_every_kind(made: Any, engine: str, how: str) -> None:
     close(m.loss(X), value)
 
 
+# Compiled, an object is taken apart as for a gradient: here some kinds stand for all.
+KIND_AND_ENGINE = [*((kind, "native") for kind in KINDS), *dealt([(kind, "xla") for kind in KINDS], always=4)]
+
+
+@pytest.mark.parametrize(("made", "engine"), KIND_AND_ENGINE, indirect=True)
 def test_products_of_every_kind(made: Any, engine: str) -> None:
     m = made(U.copy(), K)
     f = type(m).loss
@@ -286,6 +292,7 @@ def test_products_of_every_kind(made: Any, engine: str) -> None:
     close(found_x, hx)
 
 
+@pytest.mark.parametrize(("made", "engine"), KIND_AND_ENGINE, indirect=True)
 def test_jacobians_of_every_kind(made: Any, engine: str) -> None:
     def state(m: Any, x: Any) -> Any:
         m.loss(x)

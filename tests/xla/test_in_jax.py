@@ -12,6 +12,7 @@ import pytest
 import bridge
 import bridge.numpy as bnp
 from bridge import errors
+from tests.helpers.sampling import dealt
 
 jax = pytest.importorskip("jax")
 import jax.numpy as jnp  # noqa: E402
@@ -101,7 +102,7 @@ def close(found: Any, expected: Any, tolerance: float) -> None:
     np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
 
 
-@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize("program", dealt(PROGRAMS, always=2))
 def test_jit_vmap_and_grad(program: Callable[..., Any], bits: float) -> None:
     x, both = jnp.asarray(X), jnp.asarray(BOTH)
     values, gradients = zip(*map(bridge.value_and_grad(program), BOTH), strict=True)

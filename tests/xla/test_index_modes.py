@@ -208,15 +208,16 @@ def test_an_index_outside_is_named(program: Any, k: list[int], index: str, insid
         np.testing.assert_allclose(found[1] if isinstance(found, tuple) else found, expected, rtol=1e-12, atol=1e-14)
 
 
-@pytest.mark.parametrize("start", [-7, -6, -5, -4])
-def test_windows_that_count_from_the_end(start: int) -> None:
-    k = np.array([start, 1, -3])
-    for program in (window, window_written):
-        expected, gradient = bridge.value_and_grad(program)(X, k)
-        for mode in ("error", *MODES):
-            found = bridge.value_and_grad(program, engine="xla", index_mode=mode)(X, k)
-            np.testing.assert_allclose(found[0], expected, rtol=1e-12)
-            np.testing.assert_allclose(found[1], gradient, rtol=1e-12, atol=1e-14)
+@pytest.mark.parametrize("program", [window, window_written])
+def test_windows_that_count_from_the_end(program: Any) -> None:
+    for mode in ("error", *MODES):
+        compiled = bridge.value_and_grad(program, engine="xla", index_mode=mode)
+        for start in (-7, -6, -5, -4):
+            k = np.array([start, 1, -3])
+            expected, gradient = bridge.value_and_grad(program)(X, k)
+            value, found = compiled(X, k)
+            np.testing.assert_allclose(value, expected, rtol=1e-12)
+            np.testing.assert_allclose(found, gradient, rtol=1e-12, atol=1e-14)
 
 
 def test_the_ranges_of_a_window_are_named() -> None:

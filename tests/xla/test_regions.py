@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,6 +11,8 @@ import hypothesis.strategies as st
 import numpy as np
 import pytest
 from numpy.lib.stride_tricks import as_strided, sliding_window_view
+
+from tests.helpers.sampling import dealt
 
 jax = pytest.importorskip("jax")
 
@@ -436,8 +439,12 @@ def expected(root: np.ndarray, value: np.ndarray, position: np.ndarray, inside: 
     return read, write, total
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64, np.bool_, np.complex128])
-@pytest.mark.parametrize("mode", ["error", "clip", "fill", "drop"])
+MODES = ["error", "clip", "fill", "drop"]
+DTYPES = [np.float64, np.float32, np.int64, np.bool_, np.complex128]
+
+
+# Each third pair has every mode, and every dtype.
+@pytest.mark.parametrize(("mode", "dtype"), dealt(list(itertools.product(MODES, DTYPES)), always=3))
 def test_every_mode_out_of_range(mode: str, dtype: Any) -> None:
     shape = (5, 7)
     root = numbered(shape, dtype)

@@ -336,6 +336,7 @@ def test_the_example_runs() -> None:
     assert "all-gather" not in output
 
 
+@pytest.mark.thorough
 def test_the_page_shows_what_happens() -> None:
     page = (ROOT / "docs" / "scaling.md").read_text(encoding="utf-8")
     placed, step, rod, seen, *_ = re.findall(r"```python\n(.*?)```", page, re.DOTALL)

@@ -40,9 +40,10 @@ def test_names_are_distinct() -> None:
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize(("name", "f"), parameters(always=6, thorough=5))
 def test_value_and_gradient(name: str, f: Callable[[Any], Any]) -> None:
+    compiled, gradient = bridge.xla(f), bridge.grad(f, engine="xla")
     for x in INPUTS:
-        check(bridge.xla(f)(x.copy()), f(x.copy()))
-        check(bridge.grad(f, engine="xla")(x.copy()), bridge.grad(f)(x.copy()))
+        check(compiled(x.copy()), f(x.copy()))
+        check(gradient(x.copy()), bridge.grad(f)(x.copy()))
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
