@@ -211,3 +211,24 @@ def test_a_pull_whose_function_reads_an_array_that_has_changed() -> None:
     with pytest.raises(ReplayError, match=r" has changed between vjp and its pull") as caught:
         pull(np.ones(3))
     assert __file__ in str(caught.value)
+
+
+def test_functions_that_are_reached_twice() -> None:
+    t = u = 1
+
+    def first(v: int) -> int:
+        return v * t
+
+    def second(v: int) -> int:
+        return v + u
+
+    def each(steps: list[Any], v: int) -> list[int]:
+        return [step(v) for step in steps]
+
+    for steps in ([first, second, second], [second, first, first]):
+        t = u = 1
+        again = Closure(functools.partial(each, steps))
+        expected = again(2)
+        t = u = 5
+        assert again(2) == expected
+        assert t == u == 5

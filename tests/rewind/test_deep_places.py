@@ -68,3 +68,20 @@ def test_second_derivatives_through_deep_views() -> None:
 
     moved = bridge.grad(lambda x: np.sum(bridge.grad(f)(x)))(X)
     np.testing.assert_allclose(moved, np.where(bridge.grad(f)(X) != 0, 6 * X, 0))
+
+
+@pytest.mark.parametrize("name", STEP)
+def test_views_of_an_array_that_lies_otherwise(name: str) -> None:
+    """Addresses are those of memory: here it is in Fortran's order, as that of what it was computed from."""
+
+    def f(x: Any) -> Any:
+        y = x.reshape(4, 6).T * 1.0
+        u = y
+        for _ in range(61):
+            u = STEP[name](u)
+        u[0] = np.sin(u[1])
+        return np.sum(y * np.arange(24.0).reshape(6, 4)) + np.sum(u[1] ** 3)
+
+    steps = np.eye(24) * 1e-6
+    differences = [(f(X + step) - f(X - step)) / 2e-6 for step in steps]
+    np.testing.assert_allclose(bridge.grad(f)(X), differences, rtol=1e-6, atol=1e-6)
