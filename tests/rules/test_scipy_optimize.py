@@ -306,6 +306,143 @@ def test_a_history_of_the_search_is_refused() -> None:
     assert not np.any(history)
 
 
+def put(target: Any, value: Any) -> None:
+    target[...] = value
+
+
+HISTORIES: dict[str, Callable[[Any, int, Any], Any]] = {
+    "out=": lambda history, k, value: np.add(history[k : k + 1], value, out=history[k : k + 1]),
+    "out= under a mask": lambda history, k, value: np.add(history, value, out=history, where=np.arange(2999) == k + 99),
+    "augmented": lambda history, k, value: history[k : k + 2].__iadd__(value),
+    "add.at": lambda history, k, value: np.add.at(history, [k, k], value),
+    "copyto": lambda history, k, value: np.copyto(history[k : k + 1], value),
+    "a mutating rule": lambda history, k, value: put(history[k : k + 1], value),
+    "a view of a view": lambda history, k, value: history[1:][::-1][k:].__setitem__(0, value),
+    "mask": lambda history, k, value: history.__setitem__(np.arange(2999) == k + 99, value),
+}
+
+
+@pytest.mark.parametrize("name", HISTORIES)
+def test_a_history_is_refused_however_it_is_written(name: str) -> None:
+    """Where a search writes, its evaluation at the result does not: that is another place each time."""
+    bridge.mutating_rule(mutates="target")(put).pull(lambda ct, target, value: (np.zeros_like(ct), np.sum(ct)))
+
+    def program(p: Any) -> Any:
+        count: list[None] = []
+        history = np.zeros_like(p, shape=2999)
+
+        def residual(x: Any) -> Any:
+            value = x**3 - p[0]
+            HISTORIES[name](history, len(count), value)
+            count.append(None)
+            return value
+
+        return optimize.brentq(residual, 0, 5) + np.sum(history)
+
+    with pytest.raises(RefusedError, match=r"brentq calls writes a value(.|\n)*history of a search"):
+        bridge.grad(program)(P)
+
+
+def test_scratch_that_each_evaluation_writes_is_no_history() -> None:
+    for write in HISTORIES.values():
+
+        def program(p: Any, write: Any = write) -> Any:
+            scratch = np.zeros_like(p, shape=2999)
+
+            def residual(x: Any) -> Any:
+                scratch[:] = 0.0
+                write(scratch, 3, x**3 - p[0])
+                return np.sum(scratch)
+
+            return optimize.brentq(residual, 0, 5) + np.sum(scratch) * p[1]
+
+        np.testing.assert_allclose(bridge.grad(program)(P), differences(program, P), rtol=1e-5, atol=1e-8)
+
+
+class Seen:
+    """Keeps what its last call has computed."""
+
+    def __init__(self) -> None:
+        self.memory, self.last = np.zeros(2), 0.0
+
+    def cubed(self, x: Any, p: Any) -> Any:
+        self.memory[1] = self.last = x * p[1]
+        return x**3 - p[0]
+
+
+def through_a_dictionary(p: Any) -> Any:
+    seen: dict[str, Any] = {}
+
+    def residual(x: Any) -> Any:
+        seen["last"] = x**2 * p[1]
+        return x**3 - p[0]
+
+    return optimize.brentq(residual, 0, 5, xtol=1e-14) + seen["last"]
+
+
+def through_a_variable(p: Any) -> Any:
+    last = 0.0
+
+    def step(x: Any) -> Any:
+        nonlocal last
+        last = x * p[1]
+        return np.cos(x) * p[0] * 0.3
+
+    return optimize.fixed_point(step, 0.5, xtol=1e-13) + last
+
+
+def through_memory(p: Any) -> Any:
+    kept = np.zeros(2)
+
+    def residual(x: Any) -> Any:
+        kept[0] = x[0] * p[1]
+        return [x[0] ** 3 - p[0], x[1] - p[1] * x[0]]
+
+    return np.sum(optimize.root(residual, [1.0, 1.0], tol=1e-14).x) * kept[0]
+
+
+def through_out(p: Any) -> Any:
+    kept = np.zeros(2)
+
+    def residual(x: Any) -> Any:
+        np.multiply(x, p, out=kept)
+        return x**3 - p
+
+    return np.sum(optimize.newton(residual, [1.5, 1.5], tol=1e-14) * kept)
+
+
+def through_an_object(p: Any) -> Any:
+    seen = Seen()
+    found = optimize.root_scalar(seen.cubed, args=(p,), bracket=(0, 5), xtol=1e-14).root
+    return found * seen.last + seen.memory[1]
+
+
+def through_the_objective_of_a_minimum(p: Any) -> Any:
+    seen = [0.0]
+
+    def objective(x: Any) -> Any:
+        seen[0] = x[0] * p[1]
+        return (x[0] - p[0]) ** 2 * p[1] + x[0] ** 4
+
+    return optimize.minimize(objective, [1.0], tol=1e-10).x[0] + seen[0]
+
+
+LEFT = [
+    (through_a_dictionary, 1e-7),
+    (through_a_variable, 1e-7),
+    (through_memory, 1e-7),
+    (through_out, 1e-7),
+    (through_an_object, 1e-7),
+    (through_the_objective_of_a_minimum, 5e-2),
+]
+
+
+@pytest.mark.parametrize(("program", "tolerance"), LEFT, ids=lambda x: getattr(x, "__name__", ""))
+def test_what_the_function_leaves_behind_moves_with_the_result(program: Any, tolerance: float) -> None:
+    """It depends on the result, which depends on the parameters: not only on these directly."""
+    np.testing.assert_allclose(bridge.grad(program)(P), differences(program, P), rtol=tolerance)
+
+
 # Code that is not read keeps what it gets.
 keep = eval("lambda kept, value: kept.append(value)")
 
