@@ -466,3 +466,10 @@ def test_a_compiled_program_does_not_search_on_values_that_it_does_not_know() ->
     pytest.importorskip("jax")
     with pytest.raises(TraceError, match=r"scipy\.optimize\.brentq needs the value"):
         bridge.grad(lambda p: optimize.brentq(cubic, 0, 10, (p[0], p[1])), engine="xla")(P)
+
+
+def test_a_refusal_shows_the_result_and_the_derivative() -> None:
+    with pytest.raises(RefusedError, match=r"the result 0\. of .*brentq(.|\n)* in x is \[\[0\.\]\], which is singular"):
+        bridge.grad(lambda p: optimize.brentq(lambda x: p[0] * x**3, -1, 1))(P)
+    with pytest.raises(RefusedError, match=r"minimize has ended at \[0\.\d+ +0?\.\d*\](.|\n)*from there: \[-?\d\.\d+"):
+        bridge.grad(lambda p: np.sum(optimize.minimize(valley, [0.25, 0.1], (p[0], p[1]), options={"maxiter": 0}).x))(P)
