@@ -146,3 +146,12 @@ def test_a_write_that_numpy_refuses_has_not_happened(name: str) -> None:
         return np.sum(y**2 * np.arange(1.0, 7.0))
 
     np.testing.assert_allclose(bridge.grad(program)(X), gradient(program, [X])[0], rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["sqrt", "log of a neighbour", "divide", "augmented", "log.at", "nothing written"])
+def test_second_derivatives(name: str) -> None:
+    """The outer differentiation is told what has been written before the error goes on."""
+    program, v = going_on(WRITES[name], by_state), np.linspace(-1, 1, 6)
+    with np.errstate(all="ignore"):
+        slope = (bridge.grad(program)(X + 1e-6 * v) - bridge.grad(program)(X - 1e-6 * v)) / 2e-6
+        np.testing.assert_allclose(bridge.hvp(program, (X,), (v,)), slope, rtol=1e-5, atol=1e-6)
