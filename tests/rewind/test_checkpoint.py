@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import bridge
-from bridge.errors import ReplayError
+from bridge.errors import ContextError, ReplayError
 from tests.helpers.finite_differences import gradient
 from tests.rewind.test_closures import Unseen
 
@@ -150,3 +150,14 @@ def test_memory_that_the_call_shares(f: Any) -> None:
     u = np.linspace(-1, 1, 6)
     slope = (bridge.grad(f, engine="native")(X + 1e-6 * u) - bridge.grad(f, engine="native")(X - 1e-6 * u)) / 2e-6
     np.testing.assert_allclose(bridge.hvp(f, (X,), (u,), engine="native"), slope, rtol=1e-5, atol=1e-7)
+
+
+def test_a_context_that_has_closed_stays_so_after_a_replay() -> None:
+    with bridge.Context() as context:
+        x = context.buffer(X)
+        y = np.sum(bridge.checkpoint(np.sin)(x) * x)
+    np.testing.assert_allclose(context.gradient(y, x), np.sin(X) + X * np.cos(X))
+    assert bridge.current_context() is None
+    with pytest.raises(ContextError, match="which has closed"):
+        np.sin(x)
+    np.testing.assert_allclose(context.gradient(y, x), np.sin(X) + X * np.cos(X))
