@@ -142,3 +142,28 @@ def test_cotangents_of_views_that_overlap_themselves() -> None:
             return np.sum(view(x) * weights)  # type: ignore[operator]
 
         np.testing.assert_allclose(bridge.grad(program)(np.linspace(0.0, 1.0, 6)), expected)
+
+
+@pytest.mark.parametrize("later", [1, 2, 3])
+def test_a_shadow_that_sums_made_lies_as_its_memory_when_a_view_asks(later: int) -> None:
+    """What arrives at the whole array lies as it likes; views that NumPy tells by address go by the memory."""
+    for array in (BASE, BASE.T, np.asfortranarray(BASE), BASE[::2, ::3], BASE[0], BASE.reshape(2, 3, 4).swapaxes(0, 2)):
+        weights = np.linspace(-1.0, 2.0, array.size).reshape(array.shape)
+
+        def f(x: np.ndarray, weights: np.ndarray = weights) -> float:
+            y = x * 0.1
+            flat = y.T.reshape(-1)[1:] if y.flags.f_contiguous else y.reshape(-1)[1:]
+            total = np.sum(flat**2 * np.arange(flat.size))
+            flat[:2] *= 3.0
+            for k in range(later):
+                total = total + np.sum(np.sin(y + k) * weights)
+            return total
+
+        def beside(step: np.ndarray, array: np.ndarray = array, f: object = f) -> float:
+            moved = array.copy("K")
+            moved += step
+            return f(moved)  # type: ignore[operator]
+
+        steps = np.eye(array.size).reshape(array.size, *array.shape) * 1e-6
+        differences = np.reshape([(beside(step) - beside(-step)) / 2e-6 for step in steps], array.shape)
+        np.testing.assert_allclose(bridge.grad(f)(array), differences, rtol=1e-5, atol=1e-6)
