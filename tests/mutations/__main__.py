@@ -56,18 +56,21 @@ def main() -> int:
     ]
     known, dead = explained(), read(options.kept)
     counts: dict[str, Counter[str]] = {mutant.file: Counter() for mutant in mutants}
-    start = time.monotonic()
+    start, asked = time.monotonic(), []
     for mutant in mutants:
-        counts[mutant.file]["killed"] += mutant.key in dead
+        if (mutant.file, mutant.source, mutant.change) in known:
+            counts[mutant.file]["equivalent"] += 1
+        elif mutant.key in dead:
+            counts[mutant.file]["killed"] += 1
+        else:
+            asked.append(mutant)
 
     def ended(mutant: Mutant, how: str, by: str) -> None:
         if how == "killed" and options.kept is not None:
             with options.kept.open("a", encoding="utf-8") as file:
                 file.write(mutant.key + "\n")
-        if how != "killed" and (mutant.file, mutant.source, mutant.change) in known:
-            how = "equivalent"
         counts[mutant.file][how] += 1
-        if how not in ("killed", "equivalent"):
+        if how != "killed":
             print(f"{how} ({by}): {mutant}" if by else f"{how}: {mutant}", flush=True)
 
     if not options.jax:
@@ -79,7 +82,6 @@ def main() -> int:
     tests = options.tests or TESTS[options.what[0].split("/")[0]]
     marked = ["-m", "not nightly"] if options.thorough else []
     arguments = [*tests, *marked, "-n", "0", "-q", "-s", "-p", "no:cacheprovider", "--no-header"]
-    asked = [mutant for mutant in mutants if mutant.key not in dead]
     pytest.main(arguments, plugins=[Run(ROOT, FOLDERS, asked, ended, options.seconds, options.measured)])
     report(counts, time.monotonic() - start)
     return 0

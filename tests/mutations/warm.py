@@ -30,7 +30,7 @@ MEMORY = 4 << 30
 # Calls of a function in one test, beyond which it is not asked which lines run.
 LOOKED_AT = 50
 
-KILLED, SURVIVED, UNTOUCHED = "killed", "survived", "on a line that no test runs"
+KILLED, SURVIVED, UNTOUCHED = "killed", "survived", "in a file that no test runs"
 
 
 @dataclass
@@ -85,6 +85,9 @@ class Run:
         path = str(self.root / mutant.file)
         lines = {(path, line) for line in range(mutant.first, mutant.last + 1)}
         touching = [name for name, test in self.tests.items() if not lines.isdisjoint(test.lines)]
+        if not touching:
+            # What runs once for all, and is remembered, runs in no test in particular.
+            touching = [name for name, test in self.tests.items() if any(path == file for file, _ in test.lines)]
         if not touching:
             self.ended(mutant, UNTOUCHED, "")
             return
