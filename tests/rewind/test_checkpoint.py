@@ -161,3 +161,18 @@ def test_a_context_that_has_closed_stays_so_after_a_replay() -> None:
     with pytest.raises(ContextError, match="which has closed"):
         np.sin(x)
     np.testing.assert_allclose(context.gradient(y, x), np.sin(X) + X * np.cos(X))
+
+
+def test_an_argument_under_two_names_that_was_written_before() -> None:
+    """From the write on the other name carries a gradient, also when the call is run again."""
+
+    def f(x: Any, y: Any) -> Any:
+        x[0] = x[1] * 2
+        return np.sum(bridge.checkpoint(lambda v: v * v)(y) * x)
+
+    def plain(x: Any) -> Any:
+        x = x.copy()
+        return f(x, x)
+
+    x = X.copy()
+    np.testing.assert_allclose(bridge.grad(f)(x, x), gradient(plain, [X])[0], rtol=1e-6, atol=1e-9)

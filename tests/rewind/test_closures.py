@@ -232,3 +232,17 @@ def test_functions_that_are_reached_twice() -> None:
         t = u = 5
         assert again(2) == expected
         assert t == u == 5
+
+
+def test_a_function_that_keeps_its_own_variables_in_one_that_keeps_them_too() -> None:
+    t = 1
+
+    def step() -> int:
+        return t
+
+    inner = Closure(step)
+    t = 2
+    outer = Closure(lambda: (inner(), t))
+    t = 3
+    assert outer() == (1, 2)
+    assert t == 3

@@ -473,3 +473,46 @@ def test_a_refusal_shows_the_result_and_the_derivative() -> None:
         bridge.grad(lambda p: optimize.brentq(lambda x: p[0] * x**3, -1, 1))(P)
     with pytest.raises(RefusedError, match=r"minimize has ended at \[0\.25 0\.1 \](.|\n)*from there: \[-1\.586968 "):
         bridge.grad(lambda p: np.sum(optimize.minimize(valley, [0.25, 0.1], (p[0], p[1]), options={"maxiter": 0}).x))(P)
+
+
+def test_scratch_that_the_function_makes_for_itself() -> None:
+    """Another array at each call, also where an earlier one lay: none is a history."""
+
+    def program(p: Any) -> Any:
+        def equations(x: Any) -> Any:
+            out, rows = np.zeros(2), [np.empty(1) for _ in range(2)]
+            out[0] = x[0] * p[0] + x[1] ** 2 - 1
+            out[1] = x[0] - x[1] * p[1]
+            for k, row in enumerate(rows):
+                row[0] = out[k]
+            return np.concatenate(rows) + 0 * out
+
+        return np.sum(optimize.fsolve(equations, [1.0, 1.0], xtol=1e-13) * p)
+
+    agrees(program, P, bits=False)
+
+
+def test_nested_forward_derivatives_of_a_root() -> None:
+    def program(p: Any) -> Any:
+        return optimize.brentq(lambda x: x**3 - p[0] * x - p[1], 0, 10, xtol=1e-13)
+
+    v = np.array([0.3, -1.0])
+    slope = (bridge.jvp(program, (P + 1e-5 * v,), (v,))[1] - bridge.jvp(program, (P - 1e-5 * v,), (v,))[1]) / 2e-5
+    second = bridge.jvp(lambda p: bridge.jvp(program, (p,), (v,))[1], (P,), (v,))[1]
+    np.testing.assert_allclose(second, slope, rtol=1e-6)
+
+
+def test_what_a_search_writes_is_put_back() -> None:
+    """Of a counter, too: as often as the function is evaluated for the derivative, not as the search has done it."""
+
+    def program(p: Any) -> Any:
+        counter = np.zeros_like(p)
+
+        def residual(x: Any) -> Any:
+            counter[0] += 1.0
+            return x**3 - p[0]
+
+        return optimize.brentq(residual, 0, 5) * counter[0] * p[1] / counter[0] + 0 * p[1], counter[0]
+
+    assert program(P)[1] > 6
+    assert bridge.detach(bridge.vjp(program, P)[0][1]) < 4
