@@ -126,7 +126,7 @@ def test_a_body_that_does_something_else_is_found_out(engine: str) -> None:
 
 
 @NEEDS_JAX
-@pytest.mark.parametrize("what", ["operation", "constant", "index", "length"])
+@pytest.mark.parametrize("what", ["operation", "constant", "index", "length", "operands"])
 def test_whatever_it_does_else(what: str) -> None:
     state = [Unseen()]
 
@@ -139,6 +139,9 @@ def test_whatever_it_does_else(what: str) -> None:
             b[1] *= b[0]
         elif what == "index":
             b[1 if late else 0] *= b[2]
+        elif what == "operands":
+            made = [np.sin(b[0]), np.cos(b[1])]
+            b[0] = made[late] - made[1 - late]
         else:
             b[0] *= b[1]
             if late:
