@@ -516,3 +516,15 @@ def test_what_a_search_writes_is_put_back() -> None:
 
     assert program(P)[1] > 6
     assert bridge.detach(bridge.vjp(program, P)[0][1]) < 4
+
+
+def test_roots_of_each_element_by_itself() -> None:
+    """Each has a derivative of its own, also one that is exactly 1; one that is 0 determines nothing."""
+    agrees(lambda p: np.sum(optimize.newton(lambda x: x - p * 2, np.ones(2), tol=1e-13) ** 2), P, bits=False)
+
+    def program(p: Any) -> Any:
+        first, second = np.array([1.0, 0.0]), np.array([0.0, 1.0])
+        return np.sum(optimize.newton(lambda x: x * x * p[0] * first + (x - 1) * p * second, [0.0, 1.0]))
+
+    with np.errstate(all="ignore"), pytest.raises(RefusedError, match=r"is \[ ?0\. +3\. *\], which is singular"):
+        bridge.grad(program)(P)
