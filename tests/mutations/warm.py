@@ -30,7 +30,7 @@ MEMORY = 4 << 30
 # Calls of a function in one test, beyond which it is not asked which lines run.
 LOOKED_AT = 50
 
-KILLED, SURVIVED, UNTOUCHED = "killed", "survived", "in a file that no test runs"
+KILLED, SURVIVED, UNTOUCHED = "killed", "survived", "on a line that no test runs"
 
 
 @dataclass
@@ -69,14 +69,18 @@ class Run:
         if self.measured is not None and self.measured.exists():
             self.tests = pickle.loads(self.measured.read_bytes())
         folders = tuple(str(self.root / folder) for folder in self.folders)
-        self.tests |= _in_a_fork(lambda: _measure([items[name] for name in items if name not in self.tests], folders))
+        functions = _functions_of(folders)
+        gc.freeze()
+        timed = _in_a_fork(lambda: _timed([items[name] for name in items if name not in self.tests]))
+        for name, test in timed.items():
+            if test.passes:
+                test.lines = _in_a_fork(lambda name=name: _lines_of(items[name], folders))
+        self.tests |= timed
         if self.measured is not None:
             self.measured.write_bytes(pickle.dumps(self.tests))
         self.tests = {name: self.tests[name] for name in items if self.tests[name].passes}
         seconds = sum(test.seconds for test in self.tests.values())
         print(f"{len(items)} tests, {len(self.tests)} pass in {seconds:.0f} s", flush=True)
-        functions = _functions_of(folders)
-        gc.freeze()
         for mutant in self.mutants:
             self._try(mutant, items, functions)
         return True
@@ -85,9 +89,6 @@ class Run:
         path = str(self.root / mutant.file)
         lines = {(path, line) for line in range(mutant.first, mutant.last + 1)}
         touching = [name for name, test in self.tests.items() if not lines.isdisjoint(test.lines)]
-        if not touching:
-            # What runs once for all, and is remembered, runs in no test in particular.
-            touching = [name for name, test in self.tests.items() if any(path == file for file, _ in test.lines)]
         if not touching:
             self.ended(mutant, UNTOUCHED, "")
             return
@@ -124,12 +125,18 @@ def _passes(item: pytest.Item) -> bool:
     return all(report.passed for report in runtestprotocol(item, log=False))
 
 
-def _measure(items: list[pytest.Item], folders: tuple[str, ...]) -> dict[str, Measured]:
-    """What each test takes, and which lines of the files in these folders it runs."""
+def _timed(items: list[pytest.Item]) -> dict[str, Measured]:
     found: dict[str, Measured] = {}
     for item in items:
         start = time.perf_counter()
         found[item.nodeid] = Measured(_passes(item), time.perf_counter() - start)
+    return found
+
+
+def _lines_of(item: pytest.Item, folders: tuple[str, ...]) -> set[tuple[str, int]]:
+    """The lines of the files in these folders that a test runs, in a process that remembers nothing of others."""
+    calls = Counter[CodeType]()
+    lines: set[tuple[str, int]] = set()
 
     def enter(frame: Any, event: str, argument: Any) -> Any:
         code = frame.f_code
@@ -140,18 +147,14 @@ def _measure(items: list[pytest.Item], folders: tuple[str, ...]) -> dict[str, Me
         lines.add((frame.f_code.co_filename, frame.f_lineno))
         return line
 
-    for item in items:
-        if not found[item.nodeid].passes:
-            continue
-        lines, calls = found[item.nodeid].lines, Counter[CodeType]()
-        threading.settrace(enter)
-        sys.settrace(enter)
-        try:
-            _passes(item)
-        finally:
-            sys.settrace(None)
-            threading.settrace(None)  # type: ignore[arg-type]
-    return found
+    threading.settrace(enter)
+    sys.settrace(enter)
+    try:
+        _passes(item)
+    finally:
+        sys.settrace(None)
+        threading.settrace(None)  # type: ignore[arg-type]
+    return lines
 
 
 def _functions_of(folders: tuple[str, ...]) -> dict[CodeType, list[FunctionType]]:
