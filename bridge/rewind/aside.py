@@ -20,6 +20,7 @@ from bridge.errors import RefusedError
 from bridge.rewind.checkpoint import Gone
 from bridge.rewind.forward import ForwardContext
 from bridge.rewind.interpreter import Listener, current_context
+from bridge.rewind.memory import grounded
 from bridge.rewind.roots import serial_now
 from bridge.rewind.snapshots import Snapshots
 from bridge.rewind.values import concrete
@@ -198,8 +199,8 @@ class _Writes:
             target, key, _, _, source = what
             self._note(target, key, source is not None)
         elif event == "update":
-            call, target, _ = what
-            self._note(target, None, bool(call.wanted))
+            call, target, mask = what
+            self._note(target, mask, bool(call.wanted))
         elif event == "scatter_add":
             call, target, key = what
             self._note(target, key, bool(call.wanted))
@@ -210,12 +211,18 @@ class _Writes:
 
     def _note(self, target: Any, key: Any, carries: bool) -> None:
         if carries:
-            self.noted.add((target.place.root, target.shape, f"{_path(target.place)}{key!r}"))
+            self.noted.add((target.place.root, target.shape, f"{_path(target.place)}{_told(key)}"))
 
 
 def _path(place: Any) -> str:
     parent = getattr(place, "parent", None)
-    return "" if parent is None else f"{_path(parent)}{place.key!r}"
+    return "" if parent is None else f"{_path(parent)}{_told(place.key)}"
+
+
+def _told(key: Any) -> str:
+    """A key or a mask as a text; arrays by their bytes, of which `repr` leaves most out."""
+    parts = [grounded(part) for part in (key if type(key) is tuple else (key,))]
+    return repr([hash(part.tobytes()) if isinstance(part, np.ndarray) else part for part in parts])
 
 
 def _open() -> list[Any]:

@@ -60,8 +60,6 @@ def _cells(function: Any) -> Iterator[CellType]:
             waiting += [one.func, *one.args, *one.keywords.values()]
         elif isinstance(one, MethodType):
             waiting += [one.__func__, one.__self__]
-        elif isinstance(one, Closure):
-            waiting.append(one.function)
         elif isinstance(one, FunctionType):
             waiting.append(getattr(one, "__wrapped__", None))
             for cell in one.__closure__ or ():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -10,7 +12,7 @@ import numpy as np
 
 from bridge.rewind.interpreter import Call, Listener
 from bridge.rewind.places import is_place
-from bridge.rewind.roots import Root
+from bridge.rewind.roots import Root, serial_now
 from bridge.rewind.rule import Rule
 from bridge.signatures import operation_name
 
@@ -21,14 +23,16 @@ class Fingerprint:
     """The operations of one run, as its context was told of them: plain operands by value, memory by number.
 
     Memory that existed before the body, up to the serial number `since`, is known by its own number, other memory by
-    the order in which it appears. `around` is the fingerprint of a body around this one.
+    the step that made it, and the order in which it appears. `around` is the fingerprint of a body around this one.
     """
 
     def __init__(self, since: int, around: Fingerprint | None) -> None:
         self.since = since
         self.around = around
         self.steps: list[Step] = []
-        self._young: dict[Root, int] = {}
+        self._born_after: list[int] = []
+        self._young: dict[Root, tuple[int, int]] = {}
+        self._counts: Counter[int] = Counter()
         self._places: dict[Any, int] = {}
         self._before: Listener | None = None
 
@@ -48,6 +52,7 @@ class Fingerprint:
 
     def heard(self, event: str, *what: Any) -> None:
         """Note an event."""
+        self._born_after.append(serial_now())
         self.steps.append((event, *map(self._told, what)))
         if self._before is not None:
             self._before.heard(event, *what)
@@ -93,7 +98,11 @@ class Fingerprint:
 
     def _number(self, root: Root) -> Step:
         if root.serial > self.since:
-            return ("young", self._young.setdefault(root, len(self._young)))
+            if root not in self._young:
+                step = bisect(self._born_after, root.serial)
+                self._young[root] = step, self._counts[step]
+                self._counts[step] += 1
+            return ("young", *self._young[root])
         return ("old", root.serial) if self.around is None else ("around", *self.around._number(root))
 
 

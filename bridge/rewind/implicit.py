@@ -110,6 +110,8 @@ def solved(
             matrix = jacobian(residual, found, elementwise)
         _check(search, search.value_of(matrix), constant, x, elementwise, definite)
         found = found - _divided(matrix, value - constant, elementwise)
+    # What the function has left in memory and in variables moves with the result, too.
+    residual(found)
     return found
 
 

@@ -117,9 +117,6 @@ class Memory(Protocol):
     def alloc(self, shape: tuple[int, ...], dtype: Any) -> Any:
         """Zeros."""
 
-    def copy(self, array: Any) -> Any:
-        """A copy, on memory of its own."""
-
     def view(self, base: Any, offset: int, like: Any) -> Any:
         """The view of `base` that starts `offset` bytes after it, with the shape, strides and dtype of `like`."""
 
@@ -134,9 +131,6 @@ class ArrayMemory:
 
     def alloc(self, shape: tuple[int, ...], dtype: Any) -> Any:
         return np.zeros(shape, dtype)
-
-    def copy(self, array: Any) -> Any:
-        return array.copy()
 
     def view(self, base: Any, offset: int, like: Any) -> Any:
         view = np.asarray(_Window(base, offset, like))
@@ -168,9 +162,6 @@ class OuterMemory:
 
     def alloc(self, shape: tuple[int, ...], dtype: Any) -> Any:
         return self.outer.blank(shape, dtype)
-
-    def copy(self, array: Any) -> Any:
-        return array.copy()
 
     def view(self, base: Any, offset: int, like: Any) -> Any:
         return base.view_as(offset, like)

@@ -205,3 +205,14 @@ def test_what_is_picked_lies_as_its_index_does() -> None:
 
     x = np.array([0.5, -0.25, 1.25])
     assert bridge.value_and_grad(f)(x)[0] == f(x)
+
+
+@pytest.mark.parametrize("ufunc", [np.logaddexp, np.hypot])
+def test_a_value_that_is_no_number_is_the_same_value_step_by_step(ufunc: Any) -> None:
+    def reduced(x: Any) -> Any:
+        return ufunc.reduce(np.stack([x, 2 * x, x]))
+
+    x = np.array([0.3, 0.7, np.nan, 2.0])
+    with np.errstate(invalid="ignore"):
+        found = bridge.grad(lambda x: np.sum(reduced(x)[:2]))(x)
+    np.testing.assert_allclose(found[:2], bridge.grad(lambda x: np.sum(reduced(x)))(x[:2]))

@@ -126,7 +126,7 @@ def test_a_body_that_does_something_else_is_found_out(engine: str) -> None:
 
 
 @NEEDS_JAX
-@pytest.mark.parametrize("what", ["operation", "constant", "index", "length"])
+@pytest.mark.parametrize("what", ["operation", "constant", "index", "length", "operands"])
 def test_whatever_it_does_else(what: str) -> None:
     state = [Unseen()]
 
@@ -139,6 +139,9 @@ def test_whatever_it_does_else(what: str) -> None:
             b[1] *= b[0]
         elif what == "index":
             b[1 if late else 0] *= b[2]
+        elif what == "operands":
+            made = [np.sin(b[0]), np.cos(b[1])]
+            b[0] = made[late] - made[1 - late]
         else:
             b[0] *= b[1]
             if late:
@@ -211,3 +214,38 @@ def test_a_pull_whose_function_reads_an_array_that_has_changed() -> None:
     with pytest.raises(ReplayError, match=r" has changed between vjp and its pull") as caught:
         pull(np.ones(3))
     assert __file__ in str(caught.value)
+
+
+def test_functions_that_are_reached_twice() -> None:
+    t = u = 1
+
+    def first(v: int) -> int:
+        return v * t
+
+    def second(v: int) -> int:
+        return v + u
+
+    def each(steps: list[Any], v: int) -> list[int]:
+        return [step(v) for step in steps]
+
+    for steps in ([first, second, second], [second, first, first]):
+        t = u = 1
+        again = Closure(functools.partial(each, steps))
+        expected = again(2)
+        t = u = 5
+        assert again(2) == expected
+        assert t == u == 5
+
+
+def test_a_function_that_keeps_its_own_variables_in_one_that_keeps_them_too() -> None:
+    t = 1
+
+    def step() -> int:
+        return t
+
+    inner = Closure(step)
+    t = 2
+    outer = Closure(lambda: (inner(), t))
+    t = 3
+    assert outer() == (1, 2)
+    assert t == 3

@@ -68,3 +68,28 @@ def test_second_derivatives_through_deep_views() -> None:
 
     moved = bridge.grad(lambda x: np.sum(bridge.grad(f)(x)))(X)
     np.testing.assert_allclose(moved, np.where(bridge.grad(f)(X) != 0, 6 * X, 0))
+
+
+LYING: dict[str, Callable[[Any], Any]] = {
+    "C's order": lambda x: x.reshape(6, 4) * 1.0,
+    "Fortran's order": lambda x: x.reshape(4, 6).T * 1.0,
+    "three axes": lambda x: (x.reshape(2, 3, 4).transpose(1, 2, 0) * 1.0)[:, :, 0],
+}
+
+
+@pytest.mark.parametrize("name", STEP)
+@pytest.mark.parametrize("lying", LYING)
+def test_views_of_an_array_that_lies_otherwise(name: str, lying: str) -> None:
+    """Addresses are those of memory: it lies as that from which it was computed."""
+
+    def f(x: Any) -> Any:
+        y = LYING[lying](x)
+        u = y
+        for _ in range(61):
+            u = STEP[name](u)
+        u[0] = np.sin(u[1])
+        return np.sum(y * np.arange(float(y.size)).reshape(y.shape)) + np.sum(u[1] ** 3) + np.sum(y**2)
+
+    steps = np.eye(24) * 1e-6
+    differences = [(f(X + step) - f(X - step)) / 2e-6 for step in steps]
+    np.testing.assert_allclose(bridge.grad(f)(X), differences, rtol=1e-6, atol=1e-6)

@@ -121,3 +121,37 @@ def test_a_compiled_program_refuses_errors_that_depend_on_numbers() -> None:
 
     with pytest.raises(errors.RefusedError, match=r"asks for an error where a number overflows(.|\n)*native"):
         bridge.grad(program, engine="xla")(X.copy())
+
+
+REFUSED_BY_NUMPY: dict[str, Callable[[Any], Any]] = {
+    "shape": lambda y: y.__setitem__(slice(2, 5), np.ones(4)),
+    "shape of what carries a gradient": lambda y: y.__setitem__(slice(2, 5), y[:4]),
+    "text": lambda y: y.__setitem__(slice(2, 5), "three"),
+    "mask": lambda y: y.__setitem__(np.array([True] * 3 + [False] * 3), y[:2]),
+    "sequence": lambda y: y.__setitem__([1, 2, 3], [1.0, 2.0]),
+    "shape of out": lambda y: np.add(y[:2], y[2:4], out=y),
+    "operands": lambda y: np.multiply(y, np.ones(5), out=y),
+    "indices": lambda y: np.add.at(y, [0, 1, 2], np.ones(2)),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED_BY_NUMPY)
+def test_a_write_that_numpy_refuses_has_not_happened(name: str) -> None:
+    """The cotangents of what was there go on to who wrote it."""
+
+    def program(x: Any) -> Any:
+        y = x * 1.5
+        with suppress(ValueError, TypeError):
+            REFUSED_BY_NUMPY[name](y)
+        return np.sum(y**2 * np.arange(1.0, 7.0))
+
+    np.testing.assert_allclose(bridge.grad(program)(X), gradient(program, [X])[0], rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["sqrt", "log of a neighbour", "divide", "augmented", "log.at", "nothing written"])
+def test_second_derivatives(name: str) -> None:
+    """The outer differentiation is told what has been written before the error goes on."""
+    program, v = going_on(WRITES[name], by_state), np.linspace(-1, 1, 6)
+    with np.errstate(all="ignore"):
+        slope = (bridge.grad(program)(X + 1e-6 * v) - bridge.grad(program)(X - 1e-6 * v)) / 2e-6
+        np.testing.assert_allclose(bridge.hvp(program, (X,), (v,)), slope, rtol=1e-5, atol=1e-6)

@@ -8,7 +8,7 @@ from numpy.lib.stride_tricks import as_strided, sliding_window_view
 
 import bridge
 from bridge import errors
-from bridge.rewind.memory import ArrayMemory, Strides, address, grounded, overlaps_itself, owner
+from bridge.rewind.memory import ArrayMemory, Strides, address, copied_alike, grounded, overlaps_itself, owner
 
 BASE = np.arange(24.0).reshape(4, 6)
 
@@ -98,3 +98,72 @@ def test_grounded_goes_through_every_level() -> None:
         x = inner.buffer(BASE)
         assert isinstance(x.value, bridge.Buffer)
         assert type(grounded(x)) is np.ndarray
+
+
+@pytest.mark.parametrize("shape", [(5, 4), (300, 400)])
+@pytest.mark.parametrize("key", [..., slice(1, None), (slice(None), slice(None, None, -2)), 2, (3, slice(1, 3))])
+def test_exchanges_of_a_part(shape: tuple[int, ...], key: object) -> None:
+    """Of small and of large arrays: nothing else moves, and twice is nothing."""
+    a = np.random.rand(*shape)
+    before, saved = a.copy(), np.random.rand(*a[key].shape)
+    expected = a.copy()
+    expected[key] = saved
+    back = ArrayMemory().swap(a, key, saved.copy())
+    np.testing.assert_array_equal(a, expected)
+    np.testing.assert_array_equal(back, before[key])
+    ArrayMemory().swap(a, key, back)
+    np.testing.assert_array_equal(a, before)
+
+
+def test_copies_of_broadcast_and_turned_arrays() -> None:
+    for array in (BASE[::-1], BASE[:, ::-1], np.broadcast_to(BASE[0], (3, 6)), BASE.T[::-1, ::2], BASE[1:, ::-2].T):
+        found = copied_alike(array)
+        np.testing.assert_array_equal(found, array)
+        assert [np.sign(step) for step in found.strides] == [np.sign(step) or 1 for step in array.strides]
+        assert not np.shares_memory(found, array)
+
+
+def test_cotangents_of_views_that_overlap_themselves() -> None:
+    """Each element gets what arrives at all of its places, along axes of any length and stride."""
+    for view in (
+        lambda x: np.broadcast_to(x, (2, 3, 6)),
+        lambda x: np.broadcast_to(x[:, None], (6, 2)),
+        lambda x: sliding_window_view(x, 3),
+        lambda x: sliding_window_view(x[::-1], 2)[::2],
+        lambda x: np.broadcast_to(sliding_window_view(x, 4), (2, 3, 4)),
+        lambda x: as_strided(x, (3, 2, 2), (8, 8, 16)),
+        lambda x: as_strided(x, (1, 5), (0, 8)),
+    ):
+        weights = np.arange(1.0, 1 + view(np.zeros(6)).size).reshape(view(np.zeros(6)).shape)
+        expected = np.zeros(6)
+        np.add.at(expected, view(np.arange(6)) if view(np.arange(6)).strides else 0, weights)
+
+        def program(x: np.ndarray, view: object = view, weights: np.ndarray = weights) -> float:
+            return np.sum(view(x) * weights)  # type: ignore[operator]
+
+        np.testing.assert_allclose(bridge.grad(program)(np.linspace(0.0, 1.0, 6)), expected)
+
+
+@pytest.mark.parametrize("later", [1, 2, 3])
+def test_a_shadow_that_sums_made_lies_as_its_memory_when_a_view_asks(later: int) -> None:
+    """What arrives at the whole array lies as it likes; views that NumPy tells by address go by the memory."""
+    for array in (BASE, BASE.T, np.asfortranarray(BASE), BASE[::2, ::3], BASE[0], BASE.reshape(2, 3, 4).swapaxes(0, 2)):
+        weights = np.linspace(-1.0, 2.0, array.size).reshape(array.shape)
+
+        def f(x: np.ndarray, weights: np.ndarray = weights) -> float:
+            y = x * 0.1
+            flat = y.T.reshape(-1)[1:] if y.flags.f_contiguous else y.reshape(-1)[1:]
+            total = np.sum(flat**2 * np.arange(flat.size))
+            flat[:2] *= 3.0
+            for k in range(later):
+                total = total + np.sum(np.sin(y + k) * weights)
+            return total
+
+        def beside(step: np.ndarray, array: np.ndarray = array, f: object = f) -> float:
+            moved = array.copy("K")
+            moved += step
+            return f(moved)  # type: ignore[operator]
+
+        steps = np.eye(array.size).reshape(array.size, *array.shape) * 1e-6
+        differences = np.reshape([(beside(step) - beside(-step)) / 2e-6 for step in steps], array.shape)
+        np.testing.assert_allclose(bridge.grad(f)(array), differences, rtol=1e-5, atol=1e-6)

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import bridge
+from bridge.extend import sum_to_shape
+from tests.helpers.finite_differences import gradient
 
 AT_ZERO = np.array([0.0, 4.0])
 
@@ -142,3 +144,38 @@ def test_a_pull_mends_every_time() -> None:
 def test_an_unknown_policy_is_refused() -> None:
     with pytest.raises(bridge.errors.ArgumentError, match="zeros='weak'"):
         bridge.grad(np.sum, zeros="weak")(AT_ZERO)
+
+
+def root_times(x: Any, y: Any) -> Any:
+    return np.sqrt(np.asarray(x)) * y
+
+
+@pytest.mark.parametrize("shape", [(3,), (1, 3), (2, 3), (1, 1, 3)])
+def test_pulls_that_have_summed_already(shape: tuple[int, ...]) -> None:
+    """A cotangent exists where one of those that were summed does."""
+
+    def pull(ct: Any, out: Any, x: Any, y: Any) -> Any:
+        return sum_to_shape(ct * y * 0.5 / np.sqrt(x), x.shape), sum_to_shape(ct * np.sqrt(x), y.shape)
+
+    call = bridge.rule(root_times, structure="elementwise")(pull)
+
+    def program(x: Any) -> Any:
+        return np.sum(call(x, np.arange(1.0, 7.0).reshape(2, 3)).reshape(2, 3)[:, 1:] ** 2)
+
+    x = np.broadcast_to([0.0, 1.0, 4.0], shape).copy()
+    expected = [[0.0, 4.0, 9.0], [0.0, 25.0, 36.0]] if shape == (2, 3) else np.reshape([0.0, 29.0, 45.0], shape)
+    np.testing.assert_allclose(bridge.grad(program)(x), expected)
+
+
+@pytest.mark.parametrize("name", ["a", "b", "c"])
+def test_operands_of_three(name: str) -> None:
+    """Of a ufunc of three operands each is kept that a pull reads."""
+    a, b, c = np.array([0.5, 2.0, -1.0]), np.array([0.0, 0.1, 0.2]), np.array([1.0, 1.5, 0.9])
+
+    def program(a: Any, b: Any, c: Any) -> Any:
+        a, b, c = a * 1.0, b * 1.0, c * 1.0
+        return np.sum(np.clip(a, b, c) ** 2) + np.sum(np.clip(np.stack([a, a]), b, c) ** 3)
+
+    at = "abc".index(name)
+    found = bridge.grad(program, argnums=at)(a, b, c)
+    np.testing.assert_allclose(found, gradient(program, [a, b, c])[at], rtol=1e-6, atol=1e-9)

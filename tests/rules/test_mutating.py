@@ -11,6 +11,7 @@ import pytest
 import bridge
 from bridge import errors, extend
 from bridge.rewind.rule_book import read_book
+from tests.helpers.finite_differences import gradient
 
 X = np.array([1.0, 2.0, 3.0])
 
@@ -229,3 +230,73 @@ def test_two_written_arguments_on_the_same_memory() -> None:
     exchange.pull(lambda ct, a, b: (ct[1], ct[0]))
     with pytest.raises(errors.AliasError, match="arguments a and b, which share memory"):
         bridge.grad(lambda x: exchange(x, x[::-1]) or np.sum(x))(X)
+
+
+def test_integers_among_the_arguments_get_no_cotangent() -> None:
+    """One cotangent for each array of floats; positions, counts and masks are none."""
+
+    @bridge.mutating_rule(mutates="a")
+    def added(a: Any, where: Any, b: Any, times: int) -> None:
+        a[where] += b * times
+
+    @added.pull
+    def _(ct: Any, a: Any, where: Any, b: Any, times: int) -> Any:
+        return ct, ct[where] * times
+
+    def program(x: Any) -> Any:
+        y = x * 2
+        added(y, np.array([3, 1]), x[:2], 5)
+        return np.sum(y**2)
+
+    x = np.array([0.3, -0.7, 1.1, 0.5])
+    np.testing.assert_allclose(bridge.grad(program)(x), gradient(program, [x])[0], rtol=1e-6)
+
+
+def test_after_of_several_written_arguments() -> None:
+    @bridge.mutating_rule(mutates=("a", "b"))
+    def exponentials(a: Any, b: Any) -> None:
+        a[:], b[:] = np.exp(a), np.exp(2 * b)
+
+    @exponentials.pull
+    def _(ct: Any, a: Any, b: Any, after: Any) -> Any:
+        return ct[0] * after[0], 2 * ct[1] * after[1]
+
+    def program(x: Any) -> Any:
+        y, z = x * 2, x[::-1] * 0.5
+        exponentials(y, z)
+        return np.sum(y * z**2)
+
+    x = np.array([0.3, -0.7, 1.1, 0.5])
+    np.testing.assert_allclose(bridge.grad(program)(x), gradient(program, [x])[0], rtol=1e-6)
+
+
+def test_names_in_messages_and_representations() -> None:
+    @bridge.mutating_rule(mutates="a")
+    def doubled(a: Any) -> None:
+        a *= 2
+
+    @doubled.pull
+    def _(ct: Any, a: Any) -> Any:
+        return np.ones(9)
+
+    assert repr(doubled) == f"<mutating rule of {doubled.name}, writes a>"
+    assert repr(extend.RULES[np.sin]) == "<rule of np.sin>"
+
+    def program(x: Any) -> Any:
+        y = x * 1.0
+        doubled(y)
+        return np.sum(y)
+
+    with pytest.raises(errors.RuleError, match=r"in the pull of .*doubled, called at .*test_mutating\.py"):
+        bridge.grad(program)(np.ones(3))
+
+
+def test_a_pull_for_each_argument_that_is_missing_is_named() -> None:
+    def product(x: Any, y: Any) -> Any:
+        return np.asarray(x) * np.asarray(y)
+
+    extend.pulls(product, lambda ct, out, x, y: ct * y)
+    times = extend.RULES[product]
+    np.testing.assert_allclose(bridge.grad(lambda x: np.sum(times(x, np.arange(3.0))))(np.ones(3)), np.arange(3.0))
+    with pytest.raises(errors.RuleError, match=r"product has no pull for its argument number 1"):
+        bridge.grad(lambda x: np.sum(times(np.arange(3.0), x)))(np.ones(3))

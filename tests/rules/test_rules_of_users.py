@@ -236,3 +236,15 @@ def test_an_engine_that_has_no_counterpart_says_so() -> None:
     hundred(kernel)
     with pytest.raises(NoRuleError, match=r"engine='jax' has no rule for .*kernel"):
         bridge.grad(lambda x: kernel(x) @ ONES, engine="jax")(X)
+
+
+def test_he_is_told_at_his_own_line() -> None:
+    """Once for each function, by whichever door."""
+    for function in (np.arccosh, np.arcsinh):
+        with pytest.warns(BridgeWarning, match=r"replaces what the rule book says, from here on") as told:
+            extend.rule(function)(lambda ct, out, x: ct * 3.0)
+        assert [one.filename for one in told] == [__file__]
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            extend.rule(function)(lambda ct, out, x: ct * 4.0)
+        np.testing.assert_array_equal(bridge.grad(lambda x: np.sum(function(x + 1.5)))(np.zeros(2)), [4.0, 4.0])  # noqa: B023

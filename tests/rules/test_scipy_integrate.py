@@ -243,3 +243,28 @@ def test_memory_of_a_search() -> None:
         return integrate.quad(integrand, 0, q[2])[0]
 
     agrees(program, Q, bits=False)
+
+
+def peak(t: Any) -> Any:
+    """Narrow, where a coarse mesh does not look."""
+    return np.exp(-(((t - 0.317) / 2e-3) ** 2))
+
+
+FOLLOWED: dict[str, Callable[[Any], Any]] = {
+    "a parameter": lambda p: integrate.quad(lambda t: p[0] * peak(t) + t, 0, 1)[0],
+    "the value that was made last": lambda p: (lambda q: integrate.quad(lambda t: q * peak(t) + t, 0, 1)[0])(
+        p[0] * 1.0
+    ),
+    "vectors": lambda p: np.mean(integrate.quad_vec(lambda t: p[0] * peak(t) * np.ones(2) + t, 0, 1)[0]),
+    "real parts": lambda p: np.real(integrate.quad_vec(lambda t: p[0] * peak(t) + 1j * t, 0, 1)[0]),
+    "imaginary parts": lambda p: np.imag(integrate.quad_vec(lambda t: 1j * p[0] * peak(t) + t, 0, 1)[0]),
+}
+
+
+@pytest.mark.parametrize("name", FOLLOWED)
+def test_a_mesh_follows_the_derivatives(name: str) -> None:
+    """The integrand is smooth, and its derivative is not: a mesh for the values alone would miss it."""
+    p = np.zeros(1)
+    expected = 2e-3 * np.sqrt(np.pi)
+    np.testing.assert_allclose(bridge.grad(FOLLOWED[name])(p), [expected], rtol=1e-7)
+    np.testing.assert_allclose(bridge.jvp(FOLLOWED[name], (p,), (np.ones(1),))[1], expected, rtol=1e-7)

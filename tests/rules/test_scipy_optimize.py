@@ -306,6 +306,143 @@ def test_a_history_of_the_search_is_refused() -> None:
     assert not np.any(history)
 
 
+def put(target: Any, value: Any) -> None:
+    target[...] = value
+
+
+HISTORIES: dict[str, Callable[[Any, int, Any], Any]] = {
+    "out=": lambda history, k, value: np.add(history[k : k + 1], value, out=history[k : k + 1]),
+    "out= under a mask": lambda history, k, value: np.add(history, value, out=history, where=np.arange(2999) == k + 99),
+    "augmented": lambda history, k, value: history[k : k + 2].__iadd__(value),
+    "add.at": lambda history, k, value: np.add.at(history, [k, k], value),
+    "copyto": lambda history, k, value: np.copyto(history[k : k + 1], value),
+    "a mutating rule": lambda history, k, value: put(history[k : k + 1], value),
+    "a view of a view": lambda history, k, value: history[1:][::-1][k:].__setitem__(0, value),
+    "mask": lambda history, k, value: history.__setitem__(np.arange(2999) == k + 99, value),
+}
+
+
+@pytest.mark.parametrize("name", HISTORIES)
+def test_a_history_is_refused_however_it_is_written(name: str) -> None:
+    """Where a search writes, its evaluation at the result does not: that is another place each time."""
+    bridge.mutating_rule(mutates="target")(put).pull(lambda ct, target, value: (np.zeros_like(ct), np.sum(ct)))
+
+    def program(p: Any) -> Any:
+        count: list[None] = []
+        history = np.zeros_like(p, shape=2999)
+
+        def residual(x: Any) -> Any:
+            value = x**3 - p[0]
+            HISTORIES[name](history, len(count), value)
+            count.append(None)
+            return value
+
+        return optimize.brentq(residual, 0, 5) + np.sum(history)
+
+    with pytest.raises(RefusedError, match=r"brentq calls writes a value(.|\n)*history of a search"):
+        bridge.grad(program)(P)
+
+
+def test_scratch_that_each_evaluation_writes_is_no_history() -> None:
+    for write in HISTORIES.values():
+
+        def program(p: Any, write: Any = write) -> Any:
+            scratch = np.zeros_like(p, shape=2999)
+
+            def residual(x: Any) -> Any:
+                scratch[:] = 0.0
+                write(scratch, 3, x**3 - p[0])
+                return np.sum(scratch)
+
+            return optimize.brentq(residual, 0, 5) + np.sum(scratch) * p[1]
+
+        np.testing.assert_allclose(bridge.grad(program)(P), differences(program, P), rtol=1e-5, atol=1e-8)
+
+
+class Seen:
+    """Keeps what its last call has computed."""
+
+    def __init__(self) -> None:
+        self.memory, self.last = np.zeros(2), 0.0
+
+    def cubed(self, x: Any, p: Any) -> Any:
+        self.memory[1] = self.last = x * p[1]
+        return x**3 - p[0]
+
+
+def through_a_dictionary(p: Any) -> Any:
+    seen: dict[str, Any] = {}
+
+    def residual(x: Any) -> Any:
+        seen["last"] = x**2 * p[1]
+        return x**3 - p[0]
+
+    return optimize.brentq(residual, 0, 5, xtol=1e-14) + seen["last"]
+
+
+def through_a_variable(p: Any) -> Any:
+    last = 0.0
+
+    def step(x: Any) -> Any:
+        nonlocal last
+        last = x * p[1]
+        return np.cos(x) * p[0] * 0.3
+
+    return optimize.fixed_point(step, 0.5, xtol=1e-13) + last
+
+
+def through_memory(p: Any) -> Any:
+    kept = np.zeros(2)
+
+    def residual(x: Any) -> Any:
+        kept[0] = x[0] * p[1]
+        return [x[0] ** 3 - p[0], x[1] - p[1] * x[0]]
+
+    return np.sum(optimize.root(residual, [1.0, 1.0], tol=1e-14).x) * kept[0]
+
+
+def through_out(p: Any) -> Any:
+    kept = np.zeros(2)
+
+    def residual(x: Any) -> Any:
+        np.multiply(x, p, out=kept)
+        return x**3 - p
+
+    return np.sum(optimize.newton(residual, [1.5, 1.5], tol=1e-14) * kept)
+
+
+def through_an_object(p: Any) -> Any:
+    seen = Seen()
+    found = optimize.root_scalar(seen.cubed, args=(p,), bracket=(0, 5), xtol=1e-14).root
+    return found * seen.last + seen.memory[1]
+
+
+def through_the_objective_of_a_minimum(p: Any) -> Any:
+    seen = [0.0]
+
+    def objective(x: Any) -> Any:
+        seen[0] = x[0] * p[1]
+        return (x[0] - p[0]) ** 2 * p[1] + x[0] ** 4
+
+    return optimize.minimize(objective, [1.0], tol=1e-10).x[0] + seen[0]
+
+
+LEFT = [
+    (through_a_dictionary, 1e-7),
+    (through_a_variable, 1e-7),
+    (through_memory, 1e-7),
+    (through_out, 1e-7),
+    (through_an_object, 1e-7),
+    (through_the_objective_of_a_minimum, 5e-2),
+]
+
+
+@pytest.mark.parametrize(("program", "tolerance"), LEFT, ids=lambda x: getattr(x, "__name__", ""))
+def test_what_the_function_leaves_behind_moves_with_the_result(program: Any, tolerance: float) -> None:
+    """It depends on the result, which depends on the parameters: not only on these directly."""
+    np.testing.assert_allclose(bridge.grad(program)(P), differences(program, P), rtol=tolerance)
+
+
 # Code that is not read keeps what it gets.
 keep = eval("lambda kept, value: kept.append(value)")
 
@@ -329,3 +466,65 @@ def test_a_compiled_program_does_not_search_on_values_that_it_does_not_know() ->
     pytest.importorskip("jax")
     with pytest.raises(TraceError, match=r"scipy\.optimize\.brentq needs the value"):
         bridge.grad(lambda p: optimize.brentq(cubic, 0, 10, (p[0], p[1])), engine="xla")(P)
+
+
+def test_a_refusal_shows_the_result_and_the_derivative() -> None:
+    with pytest.raises(RefusedError, match=r"the result 0\. of .*brentq(.|\n)* in x is \[\[0\.\]\], which is singular"):
+        bridge.grad(lambda p: optimize.brentq(lambda x: p[0] * x**3, -1, 1))(P)
+    with pytest.raises(RefusedError, match=r"minimize has ended at \[0\.25 0\.1 \](.|\n)*from there: \[-1\.586968 "):
+        bridge.grad(lambda p: np.sum(optimize.minimize(valley, [0.25, 0.1], (p[0], p[1]), options={"maxiter": 0}).x))(P)
+
+
+def test_scratch_that_the_function_makes_for_itself() -> None:
+    """Another array at each call, also where an earlier one lay: none is a history."""
+
+    def program(p: Any) -> Any:
+        def equations(x: Any) -> Any:
+            out, rows = np.zeros(2), [np.empty(1) for _ in range(2)]
+            out[0] = x[0] * p[0] + x[1] ** 2 - 1
+            out[1] = x[0] - x[1] * p[1]
+            for k, row in enumerate(rows):
+                row[0] = out[k]
+            return np.concatenate(rows) + 0 * out
+
+        return np.sum(optimize.fsolve(equations, [1.0, 1.0], xtol=1e-13) * p)
+
+    agrees(program, P, bits=False)
+
+
+def test_nested_forward_derivatives_of_a_root() -> None:
+    def program(p: Any) -> Any:
+        return optimize.brentq(lambda x: x**3 - p[0] * x - p[1], 0, 10, xtol=1e-13)
+
+    v = np.array([0.3, -1.0])
+    slope = (bridge.jvp(program, (P + 1e-5 * v,), (v,))[1] - bridge.jvp(program, (P - 1e-5 * v,), (v,))[1]) / 2e-5
+    second = bridge.jvp(lambda p: bridge.jvp(program, (p,), (v,))[1], (P,), (v,))[1]
+    np.testing.assert_allclose(second, slope, rtol=1e-6)
+
+
+def test_what_a_search_writes_is_put_back() -> None:
+    """Of a counter, too: as often as the function is evaluated for the derivative, not as the search has done it."""
+
+    def program(p: Any) -> Any:
+        counter = np.zeros_like(p)
+
+        def residual(x: Any) -> Any:
+            counter[0] += 1.0
+            return x**3 - p[0]
+
+        return optimize.brentq(residual, 0, 5) * counter[0] * p[1] / counter[0] + 0 * p[1], counter[0]
+
+    assert program(P)[1] > 6
+    assert bridge.detach(bridge.vjp(program, P)[0][1]) < 4
+
+
+def test_roots_of_each_element_by_itself() -> None:
+    """Each has a derivative of its own, also one that is exactly 1; one that is 0 determines nothing."""
+    agrees(lambda p: np.sum(optimize.newton(lambda x: x - p * 2, np.ones(2), tol=1e-13) ** 2), P, bits=False)
+
+    def program(p: Any) -> Any:
+        first, second = np.array([1.0, 0.0]), np.array([0.0, 1.0])
+        return np.sum(optimize.newton(lambda x: x * x * p[0] * first + (x - 1) * p * second, [0.0, 1.0]))
+
+    with np.errstate(all="ignore"), pytest.raises(RefusedError, match=r"is \[ ?0\. +3\. *\], which is singular"):
+        bridge.grad(program)(P)
