@@ -159,6 +159,8 @@ def _lines_of(item: pytest.Item, folders: tuple[str, ...]) -> set[tuple[str, int
 
 def _functions_of(folders: tuple[str, ...]) -> dict[CodeType, list[FunctionType]]:
     found: dict[CodeType, list[FunctionType]] = defaultdict(list)
+    # What pytest has collected is frozen (tests/conftest.py), and not listed then.
+    gc.unfreeze()
     for one in gc.get_objects():
         if type(one) is FunctionType and one.__code__.co_filename.startswith(folders):
             found[one.__code__].append(one)
