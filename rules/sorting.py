@@ -25,7 +25,7 @@ def _shared_by_ties(ct, values):
 
 def _put_back(shared, a):
     """Values along the last axis, in the order of `a` sorted, to where those elements of `a` stand."""
-    result = zeros(shared.shape, like=a if is_tracked(a) else shared, dtype=shared.dtype)
+    result = zeros(shared.shape, like=shared if is_tracked(shared) else a, dtype=shared.dtype)
     np.put_along_axis(result, np.argsort(a, axis=-1), shared, axis=-1)
     return result
 
@@ -72,7 +72,7 @@ def _shared_by_duplicates(ct, values, a):
     count = zeros(ct.shape, like=ct)
     np.add.at(count, run, 1)
     shared = (ct[np.argsort(values)] / count)[run]
-    result = zeros(shared.shape, like=a if is_tracked(a) else shared, dtype=shared.dtype)
+    result = zeros(shared.shape, like=shared if is_tracked(shared) else a, dtype=shared.dtype)
     result[order] = shared
     return np.reshape(result, a.shape)
 

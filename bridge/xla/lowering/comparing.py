@@ -1,7 +1,8 @@
-"""Clipping."""
+"""The larger and the smaller of two, and clipping."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import jax.numpy as jnp
@@ -32,3 +33,36 @@ def clip(
     if low is not None:
         a = jnp.maximum(a, jnp.asarray(low, kind))
     return a if high is None else jnp.minimum(a, jnp.asarray(high, kind))
+
+
+def is_complex(*operands: Any) -> bool:
+    """Whether one of some operands is complex."""
+    return any(np.result_type(x).kind == "c" for x in operands)
+
+
+def precedes(a: Any, b: Any, above: bool) -> Any:
+    """Whether `a` is taken rather than `b`, where neither is NaN as a whole: NumPy's comparison of the two."""
+    real, imaginary = (a.real > b.real, a.imag >= b.imag) if above else (a.real < b.real, a.imag <= b.imag)
+    return (real & ~jnp.isnan(a.imag) & ~jnp.isnan(b.imag)) | ((a.real == b.real) & imaginary)
+
+
+def chosen(a: Any, b: Any, above: bool) -> Any:
+    """The larger of two complex numbers, or the smaller one, as NumPy compares them; NaN if one is."""
+    return jnp.where(precedes(a, b, above) | jnp.isnan(a), a, b)
+
+
+def _elementwise(name: str, above: bool, keeps_nan: bool) -> Callable[..., Any]:
+    plain = getattr(jnp, name)
+
+    def extreme(a: Any, b: Any, **kwargs: Any) -> Any:
+        if not is_complex(a, b):
+            return plain(a, b, **kwargs)
+        a, b = jnp.asarray(a), jnp.asarray(b)
+        return chosen(a, b, above) if keeps_nan else jnp.where(precedes(a, b, above) | jnp.isnan(b), a, b)
+
+    return extreme
+
+
+for _above, _pair, _quiet in ((True, "maximum", "fmax"), (False, "minimum", "fmin")):
+    entry(f"np.{_pair}", direct=True)(_elementwise(_pair, _above, keeps_nan=True))
+    entry(f"np.{_quiet}")(_elementwise(_quiet, _above, keeps_nan=False))

@@ -9,33 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from bridge.xla.lowering.comparing import chosen, is_complex
 from bridge.xla.lowering.register import entry
-
-
-def _is_complex(*operands: Any) -> bool:
-    return any(np.result_type(x).kind == "c" for x in operands)
-
-
-def _precedes(a: Any, b: Any, above: bool) -> Any:
-    """Whether `a` is taken rather than `b`, where neither is NaN as a whole: NumPy's comparison of the two."""
-    real, imaginary = (a.real > b.real, a.imag >= b.imag) if above else (a.real < b.real, a.imag <= b.imag)
-    return (real & ~jnp.isnan(a.imag) & ~jnp.isnan(b.imag)) | ((a.real == b.real) & imaginary)
-
-
-def _chosen(a: Any, b: Any, above: bool) -> Any:
-    return jnp.where(_precedes(a, b, above) | jnp.isnan(a), a, b)
-
-
-def _elementwise(name: str, above: bool, keeps_nan: bool) -> Callable[..., Any]:
-    plain = getattr(jnp, name)
-
-    def extreme(a: Any, b: Any, **kwargs: Any) -> Any:
-        if not _is_complex(a, b):
-            return plain(a, b, **kwargs)
-        a, b = jnp.asarray(a), jnp.asarray(b)
-        return _chosen(a, b, above) if keeps_nan else jnp.where(_precedes(a, b, above) | jnp.isnan(b), a, b)
-
-    return extreme
 
 
 def _reduced(name: str, above: bool) -> Callable[..., Any]:
@@ -45,16 +20,16 @@ def _reduced(name: str, above: bool) -> Callable[..., Any]:
         a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
     ) -> Any:
         a = jnp.asarray(a)
-        if not _is_complex(a):
+        if not is_complex(a):
             return plain(a, axis=axis, keepdims=keepdims, initial=initial, where=where)
         axes = tuple(range(a.ndim)) if axis is None else np.atleast_1d(axis) % max(a.ndim, 1)
         last = -np.inf if above else np.inf
         start = jnp.asarray(complex(last, last), a.dtype)
         if where is not None:
             a = jnp.where(where, a, start)
-        found = lax.reduce(a, start, lambda x, y: _chosen(x, y, above), tuple(int(one) for one in axes))
+        found = lax.reduce(a, start, lambda x, y: chosen(x, y, above), tuple(int(one) for one in axes))
         if initial is not None:
-            found = _chosen(jnp.asarray(initial, a.dtype), found, above)
+            found = chosen(jnp.asarray(initial, a.dtype), found, above)
         return jnp.expand_dims(found, tuple(int(one) for one in axes)) if keepdims else found
 
     return extreme
@@ -65,7 +40,7 @@ def _index(name: str, above: bool, skips_nan: bool) -> Callable[..., Any]:
 
     def index(a: Any, axis: Any = None, out: None = None, *, keepdims: bool = False) -> Any:
         a = jnp.asarray(a)
-        if not _is_complex(a):
+        if not is_complex(a):
             return plain(a, axis=axis, keepdims=keepdims)
         signed = a if above else -a
         if skips_nan:
@@ -81,10 +56,7 @@ def _index(name: str, above: bool, skips_nan: bool) -> Callable[..., Any]:
     return index
 
 
-for _above, _names in ((True, ("maximum", "fmax", "max", "argmax")), (False, ("minimum", "fmin", "min", "argmin"))):
-    _pair, _quiet, _all, _place = _names
-    entry(f"np.{_pair}", direct=True)(_elementwise(_pair, _above, keeps_nan=True))
-    entry(f"np.{_quiet}")(_elementwise(_quiet, _above, keeps_nan=False))
+for _above, _all, _place in ((True, "max", "argmax"), (False, "min", "argmin")):
     entry(f"np.{_all}")(_reduced(_all, _above))
     entry(f"np.{_place}")(_index(_place, _above, skips_nan=False))
     entry(f"np.nan{_place}")(_index(f"nan{_place}", _above, skips_nan=True))
