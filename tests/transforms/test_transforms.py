@@ -307,3 +307,17 @@ def test_a_function_with_two_results_goes_forward_for_numbers_and_arrays(x: Any)
     assert value == f(x)
     np.testing.assert_allclose(change, np.sum(2 * (x % 0.3) + x // 0.3))
     np.testing.assert_allclose(bridge.hvp(f, (x,), (ones,)), 2 * ones)
+
+
+@pytest.mark.parametrize("key", [..., slice(1, 3), [0, 2]])
+def test_forward_through_a_write_with_axes_to_spare(key: Any) -> None:
+    """NumPy takes a value with leading axes of length one."""
+
+    def f(x: Any) -> Any:
+        y = x * 1.0
+        y[key] = np.sin(y[key])[None, None] * 2
+        return y
+
+    x, v = np.array([0.3, 1.2, -0.7]), np.array([1.0, -2.0, 0.5])
+    expected = (f(x + 1e-6 * v) - f(x - 1e-6 * v)) / 2e-6
+    np.testing.assert_allclose(bridge.jvp(f, (x,), (v,))[1], expected, rtol=1e-8)
