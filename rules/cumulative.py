@@ -179,6 +179,7 @@ def cases() -> Iterator[Case]:
     yield Case(np.diff, ([1, 2, 4],), {"append": np.array([0.7])})
     yield Case(np.diff, (z, 2), {"axis": 0})
     yield Case(np.diff, (x[:, ::2], 5))
+    yield Case(np.diff, (x[:, :2], 4), {"append": rng.normal(size=(3, 3))})
     yield Case(np.diff, (x,), {"prepend": 0.5, "append": rng.normal(size=(3, 2))})
     yield Case(np.diff, (x, 1, 0, rng.normal(size=(2, 4)), np.float64(2.0)))
     yield Case(np.ediff1d, (x,))

@@ -241,6 +241,7 @@ def _cases_of_joining(x: np.ndarray, y: np.ndarray, vector: np.ndarray) -> Itera
         yield Case(function, (np.stack([x, y]),))
     yield Case(np.hstack, ([vector, x[0, 0], 2.0],))
     yield Case(np.vstack, ([x, y[0]],))
+    yield Case(np.dstack, ([np.stack([x, y], 2), x, y[..., None]],))
     yield Case(np.column_stack, ([vector[:2], x],))
     yield Case(np.append, (vector, x[0, 0]))
     yield Case(np.block, ([x, y],))

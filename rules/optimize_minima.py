@@ -174,8 +174,11 @@ def fminbound(func, x1, x2, args=(), xtol=1e-5, maxfun=500, full_output=0, disp=
     objective = bound(func, args)
     given = search.value_of((x1, x2))
     found = optimize.fminbound(search.plain(objective), *given, (), xtol, maxfun, 1, disp)
-    x = solved(search, lambda at: gradient(objective, at), found[0], definite=True) if search.tracked else found[0]
-    return (x, as_array(objective(x))[()], *found[2:]) if full_output else x
+    if not search.tracked:
+        return found if full_output else found[0]
+    x = solved(search, lambda at: gradient(objective, at), found[0], definite=True)
+    value = as_array(objective(x))[()]
+    return (x, value, *found[2:]) if full_output else x
 
 
 def _by_name(solver):
@@ -196,7 +199,10 @@ def _by_name(solver):
             if key in ("fprime", "fhess", "fhess_p") and callable(value):
                 given[key] = search.plain(_before(value, further))
         x = solver(search.plain(objective), **called_plainly(search, given))
-        return minimiser(search, objective, x) if search.tracked else x
+        if search.tracked:
+            x = minimiser(search, objective, x)
+            objective(x)
+        return x
 
     return minimised
 

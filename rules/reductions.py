@@ -236,6 +236,7 @@ def cases() -> Iterator[Case]:
         yield Case(function, (x, 1, None, None, np.float64(0.7)))
         yield Case(function, (z, None, None, None, np.float64(0.7)))
         yield Case(function, (x,), {"axis": 1, "mean": rng.normal(size=(3, 1))})
+        yield Case(function, (x,), {"mean": 0.25})
     for extra in ({}, {"returned": True}, {"axis": 1, "keepdims": True}):
         yield Case(np.average, (x,), extra)
         yield Case(np.average, (x,), {"weights": weights, **extra})

@@ -88,7 +88,8 @@ def solved(
     residual : maps what is like `x` to its like; what it captures may be tracked.
     x : a real number or array, as found: the result has its value.
     elementwise : each element is an equation of its own.
-    definite : the derivative of the residual must be positive definite, as at an isolated minimum.
+    definite : the derivative of the residual must be positive definite, as at an isolated minimum. The residual is the
+        gradient of what the program gave, then: who calls evaluates that at the result.
 
     RefusedError if the equation does not determine `x` there, or if `x` is far from where it holds.
     """
@@ -110,8 +111,9 @@ def solved(
             matrix = jacobian(residual, found, elementwise)
         _check(search, search.value_of(matrix), constant, x, elementwise, definite)
         found = found - _divided(matrix, value - constant, elementwise)
-    # What the function has left in memory and in variables moves with the result, too.
-    residual(found)
+    if not definite:
+        # What the function has left in memory and in variables moves with the result, too.
+        residual(found)
     return found
 
 

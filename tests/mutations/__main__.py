@@ -31,7 +31,10 @@ TESTS = {
         *("tests/rules/test_scipy_integrate.py", "tests/rules/test_scipy_optimize.py", "tests/random/test_random.py"),
         *("tests/source/test_texts.py", "tests/source/test_floats.py", "tests/rules/test_mutating.py"),
     ),
-    "rules": ("tests/rules/test_rules.py", "tests/rules/test_mutating.py", "tests/programs"),
+    "rules": (
+        *("tests/rules/test_rules.py", "tests/rules/test_edges.py", "tests/rules/test_mutating.py"),
+        "tests/programs",
+    ),
 }
 
 

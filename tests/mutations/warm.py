@@ -28,7 +28,7 @@ from tests.mutations.mutants import Mutant, codes
 PATIENCE = 10.0
 MEMORY = 4 << 30
 # Calls of a function in one test, beyond which it is not asked which lines run.
-LOOKED_AT = 50
+LOOKED_AT = 1000
 
 KILLED, SURVIVED, UNTOUCHED = "killed", "survived", "on a line that no test runs"
 

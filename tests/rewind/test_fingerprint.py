@@ -14,7 +14,8 @@ from bridge.rewind.facts import Facts
 from bridge.rewind.fingerprint import Fingerprint, parting
 from bridge.rewind.roots import serial_now
 
-X = np.array([0.3, 1.2, -0.7, 2.0])
+# All alike, so that parts of it differ by where they lie alone.
+X = np.full(4, 0.7)
 W = np.array([1.0, 2.0, 3.0, 4.0])
 ONE = np.arange(4)
 
@@ -96,6 +97,13 @@ APART: dict[str, tuple[Body, Body, str]] = {
     "memory of its own": (on_new_memory(0, 1), on_new_memory(1, 0), r"operation 3 of 3"),
     "memory of its own or not": (lambda x: (x * 2) * x, lambda x: (x * 2) * (x * 2), r"operation 2 of 2"),
     "text": (lambda x: np.einsum("i,i", x, x), lambda x: np.einsum("i,j", x, x), "np.einsum"),
+    "a word": (lambda x: np.quantile(x, 0.3), lambda x: np.quantile(x, 0.3, method="lower"), "np.quantile"),
+    "another word": (
+        lambda x: np.quantile(x, 0.3, method="higher"),
+        lambda x: np.quantile(x, 0.3, method="lower"),
+        "np.quantile",
+    ),
+    "type": (lambda x: np.sum(x, dtype=np.float32), lambda x: np.sum(x, dtype=np.float64), "np.sum"),
     "more": (lambda x: np.sin(x), lambda x: [np.sin(x), np.sin(x)], "1 operations before, 2 now"),
     "less": (lambda x: [np.sin(x), np.sin(x)], lambda x: np.sin(x), "2 operations before, 1 now"),
 }

@@ -427,6 +427,21 @@ def through_the_objective_of_a_minimum(p: Any) -> Any:
     return optimize.minimize(objective, [1.0], tol=1e-10).x[0] + seen[0]
 
 
+def through_the_objective_of(minimise: Callable[..., Any], *start: Any) -> Callable[[Any], Any]:
+    def program(p: Any) -> Any:
+        seen = [0.0]
+
+        def objective(x: Any) -> Any:
+            at = x if np.shape(x) == () else x[0]
+            seen[0] = at * p[1]
+            return (at - p[0]) ** 2 * p[1] + at**4
+
+        found = minimise(objective, *start)
+        return np.sum(getattr(found, "x", found)) + seen[0]
+
+    return program
+
+
 LEFT = [
     (through_a_dictionary, 1e-7),
     (through_a_variable, 1e-7),
@@ -434,6 +449,10 @@ LEFT = [
     (through_out, 1e-7),
     (through_an_object, 1e-7),
     (through_the_objective_of_a_minimum, 5e-2),
+    (through_the_objective_of(lambda f: optimize.fmin(f, [1.0], xtol=1e-9, ftol=1e-15, disp=0)), 5e-2),
+    (through_the_objective_of(optimize.fminbound, 0.0, 5.0), 5e-2),
+    (through_the_objective_of(optimize.minimize_scalar), 5e-2),
+    (through_the_objective_of(lambda f: optimize.minimize(f, [1.0], bounds=[(0, 5)])), 5e-2),
 ]
 
 

@@ -321,3 +321,17 @@ def test_the_position_of_a_jacobian_counts_from_the_end_too(transform: Any) -> N
         transform(f, (0, 1))(*given)
     with pytest.raises(errors.ArgumentError, match="argnums=5, and the function was called with 2"):
         transform(f, 5)(*given)
+
+
+@pytest.mark.parametrize("key", [..., slice(1, 3), [0, 2]])
+def test_forward_through_a_write_with_axes_to_spare(key: Any) -> None:
+    """NumPy takes a value with leading axes of length one."""
+
+    def f(x: Any) -> Any:
+        y = x * 1.0
+        y[key] = np.sin(y[key])[None, None] * 2
+        return y
+
+    x, v = np.array([0.3, 1.2, -0.7]), np.array([1.0, -2.0, 0.5])
+    expected = (f(x + 1e-6 * v) - f(x - 1e-6 * v)) / 2e-6
+    np.testing.assert_allclose(bridge.jvp(f, (x,), (v,))[1], expected, rtol=1e-8)
