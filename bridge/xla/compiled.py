@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 import operator
-import sys
 import threading
 import time
 import warnings
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Callable
-from copy import deepcopy
-from types import FunctionType
 from typing import Any
 
 import jax
@@ -19,11 +15,12 @@ import numpy as np
 
 from bridge.amounts import bytes_of
 from bridge.engines.protocol import Settings, compiling
-from bridge.errors import ArgumentError, BridgeWarning, RefusedError, TraceError
+from bridge.errors import ArgumentError, BridgeWarning, TraceError
 from bridge.rewind.interpreter import current_context
 from bridge.trees import leaves_of
 from bridge.xla.calling import Look, Ready, look_of, never, noted
 from bridge.xla.captured import Captured
+from bridge.xla.carriable import Carriable
 from bridge.xla.compiling import persistent, tell, told_if_long
 from bridge.xla.in_jax import run_in_jax
 from bridge.xla.lowering.lower import x64
@@ -40,16 +37,8 @@ OFTEN = 8
 _MANY = 256
 """Looks of calls that are kept for a function."""
 
-OBJECTS = 32
-"""Of how many objects a method that is compiled keeps programs; of those that it was asked of last."""
 
-
-def _is_callable(function: Any) -> bool:
-    """Whether something can be called, or gives what can be when it is asked of an object: a classmethod."""
-    return callable(function) or (hasattr(function, "__get__") and not hasattr(function, "__set__"))
-
-
-class Compiled:
+class Compiled(Carriable):
     """A function that runs as one XLA program: traced and compiled once for each signature, then only run.
 
     Called with NumPy arrays it returns NumPy arrays; with a JAX array among the arguments, or inside of `jax.jit`,
@@ -67,11 +56,7 @@ class Compiled:
     ) -> None:
         if index_mode not in MODES:
             raise ArgumentError(f"index_mode={index_mode!r}", remedy=f"use one of {', '.join(map(repr, MODES))}")
-        if not _is_callable(function):
-            raise ArgumentError(f"a {type(function).__name__} cannot be compiled", remedy="give a function")
-        self.__name__ = self.__qualname__ = type(function).__name__
-        functools.update_wrapper(self, function, updated=())
-        self.function = function
+        super().__init__(function)
         self.settings = Settings(index_mode, bytes_of(memory))
         self.cache = cache
         self._programs: dict[tuple[Signature, bool], tuple[Program, Any]] = {}
@@ -79,64 +64,7 @@ class Compiled:
         self._ready: dict[Look, Ready] = {}
         self._in_jax: dict[Signature, tuple[Program, Subprogram]] = {}
         self._changes: Counter[str] = Counter()
-        self._bound: OrderedDict[int, Compiled] = OrderedDict()
         self._lock = threading.RLock()
-
-    def __get__(self, instance: Any, kind: type | None = None) -> Compiled:
-        """What this is in a class: the method of an object, of a class, or a static one, compiled."""
-        bind = getattr(self.function, "__get__", None)
-        if bind is None:
-            return self
-        bound = bind(instance, kind)
-        if bound is self.function:
-            return self
-        # The same for all objects, if it knows none of them.
-        key = 0 if isinstance(bound, FunctionType) else id(getattr(bound, "__self__", instance))
-        with self._lock:
-            found = self._bound.get(key)
-            if found is None:
-                found = self._bound[key] = self._copied(bound)
-                if len(self._bound) > OBJECTS:
-                    self._bound.popitem(last=False)
-                    self._many_objects()
-            self._bound.move_to_end(key)
-            return found
-
-    def _many_objects(self) -> None:
-        """Tell, once, that a method is compiled anew again and again."""
-        if self._changes["self"] == 0:
-            warnings.warn(
-                f"{self.__name__} has been compiled for {OBJECTS} objects, and is compiled anew for each other one"
-                f"\n  remedy: pass what differs between objects as arguments, or the object itself: "
-                f"bridge.xla(Class.{self.__name__})(object, ...)",
-                BridgeWarning,
-                stacklevel=4,
-            )
-        self._changes["self"] += 1
-
-    def _copied(self, function: Any) -> Compiled:
-        """Another function, compiled alike; nothing of what was compiled."""
-        return type(self)(function, self.settings.index_mode, self.cache, self.settings.memory)
-
-    def __copy__(self) -> Compiled:
-        return self
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Compiled:
-        function = deepcopy(self.function, memo)
-        return self if function is self.function else self._copied(function)
-
-    def __reduce__(self) -> Any:
-        found: Any = sys.modules.get(getattr(self, "__module__", ""))
-        for name in self.__qualname__.split("."):
-            found = getattr(found, name, None)
-        if found is self:  # a decorated function
-            return self.__qualname__
-        if getattr(self.function, "__module__", "").partition(".")[0] == "bridge":
-            raise RefusedError(
-                f"{self.__name__} cannot be pickled: what a transform returns knows the function itself",
-                remedy="pickle the function, and transform it again where it is unpickled",
-            )
-        return type(self), (self.function, self.settings.index_mode, self.cache, self.settings.memory)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if current_context() is not None and (compiling() or self._is_tracked(args, kwargs)):
@@ -208,10 +136,7 @@ class Compiled:
                 try:
                     outputs, notes = run(never(), values)
                 except jax.errors.JaxRuntimeError as error:
-                    if not program.in_kernels or "UNIMPLEMENTED" not in str(error):
-                        raise
-                    # Something in a loop that XLA compiles, but not inside of a kernel.
-                    program, run = self._programs[signature, mends] = self._new(signature, mends, in_kernels=False)
+                    program, run = self._without_kernels(program, error)
                     outputs, notes = run(never(), values)
                 if any(isinstance(x, jax.core.Tracer) for x in outputs):
                     raise captured()
@@ -256,6 +181,14 @@ class Compiled:
     def _new(self, signature: Signature, mends: bool, in_kernels: bool = True) -> tuple[Program, Any]:
         program = Program(self.function, signature, self.settings, mends, self._limits.get(signature), in_kernels)
         return program, Placed(jax.jit(program), program.names_of_inputs)
+
+    def _without_kernels(self, program: Program, error: Exception) -> tuple[Program, Any]:
+        """Another program for one whose loops hold what XLA compiles, but not inside of a kernel."""
+        if not program.in_kernels or "UNIMPLEMENTED" not in str(error):
+            raise error
+        made = self._new(program.signature, program.mends, in_kernels=False)
+        self._programs[program.signature, program.mends] = made
+        return made
 
     def watch(self, *args: Any, **kwargs: Any) -> Callable[[], str | None]:
         """A function that says what has changed since of what the program reads without being given it.
@@ -316,7 +249,11 @@ class Compiled:
         """The program for these arguments as `jax.stages.Compiled`: HLO text, memory and cost analysis."""
         lowered = self.lower(*args, **kwargs)
         with x64(), told_if_long(self.__name__), persistent(self.cache):
-            return lowered.compile()
+            try:
+                return lowered.compile()
+            except jax.errors.JaxRuntimeError as error:
+                self._without_kernels(self.program(call_of(args, kwargs).signature)[0], error)
+                return self.lower(*args, **kwargs).compile()
 
     @property
     def bounded_loops(self) -> list[str]:

@@ -74,9 +74,10 @@ def test_the_log_that_nobody_reads_is_not_kept() -> None:
 
 def test_what_a_kernel_cannot_hold_is_compiled_without_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernels, "_is_of_matrices", lambda operation: False)
-    x = positive(4) * 0.1
+    x = positive(8) * 0.1
     found = bridge.grad(matrices, engine="xla")(x)
     np.testing.assert_allclose(found, bridge.grad(matrices)(x), rtol=1e-10)
+    assert not KERNEL.search(texts(matrices, x))
 
 
 def _row(i: int, y: Any) -> None:

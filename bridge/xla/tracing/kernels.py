@@ -13,6 +13,7 @@ dropped before, from loops, too (`pruned`), and of loops inside of loops the out
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from functools import partial
 from math import prod
 from typing import Any
@@ -21,7 +22,7 @@ import jax
 from jax.extend.core import ClosedJaxpr, Primitive, jaxpr_as_fun
 from jax.extend.mlir import ir
 from jax.extend.mlir.dialects import func, stablehlo
-from jax.interpreters import ad, batching, mlir
+from jax.interpreters import batching, mlir
 from jax.interpreters import partial_eval as pe
 from jax.lax import while_p
 
@@ -49,12 +50,15 @@ _FREE = frozenset({"stablehlo.reshape", "stablehlo.constant", "stablehlo.get_tup
 """Operations that compute nothing."""
 _CALL = "func.call"
 _FRONTEND = "mhlo.frontend_attributes"
+_WANTED: ContextVar[bool] = ContextVar("bridge.xla.kernels", default=True)
 _KERNEL = {"xla_cpu_small_call": "true", "inlineable": "false"}
 """What makes a call a kernel: the second lets it stand until kernels are made."""
 
 
 def loop(wanted: Callable[[Any], Any], step: Callable[[Any], Any], state: Any) -> Any:
     """`lax.while_loop(wanted, step, state)`, which becomes one kernel if it is small, and part of what is `pruned`."""
+    if not _WANTED.get():
+        return jax.lax.while_loop(wanted, step, state)
     leaves, structure = jax.tree.flatten(state)
 
     def flat(function: Callable[[Any], Any]) -> tuple[Any, list[Any]]:
@@ -76,10 +80,24 @@ def pruned(function: Callable[..., Any]) -> Callable[..., Any]:
 
     def run(*args: Any) -> Any:
         made, kind = jax.make_jaxpr(function, return_shape=True)(*args)
-        kept, used = pe.dce_jaxpr(_open(made), True)
+        opened = _open(made)
+        kept, used = pe.dce_jaxpr(opened, [True] * len(opened.outvars))
         inputs = [x for x, is_used in zip((*made.consts, *jax.tree.leaves(args)), used, strict=True) if is_used]
         outputs = jaxpr_as_fun(ClosedJaxpr(kept, ()))(*inputs)
         return jax.tree.unflatten(jax.tree.structure(kind), outputs)
+
+    return run
+
+
+def without_kernels(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function whose loops do not become kernels while it runs."""
+
+    def run(*args: Any) -> Any:
+        token = _WANTED.set(False)
+        try:
+            return function(*args)
+        finally:
+            _WANTED.reset(token)
 
     return run
 
@@ -102,7 +120,7 @@ def _needed(used: list[bool], equation: Any) -> tuple[list[bool], Any]:
     cond, body, (outside, around) = (equation.params[name] for name in ("cond", "body", "counts"))
     if not any(used):
         return [False] * len(equation.invars), None
-    test, asked = pe.dce_jaxpr(cond.jaxpr, True)
+    test, asked = pe.dce_jaxpr(cond.jaxpr, [True])
     carried = [a or b for a, b in zip(used, asked[outside:], strict=True)]
     while True:
         turn, needs = pe.dce_jaxpr(body.jaxpr, carried, [False] * around + carried)
@@ -110,7 +128,7 @@ def _needed(used: list[bool], equation: Any) -> tuple[list[bool], Any]:
             break
         carried = needs[around:]
     # The condition takes what the body carries, used or not.
-    test, asked = pe.dce_jaxpr(cond.jaxpr, True, [False] * outside + carried)
+    test, asked = pe.dce_jaxpr(cond.jaxpr, [True], [False] * outside + carried)
     is_needed = [*asked[:outside], *needs[:around], *carried]
     params = {
         "cond": ClosedJaxpr(test, cond.consts),
@@ -219,7 +237,6 @@ _loop.multiple_results = True
 _loop.def_impl(jax.jit(_run, static_argnames=("cond", "body", "counts", "is_pruned")))
 _loop.def_abstract_eval(lambda *_, body, **__: list(body.out_avals))
 pe.dce_rules[_loop] = _needed
-ad.primitive_jvps[_loop] = lambda values, tangents, **params: jax.jvp(partial(_run, **params), values, tangents)
 batching.primitive_batchers[_loop] = lambda values, axes, **params: (
     jax.vmap(partial(_run, **params), in_axes=axes)(*values),
     [0] * (len(values) - sum(params["counts"])),

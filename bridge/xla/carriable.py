@@ -1,0 +1,99 @@
+"""What compiled functions are besides being called: methods of objects, and what can be copied and pickled."""
+
+from __future__ import annotations
+
+import functools
+import sys
+import threading
+import warnings
+from collections import OrderedDict
+from collections.abc import Callable
+from copy import deepcopy
+from types import FunctionType
+from typing import Any, Self
+
+from bridge.engines.protocol import Settings
+from bridge.errors import ArgumentError, BridgeWarning, RefusedError
+
+OBJECTS = 32
+"""Of how many objects a method that is compiled keeps programs; of those that it was asked of last."""
+
+
+def _is_callable(function: Any) -> bool:
+    """Whether something can be called, or gives what can be when it is asked of an object: a classmethod."""
+    return callable(function) or (hasattr(function, "__get__") and not hasattr(function, "__set__"))
+
+
+class Carriable:
+    """A compiled function as classes, copies and pickles meet it; each is compiled anew, of another function."""
+
+    settings: Settings
+    cache: Any
+    _lock: threading.RLock
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        if not _is_callable(function):
+            raise ArgumentError(f"a {type(function).__name__} cannot be compiled", remedy="give a function")
+        self.__name__ = self.__qualname__ = type(function).__name__
+        wrapper: Any = self
+        functools.update_wrapper(wrapper, function, updated=())
+        self.function = function
+        self._bound: OrderedDict[int, Self] = OrderedDict()
+        self._is_told = False
+
+    def __get__(self, instance: Any, kind: type | None = None) -> Self:
+        """What this is in a class: the method of an object, of a class, or a static one, compiled."""
+        bind = getattr(self.function, "__get__", None)
+        if bind is None:
+            return self
+        bound = bind(instance, kind)
+        if bound is self.function:
+            return self
+        # The same for all objects, if it knows none of them.
+        key = 0 if isinstance(bound, FunctionType) else id(getattr(bound, "__self__", instance))
+        with self._lock:
+            found = self._bound.get(key)
+            if found is None:
+                found = self._bound[key] = self._copied(bound)
+                if len(self._bound) > OBJECTS:
+                    self._bound.popitem(last=False)
+                    self._many_objects()
+            self._bound.move_to_end(key)
+            return found
+
+    def _many_objects(self) -> None:
+        """Tell, once, that a method is compiled anew again and again."""
+        if not self._is_told:
+            warnings.warn(
+                f"{self.__name__} has been compiled for {OBJECTS} objects, and is compiled anew for each other one"
+                f"\n  remedy: pass what differs between objects as arguments, or the object itself: "
+                f"bridge.xla(Class.{self.__name__})(object, ...)",
+                BridgeWarning,
+                stacklevel=4,
+            )
+        self._is_told = True
+
+    def _copied(self, function: Any) -> Self:
+        """Another function, compiled alike; nothing of what was compiled."""
+        make: Any = type(self)
+        return make(function, self.settings.index_mode, self.cache, self.settings.memory)
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        function = deepcopy(self.function, memo)
+        return self if function is self.function else self._copied(function)
+
+    def __reduce__(self) -> Any:
+        found: Any = sys.modules.get(getattr(self, "__module__", ""))
+        for name in self.__qualname__.split("."):
+            found = getattr(found, name, None)
+        if found is self:  # a decorated function
+            return self.__qualname__
+        if getattr(self.function, "__module__", "").partition(".")[0] == "bridge":
+            raise RefusedError(
+                f"{self.__name__} cannot be pickled: what a transform returns knows the function itself",
+                remedy="pickle the function, and transform it again where it is unpickled",
+            )
+        return type(self), (self.function, self.settings.index_mode, self.cache, self.settings.memory)
