@@ -37,6 +37,7 @@ from bridge.transforms.loops import while_loop as while_loop
 
 if _TYPE_CHECKING:
     from bridge import random as random
+    from bridge import torch as torch
     from bridge.proof.programs.check_gradient import check_gradient as check_gradient
     from bridge.proof.programs.crosscheck import crosscheck as crosscheck
     from bridge.proof.report.trace import trace as trace
@@ -54,8 +55,8 @@ _ON_USE = {
 
 
 def __getattr__(name: str) -> object:
-    if name == "random":
-        return _import_module("bridge.random")
+    if name in ("random", "torch"):
+        return _import_module(f"bridge.{name}")
     if name in _ON_USE:
         return getattr(_import_module(_ON_USE[name]), name)
     raise AttributeError(f"module 'bridge' has no attribute {name!r}")

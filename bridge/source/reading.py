@@ -251,7 +251,7 @@ def _defined(tree: ast.stmt) -> Read:
     for module in list(sys.modules.values()):
         if isinstance(module, ModuleType) and _is_of_the_program(module):
             for one in list(vars(module).values()):
-                if isinstance(one, type):
+                if issubclass(type(one), type):  # not what a module's object says of itself, which may warn or raise
                     named = list(vars(one).items())
                     properties.update(name for name, value in named if isinstance(value, (property, cached_property)))
                     methods.update(name for name, value in named if isinstance(value, FunctionType))

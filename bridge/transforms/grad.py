@@ -133,8 +133,8 @@ def vjp(
     """`f(*args)` and its pull, which maps a cotangent of the value to a tuple of cotangents of all arguments.
 
     The pull may be called any number of times, does not write its argument, and takes a cotangent in the
-    containers and shapes of the value. With `has_aux`, returns `(value, pull, aux)`. `zeros`, `index_mode`, `source`
-    and `memory` as in `value_and_grad`.
+    containers and shapes of the value, with None for what carries no derivative, like a text. With `has_aux`, returns
+    `(value, pull, aux)`. `zeros`, `index_mode`, `source` and `memory` as in `value_and_grad`.
     """
     compiler = registry.compiler(engine, index_mode, memory)
     if compiler is not None and compiler.compiler.compiles_pulls:
@@ -166,10 +166,11 @@ def vjp(
             ) from error
         seeds = []
         for leaf, ct in zip(leaves, cts, strict=True):
-            if held and (ct is None or not belongs(context, leaf)):
+            tracked = belongs(context, leaf)
+            if (ct is None and (held or not tracked)) or (held and not tracked):
                 continue
             conformed = conforming(ct, leaf if hasattr(leaf, "dtype") else np.asarray(leaf))
-            if belongs(context, leaf):
+            if tracked:
                 seeds.append((leaf.place, conformed))
         with lent_again(context):
             gradients = context.pull_back(seeds, arguments.places, exists=exists)
