@@ -261,8 +261,11 @@ def lies_in_order(array: Any, order: str) -> bool:
 
 
 def copied_alike(array: Any) -> Any:
-    """A copy whose axes lie in the same order and direction: NumPy goes along memory."""
-    if not isinstance(array, np.ndarray) or array.flags.c_contiguous:
+    """A copy whose axes lie in the same order and direction: NumPy goes along memory.
+
+    Of one element, too: NumPy computes functions of float32 otherwise where a stride is negative.
+    """
+    if not isinstance(array, np.ndarray) or (array.flags.c_contiguous and array.size != 1):
         return array.copy()
     turned = tuple(slice(None, None, -1 if step < 0 else 1) for step in array.strides)
     return array[turned].copy("K")[turned]

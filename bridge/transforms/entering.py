@@ -182,7 +182,12 @@ def _lock_overlapping(array: np.ndarray, buffer: Any) -> None:
 
 
 def copies_alike(array: np.ndarray) -> bool:
-    """Whether a plain copy lies as `array` does, so that reshapes of both alias or copy alike."""
+    """Whether a plain copy lies as `array` does, so that reshapes of both alias or copy alike.
+
+    NumPy computes functions of float32 in another way where a stride is negative, also of a single element.
+    """
+    if array.size == 1:
+        return min(array.strides, default=0) >= 0
     if array.flags.c_contiguous or array.flags.f_contiguous or overlaps_itself(array):
         return True
     return np.empty_like(array, order="K", subok=False).strides == array.strides

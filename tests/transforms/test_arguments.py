@@ -213,3 +213,18 @@ def test_what_holds_no_floats_is_a_constant_of_vjp(constant: Any) -> None:
     gradient, none = pull(1.0)
     np.testing.assert_allclose(gradient, 2 * X)
     assert none is None
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_arguments_lie_as_the_callers_do(count: int) -> None:
+    """NumPy computes functions of float32 in another way where a stride is negative."""
+    x = np.linspace(-1.12, 1.0, count, dtype=np.float32)[::-1].copy()[::-1]
+    seen = []
+
+    def f(x: Any) -> Any:
+        seen.append(x.strides)
+        return np.sum(np.arctan(x))
+
+    value, _ = bridge.value_and_grad(f)(x)
+    assert seen == [x.strides]
+    assert value == np.sum(np.arctan(x))
