@@ -116,7 +116,8 @@ def test_exchanges_of_a_part(shape: tuple[int, ...], key: object) -> None:
 
 
 def test_copies_of_broadcast_and_turned_arrays() -> None:
-    for array in (BASE[::-1], BASE[:, ::-1], np.broadcast_to(BASE[0], (3, 6)), BASE.T[::-1, ::2], BASE[1:, ::-2].T, BASE[:1, :1][::-1]):
+    turned = BASE[::-1], BASE[:, ::-1], BASE.T[::-1, ::2], BASE[1:, ::-2].T, BASE[:1, :1][::-1]
+    for array in (*turned, np.broadcast_to(BASE[0], (3, 6))):
         found = copied_alike(array)
         np.testing.assert_array_equal(found, array)
         assert [np.sign(step) for step in found.strides] == [np.sign(step) or 1 for step in array.strides]
