@@ -27,8 +27,9 @@ def opened(leaves: list[Any], whole: Any) -> tuple[list[Any], Any]:
     if all(node is LEAF for node in nodes):
         return leaves, whole
     for leaf in walk.leaves:
-        if type(leaf) is FunctionType and leaf.__closure__:
-            walk.check_closure(leaf)
+        function = leaf.func if isinstance(leaf, partial) else leaf
+        if type(function) is FunctionType and function.__closure__:
+            walk.check_closure(function)
     return walk.leaves, ObjectStructure(whole, nodes)
 
 

@@ -154,6 +154,8 @@ def _or_all(entry: Entry, ct: Any, source: Any) -> list[tuple[Any, Any]]:
     """The marks that a pull carries; where it cannot run on marks, every input counts as reached."""
     try:
         return list(source.pull(ct))
+    except (MemoryError, OSError):  # the machine's
+        raise
     except Exception:  # a rule's own code, on numbers that it was not written for
         return [(place, np.full(place.shape, np.nan, place.dtype)[()]) for place in entry.reads()]
 
@@ -172,6 +174,8 @@ def _generic(entry: Operation) -> Operation | None:
     args = tuple(map(replaced, entry.call.args))
     try:
         output = entry.call.rule.function(*args, **entry.call.kwargs)
+    except (MemoryError, OSError):  # the machine's
+        raise
     except Exception:  # the function's own, at arguments that it was not called with
         return None
     return entry.at(args, output)

@@ -7,10 +7,8 @@ over, also after an exception, every array holds its old bits, and objects, cont
 
 from __future__ import annotations
 
-import itertools
 import sys
 import threading
-import weakref
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from sys import getrefcount
@@ -21,8 +19,8 @@ import numpy as np
 
 from bridge.code_position import here, resolve
 from bridge.errors import AliasError, EscapeError
-from bridge.rewind.checkpoint import record
 from bridge.rewind.memory import grounded
+from bridge.source.ages import Births, age_found, checkpointed_calls
 from bridge.source.exchanging import Exchange
 from bridge.source.floats import Float
 from bridge.source.keeping import Cells, Kept, holds_state
@@ -34,12 +32,8 @@ from bridge.trees import leaves_of
 
 # A finaliser, or a signal's handler, may differentiate while this thread holds it.
 _lock = threading.RLock()
-_OLDER = itertools.count(-1, -1)
 HELD: dict[int, Loan] = {}
 """Who has put tracked values into an object, by the object's identity."""
-
-_FRAMES = 32
-"""How many callers are looked at for objects that have an array which is lent."""
 
 _ROOM = 256
 """How many things are kept before it is asked whether anybody else has them."""
@@ -74,7 +68,7 @@ class Loan:
         self._after: list[tuple[Kept, dict[Any, Any]]] = []
         self._steps = 0
         self._room = _ROOM
-        self._made: dict[int, weakref.ref[np.ndarray]] = {}
+        self._births = Births(_ROOM)
         self._credit = 0
 
     def reason(self, code: CodeType) -> str:
@@ -145,15 +139,11 @@ class Loan:
         if self.watches.open:
             self.watches.made(array)
         if type(array) is np.ndarray and array.dtype.kind in "fc":
-            if len(self._made) > self._room:
-                self._made = {key: one for key, one in self._made.items() if one() is not None}
-                self._room = max(self._room, 2 * len(self._made))
-            self._made[id(array)] = weakref.ref(array)
+            self._births.note(array)
         return array
 
     def _has_made(self, array: np.ndarray) -> bool:
-        found = self._made.get(id(array))
-        return found is not None and found() is array
+        return self._births.of(array) is not None
 
     def _sweep(self) -> None:
         """Let go of what only this loan has any more: nobody can see whether it is put back."""
@@ -183,26 +173,19 @@ class Loan:
 
     def _exchange(self, lent: Lent) -> None:
         """Let what the program has at hand have what stands for an array where it has it, for code that is not read."""
-        frames, is_checkpointed = [], False
-        frame: Any = sys._getframe(2)
-        for _ in range(_FRAMES):
-            if frame is None:
-                break
-            if is_rewritten(frame.f_code):
-                frames.append((frame, is_checkpointed))
-            is_checkpointed = is_checkpointed or frame.f_code is record.__code__
-            frame = frame.f_back
+        calls = checkpointed_calls(sys._getframe(2))
         self._credit += _LOOKED_AT
-        if self._credit < self._steps and not is_checkpointed:
+        if self._credit < self._steps and len(calls) == 1:
             # Many arrays of much that the program has: looking for each of them would take the square of the time.
             return
         found = Exchange()
-        for frame, is_outside in frames:
-            found.in_frame(frame, is_outside)
+        age = age_found(found, calls, lent)
         self._steps, self._credit = found.steps, 0
-        if lent in found.outside:
-            # To a checkpointed call that lends it, it is memory that there was before.
-            lent.buffer.place.root.serial = next(_OLDER)
+        if len(calls) > 1:
+            made = self._births.of(lent.array)
+            age = age if made is None else made
+            if age is not None:
+                lent.buffer.place.root.serial = age
 
     def over(self) -> None:
         """The call has ended; memory still holds what it wrote."""

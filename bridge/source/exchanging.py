@@ -55,7 +55,7 @@ class Exchange:
 
     Attributes
     ----------
-    outside : what is lent and held by something that the function which runs, or the checkpointed one, has not made.
+    outside : what is lent and was found.
     steps : how many things were looked at.
     """
 
@@ -68,15 +68,16 @@ class Exchange:
         self._seen: set[int] = set()
         self._alive: list[Any] = []
 
-    def in_frame(self, frame: Any, is_outside: bool) -> None:
-        """In what a function that runs has: its variables, those of functions around it, and those of its module."""
-        code = frame.f_code
-        for name, value in list(frame.f_locals.items()):
-            if type(value) is np.ndarray and (is_outside or name in code.co_freevars):
-                self._note(value)
+    def in_frame(self, frame: Any, names: Iterable[str]) -> None:
+        """In variables of a function that runs, and in those of its module."""
+        variables = frame.f_locals
+        for name in list(names):
+            value = variables.get(name)
+            if type(value) is np.ndarray:
+                self.note(value)
             elif type(value) not in _DATA:
                 self.inside(value, self.depth)
-        self._in_names(frame.f_globals, code)
+        self._in_names(frame.f_globals, frame.f_code)
 
     def given(self, values: Iterable[Any]) -> list[Any]:
         """What code that is not read gets in the place of what it is given."""
@@ -247,11 +248,12 @@ class Exchange:
 
     def _put(self, kind: type[Kept], thing: Any, name: Any, value: Any, new: Any) -> None:
         """Remember what `thing` has under a name; it gets `new` in the place of `value`."""
-        self._note(value)
+        self.note(value)
         found = next(filter(None, map(_lent, _arrays(value))))
         found.loan.keep(kind, thing, name, found.buffer)
 
-    def _note(self, value: Any) -> None:
+    def note(self, value: Any) -> None:
+        """Take note of an array, or those in a tuple, if it is lent."""
         for array in _arrays(value):
             found = _lent(array)
             if found is not None:

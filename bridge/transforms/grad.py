@@ -19,6 +19,7 @@ from bridge.rewind.cotangents import conforming
 from bridge.rewind.memory import grounded
 from bridge.source.programs import called, lent_again, program, returned
 from bridge.transforms.arguments import Arguments, check_leaves, handed_out, number
+from bridge.transforms.transformed import Transformed
 from bridge.trees import Mismatch, leaves_along, leaves_of, rebuilt
 
 Argnums = int | Sequence[int]
@@ -93,7 +94,8 @@ def value_and_grad(
         with strong_zeros.inner_sweeps_mend():
             return differentiated(*args, **kwargs)
 
-    return renamed(differentiated, f, "value_and_grad")
+    options = argnums, has_aux, engine, zeros, allow_int, index_mode, source, memory
+    return renamed(Transformed.of(differentiated, value_and_grad, f, *options))
 
 
 def grad(
@@ -117,7 +119,8 @@ def grad(
         value, gradients = both(*args, **kwargs)
         return (gradients, value[1]) if has_aux else gradients
 
-    return renamed(gradient, f, "grad")
+    options = argnums, has_aux, engine, zeros, allow_int, index_mode, source, memory
+    return renamed(Transformed.of(gradient, grad, f, *options))
 
 
 def vjp(
@@ -265,9 +268,10 @@ def belongs(context: Context, value: Any) -> bool:
     return place is not None and place.context is context and place.dtype.kind in "fc"
 
 
-def renamed(wrapper: Any, f: Callable[..., Any], transform: str) -> Any:
+def renamed(made: Transformed) -> Transformed:
     """A transformed function with a name that says what it is."""
+    f, transform = made.function, made.transform.__name__
     name = getattr(f, "__name__", type(f).__name__)
-    wrapper.__name__ = wrapper.__qualname__ = f"{transform}({name})"
-    wrapper.__doc__ = f"{transform} of {name}.\n\n{getattr(f, '__doc__', None) or ''}"
-    return wrapper
+    made.__name__ = made.__qualname__ = f"{transform}({name})"
+    made.__doc__ = f"{transform} of {name}.\n\n{getattr(f, '__doc__', None) or ''}"
+    return made

@@ -16,6 +16,7 @@ from bridge.transforms.arguments import one_position
 from bridge.transforms.entering import Entering, enter, is_differentiable
 from bridge.transforms.grad import grad, renamed, shortcut, vjp
 from bridge.transforms.jvp import jvp, pushed_forward
+from bridge.transforms.transformed import Transformed
 from bridge.trees import leaves_along, leaves_of, rebuilt
 
 
@@ -45,7 +46,7 @@ def jacrev(
         rows = [pull(unit, unit != 0)[0] for unit in _units(value)]
         return np.reshape(np.stack(rows), np.shape(value) + np.shape(x)) if rows else _empty(value, x)
 
-    return renamed(jacobian, f, "jacrev")
+    return renamed(Transformed.of(jacobian, jacrev, f, argnums, engine, source, index_mode, memory))
 
 
 def jacfwd(
@@ -80,7 +81,7 @@ def jacfwd(
             return _empty(_pushed(closed, x, None, engine, source)[0], x)
         return np.reshape(np.stack(columns, axis=-1), np.shape(columns[0]) + np.shape(x))
 
-    return renamed(jacobian, f, "jacfwd")
+    return renamed(Transformed.of(jacobian, jacfwd, f, argnums, engine, source, index_mode, memory))
 
 
 def hvp(
@@ -138,7 +139,7 @@ def hessian(
                 return found
         return columns(*args)
 
-    return renamed(second, f, "hessian")
+    return renamed(Transformed.of(second, hessian, f, argnums, engine, source, index_mode, memory))
 
 
 def _hvp(f: Callable[..., Any], source: bool | None) -> Callable[..., Any]:

@@ -12,6 +12,7 @@ from bridge.rewind.checkpoint import record
 from bridge.rewind.interpreter import current_context
 from bridge.rewind.values import concrete
 from bridge.source.programs import part
+from bridge.transforms.transformed import Transformed
 
 
 def checkpoint(f: Callable[..., Any]) -> Callable[..., Any]:
@@ -23,7 +24,6 @@ def checkpoint(f: Callable[..., Any]) -> Callable[..., Any]:
     arrays that existed before and that it writes.
     """
 
-    @functools.wraps(f)
     def checkpointed(*args: Any, **kwargs: Any) -> Any:
         context = current_context()
         if context is not None:
@@ -32,7 +32,7 @@ def checkpoint(f: Callable[..., Any]) -> Callable[..., Any]:
             return part(f)(*args, **kwargs)
         return record(context, part(f), args, kwargs)
 
-    return checkpointed
+    return functools.update_wrapper(Transformed.of(checkpointed, checkpoint, f), f)
 
 
 def fori_loop(lower: int, upper: int, body: Callable[[int, Any], Any], init: Any) -> Any:

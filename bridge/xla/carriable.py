@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import functools
-import sys
 import threading
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable
-from copy import deepcopy
 from types import FunctionType
 from typing import Any, Self
 
 from bridge.engines.protocol import Settings
-from bridge.errors import ArgumentError, BridgeWarning, RefusedError
+from bridge.errors import ArgumentError, BridgeWarning
+from bridge.transforms.transformed import Made
 
 OBJECTS = 32
 """Of how many objects a method that is compiled keeps programs; of those that it was asked of last."""
@@ -24,7 +23,7 @@ def _is_callable(function: Any) -> bool:
     return callable(function) or (hasattr(function, "__get__") and not hasattr(function, "__set__"))
 
 
-class Carriable:
+class Carriable(Made):
     """A compiled function as classes, copies and pickles meet it; each is compiled anew, of another function."""
 
     settings: Settings
@@ -54,7 +53,8 @@ class Carriable:
         with self._lock:
             found = self._bound.get(key)
             if found is None:
-                found = self._bound[key] = self._copied(bound)
+                make, given = self.recipe(bound)
+                found = self._bound[key] = make(*given)
                 if len(self._bound) > OBJECTS:
                     self._bound.popitem(last=False)
                     self._many_objects()
@@ -73,27 +73,5 @@ class Carriable:
             )
         self._is_told = True
 
-    def _copied(self, function: Any) -> Self:
-        """Another function, compiled alike; nothing of what was compiled."""
-        make: Any = type(self)
-        return make(function, self.settings.index_mode, self.cache, self.settings.memory)
-
-    def __copy__(self) -> Self:
-        return self
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        function = deepcopy(self.function, memo)
-        return self if function is self.function else self._copied(function)
-
-    def __reduce__(self) -> Any:
-        found: Any = sys.modules.get(getattr(self, "__module__", ""))
-        for name in self.__qualname__.split("."):
-            found = getattr(found, name, None)
-        if found is self:  # a decorated function
-            return self.__qualname__
-        if getattr(self.function, "__module__", "").partition(".")[0] == "bridge":
-            raise RefusedError(
-                f"{self.__name__} cannot be pickled: what a transform returns knows the function itself",
-                remedy="pickle the function, and transform it again where it is unpickled",
-            )
-        return type(self), (self.function, self.settings.index_mode, self.cache, self.settings.memory)
+    def recipe(self, function: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        return type(self), (function, self.settings.index_mode, self.cache, self.settings.memory)

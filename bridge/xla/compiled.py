@@ -23,6 +23,7 @@ from bridge.xla.captured import Captured
 from bridge.xla.carriable import Carriable
 from bridge.xla.compiling import persistent, tell, told_if_long
 from bridge.xla.in_jax import run_in_jax
+from bridge.xla.lowering.forked import FORKED, refuse
 from bridge.xla.lowering.lower import x64
 from bridge.xla.meshes import Placed
 from bridge.xla.regions.region import MODES
@@ -69,6 +70,8 @@ class Compiled(Carriable):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if current_context() is not None and (compiling() or self._is_tracked(args, kwargs)):
             return self.function(*args, **kwargs)
+        if FORKED:
+            refuse()
         look, values, plain, owners = look_of(args, kwargs)
         ready = None if look is None else self._ready.get(look)
         if ready is not None and ready.is_apart(owners) and ready.is_current():

@@ -111,7 +111,10 @@ class CompiledTrial(Trial):
                 where, wrong = self._fault(partial(call, *args), at, error)
                 wrong += differing(before, state_of(args)) + left_in(state_of(function)) + self._left()
                 for number in range(0 if wrong else 2):
-                    found = bits(call(*args))
+                    try:
+                        found = bits(call(*args))
+                    except Exception as raised:
+                        found = repr(raised)
                     wrong += [] if found == expected else [f"call {number} after it gives {found}, not {expected}"]
                 verdict.tried += 1
                 if wrong:

@@ -21,6 +21,7 @@ from bridge.engines.auto.account import TIMES_TRACING, Account, Changed
 from bridge.engines.protocol import is_same_value
 from bridge.rewind.interpreter import current_context
 from bridge.source.staging import effects
+from bridge.transforms.transformed import Made
 from bridge.trees import leaves_of, rebuilt
 
 SHORT = 0.1
@@ -33,7 +34,7 @@ _LOG = logging.getLogger("bridge.auto")
 _NUMBERS = (bool, int, float, complex, str, bytes, type(None), np.generic, np.ndarray)
 
 
-class Choosing:
+class Choosing(Made):
     """A function that runs eagerly or compiled, whichever is known to be faster and right.
 
     Parameters
@@ -51,6 +52,9 @@ class Choosing:
         self._compiled: Any = None
         self._lock = threading.RLock()
         self._is_there = find_spec("jax") is not None
+
+    def recipe(self, function: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        return type(self), (function,)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not self._is_there or current_context() is not None:

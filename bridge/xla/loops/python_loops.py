@@ -24,9 +24,9 @@ from bridge.xla.loops.carrying import (
     Rebound,
     Unlike,
 )
-from bridge.xla.loops.repeating import Turns, repeat
+from bridge.xla.loops.repeating import Turns, is_logged, repeat
 from bridge.xla.loops.trials import with_lent
-from bridge.xla.loops.turning import Loop, is_logged, run_planned
+from bridge.xla.loops.turning import Loop, run_planned
 from bridge.xla.tracing.integers import affine_of
 
 Names = tuple[str, ...]

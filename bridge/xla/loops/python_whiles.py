@@ -18,9 +18,9 @@ from bridge.xla.loops.carrying import (
     Memory,
 )
 from bridge.xla.loops.dry_runs import asked
-from bridge.xla.loops.repeating import Turns, repeat
+from bridge.xla.loops.repeating import Turns, is_logged, repeat
 from bridge.xla.loops.trials import Part, with_lent
-from bridge.xla.loops.turning import Loop, is_logged
+from bridge.xla.loops.turning import Loop
 from bridge.xla.tracing.integers import affine_of
 
 Names = tuple[str, ...]

@@ -66,6 +66,15 @@ def repeat(context: Any, turns: Turns, body: Body, carried: Cells = ()) -> Any:
     return Loop(context, turns, body, carried).end
 
 
+def is_logged(context: Any) -> bool:
+    """Whether what a loop overwrites is kept, turn by turn."""
+    while context.differentiates:
+        if not isinstance(context, ForwardContext):
+            return True
+        context = context.outer
+    return False
+
+
 def choose(context: Any, predicate: Any, branches: Sequence[Callable[[], None]], carried: Cells = ()) -> None:
     """Run the first branch where the predicate holds, else the second."""
     if not context.differentiates:

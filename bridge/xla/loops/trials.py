@@ -14,6 +14,7 @@ from bridge.rewind.roots import serial_now
 from bridge.source.borrowing import LentOutside
 from bridge.source.staging.truth import NotOneLoop
 from bridge.source.state import Moment, Place, Watch
+from bridge.xla.loops.causes import OF_THE_MACHINE, check_cause, pass_on
 from bridge.xla.loops.dry_runs import dry
 from bridge.xla.loops.plans import Stale
 from bridge.xla.loops.standing import all_known
@@ -105,6 +106,31 @@ class Part:
         What `before(i)` and `after()` returned, which are called around it; a number that the memory which it made
         exceeds; and what it changed of objects that were there before.
         """
+        try:
+            return self._tried(bounds, before, after)
+        except NotOneLoop as error:
+            if isinstance(error.__cause__, OF_THE_MACHINE):
+                self.check_again(error.__cause__, bounds, before, after)
+            raise
+
+    def check_again(
+        self,
+        raised: Exception,
+        bounds: Bounds = (None, None),
+        before: Callable[[Any], Any] = lambda i: None,
+        after: Callable[[], Any] = lambda: None,
+    ) -> None:
+        """Pass on what it has raised, if it does not do so each time: then it is nothing that the program says."""
+        try:
+            self._tried(bounds, before, after)
+        except NotOneLoop as error:
+            if type(error.__cause__) is type(raised):
+                return
+        pass_on(self.context, raised)
+
+    def _tried(
+        self, bounds: Bounds, before: Callable[[Any], Any], after: Callable[[], Any]
+    ) -> tuple[Any, Any, int, Watch]:
         since = serial_now()
         found: list[Any] = [None, None]
         watch = Watch()
@@ -137,6 +163,7 @@ class Part:
             for one, escaped, merged in chain:
                 one.escaped, one.merged = escaped, merged
             trace.refused = refused
+            check_cause(self.context, error)
             if around is not None and around.has_iterators and watch.refused is None:
                 raise TraceError(
                     f"a part of the program cannot be run again, because it has an iterator: {_short(error)}",

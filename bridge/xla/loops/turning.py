@@ -15,7 +15,6 @@ import numpy as np
 from bridge.code_position import here, resolve
 from bridge.errors import TraceError
 from bridge.rewind.fingerprint import parting
-from bridge.rewind.forward import ForwardContext
 from bridge.rewind.interpreter import ARRAYS
 from bridge.rewind.roots import Root, serial_now
 from bridge.rewind.values import lowered_to
@@ -33,6 +32,7 @@ from bridge.xla.loops.carrying import (
     handed_on,
     is_value,
 )
+from bridge.xla.loops.causes import check_cause
 from bridge.xla.loops.control import read_cell
 from bridge.xla.loops.plans import looks
 from bridge.xla.loops.standing import handed_to_the_next_turn, merge, others_of
@@ -277,22 +277,14 @@ def run_planned(
             loop.adopt(plans[key])
             run(loop)
             return
-        except Exception:
+        except Exception as error:
+            check_cause(context, error, was_tried=True)
             del plans[key]
             loop = make()
     with_lent(context, lambda: loop.find(bounds))
     if len(loop.part.places) == len(key[-1]) and not loop.writes_carried:
         plans[key] = [one.plan() for one in loop.carried]
     run(loop)
-
-
-def is_logged(context: Any) -> bool:
-    """Whether what a loop overwrites is kept, turn by turn."""
-    while context.differentiates:
-        if not isinstance(context, ForwardContext):
-            return True
-        context = context.outer
-    return False
 
 
 def _alike(a: Any, b: Any) -> bool:

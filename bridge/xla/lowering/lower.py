@@ -24,6 +24,7 @@ from bridge.signatures import operation_name
 from bridge.xla.lowering.calls import operand, respelled, strong, weak_dtype
 from bridge.xla.lowering.casting import converted
 from bridge.xla.lowering.elementwise import direct
+from bridge.xla.lowering.forked import FORKED, refuse
 from bridge.xla.lowering.register import Lowering, lowering_of
 
 _SHAPES_OF_VALUES = (
@@ -43,6 +44,8 @@ _AS_IT_IS: AbstractContextManager[None] = nullcontext()
 
 def x64() -> AbstractContextManager[Any]:
     """Inside, JAX keeps 64 bits; in this thread only, and without a change of the user's configuration."""
+    if FORKED:
+        refuse()
     config: Any = jax.config
     if config.jax_enable_x64:  # to switch it anew would make each call slower
         return _AS_IT_IS

@@ -1,0 +1,72 @@
+"""What a transform makes of a function: called like it, a method in a class, and copied and pickled as its recipe."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable
+from copy import deepcopy
+from types import MethodType
+from typing import Any
+
+
+class Made:
+    """Something that was made of a function, which another process makes again.
+
+    Attributes
+    ----------
+    function : what it was made of.
+    """
+
+    function: Any
+
+    def recipe(self, function: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        """What makes the same of another function, and what that is called with."""
+        raise NotImplementedError
+
+    def __copy__(self) -> Any:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        function = deepcopy(self.function, memo)
+        if function is self.function:
+            return self
+        make, given = self.recipe(function)
+        return make(*given)
+
+    def __reduce__(self) -> Any:
+        function = self.function
+        while hasattr(function, "function"):
+            function = function.function
+        name = getattr(function, "__qualname__", "")
+        found: Any = sys.modules.get(getattr(self, "__module__", ""))
+        for part in name.split("."):
+            found = getattr(found, part, None)
+        # A decorated function is what its module has by that name; another one is made again.
+        return name if found is self else self.recipe(self.function)
+
+
+class Transformed(Made, functools.partial[Any]):
+    """A function that a transform has made; as `partial` it is called without a detour, and seen through."""
+
+    __name__: str
+    __qualname__: str
+    transform: Callable[..., Any]
+    options: tuple[Any, ...]
+
+    @classmethod
+    def of(cls, run: Callable[..., Any], transform: Callable[..., Any], f: Any, *options: Any) -> Transformed:
+        """What `transform(f, *options)` is, which calls `run`."""
+        made = cls(run)
+        made.transform, made.function, made.options = transform, f, options
+        made.__module__ = getattr(f, "__module__", None) or type(f).__module__
+        return made
+
+    def recipe(self, function: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        return self.transform, (function, *self.options)
+
+    def __get__(self, instance: Any, kind: type | None = None) -> Any:
+        return self if instance is None else MethodType(self, instance)
+
+    def __repr__(self) -> str:
+        return f"<{getattr(self, '__name__', 'function')} of {self.__module__}>"

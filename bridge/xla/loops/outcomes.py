@@ -1,0 +1,153 @@
+"""What places hold after a branch: the same whichever side was taken, or memory that both sides write."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from bridge.code_position import here
+from bridge.rewind.interpreter import ARRAYS
+from bridge.source.state import GONE, Place, Variable
+from bridge.trees import containers_of, rebuilt
+from bridge.xla.loops.carrying import Unlike, equal, is_same, is_value, settling
+from bridge.xla.loops.control import kind_of, promoting, read_cell
+from bridge.xla.loops.plans import Stale
+from bridge.xla.loops.standing import Known, passed_on, stood_for
+
+
+class Side(Protocol):
+    """One side, as far as it was tried: what it has left, in which places that was there before, and since when."""
+
+    after: dict[Any, Any]
+    is_older: dict[Any, bool]
+    since: int
+
+
+class Outcome:
+    """What a place holds after a branch: the same whichever side is taken, or memory that both write."""
+
+    def __init__(self, context: Any, place: Place, before: Any, sides: Sequence[Side], aliases: Known) -> None:
+        self.context = context
+        self.place = place
+        before = ARRAYS.seen(before)
+        values = [side.after.get(place.key, before) for side in sides]
+        self.same: Any = None
+        self.is_set = True
+        self.is_same = equal(*values)
+        if self.is_same:
+            self.same = values[0]
+            return
+        self.is_set = GONE not in values
+        if not self.is_set and isinstance(place, Variable) and not place.name.startswith("."):
+            # Bound on one side only: whoever reads it afterwards is told that it may have no value.
+            self.is_same, self.same = True, GONE
+            context.home.trace.unbound[place.name] = here()
+            return
+        known = [value for value in values if value is not GONE]
+        leaves, self.structure = containers_of(known[0])
+        rows = [leaves]
+        if len(known) == 2:
+            others, structure = containers_of(known[1])
+            if structure != self.structure:
+                raise Unlike(f"{place.name} is {self.structure} on one side of a branch and {structure} on the other")
+            rows.append(others)
+        sinces = [
+            math.inf if side.is_older.get(place.key, place.key not in side.after) else side.since
+            for side, value in zip(sides, values, strict=True)
+            if value is not GONE
+        ]
+        self.kinds: list[str] = []
+        self.cells: list[Any] = []
+        self.by_side = [None if value is GONE else containers_of(value)[0] for value in values]
+        for column in zip(*rows, strict=True):
+            kind, cell = _shared(context, place.name, column, sinces, aliases)
+            self.kinds.append(kind)
+            self.cells.append(cell)
+
+    def stands_for(self, side: int) -> list[tuple[Any, Any]]:
+        """Memory that the place holds afterwards, and what it is on one side."""
+        leaves = None if self.is_same else self.by_side[side]
+        if leaves is None:
+            return []
+        columns = zip(self.cells, self.kinds, leaves, strict=True)
+        return [
+            (cell.place.root, leaf.place.root)
+            for cell, kind, leaf in columns
+            if kind != "fixed" and hasattr(leaf, "view_as")
+        ]
+
+    def check(self, value: Any) -> None:
+        """Raise Stale if this is not what the sides were found to leave."""
+        if self.is_same:
+            if not (equal(value, self.same) or (self.same is GONE and not self.is_set)):
+                raise Stale
+            return
+        if value is GONE:
+            return
+        leaves, structure = containers_of(value)
+        if structure != self.structure:
+            raise Stale
+        for cell, leaf, kind in zip(self.cells, leaves, self.kinds, strict=True):
+            if kind == "fixed":
+                fits = equal(leaf, cell)
+            else:
+                fits = is_value(leaf) and np.shape(leaf) == cell.shape
+                fits = fits and np.result_type(promoting(leaf), cell.dtype) == cell.dtype
+            if not fits:
+                raise Stale
+
+    def take(self, value: Any) -> None:
+        """Write what the side that runs has left."""
+        if self.is_same or value is GONE:
+            return
+        leaves, _ = containers_of(value)
+        fresh = [np.copy(leaf) if hasattr(leaf, "view_as") else leaf for leaf in leaves]
+        with settling(self.context):
+            for cell, leaf, kind in zip(self.cells, fresh, self.kinds, strict=True):
+                if kind != "fixed" and not is_same(leaf, cell):
+                    cell[...] = leaf
+
+    def value(self) -> Any:
+        """What it holds now."""
+        if self.is_same:
+            return self.same
+        return rebuilt(
+            self.structure,
+            [
+                cell if kind == "fixed" else read_cell(cell, kind)
+                for cell, kind in zip(self.cells, self.kinds, strict=True)
+            ],
+        )
+
+
+def _shared(
+    context: Any, name: str, values: tuple[Any, ...], sinces: Sequence[float], aliases: Known
+) -> tuple[str, Any]:
+    """Memory for what either side leaves."""
+    if len(values) == 2 and equal(*values):
+        return "fixed", values[0]
+    for value in values:
+        if not is_value(value):
+            raise Unlike(f"{name} is {' or '.join(map(_look, values))} after a branch")
+    if len({np.shape(value) for value in values}) > 1:
+        raise Unlike(f"{name} has shape {' or '.join(str(np.shape(value)) for value in values)} after a branch")
+    dtype = np.result_type(*map(promoting, values))
+    cell = context.constant_buffer(np.zeros(np.shape(values[0]), dtype))
+    older = [
+        value.place.root
+        for value, since in zip(values, sinces, strict=True)
+        if hasattr(value, "view_as") and (value.place.root.serial <= since or value.place.root in aliases)
+    ]
+    if older:
+        # It stands for arrays that have other names: a write into it, or into them, would be one into both.
+        stood_for(context, name, cell.place.root, older, aliases)
+    for value in values:
+        passed_on(context, value, cell)
+    return kind_of(*values), cell
+
+
+def _look(value: Any) -> str:
+    return f"an array or a number of shape {np.shape(value)}" if is_value(value) else repr(value)
