@@ -18,6 +18,7 @@ from bridge.rewind.aside import Aside, carries_gradient, own_loan
 from bridge.rewind.context import Context
 from bridge.rewind.forward import ForwardContext
 from bridge.rewind.interpreter import ARRAYS, current_context
+from bridge.rewind.left_behind import LeftBehind
 from bridge.rewind.memory import grounded
 from bridge.rewind.roots import Root
 
@@ -97,6 +98,7 @@ def solved(
     if order == 0 or not search.tracked:
         return x
     found, constant = x, None
+    searched, once = LeftBehind(residual), None
     for _ in range(order.bit_length()):
         # The derivative in `x` comes first: its context is lent arrays that are not lent to others yet.
         with search.running():
@@ -104,7 +106,9 @@ def solved(
         with search.result():
             value = residual(found)
         if not carries_gradient(value):
+            searched.put_back_plain()
             return x
+        once = once or LeftBehind(residual)
         value = as_array(value)
         constant = search.value_of(value) if constant is None else constant
         if order > 1:
@@ -114,7 +118,21 @@ def solved(
     if not definite:
         # What the function has left in memory and in variables moves with the result, too.
         residual(found)
+        _check_left(search, once)
+    searched.put_back_plain()
     return found
+
+
+def _check_left(search: Aside, once: LeftBehind | None) -> None:
+    """Raise if another call of the function at the result leaves something else that carries a gradient."""
+    name = None if once is None else once.differing()
+    if name is not None:
+        raise RefusedError(
+            f"a function that {search.name} calls adds to what it has left before, in {name}: what that holds, which "
+            "is tracked, depends on how often the solver calls the function, and that is not differentiated",
+            where=resolve(here()),
+            remedy="compute it from the result, or keep a history of plain values: bridge.detach(value)",
+        )
 
 
 def _constant_jacobian(search: Aside, function: Callable[[Any], Any], x: Any, elementwise: bool) -> Any:

@@ -19,6 +19,7 @@ from bridge.rewind import strong_zeros
 from bridge.rewind.fingerprint import Fingerprint, parting
 from bridge.rewind.log import Entry
 from bridge.rewind.roots import Root
+from bridge.xla.loops.causes import check_cause
 from bridge.xla.loops.relocating import Unknowns, target_of
 from bridge.xla.loops.shadows import lend, settle
 from bridge.xla.tracing.allowances import Wishes
@@ -117,7 +118,13 @@ class Recorded:
     def run_again(self, i: Any) -> list[Entry]:
         """Run the body for the backward pass; ReplayError if it does not do what it did before."""
         before = self.fingerprint
-        entries = self.run(i, before, closes=False)
+        try:
+            entries = self.run(i, before, closes=False)
+        except Exception as error:
+            check_cause(self.context, error)
+            if type(error).__module__.partition(".")[0] == "bridge":
+                raise
+            raise self._replay_error(f"it raised {type(error).__name__} ({error})") from error
         differs = parting(before, self.fingerprint)
         if differs is not None:
             raise self._replay_error(differs)
