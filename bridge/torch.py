@@ -19,6 +19,7 @@ from bridge.engines import registry
 from bridge.errors import ArgumentError, EngineNotAvailable
 from bridge.transforms.grad import renamed, vjp
 from bridge.transforms.jvp import jvp
+from bridge.transforms.transformed import Transformed
 from bridge.trees import containers_of, leaves_of, rebuilt
 
 try:
@@ -64,7 +65,7 @@ def function(
         call = made.in_python if "torch._dynamo" in sys.modules else made.called
         return call(args, kwargs)
 
-    return renamed(run, f, "torch.function")
+    return renamed(Transformed.of(run, function, f, engine, zeros, source, memory))
 
 
 class _Wrapped:
@@ -110,7 +111,8 @@ class _Wrapped:
         def pull(args: Any, cotangent: Any) -> Any:
             return vjp(f, *args, zeros=zeros, source=source)[1](cotangent)
 
-        return _Wrapped(renamed(pull, f, "pull"), self.options)
+        pull.__name__ = f"the pull of {self.name}"
+        return _Wrapped(pull, self.options)
 
     @cached_property
     def pushed(self) -> _Wrapped:
@@ -120,7 +122,8 @@ class _Wrapped:
         def push(args: Any, tangents: Any) -> Any:
             return jvp(f, args, tangents, zeros=zeros, source=source)[1]
 
-        return _Wrapped(renamed(push, f, "push"), self.options)
+        push.__name__ = f"the push of {self.name}"
+        return _Wrapped(push, self.options)
 
     @property
     def compiles(self) -> bool:

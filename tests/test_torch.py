@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import pickle
 import re
 import warnings
 from concurrent.futures import ThreadPoolExecutor
@@ -211,6 +212,13 @@ def test_keywords_only() -> None:
 
 def _with_keyword(x: Any, *, k: float) -> Any:
     return x * k
+
+
+def test_wrapped_functions_pickle() -> None:
+    f = bridge.torch.function(shifted, engine="native")
+    again = pickle.loads(pickle.dumps(f))
+    x, w = random(3), random(3, seed=1)
+    torch.testing.assert_close(again(x, w), f(x, w))
 
 
 def test_unknown_engine() -> None:

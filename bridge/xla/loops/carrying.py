@@ -81,6 +81,11 @@ class Memory(Constant):
         self.context, self.look, self.cells = context, look, cells
         self.fresh: list[Any] = []
 
+    @property
+    def own(self) -> list[Any]:
+        """The memory that it has made, into which turns write."""
+        return [cell for cell, kind in zip(self.cells, self.look.kinds, strict=True) if kind != "fixed"]
+
     def at(self, k: Any) -> Any:
         return rebuilt(self.look.structure, list(map(_shown, self.cells, self.look.kinds)))
 

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from bridge.rewind.roots import Root
+from bridge.rewind.fingerprint import Fingerprint
+from bridge.rewind.roots import Root, serial_now
 from bridge.xla.tracing.frames import until_stable
 from bridge.xla.tracing.integers import Bounds
 
@@ -44,7 +45,7 @@ def dry(context: Any, body: Body, bounds: Bounds = (None, None), grounds: set[An
 
 def asked(context: Any, going: Callable[[], Any]) -> Any:
     """What a condition says now; nothing of it is logged."""
-    with untouched(context):
+    with untouched(context), unheard(context.home.trace):
         return inside(context, going)()
 
 
@@ -56,6 +57,16 @@ def inside(context: Any, body: Callable[..., Any]) -> Callable[..., Any]:
             return body(*args)
 
     return run
+
+
+@contextmanager
+def unheard(trace: Any) -> Iterator[None]:
+    """Let a body around this one not hear of the loops and branches inside: how often they run says nothing of it."""
+    before, trace.fingerprint = trace.fingerprint, Fingerprint(serial_now(), trace.fingerprint)
+    try:
+        yield
+    finally:
+        trace.fingerprint = before
 
 
 @contextmanager

@@ -108,7 +108,7 @@ def _counted(context: Any, items: Any, body: Any, names: Any, done: int, period:
         if any(isinstance(one.by, Memory) for one in loop.stops):
             loop.count_turns()
             going = loop.going
-        end = repeat(context, Turns(0, turns, going, rows=rows), loop.step)
+        end = repeat(context, Turns(0, turns, going, rows=rows), loop.step, loop.varying)
         loop.finish(turns if going is None else end)
 
     run_planned(

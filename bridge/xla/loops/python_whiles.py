@@ -20,7 +20,7 @@ from bridge.xla.loops.carrying import (
 from bridge.xla.loops.dry_runs import asked
 from bridge.xla.loops.repeating import Turns, is_logged, repeat
 from bridge.xla.loops.trials import Part, with_lent
-from bridge.xla.loops.turning import Loop
+from bridge.xla.loops.turning import Loop, run_planned
 from bridge.xla.tracing.integers import affine_of
 
 Names = tuple[str, ...]
@@ -36,13 +36,27 @@ def _repeated(context: Any, test: Any, body: Any, live: Names, exposed: Names, s
         body()
         test()
 
-    loop = Loop(context, turn, body, (live, exposed, stored, stops), may_be_empty=True, exchanges=True)
-    loop.find((0, None))
-    _check_condition(context, test)
+    def run(loop: Loop) -> None:
+        if not loop.is_planned:
+            _check_condition(context, test)
+        _run(context, loop, test, body)
+
+    names = live, exposed, stored, stops
+    run_planned(
+        context,
+        lambda: Loop(context, turn, body, names, may_be_empty=True, exchanges=True),
+        (0, None),
+        (body, test.__code__),
+        run,
+    )
+
+
+def _run(context: Any, loop: Loop, test: Any, body: Any) -> None:
+    """The turns, when it is known what they carry."""
+    loop.part.run = lambda k: body()
     count = _count(loop, test)
     if count is not None:
-        loop.part.run = lambda k: body()
-        repeat(context, Turns(0, count), loop.step)
+        repeat(context, Turns(0, count), loop.step, loop.varying)
         loop.finish(count)
         return
 
@@ -56,8 +70,7 @@ def _repeated(context: Any, test: Any, body: Any, live: Names, exposed: Names, s
     faults = context.home.trace.faults
     rows = faults.limit() if is_logged(context) else None
     loop.count_turns()
-    loop.part.run = lambda k: body()
-    end = repeat(context, Turns(0, _MANY, going, rows=rows), loop.step)
+    end = repeat(context, Turns(0, _MANY, going, rows=rows), loop.step, loop.varying)
     if rows is not None:
         wants_more = np.logical_or(end > rows, asked(context, going))
         faults.check_turns(rows, lowered_to(context.home.trace, wants_more), affine_of(end))

@@ -15,7 +15,7 @@ from bridge.source.borrowing import LentOutside
 from bridge.source.staging.truth import NotOneLoop
 from bridge.source.state import Moment, Place, Watch
 from bridge.xla.loops.causes import OF_THE_MACHINE, check_cause, pass_on
-from bridge.xla.loops.dry_runs import dry
+from bridge.xla.loops.dry_runs import dry, unheard
 from bridge.xla.loops.plans import Stale
 from bridge.xla.loops.standing import all_known
 from bridge.xla.loops.surroundings import Surroundings
@@ -91,7 +91,7 @@ class Part:
         before, self.context.listener = self.context.listener, None
         self.fingerprint = Fingerprint(since, None)
         try:
-            with self.fingerprint.listening(self.context):
+            with self.fingerprint.listening(self.context), unheard(self.context.home.trace):
                 yield
         finally:
             self.context.listener = before

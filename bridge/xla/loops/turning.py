@@ -33,6 +33,7 @@ from bridge.xla.loops.carrying import (
     is_value,
 )
 from bridge.xla.loops.causes import check_cause
+from bridge.xla.loops.changing import ground_of
 from bridge.xla.loops.control import read_cell
 from bridge.xla.loops.plans import looks
 from bridge.xla.loops.standing import handed_to_the_next_turn, merge, others_of
@@ -225,6 +226,14 @@ class Loop:
         self.number = self.context.constant_buffer(np.zeros((), np.int64))
 
     @property
+    def varying(self) -> list[Any]:
+        """The integers and masks, of the outermost context, that each turn writes."""
+        cells = [cell for one in self.carried if isinstance(one.by, Memory) for cell in one.by.own]
+        if self.number is not None:
+            cells.append(self.number)
+        return [ground_of(cell.place.root) for cell in cells if cell.dtype.kind in "iub"]
+
+    @property
     def turns(self) -> Any:
         """How many turns were made."""
         return read_cell(self.number, "weak")
@@ -282,7 +291,7 @@ def run_planned(
             del plans[key]
             loop = make()
     with_lent(context, lambda: loop.find(bounds))
-    if len(loop.part.places) == len(key[-1]) and not loop.writes_carried:
+    if len(loop.part.places) == len(key[-1]) and not loop.writes_carried and not loop.exchanged:
         plans[key] = [one.plan() for one in loop.carried]
     run(loop)
 

@@ -211,11 +211,13 @@ def until_stable(attempt: Callable[[Sequence[Cell]], list[Cell]], carried: Seque
     """The cells that a body writes, found by attempts that take those of the attempt before to hold anything.
 
     `carried` are cells of which that is known already. Only of integers and masks more is known than their look, so
-    that only they may be mistaken for the same in every iteration.
+    that only they may be mistaken for the same in every iteration; the program reads none of those that say what was
+    wrong in a run.
     """
     while True:
         written = attempt(carried)
-        found = list(dict.fromkeys([*carried, *(cell for cell in written if cell.dtype.kind in "iub")]))
+        varying = (cell for cell in written if cell.dtype.kind in "iub" and cell not in cell.context.faults.cells)
+        found = list(dict.fromkeys([*carried, *varying]))
         if len(found) == len(carried):
             return written
         carried = found
