@@ -57,7 +57,7 @@ _KERNEL = {"xla_cpu_small_call": "true", "inlineable": "false"}
 
 
 def loop(wanted: Callable[[Any], Any], step: Callable[[Any], Any], state: Any) -> Any:
-    """`lax.while_loop(wanted, step, state)`, which becomes one kernel if it is small. What it need not compute can be dropped."""
+    """`lax.while_loop(wanted, step, state)`, which becomes one kernel if it is small; what is not needed can be dropped."""
     if not _WANTED.get():
         return jax.lax.while_loop(wanted, step, state)
     leaves, structure = jax.tree.flatten(state)
