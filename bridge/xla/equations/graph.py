@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
 from typing import Any
 
 import jax
-from jax.extend.core import Literal
+from jax.extend.core import ClosedJaxpr, Literal
+
+from bridge.xla.tracing.kernels import LOOP
 
 
 @dataclass(frozen=True)
@@ -85,3 +87,22 @@ def _traced(other: Replacement) -> Any:
     """The equations of a replacement, of names that no other has: nothing of it may come from a cache."""
     avals = [jax.ShapeDtypeStruct(atom.aval.shape, atom.aval.dtype) for atom in other.operands]
     return jax.make_jaxpr(lambda *values: other.function(*values))(*avals)
+
+
+def everywhere(jaxpr: Any, found: Callable[[Graph], Iterator[tuple[int, Replacement]]]) -> Any:
+    """A program with replacements in it and in the bodies of its loops; none of them may hold constants."""
+    equations = [
+        one.replace(params={**one.params, "body": _in_body(one, found)}) if _is_loop(one) else one for one in jaxpr.eqns
+    ]
+    changed, constants = replaced(jaxpr.replace(eqns=equations), dict(found(Graph(jaxpr))))
+    assert not constants
+    return changed
+
+
+def _is_loop(equation: Any) -> bool:
+    return equation.primitive is LOOP
+
+
+def _in_body(equation: Any, found: Any) -> Any:
+    body = equation.params["body"]
+    return ClosedJaxpr(everywhere(body.jaxpr, found), body.consts)

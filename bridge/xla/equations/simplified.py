@@ -9,7 +9,8 @@ import jax
 from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 from jax.interpreters import partial_eval as pe
 
-from bridge.xla.equations.graph import Graph, replaced
+from bridge.xla.equations.graph import Graph, everywhere, replaced
+from bridge.xla.equations.placing import placings
 from bridge.xla.equations.scaling import scalings
 from bridge.xla.equations.watches import watches
 from bridge.xla.tracing.kernels import opened
@@ -26,6 +27,7 @@ def simplified(function: Callable[..., Any]) -> Callable[..., Any]:
     def run(*args: Any) -> Any:
         made, kind = jax.make_jaxpr(function, return_shape=True)(*args)
         jaxpr, values = _needed(opened(made), [*made.consts, *jax.tree.leaves(args)])
+        jaxpr = everywhere(jaxpr, placings)
         for found in _PASSES:
             replacements = dict(found(Graph(jaxpr)))
             if replacements:

@@ -57,7 +57,7 @@ _KERNEL = {"xla_cpu_small_call": "true", "inlineable": "false"}
 
 
 def loop(wanted: Callable[[Any], Any], step: Callable[[Any], Any], state: Any) -> Any:
-    """`lax.while_loop(wanted, step, state)`, which becomes one kernel if it is small; what is not needed can be dropped."""
+    """`lax.while_loop(wanted, step, state)`, which may become one kernel, and lose what is not needed."""
     if not _WANTED.get():
         return jax.lax.while_loop(wanted, step, state)
     leaves, structure = jax.tree.flatten(state)
@@ -67,7 +67,7 @@ def loop(wanted: Callable[[Any], Any], step: Callable[[Any], Any], state: Any) -
         return ClosedJaxpr(opened(made), ()), made.consts
 
     (cond, outside), (body, around) = flat(wanted), flat(step)
-    ended = _loop.bind(
+    ended = LOOP.bind(
         *outside, *around, *leaves, cond=cond, body=body, counts=(len(outside), len(around)), is_pruned=False
     )
     return jax.tree.unflatten(structure, ended)
@@ -216,13 +216,13 @@ def _elements(value: Any) -> int:
     return prod(value.type.shape) if isinstance(value.type, ir.RankedTensorType) else 0
 
 
-_loop = Primitive("bridge_loop")
-_loop.multiple_results = True
-_loop.def_impl(jax.jit(_run, static_argnames=("cond", "body", "counts", "is_pruned")))
-_loop.def_abstract_eval(lambda *_, body, **__: list(body.out_avals))
-pe.dce_rules[_loop] = _needed
-batching.primitive_batchers[_loop] = lambda values, axes, **params: (
+LOOP = Primitive("bridge_loop")
+LOOP.multiple_results = True
+LOOP.def_impl(jax.jit(_run, static_argnames=("cond", "body", "counts", "is_pruned")))
+LOOP.def_abstract_eval(lambda *_, body, **__: list(body.out_avals))
+pe.dce_rules[LOOP] = _needed
+batching.primitive_batchers[LOOP] = lambda values, axes, **params: (
     jax.vmap(partial(_run, **params), in_axes=axes)(*values),
     [0] * (len(values) - sum(params["counts"])),
 )
-mlir.register_lowering(_loop, _lowered, cacheable=False)
+mlir.register_lowering(LOOP, _lowered, cacheable=False)
