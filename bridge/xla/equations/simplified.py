@@ -2,33 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import jax
+import numpy as np
 from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 from jax.interpreters import partial_eval as pe
 
+from bridge.xla.equations.bodies import Known
+from bridge.xla.equations.fission import fissions
 from bridge.xla.equations.graph import Graph, everywhere, replaced
 from bridge.xla.equations.placing import placings
 from bridge.xla.equations.scaling import scalings
 from bridge.xla.equations.watches import watches
 from bridge.xla.tracing.kernels import opened
 
-_PASSES = (scalings, watches)
-
 
 def simplified(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function of JAX without what its results do not need, and with cheaper equations where there are some.
+
+    Its first argument is false whenever it runs.
 
     XLA drops what a loop computes in vain, as a log that nobody reads; of a kernel it cannot.
     """
 
     def run(*args: Any) -> Any:
         made, kind = jax.make_jaxpr(function, return_shape=True)(*args)
-        jaxpr, values = _needed(opened(made), [*made.consts, *jax.tree.leaves(args)])
+        whole = opened(made)
+        known = Known(whole.invars[len(made.consts)], _integers(whole.invars, made.consts))
+        jaxpr, values = _needed(whole, [*made.consts, *jax.tree.leaves(args)])
         jaxpr = everywhere(jaxpr, placings)
-        for found in _PASSES:
+        for found in (partial(fissions, known=known), scalings, watches):
             replacements = dict(found(Graph(jaxpr)))
             if replacements:
                 jaxpr, constants = replaced(jaxpr, replacements)
@@ -42,3 +48,12 @@ def _needed(jaxpr: Any, values: list[Any]) -> tuple[Any, list[Any]]:
     """The part of a program that its results need, and the values that it takes."""
     kept, used = pe.dce_jaxpr(jaxpr, [True] * len(jaxpr.outvars))
     return kept, [x for x, is_used in zip(values, used, strict=True) if is_used]
+
+
+def _integers(names: Sequence[Any], constants: Sequence[Any]) -> dict[Any, int]:
+    """The constants of a program that are integers."""
+    return {
+        name: int(x)
+        for name, x in zip(names, constants, strict=False)
+        if not isinstance(x, jax.core.Tracer) and np.ndim(x) == 0 and np.result_type(x).kind in "iu"
+    }
