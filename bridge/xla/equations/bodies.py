@@ -120,10 +120,10 @@ class Body:
         maker = self.graph.maker(atom, "add", "sub", "mul", "neg", "convert_element_type")
         if maker is None or np.dtype(maker.outvars[0].aval.dtype).kind not in "iu":
             return None
-        parts = [self.progression(one) for one in maker.invars]
-        if None in parts:
+        parts = [form for one in maker.invars if (form := self.progression(one)) is not None]
+        if len(parts) != len(maker.invars):
             return None
-        (a, b), (c, d) = parts[0], parts[-1]  # type: ignore[misc]
+        (a, b), (c, d) = parts[0], parts[-1]
         match maker.primitive.name:
             case "add":
                 return a + c, b + d
@@ -181,12 +181,16 @@ def _computed(equation: Any, values: Sequence[Any]) -> Sequence[Any]:
     # Before JAX 0.10 functions among the parameters come apart from the others.
     functions, params = params if isinstance(params, tuple) else ([], params)
     found = equation.primitive.bind(*functions, *values, **params)
-    return found if equation.primitive.multiple_results else [found]  # type: ignore[no-any-return]
+    return found if equation.primitive.multiple_results else [found]
 
 
 def value_of(atom: Any, values: Values) -> Any:
     """The value of a number or a name."""
-    return jnp.asarray(atom.val, atom.aval.dtype) if isinstance(atom, Literal) else values[atom]
+    return _number(atom) if isinstance(atom, Literal) else values[atom]
+
+
+def _number(literal: Any) -> Any:
+    return np.asarray(literal.val, literal.aval.dtype)[()]
 
 
 def stacked(body: Body, wanted: Sequence[Any], stacks: Values, values: Values, backward: bool = False) -> list[Any]:
@@ -265,7 +269,7 @@ def _plain(jaxpr: Any) -> Any:
         env = dict(zip(inner.invars, given, strict=True))
 
         def read(atom: Any) -> Any:
-            return np.asarray(atom.val, atom.aval.dtype)[()] if isinstance(atom, Literal) else env[atom]
+            return _number(atom) if isinstance(atom, Literal) else env[atom]
 
         for one in inner.eqns:
             values = list(map(read, one.invars))

@@ -9,6 +9,7 @@ from typing import Any
 
 import jax.numpy as jnp
 from jax import lax
+from jax.extend.core import Literal
 
 from bridge.xla.equations.bodies import Body, Values, followed, stacked, value_of
 from bridge.xla.equations.graph import size_of
@@ -31,7 +32,7 @@ class Factors:
 
     @property
     def seeds(self) -> list[Any]:
-        return [atom for atom, _ in self.parts]
+        return [atom for atom, _ in self.parts if not isinstance(atom, Literal)]
 
 
 def factors_of(body: Body, whole: Any) -> Factors | None:
@@ -92,7 +93,7 @@ def _holder(found: Factors, mask: Mask) -> int | None:
 
 def total(body: Body, found: Factors, stacks: Values, values: Values) -> Any:
     """The sum of an array over all turns, as one product of its factors."""
-    names = [*found.seeds, *[mask.mask for mask in found.masks]]
+    names = [*[atom for atom, _ in found.parts], *[mask.mask for mask in found.masks]]
     rows = stacked(body, names, stacks, values)
     parts = rows[: len(found.parts)]
 
@@ -128,9 +129,9 @@ def _one_by_one(body: Body, found: Factors, parts: Sequence[Any], values: Values
 
     def turn(k: Any, before: Any) -> Any:
         known = {**values, index: lax.convert_element_type(body.start + k, index.aval.dtype)}
-        known |= {
-            seed: lax.dynamic_index_in_dim(x, k, keepdims=False) for seed, x in zip(found.seeds, parts, strict=True)
-        }
+        for (atom, _), x in zip(found.parts, parts, strict=True):
+            if not isinstance(atom, Literal):
+                known[atom] = lax.dynamic_index_in_dim(x, k, keepdims=False)
         followed(equations, known)
         return before + value_of(found.whole, known)
 

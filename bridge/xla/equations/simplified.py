@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any
 
 import jax
-import numpy as np
 from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 from jax.interpreters import partial_eval as pe
 
@@ -16,6 +15,7 @@ from bridge.xla.equations.fission import fissions
 from bridge.xla.equations.graph import Graph, everywhere, replaced
 from bridge.xla.equations.placing import placings
 from bridge.xla.equations.scaling import scalings
+from bridge.xla.equations.transposing import transposings
 from bridge.xla.equations.watches import watches
 from bridge.xla.tracing.kernels import opened
 
@@ -39,6 +39,7 @@ def simplified(function: Callable[..., Any]) -> Callable[..., Any]:
             if replacements:
                 jaxpr, constants = replaced(jaxpr, replacements)
                 jaxpr, values = _needed(jaxpr, [*values, *constants])
+        jaxpr = everywhere(jaxpr, transposings)
         return jax.tree.unflatten(jax.tree.structure(kind), jaxpr_as_fun(ClosedJaxpr(jaxpr, ()))(*values))
 
     return run
@@ -55,5 +56,5 @@ def _integers(names: Sequence[Any], constants: Sequence[Any]) -> dict[Any, int]:
     return {
         name: int(x)
         for name, x in zip(names, constants, strict=False)
-        if not isinstance(x, jax.core.Tracer) and np.ndim(x) == 0 and np.result_type(x).kind in "iu"
+        if not isinstance(x, jax.core.Tracer) and x.ndim == 0 and x.dtype.kind in "iu"
     }
