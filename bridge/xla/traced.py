@@ -94,8 +94,9 @@ class Program:
 
     def __call__(self, never: Any, values: list[Any]) -> tuple[list[Any], Any]:
         """The results that are traced; number and value of the first fault, and whether there was a NaN, if watched."""
-        run = (simplified if self.in_kernels else without_kernels)(self._all)
-        return run(never, values)
+        if not self.in_kernels:
+            return without_kernels(self._all)(never, values)
+        return simplified(self._all, is_bounded=self.settings.memory is not None)(never, values)
 
     def _all(self, never: Any, values: list[Any]) -> tuple[list[Any], Any]:
         plan: Wishes | None = None

@@ -9,18 +9,23 @@ the turn are made before the loop, all at once.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import jax.numpy as jnp
 from jax import lax
 from jax.extend.core import Literal
 
-from bridge.xla.equations.bodies import Body, Known, Values, counted, followed, loops, value_of, walk_of
+from bridge.xla.equations.bodies import Body, Known, Values, counted, followed, loops, stacked, value_of, walk_of
 from bridge.xla.equations.graph import Graph, Replacement, size_of
 from bridge.xla.equations.products import SMALLEST, Product, product_of, products
 from bridge.xla.equations.sums import Sum, summed, sums
 from bridge.xla.tracing.kernels import loop
 
+_CUBIC = frozenset({"cholesky", "custom_linear_solve", "lu", "triangular_solve"})
+"""Operations that cost so much that it pays to do them once for a loop and its way back."""
+_ANYWAY = 1 << 20
+"""Elements that may be kept whatever goes into a loop."""
 _LARGER = 2
 """How many times what goes into a loop the rows may be that are kept of its turns."""
 
@@ -34,16 +39,30 @@ def fissions(graph: Graph, known: Known) -> Iterator[tuple[int, Replacement]]:
         if body is None:
             continue
         split = Split(body, [one in graph.users for one in equation.outvars])
-        if split.sums or split.products:
+        if split.sums or split.early:
             yield number, Replacement(split.run, (*body.outside, *body.begun))
 
 
 def _may_pay(jaxpr: Any) -> bool:
     return any(
-        (one.primitive.name == "dot_general" and max(map(size_of, one.invars)) >= SMALLEST)
+        one.primitive.name in _CUBIC
+        or _may_pay_inside(one)
+        or (one.primitive.name == "dot_general" and max(map(size_of, one.invars)) >= SMALLEST)
         or (one.primitive.name == "mul" and size_of(one.outvars[0]) >= SMALLEST)
         for one in jaxpr.eqns
     )
+
+
+def _may_pay_inside(equation: Any) -> bool:
+    return equation.primitive.name in ("jit", "pjit") and _may_pay(equation.params["jaxpr"].jaxpr)
+
+
+@dataclass(frozen=True)
+class Early:
+    """Results of an equation that are computed before the loop; of a product with a matrix, which one it is."""
+
+    results: tuple[Any, ...]
+    product: Product | None
 
 
 class Split:
@@ -51,8 +70,8 @@ class Split:
 
     def __init__(self, body: Body, used: Sequence[bool]) -> None:
         self.body = body
-        self.products = [one for equation in body.jaxpr.eqns if (one := self._indexed(equation)) is not None]
-        self.known = [one.result for one in self.products]
+        self.early = list(self._early())
+        self.known = [atom for one in self.early for atom in one.results]
         found = {one.position: one for one in sums(body)}
         while True:
             self.needed = self._needed(used, found)
@@ -64,19 +83,23 @@ class Split:
         seeds = dict.fromkeys(seed for one in self.sums for seed in one.seeds)
         self.seeds = [seed for seed in seeds if not body.is_indexed(seed)]
 
-    def _indexed(self, equation: Any) -> Product | None:
-        """A product that follows from the number of the turn."""
-        body = self.body
-        if equation.primitive.name != "dot_general":
-            return None
-        found = product_of(body, equation.outvars[0])
-        if found is None or not body.is_indexed(found.vector) or body.is_constant(found.vector):
-            return None
-        return found if body.turns * size_of(found.result) <= self._largest else None
+    def _early(self) -> Iterator[Early]:
+        """What follows from the number of the turn and is better computed for all turns at once."""
+        body, left = self.body, self._largest
+        for equation in body.jaxpr.eqns:
+            atoms = [atom for atom in equation.invars if not isinstance(atom, Literal)]
+            if not all(map(body.is_indexed, atoms)) or all(map(body.is_constant, atoms)):
+                continue
+            product = product_of(body, equation.outvars[0])
+            if product is None and equation.primitive.name not in _CUBIC:
+                continue
+            left -= body.turns * sum(map(size_of, equation.outvars))
+            if left >= 0:
+                yield Early(tuple(equation.outvars), product)
 
     @property
     def _largest(self) -> int:
-        return _LARGER * sum(map(size_of, (*self.body.outside, *self.body.begun)))
+        return max(_ANYWAY, _LARGER * sum(map(size_of, (*self.body.outside, *self.body.begun))))
 
     def _is_bounded(self, found: Any) -> bool:
         """Whether all that is kept of the turns is not much more than what goes into the loop."""
@@ -100,7 +123,7 @@ class Split:
         body = self.body
         values: Values = dict(zip(body.constants, operands, strict=False))
         begun = list(operands[len(body.constants) :])
-        before = [self._made_before(one, values) for one in self.products]
+        before = [self._made_before(one, values) for one in self.early]
         carried = sorted(self.needed)
         rows = [jnp.zeros((body.turns, *seed.aval.shape), seed.aval.dtype) for seed in self.seeds]
         ended, rows = self._loop(carried, [begun[k] for k in carried], rows, (before, values))
@@ -112,17 +135,20 @@ class Split:
             results[one.position] = summed(body, one, begun[one.position], stacks, values)
         return results
 
-    def _made_before(self, product: Product, values: Values) -> tuple[Any, bool]:
-        """The rows of a product, and whether the first is that of the last turn."""
-        backward = self._goes_backward(product)
-        return products(self.body, product, {}, values, backward), backward
+    def _made_before(self, early: Early, values: Values) -> tuple[list[Any], bool]:
+        """The rows of results, and whether the first is that of the last turn."""
+        backward = self._goes_backward(early)
+        if early.product is not None:
+            return [products(self.body, early.product, {}, values, backward)], backward
+        return stacked(self.body, early.results, {}, values, backward), backward
 
-    def _goes_backward(self, product: Product) -> bool:
-        """Whether it reads an array from its end: then its rows are in the array's order, as in a loop forward."""
+    def _goes_backward(self, early: Early) -> bool:
+        """Whether it reads arrays from their ends: then its rows are in their order, as in a loop forward."""
         body = self.body
+        wanted = early.results if early.product is None else [early.product.vector]
         walks = [
             walk_of(body, one.invars[1:], one.outvars[0], one.invars[0].aval.shape)
-            for one in body.between([product.vector], [body.carried[body.index]])
+            for one in body.between(wanted, [body.carried[body.index]])
             if one.primitive.name == "dynamic_slice"
         ]
         return bool(walks) and all(walk is not None and walk.is_backward for walk in walks)
@@ -137,9 +163,10 @@ class Split:
             state, rows = state
             inside = {**values, **{body.carried[k]: x for k, x in zip(carried, state, strict=True)}}
             turn = state[place] - body.start
-            for one, (made, backward) in zip(self.products, before, strict=True):
+            for one, (made, backward) in zip(self.early, before, strict=True):
                 at = body.turns - 1 - turn if backward else turn
-                inside[one.result] = lax.dynamic_index_in_dim(made, at, keepdims=False)
+                found = [lax.dynamic_index_in_dim(stack, at, keepdims=False) for stack in made]
+                inside.update(zip(one.results, found, strict=True))
             followed(equations, inside)
             found = [value_of(atom, inside) for atom in outputs]
             after, seeds = found[: len(carried)], found[len(carried) :]

@@ -20,10 +20,10 @@ from bridge.xla.equations.watches import watches
 from bridge.xla.tracing.kernels import opened
 
 
-def simplified(function: Callable[..., Any]) -> Callable[..., Any]:
+def simplified(function: Callable[..., Any], is_bounded: bool = False) -> Callable[..., Any]:
     """A function of JAX without what its results do not need, and with cheaper equations where there are some.
 
-    Its first argument is false whenever it runs.
+    Its first argument is false whenever it runs. If its memory `is_bounded`, loops keep no more than they say.
 
     XLA drops what a loop computes in vain, as a log that nobody reads; of a kernel it cannot.
     """
@@ -34,7 +34,7 @@ def simplified(function: Callable[..., Any]) -> Callable[..., Any]:
         known = Known(whole.invars[len(made.consts)], _integers(whole.invars, made.consts))
         jaxpr, values = _needed(whole, [*made.consts, *jax.tree.leaves(args)])
         jaxpr = everywhere(jaxpr, placings)
-        for found in (partial(fissions, known=known), scalings, watches):
+        for found in (*(() if is_bounded else (partial(fissions, known=known),)), scalings, watches):
             replacements = dict(found(Graph(jaxpr)))
             if replacements:
                 jaxpr, constants = replaced(jaxpr, replacements)
