@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from types import FunctionType
 from typing import Any
 
 import jax
@@ -13,13 +12,9 @@ import numpy as np
 from jax import lax
 from jax.extend.core import Literal
 
+from bridge.xla.equations.computing import Values, followed, plain, value_of
 from bridge.xla.equations.graph import Graph
 from bridge.xla.tracing.kernels import LOOP
-
-_INLINED = 12
-"""Equations of a jitted function that is looked into."""
-
-Values = dict[Any, Any]
 
 
 @dataclass(frozen=True)
@@ -42,7 +37,7 @@ class Body:
     def __init__(self, equation: Any, index: int, start: int, turns: int, known: Known) -> None:
         cond_count, count = equation.params["counts"]
         self.index, self.start, self.turns = index, start, turns
-        self.jaxpr = _plain(equation.params["body"].jaxpr)
+        self.jaxpr = plain(equation.params["body"].jaxpr)
         self.graph = Graph(self.jaxpr)
         self.constants, self.carried = self.jaxpr.invars[:count], self.jaxpr.invars[count:]
         self.outside = equation.invars[cond_count : cond_count + count]
@@ -169,30 +164,6 @@ def same(some: Sequence[Any], others: Sequence[Any]) -> bool:
     )
 
 
-def followed(equations: Iterable[Any], values: Values) -> None:
-    """Compute equations, adding to the values."""
-    for one in equations:
-        values.update(zip(one.outvars, _computed(one, [value_of(atom, values) for atom in one.invars]), strict=True))
-
-
-def _computed(equation: Any, values: Sequence[Any]) -> Sequence[Any]:
-    """The results of an equation for these operands."""
-    params = equation.primitive.get_bind_params(equation.params)
-    # Before JAX 0.10 functions among the parameters come apart from the others.
-    functions, params = params if isinstance(params, tuple) else ([], params)
-    found = equation.primitive.bind(*functions, *values, **params)
-    return found if equation.primitive.multiple_results else [found]
-
-
-def value_of(atom: Any, values: Values) -> Any:
-    """The value of a number or a name."""
-    return _number(atom) if isinstance(atom, Literal) else values[atom]
-
-
-def _number(literal: Any) -> Any:
-    return np.asarray(literal.val, literal.aval.dtype)[()]
-
-
 def stacked(body: Body, wanted: Sequence[Any], stacks: Values, values: Values, backward: bool = False) -> list[Any]:
     """Values of a body in all turns, a row for each, from those that are given so and the constants.
 
@@ -254,48 +225,6 @@ def _all_slices(body: Body, array: Any, walk: Walk, values: Values, backward: bo
 
 def _turned(x: Any, is_backward: bool, axis: int = 0) -> Any:
     return lax.rev(x, [axis]) if is_backward else x
-
-
-def _plain(jaxpr: Any) -> Any:
-    """A body with each thing computed once, and small functions looked into."""
-    avals = [jax.ShapeDtypeStruct(one.aval.shape, one.aval.dtype) for one in jaxpr.invars]
-    made: dict[Any, Any] = {}
-    kept: list[Any] = []
-
-    def known(x: Any) -> Any:
-        return (str(x.dtype), x.item()) if isinstance(x, (np.ndarray, np.generic)) and x.ndim == 0 else id(x)
-
-    def run(inner: Any, given: Sequence[Any]) -> list[Any]:
-        env = dict(zip(inner.invars, given, strict=True))
-
-        def read(atom: Any) -> Any:
-            return _number(atom) if isinstance(atom, Literal) else env[atom]
-
-        for one in inner.eqns:
-            values = list(map(read, one.invars))
-            called = one.params.get("jaxpr") if one.primitive.name in ("jit", "pjit") else None
-            if called is not None and len(called.jaxpr.eqns) <= _INLINED and not called.consts:
-                env.update(zip(one.outvars, run(called.jaxpr, values), strict=True))
-                continue
-            key: Any = (one.primitive, tuple(map(known, values)), repr(one.params))
-            if one.effects or any(map(_is_program, one.params.values())):
-                key = object()
-            if key not in made:
-                made[key] = _computed(one, values)
-                kept.append(values)
-            env.update(zip(one.outvars, made[key], strict=True))
-        return list(map(read, inner.outvars))
-
-    plain = jax.make_jaxpr(lambda *values: run(jaxpr, values))(*avals)
-    assert not plain.consts
-    return plain.jaxpr
-
-
-def _is_program(parameter: Any) -> bool:
-    """Whether a parameter of an equation may hold more than it shows."""
-    if isinstance(parameter, (tuple, list)):
-        return any(map(_is_program, parameter))
-    return hasattr(parameter, "eqns") or hasattr(parameter, "jaxpr") or isinstance(parameter, FunctionType)
 
 
 def loops(graph: Graph) -> Iterator[tuple[int, Any]]:

@@ -11,7 +11,8 @@ import jax.numpy as jnp
 from jax import lax
 from jax.extend.core import Literal
 
-from bridge.xla.equations.bodies import Body, Values, followed, stacked, value_of
+from bridge.xla.equations.bodies import Body, stacked
+from bridge.xla.equations.computing import Values, followed, value_of
 from bridge.xla.equations.graph import size_of
 from bridge.xla.equations.products import Mask, all_finite, masked, spread_from, unmasked
 

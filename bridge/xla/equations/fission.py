@@ -16,7 +16,8 @@ import jax.numpy as jnp
 from jax import lax
 from jax.extend.core import Literal
 
-from bridge.xla.equations.bodies import Body, Known, Values, counted, followed, loops, stacked, value_of, walk_of
+from bridge.xla.equations.bodies import Body, Known, counted, loops, stacked, walk_of
+from bridge.xla.equations.computing import Values, followed, value_of
 from bridge.xla.equations.graph import Graph, Replacement, size_of
 from bridge.xla.equations.products import SMALLEST, Product, product_of, products
 from bridge.xla.equations.sums import Sum, summed, sums

@@ -12,7 +12,8 @@ import numpy as np
 from jax import lax
 from jax.extend.core import Literal
 
-from bridge.xla.equations.bodies import Body, Values, followed, stacked, value_of
+from bridge.xla.equations.bodies import Body, stacked
+from bridge.xla.equations.computing import Values, followed, value_of
 from bridge.xla.equations.graph import size_of
 
 SMALLEST = 2048

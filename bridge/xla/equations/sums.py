@@ -10,7 +10,8 @@ import jax.numpy as jnp
 from jax import lax
 from jax.extend.core import Literal
 
-from bridge.xla.equations.bodies import Body, Values, Walk, followed, same, stacked, value_of, walk_of
+from bridge.xla.equations.bodies import Body, Walk, same, stacked, walk_of
+from bridge.xla.equations.computing import Values, followed, value_of
 from bridge.xla.equations.factors import Factors, factors_of, total
 from bridge.xla.equations.graph import size_of
 from bridge.xla.equations.products import SMALLEST, Product, product_of, products
