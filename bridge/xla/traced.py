@@ -23,13 +23,14 @@ from bridge.source.programs import program
 from bridge.trees import leaves_of, paths_of, rebuilt
 from bridge.xla.bounded.bounded import Bounded
 from bridge.xla.captured import Captured
+from bridge.xla.equations.simplified import simplified
 from bridge.xla.loops import flow
 from bridge.xla.lowering.lower import x64
 from bridge.xla.outside import VALUES
 from bridge.xla.signature import Dynamic, Signature, Static
 from bridge.xla.tracing.allowances import Allowances, Wishes
 from bridge.xla.tracing.context import TraceContext
-from bridge.xla.tracing.kernels import pruned, without_kernels
+from bridge.xla.tracing.kernels import without_kernels
 
 GIVEN: ContextVar[list[Any] | None] = ContextVar("bridge.xla.given", default=None)
 """The leaves of the arguments of the call that runs; None inside of a JAX program."""
@@ -93,8 +94,9 @@ class Program:
 
     def __call__(self, never: Any, values: list[Any]) -> tuple[list[Any], Any]:
         """The results that are traced; number and value of the first fault, and whether there was a NaN, if watched."""
-        run = (pruned if self.in_kernels else without_kernels)(self._all)
-        return run(never, values)
+        if not self.in_kernels:
+            return without_kernels(self._all)(never, values)
+        return simplified(self._all, is_bounded=self.settings.memory is not None)(never, values)
 
     def _all(self, never: Any, values: list[Any]) -> tuple[list[Any], Any]:
         plan: Wishes | None = None

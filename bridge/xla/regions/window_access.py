@@ -50,7 +50,7 @@ def write_window(part: Window, x: Any, value: Any, mode: str) -> Any:
     elif any(abs(one.step) > 1 for one in part.axes):
         value = lax.select(_mask(part, spans), _spread(part, value), _cut(x, starts, spans))
     if part.is_most:
-        return _put_most(x, value, starts)
+        return jax.jit(put_most, static_argnums=0)(tuple(starts), x, value)
     return _put(x, value, starts)
 
 
@@ -122,13 +122,16 @@ def _constant(place: int) -> Any:
         return jnp.asarray(place, int)
 
 
-def _put_most(x: Any, block: Any, starts: list[int]) -> Any:
-    """`x` with a block that is most of it: an elementwise choice, which XLA fuses with what is around it."""
+def put_most(starts: tuple[int, ...], x: Any, block: Any) -> Any:
+    """`x` with a block that is most of it: an elementwise choice, which XLA fuses with what is around it.
+
+    It is jitted by itself, so that `equations/placing.py` finds it.
+    """
     rest = [(start, n - start - m, 0) for start, n, m in zip(starts, x.shape, block.shape, strict=True)]
     return lax.select(_inside(x.shape, starts, block.shape), lax.pad(block, np.zeros((), block.dtype), rest), x)
 
 
-def _inside(shape: tuple[int, ...], starts: list[int], sizes: tuple[int, ...]) -> Any:
+def _inside(shape: tuple[int, ...], starts: Sequence[int], sizes: tuple[int, ...]) -> Any:
     """Which places of an array lie in a block."""
     mask: Any = None
     for axis, (n, start, size) in enumerate(zip(shape, starts, sizes, strict=True)):

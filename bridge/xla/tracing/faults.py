@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -247,14 +248,21 @@ class Faults:
         if self.context.is_dry:
             nan.contents = Outline(nan.shape, nan.dtype)
             return
-        # A sum is NaN where an element is; that of both infinities is a false alarm, which costs a second run.
-        nan.contents = nan.contents | jnp.isnan(jnp.sum(gradient))
+        nan.contents = nan.contents | jax.jit(holds_nan)(jnp.asarray(gradient))
 
     def raise_if_any(self, fault: Any) -> None:
         """Raise the error of the first site at which the program that has run found a fault."""
         number, value = (int(part) for part in np.asarray(fault))
         if number:
             raise self.sites[number - 1].error(value)
+
+
+def holds_nan(gradient: Any) -> Any:
+    """Whether an array holds a NaN; jitted by itself, so that `equations/watches.py` finds it.
+
+    A sum is NaN where an element is; that of both infinities is a false alarm, which costs a second run.
+    """
+    return jnp.isnan(jnp.sum(gradient))
 
 
 _LARGEST = (1 << 63) - 1

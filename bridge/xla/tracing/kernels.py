@@ -7,7 +7,8 @@ here it is set for those whose operations are small, whatever the arrays are tha
 on several, and where a body holds what a kernel cannot (`_REFUSED`), loops are as they were.
 
 XLA simplifies programs as a whole, but not across the borders of a kernel. So what a program's results do not need is
-dropped before, from loops, too (`pruned`), and of loops inside of loops the outermost one alone is a kernel.
+dropped before, from loops, too (`equations/simplified.py`), and of loops inside of loops the outermost one alone is
+a kernel.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from math import prod
 from typing import Any
 
 import jax
-from jax.extend.core import ClosedJaxpr, Primitive, jaxpr_as_fun
+from jax.extend.core import ClosedJaxpr, Primitive
 from jax.extend.mlir import ir
 from jax.extend.mlir.dialects import func, stablehlo
 from jax.interpreters import batching, mlir
@@ -56,37 +57,20 @@ _KERNEL = {"xla_cpu_small_call": "true", "inlineable": "false"}
 
 
 def loop(wanted: Callable[[Any], Any], step: Callable[[Any], Any], state: Any) -> Any:
-    """`lax.while_loop(wanted, step, state)`, which becomes one kernel if it is small, and part of what is `pruned`."""
+    """`lax.while_loop(wanted, step, state)`, which may become one kernel, and lose what is not needed."""
     if not _WANTED.get():
         return jax.lax.while_loop(wanted, step, state)
     leaves, structure = jax.tree.flatten(state)
 
     def flat(function: Callable[[Any], Any]) -> tuple[Any, list[Any]]:
         made = jax.make_jaxpr(lambda *leaves: jax.tree.leaves(function(jax.tree.unflatten(structure, leaves))))(*leaves)
-        return ClosedJaxpr(_open(made), ()), made.consts
+        return ClosedJaxpr(opened(made), ()), made.consts
 
     (cond, outside), (body, around) = flat(wanted), flat(step)
-    ended = _loop.bind(
+    ended = LOOP.bind(
         *outside, *around, *leaves, cond=cond, body=body, counts=(len(outside), len(around)), is_pruned=False
     )
     return jax.tree.unflatten(structure, ended)
-
-
-def pruned(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of JAX without what its results do not need; the loops left may become kernels.
-
-    XLA drops what a loop computes in vain, as a log that nobody reads; of a kernel it cannot.
-    """
-
-    def run(*args: Any) -> Any:
-        made, kind = jax.make_jaxpr(function, return_shape=True)(*args)
-        opened = _open(made)
-        kept, used = pe.dce_jaxpr(opened, [True] * len(opened.outvars))
-        inputs = [x for x, is_used in zip((*made.consts, *jax.tree.leaves(args)), used, strict=True) if is_used]
-        outputs = jaxpr_as_fun(ClosedJaxpr(kept, ()))(*inputs)
-        return jax.tree.unflatten(jax.tree.structure(kind), outputs)
-
-    return run
 
 
 def without_kernels(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -102,7 +86,7 @@ def without_kernels(function: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-def _open(made: Any) -> Any:
+def opened(made: Any) -> Any:
     """The Jaxpr that takes its constants as its first arguments."""
     inner = made.jaxpr
     constants = tuple([f"constants[{k}]" for k in range(len(made.consts))])
@@ -232,13 +216,13 @@ def _elements(value: Any) -> int:
     return prod(value.type.shape) if isinstance(value.type, ir.RankedTensorType) else 0
 
 
-_loop = Primitive("bridge_loop")
-_loop.multiple_results = True
-_loop.def_impl(jax.jit(_run, static_argnames=("cond", "body", "counts", "is_pruned")))
-_loop.def_abstract_eval(lambda *_, body, **__: list(body.out_avals))
-pe.dce_rules[_loop] = _needed
-batching.primitive_batchers[_loop] = lambda values, axes, **params: (
+LOOP = Primitive("bridge_loop")
+LOOP.multiple_results = True
+LOOP.def_impl(jax.jit(_run, static_argnames=("cond", "body", "counts", "is_pruned")))
+LOOP.def_abstract_eval(lambda *_, body, **__: list(body.out_avals))
+pe.dce_rules[LOOP] = _needed
+batching.primitive_batchers[LOOP] = lambda values, axes, **params: (
     jax.vmap(partial(_run, **params), in_axes=axes)(*values),
     [0] * (len(values) - sum(params["counts"])),
 )
-mlir.register_lowering(_loop, _lowered, cacheable=False)
+mlir.register_lowering(LOOP, _lowered, cacheable=False)

@@ -1,0 +1,108 @@
+"""The equations of a program as a graph, and the program with some of them replaced."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import jax
+from jax.extend.core import ClosedJaxpr, Literal
+
+from bridge.xla.tracing.kernels import LOOP
+
+
+@dataclass(frozen=True)
+class Replacement:
+    """What is to stand for an equation: `function` of the values of `operands` gives the list of its results."""
+
+    function: Callable[..., list[Any]]
+    operands: tuple[Any, ...]
+
+
+class Graph:
+    """Which equation makes each value of a program, and which ones use it (None stands for its results)."""
+
+    def __init__(self, jaxpr: Any) -> None:
+        self.jaxpr = jaxpr
+        self.makers: dict[Any, Any] = {out: one for one in jaxpr.eqns for out in one.outvars}
+        self.users: dict[Any, list[Any]] = {}
+        for one in jaxpr.eqns:
+            for atom in one.invars:
+                self._used(atom, one)
+        for atom in jaxpr.outvars:
+            self._used(atom, None)
+
+    def _used(self, atom: Any, by: Any) -> None:
+        if not isinstance(atom, Literal):
+            self.users.setdefault(atom, []).append(by)
+
+    def maker(self, atom: Any, *names: str) -> Any:
+        """The equation that makes a value, if it is of one of these primitives; None if not."""
+        found = None if isinstance(atom, Literal) else self.makers.get(atom)
+        return found if found is not None and (not names or found.primitive.name in names) else None
+
+
+def size_of(atom: Any) -> int:
+    """How many elements a value has."""
+    return prod(atom.aval.shape)
+
+
+def is_call_of(equation: Any, name: str) -> bool:
+    """Whether an equation calls a jitted function of this name."""
+    return equation.primitive.name in ("jit", "pjit") and equation.params["name"] == name
+
+
+def replaced(jaxpr: Any, replacements: Mapping[int, Replacement]) -> tuple[Any, list[Any]]:
+    """A program with replacements of equations, by their numbers; and the constants that are its last arguments now."""
+    renamed: dict[Any, Any] = {}
+    equations: list[Any] = []
+    names: list[Any] = []
+    constants: list[Any] = []
+
+    def now(atom: Any) -> Any:
+        return atom if isinstance(atom, Literal) else renamed.get(atom, atom)
+
+    for number, one in enumerate(jaxpr.eqns):
+        other = replacements.get(number)
+        if other is None:
+            equations.append(one.replace(invars=list(map(now, one.invars))))
+            continue
+        made = _traced(other)
+        names += made.jaxpr.constvars
+        constants += made.consts
+        operands = [now(atom) for atom in other.operands]
+        renamed.update(zip(made.jaxpr.invars, operands, strict=True))
+        equations += [inner.replace(invars=list(map(now, inner.invars))) for inner in made.jaxpr.eqns]
+        renamed.update((old, now(new)) for old, new in zip(one.outvars, made.jaxpr.outvars, strict=True))
+    invars = [*jaxpr.invars, *names]
+    given = tuple(jaxpr.debug_info.safe_arg_names(len(jaxpr.invars)))
+    info = jaxpr.debug_info._replace(arg_names=(*given, *[f"constants[{k}]" for k in range(len(names))]))
+    outvars = list(map(now, jaxpr.outvars))
+    return jaxpr.replace(invars=invars, outvars=outvars, eqns=equations, debug_info=info), constants
+
+
+def _traced(other: Replacement) -> Any:
+    """The equations of a replacement, of names that no other has: nothing of it may come from a cache."""
+    avals = [jax.ShapeDtypeStruct(atom.aval.shape, atom.aval.dtype) for atom in other.operands]
+    return jax.make_jaxpr(lambda *values: other.function(*values))(*avals)
+
+
+def everywhere(jaxpr: Any, found: Callable[[Graph], Iterator[tuple[int, Replacement]]]) -> Any:
+    """A program with replacements in it and in the bodies of its loops; none of them may hold constants."""
+    equations = [
+        one.replace(params={**one.params, "body": _in_body(one, found)}) if _is_loop(one) else one for one in jaxpr.eqns
+    ]
+    changed, constants = replaced(jaxpr.replace(eqns=equations), dict(found(Graph(jaxpr))))
+    assert not constants
+    return changed
+
+
+def _is_loop(equation: Any) -> bool:
+    return equation.primitive is LOOP
+
+
+def _in_body(equation: Any, found: Any) -> Any:
+    body = equation.params["body"]
+    return ClosedJaxpr(everywhere(body.jaxpr, found), body.consts)

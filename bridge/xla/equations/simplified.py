@@ -1,0 +1,60 @@
+"""What is made of a traced program before XLA gets it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import jax
+from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
+from jax.interpreters import partial_eval as pe
+
+from bridge.xla.equations.bodies import Known
+from bridge.xla.equations.fission import fissions
+from bridge.xla.equations.graph import Graph, everywhere, replaced
+from bridge.xla.equations.placing import placings
+from bridge.xla.equations.scaling import scalings
+from bridge.xla.equations.transposing import transposings
+from bridge.xla.equations.watches import watches
+from bridge.xla.tracing.kernels import opened
+
+
+def simplified(function: Callable[..., Any], is_bounded: bool = False) -> Callable[..., Any]:
+    """A function of JAX without what its results do not need, and with cheaper equations where there are some.
+
+    Its first argument is false whenever it runs. If its memory `is_bounded`, loops keep no more than they say.
+
+    XLA drops what a loop computes in vain, as a log that nobody reads; of a kernel it cannot.
+    """
+
+    def run(*args: Any) -> Any:
+        made, kind = jax.make_jaxpr(function, return_shape=True)(*args)
+        whole = opened(made)
+        known = Known(whole.invars[len(made.consts)], _integers(whole.invars, made.consts))
+        jaxpr, values = _needed(whole, [*made.consts, *jax.tree.leaves(args)])
+        jaxpr = everywhere(jaxpr, placings)
+        for found in (*(() if is_bounded else (partial(fissions, known=known),)), scalings, watches):
+            replacements = dict(found(Graph(jaxpr)))
+            if replacements:
+                jaxpr, constants = replaced(jaxpr, replacements)
+                jaxpr, values = _needed(jaxpr, [*values, *constants])
+        jaxpr = everywhere(jaxpr, transposings)
+        return jax.tree.unflatten(jax.tree.structure(kind), jaxpr_as_fun(ClosedJaxpr(jaxpr, ()))(*values))
+
+    return run
+
+
+def _needed(jaxpr: Any, values: list[Any]) -> tuple[Any, list[Any]]:
+    """The part of a program that its results need, and the values that it takes."""
+    kept, used = pe.dce_jaxpr(jaxpr, [True] * len(jaxpr.outvars))
+    return kept, [x for x, is_used in zip(values, used, strict=True) if is_used]
+
+
+def _integers(names: Sequence[Any], constants: Sequence[Any]) -> dict[Any, int]:
+    """The constants of a program that are integers."""
+    return {
+        name: int(x)
+        for name, x in zip(names, constants, strict=False)
+        if not isinstance(x, jax.core.Tracer) and x.ndim == 0 and x.dtype.kind in "iu"
+    }
