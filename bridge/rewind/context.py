@@ -251,6 +251,8 @@ class Context(Gradients, Ownership):
                 except Exception as error:
                     blame(entry, error)
                     raise
+                # Whoever holds it alone now may write it.
+                ct = None
             if entry.activates:
                 entry.forget_before()
 

@@ -63,6 +63,7 @@ class Rule:
     __slots__ = (
         "_needs",
         "_parameters",
+        "adding",
         "broadcasts",
         "facts",
         "function",
@@ -94,6 +95,8 @@ class Rule:
         self.per_argument = per_argument
         self.reads = None if reads is None else frozenset(reads)
         self.linear = linear
+        # For each argument what adds its cotangent into an array without making one of its own.
+        self.adding: tuple[Any, ...] | None = None
         # Whether a user has said so, of a function that the book had a rule for.
         self.replaces = False
         self.broadcasts = isinstance(function, np.ufunc) and function.signature is None
