@@ -67,6 +67,7 @@ class Rule:
         "broadcasts",
         "facts",
         "function",
+        "is_of_pairs",
         "joint",
         "linear",
         "name",
@@ -100,6 +101,7 @@ class Rule:
         # Whether a user has said so, of a function that the book had a rule for.
         self.replaces = False
         self.broadcasts = isinstance(function, np.ufunc) and function.signature is None
+        self.is_of_pairs = self.broadcasts and per_argument is not None and len(per_argument) == 2
         default: Structure = "elementwise" if self.broadcasts else "generic"
         self.structure = structure or ("linear" if linear else default)
         self._needs: dict[tuple[int, ...], tuple[bool, frozenset[Any]]] = {}
