@@ -99,9 +99,16 @@ def pulls(
     linear: bool = False,
     structure: Structure | None = None,
     facts: Facts | None = None,
+    adding: tuple[Callable[..., bool], ...] | None = None,
 ) -> Rule:
-    """Register one pull for each argument of `function`; only those that are asked for run."""
+    """Register one pull for each argument of `function`; only those that are asked for run.
+
+    `adding`, if given, has for each argument what a pull computes where its cotangent is large and others are there
+    already: called with the array of these before what a pull is given, it adds into it and returns True, or returns
+    False and leaves it to the pull. Then no array is made for the cotangent.
+    """
     made = Rule(function, None, per_argument, reads=reads, linear=linear, structure=structure, facts=facts)
+    made.adding = adding
     return _entered(made, facts)
 
 

@@ -25,6 +25,32 @@ def as_operand(x: Any) -> Any:
     return x if hasattr(x, "ndim") else as_array(x)
 
 
+def add_product(region: np.ndarray, left: Any, right: Any) -> bool:
+    """Add `left @ right`, an outer product if both are vectors, to `region`, a few rows at a time; False if it cannot.
+
+    What lies between is small: a piece of an outer product stays in the cache, and one of a product is some percent.
+    """
+    vectors = left.ndim == right.ndim == 1
+    shape = (*left.shape[:1], *right.shape[-1:])
+    alike = type(left) is type(right) is np.ndarray and region.dtype == left.dtype == right.dtype
+    if not (alike and region.shape == shape and (vectors or left.ndim == right.ndim == 2) and region.dtype.kind == "f"):
+        return False
+    if region.flags.f_contiguous and not region.flags.c_contiguous:
+        return add_product(region.T, right.T, left.T)
+    piece = _OUTER if vectors else max(_OUTER, region.size // 8)
+    rows = max(1, piece // shape[1])
+    into = np.empty((min(rows, shape[0]), shape[1]), region.dtype)
+    multiply = np.multiply if vectors else np.matmul
+    for start in range(0, shape[0], rows):
+        part = left[start : start + rows]
+        found = multiply(part[:, None] if vectors else part, right, out=into[: len(part)])
+        region[start : start + rows] += found
+    return True
+
+
+_OUTER = 1 << 15
+
+
 def _contracted(axes, a_ndim, b_ndim):
     """The axes of both operands that a tensordot contracts, and those that it keeps, counted from the front."""
     if np.ndim(axes) == 0:

@@ -11,8 +11,9 @@ from bridge.arrays.overlapping import as_read, is_reordered, is_unbuffered, last
 from bridge.code_position import assigns_here, here, resolve
 from bridge.errors import RefusedError
 from bridge.rewind.escapes import remember
-from bridge.rewind.indices import ADVANCED, BOUNDS, ELEMENT, VIEW, frozen, kind_of
+from bridge.rewind.indices import ADVANCED, BOUNDS, ELEMENT, VIEW, frozen, is_of_integers, kind_of
 from bridge.rewind.interpreter import ARRAYS
+from bridge.rewind.lean import FLOATS
 from bridge.rewind.memory import grounded
 from bridge.rewind.places import Element, Gathered, View
 from bridge.rewind.values import is_abstract_mask, lowered_to, mask_as
@@ -25,6 +26,8 @@ def assign(target: Any, key: Any, value: Any) -> None:
         return
     context = place.context
     context.check_usable()
+    if context.lean and context.listener is None and _wrote_element(target, key, value):
+        return
     if context.home.is_abstract:
         key = context.home.key(key, array.shape)
         if type(value) is ARRAYS.bounded or context.home.is_windowed(key):
@@ -49,6 +52,24 @@ def assign(target: Any, key: Any, value: Any) -> None:
     if place.dtype.kind != "c" and np.dtype(getattr(value, "dtype", type(value))).kind == "c":
         refuse_complex(target)
     context.write(target, key, part(place, key, shown), value, source)
+
+
+def _wrote_element(target: Any, key: Any, value: Any) -> bool:
+    """Write one float into an array of its dtype, if that is what is asked; else False, and nothing is done."""
+    place, array = target.place, target.value
+    source = None
+    if type(value) is ARRAYS.scalar:
+        source = value.place
+        if source.context is not place.context:
+            return False
+        source, value = source if source.active else None, value.value
+    plain = type(value) in FLOATS and value.dtype == place.dtype
+    if not (plain or (type(value) is float and place.dtype.kind == "f")) or not array.flags.writeable:
+        return False
+    if not is_of_integers(key) or len(array.shape) != (1 if type(key) is int else len(key)):
+        return False
+    place.context.write_element(target, key, value, source)
+    return True
 
 
 def _as_numpy_reads(target: Any, key: Any, kind: str, shown: Any, value: Any) -> Any:

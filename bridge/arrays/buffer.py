@@ -15,8 +15,9 @@ from bridge.arrays.views import Flat
 from bridge.code_position import here, resolve
 from bridge.errors import RefusedError
 from bridge.rewind.escapes import escape
-from bridge.rewind.indices import ADVANCED, BOUNDS, ELEMENT, VIEW, frozen, kind_of
+from bridge.rewind.indices import ADVANCED, BOUNDS, ELEMENT, VIEW, frozen, is_of_integers, kind_of
 from bridge.rewind.interpreter import ARRAYS
+from bridge.rewind.lean import FLOATS
 from bridge.rewind.memory import Strides, grounded
 from bridge.rewind.places import DEEP, Element, Gathered, Layout, View, shortened
 from bridge.rewind.values import is_abstract, is_abstract_mask, needs_value
@@ -118,6 +119,11 @@ class Buffer(Tracked, InPlace):
         if type(key) is slice and type(key.start) in BOUNDS and type(key.stop) in BOUNDS and type(key.step) in BOUNDS:
             value = array[key]
             return Buffer(value, View(place, key, value))
+        if context.lean and context.listener is None and is_of_integers(key):
+            value = array[key]
+            if type(value) is np.ndarray:
+                return Buffer(value, View(place, key, value))
+            return context.element(value, place, key) if type(value) in FLOATS else self._copied(value, key)
         if context.home.is_abstract:
             key = context.home.key(key, array.shape)
             if context.home.is_windowed(key):
@@ -131,7 +137,10 @@ class Buffer(Tracked, InPlace):
         value = array[key]
         if kind is VIEW:
             return Buffer(value, View(place, key, value))
-        return context.copied(value, (Element if kind is ELEMENT else Gathered)(place, key, value))
+        return self._copied(value, key) if kind is ELEMENT else context.copied(value, Gathered(place, key, value))
+
+    def _copied(self, value: Any, key: Any) -> Any:
+        return self.place.context.copied(value, Element(self.place, key, value))
 
     def __setitem__(self, key: Any, value: Any) -> None:
         assignment.assign(self, key, value)

@@ -78,7 +78,14 @@ def operate_pair(function: Callable[..., Any], ufunc: np.ufunc, x: Any, y: Any) 
     except ZeroDivisionError as error:
         value = context.home.value_despite(error, function, values)
     rule = None if ufunc in ZERO_PULL else RULES.get(ufunc) or rule_for(ufunc, context)
+    if context.lean and context.listener is None and rule is not None and rule.is_of_pairs and inputs != _NOBODY:
+        out = context.pair(rule, value, *values, *inputs)
+        if out is not NotImplemented:
+            return out
     return context.result(Call(ufunc, rule, values, inputs), value)
+
+
+_NOBODY = (None, None)
 
 
 def operate(function: Callable[..., Any], ufunc: np.ufunc, *args: Any) -> Any:

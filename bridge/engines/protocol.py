@@ -182,7 +182,7 @@ class EngineRule(Rule):
             for slot in Rule.__slots__:
                 setattr(self, slot, getattr(native, slot))
         self.name = name
-        self.joint, self.per_argument = _no_pull, None
+        self.joint, self.per_argument, self.adding, self.is_of_pairs = _no_pull, None, None, False
         self.native = native
         self.compares = True
         self.reads = frozenset((*range(_MOST_ARGUMENTS), *self._parameters, "*"))

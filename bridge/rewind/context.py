@@ -8,11 +8,10 @@ pass, and mutation is an ordinary operation.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Set
-from contextlib import contextmanager
+from collections.abc import Callable, Set
 from functools import partial
 from operator import setitem
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -24,8 +23,9 @@ from bridge.rewind.gradients import Gradients, Seeds
 from bridge.rewind.indices import scatter
 from bridge.rewind.interpreter import ARRAYS, Call, Listener
 from bridge.rewind.interrupted import has_written
+from bridge.rewind.lean import Lean
 from bridge.rewind.log import Copy, Entry, Operation, blame
-from bridge.rewind.ownership import Ownership, must_be_numbers, refuse_read_only, wrap
+from bridge.rewind.ownership import must_be_numbers, refuse_read_only, wrap
 from bridge.rewind.places import Element, Gathered, Place
 from bridge.rewind.roots import Root
 from bridge.rewind.rule_book import read_book
@@ -33,7 +33,7 @@ from bridge.rewind.snapshots import Snapshots
 from bridge.rewind.writes import MutatingCall, Scatter, Update, Write
 
 
-class Context(Gradients, Ownership):
+class Context(Gradients, Lean):
     """One differentiation: owns the log, the roots, their shadows and the constants' snapshots.
 
     A context manager, of one thread. Inside it, arrays made by `buffer` are tracked; `gradient` walks the
@@ -73,6 +73,12 @@ class Context(Gradients, Ownership):
         self.asked: dict[Root, Any] = {}
         self.listener: Listener | None = None
         self.undone_from: int | None = None
+
+    def __enter__(self) -> Self:
+        super().__enter__()
+        events = all(getattr(type(self), name) is getattr(Context, name) for name in ("result", "copied", "write"))
+        self.lean = events and self.outer is None and not self.home.is_abstract
+        return self
 
     # Forward: what arrays report becomes an entry of the log, if a gradient passes through it or memory is overwritten.
 
@@ -251,25 +257,10 @@ class Context(Gradients, Ownership):
                 except Exception as error:
                     blame(entry, error)
                     raise
+                # Whoever holds it alone now may write it.
+                ct = None
             if entry.activates:
                 entry.forget_before()
-
-    def play_forward(self) -> None:
-        """Redo what a rewind has undone: memory is again as after the forward pass.
-
-        After an exception it goes on where it was; memory that was exchanged in part stays so (`is_torn`).
-        """
-        if self.undone_from is None or self.is_torn:
-            return
-        for number in range(self.undone_from, len(self.log)):
-            entry = self.log[number]
-            for root in entry.woken():
-                root.active = True
-            self.exchanging = True
-            entry.undo()
-            self.undone_from = number + 1
-            self.exchanging = False
-        self.undone_from = None
 
     def forget_shadows(self) -> None:
         """Drop what cotangents are left: those of arguments, and all of them after an error."""
@@ -286,16 +277,3 @@ class Context(Gradients, Ownership):
         self.originals = []
         self.snapshots = Snapshots()
         self.undone_from = None
-
-    @contextmanager
-    def as_on_entry(self) -> Iterator[None]:
-        """Inside, memory is as it was when the function was called."""
-        try:
-            for number in range(len(self.log) - 1, -1, -1):
-                self.exchanging = True
-                self.log[number].undo()
-                self.undone_from = number
-                self.exchanging = False
-            yield
-        finally:
-            self.play_forward()

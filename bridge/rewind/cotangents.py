@@ -14,6 +14,8 @@ from bridge.rewind.rule import Shaped
 
 def conj(x: Any) -> Any:
     """Complex conjugate; the same object if `x` is real."""
+    if type(x) is np.float64 or type(x) is float:
+        return x
     dtype = getattr(x, "dtype", None)
     if dtype is None:
         return x.conjugate() if type(x) is complex else x

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,8 @@ class Gradients(Lifetime):
     # An entry is being undone: if an exception ends that, nobody knows what memory holds.
     exchanging = False
     rewind: Callable[..., None]
-    play_forward: Callable[[], None]
+    log: list[Any]
+    undone_from: int | None
     forget_shadows: Callable[[], None]
     drop: Callable[[], None]
 
@@ -105,6 +107,36 @@ class Gradients(Lifetime):
                 self.asked = {}
                 self.forget_shadows()
 
+    def play_forward(self) -> None:
+        """Redo what a rewind has undone: memory is again as after the forward pass.
+
+        After an exception it goes on where it was; memory that was exchanged in part stays so (`is_torn`).
+        """
+        if self.undone_from is None or self.is_torn:
+            return
+        for number in range(self.undone_from, len(self.log)):
+            entry = self.log[number]
+            for root in entry.woken():
+                root.active = True
+            self.exchanging = True
+            entry.undo()
+            self.undone_from = number + 1
+            self.exchanging = False
+        self.undone_from = None
+
+    @contextmanager
+    def as_on_entry(self) -> Iterator[None]:
+        """Inside, memory is as it was when the function was called."""
+        try:
+            for number in range(len(self.log) - 1, -1, -1):
+                self.exchanging = True
+                self.log[number].undo()
+                self.undone_from = number
+                self.exchanging = False
+            yield
+        finally:
+            self.play_forward()
+
     def marked(self, seeds: Seeds, wanted: Sequence[Any]) -> list[Any]:
         """Marks at the places `wanted` of arguments, given marks at those of the seeds; the log is dropped."""
         with self.suspended():
@@ -148,11 +180,11 @@ class Gradients(Lifetime):
     def _handed_out(self, place: Any, once: bool) -> Any:
         root = place.root
         if place is root:
+            if once and root.entered and root.is_own and type(root.shadow) is np.ndarray:
+                return root.shadow
             ct = root.shadow if root.entered else self.asked[root]
             if ct is None:
                 return self.memory.alloc(place.shape, place.dtype)
-            if once and root.entered and root.owned and type(ct) is np.ndarray:
-                return ct
         else:
             ct = place.region()
         return np.copy(ct) if ct.shape or hasattr(ct, "place") else np.asarray(ct)[...].copy()

@@ -38,6 +38,16 @@ def kind_of(key: Any, ndim: int) -> str:
     return ELEMENT if integers == ndim == len(key) else VIEW
 
 
+def is_of_integers(key: Any) -> bool:
+    """Whether a key is a plain integer, or a tuple of these."""
+    if type(key) is int:
+        return True
+    return type(key) is tuple and tuple([type(part) for part in key]) in _INTEGERS
+
+
+_INTEGERS = frozenset((int,) * count for count in range(1, 9))
+
+
 def _is_plain_slice(part: Any) -> bool:
     """Whether a slice has bounds that cannot change: 0-d arrays and objects with `__index__` can."""
     return type(part) is slice and _is_bound(part.start) and _is_bound(part.stop) and type(part.step) in BOUNDS

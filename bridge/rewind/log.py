@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -12,6 +13,8 @@ from bridge.errors import BridgeError, RuleError
 from bridge.rewind.interpreter import Call
 from bridge.rewind.places import Picked, places_in
 from bridge.rewind.roots import Root
+
+_LARGE = 1 << 16
 
 Cotangents = Iterable[tuple[Any, Any]]
 
@@ -168,13 +171,28 @@ class Operation(Birth):
         rule = call.rule
         pulls = rule.per_argument
         if pulls is None or not rule.broadcasts:
-            super().push(ct)
+            if rule.adding is None or call.kwargs or type(ct) is not np.ndarray:
+                super().push(ct)
+            else:
+                self._push_adding(ct)
             return
         inputs, output, args = call.inputs, self.output, call.args
         for k in self.wanted:
             cotangent = pulls[k](ct, output, *args)
             if cotangent is not None:
                 inputs[k].accumulate(cotangent)
+
+    def _push_adding(self, ct: Any) -> None:
+        """`push`, where a large cotangent is added to others without an array of its own."""
+        call = self.call
+        rule = call.rule
+        for k in self.wanted:
+            place = call.inputs[k]
+            if math.prod(place.shape) >= _LARGE and place.holds_own_shadow:
+                region = place.region()
+                if type(region) is np.ndarray and rule.adding[k](region, ct, self.output, *call.args):
+                    continue
+            place.accumulate(self._checked(place, rule.per_argument[k](ct, self.output, *call.args)))
 
     def through(self, ct: Any) -> Cotangents:
         """What `pull` would give if every partial derivative were one: the cotangent itself, for each input."""

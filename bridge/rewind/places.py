@@ -69,6 +69,11 @@ class Part:
     def region(self) -> Any:
         return self.within(self.root.region())
 
+    @property
+    def holds_own_shadow(self) -> bool:
+        """Whether adding into its region copies nothing: that of the root is there, and no element is there twice."""
+        return not self.overlapping and self.root.holds_own_shadow
+
     def _conform(self, ct: Any) -> Any:
         if ct.shape != self.shape:
             ct = sum_to_shape(ct, self.shape)
@@ -165,6 +170,9 @@ class Picked(Part):
     """Elements that a key picks from the parent as a copy."""
 
     __slots__ = ()
+
+    # What lies there is picked as a copy.
+    holds_own_shadow = False
 
     def peek(self) -> Any:
         return None if self.root.shadow is None else self._picked(self.parent.region())

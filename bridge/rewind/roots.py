@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bridge.rewind.adoption import is_held_alone
 from bridge.rewind.cotangents import sum_to_shape
 from bridge.rewind.memory import Strides, ghost_at, grounded, in_dtype
 
@@ -78,14 +79,18 @@ class Root:
             ct = sum_to_shape(ct, self.shape)
         if ct.dtype is not self.dtype:
             ct = in_dtype(ct, self.dtype)
-        shadow = self.shadow
-        if shadow is None:
+        if self.shadow is None:
             self.shadow, self.owned = ct, False
         elif self.owned:
-            shadow += ct
+            self.shadow += ct
+        elif self.shape == ():
+            self.shadow = self.shadow + ct
+        elif self.context.outer is None and is_held_alone(self):
+            self.shadow += ct
+            self.owned = True
         else:
-            self.shadow = shadow = shadow + ct
-            self.owned = self.shape != () and (self.context.outer is None or hasattr(shadow, "place"))
+            self.shadow = shadow = self.shadow + ct
+            self.owned = self.context.outer is None or hasattr(shadow, "place")
 
     def take(self) -> Any:
         """Hand over the shadow and forget it: what lay here before is somebody else's value."""
@@ -106,17 +111,27 @@ class Root:
         """The shadow as an array that may be written, laid out as the memory is."""
         if self.context.touched is not None:
             self.context.touched.setdefault(self, (self.shadow, self.owned, self.active))
-        shadow = self.shadow
-        if shadow is None:
-            self.shadow = shadow = self._alloc()
-        elif self.owned == LAID_OUT:
-            return shadow
-        elif not (self.owned and self._lies_alike(shadow)):
+        if self.owned == LAID_OUT and self.shadow is not None:
+            return self.shadow
+        if self.shadow is None:
+            self.shadow = self._alloc()
+        elif not (self._lies_alike(self.shadow) and self.is_own):
             fresh = self._alloc()
-            fresh[...] = shadow
-            self.shadow = shadow = fresh
+            fresh[...] = self.shadow
+            self.shadow = fresh
         self.owned = LAID_OUT
-        return shadow
+        return self.shadow
+
+    @property
+    def is_own(self) -> bool:
+        """Whether the shadow is this root's alone, so that it may be written, or handed out."""
+        # Under an outer context, memory that may be written is that context's.
+        return bool(self.owned) or (self.context.outer is None and is_held_alone(self))
+
+    @property
+    def holds_own_shadow(self) -> bool:
+        """Whether there is a shadow, and adding into its region copies nothing."""
+        return self.shadow is not None and self.is_own and self._lies_alike(self.shadow)
 
     def _alloc(self) -> Any:
         memory, strides = self.context.memory, self.strides

@@ -63,9 +63,11 @@ class Rule:
     __slots__ = (
         "_needs",
         "_parameters",
+        "adding",
         "broadcasts",
         "facts",
         "function",
+        "is_of_pairs",
         "joint",
         "linear",
         "name",
@@ -94,9 +96,12 @@ class Rule:
         self.per_argument = per_argument
         self.reads = None if reads is None else frozenset(reads)
         self.linear = linear
+        # For each argument what adds its cotangent into an array without making one of its own.
+        self.adding: tuple[Any, ...] | None = None
         # Whether a user has said so, of a function that the book had a rule for.
         self.replaces = False
         self.broadcasts = isinstance(function, np.ufunc) and function.signature is None
+        self.is_of_pairs = self.broadcasts and per_argument is not None and len(per_argument) == 2
         default: Structure = "elementwise" if self.broadcasts else "generic"
         self.structure = structure or ("linear" if linear else default)
         self._needs: dict[tuple[int, ...], tuple[bool, frozenset[Any]]] = {}

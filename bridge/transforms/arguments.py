@@ -13,6 +13,7 @@ from bridge.objects.structure import ObjectStructure
 from bridge.rewind.interpreter import current_context
 from bridge.rewind.memory import grounded
 from bridge.rewind.values import is_abstract
+from bridge.transforms.comparing import holds_same
 from bridge.transforms.entering import Entering, enter, is_differentiable
 from bridge.transforms.held_twice import HeldTwice
 from bridge.transforms.overlapping import said_once
@@ -133,7 +134,7 @@ class Arguments:
 def _check_same(pairs: Sequence[tuple[np.ndarray, Any]]) -> None:
     for original, buffer in pairs:
         value = grounded(buffer)
-        if not (np.array_equal(original, value) or np.array_equal(original, value, equal_nan=True)):
+        if not holds_same(original, value):
             raise AliasError(
                 f"the function wrote into an argument of shape {original.shape} under a global or captured name, "
                 "which is the caller's array itself: the argument did not follow, and the gradient is of neither",

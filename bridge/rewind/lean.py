@@ -1,0 +1,163 @@
+"""The commonest events in few steps: two operands of a ufunc, one element read or written.
+
+What they log is what the general events of a context log, in entries that hold what they need themselves and make the
+records that others ask for only when they are asked.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bridge.code_position import here
+from bridge.rewind.interpreter import ARRAYS, Call, Listener
+from bridge.rewind.log import Copy, Cotangents, Entry, Operation
+from bridge.rewind.ownership import Ownership, wrap
+from bridge.rewind.places import Element
+from bridge.rewind.roots import Root
+from bridge.rewind.writes import Write
+
+FLOATS = frozenset({np.float64, np.float32})
+"""The kinds of elements that are read and written in few steps."""
+
+_BOTH: tuple[tuple[int, ...], ...] = ((0,), (1,), (0, 1))
+
+
+class Pair(Operation):
+    """A ufunc of two operands, whose results are a new root."""
+
+    __slots__ = ("rule", "x", "x_place", "y", "y_place")
+
+    def __init__(self, rule: Any, x: Any, y: Any, x_place: Any, y_place: Any) -> None:
+        self.rule = rule
+        self.x = x
+        self.y = y
+        self.x_place = x_place
+        self.y_place = y_place
+
+    @property
+    def call(self) -> Call:  # type: ignore[override]
+        return Call(self.rule.function, self.rule, (self.x, self.y), (self.x_place, self.y_place))
+
+    @property
+    def name(self) -> str:
+        return str(self.rule.name)
+
+    def push(self, ct: Any) -> None:
+        pulls = self.rule.per_argument
+        if self.x_place is not None:
+            cotangent = pulls[0](ct, self.output, self.x, self.y)
+            if cotangent is not None:
+                self.x_place.accumulate(cotangent)
+        if self.y_place is not None:
+            cotangent = pulls[1](ct, self.output, self.x, self.y)
+            if cotangent is not None:
+                self.y_place.accumulate(cotangent)
+
+
+class ElementRead(Copy):
+    """One element that was read from `parent`."""
+
+    __slots__ = ("key", "parent")
+
+    def __init__(self, out: Root, parent: Any, key: Any) -> None:
+        self.out = out
+        self.parent = parent
+        self.key = key
+
+    @property
+    def source(self) -> Element:
+        return Element(self.parent, self.key, self.out)
+
+    def push(self, ct: Any) -> None:
+        region = self.parent.region()
+        region[self.key] += ct
+
+
+class ElementWrite(Write):
+    """One element that was written in `parent`, whose memory is `array`."""
+
+    __slots__ = ("parent",)
+
+    @property
+    def out(self) -> Element:
+        return Element(self.parent, self.key, self.array[self.key])
+
+    def __init__(self, parent: Any, array: Any, key: Any, saved: Any, source: Any) -> None:
+        self.parent = parent
+        self.array = array
+        self.key = key
+        self.saved = saved
+        self.source = source
+        self.activates = source is not None and not parent.root.active
+
+    def take(self) -> Any:
+        if self.parent.root.shadow is None:
+            return None
+        region = self.parent.region()
+        ct = region[self.key]
+        region[self.key] = 0
+        return ct
+
+    def undo(self) -> None:
+        self.saved = self.parent.root.context.memory.swap(self.array, self.key, self.saved)
+
+    def push(self, ct: Any) -> None:
+        if self.source is not None:
+            self.source.accumulate(ct)
+
+    def pull(self, ct: Any) -> Cotangents:
+        return () if self.source is None else ((self.source, ct),)
+
+
+class Lean(Ownership):
+    """The commonest events of a context, for contexts in which they mean what `Context` makes of them."""
+
+    # Whether they do: there is no context outside, numbers are known, and no subclass answers events in another way.
+    lean = False
+    log: list[Entry]
+    listener: Listener | None
+
+    def pair(self, rule: Any, value: Any, x: Any, y: Any, x_place: Any, y_place: Any) -> Any:
+        """`result` of a ufunc with one pull for each of its two operands, of which one carries a gradient at least."""
+        if type(value) is np.ndarray and value.base is None and value.dtype.kind == "f":
+            root: Any = Root(self, value, True)
+            out = ARRAYS.buffer(value, root)
+        else:
+            out = wrap(self, value, True)
+            root = getattr(out, "place", None)
+            if type(root) is not Root or not root.active:
+                return NotImplemented
+        wanted = _BOTH[(x_place is not None) + 2 * (y_place is not None) - 1]
+        found = rule._needs.get(wanted)
+        reads_output, reads = rule.needs(wanted) if found is None else found
+        entry = Pair(rule, x if 0 in reads else None, y if 1 in reads else None, x_place, y_place)
+        entry.position = here(4)
+        entry.out = root
+        entry.output = value if reads_output else None
+        entry.wanted = wanted
+        self.log.append(entry)
+        return out
+
+    def element(self, value: Any, parent: Any, key: Any) -> Any:
+        """`copied` of one float, which was read at a key of plain integers."""
+        active = parent.active
+        root = Root(self, value, active)
+        if active:
+            entry = ElementRead(root, parent, key)
+            entry.position = here(3)
+            self.log.append(entry)
+        return ARRAYS.scalar(value, root)
+
+    def write_element(self, target: Any, key: Any, value: Any, source: Any) -> None:
+        """`write` of a float of the target's dtype at a key of plain integers."""
+        saved = target.value[key]
+        root = self.writable(target)
+        array = target.value
+        array[key] = value
+        entry = ElementWrite(target.place, array, key, saved, source)
+        entry.position = here(5)
+        self.log.append(entry)
+        if source is not None:
+            root.active = True
