@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import jax
 from jax import lax
 from jax.extend.core import Literal
 
@@ -22,6 +23,8 @@ _MADE = frozenset({"bridge_loop", "cond", "dot_general", "dynamic_update_slice",
 
 def placings(graph: Graph) -> Iterator[tuple[int, Replacement]]:
     """Writes of a contiguous block of an array, of values that are not computed from the array's own neighbours."""
+    if jax.device_count() > 1:
+        return  # an array may lie on several devices: then an elementwise choice moves nothing, and such a write does
     for number, equation in enumerate(graph.jaxpr.eqns):
         if is_call_of(equation, put_most.__name__):
             starts = _starts(equation)
