@@ -16,10 +16,11 @@ from bridge.code_position import here
 from bridge.errors import BridgeError
 from bridge.rewind.interpreter import ARRAYS
 from bridge.source.staging.truth import NotOneLoop, truth
-from bridge.source.state import GONE, Place, Variable
+from bridge.source.state import GONE, Place, Value, Variable
 from bridge.trees import containers_of, rebuilt
 from bridge.xla.loops.carrying import Unlike, equal, is_same, is_value, settling
 from bridge.xla.loops.control import kind_of, promoting, read_cell
+from bridge.xla.loops.expected import Reached
 from bridge.xla.loops.plans import BEFORE, Stale, looks, planned
 from bridge.xla.loops.repeating import choose
 from bridge.xla.loops.standing import Known, passed_on, shared_on_a_side, stood_for
@@ -52,7 +53,7 @@ _DEEPEST = 24
 def staged_choice(context: Any, test: Any, then: Side, otherwise: Side) -> Any:
     """`then() if test else otherwise()`."""
     held: list[Any] = [GONE]
-    place: Any = _Value(held)
+    place: Any = Value(held)
 
     def side(run: Side) -> Side:
         def store() -> None:
@@ -62,22 +63,6 @@ def staged_choice(context: Any, test: Any, then: Side, otherwise: Side) -> Any:
 
     staged_branch(context, test, side(then), side(otherwise), [place], [place.name])
     return held[0]
-
-
-class _Value:
-    """The place of the value of an expression."""
-
-    name = "the value"
-
-    def __init__(self, held: list[Any]) -> None:
-        self.held = held
-        self.key = (id(held),)
-
-    def get(self) -> Any:
-        return self.held[0]
-
-    def set(self, value: Any) -> None:
-        self.held[0] = value
 
 
 class _Side:
@@ -170,7 +155,10 @@ def _chosen(
         return taken
 
     kept_for_next = [planned(places, side.part.before[: len(places)], side.after, side.since) for side in sides]
-    choose(context, wanted, [run(side) for side in sides])
+    cells = [cell for one in outcomes if not one.is_same for cell in one.cells]
+    codes = tuple(getattr(one, "__code__", one) for one in (then, otherwise))
+    reached = Reached.by(codes, [side.part.closure for side in sides], cells)
+    choose(context, wanted, [run(side) for side in sides], reached=reached)
     kept = {id(one.place) for one in outcomes}
     for place in places:
         if id(place) not in kept:
