@@ -63,6 +63,22 @@ class Part:
         self.kept.restore({self.part: value})
 
 
+class Value:
+    """The place of the value of an expression."""
+
+    name = "the value"
+
+    def __init__(self, held: list[Any]) -> None:
+        self.held = held
+        self.key = (id(held),)
+
+    def get(self) -> Any:
+        return self.held[0]
+
+    def set(self, value: Any) -> None:
+        self.held[0] = value
+
+
 Place = Variable | Part
 
 

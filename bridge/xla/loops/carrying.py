@@ -220,6 +220,13 @@ def equal(new: Any, old: Any) -> bool:
     return isinstance(new, (str, bytes, slice, *PYTHON, np.generic)) and bool(new == old)
 
 
+def alike(a: Any, b: Any) -> bool:
+    """Whether two runs of a turn have left the same, as far as that is known."""
+    if hasattr(a, "place") or hasattr(b, "place") or not is_value(a) or not is_value(b) or np.ndim(a):
+        return True
+    return equal(a, b)
+
+
 def is_value(value: Any) -> bool:
     """Whether a value is an array or a number."""
     return isinstance(value, (*PYTHON, np.generic, np.ndarray)) or hasattr(value, "place")

@@ -14,8 +14,9 @@ import numpy as np
 from bridge.errors import BridgeError
 from bridge.rewind.interpreter import ARRAYS
 from bridge.source.staging.truth import NotOneLoop, truth
-from bridge.source.state import GONE, Place
+from bridge.source.state import GONE, Place, Value
 from bridge.xla.loops.causes import check_cause
+from bridge.xla.loops.expected import Reached
 from bridge.xla.loops.outcomes import Outcome
 from bridge.xla.loops.plans import BEFORE, looks, planned
 from bridge.xla.loops.repeating import choose
@@ -49,7 +50,7 @@ _DEEPEST = 24
 def staged_choice(context: Any, test: Any, then: Side, otherwise: Side) -> Any:
     """`then() if test else otherwise()`."""
     held: list[Any] = [GONE]
-    place: Any = _Value(held)
+    place: Any = Value(held)
 
     def side(run: Side) -> Side:
         def store() -> None:
@@ -59,22 +60,6 @@ def staged_choice(context: Any, test: Any, then: Side, otherwise: Side) -> Any:
 
     staged_branch(context, test, side(then), side(otherwise), [place], [place.name])
     return held[0]
-
-
-class _Value:
-    """The place of the value of an expression."""
-
-    name = "the value"
-
-    def __init__(self, held: list[Any]) -> None:
-        self.held = held
-        self.key = (id(held),)
-
-    def get(self) -> Any:
-        return self.held[0]
-
-    def set(self, value: Any) -> None:
-        self.held[0] = value
 
 
 class _Side:
@@ -169,7 +154,10 @@ def _chosen(
         return taken
 
     kept_for_next = [planned(places, side.part.before[: len(places)], side.after, side.since) for side in sides]
-    choose(context, wanted, [run(side) for side in sides])
+    cells = [cell for one in outcomes if not one.is_same for cell in one.cells]
+    codes = tuple(getattr(one, "__code__", one) for one in (then, otherwise))
+    reached = Reached.by(codes, [side.part.closure for side in sides], cells)
+    choose(context, wanted, [run(side) for side in sides], reached=reached)
     kept = {id(one.place) for one in outcomes}
     for place in places:
         if id(place) not in kept:

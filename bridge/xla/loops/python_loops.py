@@ -24,7 +24,8 @@ from bridge.xla.loops.carrying import (
     Rebound,
     Unlike,
 )
-from bridge.xla.loops.repeating import Turns, is_logged, repeat
+from bridge.xla.loops.recorded import is_logged
+from bridge.xla.loops.repeating import Turns, repeat
 from bridge.xla.loops.trials import with_lent
 from bridge.xla.loops.turning import Loop, run_planned
 from bridge.xla.tracing.integers import affine_of
@@ -108,7 +109,7 @@ def _counted(context: Any, items: Any, body: Any, names: Any, done: int, period:
         if any(isinstance(one.by, Memory) for one in loop.stops):
             loop.count_turns()
             going = loop.going
-        end = repeat(context, Turns(0, turns, going, rows=rows), loop.step, loop.varying)
+        end = repeat(context, Turns(0, turns, going, rows=rows, reached=loop.reached), loop.step, loop.varying)
         loop.finish(turns if going is None else end)
 
     run_planned(

@@ -18,7 +18,8 @@ from bridge.xla.loops.carrying import (
     Memory,
 )
 from bridge.xla.loops.dry_runs import asked
-from bridge.xla.loops.repeating import Turns, is_logged, repeat
+from bridge.xla.loops.recorded import is_logged
+from bridge.xla.loops.repeating import Turns, repeat
 from bridge.xla.loops.trials import Part, with_lent
 from bridge.xla.loops.turning import Loop, run_planned
 from bridge.xla.tracing.integers import affine_of
@@ -56,7 +57,7 @@ def _run(context: Any, loop: Loop, test: Any, body: Any) -> None:
     loop.part.run = lambda k: body()
     count = _count(loop, test)
     if count is not None:
-        repeat(context, Turns(0, count), loop.step, loop.varying)
+        repeat(context, Turns(0, count, reached=loop.reached), loop.step, loop.varying)
         loop.finish(count)
         return
 
@@ -70,7 +71,7 @@ def _run(context: Any, loop: Loop, test: Any, body: Any) -> None:
     faults = context.home.trace.faults
     rows = faults.limit() if is_logged(context) else None
     loop.count_turns()
-    end = repeat(context, Turns(0, _MANY, going, rows=rows), loop.step, loop.varying)
+    end = repeat(context, Turns(0, _MANY, going, rows=rows, reached=loop.reached), loop.step, loop.varying)
     if rows is not None:
         wants_more = np.logical_or(end > rows, asked(context, going))
         faults.check_turns(rows, lowered_to(context.home.trace, wants_more), affine_of(end))

@@ -17,6 +17,7 @@ from bridge.code_position import here, resolve
 from bridge.errors import ReplayError
 from bridge.rewind import strong_zeros
 from bridge.rewind.fingerprint import Fingerprint, parting
+from bridge.rewind.forward import ForwardContext
 from bridge.rewind.log import Entry
 from bridge.rewind.roots import Root
 from bridge.xla.loops.causes import check_cause
@@ -220,6 +221,15 @@ class Recorded:
             for root, was in active.items():
                 root.active = was
         settle(sweep.homes)
+
+
+def is_logged(context: Any) -> bool:
+    """Whether what a loop overwrites is kept, turn by turn."""
+    while context.differentiates:
+        if not isinstance(context, ForwardContext):
+            return True
+        context = context.outer
+    return False
 
 
 def _is_whole(entry: Entry) -> bool:

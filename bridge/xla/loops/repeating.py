@@ -7,26 +7,21 @@ and rewind that. Kept from the forward loop are only the slices that it overwrot
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-import numpy as np
-
-from bridge.code_position import here, resolve
+from bridge.code_position import resolve
 from bridge.errors import TraceError
 from bridge.rewind.forward import ForwardContext
-from bridge.rewind.log import Entry, Overwritten
-from bridge.rewind.roots import Root, serial_now
 from bridge.rewind.values import lowered_to
-from bridge.xla.loops.dry_runs import Body, asked, inside, tried
-from bridge.xla.loops.recorded import Recorded, Sweep
+from bridge.xla.loops.dry_runs import Body, asked, inside
+from bridge.xla.loops.expected import Reached
 from bridge.xla.loops.replaying import Replayed, Step, placement_for
-from bridge.xla.loops.shadows import Tangents, homes_of
+from bridge.xla.loops.shadows import Tangents
+from bridge.xla.loops.structured import Cells, Structured
 from bridge.xla.tracing.integers import Bounds, bounds_of
-
-Cells = Sequence[Any]
 
 
 @dataclass(frozen=True)
@@ -34,7 +29,8 @@ class Turns:
     """How often a body runs: for each i from `lower` up to `upper`, or while `going()` holds.
 
     `limited` says whether `upper` is a number that somebody has given. `rows` is how many turns a log is to hold of a
-    loop whose length nobody knows; one that makes more overwrites them, and must say so.
+    loop whose length nobody knows; one that makes more overwrites them, and must say so. `reached` is what the body is
+    known by, if it may be met again.
     """
 
     lower: Any
@@ -42,6 +38,7 @@ class Turns:
     going: Callable[[], Any] | None = None
     limited: bool = True
     rows: int | None = None
+    reached: Reached | None = None
 
     @property
     def bounds(self) -> Bounds:
@@ -66,16 +63,13 @@ def repeat(context: Any, turns: Turns, body: Body, carried: Cells = ()) -> Any:
     return Loop(context, turns, body, carried).end
 
 
-def is_logged(context: Any) -> bool:
-    """Whether what a loop overwrites is kept, turn by turn."""
-    while context.differentiates:
-        if not isinstance(context, ForwardContext):
-            return True
-        context = context.outer
-    return False
-
-
-def choose(context: Any, predicate: Any, branches: Sequence[Callable[[], None]], carried: Cells = ()) -> None:
+def choose(
+    context: Any,
+    predicate: Any,
+    branches: Sequence[Callable[[], None]],
+    carried: Cells = (),
+    reached: Reached | None = None,
+) -> None:
     """Run the first branch where the predicate holds, else the second."""
     if not context.differentiates:
         context.choose(predicate, [inside(context, branch) for branch in branches], carried)
@@ -84,123 +78,14 @@ def choose(context: Any, predicate: Any, branches: Sequence[Callable[[], None]],
     predicate = lowered_to(context.outer, predicate)
     if isinstance(context, ForwardContext):
         tangents = Tangents.reached(context, bodies, carried)
-        choose(context.outer, predicate, [partial(tangents.under(context, body), 0) for body in bodies], carried)
+        sides = [partial(tangents.under(context, body), 0) for body in bodies]
+        choose(context.outer, predicate, sides, carried, reached)
         return
-    Choice(context, predicate, bodies, carried)
+    Choice(context, predicate, bodies, carried, reached)
 
 
 def _without_index(branch: Callable[[], None]) -> Body:
     return lambda i: branch()
-
-
-class Structured(Entry):
-    """The entry of a loop or a branch: its backward pass is one too, and undoes as it goes."""
-
-    overwrites = True
-    moves = False
-
-    def __init__(self, context: Any, bodies: list[Body], bounds: Bounds = (None, None), carried: Cells = ()) -> None:
-        self.position = here()
-        self.context = context
-        self.bounds = bounds
-        self.cells = list(carried)
-        since = serial_now()
-        self.recorded = [Recorded(context, body, since) for body in bodies]
-        self.activated: list[Root] = []
-        self._find_active()
-        self.roots = list(dict.fromkeys(root for one in self.recorded for root in one.roots if root.active))
-        self.written_roots = list(dict.fromkeys(root for one in self.recorded for root in (*one.whole, *one.written)))
-        self.out: tuple[Root, ...] = tuple(self.roots)
-        self.rewound = False
-        self.undone = False
-        self.marks: dict[Root, Any] = {}
-
-    def _find_active(self) -> None:
-        """Which memory carries a gradient after an iteration it carries one before the next."""
-        while True:
-            for one in self.recorded:
-                written = tried(self.context, one.describe, self.bounds, self.cells)
-                self.cells = list(dict.fromkeys([*self.cells, *written]))
-            fresh = [root for one in self.recorded for root in one.woken if not root.active]
-            if not fresh:
-                for one in self.recorded:
-                    one.settle_activity()
-                return
-            for root in dict.fromkeys(fresh):
-                root.active = True
-                self.activated.append(root)
-
-    @property
-    def is_known(self) -> bool:
-        """Whether all is known of its bodies that anybody asks: what a dry run does, the description has done.
-
-        Without this, loops inside of each other would be run twice as often with each that is around them.
-        """
-        return self.context.home.trace.is_dry and not self.context.outer.differentiates
-
-    def pass_over(self) -> None:
-        """Leave what a dry run of its bodies leaves."""
-        for one in self.recorded:
-            one.fingerprint.close(one)
-        self.context.home.trace.outline(self.cells)
-
-    @property
-    def activates(self) -> bool:  # type: ignore[override]
-        return bool(self.activated)
-
-    def woken(self) -> list[Root]:
-        return self.activated
-
-    def reads(self) -> Iterator[Any]:
-        return iter(self.roots)
-
-    def overwritten(self) -> Iterator[Overwritten]:
-        """The memory that its bodies write, whole: what they overwrote of it is kept iteration by iteration."""
-        for root in self.written_roots:
-            yield Overwritten(root, root.held, Ellipsis, None)
-
-    def begin_to_keep(self, wanted: int) -> float:
-        """How many bytes it may keep, with the loops in its bodies, of those that it would like to."""
-        self.scope = self.context.home.trace.allowances.scope
-        self.number, allowed = self.scope.begin(wanted)
-        return allowed
-
-    def keeps(self, taken: int, allowed: float) -> None:
-        """It keeps so much of what it is allowed; loops in its bodies get the rest."""
-        self.scope.taken[self.number] = taken
-        for one in self.recorded:
-            one.allowed = max(0.0, allowed - taken)
-
-    def take(self) -> Any:
-        """Go back through it, if a cotangent has arrived; nothing is left for a pull then."""
-        if any(root.shadow is not None for root in self.roots):
-            context = self.context
-            homes, marks = homes_of(self.roots), None
-            if context.walking:
-                self.marks = {root: np.copy(home) for root, home in homes.items()}
-            elif context.mending:
-                marks = self.marks
-            sweep = Sweep(homes, marks, context.walking, context.once)
-            self.sweep(lambda one, i, k: one.backward(i, k, sweep), back=True)
-            self.rewound = self.undone = True
-        if self.context.once and not self.context.walking:
-            self.scope.end(self.number)
-        return None
-
-    def undo(self) -> None:
-        if self.rewound:
-            self.rewound = False
-            return
-        self.undone = not self.undone
-        self.exchange(self.undone)
-
-    def exchange(self, back: bool) -> None:
-        """Let memory hold what it held before, or, not `back`, after it."""
-        self.sweep(lambda one, i, k: one.exchange(i, k, back), back)
-
-    def sweep(self, step: Step, back: bool) -> None:
-        """Run `step` for each iteration, from the last to the first if `back`."""
-        raise NotImplementedError
 
 
 class Loop(Structured):
@@ -210,7 +95,7 @@ class Loop(Structured):
         low, high = turns.bounds
         self.lower = lower = lowered_to(context.outer, turns.lower)
         below = replace(turns, lower=lower, upper=lowered_to(context.outer, turns.upper))
-        super().__init__(context, [body], (low, high), carried)
+        super().__init__(context, [body], (low, high), carried, turns.reached)
         self.rows = rows = turns.rows
         if rows is not None:
             low, high = 0, rows
@@ -275,8 +160,10 @@ class Loop(Structured):
 class Choice(Structured):
     """A branch in the log, run when it is made: the one that ran goes back."""
 
-    def __init__(self, context: Any, predicate: Any, bodies: list[Body], carried: Cells) -> None:
-        super().__init__(context, bodies, carried=carried)
+    def __init__(
+        self, context: Any, predicate: Any, bodies: list[Body], carried: Cells, reached: Reached | None
+    ) -> None:
+        super().__init__(context, bodies, carried=carried, reached=reached)
         self.predicate = predicate
         own = sum(one.bytes for one in self.recorded)
         self.keeps(own, self.begin_to_keep(own + max(one.wishes.most for one in self.recorded)))

@@ -26,15 +26,15 @@ from bridge.xla.loops.carried import Carried
 from bridge.xla.loops.carrying import (
     Memory,
     Unlike,
+    alike,
     check_apart,
-    equal,
     growth,
     handed_on,
-    is_value,
 )
 from bridge.xla.loops.causes import check_cause
 from bridge.xla.loops.changing import ground_of
 from bridge.xla.loops.control import read_cell
+from bridge.xla.loops.expected import Reached
 from bridge.xla.loops.plans import looks
 from bridge.xla.loops.standing import handed_to_the_next_turn, merge, others_of
 from bridge.xla.loops.trials import Part, with_lent
@@ -66,6 +66,7 @@ class Loop:
         live, exposed, stored, stops = names
         leaving = tuple(dict.fromkeys((*live, *exposed, *stops)))
         self.context = context
+        self.code = body.__code__
         self.may_be_empty = may_be_empty
         self.then: list[Any] = []
         self.number: Any = None
@@ -113,7 +114,7 @@ class Loop:
             before = self.part.fingerprint
             _, (again, _), _, _ = self.part.tried(bounds, self._set, self._left)
             differs = parting(before, self.part.fingerprint)
-            plain = [one.place.name for one, a, b in zip(self.carried, after, again, strict=True) if not _alike(a, b)]
+            plain = [one.place.name for one, a, b in zip(self.carried, after, again, strict=True) if not alike(a, b)]
             if differs is None and not plain:
                 return
             after = again
@@ -234,6 +235,12 @@ class Loop:
         return [ground_of(cell.place.root) for cell in cells if cell.dtype.kind in "iub"]
 
     @property
+    def reached(self) -> Reached:
+        """What a turn is known by."""
+        cells = [cell for one in self.carried if isinstance(one.by, Memory) for cell in one.by.own]
+        return Reached.by((self.code, "turn"), [self.part.closure], cells)
+
+    @property
     def turns(self) -> Any:
         """How many turns were made."""
         return read_cell(self.number, "weak")
@@ -294,10 +301,3 @@ def run_planned(
     if len(loop.part.places) == len(key[-1]) and not loop.writes_carried and not loop.exchanged:
         plans[key] = [one.plan() for one in loop.carried]
     run(loop)
-
-
-def _alike(a: Any, b: Any) -> bool:
-    """Whether two runs of a turn have left the same, as far as that is known."""
-    if hasattr(a, "place") or hasattr(b, "place") or not is_value(a) or not is_value(b) or np.ndim(a):
-        return True
-    return equal(a, b)

@@ -74,7 +74,9 @@ class TraceContext(Framing, Accessing, Computing, Context):
         self.parts = self.tries = 0
         # How often the body of short loops that are unrolled is met.
         self.repeats = 1
+        # What trials and descriptions of parts of the program have found, for the next time that they are met.
         self.plans: dict[Any, Any] = {}
+        self.expected: dict[Any, Any] = {}
         self.limits = {} if limits is None else limits
         self.allowances = Allowances(None) if allowances is None else allowances
         self.captured = captured

@@ -216,11 +216,16 @@ def until_stable(attempt: Callable[[Sequence[Cell]], list[Cell]], carried: Seque
     """
     while True:
         written = attempt(carried)
-        varying = (cell for cell in written if cell.dtype.kind in "iub" and cell not in cell.context.faults.cells)
+        varying = (cell for cell in written if cell.dtype.kind in "iub" and _is_read(cell))
         found = list(dict.fromkeys([*carried, *varying]))
         if len(found) == len(carried):
             return written
         carried = found
+
+
+def _is_read(cell: Cell) -> bool:
+    context: Any = cell.context
+    return cell not in context.faults.cells
 
 
 def _ignoring_index(branch: Callable[[], Any], i: Any) -> None:

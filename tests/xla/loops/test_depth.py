@@ -1,0 +1,118 @@
+"""Loops inside of each other: how often bodies are run while a program is traced does not double with each of them."""
+
+from __future__ import annotations
+
+import linecache
+from typing import Any
+
+import numpy as np
+import pytest
+
+import bridge
+
+pytest.importorskip("jax", reason='engine="xla" needs JAX: pip install "mutation-bridge[jax]"')
+
+from bridge.xla.tracing.context import TraceContext
+
+# Of each nest: what comes first, before each loop, the loop, the innermost body, after each loop, and the result; d is
+# the number of a loop, and e of the one around it.
+NESTS = {
+    "bounds from outside": ("", "", "for i{d} in range(i{e}, 10):", "y[i{d}] += np.sin(x[i0])", "", "np.sum(y)"),
+    "a sum per loop": (
+        "z = 0.0",
+        "s{d} = 0.0",
+        "for i{d} in range(10):",
+        "s{d} += np.sin(x[i{d}])",
+        "{outer} += s{d} * x[i{d}]",
+        "z",
+    ),
+    "an integer": (
+        "c = 0",
+        "",
+        "for i{d} in range(10):",
+        "y[c % 10] += np.sin(x[i{d}]); c = (3 * c + 1) % 7",
+        "",
+        "np.sum(y)",
+    ),
+    "memory per loop": (
+        "z = np.zeros(10)",
+        "s{d} = np.zeros(10)",
+        "for i{d} in range(10):",
+        "s{d}[i{d}] += np.sin(x[i{d}])",
+        "{outer}[0] += np.sum(s{d})",
+        "np.sum(z)",
+    ),
+    "counts": (
+        "c = np.zeros(10, dtype=int)",
+        "",
+        "for i{d} in range(10):",
+        "c[i{d}] += 1; y[i{d}] += np.sin(x[c[i0] % 10])",
+        "",
+        "np.sum(y)",
+    ),
+    "counted whiles": (
+        "",
+        "i{d} = 0",
+        "while i{d} < 10:",
+        "y[i{d}] += np.sin(x[i{d}]); i{d} += 1",
+        "i{e} += 1",
+        "np.sum(y)",
+    ),
+    "whiles": (
+        "",
+        "i{d} = 0",
+        "while i{d} < 10 and y[i{d}] < 100:",
+        "y[i{d}] += np.sin(x[i{d}]); i{d} += 1",
+        "i{e} += 1",
+        "np.sum(y)",
+    ),
+}
+X, Y = np.linspace(0.1, 0.5, 10), np.linspace(0.2, 0.6, 10)
+
+
+def nest(name: str, depth: int) -> Any:
+    """A program of so many loops inside of each other, the first of which runs by itself."""
+    first, before, loop, body, after, result = NESTS[name]
+    lines = ["def program(x, y):", "    y = y.copy()", "    i0 = 0", f"    {first}"]
+    words: dict[int, dict[str, Any]] = {
+        d: {"d": d, "e": d - 1, "outer": f"s{d - 1}" if d > 1 else "z"} for d in range(1, depth + 1)
+    }
+    for d in range(1, depth + 1):
+        lines += ["    " * d + part.format(**words[d]) for part in (before, loop)]
+    lines.append("    " * (depth + 1) + body.format(**words[depth]))
+    lines += ["    " * d + after.format(**words[d]) for d in range(depth, 0, -1)]
+    source = "\n".join([*lines, f"    return {result}"]) + "\n"
+    file = f"<{name}, {depth}>"
+    linecache.cache[file] = len(source), None, source.splitlines(keepends=True), file
+    names: dict[str, Any] = {"np": np}
+    exec(compile(source, file, "exec"), names)
+    return names["program"]
+
+
+@pytest.mark.parametrize("name", NESTS)
+def test_tracing_does_not_double_with_depth(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    operations = 0
+    count = TraceContext.count
+
+    def counted(self: Any) -> None:
+        nonlocal operations
+        operations += 1
+        count(self)
+
+    monkeypatch.setattr(TraceContext, "count", counted)
+
+    def traced(depth: int) -> int:
+        nonlocal operations
+        operations = 0
+        bridge.xla(bridge.grad(nest(name, depth))).lower(X, Y)
+        return operations
+
+    assert traced(5) < 1.85 * traced(4)
+
+
+@pytest.mark.parametrize("name", NESTS)
+def test_loops_in_loops_are_right(name: str) -> None:
+    program = nest(name, 2)
+    found = bridge.grad(program, argnums=(0, 1), engine="xla")(X, Y)
+    for one, other in zip(found, bridge.grad(program, argnums=(0, 1))(X, Y), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12)
