@@ -118,11 +118,11 @@ class Buffer(Tracked, InPlace):
         array = self.value
         if type(key) is slice and type(key.start) in BOUNDS and type(key.stop) in BOUNDS and type(key.step) in BOUNDS:
             value = array[key]
-            return Buffer(value, View(place, key, value))
+            return shown(value, View(place, key, value))
         if context.lean and context.listener is None and is_of_integers(key):
             value = array[key]
             if type(value) is np.ndarray:
-                return Buffer(value, View(place, key, value))
+                return shown(value, View(place, key, value))
             return context.element(value, place, key) if type(value) in FLOATS else self._copied(value, key)
         if context.home.is_abstract:
             key = context.home.key(key, array.shape)
@@ -136,7 +136,7 @@ class Buffer(Tracked, InPlace):
             kind = kind_of(key, len(array.shape))
         value = array[key]
         if kind is VIEW:
-            return Buffer(value, View(place, key, value))
+            return shown(value, View(place, key, value))
         return self._copied(value, key) if kind is ELEMENT else context.copied(value, Gathered(place, key, value))
 
     def _copied(self, value: Any, key: Any) -> Any:
@@ -155,7 +155,7 @@ class Buffer(Tracked, InPlace):
         """The view that starts `offset` bytes after this one and lies as `like` says."""
         self.place.context.check_usable()
         value = self.place.context.memory.view(self.value, offset, like)
-        return Buffer(value, Layout(self.place if self.place.depth < DEEP else shortened(self), (offset, like), value))
+        return shown(value, Layout(self.place if self.place.depth < DEEP else shortened(self), (offset, like), value))
 
     @property
     def T(self) -> Any:
@@ -242,4 +242,13 @@ class Buffer(Tracked, InPlace):
         return escape(self, "tobytes()").tobytes(order)
 
 
-ARRAYS.buffer, ARRAYS.scalar, ARRAYS.weak_scalar = Buffer, Scalar, WeakScalar
+def shown(value: Any, place: Any) -> Buffer:
+    """A view of memory that is there already."""
+    made = Buffer(value, place)
+    root = place.root
+    if root.borrowed:
+        root.note(made)
+    return made
+
+
+ARRAYS.shown, ARRAYS.buffer, ARRAYS.scalar, ARRAYS.weak_scalar = shown, Buffer, Scalar, WeakScalar

@@ -207,6 +207,10 @@ def call_by_rule(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     """`call` of a function past its handler, if it has one."""
     if isinstance(function, np.ufunc):
         return function(*args, **kwargs)
+    if not kwargs and len(args) == 2 and type(args[0]) is type(args[1]) is ARRAYS.buffer:
+        found = _product(function, *args)
+        if found is not NotImplemented:
+            return found
     context = context_of((*args, *kwargs.values()))
     if context is None:
         return function(*args, **kwargs)
@@ -231,6 +235,25 @@ def call_by_rule(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -
         positional, named = made.spelled(values)
         return wrap_result(context, call(function, positional, named), args, lambda fresh: context.result(made, fresh))
     return _call_with_rule(context, function, rule or rule_for(function, context), args, kwargs)
+
+
+def _product(function: Any, x: Any, y: Any) -> Any:
+    """A product of two Buffers of one context, which has no parameters but these; NotImplemented for all else."""
+    rule = RULES.get(function)
+    context = x.place.context
+    if rule is None or rule.structure != "multilinear" or not rule.takes_arrays or context is not y.place.context:
+        return NotImplemented
+    if not context.lean or function in MUTATING or function in REFUSED or function in ZERO_PULL:
+        return NotImplemented
+    if context.thread != get_ident():
+        context.check_usable()
+    args = (x.value, y.value)
+    value = function(*args)
+    inputs = (x.place if x.place.active else None, y.place if y.place.active else None)
+    made = Call(function, rule, args, inputs)
+    if isinstance(value, np.generic):
+        return context.result(made, value)
+    return wrap_result(context, value, (x, y), lambda fresh: context.result(made, fresh))
 
 
 def _call_with_rule(context: Any, function: Any, rule: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

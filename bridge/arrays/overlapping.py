@@ -82,7 +82,7 @@ def _all_of(buffer: Any, like: Strides) -> Any:
         value = _all_of(inner, like)
     else:
         value = root.context.memory.view(inner, address(owner(inner)) - address(inner), like)
-    return ARRAYS.buffer(value, Layout(root, (0, like), value))
+    return ARRAYS.shown(value, Layout(root, (0, like), value))
 
 
 def _digits(count: int, unit: np.dtype[Any]) -> Iterator[tuple[int, np.ndarray]]:

@@ -60,7 +60,7 @@ def view_at(buffer: Any, value: Any) -> Any:
         ground.flags.writeable = False
     like = Strides(ground.shape, ground.strides, ground.dtype)
     place = buffer.place if buffer.place.depth < DEEP else shortened(buffer)
-    return ARRAYS.buffer(value, Layout(place, (address(ground) - address(buffer.value), like), value))
+    return ARRAYS.shown(value, Layout(place, (address(ground) - address(buffer.value), like), value))
 
 
 def view_as_dtype(buffer: Any, dtype: Any) -> Any:

@@ -121,6 +121,8 @@ class Arrays:
     """What the rewind asks of the arrays above it; `bridge.arrays` fills it in when it is imported."""
 
     buffer: type[Any]
+    # A Buffer on memory that another one shows as well.
+    shown: Callable[[Any, Any], Any]
     scalar: type[Any]
     weak_scalar: type[Any]
     # Arrays whose length is known only when a compiled program runs; there are none where nothing is compiled.

@@ -170,11 +170,11 @@ class Operation(Birth):
         call = self.call
         rule = call.rule
         pulls = rule.per_argument
-        if pulls is None or not rule.broadcasts:
-            if rule.adding is None or call.kwargs or type(ct) is not np.ndarray:
-                super().push(ct)
+        if not rule.broadcasts or pulls is None:
+            if rule.takes_arrays and not call.kwargs:
+                self._push_each(ct)
             else:
-                self._push_adding(ct)
+                super().push(ct)
             return
         inputs, output, args = call.inputs, self.output, call.args
         for k in self.wanted:
@@ -182,17 +182,20 @@ class Operation(Birth):
             if cotangent is not None:
                 inputs[k].accumulate(cotangent)
 
-    def _push_adding(self, ct: Any) -> None:
-        """`push`, where a large cotangent is added to others without an array of its own."""
+    def _push_each(self, ct: Any) -> None:
+        """`push` of a function that takes arrays by position: large cotangents are added to others as they are made."""
         call = self.call
-        rule = call.rule
+        rule, args, output = call.rule, call.args, self.output
         for k in self.wanted:
             place = call.inputs[k]
-            if math.prod(place.shape) >= _LARGE and place.holds_own_shadow:
+            if rule.adding is not None and math.prod(place.shape) >= _LARGE and place.holds_own_shadow:
                 region = place.region()
-                if type(region) is np.ndarray and rule.adding[k](region, ct, self.output, *call.args):
+                alike = type(region) is type(ct) is np.ndarray
+                if alike and rule.adding[k](region, ct, output, *args):
                     continue
-            place.accumulate(self._checked(place, rule.per_argument[k](ct, self.output, *call.args)))
+            cotangent = rule.per_argument[k](ct, output, *args)
+            if cotangent is not None:
+                place.accumulate(self._checked(place, cotangent))
 
     def through(self, ct: Any) -> Cotangents:
         """What `pull` would give if every partial derivative were one: the cotangent itself, for each input."""

@@ -30,6 +30,8 @@ class Ownership:
     loan: Any
     merged: dict[Root, tuple[Any, Set[Root]]]
     settling: bool
+    # Whether large arguments may be the caller's memory until they are written: the backward pass ends with the call.
+    borrows_arguments = False
 
     def check_usable(self) -> None:
         """Raise unless the context is open, in this thread."""
@@ -112,6 +114,8 @@ class Ownership:
             if root.shared_by:
                 _refuse_shared(root.shared_by)
             if not root.written:
+                if root.borrowed:
+                    root.own()  # type: ignore[attr-defined]
                 root.written = True
                 if self.loan is not None:
                     self.loan.names.written(root)

@@ -43,7 +43,7 @@ DOWN = Walk()
 class Part:
     """A part of a root: the cotangent that arrives there is added to the same part of the shadow."""
 
-    __slots__ = ("depth", "dtype", "key", "overlapping", "parent", "root", "shape")
+    __slots__ = ("depth", "dtype", "key", "overlapping", "parent", "root", "shape", "top")
 
     def __init__(self, parent: Any, key: Any, value: Any) -> None:
         self.parent = parent
@@ -51,6 +51,8 @@ class Part:
         self.key = key
         self.overlapping: bool = parent.overlapping
         self.root: Root = parent.root
+        # Where it is known whether a gradient passes: the root, or its second name.
+        self.top: Any = parent.top
         self.shape = value.shape
         self.dtype = value.dtype
 
@@ -60,7 +62,8 @@ class Part:
 
     @property
     def active(self) -> bool:
-        return self.parent.active
+        active: bool = self.top.active
+        return active
 
     def within(self, whole: Any, walk: Walk = DOWN) -> Any:
         """What lies at this place of `whole`, which stands for the root."""
@@ -234,6 +237,10 @@ class Alias(Part):
     """
 
     __slots__ = ()
+
+    def __init__(self, parent: Any, key: Any, value: Any) -> None:
+        super().__init__(parent, key, value)
+        self.top = self
 
     def within(self, whole: Any, walk: Walk = DOWN) -> Any:
         return self.parent.within(whole, walk)

@@ -38,6 +38,8 @@ class Root:
     __slots__ = ("active", "born_active", "context", "dtype", "held", "owned", "serial", "shadow", "shape", "strides")
 
     entered = False
+    # Whether its memory is the caller's still.
+    borrowed: Any = False
     overlapping = False
     depth = 0
 
@@ -60,6 +62,10 @@ class Root:
 
     @property
     def root(self) -> Root:
+        return self
+
+    @property
+    def top(self) -> Root:
         return self
 
     def ghost(self) -> np.ndarray:

@@ -34,7 +34,7 @@ class Case:
     tolerance: float = 1e-6
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(unsafe_hash=True, slots=True)
 class Shaped:
     """What a pull gets in place of an array that its rule does not read: shape and dtype only."""
 
@@ -75,6 +75,7 @@ class Rule:
         "reads",
         "replaces",
         "structure",
+        "takes_arrays",
         "variadic",
     )
 
@@ -102,6 +103,7 @@ class Rule:
         self.replaces = False
         self.broadcasts = isinstance(function, np.ufunc) and function.signature is None
         self.is_of_pairs = self.broadcasts and per_argument is not None and len(per_argument) == 2
+        self.takes_arrays = per_argument is not None and not (self.facts.sequences or self.facts.nested)
         default: Structure = "elementwise" if self.broadcasts else "generic"
         self.structure = structure or ("linear" if linear else default)
         self._needs: dict[tuple[int, ...], tuple[bool, frozenset[Any]]] = {}

@@ -15,6 +15,7 @@ import numpy as np
 
 from bridge.code_position import Position, here, resolve
 from bridge.errors import AliasError, ContextError, EscapeError
+from bridge.rewind.borrowed import settle
 from bridge.rewind.memory import Strides, address, grounded, owner
 from bridge.rewind.values import is_abstract
 
@@ -50,6 +51,7 @@ class Lent:
         self.loan = loan
         self.array = array
         self.where = where
+        settle(array)
         self.before = array.copy("K") if before is None else before
         self.buffer = loan.context.constant_buffer(array.copy("K"))
         self.views: dict[int, tuple[np.ndarray, Any]] = {}

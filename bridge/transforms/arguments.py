@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from bridge.errors import AliasError, ArgumentError, CotangentError
+from bridge.errors import ArgumentError, CotangentError
 from bridge.objects.structure import ObjectStructure
+from bridge.rewind.borrowed import changed
 from bridge.rewind.interpreter import current_context
 from bridge.rewind.memory import grounded
 from bridge.rewind.values import is_abstract
@@ -133,13 +134,10 @@ class Arguments:
 
 def _check_same(pairs: Sequence[tuple[np.ndarray, Any]]) -> None:
     for original, buffer in pairs:
-        value = grounded(buffer)
-        if not holds_same(original, value):
-            raise AliasError(
-                f"the function wrote into an argument of shape {original.shape} under a global or captured name, "
-                "which is the caller's array itself: the argument did not follow, and the gradient is of neither",
-                remedy="write into the argument under its own name, or pass a copy (x.copy())",
-            )
+        root = buffer.place.root
+        same = root.is_unchanged() if root.borrowed else holds_same(original, grounded(buffer))
+        if not same:
+            raise changed(original)
 
 
 def _as_given(gradient: Any, leaf: Any) -> Any:

@@ -8,6 +8,7 @@ import numpy as np
 
 from bridge.arrays.buffer import Buffer, Scalar, is_weak
 from bridge.errors import ArgumentError
+from bridge.rewind.borrowed import Borrowed, may_be_borrowed
 from bridge.rewind.memory import Strides, address, grounded, overlaps_itself
 from bridge.rewind.ownership import weak_scalar
 from bridge.rewind.places import Alias
@@ -169,6 +170,13 @@ def _connected(arrays: list[Any]) -> list[list[int]]:
 
 def _alone(context: Any, array: Any, wanted: bool) -> Buffer:
     ground = grounded(array)
+    if context.borrows_arguments and context.lean and may_be_borrowed(array):
+        root = Borrowed(context, array.view(), wanted)
+        context.roots.append(root)
+        borrowed = Buffer(root.original, root)
+        root.note(borrowed)
+        context.originals.append((ground, borrowed))
+        return borrowed
     buffer = context.buffer(array, active=wanted) if copies_alike(ground) else _strided(context, array, wanted)
     _lock_overlapping(ground, buffer)
     context.originals.append((ground, buffer))
@@ -226,7 +234,7 @@ def _one_root(context: Any, members: list[int], flat: list[Any], entered: list[A
         _lock_overlapping(ground, view)
         context.originals.append((ground, view))
         if differentiated and k not in differentiated:
-            view.place.parent = Alias(root.place, None, root.value)
+            view.place.parent = view.place.top = Alias(root.place, None, root.value)
         entered[k] = view
 
 

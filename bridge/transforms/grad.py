@@ -14,6 +14,7 @@ from bridge.errors import ArgumentError, CotangentError, ReplayError
 from bridge.objects.structure import ObjectStructure
 from bridge.rewind import strong_zeros
 from bridge.rewind.closures import Closure
+from bridge.rewind.collecting import collecting_rarely
 from bridge.rewind.context import Context
 from bridge.rewind.cotangents import conforming
 from bridge.rewind.memory import grounded
@@ -75,7 +76,8 @@ def value_and_grad(
             found = direct(args, kwargs, argnums, has_aux, allow_int)
             if found is not NotImplemented:
                 return found
-        with registry.context(engine, zeros) as context:
+        with collecting_rarely(), registry.context(engine, zeros) as context:
+            context.borrows_arguments = True
             arguments = Arguments(context, args, kwargs, argnums, allow_int)
             result = program(context, f, source)(*arguments.args, **arguments.kwargs)
             value, aux = with_aux(result, has_aux)
@@ -148,7 +150,7 @@ def vjp(
         if found is not NotImplemented:
             return found
     context = registry.context(engine, zeros)
-    with context:
+    with collecting_rarely(), context:
         arguments = Arguments(context, args, {}, tuple(range(len(args))), allow_int=True)
         value, aux = with_aux(program(context, f, source)(*arguments.args), has_aux)
         arguments.check_originals()
