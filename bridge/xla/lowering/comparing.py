@@ -30,9 +30,10 @@ def clip(
     bounds = [x for x in (low, high) if x is not None]
     kind = common(a, *bounds) if dtype is None else np.dtype(dtype)
     a = jnp.asarray(a, kind)
+    larger, smaller = (_larger, _smaller) if kind.kind == "c" else (jnp.maximum, jnp.minimum)
     if low is not None:
-        a = jnp.maximum(a, jnp.asarray(low, kind))
-    return a if high is None else jnp.minimum(a, jnp.asarray(high, kind))
+        a = larger(a, jnp.asarray(low, kind))
+    return a if high is None else smaller(a, jnp.asarray(high, kind))
 
 
 def is_complex(*operands: Any) -> bool:
@@ -49,6 +50,15 @@ def precedes(a: Any, b: Any, above: bool) -> Any:
 def chosen(a: Any, b: Any, above: bool) -> Any:
     """The larger of two complex numbers, or the smaller one, as NumPy compares them; NaN if one is."""
     return jnp.where(precedes(a, b, above) | jnp.isnan(a), a, b)
+
+
+def _larger(a: Any, b: Any) -> Any:
+    """As `np.clip` compares complex numbers, which looks at imaginary parts only where real parts are equal."""
+    return jnp.where(jnp.isnan(a) | (a.real > b.real) | ((a.real == b.real) & (a.imag > b.imag)), a, b)
+
+
+def _smaller(a: Any, b: Any) -> Any:
+    return jnp.where(jnp.isnan(a) | (a.real < b.real) | ((a.real == b.real) & (a.imag < b.imag)), a, b)
 
 
 def _elementwise(name: str, above: bool, keeps_nan: bool) -> Callable[..., Any]:

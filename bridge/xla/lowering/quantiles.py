@@ -35,27 +35,41 @@ def _position(q: Any, n: Any, method: str) -> tuple[Any, Any, Any]:
         low = jnp.floor(virtual)
         return low, low + 1, virtual - low
     virtual = (n - 1) * q
-    if method in ("lower", "higher", "midpoint", "nearest"):
-        low, high = jnp.floor(virtual), jnp.ceil(virtual)
-        part = {"lower": 0.0, "higher": 1.0, "midpoint": 0.5}.get(method)
-        if part is None:
-            low = high = jnp.round(virtual)
-        return low, high, 0.0 if part is None else part
-    steps = n * q
-    whole = jnp.floor(steps)
-    exact = steps == whole
+    if method == "median":
+        return jnp.floor(virtual), jnp.ceil(virtual), 0.5
+    if method == "midpoint":
+        virtual = 0.5 * (jnp.floor(virtual) + jnp.ceil(virtual))
+        low = jnp.floor(virtual)
+        return low, low + 1, jnp.where(virtual == low, 0.0, 0.5)
     if method == "averaged_inverted_cdf":
-        return whole - 1, whole, jnp.where(exact, 0.5, 1.0)
-    if method == "inverted_cdf":
-        place = jnp.where(exact, whole - 1, whole)
-    elif method == "closest_observation":
-        steps = steps - 0.5
-        whole = jnp.floor(steps)
-        place = jnp.where((steps == whole) & (jnp.mod(whole, 2) == 1), whole - 1, whole)
-        place = jnp.where((steps == whole) & (jnp.mod(jnp.floor(steps), 2) == 1), whole - 1, place)
-    else:
-        raise NotImplementedError(f"method={method!r}")
+        whole = jnp.floor(n * q)
+        return whole - 1, whole, jnp.where(n * q == whole, 0.5, 1.0)
+    place = _place(virtual, n * q - 1, method)
     return place, place, 0.0
+
+
+def _place(virtual: Any, step: Any, method: str) -> Any:
+    """The sorted place of a quantile that is one of the values."""
+    if method in ("lower", "higher", "nearest"):
+        return {"lower": jnp.floor, "higher": jnp.ceil, "nearest": jnp.round}[method](virtual)
+    step = step - 0.5 if method == "closest_observation" else step
+    low = jnp.floor(step)
+    is_low = step == low
+    if method == "closest_observation":
+        is_low = is_low & (jnp.mod(low, 2) == 1)
+    elif method != "inverted_cdf":
+        raise NotImplementedError(f"method={method!r}")
+    return jnp.where(is_low, low, low + 1)
+
+
+def _between(below: Any, above: Any, part: Any, method: str) -> Any:
+    """A part of the way between two values, computed as NumPy does it: beside an infinity its NaNs are NumPy's."""
+    if method in _CHOOSING:
+        return below
+    if method == "median":
+        return 0.5 * (below + above)
+    way = above - below
+    return jnp.where(part >= 0.5, above - way * (1 - part), below + way * part)
 
 
 def _quantile(a: Any, q: Any, axis: Any, method: str, keepdims: bool, skips: bool) -> Any:
@@ -81,8 +95,9 @@ def _quantile(a: Any, q: Any, axis: Any, method: str, keepdims: bool, skips: boo
         return jnp.take_along_axis(ordered, index, axis=0).reshape(q.shape + kept)
 
     below, above = at(low), at(high)
-    same = low == high
-    found = jnp.where(same, below, below + (above - below) * part)
+    found = _between(below, above, part, method)
+    if method == "median":
+        found = jnp.where(low == high, below, found)
     bad = n == 0 if skips else broken
     return jnp.reshape(jnp.where(bad, jnp.nan, found), q.shape + shape)
 
@@ -114,4 +129,4 @@ def nanmedian(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
 
 
 def _median(a: Any, axis: Any, keepdims: bool, skips: bool) -> Any:
-    return _quantile(a, 0.5, axis, "linear", keepdims, skips)
+    return _quantile(a, 0.5, axis, "median", keepdims, skips)

@@ -14,10 +14,47 @@ from bridge.xla.lowering.calls import known
 from bridge.xla.lowering.register import entry
 
 
+def _order(a: Any, axis: int) -> Any:
+    """The places of complex numbers in NumPy's order: real parts first, and behind all others what holds a NaN.
+
+    Of these, those with a real part that is a number come first, in its order; then those with an imaginary part.
+    """
+    real, imaginary = jnp.real(a), jnp.imag(a)
+    kind = 2 * jnp.isnan(real).astype(np.int8) + jnp.isnan(imaginary).astype(np.int8)
+    keys = [kind, *(jnp.where(jnp.isnan(part), 0, part) for part in (real, imaginary))]
+    places = lax.broadcasted_iota(np.int64, a.shape, axis)
+    # Zeros of both signs are equal to NumPy, and to XLA's sort they are not.
+    keys = [jnp.where(key == 0, jnp.zeros_like(key), key) for key in keys]
+    return lax.sort((*keys, places), dimension=axis, is_stable=True, num_keys=3)[-1]
+
+
+def _flat(a: Any, axis: int | None) -> tuple[Any, int]:
+    """An array and the axis that is sorted, of all numbers in a row if there is none."""
+    a = jnp.asarray(a)
+    return (jnp.reshape(a, -1), 0) if axis is None else (a, axis % a.ndim)
+
+
+@entry("np.sort")
+def sort(a: Any, axis: int | None = -1, **options: Any) -> Any:
+    """In NumPy's order of complex numbers, too."""
+    if np.result_type(a).kind != "c":
+        return jnp.sort(a, axis=axis)
+    a, axis = _flat(a, axis)
+    return jnp.take_along_axis(a, lax.stop_gradient(_order(a, axis)), axis)
+
+
+@entry("np.argsort")
+def argsort(a: Any, axis: int | None = -1, **options: Any) -> Any:
+    """In NumPy's order of complex numbers, too."""
+    if np.result_type(a).kind != "c":
+        return jnp.argsort(a, axis=axis)
+    return _order(*_flat(a, axis))
+
+
 @entry("np.partition")
 def partition(a: Any, kth: Any, axis: int | None = -1) -> Any:
     """The sorted array is partitioned at every `kth`; NumPy's order elsewhere is unspecified, and another one."""
-    return jnp.sort(a, axis=axis)
+    return sort(a, axis)
 
 
 def _with_gradient(x: Any, values: Any) -> Any:
