@@ -27,7 +27,7 @@ from bridge.rewind.cotangents import conj, sum_to_shape, zeros
 from bridge.rewind.escapes import constant_of
 from bridge.rewind.escapes import note_texts as note_texts
 from bridge.rewind.facts import FACTS, METHODS, Facts, facts_of
-from bridge.rewind.implicit import as_array, depth, gradient, jacobian, solved
+from bridge.rewind.implicit import as_array, as_left, depth, gradient, jacobian, solved
 from bridge.rewind.rule import Case, MutatingRule, Rule, Shaped, Structure
 from bridge.rewind.rule_book import (
     CALLING,
@@ -53,10 +53,10 @@ from bridge.signatures import pull_parameters
 
 __all__ = [
     "MUTATING", "REFUSED", "RULES", "ZERO_PULL", "Aside", "Case", "Facts", "MutatingRule", "RefusedError", "Rule",
-    "RuleError", "Shaped", "TrackedObject", "as_array", "carries_gradient", "composed", "conj", "depth", "gradient",
-    "is_abstract", "is_tracked", "jacobian", "known", "lowering", "mutating_rule", "needs", "nondifferentiable",
-    "note_texts", "operators", "pulls", "refuse", "refused", "rule", "solved", "stand_in", "sum_to_shape",
-    "with_sensitivities", "without_gradient", "zeros",
+    "RuleError", "Shaped", "TrackedObject", "as_array", "as_left", "carries_gradient", "composed", "conj", "depth",
+    "gradient", "is_abstract", "is_tracked", "jacobian", "known", "lowering", "mutating_rule", "needs",
+    "nondifferentiable", "note_texts", "operators", "pulls", "refuse", "refused", "rule", "solved", "stand_in",
+    "sum_to_shape", "with_sensitivities", "without_gradient", "zeros",
 ]  # fmt: skip
 
 

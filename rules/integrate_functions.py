@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bridge.extend import Aside, as_array, carries_gradient, depth, needs, refuse, stand_in
+from bridge.extend import Aside, as_array, as_left, carries_gradient, depth, needs, refuse, stand_in
 from bridge.rules.python_numbers import python_number
 from bridge.rules.quadrature_mesh import at_limit, mesh, pieces, summed
 
@@ -36,7 +36,8 @@ def quad(
             f"{search.name}(weight={weight!r}) of tracked values has no derivative here",
             "write the weight into the function that is integrated",
         )
-    value = _integral(search, integrand, a, b, plain_points, found)
+    passed_on = as_left(search, func)
+    value = passed_on(_integral(search, integrand, a, b, plain_points, found), _inside(integrand, plain_a, plain_b))
     return (python_number(value) if type(found) in (float, complex) and hasattr(value, "place") else value, *about)
 
 
@@ -46,6 +47,14 @@ def _of_number(func, args):
         return np.reshape(value, ())[()] if getattr(value, "shape", ()) else value
 
     return integrand
+
+
+def _inside(integrand, a, b):
+    """A call of an integrand between its limits."""
+    low, high = sorted((a, b))
+    finite = [x for x in (low, high) if np.isfinite(x)]
+    x = sum(finite) / 2 if len(finite) == 2 else low + 1.0 if np.isfinite(low) else high - 1.0 if finite else 0.0
+    return lambda: integrand(x)
 
 
 def _integral(search, integrand, a, b, points, found):
@@ -77,7 +86,7 @@ def quad_vec(
     search = Aside("scipy.integrate.quad_vec")
 
     def integrand(x):
-        return as_array(f(x, *args))
+        return np.copy(as_array(f(x, *args)))  # it may write each value into the same array
 
     plain_a, plain_b, plain_points = search.value_of((a, b, points))
     found, *about = integrate.quad_vec(
@@ -86,7 +95,9 @@ def quad_vec(
     )  # fmt: skip
     if not search.tracked and not carries_gradient([a, b]):
         return (found, *about)
-    return (_integral(search, integrand, a, b, plain_points, found), *about)
+    passed_on = as_left(search, f)
+    value = _integral(search, integrand, a, b, plain_points, found)
+    return (passed_on(value, _inside(integrand, plain_a, plain_b)), *about)
 
 
 @stand_in(integrate.nquad, calls=True)

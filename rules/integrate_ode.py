@@ -13,7 +13,7 @@ import inspect
 
 import numpy as np
 
-from bridge.extend import Aside, as_array, carries_gradient, needs, refuse, solved, stand_in
+from bridge.extend import Aside, as_array, as_left, carries_gradient, needs, refuse, solved, stand_in
 from bridge.rules.runge_kutta import METHODS, Trajectory, integrate
 
 needs("scipy.integrate")
@@ -43,18 +43,23 @@ def solve_ivp(
         None if explicit else search.value_of(t_eval),
         dense_output=bool(watched) and explicit, events=watched, vectorized=vectorized, **plain_options,
     )  # fmt: skip
+    passed_on = as_left(search, fun)
     tracked_times = carries_gradient([t_span, t_eval])
     if not (search.tracked or tracked_times or carries_gradient(y0)):
-        return integrate.solve_ivp(
+        found = integrate.solve_ivp(
             search.plain(_with(fun, further)), span, search.value_of(y0), method, search.value_of(t_eval),
             dense_output, watched, vectorized, **plain_options,
         )  # fmt: skip
+        return passed_on(found, lambda: None)
     search.tracked = True
-    slope = _slope(fun, further, vectorized, complex if np.iscomplexobj(found.y) else float)
+    own = fun if solver is integrate.LSODA else _each_in_its_own_memory(search, fun)
+    slope = _slope(own, further, vectorized, complex if np.iscomplexobj(found.y) else float)
     start = as_array(y0)
     start = start if start.dtype == found.y.dtype else start.astype(found.y.dtype)
     if not explicit:
-        return _implicit(search, found, slope, span, t_span, start, t_eval, dense_output or events is not None, method)
+        more = dense_output or events is not None
+        found = _implicit(search, found, slope, span, t_span, start, t_eval, more, method)
+        return passed_on(found, lambda: slope(span[1], found.y[:, -1]))
     mesh = _mesh(found)
     with search.result():
         trajectory = Trajectory(solver, slope, _times(search, mesh, t_span), start, mesh, bool(dense_output or watched))
@@ -64,7 +69,7 @@ def solve_ivp(
         found.t_events, found.y_events = [], []
     _differentiate_times(search, found, trajectory, t_span, t_eval)
     found.sol = trajectory if dense_output else None
-    return found
+    return passed_on(found, lambda: slope(mesh[-1], trajectory.states[-1]))
 
 
 def _with(function, args):
@@ -72,16 +77,40 @@ def _with(function, args):
 
 
 def _slope(fun, args, vectorized, dtype):
-    """The right-hand side on tracked values, as a vector of the solution's dtype."""
+    """The right-hand side on tracked values, as a vector of the solution's dtype, and no memory of the program's."""
 
     def slope(t, y):
         if vectorized:
             value = np.reshape(as_array(fun(t, np.expand_dims(y, -1), *args)), (-1,))
         else:
             value = as_array(fun(t, y, *args))
-        return value if value.dtype == dtype else value.astype(dtype)
+        return value.astype(dtype)
 
     return slope
+
+
+def _each_in_its_own_memory(search, function):
+    """A right-hand side that does not write one value into the memory of another.
+
+    SciPy keeps the value that a step ends with as it was returned, and computes the next step from it.
+    """
+    root_of_last = last = None
+
+    def checked(*args):
+        nonlocal root_of_last, last
+        value = function(*args)
+        root, before = getattr(getattr(value, "place", None), "root", None), last
+        last = np.array(search.value_of(value))
+        if root is not None and root is root_of_last and not np.array_equal(last, before, equal_nan=True):
+            refuse(
+                f"a function that {search.name} calls returns the same array again with other contents, while SciPy "
+                "still computes with those that it had",
+                "return a copy: d.copy()",
+            )
+        root_of_last = root
+        return value
+
+    return checked
 
 
 def _mesh(found):
@@ -226,6 +255,7 @@ def odeint(
     )  # fmt: skip
     if not (search.tracked or carries_gradient([y0, t])):
         return (found, about) if full_output else found
+    passed_on = as_left(search, func)
     start = np.reshape(as_array(y0), (-1,)).astype(float)
     slope = _slope(func if tfirst else lambda at, y, *rest: func(y, at, *rest), further, False, float)
     steps = np.diff(plain_times)
@@ -234,7 +264,8 @@ def odeint(
     ends = (plain_times[0], plain_times[-1])
     span = (t[0], t[-1]) if carries_gradient(t) else ends
     solution = exact(search, slope, ends, span, start, as_array(t), found.T, "LSODA", about["nfe"][-1])
-    return (np.transpose(solution), about) if full_output else np.transpose(solution)
+    solution = passed_on(np.transpose(solution), lambda: slope(ends[1], solution[:, -1]))
+    return (solution, about) if full_output else solution
 
 
 def _refuse(name):

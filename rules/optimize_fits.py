@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bridge.extend import Aside, as_array, carries_gradient, jacobian, needs, refuse, stand_in
+from bridge.extend import Aside, as_array, as_left, carries_gradient, jacobian, needs, refuse, stand_in
 from bridge.rules.optimize_minima import limits, minimiser
 from bridge.rules.optimize_results import called_plainly, optimize, refuse_others, result_with
 
@@ -59,11 +59,13 @@ def least_squares(
     def cost(x):
         return 0.5 * f_scale**2 * np.sum(_LOSSES[loss]((residuals(x) / f_scale) ** 2))
 
+    passed_on = as_left(search, fun)
     x = minimiser(search, cost, found.x, _sides(bounds, found.x.size))
     if x is found.x:
         return found
     # The gradient of the cost vanishes whatever it depends on; it is a constant where no bound is active.
-    return result_with(found, {"x": x, "fun": residuals(x), "cost": cost(x)}, ("jac", "grad"))
+    result = result_with(found, {"x": x, "fun": residuals(x), "cost": cost(x)}, ("jac", "grad"))
+    return passed_on(result, lambda: residuals(x))
 
 
 def _sides(bounds, size):
@@ -105,10 +107,12 @@ def curve_fit(
     def cost(parameters):
         return 0.5 * np.sum(residuals(parameters) ** 2)
 
+    passed_on = as_left(search, f)
     found = minimiser(search, cost, popt, _sides(bounds, popt.size))
     if full_output:
         about[0] = result_with(about[0], {}, ("fvec", "fjac", "qtf", "r"))
-    return (found, _covariance(search, residuals, found, pcov, absolute_sigma), *about)
+    covariance = _covariance(search, residuals, found, pcov, absolute_sigma)
+    return passed_on((found, covariance, *about), lambda: residuals(found))
 
 
 def _covariance(search, residuals, found, pcov, absolute_sigma):

@@ -11,7 +11,7 @@ import inspect
 
 import numpy as np
 
-from bridge.extend import Aside, as_array, carries_gradient, gradient, needs, refuse, solved, stand_in
+from bridge.extend import Aside, as_array, as_left, carries_gradient, gradient, needs, refuse, solved, stand_in
 from bridge.rules.optimize_results import bound, called_plainly, optimize, refuse_others, result_with
 from bridge.rules.python_numbers import python_number
 
@@ -105,13 +105,14 @@ def minimize(
             "eliminate the constraint by a change of variables, or solve its optimality conditions with "
             "scipy.optimize.root",
         )
+    passed_on = as_left(search, fun)
     x = minimiser(search, objective, found.x, limits(bounds, found.x.size))
     if x is found.x:
         return found
     value = as_array(objective(x))
     value = value[()] if not value.shape else np.reshape(value, np.shape(found.fun))
     # The gradient vanishes at the minimum whatever it depends on; it is a constant where no bound is active.
-    return result_with(found, {"x": x, "fun": value}, _WITHHELD)
+    return passed_on(result_with(found, {"x": x, "fun": value}, _WITHHELD), lambda: objective(x))
 
 
 _WITHHELD = ("hess_inv", "hess", "final_simplex", "direc", "grad", "lagrangian_grad", "v", "multipliers", "allvecs")
@@ -155,17 +156,14 @@ def minimize_scalar(fun, bracket=None, bounds=None, args=(), method=None, tol=No
     found = optimize.minimize_scalar(
         search.plain(objective), search.value_of(bracket), search.value_of(bounds), (), method, tol, options
     )
-    return _with_scalar(search, objective, found)
-
-
-def _with_scalar(search, objective, found):
     if not search.tracked:
         return found
+    passed_on = as_left(search, fun)
     x = solved(search, lambda at: gradient(objective, at), found.x, definite=True)
     if type(found.x) is float and hasattr(x, "place"):
         x = python_number(x)
     found.x, found.fun = x, as_array(objective(x))[()]
-    return found
+    return passed_on(found, lambda: objective(x))
 
 
 @stand_in(optimize.fminbound, calls=True)
@@ -176,9 +174,10 @@ def fminbound(func, x1, x2, args=(), xtol=1e-5, maxfun=500, full_output=0, disp=
     found = optimize.fminbound(search.plain(objective), *given, (), xtol, maxfun, 1, disp)
     if not search.tracked:
         return found if full_output else found[0]
+    passed_on = as_left(search, func)
     x = solved(search, lambda at: gradient(objective, at), found[0], definite=True)
     value = as_array(objective(x))[()]
-    return (x, value, *found[2:]) if full_output else x
+    return passed_on((x, value, *found[2:]) if full_output else x, lambda: objective(x))
 
 
 def _by_name(solver):
@@ -194,15 +193,18 @@ def _by_name(solver):
             refuse(f"{name} of tracked values with full_output or retall", "use scipy.optimize.minimize")
         further = given.pop("args", ())
         first = next(iter(given))
-        objective = bound(given.pop(first), further)
+        function = given.pop(first)
+        objective = bound(function, further)
         for key, value in given.items():
             if key in ("fprime", "fhess", "fhess_p") and callable(value):
                 given[key] = search.plain(_before(value, further))
         x = solver(search.plain(objective), **called_plainly(search, given))
-        if search.tracked:
-            x = minimiser(search, objective, x)
-            objective(x)
-        return x
+        if not search.tracked:
+            return x
+        passed_on = as_left(search, function)
+        x = minimiser(search, objective, x)
+        objective(x)
+        return passed_on(x, lambda: objective(x))
 
     return minimised
 

@@ -123,6 +123,25 @@ def solved(
     return found
 
 
+def as_left(search: Aside, function: Callable[..., Any]) -> Callable[[Any, Callable[[], Any]], Any]:
+    """What passes a result on, once plain values that a function leaves are as the search left them that has ended.
+
+    It is given a call of the function, and raises if that adds to something which carries a gradient.
+    """
+    left = LeftBehind(function)
+
+    def passed_on(result: Any, again: Callable[[], Any]) -> Any:
+        if left.differing() is not None:
+            again()
+            once = LeftBehind(function)
+            again()
+            _check_left(search, once)
+        left.put_back_plain()
+        return result
+
+    return passed_on
+
+
 def _check_left(search: Aside, once: LeftBehind | None) -> None:
     """Raise if another call of the function at the result leaves something else that carries a gradient."""
     name = None if once is None else once.differing()
