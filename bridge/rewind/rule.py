@@ -67,10 +67,10 @@ class Rule:
         "broadcasts",
         "facts",
         "function",
-        "is_of_pairs",
         "joint",
         "linear",
         "name",
+        "operands",
         "per_argument",
         "reads",
         "replaces",
@@ -102,7 +102,8 @@ class Rule:
         # Whether a user has said so, of a function that the book had a rule for.
         self.replaces = False
         self.broadcasts = isinstance(function, np.ufunc) and function.signature is None
-        self.is_of_pairs = self.broadcasts and per_argument is not None and len(per_argument) == 2
+        # How many operands it takes, if it is a ufunc's and has a pull for each; else 0.
+        self.operands = len(per_argument) if self.broadcasts and per_argument is not None else 0
         self.takes_arrays = per_argument is not None and not (self.facts.sequences or self.facts.nested)
         default: Structure = "elementwise" if self.broadcasts else "generic"
         self.structure = structure or ("linear" if linear else default)
