@@ -47,7 +47,7 @@ def operate_one(function: Callable[..., Any], ufunc: np.ufunc, x: Any) -> Any:
     if type(own) in (float, complex):
         own = np.result_type(own).type(own)
     rule = RULES.get(ufunc) or rule_for(ufunc, context)
-    if context.lean and context.listener is None and rule.operands == 1 and place.active:
+    if context.lean and context.listener is None and rule.pulls(1) and place.active:
         out = context.one(rule, value, own, place)
         if out is not NotImplemented:
             return out
@@ -83,7 +83,7 @@ def operate_pair(function: Callable[..., Any], ufunc: np.ufunc, x: Any, y: Any) 
     except ZeroDivisionError as error:
         value = context.home.value_despite(error, function, values)
     rule = None if ufunc in ZERO_PULL else RULES.get(ufunc) or rule_for(ufunc, context)
-    if context.lean and context.listener is None and rule is not None and rule.operands == 2 and inputs != _NOBODY:
+    if context.lean and context.listener is None and rule is not None and rule.pulls(2) and inputs != _NOBODY:
         out = context.pair(rule, value, *values, *inputs)
         if out is not NotImplemented:
             return out

@@ -70,7 +70,6 @@ class Rule:
         "joint",
         "linear",
         "name",
-        "operands",
         "per_argument",
         "reads",
         "replaces",
@@ -102,8 +101,6 @@ class Rule:
         # Whether a user has said so, of a function that the book had a rule for.
         self.replaces = False
         self.broadcasts = isinstance(function, np.ufunc) and function.signature is None
-        # How many operands it takes, if it is a ufunc's and has a pull for each; else 0.
-        self.operands = len(per_argument) if self.broadcasts and per_argument is not None else 0
         self.takes_arrays = per_argument is not None and not (self.facts.sequences or self.facts.nested)
         default: Structure = "elementwise" if self.broadcasts else "generic"
         self.structure = structure or ("linear" if linear else default)
@@ -120,6 +117,10 @@ class Rule:
     def parameters(self) -> tuple[str, ...]:
         """Names of the function's parameters, as the pull spells them after `ct` and `out`."""
         return self._parameters
+
+    def pulls(self, count: int) -> bool:
+        """Whether it is that of a ufunc, and has a pull for each of `count` operands."""
+        return self.broadcasts and self.per_argument is not None and len(self.per_argument) == count
 
     def needs(self, wanted: tuple[int, ...]) -> tuple[bool, frozenset[Any]]:
         """Whether the output is read, and which positions or keywords, for the `wanted` cotangents."""
