@@ -46,7 +46,12 @@ def operate_one(function: Callable[..., Any], ufunc: np.ufunc, x: Any) -> Any:
         return context.result(Call(ufunc, None, (own,), inputs), value)
     if type(own) in (float, complex):
         own = np.result_type(own).type(own)
-    return context.result(Call(ufunc, RULES.get(ufunc) or rule_for(ufunc, context), (own,), inputs), value)
+    rule = RULES.get(ufunc) or rule_for(ufunc, context)
+    if context.lean and context.listener is None and rule.pulls(1) and place.active:
+        out = context.one(rule, value, own, place)
+        if out is not NotImplemented:
+            return out
+    return context.result(Call(ufunc, rule, (own,), inputs), value)
 
 
 def operate_pair(function: Callable[..., Any], ufunc: np.ufunc, x: Any, y: Any) -> Any:
@@ -78,7 +83,7 @@ def operate_pair(function: Callable[..., Any], ufunc: np.ufunc, x: Any, y: Any) 
     except ZeroDivisionError as error:
         value = context.home.value_despite(error, function, values)
     rule = None if ufunc in ZERO_PULL else RULES.get(ufunc) or rule_for(ufunc, context)
-    if context.lean and context.listener is None and rule is not None and rule.is_of_pairs and inputs != _NOBODY:
+    if context.lean and context.listener is None and rule is not None and rule.pulls(2) and inputs != _NOBODY:
         out = context.pair(rule, value, *values, *inputs)
         if out is not NotImplemented:
             return out
@@ -241,18 +246,15 @@ def _product(function: Any, x: Any, y: Any) -> Any:
     """A product of two Buffers of one context, which has no parameters but these; NotImplemented for all else."""
     rule = RULES.get(function)
     context = x.place.context
-    if rule is None or rule.structure != "multilinear" or not rule.takes_arrays or context is not y.place.context:
+    if rule is None or rule.structure != "multilinear" or not rule.takes_arrays or not context.lean:
         return NotImplemented
-    if not context.lean or function in MUTATING or function in REFUSED or function in ZERO_PULL:
+    if context is not y.place.context or function in MUTATING or function in REFUSED or function in ZERO_PULL:
         return NotImplemented
-    if context.thread != get_ident():
-        context.check_usable()
+    context.check_usable()
     args = (x.value, y.value)
     value = function(*args)
     inputs = (x.place if x.place.active else None, y.place if y.place.active else None)
     made = Call(function, rule, args, inputs)
-    if isinstance(value, np.generic):
-        return context.result(made, value)
     return wrap_result(context, value, (x, y), lambda fresh: context.result(made, fresh))
 
 

@@ -183,7 +183,6 @@ class EngineRule(Rule):
                 setattr(self, slot, getattr(native, slot))
         self.name = name
         self.joint, self.per_argument, self.adding = _no_pull, None, None
-        self.is_of_pairs = self.takes_arrays = False
         self.native = native
         self.compares = True
         self.reads = frozenset((*range(_MOST_ARGUMENTS), *self._parameters, "*"))

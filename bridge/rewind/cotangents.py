@@ -29,6 +29,8 @@ def sum_to_shape(ct: Any, shape: tuple[int, ...]) -> Any:
     """
     if ct.shape == shape:
         return ct
+    if shape == () and type(ct) is np.ndarray:
+        return ct.sum()
     extra = len(ct.shape) - len(shape)
     if extra < 0:
         return sum_to_shape(np.reshape(ct, (1,) * -extra + ct.shape), shape)

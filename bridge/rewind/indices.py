@@ -42,10 +42,11 @@ def is_of_integers(key: Any) -> bool:
     """Whether a key is a plain integer, or a tuple of these."""
     if type(key) is int:
         return True
-    return type(key) is tuple and tuple([type(part) for part in key]) in _INTEGERS
-
-
-_INTEGERS = frozenset((int,) * count for count in range(1, 9))
+    if type(key) is not tuple or not key:
+        return False
+    if len(key) == 2:
+        return type(key[0]) is type(key[1]) is int
+    return all([type(part) is int for part in key])
 
 
 def _is_plain_slice(part: Any) -> bool:

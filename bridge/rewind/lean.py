@@ -24,6 +24,30 @@ FLOATS = frozenset({np.float64, np.float32})
 _BOTH: tuple[tuple[int, ...], ...] = ((0,), (1,), (0, 1))
 
 
+class One(Operation):
+    """A ufunc of one operand, whose result is a new root."""
+
+    __slots__ = ("place", "rule", "x")
+
+    def __init__(self, rule: Any, x: Any, place: Any) -> None:
+        self.rule = rule
+        self.x = x
+        self.place = place
+
+    @property
+    def call(self) -> Call:  # type: ignore[override]
+        return Call(self.rule.function, self.rule, (self.x,), (self.place,))
+
+    @property
+    def name(self) -> str:
+        return str(self.rule.name)
+
+    def push(self, ct: Any) -> None:
+        cotangent = self.rule.per_argument[0](ct, self.output, self.x)
+        if cotangent is not None:
+            self.place.accumulate(cotangent)
+
+
 class Pair(Operation):
     """A ufunc of two operands, whose results are a new root."""
 
@@ -119,21 +143,35 @@ class Lean(Ownership):
     log: list[Entry]
     listener: Listener | None
 
+    def one(self, rule: Any, value: Any, x: Any, place: Any) -> Any:
+        """`result` of a ufunc with a pull, of one operand that carries a gradient."""
+        return self._logged(One(rule, x, place), rule, value, (0,))
+
     def pair(self, rule: Any, value: Any, x: Any, y: Any, x_place: Any, y_place: Any) -> Any:
         """`result` of a ufunc with one pull for each of its two operands, of which one carries a gradient at least."""
-        if type(value) is np.ndarray and value.base is None and value.dtype.kind == "f":
-            root: Any = Root(self, value, True)
+        entry = Pair(rule, x, y, x_place, y_place)
+        return self._logged(entry, rule, value, _BOTH[(x_place is not None) + 2 * (y_place is not None) - 1])
+
+    def _logged(self, entry: Any, rule: Any, value: Any, wanted: tuple[int, ...]) -> Any:
+        root: Any
+        if type(value) in FLOATS:
+            root = Root(self, value, True)
+            out = ARRAYS.scalar(value, root)
+        elif type(value) is np.ndarray and value.base is None and value.dtype.kind == "f":
+            root = Root(self, value, True)
             out = ARRAYS.buffer(value, root)
         else:
             out = wrap(self, value, True)
             root = getattr(out, "place", None)
             if type(root) is not Root or not root.active:
                 return NotImplemented
-        wanted = _BOTH[(x_place is not None) + 2 * (y_place is not None) - 1]
         found = rule._needs.get(wanted)
         reads_output, reads = rule.needs(wanted) if found is None else found
-        entry = Pair(rule, x if 0 in reads else None, y if 1 in reads else None, x_place, y_place)
-        entry.position = here(4)
+        if 0 not in reads:
+            entry.x = None
+        if 1 not in reads and type(entry) is Pair:
+            entry.y = None
+        entry.position = here(5)
         entry.out = root
         entry.output = value if reads_output else None
         entry.wanted = wanted

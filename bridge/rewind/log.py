@@ -171,7 +171,7 @@ class Operation(Birth):
         rule = call.rule
         pulls = rule.per_argument
         if not rule.broadcasts or pulls is None:
-            if rule.takes_arrays and not call.kwargs:
+            if pulls is not None and rule.takes_arrays and not call.kwargs:
                 self._push_each(ct)
             else:
                 super().push(ct)

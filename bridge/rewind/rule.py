@@ -67,7 +67,6 @@ class Rule:
         "broadcasts",
         "facts",
         "function",
-        "is_of_pairs",
         "joint",
         "linear",
         "name",
@@ -102,7 +101,6 @@ class Rule:
         # Whether a user has said so, of a function that the book had a rule for.
         self.replaces = False
         self.broadcasts = isinstance(function, np.ufunc) and function.signature is None
-        self.is_of_pairs = self.broadcasts and per_argument is not None and len(per_argument) == 2
         self.takes_arrays = per_argument is not None and not (self.facts.sequences or self.facts.nested)
         default: Structure = "elementwise" if self.broadcasts else "generic"
         self.structure = structure or ("linear" if linear else default)
@@ -119,6 +117,10 @@ class Rule:
     def parameters(self) -> tuple[str, ...]:
         """Names of the function's parameters, as the pull spells them after `ct` and `out`."""
         return self._parameters
+
+    def pulls(self, count: int) -> bool:
+        """Whether it is that of a ufunc, and has a pull for each of `count` operands."""
+        return self.broadcasts and self.per_argument is not None and len(self.per_argument) == count
 
     def needs(self, wanted: tuple[int, ...]) -> tuple[bool, frozenset[Any]]:
         """Whether the output is read, and which positions or keywords, for the `wanted` cotangents."""

@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 import bridge
-from bridge.rewind.log import Entry, Operation
+from bridge.rewind.lean import Pair
+from bridge.rewind.log import Entry
 from bridge.rewind.writes import Update
 from tests.faults.points import Failing, Faults
 from tests.faults.trial import counted
@@ -106,7 +107,7 @@ def test_a_log_of_elements(entries: int) -> None:
         assert len(context.log) >= entries
         first = context.gradient(y, buffer)
         np.testing.assert_allclose(first, of_scalars(steps), rtol=1e-12, atol=1e-300)
-        _interrupted(context, y, buffer, steps, Operation)
+        _interrupted(context, y, buffer, steps, Pair)
         assert np.array_equal(context.gradient(y, buffer), first)
     assert x.tolist() == [0.25, 0.75]
     if entries < 100_000:
