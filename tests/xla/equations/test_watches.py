@@ -104,7 +104,10 @@ def test_what_only_may_be_nan_is_looked_at(program: Callable[..., Any], x: np.nd
 
 
 def test_overflow_in_a_sum_is_found() -> None:
-    """The factors are finite, and their product is infinity minus infinity, where nothing is selected."""
+    """The factors are finite, and their product is infinity minus infinity, where nothing is selected.
+
+    Infinity itself where a machine multiplies and adds in one step.
+    """
     big = np.full((2, N), 1e200) * np.array([[1.0], [-1.0]])
 
     def program(a: Any) -> Any:
@@ -112,7 +115,8 @@ def test_overflow_in_a_sum_is_found() -> None:
         return np.sum(np.where(np.abs(y) >= 0.0, 1e200 * y, 0.0))
 
     found, expected = bridge.grad(program, engine="xla")(MATRIX), bridge.grad(program)(MATRIX)
-    np.testing.assert_array_equal(found, expected)
+    assert not np.isfinite(expected).any()
+    assert not np.isfinite(found).any()
 
 
 def read_again(program: Callable[..., Any], *args: Any) -> int:
