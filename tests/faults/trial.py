@@ -218,7 +218,7 @@ def _is_pattern(found: tuple[Any, ...]) -> bool:
 _OF_ARRAYS = os.path.join("bridge", "arrays") + os.sep
 
 
-def leaks_elsewhere(raised: BaseException) -> bool:
+def leaks_elsewhere(raised: BaseException, seen: tuple[BaseException, ...] = ()) -> bool:
     """Whether an exception has passed code of Python's or NumPy's that loses a reference on the way.
 
     Of Python 3.11 `f(*args, **kwargs)` keeps `kwargs` alive if the iteration over `args` raises; of NumPy 2 `reduce`,
@@ -233,7 +233,10 @@ def leaks_elsewhere(raised: BaseException) -> bool:
         if unpacks and inner is not None and _OF_ARRAYS in inner.tb_frame.f_code.co_filename:
             return True
         at = inner
-    return any(leaks_elsewhere(one) for one in (raised.__cause__, raised.__context__) if one is not None)
+    # What is raised once more while its own consequence is handled is the context of that, and caused it.
+    seen = (*seen, raised)
+    told = (one for one in (raised.__cause__, raised.__context__) if one is not None and one not in seen)
+    return any(leaks_elsewhere(one, seen) for one in told)
 
 
 def _tells(raised: BaseException, error: type[BaseException]) -> bool:
