@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import itertools
 import weakref
+from types import FunctionType
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from bridge.rewind.checkpoint import record
+from bridge.rewind.closures import Closure
 from bridge.rewind.roots import serial_now
 from bridge.source.exchanging import Exchange
 from bridge.source.reading import is_rewritten
@@ -43,10 +45,17 @@ def checkpointed_calls(frame: Any) -> list[Calls]:
             frames.append(frame)
         elif frame.f_code is record.__code__:
             known = frame.f_locals
-            calls.append(Calls(frames, (*known["args"], *known["kwargs"].values()), known["since"]))
+            given = *_owners(known["f"]), *known["args"], *known["kwargs"].values()
+            calls.append(Calls(frames, given, known["since"]))
             frames = []
         frame = frame.f_back
     return [Calls(frames, (), 0), *reversed(calls)]
+
+
+def _owners(f: Any) -> tuple[Any, ...]:
+    """The object that a call is a method of, or that is called: it was there before."""
+    function = f.function if isinstance(f, Closure) else f
+    return () if isinstance(function, FunctionType) else (getattr(function, "__self__", function),)
 
 
 def age_found(found: Exchange, calls: list[Calls], lent: Any) -> int | None:
