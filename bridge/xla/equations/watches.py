@@ -51,7 +51,7 @@ def watches(graph: Graph) -> Iterator[tuple[int, Replacement]]:
             continue
         (gradient,) = equation.invars
         # Of what is no result XLA may make each element when it is looked at, and would have to keep it here.
-        if gradient not in results or size_of(gradient) < SMALLEST:
+        if isinstance(gradient, Literal) or gradient not in results or size_of(gradient) < SMALLEST:
             continue
         bound = bound_of(graph, gradient)
         if _CHEAPER * bound.cost <= size_of(gradient):

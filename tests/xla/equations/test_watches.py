@@ -119,6 +119,22 @@ def test_overflow_in_a_sum_is_found() -> None:
     assert not np.isfinite(found).any()
 
 
+def test_gradients_that_are_known_while_it_is_traced() -> None:
+    """A number that nothing depends on has the gradient 0, which is no variable of the program."""
+
+    def program(x: Any, s: Any) -> Any:
+        s = 0.1
+        y = 1.5
+        while abs(y * y - 1.0 - s * s) > 1e-6:
+            y = 0.5 * (y + (1.0 + s * s) / y)
+        return np.sum(x) * y
+
+    x = np.ones(3)
+    found = bridge.grad(program, (0, 1), engine="xla")(x, 0.3)
+    for one, expected in zip(found, bridge.grad(program, (0, 1))(x, 0.3), strict=True):
+        np.testing.assert_allclose(one, expected, rtol=1e-12)
+
+
 def read_again(program: Callable[..., Any], *args: Any) -> int:
     """How many sums over arrays of the matrix's shape the compiled gradient makes outside of branches."""
     both = bridge.xla(bridge.grad(program, argnums=tuple(range(len(args)))))
