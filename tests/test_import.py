@@ -20,7 +20,7 @@ DOORS = {
     "juliacall": ("bridge/julia/",),
     "juliapkg": ("bridge/julia/",),
     "jax": ("bridge/engines/jax/", "bridge/xla/", "bridge/julia/to_jax.py"),
-    "torch": ("bridge/torch.py",),
+    "torch": ("bridge/torch/",),
 }
 
 # What a function may import, because it is heavy and often not there; and the one module of ours that is as heavy.

@@ -197,6 +197,55 @@ def test_results_that_are_no_tensors() -> None:
         f(random(3))
 
 
+def test_a_tensor_that_is_no_argument() -> None:
+    w = random(3)
+    for f in (lambda x: np.sum(x * w), lambda x: np.sum(np.multiply(w, x)), lambda x: np.dot(x, w)):
+        with pytest.raises(bridge.errors.ArgumentError, match=r"not among its arguments\n  remedy: pass it"):
+            bridge.torch.function(f)(random(3, seed=1))
+    x = random(3, seed=1)
+    bridge.torch.function(lambda x: np.sum(x * w.detach()))(x).backward()
+    torch.testing.assert_close(x.grad, w.detach())
+
+
+def counting() -> Any:
+    calls = []
+
+    def f(x: Any) -> Any:
+        calls.append(1)
+        return np.sum(x**2) * len(calls)
+
+    return f
+
+
+def drawing() -> Any:
+    rng = np.random.default_rng(0)
+    return lambda x: np.sum(x**2) * rng.standard_normal()
+
+
+@pytest.mark.parametrize("made", [counting, drawing])
+def test_programs_that_say_something_else_when_they_run_again(made: Any) -> None:
+    x = random(3)
+    f = bridge.torch.function(made())
+    factor = f(x).item() / x.detach().square().sum()
+    f = bridge.torch.function(made())
+    torch.testing.assert_close(torch.autograd.grad(f(x), x)[0], 2 * factor * x.detach())
+    f = bridge.torch.function(made())
+    for derivative in (
+        lambda: torch.autograd.grad(f(x), x, create_graph=True),
+        lambda: torch.func.grad(f)(x.detach()),
+        lambda: torch.func.jvp(f, (x.detach(),), (x.detach(),)),
+    ):
+        with pytest.raises(
+            bridge.errors.ReplayError, match=r"other values .*\n  remedy: pass that as an argument"
+        ):
+            derivative()
+
+
+def test_an_empty_batch() -> None:
+    with pytest.raises(bridge.errors.ArgumentError, match="empty batch"):
+        torch.func.vmap(bridge.torch.function(np.sin))(torch.zeros(0, 3))
+
+
 def test_errors_of_the_program_pass_through() -> None:
     def taken_apart(x: Any) -> Any:
         return x.view(np.uint8) + 1

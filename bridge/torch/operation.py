@@ -1,4 +1,4 @@
-"""Functions of PyTorch's tensors that run as NumPy programs, or in Julia, with their derivatives.
+"""A program as one operation of PyTorch's.
 
 A tensor on the processor and the array that the program gets are the same memory. PyTorch sees one operation, whose
 backward is the pull of `bridge.vjp`; where the backward is to be differentiated again, it is an operation like this.
@@ -14,20 +14,15 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+import torch
 
 from bridge.engines import registry
-from bridge.errors import ArgumentError, EngineNotAvailable
+from bridge.errors import ArgumentError, ReplayError
+from bridge.torch.tensors import array_of, is_float, is_numeric, tensor_of
 from bridge.transforms.grad import renamed, vjp
 from bridge.transforms.jvp import jvp
 from bridge.transforms.transformed import Transformed
 from bridge.trees import containers_of, leaves_of, rebuilt
-
-try:
-    import torch
-except ImportError as error:
-    raise EngineNotAvailable(
-        "bridge.torch needs PyTorch, which is not installed", remedy='pip install "mutation-bridge[torch]"'
-    ) from error
 
 
 def function(
@@ -56,7 +51,9 @@ def function(
     Raises
     ------
     EngineNotAvailable : PyTorch is not installed.
-    ArgumentError : a tensor is not in the processor's memory, is sparse, or has a dtype that NumPy lacks.
+    ArgumentError : a tensor is not in the processor's memory, is sparse, has a dtype that NumPy lacks, or requires a
+        gradient and is no argument.
+    ReplayError : `f` is run again for a further derivative, and gives other values.
     """
     registry.checked(engine)
     made = _Wrapped(f, {"engine": engine, "zeros": zeros, "source": source, "memory": memory})
@@ -83,11 +80,13 @@ class _Wrapped:
     def called(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return self(*self.positional(args, kwargs))
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: Any, expected: Sequence[np.ndarray] = ()) -> Any:
+        """The program's result; what it returns first must hold what is `expected`, if anything is."""
         leaves, structure = containers_of(args)
         where = [k for k, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)]
         tensors = [leaves[k] for k in where]
         run = _Run(self, leaves, structure, where)
+        run.expected = expected
         run.differentiated = torch.is_grad_enabled() and any(one.requires_grad for one in tensors)
         return run.result(iter(_Operation.apply(run, *tensors)))
 
@@ -105,24 +104,25 @@ class _Wrapped:
 
     @cached_property
     def pulled(self) -> _Wrapped:
-        """The function of arguments and a cotangent that gives the cotangents of the arguments."""
+        """The function of arguments and a cotangent that gives the value and the cotangents of the arguments."""
         f, zeros, source = self.f, self.options["zeros"], self.options["source"]
 
         def pull(args: Any, cotangent: Any) -> Any:
-            return vjp(f, *args, zeros=zeros, source=source)[1](cotangent)
+            value, pull = vjp(f, *args, zeros=zeros, source=source)
+            return value, pull(cotangent)
 
-        pull.__name__ = f"the pull of {self.name}"
+        pull.__name__ = self.name
         return _Wrapped(pull, self.options)
 
     @cached_property
     def pushed(self) -> _Wrapped:
-        """The function of arguments and their tangents that gives the tangents of the value."""
+        """The function of arguments and their tangents that gives the value and its tangents."""
         f, zeros, source = self.f, self.options["zeros"], self.options["source"]
 
         def push(args: Any, tangents: Any) -> Any:
-            return jvp(f, args, tangents, zeros=zeros, source=source)[1]
+            return jvp(f, args, tangents, zeros=zeros, source=source)
 
-        push.__name__ = f"the push of {self.name}"
+        push.__name__ = self.name
         return _Wrapped(push, self.options)
 
     @property
@@ -136,6 +136,8 @@ class _Run:
     def __init__(self, wrapped: _Wrapped, leaves: list[Any], structure: Any, where: Sequence[int]) -> None:
         self.wrapped, self.structure, self.where = wrapped, structure, where
         self.differentiated = False
+        self.expected: Sequence[np.ndarray] = ()
+        self.values: list[np.ndarray] = []
         self.pull: Callable[[Any], Any] | None = None
         self.others = [None if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves]
         self.returned: tuple[list[Any], Any] = [], None
@@ -154,17 +156,46 @@ class _Run:
 
     def value(self, arrays: Sequence[Any], differentiated: bool) -> tuple[Any, ...]:
         """Run the program; the numbers and arrays that it returned, as tensors."""
+        # As outside: where PyTorch records nothing, it lets a tensor that requires a gradient become an array.
+        with torch.enable_grad():
+            value = self._value(arrays, differentiated)
+        leaves, structure = leaves_of(value)
+        self.numeric = [is_numeric(leaf) for leaf in leaves]
+        self.returned = [None if is_numeric(leaf) else leaf for leaf in leaves], structure
+        found = [np.asarray(leaf) for leaf in leaves if is_numeric(leaf)]
+        self._check_same(found, self.expected or self.values)
+        # PyTorch's user may write into the tensors, which are the arrays' memory.
+        self.values = [one.copy() for one in found]
+        return tuple(tensor_of(one, self.wrapped.name) for one in found)
+
+    def _value(self, arrays: Sequence[Any], differentiated: bool) -> Any:
         wrapped = self.wrapped
         # Of arrays that share memory each would be copied by itself; a context keeps them together.
         shared = any(np.may_share_memory(a, b) for a, b in combinations(arrays, 2))
-        if differentiated or shared or wrapped.compiles:
+        try:
+            if not (differentiated or shared or wrapped.compiles):
+                return wrapped.f(*self.arguments([array.copy() for array in arrays]))
             value, self.pull = vjp(wrapped.f, *self.arguments(arrays), **wrapped.options)
-        else:
-            value = wrapped.f(*self.arguments([array.copy() for array in arrays]))
-        leaves, structure = leaves_of(value)
-        self.returned = [None if _is_numeric(leaf) else leaf for leaf in leaves], structure
-        self.numeric = [_is_numeric(leaf) for leaf in leaves]
-        return tuple(_tensor(leaf, wrapped.name) for leaf in leaves if _is_numeric(leaf))
+        except RuntimeError as error:
+            if "Tensor that requires grad" not in str(error):
+                raise
+            raise ArgumentError(
+                f"{wrapped.name} computes with a tensor that requires a gradient and is not among its arguments",
+                remedy="pass it as an argument, or use its values alone: tensor.detach()",
+            ) from error
+        return value
+
+    def _check_same(self, found: Sequence[np.ndarray], expected: Sequence[np.ndarray]) -> None:
+        """Raise if a program that is run again for a derivative gives other values than it did."""
+        for one, before in zip(found, expected, strict=False):
+            # Another compiled program rounds otherwise.
+            near = 1e-5 if self.wrapped.compiles else 0.0
+            if one.shape != before.shape or not np.allclose(one, before, rtol=1e-4, atol=near, equal_nan=True):
+                raise ReplayError(
+                    f"{self.wrapped.name} gave other values when it was run again for a derivative: it counts, draws "
+                    "random numbers, or reads what has changed",
+                    remedy="pass that as an argument",
+                )
 
     def result(self, tensors: Iterator[Any]) -> Any:
         """What the program returned, with those in the places of its numbers and arrays."""
@@ -179,9 +210,9 @@ class _Run:
     def pulled(self, tensors: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
         """The cotangents of the tensors, as arrays: of a call whose derivative is not differentiated."""
         if self.pull is None:
-            self.value([_array(one, self.wrapped.name) for one in tensors], differentiated=True)
+            self.value([array_of(one, self.wrapped.name) for one in tensors], differentiated=True)
         assert self.pull is not None
-        return self.of_tensors(self.pull(self.cotangent(_array(ct, self.wrapped.name) for ct in cts)))
+        return self.of_tensors(self.pull(self.cotangent(array_of(ct, self.wrapped.name) for ct in cts)))
 
     def of_tensors(self, tree: Any) -> list[Any]:
         """What stands in the places of the tensors in a tree like that of the arguments."""
@@ -194,40 +225,46 @@ class _Operation(torch.autograd.Function):
 
     @staticmethod
     def forward(run: _Run, *tensors: Any) -> tuple[Any, ...]:
-        return run.value([_array(one, run.wrapped.name) for one in tensors], run.differentiated)
+        return run.value([array_of(one, run.wrapped.name) for one in tensors], run.differentiated)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Any, ...]) -> None:
         ctx.run, tensors = inputs[0], inputs[1:]
         ctx.save_for_backward(*tensors)
         ctx.save_for_forward(*tensors)
-        ctx.mark_non_differentiable(*[one for one in output if not _is_float(one)])
+        ctx.mark_non_differentiable(*[one for one in output if not is_float(one)])
 
     @staticmethod
     def backward(ctx: Any, *cts: Any) -> tuple[Any, ...]:
         run = ctx.run
         if torch.is_grad_enabled():
             args = run.arguments(ctx.saved_tensors)
-            found = run.of_tensors(run.wrapped.pulled(args, run.cotangent(iter(cts))))
+            _, cotangents = run.wrapped.pulled(args, run.cotangent(iter(cts)), expected=run.values)
+            found = run.of_tensors(cotangents)
         else:
             tensors = ctx.saved_tensors if run.pull is None else ()
-            found = [None if one is None else _tensor(one, run.wrapped.name) for one in run.pulled(tensors, cts)]
+            found = [None if one is None else tensor_of(one, run.wrapped.name) for one in run.pulled(tensors, cts)]
         return (None, *found)
 
     @staticmethod
     def jvp(ctx: Any, _: None, *tangents: Any) -> tuple[Any, ...]:
         run, tensors = ctx.run, ctx.saved_tensors
-        along = [
-            torch.zeros_like(x) if t is None and _is_float(x) else t for x, t in zip(tensors, tangents, strict=True)
-        ]
-        others = [np.zeros_like(leaf) if isinstance(leaf, (float, complex)) else None for leaf in run.others]
-        for k, tangent in zip(run.where, along, strict=True):
-            others[k] = tangent
-        found = containers_of(run.wrapped.pushed(run.arguments(tensors), tuple(rebuilt(run.structure, others))))[0]
-        return tuple(one for one, is_numeric in zip(found, run.numeric, strict=True) if is_numeric)
+        pairs = zip(tensors, tangents, strict=True)
+        given = [torch.zeros_like(x) if t is None and is_float(x) else t for x, t in pairs]
+        along = [np.zeros_like(leaf) if isinstance(leaf, (float, complex)) else None for leaf in run.others]
+        for k, tangent in zip(run.where, given, strict=True):
+            along[k] = tangent
+        tree = tuple(rebuilt(run.structure, along))
+        _, pushed = run.wrapped.pushed(run.arguments(tensors), tree, expected=run.values)
+        found = containers_of(pushed)[0]
+        return tuple(one for one, is_one in zip(found, run.numeric, strict=True) if is_one)
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple[Any, ...], run: _Run, *tensors: Any) -> tuple[Any, Any]:
+        if info.batch_size == 0:
+            raise ArgumentError(
+                f"{run.wrapped.name} over an empty batch", remedy="leave the call out where it is empty"
+            )
         rows = []
         for k in range(info.batch_size):
             one = run.again()
@@ -235,45 +272,3 @@ class _Operation(torch.autograd.Function):
             rows.append(_Operation.apply(one, *parts))
             run.returned, run.numeric = one.returned, one.numeric
         return tuple(torch.stack(column) for column in zip(*rows, strict=True)), (0,) * len(rows[0])
-
-
-def _is_float(tensor: Any) -> bool:
-    return bool(tensor.is_floating_point() or tensor.is_complex())
-
-
-def _is_numeric(leaf: Any) -> bool:
-    if isinstance(leaf, (np.ndarray, np.generic)):
-        return leaf.dtype.kind in "biufc"
-    return type(leaf) in (float, complex)
-
-
-def _array(tensor: Any, name: str) -> np.ndarray:
-    """The memory of a tensor as an array."""
-    if tensor.device.type != "cpu" or tensor.layout is not torch.strided:
-        lies = f"on {tensor.device}" if tensor.device.type != "cpu" else f"in the layout {tensor.layout}"
-        raise ArgumentError(
-            f"a tensor of shape {tuple(tensor.shape)} given to {name} is {lies}, and it runs on NumPy arrays",
-            remedy="move it: tensor.cpu()" if tensor.device.type != "cpu" else "make it dense: tensor.to_dense()",
-        )
-    try:
-        return tensor.detach().resolve_conj().resolve_neg().numpy()
-    except TypeError as error:
-        raise ArgumentError(
-            f"a tensor of dtype {tensor.dtype}, which NumPy lacks, and shape {tuple(tensor.shape)} given to {name}",
-            remedy="convert it: tensor.float()",
-        ) from error
-
-
-def _tensor(value: Any, name: str) -> Any:
-    """A tensor that is the memory of an array, where PyTorch can have it so; else of a copy."""
-    array = np.asarray(value)
-    native = array.dtype.newbyteorder("=")
-    if not (array.flags.writeable and array.flags.forc and array.dtype == native):
-        array = np.array(array, native)
-    try:
-        return torch.from_numpy(array)
-    except TypeError as error:
-        raise ArgumentError(
-            f"{name} returned an array of dtype {array.dtype} and shape {array.shape}: PyTorch has no such dtype",
-            remedy="convert it: x.astype(float)",
-        ) from error
