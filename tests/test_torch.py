@@ -235,9 +235,7 @@ def test_programs_that_say_something_else_when_they_run_again(made: Any) -> None
         lambda: torch.func.grad(f)(x.detach()),
         lambda: torch.func.jvp(f, (x.detach(),), (x.detach(),)),
     ):
-        with pytest.raises(
-            bridge.errors.ReplayError, match=r"other values .*\n  remedy: pass that as an argument"
-        ):
+        with pytest.raises(bridge.errors.ReplayError, match=r"other values .*\n  remedy: pass that as an argument"):
             derivative()
 
 

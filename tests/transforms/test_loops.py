@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +10,7 @@ import pytest
 
 import bridge
 from bridge import checkpoint, errors, fori_loop, while_loop
+from tests.helpers.memory import peak_of
 
 X = np.array([0.3, 1.2, -0.7, 0.4])
 
@@ -142,11 +142,7 @@ def test_memory_is_bounded() -> None:
         def f(x: Any) -> Any:
             return np.sum(loop(0, 400, lambda i, v: np.sin(v) * 1.01, x))
 
-        tracemalloc.start()
-        bridge.grad(f)(np.ones(2000))
-        _, most = tracemalloc.get_traced_memory()
-        tracemalloc.stop()
-        return most
+        return peak_of(bridge.grad(f), np.ones(2000))
 
     assert peak(fori_loop) < peak(plain_loop) / 4
 
@@ -155,11 +151,7 @@ def test_in_place_memory_is_bounded_too() -> None:
     def peak(loop: Any) -> int:
         gradient = bridge.grad(lambda x: np.sum(loop(0, 400, in_place_step, x.copy()) ** 2))
         gradient(np.ones(2))
-        tracemalloc.start()
-        gradient(np.ones(2000))
-        _, most = tracemalloc.get_traced_memory()
-        tracemalloc.stop()
-        return most
+        return peak_of(gradient, np.ones(2000))
 
     assert peak(fori_loop) < peak(plain_loop) / 4
 
