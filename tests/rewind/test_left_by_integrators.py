@@ -227,7 +227,7 @@ def integrated(k: Any) -> Any:
         d[0], d[1] = np.exp(-k * x), k * x
         return d
 
-    return np.sum(integrate.quad_vec(integrand, 0, 1)[0])
+    return np.sum(integrate.quad_vec(integrand, 0, 1, limit=20)[0])
 
 
 @pytest.mark.parametrize("f", [lambda k: oscillating(k, copied=True), integrated], ids=["solve_ivp", "quad_vec"])

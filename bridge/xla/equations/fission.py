@@ -9,22 +9,28 @@ the turn are made before the loop, all at once.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import jax.numpy as jnp
 from jax import lax
 from jax.extend.core import Literal
 
-from bridge.xla.equations.bodies import Body, Known, counted, loops, stacked, walk_of
+from bridge.xla.equations.bodies import Body, Known, counted, loops, walk_of
 from bridge.xla.equations.computing import Values, followed, value_of
 from bridge.xla.equations.graph import Graph, Replacement, size_of
 from bridge.xla.equations.products import SMALLEST, Product, product_of, products
 from bridge.xla.equations.sums import Sum, summed, sums
 from bridge.xla.tracing.kernels import loop
 
-_CUBIC = frozenset({"cholesky", "custom_linear_solve", "lu", "triangular_solve"})
-"""Operations that cost so much that it pays to do them once for a loop and its way back."""
+# fmt: off
+_OF_LIBRARIES = frozenset({
+    "cholesky", "custom_linear_solve", "eig", "eigh", "fft", "ffi_call", "geqrf", "hessenberg", "householder_product",
+    "io_callback", "lu", "pure_callback", "qr", "schur", "svd", "symmetric_product", "triangular_solve",
+    "tridiagonal", "tridiagonal_solve",
+})
+# fmt: on
+"""What calls a library. Of all turns at once, JAX does it on XLA's own threads, each of which may wait for the others:
+such programs stopped for good, seen with solves on two cores. A loop that holds any of these stays as it is."""
 _ANYWAY = 1 << 20
 """Elements that may be kept whatever goes into a loop."""
 _LARGER = 2
@@ -34,7 +40,8 @@ _LARGER = 2
 def fissions(graph: Graph, known: Known) -> Iterator[tuple[int, Replacement]]:
     """Loops of a program from which products can be taken out."""
     for number, equation in loops(graph):
-        if not _may_pay(equation.params["body"].jaxpr):
+        jaxpr = equation.params["body"].jaxpr
+        if not _may_pay(jaxpr) or _calls_libraries(jaxpr):
             continue
         body = counted(equation, known)
         if body is None:
@@ -46,8 +53,7 @@ def fissions(graph: Graph, known: Known) -> Iterator[tuple[int, Replacement]]:
 
 def _may_pay(jaxpr: Any) -> bool:
     return any(
-        one.primitive.name in _CUBIC
-        or _may_pay_inside(one)
+        _may_pay_inside(one)
         or (one.primitive.name == "dot_general" and max(map(size_of, one.invars)) >= SMALLEST)
         or (one.primitive.name == "mul" and size_of(one.outvars[0]) >= SMALLEST)
         for one in jaxpr.eqns
@@ -58,12 +64,17 @@ def _may_pay_inside(equation: Any) -> bool:
     return equation.primitive.name in ("jit", "pjit") and _may_pay(equation.params["jaxpr"].jaxpr)
 
 
-@dataclass(frozen=True)
-class Early:
-    """Results of an equation that are computed before the loop; of a product with a matrix, which one it is."""
+def _calls_libraries(jaxpr: Any) -> bool:
+    return any(one.primitive.name in _OF_LIBRARIES or any(map(_calls_libraries, _inside(one))) for one in jaxpr.eqns)
 
-    results: tuple[Any, ...]
-    product: Product | None
+
+def _inside(equation: Any) -> Iterator[Any]:
+    """The programs that an equation runs."""
+    for value in equation.params.values():
+        for one in value if isinstance(value, (tuple, list)) else (value,):
+            program = getattr(one, "jaxpr", one)
+            if hasattr(program, "eqns"):
+                yield program
 
 
 class Split:
@@ -72,7 +83,7 @@ class Split:
     def __init__(self, body: Body, used: Sequence[bool]) -> None:
         self.body = body
         self.early = list(self._early())
-        self.known = [atom for one in self.early for atom in one.results]
+        self.known = [one.result for one in self.early]
         found = {one.position: one for one in sums(body)}
         while True:
             self.needed = self._needed(used, found)
@@ -84,19 +95,19 @@ class Split:
         seeds = dict.fromkeys(seed for one in self.sums for seed in one.seeds)
         self.seeds = [seed for seed in seeds if not body.is_indexed(seed)]
 
-    def _early(self) -> Iterator[Early]:
-        """What follows from the number of the turn and is better computed for all turns at once."""
+    def _early(self) -> Iterator[Product]:
+        """Products that follow from the number of the turn."""
         body, left = self.body, self._largest
         for equation in body.jaxpr.eqns:
             atoms = [atom for atom in equation.invars if not isinstance(atom, Literal)]
             if not all(map(body.is_indexed, atoms)) or all(map(body.is_constant, atoms)):
                 continue
             product = product_of(body, equation.outvars[0])
-            if product is None and equation.primitive.name not in _CUBIC:
+            if product is None:
                 continue
-            left -= body.turns * sum(map(size_of, equation.outvars))
+            left -= body.turns * size_of(product.result)
             if left >= 0:
-                yield Early(tuple(equation.outvars), product)
+                yield product
 
     @property
     def _largest(self) -> int:
@@ -136,20 +147,17 @@ class Split:
             results[one.position] = summed(body, one, begun[one.position], stacks, values)
         return results
 
-    def _made_before(self, early: Early, values: Values) -> tuple[list[Any], bool]:
-        """The rows of results, and whether the first is that of the last turn."""
-        backward = self._goes_backward(early)
-        if early.product is not None:
-            return [products(self.body, early.product, {}, values, backward)], backward
-        return stacked(self.body, early.results, {}, values, backward), backward
+    def _made_before(self, product: Product, values: Values) -> tuple[Any, bool]:
+        """The rows of a product, and whether the first is that of the last turn."""
+        backward = self._goes_backward(product)
+        return products(self.body, product, {}, values, backward), backward
 
-    def _goes_backward(self, early: Early) -> bool:
+    def _goes_backward(self, product: Product) -> bool:
         """Whether it reads arrays from their ends: then its rows are in their order, as in a loop forward."""
         body = self.body
-        wanted = early.results if early.product is None else [early.product.vector]
         walks = [
             walk_of(body, one.invars[1:], one.outvars[0], one.invars[0].aval.shape)
-            for one in body.between(wanted, [body.carried[body.index]])
+            for one in body.between([product.vector], [body.carried[body.index]])
             if one.primitive.name == "dynamic_slice"
         ]
         return bool(walks) and all(walk is not None and walk.is_backward for walk in walks)
@@ -166,8 +174,7 @@ class Split:
             turn = state[place] - body.start
             for one, (made, backward) in zip(self.early, before, strict=True):
                 at = body.turns - 1 - turn if backward else turn
-                found = [lax.dynamic_index_in_dim(stack, at, keepdims=False) for stack in made]
-                inside.update(zip(one.results, found, strict=True))
+                inside[one.result] = lax.dynamic_index_in_dim(made, at, keepdims=False)
             followed(equations, inside)
             found = [value_of(atom, inside) for atom in outputs]
             after, seeds = found[: len(carried)], found[len(carried) :]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 import bridge
+from tests.helpers.sampling import dealt
 
 pytest.importorskip("jax", reason='engine="xla" needs JAX: pip install "mutation-bridge[jax]"')
 
@@ -163,6 +165,13 @@ def solved_at_times(w: Any, x: Any, h: Any) -> Any:
     return total
 
 
+def of_a_solution(w: Any, x: Any, h: Any) -> Any:
+    total = 0.0
+    for t in range(T):
+        total = total + np.sum(np.tanh(w @ np.linalg.solve(np.diag(x[t] ** 2) + 2.0 * np.eye(N), h * t)))
+    return total
+
+
 def nested(w: Any, x: Any, h: Any) -> Any:
     for _ in range(2):
         for t in range(T):
@@ -173,7 +182,7 @@ def nested(w: Any, x: Any, h: Any) -> Any:
 PROGRAMS = [
     recurrent, recurrent_backward, with_states, batched, gram, lower, forward_sum, subtracted, read_inside, two_in_one,
     every_other, started_later, windows_that_meet, picked, chosen, scaled_turns, of_complex, nested,
-    solved, solved_at_times,
+    solved, solved_at_times, of_a_solution,
 ]  # fmt: skip
 
 
@@ -192,14 +201,22 @@ def test_as_eager(program: Callable[..., Any]) -> None:
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
-@pytest.mark.parametrize("which", [0, 1, 2])
-@pytest.mark.parametrize("number", [np.nan, np.inf])
+@pytest.mark.parametrize(("which", "number"), dealt([(k, x) for k in range(3) for x in (np.nan, np.inf)], always=5))
 def test_what_is_not_finite(program: Callable[..., Any], which: int, number: float) -> None:
     """Numbers that are none stay where they were: a mask is more than a product with zero."""
     arguments = [W.copy(), X.copy(), H.copy()]
     arguments[which].flat[-1] = number
     expected = program(*map(np.copy, arguments))
     np.testing.assert_allclose(bridge.xla(program)(*arguments), expected, rtol=1e-10)
+
+
+@pytest.mark.parametrize("program", [solved, solved_at_times, of_a_solution], ids=lambda f: f.__name__)
+def test_no_library_is_called_for_all_turns_at_once(program: Callable[..., Any]) -> None:
+    """XLA's threads would wait for each other: one program in ten stopped for good on two cores."""
+    text = bridge.xla(bridge.grad(program, argnums=(0, 1, 2))).lower(W, X, H).as_text()
+    calls = re.findall(r"custom_call @lapack\w+\(.*", text)
+    assert calls
+    assert not [call for call in calls if f"tensor<{T}x{N}x" in call]
 
 
 def test_under_a_bound_of_memory() -> None:

@@ -13,6 +13,7 @@ import bridge
 pytest.importorskip("jax", reason='engine="xla" needs JAX: pip install "mutation-bridge[jax]"')
 
 from bridge.xla.tracing.context import TraceContext
+from tests.helpers.sampling import dealt
 
 # Of each nest: what comes first, before each loop, the loop, the innermost body, after each loop, and the result; d is
 # the number of a loop, and e of the one around it.
@@ -89,7 +90,7 @@ def nest(name: str, depth: int) -> Any:
     return names["program"]
 
 
-@pytest.mark.parametrize("name", NESTS)
+@pytest.mark.parametrize("name", dealt(tuple(NESTS), always=3))
 def test_tracing_does_not_double_with_depth(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     operations = 0
     count = TraceContext.count
