@@ -22,6 +22,37 @@ _PACKED, _OWNS = 0x101, 0x4
 _NUMBERS = (float, complex)
 _CONTAINERS = frozenset({list, tuple, dict})
 _STATIC = frozenset({int, bool, str, type(None)})
+_LONGEST = 1024
+"""Calls after which the plain program is tried again at the latest."""
+
+
+class Nans:
+    """Which program of a signature a call begins with, by the NaNs that calls before it met.
+
+    The plain program is faster; where it meets a NaN, the one that mends gradients has to run as well. So after a NaN
+    calls begin with the one that mends, and the plain one is tried again ever more rarely.
+    """
+
+    __slots__ = ("_calls", "_span")
+
+    def __init__(self) -> None:
+        self._calls = 0
+        self._span = 1
+
+    def are_expected(self) -> bool:
+        """Whether this call begins with the program that mends."""
+        if not self._calls:
+            return False
+        self._calls -= 1
+        return True
+
+    def met(self) -> None:
+        """Note that the plain program has met one."""
+        self._span = self._calls = min(2 * self._span, _LONGEST)
+
+    def not_met(self) -> None:
+        """Note that the plain program has met none."""
+        self._span = 1
 
 
 class Ready:
@@ -31,10 +62,11 @@ class Ready:
     arguments are other memory.
     """
 
-    __slots__ = ("is_apart", "is_current", "program", "run")
+    __slots__ = ("is_apart", "is_current", "nans", "program", "run")
 
-    def __init__(self, program: Program, run: Placed, plain: bool) -> None:
+    def __init__(self, program: Program, run: Placed, nans: Nans, plain: bool) -> None:
         self.program = program
+        self.nans = nans
         # What comes in as NumPy's arrays lies nowhere yet.
         self.run: Callable[..., Any] = run.run if plain else run
         self.is_current = program.captured.is_current

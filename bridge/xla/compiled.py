@@ -6,7 +6,7 @@ import operator
 import threading
 import time
 import warnings
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from typing import Any
 
@@ -18,7 +18,7 @@ from bridge.engines.protocol import Settings, compiling
 from bridge.errors import ArgumentError, BridgeWarning, TraceError
 from bridge.rewind.interpreter import current_context
 from bridge.trees import leaves_of
-from bridge.xla.calling import Look, Ready, look_of, never, noted
+from bridge.xla.calling import Look, Nans, Ready, look_of, never, noted
 from bridge.xla.captured import Captured
 from bridge.xla.carriable import Carriable
 from bridge.xla.compiling import persistent, tell, told_if_long
@@ -62,6 +62,7 @@ class Compiled(Carriable):
         self.cache = cache
         self._programs: dict[tuple[Signature, bool], tuple[Program, Any]] = {}
         self._limits: dict[Signature, dict[str, int]] = {}
+        self._nans: defaultdict[Signature, Nans] = defaultdict(Nans)
         self._ready: dict[Look, Ready] = {}
         self._in_jax: dict[Signature, tuple[Program, Subprogram]] = {}
         self._changes: Counter[str] = Counter()
@@ -76,8 +77,14 @@ class Compiled(Carriable):
         ready = None if look is None else self._ready.get(look)
         if ready is not None and ready.is_apart(owners) and ready.is_current():
             program = ready.program
+            if ready.nans.are_expected():
+                with x64():
+                    outputs, program = self._run(program.signature, values, mends=True)
+                return program.handed_out(outputs, plain)
             outputs, notes = ready.called(values)
-            if notes is not None:
+            if notes is None:
+                ready.nans.not_met()
+            else:
                 with x64():
                     outputs, program = self._noticed(program, notes, values)
             return program.handed_out(outputs, plain)
@@ -111,12 +118,12 @@ class Compiled(Carriable):
             if home == "jax":
                 # The program may still run, and its results may lie where its arguments do, when the caller goes on.
                 values = [x if type(x) not in _OF_THE_CALLER else jax.device_put(np.array(x)) for x in values]
-            outputs, program = self._run(signature, values, mends=False)
+            outputs, program = self._run(signature, values, mends=self._nans[signature].are_expected())
         if look is not None and comes_in and (signature, False) in self._programs:
             if len(self._ready) >= _MANY:
                 self._ready.clear()
             if not self._programs[signature, False][0].shared:
-                self._ready[look] = Ready(*self._programs[signature, False], plain)
+                self._ready[look] = Ready(*self._programs[signature, False], self._nans[signature], plain)
         return program.handed_out(outputs, plain=home == "numpy")
 
     def _is_tracked(self, args: Any, kwargs: Any) -> bool:
@@ -148,7 +155,11 @@ class Compiled(Carriable):
         else:
             outputs, notes = run(never(), values)
         found = noted(notes)
-        return (outputs, program) if found is None else self._noticed(program, found, values, outputs)
+        if found is not None:
+            return self._noticed(program, found, values, outputs)
+        if not mends:
+            self._nans[signature].not_met()
+        return outputs, program
 
     def _noticed(
         self, program: Program, found: Any, values: list[Any], outputs: Any = None
@@ -169,7 +180,10 @@ class Compiled(Carriable):
                 del self._programs[key]
             self._ready.clear()
             return self._run(program.signature, values, mends=False)
-        return (outputs, program) if program.mends else self._run(program.signature, values, mends=True)
+        if program.mends:
+            return outputs, program
+        self._nans[program.signature].met()
+        return self._run(program.signature, values, mends=True)
 
     def program(self, signature: Signature, mends: bool = False) -> tuple[Program, Any]:
         """The program of a signature, and the function that runs it."""
@@ -232,6 +246,7 @@ class Compiled(Carriable):
             del self._programs[key]
         self._ready.clear()
         self._in_jax.pop(signature, None)
+        self._nans.pop(signature, None)
         self._changes[changed] += 1
         if self._changes[changed] == OFTEN:
             warnings.warn(

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import bridge
+from bridge.xla import calling, compiled
 from tests.rewind import test_strong_zeros as eager
 
 pytest.importorskip("jax", reason='engine="xla" needs JAX: pip install "mutation-bridge[jax]"')
@@ -49,3 +50,24 @@ def test_only_a_run_with_nans_mends() -> None:
     assert len(function.compile_seconds) == 1
     np.testing.assert_allclose(function(eager.AT_ZERO), [0.0, 0.25])
     assert len(function.compile_seconds) == 2
+
+
+def test_calls_after_a_nan_begin_with_what_mends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The plain program is run again ever more rarely, and always once it has met no NaN."""
+    runs: list[int] = []
+    for module in (calling, compiled):
+        never = module.never
+        monkeypatch.setattr(module, "never", lambda never=never: runs.append(1) or never())
+    function = bridge.grad(eager.selected_by_where, engine="xla")
+    without = np.array([1.0, 4.0])
+
+    def runs_of(x: Any, expected: list[float]) -> int:
+        runs.clear()
+        np.testing.assert_allclose(function(x), expected)
+        return len(runs)
+
+    runs_of(without, [0.5, 0.25])
+    # One run of the plain program, with a NaN, and one of the other; then 2, and after the next NaN 4 calls of one run.
+    assert [runs_of(eager.AT_ZERO, [0.0, 0.25]) for _ in range(9)] == [2, 1, 1, 2, 1, 1, 1, 1, 2]
+    assert [runs_of(without, [0.5, 0.25]) for _ in range(10)] == [1] * 10
+    assert [runs_of(eager.AT_ZERO, [0.0, 0.25]) for _ in range(4)] == [2, 1, 1, 2]
