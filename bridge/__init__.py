@@ -2,9 +2,10 @@
 
 __version__ = "0.1.0"
 
+import typing as _typing
+from difflib import get_close_matches as _near
 from importlib import import_module as _import_module
 from pathlib import Path as _Path
-from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 if not (_Path(__file__).parent / "rules").is_dir():
     # In a checkout the rule book stands beside the package; a wheel carries it inside.
@@ -13,7 +14,6 @@ if not (_Path(__file__).parent / "rules").is_dir():
 from bridge import errors as errors
 from bridge import julia as julia
 from bridge import numpy as numpy
-from bridge import xla as xla
 from bridge.arrays.buffer import Buffer as Buffer
 from bridge.extend import mutating_rule as mutating_rule
 from bridge.extend import rule as rule
@@ -35,7 +35,7 @@ from bridge.transforms.loops import cond as cond
 from bridge.transforms.loops import fori_loop as fori_loop
 from bridge.transforms.loops import while_loop as while_loop
 
-if _TYPE_CHECKING:
+if _typing.TYPE_CHECKING:
     from bridge import random as random
     from bridge import torch as torch
     from bridge.proof.programs.check_gradient import check_gradient as check_gradient
@@ -43,6 +43,11 @@ if _TYPE_CHECKING:
     from bridge.proof.report.trace import trace as trace
     from bridge.proof.rules.check_rule import check_rule as check_rule
     from bridge.source.explain import explain_source as explain_source
+
+    # A module that can be called is a function to a type checker.
+    from bridge.xla import program as xla
+else:
+    from bridge import xla as xla
 
 # Proofs and explanations are not needed while a program runs: their modules are imported when they are first asked for.
 _ON_USE = {
@@ -54,9 +59,51 @@ _ON_USE = {
 }
 
 
-def __getattr__(name: str) -> object:
-    if name in ("random", "torch"):
-        return _import_module(f"bridge.{name}")
-    if name in _ON_USE:
-        return getattr(_import_module(_ON_USE[name]), name)
-    raise AttributeError(f"module 'bridge' has no attribute {name!r}")
+__all__ = [
+    "Buffer",
+    "Context",
+    "check_gradient",
+    "check_rule",
+    "checkpoint",
+    "cond",
+    "constant",
+    "crosscheck",
+    "current_context",
+    "detach",
+    "errors",
+    "explain_source",
+    "fori_loop",
+    "grad",
+    "hessian",
+    "hvp",
+    "jacfwd",
+    "jacrev",
+    "julia",
+    "jvp",
+    "mutating_rule",
+    "numpy",
+    "random",
+    "read_library",
+    "rule",
+    "trace",
+    "value_and_grad",
+    "vjp",
+    "while_loop",
+    "xla",
+]
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__", "torch"]
+
+
+if not _typing.TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        if name in ("random", "torch"):
+            return _import_module(f"bridge.{name}")
+        if name in _ON_USE:
+            return getattr(_import_module(_ON_USE[name]), name)
+        near = [] if name.startswith("_") else _near(name, __all__, 1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise AttributeError(f"module 'bridge' has no attribute {name!r}{hint}")

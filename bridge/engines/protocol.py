@@ -12,6 +12,7 @@ import numpy as np
 
 from bridge.code_position import here, resolve
 from bridge.errors import ArgumentError, EngineNotAvailable, NoRuleError
+from bridge.options import IndexMode
 from bridge.rewind.context import Context
 from bridge.rewind.forward import ForwardContext
 from bridge.rewind.interpreter import Call, current_context
@@ -123,7 +124,7 @@ class Engine:
 class Settings(NamedTuple):
     """How a program is compiled: what indices outside of arrays mean, and how many bytes loops may keep (None: any)."""
 
-    index_mode: str = "error"
+    index_mode: IndexMode = "error"
     memory: int | None = None
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from bridge.amounts import bytes_of
 from bridge.engines.protocol import Compilation, Compiler, Engine, Settings, compiling
 from bridge.errors import ArgumentError
+from bridge.options import IndexMode
 from bridge.rewind.context import Context
 from bridge.rewind.forward import ForwardContext
 
@@ -83,7 +84,7 @@ def checked(name: str, index_mode: str = "error") -> Engine:
     return found
 
 
-def compiler(name: str, index_mode: str = "error", memory: Any = None) -> Compilation | None:
+def compiler(name: str, index_mode: IndexMode = "error", memory: Any = None) -> Compilation | None:
     """The engine of that name, checked, with its settings, if a transform is to compile its program with it.
 
     None for an engine that compiles nothing, and in a transform that is part of a program which is compiled already.

@@ -37,7 +37,7 @@ class Xla(NeedsJax, Compiler):
 
 @lru_cache(maxsize=256)
 def _kept(make: Callable[..., Any], f: Callable[..., Any], settings: Settings, options: tuple[Hashable, ...]) -> Any:
-    made = program(make(f, *options), index_mode=settings.index_mode, memory=settings.memory)
+    made: Any = program(make(f, *options), index_mode=settings.index_mode, memory=settings.memory)
     name = getattr(f, "__name__", type(f).__name__)
     made.__name__ = made.__qualname__ = f"{make.__name__.strip('_')} of {name}"
     return made

@@ -13,7 +13,8 @@ from bridge.julia.convert import reversed_axes
 from bridge.julia.plans import KINDS, Flattened, filled, plan, run_plan
 from bridge.rewind.cotangents import conforming
 from bridge.rewind.interpreter import current_context
-from bridge.transforms.arguments import check_leaves, normalised
+from bridge.transforms.arguments import check_leaves
+from bridge.transforms.chosen import normalised
 from bridge.trees import containers_of, rebuilt
 
 if TYPE_CHECKING:

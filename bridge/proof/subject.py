@@ -18,7 +18,7 @@ from bridge.proof.numerics.arrays import laid_out, random_like, wide
 from bridge.proof.numerics.sampling import Differentiable
 from bridge.rewind.memory import address
 from bridge.source.programs import part
-from bridge.transforms.arguments import normalised
+from bridge.transforms.chosen import normalised
 from bridge.transforms.entering import is_differentiable, sharing, whole_of
 from bridge.trees import leaves_along, leaves_of, paths_of, rebuilt
 

@@ -55,8 +55,8 @@ class Gradients(Lifetime):
         """Cotangents at the places `wanted`, given cotangents at the places of the seeds.
 
         The arrays are the caller's own. Memory is as after the forward pass when this returns, unless the
-        caller asks only `once`: then the log is dropped. `exists` is a mask of the seeds' elements that are
-        more than padding; without it all are.
+        caller asks only `once`: then the log is dropped. `exists` holds masks of each seed's elements that
+        are more than padding; without it all are.
         """
         self.once = once and not (self.zeros == "strong" and self.home.mends)
         with self.suspended():

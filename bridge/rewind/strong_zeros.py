@@ -66,7 +66,10 @@ def find(context: Any, seeds: Sequence[tuple[Any, Any]], exists: Any = None) -> 
     """For each entry of the log, where the cotangents that its pull yields exist."""
     try:
         with np.errstate(all="ignore"):
-            return walk(context, [(place, _where_seeded(ct, exists)) for place, ct in seeds])
+            marks = [None] * len(seeds) if exists is None else exists
+            return walk(
+                context, [(place, _where_seeded(ct, mark)) for (place, ct), mark in zip(seeds, marks, strict=True)]
+            )
     finally:
         context.forget_shadows()
         context.play_forward()

@@ -14,6 +14,7 @@ from bridge.rewind.borrowed import changed
 from bridge.rewind.interpreter import current_context
 from bridge.rewind.memory import grounded
 from bridge.rewind.values import is_abstract
+from bridge.transforms.chosen import Argnums, chosen, is_single
 from bridge.transforms.comparing import holds_same
 from bridge.transforms.entering import Entering, enter, is_differentiable
 from bridge.transforms.held_twice import HeldTwice
@@ -30,12 +31,21 @@ class Arguments:
     """
 
     def __init__(
-        self, context: Any, args: tuple[Any, ...], kwargs: dict[str, Any], argnums: int | Sequence[int], allow_int: bool
+        self,
+        context: Any,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        argnums: Argnums,
+        allow_int: bool,
+        function: Any = None,
     ) -> None:
         self.context = context
         context.remembers = True
-        self.single = isinstance(argnums, (int, np.integer))
-        self.argnums = normalised(argnums, len(args))
+        self.single = is_single(argnums)
+        keys, kwargs = chosen(function, argnums, args, kwargs)
+        by_name = [key for key in keys if isinstance(key, str)]
+        rest = {name: arg for name, arg in kwargs.items() if name not in by_name} if by_name else kwargs
+        self.argnums = tuple(len(args) + by_name.index(key) if isinstance(key, str) else key for key in keys)
         self.places: list[Any] = []
         self._originals: list[tuple[np.ndarray, Any]] = []
         self.buffers: list[Any] = []
@@ -44,15 +54,15 @@ class Arguments:
         flat: list[Entering] = []
         holding: list[int] = []
         shapes: list[tuple[Any, int]] = []
-        everything = [*args, kwargs]
-        names = [*(f"argument {k}" for k in range(len(args))), "a keyword argument"]
+        everything = [*args, *(kwargs[name] for name in by_name), rest]
+        names = [f"argument {key!r}" for key in (*range(len(args)), *by_name)] + ["a keyword argument"]
         for k, arg in enumerate(everything):
             leaves, structure = leaves_of(arg)
-            wanted = k in self.argnums and k < len(args)
+            wanted = k in self.argnums
             if wanted:
                 self._structures[k], self._given[k] = structure, leaves
-                check_leaves(leaves, structure, k, allow_int)
-            if type(arg) not in (np.ndarray, float) and (arg is not kwargs or kwargs):
+                check_leaves(leaves, structure, k if k < len(args) else by_name[k - len(args)], allow_int)
+            if type(arg) not in (np.ndarray, float) and (arg is not rest or rest):
                 holding.append(k)
             if type(structure) is ObjectStructure:
                 named = zip(leaves, structure.paths(), strict=True)
@@ -74,10 +84,11 @@ class Arguments:
             part = entered[start : start + count]
             start += count
             rebuilt_args.append(rebuilt(structure, part))
-            if k in self.argnums and k < len(args):
+            if k in self.argnums:
                 self._tracked[k] = part
-        self.args = tuple(rebuilt_args[:-1])
-        self.kwargs = rebuilt_args[-1]
+        self.args = tuple(rebuilt_args[: len(args)])
+        given_names = {**dict(zip(by_name, rebuilt_args[len(args) : -1], strict=True)), **rebuilt_args[-1]}
+        self.kwargs = {name: given_names[name] for name in kwargs}
         self._held_twice: HeldTwice | None = None
         if len(holding) > 1 or any(isinstance(everything[k], (dict, list, tuple)) for k in holding):
             given = [(names[k], shapes[k][0], everything[k], rebuilt_args[k]) for k in holding]
@@ -151,30 +162,8 @@ def _as_given(gradient: Any, leaf: Any) -> Any:
     return gradient
 
 
-def normalised(argnums: int | Sequence[int], count: int) -> tuple[int, ...]:
-    """`argnums` as positions from 0; ArgumentError if there is no such argument."""
-    numbers = (argnums,) if isinstance(argnums, (int, np.integer)) else tuple(argnums)
-    for k in numbers:
-        if not -count <= k < count:
-            raise ArgumentError(
-                f"argnums={argnums!r}, and the function was called with {count} positional arguments",
-                remedy="differentiate positional arguments; count them from 0",
-            )
-    return tuple(int(k) % count for k in numbers)
-
-
-def one_position(argnums: Any, count: int) -> int:
-    """The position from 0 of the one argument that is differentiated; ArgumentError if that is not one."""
-    if not isinstance(argnums, (int, np.integer)):
-        raise ArgumentError(
-            f"argnums={argnums!r}: a Jacobian or a Hessian is one of one argument",
-            remedy="ask for one of each, argnums=0, argnums=1, or pass the arguments together in a tuple",
-        )
-    return normalised(int(argnums), count)[0]
-
-
-def check_leaves(leaves: list[Any], structure: Any, position: int, allow_int: bool) -> None:
-    """Raise ArgumentError if a leaf of the argument at `position` cannot be differentiated.
+def check_leaves(leaves: list[Any], structure: Any, key: int | str, allow_int: bool) -> None:
+    """Raise ArgumentError if a leaf of an argument, told by its position or name, cannot be differentiated.
 
     What an object holds beside its floats and float arrays is no error, unless floats may be hidden in it.
     """
@@ -185,7 +174,7 @@ def check_leaves(leaves: list[Any], structure: Any, position: int, allow_int: bo
         if is_differentiable(leaf):
             continue
         if held:
-            _check_held(leaf, f"argument {position}{where}")
+            _check_held(leaf, f"argument {key!r}{where}")
             continue
         kind = getattr(leaf, "dtype", None)
         integer = getattr(kind, "kind", "") in ("i", "u", "b") or isinstance(leaf, (int, bool))
@@ -193,13 +182,13 @@ def check_leaves(leaves: list[Any], structure: Any, position: int, allow_int: bo
             continue
         described = f"dtype {kind}" if kind is not None else f"type {type(leaf).__name__}"
         raise ArgumentError(
-            f"argument {position}{where} has {described}, and a gradient is asked of it (value {_short(leaf)})",
+            f"argument {key!r}{where} has {described}, and a gradient is asked of it (value {_short(leaf)})",
             remedy="convert it to float"
             + (", or pass allow_int=True to get None for it" if integer else ", or leave it out of argnums"),
         )
     if not allow_int and not any(map(is_differentiable, leaves)):
         raise ArgumentError(
-            f"argument {position} is an object that holds no float and no float array, and a gradient is asked of it",
+            f"argument {key!r} is an object that holds no float and no float array, and a gradient is asked of it",
             remedy="convert what it holds to float, or leave it out of argnums",
         )
 

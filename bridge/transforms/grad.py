@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ParamSpec, Unpack, overload
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from bridge.engines import registry
 from bridge.engines.protocol import Compilation
 from bridge.errors import ArgumentError, CotangentError, ReplayError
 from bridge.objects.structure import ObjectStructure
+from bridge.options import Engine, IndexMode, Zeros
 from bridge.rewind import strong_zeros
 from bridge.rewind.closures import Closure
 from bridge.rewind.collecting import collecting_rarely
@@ -20,20 +21,37 @@ from bridge.rewind.cotangents import conforming
 from bridge.rewind.memory import grounded
 from bridge.source.programs import called, lent_again, program, returned
 from bridge.transforms.arguments import Arguments, check_leaves, handed_out, number
+from bridge.transforms.chosen import Argnums, has_names
+from bridge.transforms.options import GradOptions, configurable
 from bridge.transforms.transformed import Transformed
 from bridge.trees import Mismatch, leaves_along, leaves_of, rebuilt
 
-Argnums = int | Sequence[int]
+P = ParamSpec("P")
 
 
+@overload
+def value_and_grad(
+    f: Callable[P, Any],
+    argnums: Argnums = 0,
+    has_aux: bool = False,
+    engine: Engine = "eager",
+    zeros: Zeros = "strong",
+    allow_int: bool = False,
+    index_mode: IndexMode = "error",
+    source: bool | None = None,
+    memory: str | int | None = None,
+) -> Callable[P, tuple[Any, Any]]: ...
+@overload
+def value_and_grad(**options: Unpack[GradOptions]) -> Callable[[Callable[P, Any]], Callable[P, tuple[Any, Any]]]: ...
+@configurable
 def value_and_grad(
     f: Callable[..., Any],
     argnums: Argnums = 0,
     has_aux: bool = False,
-    engine: str = "eager",
-    zeros: str = "strong",
+    engine: Engine = "eager",
+    zeros: Zeros = "strong",
     allow_int: bool = False,
-    index_mode: str = "error",
+    index_mode: IndexMode = "error",
     source: bool | None = None,
     memory: str | int | None = None,
 ) -> Callable[..., tuple[Any, Any]]:
@@ -41,8 +59,9 @@ def value_and_grad(
 
     Parameters
     ----------
-    f : returns one real number; NumPy code that may write into its arguments and its own arrays.
-    argnums : position, or positions, of the arguments to differentiate: float or complex arrays or
+    f : returns one real number; NumPy code that may write into its arguments and its own arrays. Without it, what is
+        returned waits for it: `@bridge.value_and_grad(argnums=1)`.
+    argnums : position or name, or a tuple of these, of the arguments to differentiate: float or complex arrays or
         numbers, or containers of them (tuples, lists, dicts, named tuples, what optree or JAX knows), or objects of
         your own classes that hold such (docs/objects.md).
     has_aux : `f` returns `(number, anything)`; the second is handed out with the value, untracked.
@@ -72,13 +91,13 @@ def value_and_grad(
     direct = shortcut(f, "value_and_grad")
 
     def differentiated(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
-        if direct is not None:
+        if direct is not None and not has_names(argnums):
             found = direct(args, kwargs, argnums, has_aux, allow_int)
             if found is not NotImplemented:
                 return found
         with collecting_rarely(), registry.context(engine, zeros) as context:
             context.borrows_arguments = True
-            arguments = Arguments(context, args, kwargs, argnums, allow_int)
+            arguments = Arguments(context, args, kwargs, argnums, allow_int, f)
             result = program(context, f, source)(*arguments.args, **arguments.kwargs)
             value, aux = with_aux(result, has_aux)
             value = number(value)
@@ -100,14 +119,29 @@ def value_and_grad(
     return renamed(Transformed.of(differentiated, value_and_grad, f, *options))
 
 
+@overload
+def grad(
+    f: Callable[P, Any],
+    argnums: Argnums = 0,
+    has_aux: bool = False,
+    engine: Engine = "eager",
+    zeros: Zeros = "strong",
+    allow_int: bool = False,
+    index_mode: IndexMode = "error",
+    source: bool | None = None,
+    memory: str | int | None = None,
+) -> Callable[P, Any]: ...
+@overload
+def grad(**options: Unpack[GradOptions]) -> Callable[[Callable[P, Any]], Callable[P, Any]]: ...
+@configurable
 def grad(
     f: Callable[..., Any],
     argnums: Argnums = 0,
     has_aux: bool = False,
-    engine: str = "eager",
-    zeros: str = "strong",
+    engine: Engine = "eager",
+    zeros: Zeros = "strong",
     allow_int: bool = False,
-    index_mode: str = "error",
+    index_mode: IndexMode = "error",
     source: bool | None = None,
     memory: str | int | None = None,
 ) -> Callable[..., Any]:
@@ -129,9 +163,9 @@ def vjp(
     f: Callable[..., Any],
     *args: Any,
     has_aux: bool = False,
-    engine: str = "eager",
-    zeros: str = "strong",
-    index_mode: str = "error",
+    engine: Engine = "eager",
+    zeros: Zeros = "strong",
+    index_mode: IndexMode = "error",
     source: bool | None = None,
     memory: str | int | None = None,
 ) -> tuple[Any, ...]:
@@ -170,15 +204,19 @@ def vjp(
                 remedy="give a cotangent in the containers of the value",
             ) from error
         seeds = []
-        for leaf, ct in zip(leaves, cts, strict=True):
+        marks: list[Any] | None = None if exists is None else []
+        present = leaves if exists is None else leaves_along(container, exists)
+        for leaf, ct, mark in zip(leaves, cts, present, strict=True):
             tracked = belongs(context, leaf)
             if (ct is None and (held or not tracked)) or (held and not tracked):
                 continue
             conformed = conforming(ct, leaf if hasattr(leaf, "dtype") else np.asarray(leaf))
             if tracked:
                 seeds.append((leaf.place, conformed))
+                if marks is not None:
+                    marks.append(mark)
         with lent_again(context):
-            gradients = context.pull_back(seeds, arguments.places, exists=exists)
+            gradients = context.pull_back(seeds, arguments.places, exists=marks)
         if again is not None and strong_zeros.may_be_born_inside(context, gradients):
             variables, given_again = again
             with variables.restored(), strong_zeros.inner_sweeps_mend():
@@ -197,7 +235,7 @@ def _compiled_vjp(
     f: Callable[..., Any],
     args: tuple[Any, ...],
     has_aux: bool,
-    zeros: str,
+    zeros: Zeros,
     source: bool | None,
 ) -> tuple[Any, ...]:
     """`vjp` as two compiled programs; that of the pull runs the function again."""
@@ -241,7 +279,7 @@ def _function(f: Callable[..., Any], source: bool | None) -> Callable[..., Any]:
     return lambda *args: called(f, source)(*args)
 
 
-def _pull(f: Callable[..., Any], has_aux: bool, zeros: str, source: bool | None) -> Callable[..., Any]:
+def _pull(f: Callable[..., Any], has_aux: bool, zeros: Zeros, source: bool | None) -> Callable[..., Any]:
     return lambda args, cotangent: vjp(f, *args, has_aux=has_aux, zeros=zeros, source=source)[1](cotangent)
 
 

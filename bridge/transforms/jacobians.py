@@ -2,30 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Unpack, overload
 
 import numpy as np
 
 from bridge.engines import registry
 from bridge.errors import ArgumentError
+from bridge.options import Engine, IndexMode
 from bridge.rewind.interpreter import current_context
 from bridge.rewind.memory import grounded
 from bridge.source.programs import called
-from bridge.transforms.arguments import one_position
+from bridge.transforms.chosen import Apart, Argnums
 from bridge.transforms.entering import Entering, enter, is_differentiable
-from bridge.transforms.grad import grad, renamed, shortcut, vjp
+from bridge.transforms.grad import P, grad, renamed, shortcut, vjp
 from bridge.transforms.jvp import jvp, pushed_forward
+from bridge.transforms.options import Options, configurable
 from bridge.transforms.transformed import Transformed
 from bridge.trees import leaves_along, leaves_of, rebuilt
 
 
+@overload
+def jacrev(
+    f: Callable[P, Any],
+    argnums: Argnums = 0,
+    engine: Engine = "eager",
+    source: bool | None = None,
+    index_mode: IndexMode = "error",
+    memory: str | int | None = None,
+) -> Callable[P, Any]: ...
+@overload
+def jacrev(**options: Unpack[Options]) -> Callable[[Callable[P, Any]], Callable[P, Any]]: ...
+@configurable
 def jacrev(
     f: Callable[..., Any],
-    argnums: int = 0,
-    engine: str = "eager",
+    argnums: Argnums = 0,
+    engine: Engine = "eager",
     source: bool | None = None,
-    index_mode: str = "error",
+    index_mode: IndexMode = "error",
     memory: str | int | None = None,
 ) -> Callable[..., Any]:
     """The Jacobian of an array-valued `f`, row by row in reverse mode: shape `value.shape + argument.shape`.
@@ -37,24 +51,32 @@ def jacrev(
     if compiler is not None:
         return compiler.compiled(jacrev(f, argnums, source=source))
 
-    def jacobian(*args: Any) -> Any:
-        position = one_position(argnums, len(args))
-        x = args[position]
-        value, pull = vjp(_closed(f, args, position, source), x, engine=engine, source=source)
-        if not _is_array(x):
-            return _by_rows(pull, value, x)
-        rows = [pull(unit, unit != 0)[0] for unit in _units(value)]
-        return np.reshape(np.stack(rows), np.shape(value) + np.shape(x)) if rows else _empty(value, x)
+    def jacobian(*args: Any, **kwargs: Any) -> Any:
+        apart = Apart(f, argnums, args, kwargs)
+        value, pull = vjp(_closed(f, apart, source), apart.wanted, engine=engine, source=source)
+        return _by_rows(pull, value, apart.wanted)
 
     return renamed(Transformed.of(jacobian, jacrev, f, argnums, engine, source, index_mode, memory))
 
 
+@overload
+def jacfwd(
+    f: Callable[P, Any],
+    argnums: Argnums = 0,
+    engine: Engine = "eager",
+    source: bool | None = None,
+    index_mode: IndexMode = "error",
+    memory: str | int | None = None,
+) -> Callable[P, Any]: ...
+@overload
+def jacfwd(**options: Unpack[Options]) -> Callable[[Callable[P, Any]], Callable[P, Any]]: ...
+@configurable
 def jacfwd(
     f: Callable[..., Any],
-    argnums: int = 0,
-    engine: str = "eager",
+    argnums: Argnums = 0,
+    engine: Engine = "eager",
     source: bool | None = None,
-    index_mode: str = "error",
+    index_mode: IndexMode = "error",
     memory: str | int | None = None,
 ) -> Callable[..., Any]:
     """The Jacobian of an array-valued `f`, column by column in forward mode: shape `value.shape + argument.shape`.
@@ -67,19 +89,13 @@ def jacfwd(
         return compiler.compiled(jacfwd(f, argnums, source=source))
     direct = shortcut(f, "jacfwd")
 
-    def jacobian(*args: Any) -> Any:
-        position = one_position(argnums, len(args))
-        if direct is not None:
-            found = direct(args, position)
+    def jacobian(*args: Any, **kwargs: Any) -> Any:
+        apart = Apart(f, argnums, args, kwargs)
+        if direct is not None and apart.position is not None:
+            found = direct(args, apart.position)
             if found is not NotImplemented:
                 return found
-        closed, x = _closed(f, args, position, source), args[position]
-        if not _is_array(x):
-            return _by_columns(closed, x, engine, source)
-        columns = [_pushed(closed, x, unit, engine, source)[1] for unit in _units(x)]
-        if not columns:
-            return _empty(_pushed(closed, x, None, engine, source)[0], x)
-        return np.reshape(np.stack(columns, axis=-1), np.shape(columns[0]) + np.shape(x))
+        return _by_columns(_closed(f, apart, source), apart.wanted, engine, source)
 
     return renamed(Transformed.of(jacobian, jacfwd, f, argnums, engine, source, index_mode, memory))
 
@@ -88,35 +104,57 @@ def hvp(
     f: Callable[..., Any],
     args: Sequence[Any],
     tangents: Sequence[Any],
-    engine: str = "eager",
+    engine: Engine = "eager",
     source: bool | None = None,
-    index_mode: str = "error",
+    index_mode: IndexMode = "error",
     memory: str | int | None = None,
+    argnums: Argnums | None = None,
 ) -> Any:
     """The Hessian of a real `f` times `tangents`: the derivative of its gradient, forward over reverse.
 
-    Returns one array (or container) if there is one argument, else a tuple, in the arguments' shapes. `engine`
+    Returns one array (or container) if there is one argument, else a tuple, in the arguments' shapes. With `argnums`,
+    positions or names, only these arguments vary: `tangents` has one for each of them, and the product is that of a
+    position or name, or a tuple if `argnums` is one. `engine`
     supplies the outer derivative; the inner one's pulls are the rule book's. `source`, `index_mode` and `memory` as in
     `value_and_grad`.
     """
     compiler = registry.compiler(engine, index_mode, memory)
     if compiler is not None:
-        return compiler.kept(_hvp, f, source)(tuple(args), tuple(tangents))
+        return compiler.kept(_hvp, f, source, argnums)(tuple(args), tuple(tangents))
+    if argnums is not None:
+        apart = Apart(f, argnums, tuple(args), {})
+        closed = _closed(f, apart, source)
+        if apart.is_single:
+            return hvp(closed, (apart.wanted,), tangents, engine, source)
+        product = hvp(lambda *wanted: closed(wanted), apart.wanted, tangents, engine, source)
+        return product if len(apart.wanted) > 1 else (product,)
     direct = shortcut(f, "hvp")
     if direct is not None:
         found = direct(args, tangents)
         if found is not NotImplemented:
             return found
-    argnums: Any = 0 if len(args) == 1 else tuple(range(len(args)))
-    return jvp(grad(f, argnums, source=source), args, tangents, engine=engine, source=source)[1]
+    everything: Argnums = 0 if len(args) == 1 else tuple(range(len(args)))
+    return jvp(grad(f, everything, source=source), args, tangents, engine=engine, source=source)[1]
 
 
+@overload
+def hessian(
+    f: Callable[P, Any],
+    argnums: Argnums = 0,
+    engine: Engine = "eager",
+    source: bool | None = None,
+    index_mode: IndexMode = "error",
+    memory: str | int | None = None,
+) -> Callable[P, Any]: ...
+@overload
+def hessian(**options: Unpack[Options]) -> Callable[[Callable[P, Any]], Callable[P, Any]]: ...
+@configurable
 def hessian(
     f: Callable[..., Any],
-    argnums: int = 0,
-    engine: str = "eager",
+    argnums: Argnums = 0,
+    engine: Engine = "eager",
     source: bool | None = None,
-    index_mode: str = "error",
+    index_mode: IndexMode = "error",
     memory: str | int | None = None,
 ) -> Callable[..., Any]:
     """The Hessian of a real `f` of one array argument, of shape twice `argument.shape`; parameters as in `hvp`."""
@@ -126,24 +164,20 @@ def hessian(
     columns = jacfwd(grad(f, argnums, source=source), argnums, engine, source)
     direct = shortcut(f, "hessian")
 
-    def second(*args: Any) -> Any:
-        position = one_position(argnums, len(args))
-        if not _is_array(args[position]):
-            raise ArgumentError(
-                f"a Hessian with respect to a {type(args[position]).__name__}",
-                remedy="differentiate one array argument, or take products with the Hessian: bridge.hvp",
-            )
+    def second(*args: Any, **kwargs: Any) -> Any:
         if direct is not None:
-            found = direct(args, position)
-            if found is not NotImplemented:
-                return found
-        return columns(*args)
+            apart = Apart(f, argnums, args, kwargs)
+            if apart.position is not None and _is_array(apart.wanted):
+                found = direct(args, apart.position)
+                if found is not NotImplemented:
+                    return found
+        return columns(*args, **kwargs)
 
     return renamed(Transformed.of(second, hessian, f, argnums, engine, source, index_mode, memory))
 
 
-def _hvp(f: Callable[..., Any], source: bool | None) -> Callable[..., Any]:
-    return lambda args, tangents: hvp(f, args, tangents, source=source)
+def _hvp(f: Callable[..., Any], source: bool | None, argnums: Argnums | None) -> Callable[..., Any]:
+    return lambda args, tangents: hvp(f, args, tangents, source=source, argnums=argnums)
 
 
 def _units(x: Any) -> list[np.ndarray]:
@@ -157,42 +191,77 @@ def _units(x: Any) -> list[np.ndarray]:
     return units
 
 
-def _empty(value: Any, x: Any) -> np.ndarray:
-    return np.zeros(np.shape(value) + np.shape(x), np.result_type(grounded(value), grounded(x)))
-
-
-def _pushed(closed: Callable[[Any], Any], x: Any, tangent: Any, engine: str, source: bool | None) -> tuple[Any, ...]:
+def _pushed(closed: Callable[[Any], Any], x: Any, tangent: Any, engine: Engine, source: bool | None) -> tuple[Any, ...]:
     return pushed_forward(closed, (x,), (tangent,), False, engine, "strong", True, source)
 
 
 def _by_rows(pull: Callable[..., Any], value: Any, x: Any) -> Any:
-    """The Jacobians of an array with respect to the arrays in `x`, in its containers and objects."""
-    leaves, structure = leaves_of(x)
-    pulled = [leaves_along(structure, pull(unit, unit != 0)[0]) for unit in _units(value)]
-    rows = zip(*pulled, strict=True) if pulled else [()] * len(leaves)
-    both = zip(leaves, rows, strict=True)
-    return rebuilt(structure, [_joined(list(parts), 0, np.shape(value), leaf) for leaf, parts in both])
-
-
-def _by_columns(closed: Callable[[Any], Any], x: Any, engine: str, source: bool | None) -> Any:
-    """The same column by column."""
-    leaves, structure = leaves_of(x)
-    shape = np.shape(_pushed(closed, x, None, engine, source)[0])
+    """The Jacobians of the arrays in `value` with respect to those in `x`, in the containers and objects of both."""
+    values, outside = leaves_of(value)
     found = []
+    for number, one in enumerate(values):
+        rows = []
+        for unit in _units(one):
+            cotangent = [unit if k == number else _nothing(other) for k, other in enumerate(values)]
+            present = [None if ct is None else ct != 0 for ct in cotangent]
+            rows.append(pull(rebuilt(outside, cotangent), rebuilt(outside, present))[0])
+        found.append(_inside(rows, 0, np.shape(one), x))
+    return rebuilt(outside, found)
+
+
+def _by_columns(closed: Callable[[Any], Any], x: Any, engine: Engine, source: bool | None) -> Any:
+    """The same column by column."""
+    pushed = [_pushed(closed, x, tangent, engine, source) for tangent in _tangents(x)]
+    value = (pushed[0] if pushed else _pushed(closed, x, None, engine, source))[0]
+    values, outside = leaves_of(value)
+    columns = [leaves_along(outside, tangent) for _, tangent in pushed]
+    return rebuilt(
+        outside, [_inside([column[k] for column in columns], -1, np.shape(one), x) for k, one in enumerate(values)]
+    )
+
+
+def _tangents(x: Any) -> Iterator[Any]:
+    """For each number in `x`, a tangent of it alone."""
+    if _is_array(x):
+        yield from _units(x)
+        return
+    leaves, structure = leaves_of(x)
     for number, leaf in enumerate(leaves):
         before, after = [None] * number, [None] * (len(leaves) - number - 1)
-        units = _units(leaf) if is_differentiable(leaf) else []
-        columns = [_pushed(closed, x, rebuilt(structure, [*before, unit, *after]), engine, source)[1] for unit in units]
-        found.append(_joined(columns, -1, shape, leaf))
-    return rebuilt(structure, found)
+        for unit in _units(leaf) if is_differentiable(leaf) else ():
+            yield rebuilt(structure, [*before, unit, *after])
 
 
-def _joined(parts: list[Any], axis: int, shape: tuple[int, ...], leaf: Any) -> Any:
-    """Rows or columns as the Jacobian of a value of `shape` with respect to a leaf; None if that has none."""
-    if not is_differentiable(leaf):
-        return None
-    whole = shape + np.shape(leaf)
-    return np.reshape(np.stack(parts, axis=axis), whole) if parts else np.zeros(whole)
+def _inside(parts: list[Any], axis: int, shape: tuple[int, ...], x: Any) -> Any:
+    """Rows or columns as the Jacobians of a value of `shape`, in the containers of `x`.
+
+    Of the rows each has those containers; the columns come one after the other.
+    """
+    if _is_array(x):
+        return _joined(parts, axis, shape, x)
+    leaves, structure = leaves_of(x)
+    if axis == 0:
+        rows = [leaves_along(structure, part) for part in parts]
+        by_leaf = [[row[k] for row in rows] for k in range(len(leaves))]
+    else:
+        left = iter(parts)
+        by_leaf = [[next(left) for _ in range(np.size(leaf))] if is_differentiable(leaf) else [] for leaf in leaves]
+    both = zip(leaves, by_leaf, strict=True)
+    return rebuilt(
+        structure, [_joined(part, axis, shape, leaf) if is_differentiable(leaf) else None for leaf, part in both]
+    )
+
+
+def _joined(parts: list[Any], axis: int, shape: tuple[int, ...], x: Any) -> Any:
+    """Rows or columns as the Jacobian of a value of `shape` with respect to an array."""
+    whole = shape + np.shape(x)
+    return np.reshape(np.stack(parts, axis=axis), whole) if parts else np.zeros(whole, np.result_type(grounded(x)))
+
+
+def _nothing(leaf: Any) -> Any:
+    """A cotangent of zeros for what can have one."""
+    plain = np.asarray(grounded(leaf))
+    return np.zeros(plain.shape, plain.dtype) if plain.dtype.kind in "fc" else None
 
 
 def _is_array(x: Any) -> bool:
@@ -201,19 +270,20 @@ def _is_array(x: Any) -> bool:
     return hasattr(plain, "dtype") or isinstance(plain, (int, float, complex, list))
 
 
-def _closed(f: Callable[..., Any], args: tuple[Any, ...], position: int, source: bool | None) -> Callable[[Any], Any]:
-    if not _is_array(args[position]) and not any(map(is_differentiable, leaves_of(args[position])[0])):
+def _closed(f: Callable[..., Any], apart: Apart, source: bool | None) -> Callable[[Any], Any]:
+    """A function of what is differentiated alone."""
+    wanted = apart.wanted
+    if not _is_array(wanted) and not any(map(is_differentiable, leaves_of(wanted)[0])):
         raise ArgumentError(
-            f"a Jacobian with respect to a {type(args[position]).__name__}",
+            f"a Jacobian with respect to a {type(wanted).__name__}",
             remedy="differentiate an array argument, or one that holds float arrays",
         )
-    others = [arg for k, arg in enumerate(args) if k != position]
-    leaves, structure = leaves_of(others)
+    leaves, structure = leaves_of(apart.others)
 
     def closed(x: Any) -> Any:
         # As in every transform: the function may write into its other arguments, and the caller's keep their bits.
         flat = [Entering(leaf, False, "another argument", 0, True) for leaf in leaves]
-        rest = rebuilt(structure, enter(current_context(), flat))
-        return called(f, source)(*rest[:position], x, *rest[position:])
+        args, kwargs = apart.joined(x, rebuilt(structure, enter(current_context(), flat)))
+        return called(f, source)(*args, **kwargs)
 
     return closed

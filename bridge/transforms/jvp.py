@@ -9,6 +9,7 @@ import numpy as np
 
 from bridge.engines import registry
 from bridge.errors import ArgumentError, CotangentError, RefusedError
+from bridge.options import Engine, IndexMode, Zeros
 from bridge.rewind.cotangents import conforming, conj
 from bridge.rewind.forward import ForwardContext
 from bridge.rewind.memory import grounded
@@ -26,9 +27,9 @@ def jvp(
     primals: Sequence[Any],
     tangents: Sequence[Any],
     has_aux: bool = False,
-    engine: str = "eager",
-    zeros: str = "strong",
-    index_mode: str = "error",
+    engine: Engine = "eager",
+    zeros: Zeros = "strong",
+    index_mode: IndexMode = "error",
     source: bool | None = None,
     memory: str | int | None = None,
 ) -> tuple[Any, ...]:
@@ -59,7 +60,7 @@ def jvp(
     return pushed_forward(f, primals, tangents, has_aux, engine, zeros, False, source)
 
 
-def _jvp(f: Callable[..., Any], has_aux: bool, zeros: str, source: bool | None) -> Callable[..., Any]:
+def _jvp(f: Callable[..., Any], has_aux: bool, zeros: Zeros, source: bool | None) -> Callable[..., Any]:
     return lambda primals, tangents: jvp(f, primals, tangents, has_aux, zeros=zeros, source=source)
 
 
@@ -68,8 +69,8 @@ def pushed_forward(
     primals: Sequence[Any],
     tangents: Sequence[Any],
     has_aux: bool,
-    engine: str,
-    zeros: str,
+    engine: Engine,
+    zeros: Zeros,
     padded: bool,
     source: bool | None = None,
 ) -> tuple[Any, ...]:
@@ -104,7 +105,7 @@ def _mended(
     has_aux: bool,
     values: list[Any],
     derivatives: list[Any],
-    engine: str,
+    engine: Engine,
     padded: bool,
     source: bool | None,
 ) -> list[Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ParamSpec, TypeVar, cast
 
 from bridge.errors import ArgumentError
 from bridge.rewind.checkpoint import record
@@ -14,8 +14,11 @@ from bridge.rewind.values import concrete
 from bridge.source.programs import part
 from bridge.transforms.transformed import Transformed
 
+P = ParamSpec("P")
+R = TypeVar("R")
 
-def checkpoint(f: Callable[..., Any]) -> Callable[..., Any]:
+
+def checkpoint(f: Callable[P, R]) -> Callable[P, R]:
     """`f` with bounded memory: its log is dropped, and made again when the backward pass needs it.
 
     `f` may write into its arguments and into captured arrays; what it makes and does not return must not be
@@ -32,7 +35,8 @@ def checkpoint(f: Callable[..., Any]) -> Callable[..., Any]:
             return part(f)(*args, **kwargs)
         return record(context, part(f), args, kwargs)
 
-    return functools.update_wrapper(Transformed.of(checkpointed, checkpoint, f), f)
+    made = functools.update_wrapper(Transformed.of(checkpointed, checkpoint, f), f)
+    return cast(Callable[P, R], made)
 
 
 def fori_loop(lower: int, upper: int, body: Callable[[int, Any], Any], init: Any) -> Any:

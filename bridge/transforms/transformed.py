@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import sys
 from collections.abc import Callable
 from copy import deepcopy
@@ -67,6 +68,14 @@ class Transformed(Made, functools.partial[Any]):
 
     def __get__(self, instance: Any, kind: type | None = None) -> Any:
         return self if instance is None else MethodType(self, instance)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "__signature__":
+            try:
+                return inspect.signature(self.function)
+            except (TypeError, ValueError) as error:
+                raise AttributeError(name) from error
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __repr__(self) -> str:
         return f"<{getattr(self, '__name__', 'function')} of {self.__module__}>"

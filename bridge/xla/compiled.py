@@ -16,6 +16,7 @@ import numpy as np
 from bridge.amounts import bytes_of
 from bridge.engines.protocol import Settings, compiling
 from bridge.errors import ArgumentError, BridgeWarning, TraceError
+from bridge.options import IndexMode
 from bridge.rewind.interpreter import current_context
 from bridge.trees import leaves_of
 from bridge.xla.calling import Look, Nans, Ready, look_of, never, noted
@@ -53,7 +54,7 @@ class Compiled(Carriable):
     """
 
     def __init__(
-        self, function: Callable[..., Any], index_mode: str = "error", cache: Any = None, memory: Any = None
+        self, function: Callable[..., Any], index_mode: IndexMode = "error", cache: Any = None, memory: Any = None
     ) -> None:
         if index_mode not in MODES:
             raise ArgumentError(f"index_mode={index_mode!r}", remedy=f"use one of {', '.join(map(repr, MODES))}")

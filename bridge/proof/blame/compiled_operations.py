@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from bridge.errors import BridgeError
+from bridge.options import Engine
 from bridge.proof.blame.blaming import Blame, of_step
 from bridge.proof.blame.observing import Step
 from bridge.proof.blame.recorded import Recorded
@@ -97,7 +98,7 @@ def _run(small: Small, engine: str) -> tuple[list[Any], list[Any]]:
 
     copies = [np.array(x) if np.ndim(x) else x for x in small.inputs]
     positions = tuple(range(len(copies)))
-    (_, values), gradients = value_and_grad(loss, positions, has_aux=True, engine=engine)(*copies)
+    (_, values), gradients = value_and_grad(loss, positions, has_aux=True, engine=cast(Engine, engine))(*copies)
     return list(gradients), list(values)
 
 

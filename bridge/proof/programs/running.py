@@ -7,12 +7,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, partial
 from time import perf_counter
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from bridge.engines import registry
 from bridge.errors import BridgeError, EngineNotAvailable
+from bridge.options import Engine
 from bridge.proof.report.model import Run
 from bridge.proof.subject import Subject
 from bridge.transforms.grad import grad, value_and_grad
@@ -91,7 +92,9 @@ def answered(
 def gradient_of(program: Callable[..., Any], subject: Subject, engine: str = "eager") -> tuple[Any, list[Any]]:
     """Value and gradient, leaf by leaf, of a program at the arguments of a subject."""
     args, kwargs = subject.arguments()
-    value, gradient = value_and_grad(program, subject.argnums, engine=engine, allow_int=True)(*args, **kwargs)
+    value, gradient = value_and_grad(program, subject.argnums, engine=cast(Engine, engine), allow_int=True)(
+        *args, **kwargs
+    )
     return value, subject.gradient_leaves(gradient)
 
 
@@ -100,7 +103,7 @@ def derivative_of(
 ) -> tuple[Any, float]:
     """Value and derivative along tangents of a program that takes all arguments by position."""
     args, kwargs = subject.arguments()
-    value, derivative = jvp(program, (*args, *kwargs.values()), subject.tangents(tangents), engine=engine)
+    value, derivative = jvp(program, (*args, *kwargs.values()), subject.tangents(tangents), engine=cast(Engine, engine))
     return value, float(np.real(derivative))
 
 
@@ -108,7 +111,7 @@ def derivative_of(
 def _started(engine: str) -> None:
     """Let an engine load what it needs, once: libraries draw from NumPy's global generator when they are imported."""
     with suppress(Exception):  # what is wrong with the engine, the program's own run says
-        grad(lambda x: x * x, engine=engine)(1.0)
+        grad(lambda x: x * x, engine=cast(Engine, engine))(1.0)
 
 
 def told(error: BaseException) -> str:
