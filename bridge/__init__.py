@@ -34,6 +34,7 @@ from bridge.transforms.loops import checkpoint as checkpoint
 from bridge.transforms.loops import cond as cond
 from bridge.transforms.loops import fori_loop as fori_loop
 from bridge.transforms.loops import while_loop as while_loop
+from bridge.transforms.objective import objective as objective
 
 if _typing.TYPE_CHECKING:
     from bridge import random as random
@@ -82,6 +83,7 @@ __all__ = [
     "jvp",
     "mutating_rule",
     "numpy",
+    "objective",
     "random",
     "read_library",
     "rule",

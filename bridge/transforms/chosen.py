@@ -47,6 +47,23 @@ def chosen(f: Any, argnums: Argnums, args: tuple[Any, ...], kwargs: Kwargs) -> t
     return tuple(found), kwargs
 
 
+def positions_of(f: Any, argnums: Argnums, args: tuple[Any, ...]) -> tuple[int, ...]:
+    """`argnums` as positions from 0 among arguments that are all given by position."""
+    return tuple(_given(f, key, argnums) for key in chosen(f, argnums, args, {})[0])
+
+
+def _given(f: Any, key: Argnum, argnums: Argnums) -> int:
+    if isinstance(key, str):
+        raise _left_out(f, key, argnums)
+    return key
+
+
+def _left_out(f: Any, name: str, argnums: Argnums) -> ArgumentError:
+    return ArgumentError(
+        f"argnums={argnums!r}, and the call of {_name_of(f)} gives no argument {name!r}", remedy="give it a value"
+    )
+
+
 def _all_of(argnums: Any) -> tuple[Any, ...]:
     asked = (argnums,) if is_single(argnums) else tuple(argnums) if isinstance(argnums, Iterable) else ()
     if not all(map(is_single, asked)) or not (asked or isinstance(argnums, Iterable)):
@@ -85,9 +102,7 @@ def _of_name(f: Any, name: str, argnums: Any, args: tuple[Any, ...], kwargs: Kwa
     if one.kind is not one.KEYWORD_ONLY and position < len(args):
         return position, kwargs
     if one.default is one.empty or one.kind is one.POSITIONAL_ONLY:
-        raise ArgumentError(
-            f"argnums={argnums!r}, and the call of {_name_of(f)} gives no argument {name!r}", remedy="give it a value"
-        )
+        raise _left_out(f, name, argnums)
     return name, {**kwargs, name: one.default}
 
 

@@ -8,12 +8,12 @@ from typing import Any, Unpack, overload
 import numpy as np
 
 from bridge.engines import registry
-from bridge.errors import ArgumentError
+from bridge.errors import ArgumentError, CotangentError
 from bridge.options import Engine, IndexMode
 from bridge.rewind.interpreter import current_context
 from bridge.rewind.memory import grounded
 from bridge.source.programs import called
-from bridge.transforms.chosen import Apart, Argnums
+from bridge.transforms.chosen import Apart, Argnums, is_single, positions_of
 from bridge.transforms.entering import Entering, enter, is_differentiable
 from bridge.transforms.grad import P, grad, renamed, shortcut, vjp
 from bridge.transforms.jvp import jvp, pushed_forward
@@ -122,12 +122,15 @@ def hvp(
     if compiler is not None:
         return compiler.kept(_hvp, f, source, argnums)(tuple(args), tuple(tangents))
     if argnums is not None:
-        apart = Apart(f, argnums, tuple(args), {})
-        closed = _closed(f, apart, source)
-        if apart.is_single:
-            return hvp(closed, (apart.wanted,), tangents, engine, source)
-        product = hvp(lambda *wanted: closed(wanted), apart.wanted, tangents, engine, source)
-        return product if len(apart.wanted) > 1 else (product,)
+        positions = positions_of(f, argnums, tuple(args))
+        if len(tangents) != len(positions):
+            raise CotangentError(f"{len(positions)} arguments and {len(tangents)} tangents", remedy="give one for each")
+        # None is a tangent that is structurally zero.
+        along: list[Any] = [None] * len(args)
+        for position, tangent in zip(positions, tangents, strict=True):
+            along[position] = tangent
+        chosen = positions[0] if is_single(argnums) else positions
+        return jvp(grad(f, chosen, source=source), args, along, engine=engine, source=source)[1]
     direct = shortcut(f, "hvp")
     if direct is not None:
         found = direct(args, tangents)

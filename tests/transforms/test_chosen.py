@@ -148,3 +148,10 @@ def test_products_with_the_hessian_of_some_arguments(engine: Any) -> None:
 def test_an_argument_named_twice() -> None:
     with pytest.raises(errors.ArgumentError, match=r"argnums=\(0, 'x'\) names an argument twice"):
         bridge.jacrev(program, (0, "x"))(X, Y)
+
+
+def test_products_with_the_hessian_of_what_is_not_given() -> None:
+    with pytest.raises(errors.ArgumentError, match="the call of program gives no argument 'c'"):
+        bridge.hvp(program, (X, Y), (1.0,), argnums="c")
+    with pytest.raises(errors.CotangentError, match="1 arguments and 2 tangents"):
+        bridge.hvp(program, (X, Y), (X, Y), argnums=0)
