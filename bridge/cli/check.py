@@ -43,8 +43,9 @@ def add_command(commands: Any) -> None:
     parser.add_argument(
         "--argnums",
         type=_positions,
-        metavar="NUMBERS",
-        help="which arguments to differentiate, from 0, separated by commas (float arrays, else floats)",
+        metavar="ARGUMENTS",
+        help="which arguments to differentiate, by position from 0 or by name, separated by commas (float arrays, else "
+        "floats)",
     )
     parser.add_argument("--rtol", type=float, metavar="NUMBER", help="what counts as equal (what the dtype allows)")
     parser.add_argument("--seed", type=int, default=0, metavar="NUMBER", help="of random directions (%(default)s)")
@@ -170,11 +171,12 @@ def _check_folders(*paths: Path | None) -> None:
             raise ArgumentError(f"{path} cannot be written: there is no folder {path.parent}", remedy="make it first")
 
 
-def _positions(text: str) -> tuple[int, ...]:
-    try:
-        return tuple(dict.fromkeys(int(number) for number in text.split(",") if number.strip()))
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no list of positions: write 0,1") from None
+def _positions(text: str) -> tuple[int | str, ...]:
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    wrong = [part for part in parts if not (part.removeprefix("-").isdecimal() or part.isidentifier())]
+    if wrong:
+        raise argparse.ArgumentTypeError(f"{text!r} is no list of arguments: write 0,1 or their names")
+    return tuple(dict.fromkeys(part if part.isidentifier() else int(part) for part in parts))
 
 
 def _checked(function: Callable[..., Any], values: list[Any], options: argparse.Namespace) -> Any:

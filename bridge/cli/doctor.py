@@ -19,6 +19,7 @@ PURPOSES = {
     "demo": "for the demo; scipy also brings the rules of scipy.special",
     "jax": "for bridge.xla, engine='xla' and engine='jax'",
     "julia": "for bridge.julia and engine='julia'",
+    "torch": "for bridge.torch",
     "report": "for reports of bridge.crosscheck and bridge.trace as tables and pages",
     "docs": "for the generated pages of docs/",
     "test": "for the tests",
@@ -61,8 +62,21 @@ def examine() -> tuple[list[str], bool]:
         if health is not None:
             lines += ["", health.heading, *(f"  {line}" for line in health.lines)]
             healthy = healthy and health.works
+    for other in others():
+        healthy = False
+        lines += [
+            "",
+            f"{other} installs a package named bridge, too, and the files of both lie in one folder",
+            f"  to mend it: python -m pip uninstall {other}; python -m pip install --force-reinstall {DISTRIBUTION}",
+        ]
     verdict, right = _self_check()
     return [*lines, "", verdict], healthy and right
+
+
+def others() -> list[str]:
+    """Other distributions that install a top-level package of the same name."""
+    owners = metadata.packages_distributions().get(bridge.__name__, [])
+    return sorted(set(owners) - {DISTRIBUTION})
 
 
 def requirements(declared: list[str], extra: str) -> list[Requirement]:

@@ -18,7 +18,7 @@ from bridge.proof.numerics.arrays import laid_out, random_like, wide
 from bridge.proof.numerics.sampling import Differentiable
 from bridge.rewind.memory import address
 from bridge.source.programs import part
-from bridge.transforms.chosen import normalised
+from bridge.transforms.chosen import Argnums, positions_of
 from bridge.transforms.entering import is_differentiable, sharing, whole_of
 from bridge.trees import leaves_along, leaves_of, paths_of, rebuilt
 
@@ -42,12 +42,12 @@ class Subject(Differentiable):
         f: Callable[..., Any],
         args: Sequence[Any],
         kwargs: dict[str, Any],
-        argnums: int | Sequence[int] | None,
+        argnums: Argnums | None,
         generators: Generators | None = None,
         shares: bool = True,
     ) -> None:
         self.args, self.kwargs, self.generators, self.shares = tuple(args), dict(kwargs), generators, shares
-        chosen = _chosen(self.args) if argnums is None else normalised(argnums, len(self.args))
+        chosen = _chosen(self.args) if argnums is None else positions_of(f, argnums, self.args)
         # An argument that is named twice is moved once.
         self.argnums = tuple(dict.fromkeys(chosen))
         self.names = tuple(self.kwargs)

@@ -115,8 +115,8 @@ def test_a_wrong_rate_beside_arrays(
 
 def test_positions_that_are_none_are_named(programs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        check("right_programs:smooth", "--argnums", "x")
-    assert "'x' is no list of positions: write 0,1" in capsys.readouterr().err
+        check("right_programs:smooth", "--argnums", "1.5")
+    assert "'1.5' is no list of arguments: write 0,1 or their names" in capsys.readouterr().err
 
 
 def test_programs_that_agree_end_with_0(programs: Path, capsys: pytest.CaptureFixture[str]) -> None:

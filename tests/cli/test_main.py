@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -103,3 +104,25 @@ def test_coverage_is_printed_written_and_checked(capsys: pytest.CaptureFixture[s
     assert commands.main(["coverage", "--check", str(page)]) == 0
     assert commands.main(["coverage"]) == 0
     assert capsys.readouterr().out == page.read_text(encoding="utf-8")
+
+
+def test_doctor_names_another_distribution_with_a_package_of_that_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert doctor.others() == []
+    both = {"bridge": ["bridge-ds", doctor.DISTRIBUTION], "numpy": ["numpy"]}
+    monkeypatch.setattr(doctor.metadata, "packages_distributions", lambda: both)
+    lines, healthy = doctor.examine()
+    assert not healthy
+    said = "\n".join(lines)
+    assert "bridge-ds installs a package named bridge, too" in said and "pip uninstall bridge-ds" in said
+
+
+def test_the_command_names_a_package_that_was_installed_over_this_one(tmp_path: Path) -> None:
+    """What is left of this package beside the other's `__init__` are its files."""
+    (tmp_path / "bridge").mkdir()
+    (tmp_path / "bridge" / "__init__.py").write_text("version = 'of another distribution'")
+    shutil.copytree(Path(bridge.__file__).parent / "cli", tmp_path / "bridge" / "cli")
+    command = [sys.executable, "-c", "from bridge.cli import main"]
+    done = subprocess.run(command, cwd=tmp_path, env={"PYTHONPATH": str(tmp_path)}, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "is not mutation-bridge's: another distribution, like bridge-ds" in done.stderr
+    assert "remedy" in done.stderr and "Traceback" not in done.stderr

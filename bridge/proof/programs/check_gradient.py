@@ -16,6 +16,7 @@ from bridge.proof.numerics.tolerances import alike, same_bits
 from bridge.proof.report.checks import CheckReport
 from bridge.proof.subject import Subject, outputs_of
 from bridge.random import held
+from bridge.transforms.chosen import Argnums
 from bridge.transforms.grad import value_and_grad
 from bridge.transforms.jvp import jvp
 
@@ -30,7 +31,7 @@ CODES = {"smooth": "wrong-gradient", "edge": "wrong-gradient", "kink": "kink", "
 
 def check_gradient(
     f: Callable[..., Any],
-    argnums: int | Sequence[int] = 0,
+    argnums: Argnums = 0,
     *,
     tolerance: float = 1e-6,
     directions: int = 4,
@@ -45,7 +46,7 @@ def check_gradient(
     f : as for `bridge.grad`, which reads it from its source; outputs that are not one real number are weighted with
         random cotangents. Differences run it as it is, many times: what it keeps between calls must not change what it
         returns.
-    argnums : position, or positions, of the arguments to differentiate, which may be containers.
+    argnums : position or name, or a tuple of these, of the arguments to differentiate, which may be containers.
     tolerance : largest relative difference that passes; never less than the arguments' dtype allows.
     directions, coordinates : how many random directions, and at most how many single elements, are compared.
     forward : whether `bridge.jvp` is compared with the gradient, too.

@@ -18,6 +18,7 @@ from bridge.proof.programs.evidence import Options
 from bridge.proof.report.model import Report
 from bridge.proof.subject import Subject, name_of
 from bridge.random import held
+from bridge.transforms.chosen import Argnums
 from bridge.trees import leaves_of
 
 
@@ -25,7 +26,7 @@ def crosscheck(
     f: Callable[..., Any],
     engines: Sequence[str] | None = None,
     fd: bool = True,
-    argnums: int | Sequence[int] | None = None,
+    argnums: Argnums | None = None,
     *,
     rtol: float | None = None,
     atol: float | None = None,
@@ -44,7 +45,7 @@ def crosscheck(
     engines : which of "native", "julia", "jax", "xla" and those registered from outside to run; None for all. Those
         that are not there are in the report, with why.
     fd : whether gradients are held against finite differences, and the complex step where the program is analytic.
-    argnums : positional arguments to differentiate; None for all that hold float or complex arrays.
+    argnums : arguments to differentiate, by position or name; None for all that hold float or complex arrays.
     rtol, atol : what counts as equal; None for what the coarsest dtype allows.
     twin : the same program as NumPy code for a JAX function, as JAX function for a Julia function.
     shrink : whether a small input that still shows the first difference is looked for.

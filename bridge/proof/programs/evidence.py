@@ -20,6 +20,7 @@ from bridge.proof.numerics.tolerances import Tolerance, apart, tolerance_for
 from bridge.proof.programs.running import Answer
 from bridge.proof.report.model import Difference
 from bridge.proof.subject import Subject
+from bridge.transforms.chosen import Argnums
 
 EVERY_COORDINATE = 48
 
@@ -30,7 +31,7 @@ class Options:
 
     engines: tuple[str, ...]
     fd: bool
-    argnums: int | Sequence[int] | None
+    argnums: Argnums | None
     rtol: float | None
     atol: float | None
     twin: Callable[..., Any] | None
