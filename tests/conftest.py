@@ -23,6 +23,7 @@ import bridge
 from bridge.extend import MUTATING, RULES, ZERO_PULL
 from bridge.rewind.facts import FACTS
 from bridge.rewind.rule_book import LOWERINGS
+from tests.helpers.sampling import deal
 
 hypothesis.settings.register_profile("fixed", derandomize=True, deadline=None, print_blob=True)
 hypothesis.settings.register_profile("nightly", deadline=None, print_blob=True)
@@ -30,7 +31,7 @@ hypothesis.settings.register_profile("nightly", deadline=None, print_blob=True)
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
-        "--programs", type=int, default=60, help="how many random programs to run (in .ci/run 200, at night 10,000)"
+        "--programs", type=int, default=30, help="how many random programs to run (in .ci/run 200, at night 10,000)"
     )
     parser.addoption("--optimised", action="store_true", help="let XLA optimise programs, as it does for users")
 
@@ -53,6 +54,11 @@ def pytest_collection() -> Generator[None, Any, Any]:
     finally:
         gc.freeze()
         gc.enable()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    deal(items)
 
 
 # With these XLA's code generation takes a quarter of the time; what it is given, and what that means, stay the same.
@@ -103,6 +109,13 @@ def remarks_of_c_stay_with_their_test() -> Iterator[None]:
 def fixed_seeds() -> None:
     random.seed(0)
     np.random.seed(0)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def what_was_made_before_is_not_visited() -> None:
+    """Spare the garbage collector what JAX and other modules' tests keep: with it a collection takes a second."""
+    gc.collect(1)
+    gc.freeze()
 
 
 @pytest.fixture

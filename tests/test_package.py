@@ -126,6 +126,7 @@ print(json.dumps({"dev": package.dev, "path": package.path, "folder": str(discov
 """
 
 
+@pytest.mark.dealt(2)
 @pytest.mark.parametrize("environment", ["with_wheel", "with_checkout"])
 def test_juliapkg_finds_the_julia_package(environment: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     pytest.importorskip("juliapkg")

@@ -121,6 +121,7 @@ def test_engine_that_does_not_exist_is_named(project: pytest.Pytester) -> None:
     result.stdout.fnmatch_lines(["*nativ*"])
 
 
+@pytest.mark.dealt(3)
 @pytest.mark.parametrize("names", ["nativ", "native,typo", ","])
 def test_a_typo_does_not_skip_tests_that_ask_for_engines(project: pytest.Pytester, names: str) -> None:
     code = RIGHT + "def test_it(crosscheck):\n    crosscheck(program, engines=('native', 'jax'))(np.ones(3))\n"
@@ -162,6 +163,7 @@ def test_failures_are_written_into_one_page(project: pytest.Pytester) -> None:
     assert "test_right" not in page
 
 
+@pytest.mark.thorough
 def test_failures_come_from_the_workers_of_xdist(project: pytest.Pytester) -> None:
     pytest.importorskip("xdist")
     code = WRONG + "def test_it(crosscheck):\n    crosscheck(program, engines=('native',))(np.ones(2))\n"

@@ -206,7 +206,7 @@ _LIBRARIES = tuple(
     if name in ("stdlib", "platstdlib", "purelib", "platlib")
 )
 _INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
-_opened: set[str] = set()
+opened: set[str] = set()
 _kinds: dict[str, bool] = {}
 
 
@@ -220,7 +220,7 @@ def read_library(name: str) -> None:
     To be called before a program that uses the package is differentiated: functions that were found unread stay so.
     NumPy, SciPy, JAX and this package are never read.
     """
-    _opened.add(name)
+    opened.add(name)
 
 
 def is_library(file: str, module: str) -> bool:
@@ -230,7 +230,7 @@ def is_library(file: str, module: str) -> bool:
         real = os.path.realpath(file)
         found = is_internal(file) or real.startswith(_LIBRARIES) or any(part in real for part in _INSTALLED)
         found = _kinds[file] = found and not _is_demo(file)
-    return found and (is_internal(file) or module.partition(".")[0] not in _opened)
+    return found and (is_internal(file) or module.partition(".")[0] not in opened)
 
 
 def _is_demo(file: str) -> bool:

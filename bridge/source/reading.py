@@ -8,18 +8,15 @@ from __future__ import annotations
 
 import ast
 import dis
-import sys
 import threading
 import weakref
 from collections.abc import Callable
-from functools import cached_property
-from types import CodeType, FunctionType, ModuleType
+from types import CodeType, FunctionType
 from typing import Any, NamedTuple
 
+from bridge.source.defining import defined
 from bridge.source.finding import FUTURE, Statement, Unread, codes_in, is_library, statement_of
-from bridge.source.implied import NAMES
 from bridge.source.nodes import PART, READER, copied
-from bridge.source.quiet import Read
 from bridge.source.rewriting import Rewriter
 
 
@@ -219,7 +216,7 @@ def _named(code: CodeType, owner: CodeType | None = None, prefix: str = "", want
 
 def rewritten_tree(tree: ast.stmt, names: dict[str, Any]) -> ast.stmt:
     """The rewritten tree of a statement; `tree` stays as it is."""
-    return Rewriter(names, Reads.is_special, _defined(tree)).rewritten(copied(tree))
+    return Rewriter(names, Reads.is_special, defined(tree)).rewritten(copied(tree))
 
 
 def _differ(old: CodeType, new: CodeType) -> bool:
@@ -242,29 +239,6 @@ def _with_reader(code: CodeType, reader: Any = None) -> CodeType:
 
 def _is_marker(one: Any) -> bool:
     return type(one) is str and one == READER
-
-
-def _defined(tree: ast.stmt) -> Read:
-    """What classes of the program, and those inside of a statement, define that is run without being called."""
-    properties: set[str] = set()
-    methods: set[str] = set()
-    for module in list(sys.modules.values()):
-        if isinstance(module, ModuleType) and _is_of_the_program(module):
-            for one in list(vars(module).values()):
-                if issubclass(type(one), type):  # not what a module's object says of itself, which may warn or raise
-                    named = list(vars(one).items())
-                    properties.update(name for name, value in named if isinstance(value, (property, cached_property)))
-                    methods.update(name for name, value in named if isinstance(value, FunctionType))
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ClassDef):
-            functions = [part for part in node.body if isinstance(part, ast.FunctionDef)]
-            methods.update(part.name for part in functions)
-            properties.update(part.name for part in functions if part.decorator_list)
-    return Read(frozenset(properties), frozenset(methods) & NAMES)
-
-
-def _is_of_the_program(module: ModuleType) -> bool:
-    return not is_library(getattr(module, "__file__", None) or "", module.__name__)
 
 
 def _rebound(code: CodeType) -> tuple[int, ...]:

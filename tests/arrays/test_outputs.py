@@ -58,6 +58,7 @@ def test_it_is_what_numpy_does(name: str, out: str) -> None:
     _compare(name, out, "native")
 
 
+@pytest.mark.dealt(4)
 @pytest.mark.parametrize(("name", "out"), PAIRS[::5])
 def test_it_is_what_numpy_does_when_compiled(name: str, out: str) -> None:
     _compare(name, out, "xla")

@@ -62,6 +62,7 @@ def weighted(ufunc: np.ufunc, program: Program) -> Callable[[Any], Any]:
     return f
 
 
+@pytest.mark.dealt(3)
 @pytest.mark.parametrize(("ufunc", "program"), RECORDS, ids=lambda one: getattr(one, "__name__", None) or one.name)
 def test_as_numpy_goes(ufunc: np.ufunc, program: Program) -> None:
     f = weighted(ufunc, program)
@@ -73,6 +74,7 @@ def test_as_numpy_goes(ufunc: np.ufunc, program: Program) -> None:
     assert tangent == pytest.approx(np.sum(expected * np.sin(program.x)), rel=1e-6, abs=1e-7)
 
 
+@pytest.mark.dealt(3)
 @pytest.mark.parametrize(("ufunc", "program"), dealt(RECORDS, always=6))
 def test_compiled(ufunc: np.ufunc, program: Program) -> None:
     pytest.importorskip("jax")

@@ -135,6 +135,7 @@ def _lowered_first(f: Any) -> Any:
     return call
 
 
+@pytest.mark.dealt(4)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
 def test_what_is_read_is_watched_after_a_trace_that_failed(change: Callable[..., None], way: str) -> None:

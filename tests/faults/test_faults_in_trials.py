@@ -19,7 +19,6 @@ pytest.importorskip("jax", reason='engine="xla" needs JAX: pip install "mutation
 
 from bridge.xla.tracing.accessing import Accessing
 from bridge.xla.tracing.frames import Framing
-from tests.helpers.sampling import dealt
 
 X = np.linspace(-1.0, 1.5, 6)
 
@@ -69,7 +68,8 @@ def raised_once(
     return raising
 
 
-@pytest.mark.parametrize("error", dealt(ERRORS, always=3))
+@pytest.mark.dealt(6)
+@pytest.mark.parametrize("error", ERRORS)
 @pytest.mark.parametrize("f", [branch, loop, loop_until, expression])
 def test_a_fault_is_not_what_a_program_raises(f: Any, error: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = bridge.grad(f)(X.copy())

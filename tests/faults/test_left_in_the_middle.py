@@ -392,6 +392,7 @@ def test_what_a_checkpoint_reads_is_gone_when_it_is_run_again() -> None:
     assert np.array_equal(pull(1.0)[0], np.exp(X) * kept)
 
 
+@pytest.mark.dealt(2)
 @pytest.mark.parametrize("engine", ["native", "eager"])
 def test_a_pull_after_everything_it_has_seen_was_changed_or_deleted(engine: str) -> None:
     """Arguments, arrays of the program's, indices, masks: kept as they were when the function ran."""

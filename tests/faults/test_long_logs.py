@@ -179,6 +179,7 @@ def writes(x: Any) -> Any:
     return np.sum(x * x)
 
 
+@pytest.mark.dealt(3)
 @pytest.mark.parametrize("mode", MODES)
 def test_memory_mapped_arguments(mode: str, file: Path) -> None:
     """A program writes into its argument, and fails at each point: not a bit of the file changes."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pytest
+
+GOLDEN = (5**0.5 - 1) / 2
 
 
 def some(of: Sequence[Any], count: int) -> list[Any]:
@@ -32,3 +35,22 @@ def _marked(one: Any, k: int, always: int, thorough: int) -> Any:
         return one
     values = one if type(one) is tuple else (one,)
     return pytest.param(*values, marks=pytest.mark.nightly if k % thorough else pytest.mark.thorough)
+
+
+def deal(items: Iterable[pytest.Item]) -> None:
+    """Mark cases of tests that are marked `dealt(always, thorough)`: one in `always` is run every time.
+
+    Of the others one in `thorough` is thorough. The multiples of the golden ratio spread them over every axis of a grid
+    of parameters, where each second one could be all of one engine.
+    """
+    counts: Counter[str] = Counter()
+    for item in items:
+        dealing = item.get_closest_marker("dealt")
+        if dealing is not None and not any(map(item.get_closest_marker, ("thorough", "nightly"))):
+            test = item.nodeid.partition("[")[0]
+            place = counts[test] * GOLDEN % 1
+            counts[test] += 1
+            always, thorough = (*dealing.args, 1)[:2]
+            if place >= 1 / always:
+                is_thorough = place < (1 + (always - 1) / thorough) / always
+                item.add_marker(pytest.mark.thorough if is_thorough else pytest.mark.nightly)

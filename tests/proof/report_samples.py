@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -92,6 +93,7 @@ def small_report() -> Report:
     return report_of(timeline, [(k, kind) for k, kind in enumerate(KINDS)])
 
 
+@cache
 def large_report() -> Report:
     """10,005 operations, and two differences."""
     timeline = recorded(heat, np.linspace(0.0, 1.0, 64), 1667, cotangents=sizes)

@@ -63,6 +63,7 @@ HONEST: dict[str, tuple[Any, tuple[Any, ...], dict[str, Any]]] = {
 }
 
 
+@pytest.mark.dealt(2)
 @pytest.mark.parametrize("name", dealt(list(HONEST), always=3))
 def test_honest_programs_have_no_differences(name: str) -> None:
     f, args, kwargs = HONEST[name]
@@ -256,6 +257,7 @@ def test_import_of_bridge_does_not_load_it() -> None:
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "False\n"
 
 
+@pytest.mark.thorough
 def test_an_engine_that_is_imported_on_the_way_does_not_move_the_generators() -> None:
     pytest.importorskip("jax")
     code = (

@@ -100,6 +100,7 @@ def shows(report: Any) -> dict[str, str]:
     }
 
 
+@pytest.mark.dealt(3)
 @EACH
 def test_no_form_of_a_report_or_a_trace_obeys(words: str) -> None:
     report = poisoned(words)
@@ -110,6 +111,7 @@ def test_no_form_of_a_report_or_a_trace_obeys(words: str) -> None:
             found.encode("utf-8")
 
 
+@pytest.mark.dealt(3)
 @EACH
 def test_pages_and_fragments_have_no_element_of_a_name(words: str) -> None:
     report = poisoned(words)

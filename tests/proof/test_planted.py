@@ -50,6 +50,7 @@ def assert_found(report: Report, kind: str, engine: str, name: str, where: str |
     return first
 
 
+@pytest.mark.dealt(2)
 @pytest.mark.parametrize("mistake", sorted(set(MISTAKES) - {"nothing"}))
 def test_a_wrong_rule_of_the_rule_book(mistake: str) -> None:
     with planted(np.tanh, MISTAKES[mistake]):

@@ -23,8 +23,15 @@ from tests.helpers.accessibility import complaints, contrast
 from tests.proof.report_samples import agreeing_report, difference, large_report, report_of, small_report
 
 ROOT = Path(__file__).parents[2]
-SMALL, LARGE, AGREEING = small_report(), large_report(), agreeing_report()
-REPORTS = pytest.mark.parametrize("report", [SMALL, LARGE, AGREEING], ids=["small", "large", "agreeing"])
+SMALL, AGREEING = small_report(), agreeing_report()
+
+
+LARGE = pytest.param(large_report, marks=pytest.mark.thorough)
+
+
+@pytest.fixture(params=[small_report, LARGE, agreeing_report], ids=["small", "large", "agreeing"])
+def report(request: pytest.FixtureRequest) -> Report:
+    return request.param()
 
 
 def same(a: Any, b: Any) -> bool:
@@ -105,7 +112,6 @@ def test_kinks_and_rounding_are_no_failure() -> None:
     assert not any(report_of(None, [(None, kind)]).ok for kind in KINDS if kind not in ("kink", "precision"))
 
 
-@REPORTS
 def test_tables_hold_what_the_text_says(report: Report, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")
     table = str(report)
@@ -136,7 +142,6 @@ def test_without_rich_lines_of_text_are_printed(monkeypatch: pytest.MonkeyPatch)
     assert rendering.tables(SMALL) == repr(SMALL)
 
 
-@REPORTS
 def test_json_is_strict_complete_and_read_back(report: Report) -> None:
     def refused(name: str) -> None:
         raise AssertionError(f"{name} is not JSON")
@@ -168,7 +173,6 @@ def test_json_of_others_is_refused() -> None:
             from_json(wrong)
 
 
-@REPORTS
 def test_page_is_accessible_and_needs_no_network(report: Report) -> None:
     page = report.to_html()
     assert complaints(page) == []
@@ -241,13 +245,11 @@ def test_without_jinja_the_line_to_type_is_named(monkeypatch: pytest.MonkeyPatch
         SMALL.to_html()
 
 
-@REPORTS
 def test_files_hold_what_is_returned(report: Report, tmp_path: Any) -> None:
     for write, name in ((report.to_html, "a.html"), (report.to_json, "a.json")):
         assert write(tmp_path / name) == (tmp_path / name).read_text(encoding="utf-8")
 
 
-@REPORTS
 def test_notebook_gets_a_fragment(report: Report) -> None:
     fragment = report._repr_html_()
     assert text.verdict(report) in fragment
@@ -257,7 +259,7 @@ def test_notebook_gets_a_fragment(report: Report) -> None:
 
 
 def test_long_texts_leave_out_the_middle() -> None:
-    trace = Trace("heat", None, LARGE.timeline)  # type: ignore[arg-type]
+    trace = Trace("heat", None, large_report().timeline)  # type: ignore[arg-type]
     assert "9,945 more: .to_html(path)" in repr(trace)
     assert len(repr(trace).splitlines()) == 62
 

@@ -79,6 +79,7 @@ def test_refusals_of_a_kind_are_counted_together() -> None:
     assert verdict.what == "ContextError: a Buffer of a context of thread ... is used in thread ..."
 
 
+@pytest.mark.thorough
 def test_the_command_goes_on_from_a_seed() -> None:
     command = [sys.executable, "-m", "tests.random_programs", "20", "--first", "1000", "--jobs", "1"]
     run = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -61,6 +61,7 @@ def assert_second_derivatives(program: StrongZero, engine: str) -> None:
             np.testing.assert_allclose(found, program.curvature, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.dealt(2)
 @pytest.mark.parametrize(("program", "engine"), with_engines(PROGRAMS, 6), indirect=["engine"])
 def test_first_derivatives(program: StrongZero, engine: str) -> None:
     assert_first_derivatives(program, engine)
@@ -68,6 +69,7 @@ def test_first_derivatives(program: StrongZero, engine: str) -> None:
     np.testing.assert_allclose(columns, program.gradient, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.dealt(2)
 @pytest.mark.parametrize(("program", "engine"), with_engines(SECOND, 12), indirect=["engine"])
 def test_second_derivatives(program: StrongZero, engine: str) -> None:
     if engine == "jax" and program.not_jax is not None:
@@ -91,12 +93,14 @@ def test_julia_is_right_or_refuses() -> None:
     assert answered > 0.75 * len(PROGRAMS)
 
 
+@pytest.mark.dealt(2)
 @pytest.mark.parametrize("program", dealt(COMPILED, always=18, thorough=2), ids=str)
 def test_compiled_first_derivatives(program: StrongZero) -> None:
     pytest.importorskip("jax", reason='engine="xla" needs JAX: pip install "mutation-bridge[jax]"')
     assert_first_derivatives(program, "xla")
 
 
+@pytest.mark.dealt(3)
 @pytest.mark.parametrize("program", dealt([p for p in COMPILED if p in SECOND], always=32, thorough=8), ids=str)
 def test_compiled_second_derivatives(program: StrongZero) -> None:
     pytest.importorskip("jax", reason='engine="xla" needs JAX: pip install "mutation-bridge[jax]"')

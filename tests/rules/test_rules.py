@@ -94,6 +94,7 @@ def _no_cotangents(ct: Any, out: Any, *args: Any, **kwargs: Any) -> tuple[None, 
     return (None,) * len(args)
 
 
+@pytest.mark.dealt(3)
 @pytest.mark.parametrize(("rule", "cases"), PARAMETERS)
 def test_a_wrong_rule_would_fail_on_its_cases(rule: Rule | MutatingRule, cases: list[Case]) -> None:
     assert any(_tells_a_factor(rule, case) for case in cases)

@@ -81,6 +81,7 @@ SINGULAR: dict[str, Callable[[Any], Any]] = {
 }
 
 
+@pytest.mark.dealt(2)
 @pytest.mark.parametrize("program", INTEGRALS.values(), ids=INTEGRALS)
 def test_integrals(program: Callable[[Any], Any]) -> None:
     agrees(program, P, second=True, bits=False)
@@ -171,6 +172,7 @@ SOLUTIONS: dict[str, Callable[[Any], Any]] = {
 }
 
 
+@pytest.mark.dealt(3)
 @pytest.mark.parametrize("program", SOLUTIONS.values(), ids=SOLUTIONS)
 def test_initial_value_problems(program: Callable[[Any], Any]) -> None:
     agrees(program, Q, 1e-4, bits=False, step=1e-4)
@@ -223,6 +225,7 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], str]] = {
 }
 
 
+@pytest.mark.dealt(3)
 @pytest.mark.parametrize(("program", "message"), REFUSED.values(), ids=REFUSED)
 @pytest.mark.filterwarnings("ignore")
 def test_refused(program: Callable[[Any], Any], message: str) -> None:
@@ -261,6 +264,7 @@ FOLLOWED: dict[str, Callable[[Any], Any]] = {
 }
 
 
+@pytest.mark.dealt(2)
 @pytest.mark.parametrize("name", FOLLOWED)
 def test_a_mesh_follows_the_derivatives(name: str) -> None:
     """The integrand is smooth, and its derivative is not: a mesh for the values alone would miss it."""

@@ -248,6 +248,7 @@ CHANGES: dict[str, Any] = {
 }
 
 
+@pytest.mark.dealt(2)
 @pytest.mark.parametrize("change", CHANGES)
 def test_state_that_changes_between_calls(change: str) -> None:
     own = simulation()

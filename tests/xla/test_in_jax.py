@@ -102,6 +102,7 @@ def close(found: Any, expected: Any, tolerance: float) -> None:
     np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
 
 
+@pytest.mark.dealt(3)
 @pytest.mark.parametrize("program", dealt(PROGRAMS, always=2))
 def test_jit_vmap_and_grad(program: Callable[..., Any], bits: float) -> None:
     x, both = jnp.asarray(X), jnp.asarray(BOTH)

@@ -162,6 +162,7 @@ def check(name: str, kind: Callable[[Any], Any], cases: list[Case]) -> None:
     assert right or name in OF_VALUES or name in PARTLY
 
 
+@pytest.mark.dealt(2)
 @pytest.mark.parametrize("name", dealt(sorted(LOWERED), always=3))
 def test_value_shape_dtype_and_container(name: str) -> None:
     check(name, same, some(BY_FUNCTION[LOWERED[name]], 1))
@@ -203,6 +204,7 @@ def test_a_lowering_lies_in_the_file_that_is_named_as_its_rules() -> None:
             assert lowering.run.__module__.rpartition(".")[2] == family.rpartition(".")[2], rule.name
 
 
+@pytest.mark.dealt(4)
 @pytest.mark.parametrize("name", sorted(OF_VALUES))
 def test_shapes_that_depend_on_values_are_refused_while_traced(name: str) -> None:
     function: Any = np
@@ -224,6 +226,7 @@ BINARY = (np.add, np.divide, np.power, np.maximum, np.arctan2, np.matmul, np.flo
 DTYPES = ("f4", "f8", "i4", "i8", "u1", "c8", "c16", "f2", "?")
 
 
+@pytest.mark.dealt(3)
 @pytest.mark.parametrize("ufunc", BINARY, ids=lambda f: f.__name__)
 def test_mixed_operands_have_dtypes_of_numpy(ufunc: np.ufunc) -> None:
     pairs = []
@@ -241,6 +244,7 @@ def test_mixed_operands_have_dtypes_of_numpy(ufunc: np.ufunc) -> None:
         assert differs(found, expected, 2e-3 if half else 1e-6, True) is None, (a.dtype, np.result_type(b))
 
 
+@pytest.mark.dealt(3)
 @pytest.mark.parametrize(
     "call",
     [

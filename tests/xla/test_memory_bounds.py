@@ -155,6 +155,7 @@ PROGRAMS: tuple[Callable[..., Any], ...] = (
 BOUNDS = (6000, 2500, 640)
 
 
+@pytest.mark.dealt(2)
 @pytest.mark.parametrize(("program", "memory"), dealt([(p, b) for p in PROGRAMS for b in BOUNDS], always=10))
 def test_gradients_are_those_of_the_whole_log(program: Any, memory: int) -> None:
     expected = bridge.value_and_grad(program, (0, 1), engine="native")(U, C, K)

@@ -167,6 +167,7 @@ def meshes() -> dict[str, Any]:
     return json.loads(output_of(process(__file__, devices=DEVICES)).splitlines()[-1])
 
 
+@pytest.mark.thorough
 def test_inside_of_shard_map_each_part_is_a_program_of_its_own(meshes: dict[str, Any]) -> None:
     differences = meshes["shard_map"]
     assert len(differences) == 13

@@ -41,6 +41,7 @@ def parts(found: Any) -> Any:
     return np.stack([np.real(found), np.imag(found)])
 
 
+@pytest.mark.dealt(3)
 @pytest.mark.parametrize("name", dealt(tuple(ORDERS), always=3))
 @pytest.mark.parametrize("kind", COMPLEX)
 def test_complex_numbers_in_numpys_order(kind: str, name: str) -> None:
@@ -76,6 +77,7 @@ ARRAYS = {
 }
 
 
+@pytest.mark.dealt(7)
 @pytest.mark.parametrize("method", dealt(METHODS, always=4, thorough=2))
 @pytest.mark.parametrize("name", ARRAYS)
 @pytest.mark.filterwarnings("ignore:invalid value")

@@ -58,6 +58,7 @@ def test_what_is_not_compiled_is_recorded() -> None:
     assert set(NOT_COMPILED) <= {program.name for program in PROGRAMS}
 
 
+@pytest.mark.dealt(2)
 @pytest.mark.parametrize("program", dealt(COMPILED, always=6), ids=str)
 def test_value_gradient_and_inputs(program: Program) -> None:
     value, gradients = differentiate(program, program.inputs)
@@ -101,6 +102,7 @@ def test_single_precision(program: Program) -> None:
         assert_equal(one, other, 1e-5)
 
 
+@pytest.mark.dealt(2)
 @pytest.mark.parametrize("program", sampled(RIGHT, 16, 8), ids=str)
 def test_forward_mode(program: Program) -> None:
     tangents = reference.random_tangents(program.inputs)
@@ -111,6 +113,7 @@ def test_forward_mode(program: Program) -> None:
         assert_equal(one, other, tolerance_of(program, program.inputs))
 
 
+@pytest.mark.dealt(3)
 @pytest.mark.parametrize("program", sampled(SMOOTH, 24, 12), ids=str)
 def test_second_derivatives(program: Program) -> None:
     """Forward over reverse, and reverse over reverse, in one compiled program."""

@@ -254,7 +254,7 @@ def changed(chain: Chain, change: Any) -> np.ndarray:
     return after
 
 
-@pytest.mark.parametrize("count", [40, pytest.param(250, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("count", [20, pytest.param(250, marks=pytest.mark.thorough)])
 def test_random_chains_read_write_and_add_as_numpy_does(count: int) -> None:
     hypothesis.settings(max_examples=count)(hypothesis.given(chains(), st.booleans())(check_chain))()
 
@@ -444,6 +444,7 @@ DTYPES = [np.float64, np.float32, np.int64, np.bool_, np.complex128]
 
 
 # Each third pair has every mode, and every dtype.
+@pytest.mark.dealt(3)
 @pytest.mark.parametrize(("mode", "dtype"), dealt(list(itertools.product(MODES, DTYPES)), always=3))
 def test_every_mode_out_of_range(mode: str, dtype: Any) -> None:
     shape = (5, 7)
@@ -542,7 +543,7 @@ def test_windows_are_in_range_where_numpy_has_all_of_them(step: int) -> None:
 # ---------------------------------------------------------------- relations
 
 
-@hypothesis.settings(max_examples=300)
+@hypothesis.settings(max_examples=150)
 @hypothesis.given(chains(), st.data())
 def test_relations_are_never_wrong(chain: Chain, data: Any) -> None:
     other = Chain(chain.root)

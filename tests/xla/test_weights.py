@@ -58,6 +58,7 @@ def total(program: Program) -> Callable[[Any, Any], Any]:
     return f
 
 
+@pytest.mark.dealt(3)
 @pytest.mark.parametrize("engine", ["native", "xla"])
 @pytest.mark.parametrize("program", dealt(PROGRAMS, always=2), ids=lambda one: one.name)
 def test_weights(program: Program, engine: str) -> None:

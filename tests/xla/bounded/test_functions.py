@@ -180,6 +180,7 @@ def check(program: Any, windows: list[tuple[int, int]]) -> None:
             np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12, err_msg=f"at {window}")
 
 
+@pytest.mark.dealt(3)
 @pytest.mark.parametrize("name", dealt(list(ELEMENTWISE), always=4, thorough=4))
 def test_elementwise(name: str) -> None:
     def program(x: Any, y: Any, A: Any, s: Any) -> Any:
@@ -188,6 +189,7 @@ def test_elementwise(name: str) -> None:
     check(program, WINDOWS + EMPTY)
 
 
+@pytest.mark.dealt(2)
 @pytest.mark.parametrize("name", dealt(list(REDUCED | NOT_EMPTY), always=4, thorough=4))
 def test_reduced(name: str) -> None:
     function = (REDUCED | NOT_EMPTY)[name]
@@ -198,6 +200,7 @@ def test_reduced(name: str) -> None:
     check(program, WINDOWS + EMPTY if name in REDUCED else WINDOWS)
 
 
+@pytest.mark.dealt(3)
 @pytest.mark.parametrize("name", dealt(list(SQUARE), always=3, thorough=3))
 def test_of_two_axes(name: str) -> None:
     def program(x: Any, y: Any, A: Any, s: Any) -> Any:

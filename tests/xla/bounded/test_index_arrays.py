@@ -64,6 +64,7 @@ PROGRAMS = {
 }
 
 
+@pytest.mark.dealt(2)
 @pytest.mark.parametrize("name", dealt(list(PROGRAMS), always=3, thorough=3))
 def test_index_arrays(name: str) -> None:
     def program(x: Any, A: Any, c: Any, v: Any, s: Any) -> Any:

@@ -253,6 +253,7 @@ PROGRAMS = [
 ]
 
 
+@pytest.mark.dealt(2)
 @pytest.mark.parametrize("program", dealt(PROGRAMS, always=3, thorough=2), ids=lambda one: one.f.__name__)
 def test_value_and_derivatives(program: Program) -> None:
     arguments = program.arguments()
@@ -275,6 +276,7 @@ def test_value_and_derivatives(program: Program) -> None:
     np.testing.assert_allclose(found, wanted, rtol=1e-8, atol=1e-10)
 
 
+@pytest.mark.dealt(3)
 @pytest.mark.parametrize("program", dealt(PROGRAMS, always=8, thorough=3), ids=lambda one: one.f.__name__)
 def test_second_derivatives(program: Program) -> None:
     arguments = program.arguments()

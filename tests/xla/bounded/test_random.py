@@ -108,6 +108,7 @@ def check(text: str) -> bool:
     return True
 
 
+@pytest.mark.dealt(2)
 @pytest.mark.filterwarnings("ignore:Mean of empty slice:RuntimeWarning", "ignore:invalid value:RuntimeWarning")
 @pytest.mark.parametrize("seed", dealt(range(60), always=15, thorough=6))
 def test_random_program(seed: int) -> None:

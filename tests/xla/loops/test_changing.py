@@ -24,6 +24,7 @@ def differences(f: Callable[[Any], Any]) -> np.ndarray:
     return np.array([(f(X + H * e) - f(X - H * e)) / (2 * H) for e in np.eye(X.size)])
 
 
+@pytest.mark.dealt(3)
 @pytest.mark.parametrize(("name", "f"), dealt(called.program.programs, always=3))
 def test_value_and_derivatives_are_those_of_python(name: str, f: Callable[[Any], Any]) -> None:
     value, slopes = f(X.copy()), differences(f)

@@ -90,7 +90,7 @@ def nest(name: str, depth: int) -> Any:
     return names["program"]
 
 
-@pytest.mark.parametrize("name", dealt(tuple(NESTS), always=3))
+@pytest.mark.parametrize("name", dealt(tuple(NESTS), always=4))
 def test_tracing_does_not_double_with_depth(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     operations = 0
     count = TraceContext.count
@@ -111,6 +111,7 @@ def test_tracing_does_not_double_with_depth(name: str, monkeypatch: pytest.Monke
     assert traced(5) < 1.85 * traced(4)
 
 
+@pytest.mark.dealt(3)
 @pytest.mark.parametrize("name", NESTS)
 def test_loops_in_loops_are_right(name: str) -> None:
     program = nest(name, 2)

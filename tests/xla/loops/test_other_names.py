@@ -526,6 +526,7 @@ def chain_kept_loop(x):
     return np.sum(c * a)
 
 
+@pytest.mark.dealt(5)
 @pytest.mark.parametrize("engine", ["value", "gradient"])
 @pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.__name__)
 def test_it_is_numpys_value_or_an_error(f: Callable[[Any], Any], engine: str) -> None:

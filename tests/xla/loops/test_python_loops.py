@@ -37,6 +37,7 @@ def test_names_are_distinct() -> None:
     assert len(set(NAMES)) == len(NAMES)
 
 
+@pytest.mark.dealt(3)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize(("name", "f"), parameters(always=6, thorough=5))
 def test_value_and_gradient(name: str, f: Callable[[Any], Any]) -> None:
@@ -46,6 +47,7 @@ def test_value_and_gradient(name: str, f: Callable[[Any], Any]) -> None:
         check(gradient(x.copy()), bridge.grad(f)(x.copy()))
 
 
+@pytest.mark.dealt(3)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize(("name", "f"), parameters(always=24, thorough=12))
 def test_forward_mode_and_second_order(name: str, f: Callable[[Any], Any]) -> None:
@@ -53,6 +55,7 @@ def test_forward_mode_and_second_order(name: str, f: Callable[[Any], Any]) -> No
     check(bridge.hvp(f, (X.copy(),), (V,), engine="xla"), bridge.hvp(f, (X.copy(),), (V,)))
 
 
+@pytest.mark.dealt(2)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize(("name", "f"), unseen.program.programs)
 def test_state_that_changes_unseen(name: str, f: Callable[[Any], Any]) -> None:

@@ -1,0 +1,67 @@
+"""What classes of the program define that is run without being called: properties and special methods."""
+
+from __future__ import annotations
+
+import ast
+import operator
+import sys
+from functools import cached_property
+from types import FunctionType, ModuleType
+from typing import Any
+
+from bridge.source.finding import is_library, opened
+from bridge.source.implied import NAMES
+from bridge.source.quiet import Read
+
+
+def defined(tree: ast.stmt) -> Read:
+    """What classes of the program, and those inside of a statement, define: of properties those that it names."""
+    asked = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)} | NAMES
+    properties: set[str] = set()
+    methods: set[str] = set()
+    for one in _classes():
+        held = vars(one)
+        for name in held.keys() & asked:
+            value = held.get(name)
+            if isinstance(value, (property, cached_property)):
+                properties.add(name)
+            elif isinstance(value, FunctionType):
+                methods.add(name)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef):
+            functions = [part for part in node.body if isinstance(part, ast.FunctionDef)]
+            methods.update(part.name for part in functions)
+            properties.update(part.name for part in functions if part.decorator_list)
+    return Read(frozenset(properties), frozenset(methods) & NAMES)
+
+
+def _classes() -> list[type]:
+    """Classes that modules of the program name, each once."""
+    found = {}
+    for module in _modules.of_the_program():
+        for one in list(vars(module).values()):
+            if issubclass(type(one), type):  # not what a module's object says of itself, which may warn or raise
+                found[id(one)] = one
+    return list(found.values())
+
+
+class _Modules:
+    """The modules of the program, looked for anew when others are loaded: most are libraries', thousands with JAX."""
+
+    def __init__(self) -> None:
+        self._known: tuple[list[Any], set[str], list[ModuleType]] = ([], set(), [])
+
+    def of_the_program(self) -> list[ModuleType]:
+        loaded, libraries, found = self._known
+        now = list(sys.modules.values())
+        if len(now) != len(loaded) or libraries != opened or not all(map(operator.is_, now, loaded)):
+            found = [one for one in now if isinstance(one, ModuleType) and _is_of_the_program(one)]
+            self._known = now, set(opened), found
+        return found
+
+
+_modules = _Modules()
+
+
+def _is_of_the_program(module: ModuleType) -> bool:
+    return not is_library(getattr(module, "__file__", None) or "", module.__name__)

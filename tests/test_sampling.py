@@ -1,0 +1,63 @@
+"""Which cases of tests that are marked `dealt` are run every time."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from tests.helpers.sampling import deal
+
+
+@dataclass
+class Item:
+    """What dealing asks of a collected test."""
+
+    nodeid: str
+    marks: dict[str, Any] = field(default_factory=dict)
+
+    def get_closest_marker(self, name: str) -> Any:
+        return self.marks.get(name)
+
+    def add_marker(self, mark: pytest.MarkDecorator) -> None:
+        self.marks[mark.name] = mark.mark
+
+    @property
+    def when(self) -> str:
+        return next((name for name in ("thorough", "nightly") if name in self.marks), "always")
+
+
+def dealt(items: list[Item], *args: int) -> Counter[str]:
+    for item in items:
+        item.marks["dealt"] = pytest.mark.dealt(*args).mark
+    deal(items)  # type: ignore[arg-type]
+    return Counter(item.when for item in items)
+
+
+@pytest.mark.parametrize("axis", [1, 2, 3, 5, 8, 13])
+@pytest.mark.parametrize("always", [2, 3, 4, 6, 7])
+def test_no_value_of_a_parameter_is_left_out(always: int, axis: int) -> None:
+    items = [Item(f"test.py::test[{k}]") for k in range(40 * axis)]
+    found = dealt(items, always)
+    assert abs(found["always"] - len(items) / always) <= 2 and not found["nightly"]
+    assert items[0].when == "always"
+    kept = Counter(k % axis for k, item in enumerate(items) if item.when == "always")
+    assert len(kept) == axis
+
+
+def test_one_in_some_of_the_others_is_thorough() -> None:
+    found = dealt([Item(f"test.py::test[{k}]") for k in range(120)], 4, 3)
+    assert found == {"always": 31, "thorough": 29, "nightly": 60}
+
+
+def test_each_test_is_dealt_for_itself_and_marks_of_its_own_stand() -> None:
+    first = [Item(f"test.py::first[{k}]", {"nightly": True} if k < 2 else {}) for k in range(4)]
+    second = [Item(f"test.py::second[{k}]") for k in range(2)]
+    dealt(first + second, 3)
+    assert [item.when for item in first] == ["nightly", "nightly", "always", "thorough"]
+    assert [item.when for item in second] == ["always", "thorough"]
+    alone = Item("test.py::third")
+    deal([alone])  # type: ignore[list-item]
+    assert alone.when == "always"
