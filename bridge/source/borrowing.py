@@ -24,6 +24,7 @@ from bridge.source.ages import Births, age_found, checkpointed_calls
 from bridge.source.exchanging import Exchange
 from bridge.source.floats import Float
 from bridge.source.keeping import Cells, Kept, holds_state
+from bridge.source.leaving import note_left, note_left_array
 from bridge.source.lending import COUNT, LENT, Lent, refuse_foreign, refuse_thread, shows_pattern, whole_of
 from bridge.source.reading import is_rewritten
 from bridge.source.second_names import SecondNames
@@ -207,6 +208,7 @@ class Loan:
                 after = kept.put_back(names)
                 if names:
                     self._after.append((kept, after))
+                    note_left(self.context, kept, after)
         finally:
             # What cannot be put back keeps nothing else from it.
             if held:
@@ -232,6 +234,7 @@ class Loan:
         try:
             while waiting:
                 lent = waiting.pop()
+                note_left_array(self.context, lent.array)
                 with _lock:
                     try:
                         written = lent if lent.returned() else written

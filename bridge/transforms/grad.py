@@ -247,18 +247,19 @@ def _compiled_vjp(
     # The pull gets copies: an argument that the program has under another name must be known by the caller's array.
     shares = forward.shares(*originals)
     again = compiler.kept(_pull, f, has_aux, zeros, source)
-    variables, changed, position = Closure(f), forward.watch(*args), here()
+    variables, watch, position = Closure(f), forward.watch(*args), here()
 
     def pull(cotangent: Any) -> tuple[Any, ...]:
         with variables.restored():
-            what = changed()
+            what = watch.changed_since()
             if what is not None:
                 raise ReplayError(
                     f"{what} has changed between vjp and its pull, which runs the function again",
                     where=resolve(position),
                     remedy='pass it as an argument, or use engine="native", which keeps what it needs',
                 )
-            return again.called_as((originals, cotangent), args, cotangent) if shares else again(args, cotangent)
+            with watch.as_before():
+                return again.called_as((originals, cotangent), args, cotangent) if shares else again(args, cotangent)
 
     return (value, pull, aux) if has_aux else (value, pull)
 

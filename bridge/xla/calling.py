@@ -12,8 +12,8 @@ import numpy as np
 from bridge.trees import key_orders, leaves_of
 from bridge.xla.lowering.lower import x64
 from bridge.xla.meshes import Placed
-from bridge.xla.signature import is_on_device
-from bridge.xla.traced import Program, in_memory
+from bridge.xla.signature import in_memory, is_on_device
+from bridge.xla.traced import Program
 
 Look = tuple[Any, ...]
 

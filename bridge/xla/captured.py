@@ -6,18 +6,21 @@ A program is traced once, so that their values are part of it; where one has cha
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from types import CellType, CodeType, FunctionType
+from types import CodeType, FunctionType
 from typing import Any
 
 import numpy as np
 
+from bridge.errors import TraceError
 from bridge.rewind.memory import ArrayMemory, Strides, address, owner
 from bridge.rewind.rule_book import edition
 from bridge.rewind.snapshots import constant
-from bridge.xla.outside import VALUES, Read, names_of, value_of
+from bridge.xla.changes import Before, Change, change_of
+from bridge.xla.moving import CannotGoBack
+from bridge.xla.outside import Read, names_of, same, value_of
 from bridge.xla.tracing.abstract import AbstractArray
 
 
@@ -27,6 +30,7 @@ class Captured:
     Attributes
     ----------
     functions : those of modules and classes that the program called, once it has run.
+    changes : what the program changes itself; it must be traced again in each call.
     writes : the program writes its arguments, or plain arrays.
     """
 
@@ -40,16 +44,16 @@ class Captured:
         self._owners: frozenset[int] = frozenset()
         self._bits: list[tuple[weakref.ref[np.ndarray], bytes]] | None = None
         self.functions: tuple[FunctionType, ...] = ()
+        self.changes: tuple[Change, ...] = ()
         self._called: dict[CodeType, FunctionType] = {}
-        self._contents: dict[int, tuple[Any, list[Any]]] = {}
-        self._before: dict[Any, Any] = {}
+        self._before = Before()
         self._hold(function)
 
     @contextmanager
     def noting(self) -> Iterator[None]:
         """Inside, the program is traced. Of a trace that fails nothing stays: the next one meets another state."""
         if self._function is not None:
-            self._contents = {}
+            self._before = Before()
             self._hold(self._function)
         arrays, called, writes = dict(self._arrays), dict(self._called), self.writes
         try:
@@ -60,19 +64,9 @@ class Captured:
         self.close()
 
     def _hold(self, function: Any) -> None:
-        """Remember what a function knows, and what the containers hold that it knows, before it runs.
-
-        A program that changes its own object or array (`self.n += 1`, `w[:] = ...`) is another one in the next call.
-        """
-        for _, read, one in names_of(function):
-            if one is not None:
-                self._contents.setdefault(id(one), (one, _contents(one)))
-                continue
-            value = value_of(read)
-            if isinstance(value, np.ndarray):
-                self.add(value)
-            if _is_attribute(read):
-                self._before.setdefault(_place(read), value)
+        """Remember what a function knows before it runs: what it changes itself, it changes in each call."""
+        for array in self._before.hold(function):
+            self.add(array)
 
     def called(self, function: FunctionType) -> None:
         """Note a function of the program before it runs: one of a module's or a class's, with the globals it reads.
@@ -99,24 +93,60 @@ class Captured:
             except TypeError:  # a kind of array that cannot be referred to weakly
                 return
 
+    def reaches(self, thing: Any) -> bool:
+        """Whether the program can reach a thing by names, before it runs."""
+        return self._before.reaches(thing)
+
     def close(self) -> None:
         """Note the names that the function reads, now that it has run once."""
         if self._function is None:
             return
         function, self._function = partial(self._function, *self._called.values()), None
         self.functions, self._called = tuple(self._called.values()), {}
-        contents, self._contents = self._contents, {}
-        before, self._before = self._before, {}
-        for name, read, container in names_of(function):
-            if container is not None and not _is_as_before(container, contents):
-                # The program writes into it itself, while it is traced only: a log.
-                continue
+        before, self._before = self._before, Before()
+        for name, read, _ in names_of(function):
             value = value_of(read)
             if isinstance(value, np.ndarray):
                 self.add(value)
-            self._names.append((name, read, before.get(_place(read), value) if _is_attribute(read) else value))
+            self._names.append((name, read, value))
         self._names.append(("the rule book", edition, edition()))
+        self.changes = (*before.changes(), *self._changes_of_arrays())
         self._prepare()
+
+    def _changes_of_arrays(self) -> Iterator[Change]:
+        for now, before in self._seen():
+            if not _same_bits(now, before):
+                yield change_of(now, before.copy())
+                before[...] = now
+
+    def _seen(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """The arrays as they are, and as they were when they were first read."""
+        for key, (reference, offset, lies, before) in list(self._arrays.items()):
+            whole = reference()
+            if whole is None:
+                self._arrays.pop(key, None)
+            else:
+                yield ArrayMemory().view(whole, offset, lies), before
+
+    def start_again(self) -> None:
+        """While the program is traced: let everything be as it was, because it is traced a second time."""
+        _let(change.back for change in self._before.changes())
+        for now, before in self._seen():
+            if not _same_bits(now, before):
+                now[...] = before
+
+    def put_back(self) -> None:
+        """Let what the program has changed be as it was, because it is to be traced once more in the same call."""
+        _let(change.back for change in self.changes)
+
+    @contextmanager
+    def as_before(self) -> Iterator[None]:
+        """Inside, what the program has changed is as it was before it."""
+        self.put_back()
+        try:
+            yield
+        finally:
+            _let(change.again for change in self.changes)
 
     def shared_with(self, leaves: Sequence[Any]) -> frozenset[tuple[int, int]]:
         """Which arguments, by number, show memory of which arrays that the program reads; nothing if it writes none."""
@@ -147,12 +177,13 @@ class Captured:
 
     def is_current(self) -> bool:
         """Whether all is as it was when the program was traced: the same objects, and arrays of the same bits."""
-        if self._bits is None:
+        if self._bits is None or self.changes:
             return self.changed() is None
         try:
             for read, before in self._quick:
-                if read() is not before:
-                    return self.changed() is None
+                now = read()
+                if now is not before and not same(now, before):
+                    return False
         except ValueError:  # a cell that is empty
             return self.changed() is None
         for reference, bits in self._bits:
@@ -162,18 +193,30 @@ class Captured:
         return True
 
     def changed(self) -> str | None:
-        """What has changed since the program was traced: a name, or the look of an array."""
+        """What has changed since the program was traced, or is changed by itself: a name, or the look of an array."""
+        return f"{self.changes[0].name}, which it changes itself," if self.changes else self.changed_since()
+
+    def changed_since(self) -> str | None:
+        """What has changed since the program was traced."""
         for name, read, before in self._names:
-            now = value_of(read)
-            if now is not before and not (type(now) is type(before) and isinstance(now, VALUES) and _same(now, before)):
+            if not same(value_of(read), before):
                 return name
-        for key, (reference, offset, lies, before) in list(self._arrays.items()):
-            whole = reference()
-            if whole is None:
-                self._arrays.pop(key, None)
-            elif not _same_bits(ArrayMemory().view(whole, offset, lies), before):
-                return f"an array of shape {lies.shape} that is not among the arguments"
+        for now, before in self._seen():
+            if not _same_bits(now, before):
+                return f"an array of shape {before.shape} that is not among the arguments"
         return None
+
+
+def _let(moves: Iterable[Callable[[], None]]) -> None:
+    """Let things be as they were; what can only move on is an error."""
+    try:
+        for move in moves:
+            move()
+    except CannotGoBack as error:
+        raise TraceError(
+            f"the program must be traced a second time, and asks a {error}, which cannot give again what it has given",
+            remedy="make a list of it, and pass that as an argument",
+        ) from None
 
 
 _SMALL = 1 << 14
@@ -181,40 +224,6 @@ _SMALL = 1 << 14
 
 _BLOCK = 1 << 14
 """Elements of large arrays that are compared at a time."""
-
-
-def _is_attribute(read: Read) -> bool:
-    """Whether a read is of an attribute of an object: no variable's, which may count what is traced."""
-    if not isinstance(read, partial) or len(read.args) < 2:
-        return False
-    holder = read.args[0]
-    return not isinstance(holder, CellType) and not (isinstance(holder, dict) and "__builtins__" in holder)
-
-
-def _place(read: Any) -> Any:
-    return read.func, id(read.args[0]), read.args[1]
-
-
-def _contents(container: Any) -> list[Any]:
-    return list(container.items() if isinstance(container, dict) else container)
-
-
-def _is_as_before(container: Any, before: dict[int, tuple[Any, list[Any]]]) -> bool:
-    """Whether a container has the same things as before the program ran."""
-    found = before.get(id(container))
-    now = _contents(container)
-    if found is None or len(found[1]) != len(now):
-        return False
-    if isinstance(container, dict):
-        return all(a[0] is b[0] and a[1] is b[1] for a, b in zip(found[1], now, strict=True))
-    return all(a is b for a, b in zip(found[1], now, strict=True))
-
-
-def _same(a: Any, b: Any) -> bool:
-    """Whether two values of one kind are the same to a program; zeros have signs, and NaNs have bits."""
-    if isinstance(a, (float, complex, np.generic)):
-        return np.asarray(a).tobytes() == np.asarray(b).tobytes()
-    return bool(a == b)
 
 
 def _same_bits(a: np.ndarray, b: np.ndarray) -> bool:

@@ -180,10 +180,12 @@ class Compiled(Carriable):
             for key in [key for key in self._programs if key[0] == program.signature]:
                 del self._programs[key]
             self._ready.clear()
+            program.captured.put_back()
             return self._run(program.signature, values, mends=False)
         if program.mends:
             return outputs, program
         self._nans[program.signature].met()
+        program.captured.put_back()
         return self._run(program.signature, values, mends=True)
 
     def program(self, signature: Signature, mends: bool = False) -> tuple[Program, Any]:
@@ -204,17 +206,17 @@ class Compiled(Carriable):
         """Another program for one whose loops hold what XLA compiles, but not inside of a kernel."""
         if not program.in_kernels or "UNIMPLEMENTED" not in str(error):
             raise error
+        program.captured.put_back()
         made = self._new(program.signature, program.mends, in_kernels=False)
         self._programs[program.signature, program.mends] = made
         return made
 
-    def watch(self, *args: Any, **kwargs: Any) -> Callable[[], str | None]:
-        """A function that says what has changed since of what the program reads without being given it.
+    def watch(self, *args: Any, **kwargs: Any) -> Captured:
+        """What says what has changed since of what the program reads without being given it, and puts that back.
 
         The program for these arguments must have run.
         """
-        found = self.captured_by(args, kwargs)
-        return (lambda: None) if found is None else found.changed
+        return self.captured_by(args, kwargs) or Captured()
 
     def captured_by(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Captured | None:
         """What the program for these arguments reads without being given it; None if it was not traced."""
@@ -252,7 +254,7 @@ class Compiled(Carriable):
         if self._changes[changed] == OFTEN:
             warnings.warn(
                 f"{self.__name__} has been compiled {OFTEN} times more because {changed} has changed between its calls"
-                "\n  remedy: pass it as an argument",
+                "\n  remedy: pass it as an argument, and return what the program changes",
                 BridgeWarning,
                 stacklevel=5,
             )

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import functools
 import operator
+from array import array
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextvars import ContextVar
 from functools import partial
 from types import CodeType, FunctionType, MemberDescriptorType, MethodType, ModuleType
@@ -18,30 +19,41 @@ from typing import Any
 import numpy as np
 
 VALUES = (bool, int, float, complex, str, bytes, type(None), np.generic)
-"""What is the same if it is equal."""
+"""What is the same if it is equal; sets that are read are so, too."""
 
 Read = Callable[[], Any]
 
 
-def names_of(function: Any) -> Iterator[tuple[str, Read, Any]]:
+def names_of(function: Any, reached: list[Any] | None = None) -> Iterator[tuple[str, Read, Any]]:
     """What a Python function reads from outside of itself, and what functions, objects and containers there have.
 
-    A label, what reads it, and the list, tuple or dictionary that it is an element of.
+    A label, what reads it, and the list, dictionary or other container that it is an element of. `reached` gets the
+    things that were come across.
     """
     waiting: list[Any] = [function]
     seen: set[int] = set()
-    asked = _asked_for(function)
-    while waiting and len(seen) < _MOST:
-        one = waiting.pop()
+    asked = set(_asked_for(function))
+    classes: list[Any] = []
+    while (waiting or classes) and len(seen) < _MOST:
+        one = (waiting or classes).pop()
+        if waiting and isinstance(one, type):
+            # What classes say is asked for by functions: all of these come first.
+            classes.append(one)
+            continue
         if id(one) in seen:
             continue
         seen.add(id(one))
+        if reached is not None:
+            reached.append(one)
         if isinstance(one, partial):
             waiting += [one.func, *one.args, *one.keywords.values()]
         elif isinstance(one, MethodType):
             waiting += [one.__func__, one.__self__]
         elif isinstance(one, FunctionType):
+            if reached is not None:
+                reached += one.__closure__ or ()
             if not _is_ours(one):
+                asked.update(_global_names(one.__code__))
                 for name in ("__code__", "__defaults__", "__kwdefaults__"):
                     yield f"{one.__name__}.{name}", partial(getattr, one, name), None
                 for name in one.__dict__:
@@ -55,14 +67,16 @@ def names_of(function: Any) -> Iterator[tuple[str, Read, Any]]:
                     yield from _of_module(value, one.__code__, waiting)
                 elif not isinstance(value, (np.ndarray, *VALUES)):
                     waiting.append(value)
-        elif isinstance(one, (list, tuple, dict)):
+        elif isinstance(one, (list, tuple, dict, deque)):
             yield f"the length of a {type(one).__name__}", partial(len, one), one
             items = list(one.items() if isinstance(one, dict) else enumerate(one))[:_MOST]
             for key, value in items:
                 yield f"element {key!r} of a {type(one).__name__}", partial(_element, one, key), one
                 waiting.append(value)
-        elif isinstance(one, (set, frozenset, deque)):
-            yield f"the length of a {type(one).__name__}", partial(len, one), None
+        elif isinstance(one, (set, frozenset)):
+            yield f"the elements of a {type(one).__name__}", partial(frozenset, one), one
+        elif isinstance(one, (bytearray, array)):
+            yield f"the elements of a {type(one).__name__}", partial(bytes, one), one
         elif isinstance(one, ContextVar):
             yield one.name, partial(one.get, GONE), None
             waiting.append(one.get(None))
@@ -71,10 +85,10 @@ def names_of(function: Any) -> Iterator[tuple[str, Read, Any]]:
         elif isinstance(one, type):
             if not _is_ours(one):
                 for name in _of_class(one, asked):
-                    yield f"{one.__name__}.{name}", partial(_item, vars(one), name), None
-                waiting += one.__bases__
+                    yield f"{one.__name__}.{name}", partial(_said, one, name), None
+                classes += one.__bases__
         elif not isinstance(one, (ModuleType, np.ndarray, *VALUES)) and not _is_ours(type(one)):
-            waiting.append(type(one))
+            classes.append(type(one))
             if callable(one):
                 waiting.append(type(one).__call__)
             attributes = getattr(one, "__dict__", {})
@@ -123,7 +137,7 @@ def _asked_for(function: Any) -> frozenset[str]:
     return frozenset(_global_names(function.__code__)) if isinstance(function, FunctionType) else frozenset()
 
 
-def _of_class(kind: type, asked: frozenset[str]) -> list[str]:
+def _of_class(kind: type, asked: Collection[str]) -> list[str]:
     """Names of what a class says that a program asks for, by name or by an operator."""
     found = list(vars(kind).items())
     return [name for name, value in found if name in asked or (name in _SPECIAL and isinstance(value, FunctionType))]
@@ -175,6 +189,42 @@ def _element(container: Any, key: Any) -> Any:
 
 def _item(names: Mapping[str, Any], name: str) -> Any:
     return names.get(name, GONE)
+
+
+def _said(kind: type, name: str) -> Any:
+    return vars(kind).get(name, GONE)
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether what was read twice is the same to a program: zeros have signs, and NaNs have bits."""
+    if one is other:
+        return True
+    if type(one) is not type(other) or not isinstance(one, (*VALUES, frozenset)):
+        return False
+    if isinstance(one, (float, complex, np.generic)):
+        return np.asarray(one).tobytes() == np.asarray(other).tobytes()
+    return bool(one == other)
+
+
+def key_of(read: Any) -> tuple[Any, ...]:
+    """What tells a read from others, as long as it is kept."""
+    return (read.func, *map(id, read.args[:1]), *read.args[1:])
+
+
+def put(read: Any, value: Any) -> None:
+    """Let what is read, which is no element, be another thing; GONE takes it away."""
+    holder, *names = read.args
+    if read.func is _item:
+        if value is GONE:
+            holder.pop(names[0], None)
+        else:
+            holder[names[0]] = value
+    elif isinstance(getattr(read.func, "__self__", None), ContextVar):
+        read.func.__self__.set(value)
+    elif value is GONE:
+        delattr(holder, names[0])
+    else:
+        setattr(holder, names[0], value)
 
 
 def value_of(read: Read) -> Any:

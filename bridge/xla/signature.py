@@ -268,3 +268,11 @@ def _static(leaf: Any) -> Static:
             remedy="pass arrays, numbers, or hashable values",
         ) from None
     return Static(leaf, type(leaf))
+
+
+def in_memory(x: Any) -> np.ndarray:
+    """A JAX array as one of NumPy's, to be read; without a copy where it lies in the memory of this process."""
+    try:
+        return np.asarray(memoryview(x))
+    except (BufferError, TypeError, ValueError):
+        return np.asarray(x)

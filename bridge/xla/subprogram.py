@@ -117,6 +117,7 @@ class Subprogram:
             made = jax.make_jaxpr(run)(*self.avals)
             plan = allowances.plan_for_another()
             if plan is not None:
+                self.captured.start_again()
                 allowances = Allowances(self.settings.memory, plan)
                 made = jax.make_jaxpr(run)(*self.avals)
         self.bounded_loops |= allowances.told

@@ -23,11 +23,12 @@ from bridge.source.programs import program
 from bridge.trees import leaves_of, paths_of, rebuilt
 from bridge.xla.bounded.bounded import Bounded
 from bridge.xla.captured import Captured
+from bridge.xla.changes import say_what_is_left
 from bridge.xla.equations.simplified import simplified
 from bridge.xla.loops import flow
 from bridge.xla.lowering.lower import x64
 from bridge.xla.outside import VALUES
-from bridge.xla.signature import Dynamic, Signature, Static
+from bridge.xla.signature import Dynamic, Signature, Static, in_memory
 from bridge.xla.tracing.allowances import Allowances, Wishes
 from bridge.xla.tracing.context import TraceContext
 from bridge.xla.tracing.kernels import without_kernels
@@ -107,6 +108,7 @@ class Program:
                 plan = allowances.plan_for_another()
                 if plan is None:
                     break
+                self.captured.start_again()
         self.bounded_loops |= allowances.told
         self.shared = self.captured.shared_with(GIVEN.get() or ())
         if not self.is_watched:
@@ -131,7 +133,9 @@ class Program:
                 self.faults = context.faults
                 if not self.mends:
                     context.length.warn()
-                return outputs, *context.faults.contents
+            if not self.mends:
+                say_what_is_left(context.left_behind)
+            return outputs, *context.faults.contents
 
     @property
     def is_watched(self) -> bool:
@@ -274,14 +278,6 @@ def captured() -> ArgumentError:
         "(jax.jit, jax.vmap, jax.grad), or what jax.numpy made inside of it",
         remedy="pass it as an argument, and write the program with NumPy",
     )
-
-
-def in_memory(x: Any) -> np.ndarray:
-    """A JAX array as one of NumPy's, to be read; without a copy where it lies in the memory of this process."""
-    try:
-        return np.asarray(memoryview(x))
-    except (BufferError, TypeError, ValueError):
-        return np.asarray(x)
 
 
 class _Traced:

@@ -64,3 +64,9 @@ def test_measures() -> None:
     decided = program("y = np.floor(x * 3.0 * (1.0 / 0.75)) + 0.0 * x", result="np.sum(y)")
     assert unevenness(decided, lambda inputs: decided.plain(*inputs)) >= 1.0
     assert steep(program("with np.errstate(all='ignore'):\n    y = np.log(x - x)")) == "log"
+
+
+def test_a_jump_that_single_precision_rounds_across() -> None:
+    """tanh rounds to 1.0 there, and three times that is a whole number; in double precision it is less."""
+    steps = ("y = np.tanh(20.0 + x)", "y *= np.floor(3.0 * y)", "x *= np.cos(y)")
+    assert judged(program(*steps, dtype=np.float32), "native").kind in (UNFIT, "right")

@@ -134,6 +134,13 @@ def check_direction(program: RandomProgram, gradient: Any, seed: int) -> None:
     raise Different(f"gradient: {predicted} along a direction, differences give {seen[0]}\n{gradient!r}")
 
 
+def jumps(program: RandomProgram) -> bool:
+    """Whether the value in double precision, of which differences are taken, is another one than rounding explains."""
+    value = float(plainly(program))
+    wide = float(program.plain(*(reference.wide(x) for x in program.inputs)))
+    return program.inputs[0].dtype == np.float32 and abs(wide - value) > 1e-2 * (1.0 + abs(value))
+
+
 def check_smoothness(program: RandomProgram, tangents: Any, error: float) -> None:
     """Raise `Unfit` where nobody's gradient could agree with differences better than this."""
 
@@ -145,6 +152,8 @@ def check_smoothness(program: RandomProgram, tangents: Any, error: float) -> Non
         if name:
             raise Unfit(f"np.{name} has an infinite slope at what it is given")
         return
+    if jumps(program):
+        raise Unfit("in double precision it is on the other side of a jump")
     if kink(program, tangents) > 0.1 * error:
         raise Unfit("the slopes ahead and behind do not agree")
     if error <= 4 * unevenness(program, slope):

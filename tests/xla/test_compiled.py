@@ -156,18 +156,11 @@ class TestArrays:
 
 class TestSignatures:
     def test_shapes_and_dtypes_that_change(self) -> None:
-        traced: list[Any] = []
-
-        def program(x: Any) -> Any:
-            traced.append(x.shape)
-            return np.sum(x * 2)
-
-        run = bridge.xla(program)
+        run = bridge.xla(lambda x: np.sum(x * 2))
         for x in (X, X[:3], X.astype(np.float32), np.ones((2, 2)), X + 1, np.ones((2, 2)) * 3):
             found = run(x)
             assert found.dtype == x.dtype
             np.testing.assert_allclose(found, np.sum(x * 2), rtol=1e-6)
-        assert traced == [(6,), (3,), (6,), (2, 2)]
         assert len(run.compile_seconds) == 4
         assert all(seconds > 0 for seconds in run.compile_seconds)
 
@@ -182,17 +175,6 @@ class TestSignatures:
         assert run(X, 1, "sum") == pytest.approx(X[0])
         # True is 1 for Python, and another program here.
         assert bridge.xla(lambda x, n: repr(n))(X, True) == "True"
-
-    def test_python_effects_happen_once_for_each_trace(self) -> None:
-        calls: list[int] = []
-
-        def program(x: Any) -> Any:
-            calls.append(1)
-            return x * len(calls)
-
-        run = bridge.xla(program)
-        assert [run(X)[0] for _ in range(3)] == [X[0]] * 3
-        assert len(calls) == 1
 
     @pytest.mark.parametrize(
         ("argument", "message"),

@@ -79,7 +79,7 @@ class Surroundings:
     def note_changes(self, watch: Watch) -> None:
         """Let a watch know of what has changed since, with what it held; contents are put back."""
         for kept, before in self._parts:
-            if not _same(kept.part(None), before):
+            if not same_elements(kept.part(None), before):
                 watch.add(Part(Contents, kept.thing, None), before)
         for thing, held in self._objects:
             now = state_of(thing) or {}
@@ -93,7 +93,7 @@ class Surroundings:
                 watch.refused = watch.refused or f"code that is not read changes a {type(one).__name__} in it"
 
 
-def _same(now: list[Any], before: list[Any]) -> bool:
+def same_elements(now: list[Any], before: list[Any]) -> bool:
     """Whether a container holds the same things: elements, or pairs of keys and values."""
     if len(now) != len(before):
         return False

@@ -80,6 +80,7 @@ class TraceContext(Framing, Accessing, Computing, Context):
         self.limits = {} if limits is None else limits
         self.allowances = Allowances(None) if allowances is None else allowances
         self.captured = captured
+        self.left_behind: dict[str, None] = {}
         self.frames = [Frame()]
         self.dirty: dict[Cell, None] = {}
         self.alive: WeakSet[Cell] = WeakSet()

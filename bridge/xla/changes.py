@@ -1,0 +1,114 @@
+"""What a program itself changes of what was there before it: once, while it is traced, and not when it runs compiled.
+
+Variables, attributes and elements are compared with what they were before the trace, and so are generators, iterators
+and arrays. A program that changes one of them is traced again in each call, so that the change is made each time.
+"""
+
+from __future__ import annotations
+
+import warnings
+from array import array as packed
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from bridge.errors import BridgeWarning
+from bridge.rewind.memory import owner
+from bridge.source.keeping import Contents
+from bridge.xla.loops.surroundings import same_elements
+from bridge.xla.moving import EVERYBODYS, Moving, moves
+from bridge.xla.outside import Read, key_of, names_of, put, same, value_of
+
+
+@dataclass(frozen=True)
+class Change:
+    """Something that a program has changed; `back` and `again` let it be as it was before the trace, and after it."""
+
+    name: str
+    back: Callable[[], None]
+    again: Callable[[], None]
+
+
+class Before:
+    """What functions can reach by names, as it was before they ran."""
+
+    def __init__(self) -> None:
+        self._reads: dict[Any, tuple[str, Read, Any]] = {}
+        self._containers: dict[int, tuple[Any, Any]] = {}
+        self._moving: dict[int, Moving] = {id(one): Moving(one) for one in EVERYBODYS}
+        self._reached: dict[int, Any] = {}
+
+    def hold(self, function: Any) -> list[np.ndarray]:
+        """Remember what a function knows; the arrays among it."""
+        reached: list[Any] = []
+        arrays = []
+        for name, read, container in names_of(function, reached):
+            if isinstance(container, (tuple, frozenset)):
+                continue
+            if container is not None:
+                if id(container) not in self._containers:
+                    self._containers[id(container)] = container, _contents(container)
+                continue
+            value = value_of(read)
+            if isinstance(value, np.ndarray):
+                arrays.append(value)
+            self._reads.setdefault(key_of(read), (name, read, value))
+        for thing in filter(moves, reached):
+            if id(thing) not in self._moving:
+                self._moving[id(thing)] = Moving(thing)
+        self._reached.update((id(thing), thing) for thing in (*reached, *map(owner, arrays)))
+        return arrays
+
+    def reaches(self, thing: Any) -> bool:
+        """Whether a thing was there before: a function of the program can reach it by names."""
+        return id(thing) in self._reached
+
+    def changes(self) -> Iterator[Change]:
+        """What is not as it was."""
+        for name, read, before in self._reads.values():
+            now = value_of(read)
+            if not same(now, before):
+                yield Change(name, partial(put, read, before), partial(put, read, now))
+        for container, before in self._containers.values():
+            now = _contents(container)
+            if not (now == before if isinstance(container, _BYTES) else same_elements(now, before)):
+                name = f"the elements of a {type(container).__name__}"
+                yield Change(name, partial(_refill, container, before), partial(_refill, container, now))
+        for moving in self._moving.values():
+            if moving.has_moved():
+                yield Change(moving.name, moving.back, moving.here())
+
+
+def change_of(array: np.ndarray, before: np.ndarray) -> Change:
+    """The change of an array, which was something else before."""
+    name = f"an array of shape {array.shape} that is not among the arguments"
+    return Change(name, partial(np.copyto, array, before), partial(np.copyto, array, array.copy()))
+
+
+def say_what_is_left(names: Collection[str]) -> None:
+    """Tell the user of what the program puts somewhere, and a compiled call does not."""
+    if names:
+        warnings.warn(
+            f"compiled calls leave {', '.join(names)} as {'it was' if len(names) == 1 else 'they were'}, where the "
+            "program puts what it computes"
+            "\n  remedy: return that, and put it there after the call",
+            BridgeWarning,
+            stacklevel=2,
+        )
+
+
+_BYTES = (bytearray, packed)
+
+
+def _contents(container: Any) -> Any:
+    return container[:] if isinstance(container, _BYTES) else Contents(container).part(None)
+
+
+def _refill(container: Any, contents: Any) -> None:
+    if isinstance(container, _BYTES):
+        container[:] = contents
+    else:
+        Contents(container).restore({None: contents})

@@ -1,0 +1,133 @@
+"""What gives something else each time it is asked: generators of random numbers, iterators, files.
+
+Python does not show how far they are as attributes. Here each is asked in its own way.
+"""
+
+from __future__ import annotations
+
+import io
+import random
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import partial
+from types import GeneratorType
+from typing import Any
+
+import numpy as np
+
+from bridge.source.staging.effects import GENERATORS
+
+
+def moves(thing: Any) -> bool:
+    """Whether a thing moves on when it is asked."""
+    return isinstance(thing, (*GENERATORS, io.IOBase, np.random.BitGenerator)) or _is_iterator(thing)
+
+
+class Moving:
+    """A thing that moves on, and how far it was before a program ran."""
+
+    def __init__(self, thing: Any) -> None:
+        self.thing = thing
+        self.name = f"a {type(thing).__name__}"
+        self._before = _state(thing)
+
+    def has_moved(self) -> bool:
+        """Whether it has been asked since."""
+        return bool(_frozen(_state(self.thing)) != _frozen(self._before))
+
+    def back(self) -> None:
+        """Let it be where it was; CannotGoBack if it can only move on."""
+        _put(self.thing, self._before)
+
+    def here(self) -> Callable[[], None]:
+        """What lets it be where it is now."""
+        return partial(_put, self.thing, _state(self.thing))
+
+
+# What everybody draws from is reached by names of modules that nobody follows.
+EVERYBODYS = (random._inst, np.random.mtrand._rand)
+
+
+def _state(thing: Any) -> Any:
+    """How far a thing is."""
+    if isinstance(thing, random.Random):
+        return thing.getstate()
+    if isinstance(thing, np.random.RandomState):
+        return thing.get_state(legacy=False)
+    if isinstance(thing, np.random.Generator):
+        return thing.bit_generator.state
+    if isinstance(thing, np.random.BitGenerator):
+        return thing.state
+    if isinstance(thing, io.IOBase):
+        with suppress(OSError, ValueError):
+            return thing.tell()
+        return None
+    return tuple(_position(thing, _DEEP))
+
+
+def _frozen(state: Any) -> Any:
+    """The same as something that compares."""
+    if isinstance(state, dict):
+        return tuple((name, _frozen(part)) for name, part in state.items())
+    return state.tobytes() if isinstance(state, np.ndarray) else state
+
+
+def _put(thing: Any, state: Any) -> None:
+    if isinstance(thing, random.Random):
+        thing.setstate(state)
+    elif isinstance(thing, np.random.RandomState):
+        thing.set_state(state)
+    elif isinstance(thing, np.random.Generator):
+        thing.bit_generator.state = state
+    elif isinstance(thing, np.random.BitGenerator):
+        thing.state = state
+    elif isinstance(thing, io.IOBase):
+        thing.seek(state)
+    else:
+        raise CannotGoBack(type(thing).__name__)
+
+
+class CannotGoBack(Exception):
+    """An iterator has given what it cannot give again."""
+
+
+def _is_iterator(thing: Any) -> bool:
+    return not isinstance(thing, type) and hasattr(type(thing), "__next__")
+
+
+def _position(thing: Any, deep: int) -> Iterator[Any]:
+    """How far an iterator is, and those that it asks."""
+    if isinstance(thing, GeneratorType):
+        frame = thing.gi_frame
+        yield None if frame is None else frame.f_lasti
+        parts: Any = () if frame is None else (thing.gi_yieldfrom, *frame.f_locals.values())
+    else:
+        parts = _parts(thing)
+    for part in parts:
+        if isinstance(part, (int, float, str, bytes)):
+            yield part
+        elif deep and (isinstance(part, tuple) or _is_iterator(part)):
+            yield from _position(part, deep - 1)
+        else:
+            yield id(part)
+
+
+def _parts(thing: Any) -> Any:
+    """What would make an iterator once more where it is now."""
+    if isinstance(thing, tuple):
+        return thing
+    hint = getattr(type(thing), "__length_hint__", None)
+    if hint is not None:
+        return (hint(thing),)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        try:
+            made = thing.__reduce__()
+        except (TypeError, AttributeError):
+            return ()
+    return made if isinstance(made, tuple) else ()
+
+
+_DEEP = 8
+"""How many iterators that ask one another are looked at."""
