@@ -17,7 +17,7 @@ import sys
 from collections.abc import Callable, Iterable
 from importlib import import_module
 from types import ModuleType
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Unpack
 
 from bridge.code_position import here, resolve
 from bridge.errors import RefusedError, RuleError
@@ -47,14 +47,15 @@ from bridge.rewind.rule_book import (
     retract,
 )
 from bridge.rewind.sensitivities import with_sensitivities
+from bridge.rewind.supports import Declared, Supports, declared
 from bridge.rewind.values import is_abstract
 from bridge.rewind.values import known as known_of_tracked
-from bridge.signatures import pull_parameters
+from bridge.signatures import as_key, operation_name, pull_parameters
 
 __all__ = [
     "MUTATING", "REFUSED", "RULES", "ZERO_PULL", "Aside", "Case", "Facts", "MutatingRule", "RefusedError", "Rule",
-    "RuleError", "Shaped", "TrackedObject", "as_array", "as_left", "carries_gradient", "composed", "conj", "depth",
-    "gradient", "is_abstract", "is_tracked", "jacobian", "known", "lowering", "mutating_rule", "needs",
+    "RuleError", "Shaped", "Supports", "TrackedObject", "as_array", "as_left", "carries_gradient", "composed",
+    "conj", "depth", "gradient", "is_abstract", "is_tracked", "jacobian", "known", "lowering", "mutating_rule", "needs",
     "nondifferentiable", "note_texts", "operators", "pulls", "refuse", "refused", "rule", "solved", "stand_in",
     "sum_to_shape", "with_sensitivities", "without_gradient", "zeros",
 ]  # fmt: skip
@@ -67,6 +68,7 @@ def rule(
     linear: bool = False,
     structure: Structure | None = None,
     facts: Facts | None = None,
+    **supports: Unpack[Declared],
 ) -> Callable[[Callable[..., Any]], Rule]:
     """Register the decorated `pull(ct, out, *args, **kwargs)` as the rule of `function`.
 
@@ -78,15 +80,21 @@ def rule(
     linear : the function is linear in its array arguments together (sums, reshapes, transforms).
     structure : how cotangents that are structurally absent go back (docs/architecture.md).
     facts : what else is true of the function, where it is not what is true of most.
+    supports : what it is limited to: `orders=1`, `dtypes=(np.float64,)`, `layouts="C"`, `empty=False`, for a pull over
+        compiled code. The rest is refused by name where it is asked for (see `Supports`).
 
     The pull returns one cotangent for each positional argument (a tuple, or one value for the
     first), `None` where there is none, a list where the argument is a sequence of arrays. It is
     written with NumPy functions, does not write its arguments, and may return `ct` itself.
     Cotangents of broadcast ufunc operands are summed to the operand's shape by the context.
     """
+    function = as_key(function)
+    limits = declared(operation_name(function), supports)
 
     def register(pull: Callable[..., Any]) -> Rule:
-        made = Rule(function, pull, None, reads=reads, linear=linear, structure=structure, facts=facts)
+        guarded = pull if limits is None else limits.guarded(operation_name(function), pull)
+        made = Rule(function, guarded, None, reads=reads, linear=linear, structure=structure, facts=facts)
+        made.supports = limits
         return _entered(made, facts)
 
     return register
@@ -148,16 +156,21 @@ def _enter_facts(function: Any, facts: Facts) -> None:
 
 
 def mutating_rule(
-    *, mutates: str | tuple[str, ...], parameters: tuple[str, ...] | None = None
+    *, mutates: str | tuple[str, ...], parameters: tuple[str, ...] | None = None, **supports: Unpack[Declared]
 ) -> Callable[[Callable[..., Any]], MutatingRule]:
-    """Wrap a function that writes into the arguments named by `mutates` (C, Numba, an FFT plan, a Julia `f!`).
+    """Wrap a function that writes into some of its arguments (C, Numba, an FFT plan, a Julia `f!`).
 
-    `parameters` spells the parameter names of callables that have no readable signature.
+    Parameters
+    ----------
+    mutates : the names of the parameters whose arrays it writes.
+    parameters : the names of all parameters of a callable that has no readable signature (a ctypes handle).
+    supports : what the rule is limited to, as for `rule`.
     """
     names = (mutates,) if isinstance(mutates, str) else tuple(mutates)
 
     def register(function: Callable[..., Any]) -> MutatingRule:
-        made = MutatingRule(function, names, parameters)
+        function = as_key(function)
+        made = MutatingRule(function, names, parameters, declared(operation_name(function), supports))
         enter(MUTATING.__setitem__, function, made)
         return made
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dis
+import functools
 import inspect
 from collections.abc import Callable
 from functools import cache
@@ -28,6 +29,15 @@ def operation_name(function: Any) -> str:
     return f"{module}.{name}" if module not in ("", "__main__", "builtins") else name
 
 
+def as_key(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`function`, or one that calls it where it cannot be a key of a table (handles of ctypes cannot)."""
+    try:
+        hash(function)
+    except TypeError:
+        return functools.wraps(function, updated=())(lambda *args, **kwargs: function(*args, **kwargs))
+    return function
+
+
 @cache
 def positional_parameters(function: Callable[..., Any]) -> tuple[str, ...]:
     """Names of the parameters that may be given by position, up to a variadic one; none where no signature is known."""
@@ -47,7 +57,7 @@ def names_read(function: Callable[..., Any], looks_count: bool = True) -> set[st
 
     Without `looks_count`, loads that only ask for shape, dtype, ndim or size are left out.
     """
-    code = getattr(function, "__code__", None)
+    code = getattr(inspect.unwrap(function), "__code__", None)
     if code is None:
         return set(inspect.signature(function).parameters)
     found: set[str] = set()

@@ -222,7 +222,7 @@ def call_by_rule(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     args, kwargs = concrete_shape(function, args, kwargs)
     args, kwargs = outputs_by_name(function, args, kwargs)
     if function in MUTATING:
-        return call_mutating(MUTATING[function], args, kwargs)
+        return mutating.call(MUTATING[function], args, kwargs)
     rule = rule_book.find(function)
     steps = None if context.differentiates else context.home.steps_of(function)
     if steps is not None:
@@ -251,10 +251,9 @@ def _product(function: Any, x: Any, y: Any) -> Any:
     if context is not y.place.context or function in MUTATING or function in REFUSED or function in ZERO_PULL:
         return NotImplemented
     context.check_usable()
-    args = (x.value, y.value)
-    value = function(*args)
+    value = function(x.value, y.value)
     inputs = (x.place if x.place.active else None, y.place if y.place.active else None)
-    made = Call(function, rule, args, inputs)
+    made = Call(function, rule, (x.value, y.value), inputs)
     return wrap_result(context, value, (x, y), lambda fresh: context.result(made, fresh))
 
 
@@ -266,6 +265,8 @@ def _call_with_rule(context: Any, function: Any, rule: Any, args: tuple[Any, ...
             remedy="leave it out",
         )
     args, kwargs = lists_as_arrays(function, args, kwargs)
+    if rule.supports is not None:
+        rule.supports.check(rule, (*rule.parameters[: len(args)], *kwargs), (*args, *kwargs.values()))
     values, inputs, plain = unwrapped(context, args)
     if not kwargs:
         value = call(function, *context.home.samples(function, values, {}))
@@ -274,10 +275,9 @@ def _call_with_rule(context: Any, function: Any, rule: Any, args: tuple[Any, ...
     named, _, _ = unwrapped(context, tuple(kwargs.values()))
     named_values = dict(zip(kwargs, named, strict=True))
     value = call(function, *context.home.samples(function, values, dict(named_values)))
-    tracked_name = any(map(holds_arrays, kwargs.values()))
 
     def report(fresh: Any) -> Any:
-        if not tracked_name:
+        if not any(map(holds_arrays, kwargs.values())):
             frozen = {name: copy_of_list(x) for name, x in named_values.items()}
             return context.result(Call(function, rule, values, inputs, frozen, plain), fresh)
         bound, names = rule.bind(args, kwargs)
@@ -287,14 +287,4 @@ def _call_with_rule(context: Any, function: Any, rule: Any, args: tuple[Any, ...
     return wrap_result(context, value, (*args, *kwargs.values()), report)
 
 
-def call_mutating(rule: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A function with a mutating rule."""
-    context = context_of((*args, *kwargs.values()))
-    if context is not None:
-        context.must_differentiate()
-    if context is None or not context.differentiates:
-        return rule.function(*args, **kwargs)
-    return mutating.call(context, rule, args, kwargs)
-
-
-ARRAYS.call, ARRAYS.call_mutating, ARRAYS.handled = call, call_mutating, HANDLED
+ARRAYS.call, ARRAYS.call_mutating, ARRAYS.handled = call, mutating.call, HANDLED

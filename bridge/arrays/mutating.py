@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.arrays.operands import into_plain, unwrapped
+from bridge.arrays.operands import context_of, into_plain, unwrapped
 from bridge.code_position import here, resolve
 from bridge.errors import AliasError, BridgeError, RuleError
 from bridge.rewind.interpreter import Call
@@ -16,9 +16,24 @@ from bridge.rewind.memory import grounded
 from bridge.rewind.rule import MutatingRule
 
 
-def call(context: Any, rule: MutatingRule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def call(rule: MutatingRule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Run the function; where something is differentiated, through the context."""
+    context = context_of((*args, *kwargs.values()))
+    if context is None:
+        return rule.function(*args, **kwargs)
+    context.must_differentiate()
+    if context.differentiates:
+        return _logged(context, rule, args, kwargs)
+    if rule.supports is not None:
+        rule.supports.check_compiles(rule)
+    return rule.function(*args, **kwargs)
+
+
+def _logged(context: Any, rule: MutatingRule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Run the function on tracked arguments, in place, and log it."""
-    named = _by_name(rule, args, kwargs)
+    named = rule.by_name(args, kwargs)
+    if rule.supports is not None:
+        rule.supports.check(rule, tuple(named), tuple(named.values()))
     for name in rule.mutates:
         place = getattr(named[name], "place", None)
         if place is not None and place.context is context:
@@ -30,7 +45,7 @@ def call(context: Any, rule: MutatingRule, args: tuple[Any, ...], kwargs: dict[s
         if getattr(getattr(target, "place", None), "context", None) is not context:
             own = into_plain(context, rule.function, tuple(named.values()), target)
             if own is not target:
-                return call(context, rule, (), {**named, name: own})
+                return _logged(context, rule, (), {**named, name: own})
             raise RuleError(
                 f"{rule.name} writes its argument {name}, which is not tracked here but is given with tracked ones",
                 where=resolve(here()),
@@ -70,14 +85,6 @@ def _refuse_aliases(rule: MutatingRule, targets: list[Any]) -> None:
                 where=resolve(here()),
                 remedy=f"pass {second}.copy(), or write a rule for the aliased call",
             )
-
-
-def _by_name(rule: MutatingRule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-    if rule.signature is None:
-        return dict(zip(rule.parameters, args, strict=False)) | kwargs
-    bound = rule.signature.bind(*args, **kwargs)
-    bound.apply_defaults()
-    return dict(bound.arguments)
 
 
 def _run(context: Any, rule: MutatingRule, named: dict[str, Any], values: tuple[Any, ...], targets: list[Any]) -> Any:

@@ -17,6 +17,7 @@ from bridge.rewind.cotangents import numpy_numbers, places_of
 from bridge.rewind.indices import scatter
 from bridge.rewind.interpreter import ARRAYS, Call
 from bridge.rewind.interrupted import silently, written_despite
+from bridge.rewind.log import placed
 from bridge.rewind.memory import in_dtype
 from bridge.rewind.ownership import KeepsArguments, wrap
 from bridge.rewind.places import Place
@@ -239,6 +240,8 @@ def _linear(rule: Rule, args: tuple[Any, ...], kwargs: dict[str, Any], tangents:
     """A linear function of the tangents; what constants add to it (`initial=`, a constant part) is taken off."""
     positional = tangents[: len(args)]
     moved = tuple(_replaced(x, t, True) for x, t in zip(args, positional, strict=True))
+    if rule.supports is not None:
+        moved = rule.supports.conformed(moved)
     result = ARRAYS.call(rule.function, moved, kwargs)
     if all(map(_adds_nothing, args, positional)) and not kwargs.keys() & rule.facts.offsets:
         return result
@@ -268,7 +271,7 @@ def _replaced(x: Any, tangent: Any, move: bool) -> Any:
 def _transposed(
     pull: Callable[[Any], list[Any]], outputs: tuple[Any, ...], tangents: list[Any], several: bool
 ) -> list[Any]:
-    with Context(zeros="ieee") as context:
+    with placed(), Context(zeros="ieee") as context:
         cts = [context.buffer(np.zeros_like(out)) if _kind(out) in "fc" else None for out in outputs]
         seeds = [
             (c.place, in_dtype(t, c.dtype))

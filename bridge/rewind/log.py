@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bridge.code_position import Position, resolve
+from bridge.code_position import Position, here, resolve
 from bridge.errors import BridgeError, RuleError
 from bridge.rewind.interpreter import Call
 from bridge.rewind.places import Picked, places_in
@@ -274,3 +274,21 @@ def blame(entry: Entry, error: Exception) -> None:
             error.add_place(note)
     else:
         error.add_note(note)
+        call = getattr(entry, "call", None)
+        if call is not None and any(hasattr(x, "place") for x in call.args):
+            error.add_note(
+                "  remedy: it was given tracked arrays, as for a higher derivative: write it with NumPy functions that "
+                "have rules, or say orders=1 where the rule is registered, if it runs compiled code"
+            )
+
+
+class placed:
+    """Errors of a pull that runs where its operation is called, as in forward mode, say where that is."""
+
+    def __enter__(self) -> None:
+        """Nothing is kept."""
+
+    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
+        where = resolve(here()) if isinstance(error, BridgeError) else None
+        if isinstance(error, BridgeError) and where is not None:
+            error.add_place(where)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from bridge.errors import NoRuleError, RuleError
 from bridge.rewind.facts import Facts, facts_of
 from bridge.rewind.interpreter import ARRAYS
 from bridge.signatures import first_pull, names_read, operation_name, output_read, pull_parameters
+
+if TYPE_CHECKING:
+    from bridge.rewind.supports import Supports
 
 Structure = Literal["elementwise", "linear", "multilinear", "generic"]
 
@@ -74,6 +77,7 @@ class Rule:
         "reads",
         "replaces",
         "structure",
+        "supports",
         "takes_arrays",
         "variadic",
     )
@@ -98,6 +102,8 @@ class Rule:
         self.linear = linear
         # For each argument what adds its cotangent into an array without making one of its own.
         self.adding: tuple[Any, ...] | None = None
+        # What of orders, dtypes and layouts it supports, if it says so; its pulls are guarded by that then.
+        self.supports: Supports | None = None
         # Whether a user has said so, of a function that the book had a rule for.
         self.replaces = False
         self.broadcasts = isinstance(function, np.ufunc) and function.signature is None
@@ -205,14 +211,19 @@ class Rule:
 class MutatingRule:
     """A function that writes into its arguments, with the pull that undoes it for cotangents."""
 
-    __slots__ = ("function", "mutates", "name", "parameters", "pull_function", "signature")
+    __slots__ = ("function", "mutates", "name", "parameters", "pull_function", "signature", "supports")
 
     def __init__(
-        self, function: Callable[..., Any], mutates: tuple[str, ...], parameters: tuple[str, ...] | None
+        self,
+        function: Callable[..., Any],
+        mutates: tuple[str, ...],
+        parameters: tuple[str, ...] | None,
+        supports: Supports | None = None,
     ) -> None:
         self.function = function
         self.name = operation_name(function)
-        self.signature = None if parameters is not None else inspect.signature(function)
+        self.supports = supports
+        self.signature = None if parameters is not None else self._signature()
         self.parameters = parameters or tuple(self.signature.parameters)  # type: ignore[union-attr]
         missing = [name for name in mutates if name not in self.parameters]
         if missing:
@@ -224,6 +235,15 @@ class MutatingRule:
         self.mutates = mutates
         self.pull_function: Callable[..., Any] | None = None
 
+    def _signature(self) -> inspect.Signature:
+        try:
+            return inspect.signature(self.function)
+        except (TypeError, ValueError) as error:
+            raise RuleError(
+                f"mutating_rule({self.name}): Python cannot read the parameters of this function",
+                remedy='name all of them, in their order: mutating_rule(mutates="a", parameters=("a", "n"))',
+            ) from error
+
     def pull(self, function: Callable[..., Any]) -> MutatingRule:
         """Declare the pull: `(ct, *arguments)`, and `after` by name if it reads the values after the call.
 
@@ -231,8 +251,29 @@ class MutatingRule:
         arguments hold their values from before it. Return the cotangents of the arguments before the
         call: one value if there is one array argument, else a tuple in the order of the arguments.
         """
-        self.pull_function = function
+        self.pull_function = function if self.supports is None else self.supports.guarded(self.name, function)
         return self
+
+    def by_name(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+        """All arguments of a call by the names of their parameters, in the order of these.
+
+        Raises
+        ------
+        RuleError : the call has other arguments than `parameters` says of a function that has no signature.
+        """
+        if self.signature is not None:
+            bound = self.signature.bind(*args, **kwargs)
+            bound.apply_defaults()
+            return dict(bound.arguments)
+        named = dict(zip(self.parameters, args, strict=False)) | kwargs
+        if len(args) + len(kwargs) != len(self.parameters) or named.keys() != set(self.parameters):
+            given = [*map(str, range(len(args))), *kwargs]
+            raise RuleError(
+                f"{self.name} is called with the arguments {', '.join(given) or 'none'}, "
+                f"and its rule says that its parameters are ({', '.join(self.parameters)})",
+                remedy="pass each of them once, or name all that the function has by mutating_rule(parameters=...)",
+            )
+        return {name: named[name] for name in self.parameters}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return ARRAYS.call_mutating(self, args, kwargs)

@@ -8,6 +8,7 @@ Failures carry stable codes:
 
 ======================= ==============================================================================
 no-pull, no-inputs      there is nothing to prove: a pull, or arguments that the function accepts
+not-supported           the arguments are not what the rule says that it supports
 undeclared-mutation     the function writes an argument that its rule does not declare
 nondeterministic        two calls of the function give different values
 pull-raises             the pull raises where the function does not
@@ -30,7 +31,7 @@ wrong-conjugation       it is, but for a conjugate
 wrong-at-zero, -at-kink, the same at zeros, equal elements, complex and float32 arguments, 0-d and empty arrays,
 -complex, -float32,     strided memory
 -0d, -empty,
--noncontiguous
+-noncontiguous          (of arguments, and of cotangents)
 nan-spreads             a NaN in one element spoils others
 value-differs           the value under differentiation, or a composed rule's equivalent, is not the function's
 raises-in-context       the pull raises on tracked arrays

@@ -33,6 +33,7 @@ from bridge.proof.numerics.sampling import (
     samples_of,
 )
 from bridge.rewind.cotangents import sum_to_shape
+from bridge.rewind.supports import Supports
 
 Handed = dict[str, Any]
 
@@ -84,6 +85,11 @@ class Call(Differentiable):
         placed.update(zip(self.paths, held, strict=True))
         arguments = {key: placed.get((key,), value) for key, value in self.arguments.items()}
         return arguments if all(len(path) == 1 for path in placed) else replace(arguments, placed)
+
+    @property
+    def supports(self) -> Supports:
+        """What the rule supports: everything, unless it says otherwise."""
+        return self.rule.supports or Supports()
 
     @property
     def elementwise(self) -> bool:

@@ -12,6 +12,7 @@ from bridge.proof.rules.calls import Call
 from bridge.proof.rules.contract import prove_contract, prove_function
 from bridge.proof.rules.declarations import prove_declarations
 from bridge.proof.rules.inputs import call_of, cases_of, invented, rule_of
+from bridge.proof.rules.layouts import prove_layouts
 from bridge.proof.rules.tracked import prove_tracked
 from bridge.proof.rules.values import Point, prove_gradient
 from bridge.proof.rules.variants import prove_variants
@@ -49,11 +50,27 @@ def check_rule(rule: Any, /, *args: Any, **kwargs: Any) -> CheckReport:
 def prove_call(call: Call, report: CheckReport) -> None:
     """Prove a rule at one call and its variants; what rests on a proof that failed is left out."""
     rng = np.random.default_rng(0)
-    if not (prove_function(call, report) and prove_contract(call, report, rng)):
+    if not _is_supported(call, report) or not (prove_function(call, report) and prove_contract(call, report, rng)):
         return
     if prove_declarations(call, report, rng) and prove_gradient(call, report, rng, Point()):
         prove_variants(call, report, rng)
+        prove_layouts(call, report, rng)
         prove_tracked(call, report, rng)
+
+
+def _is_supported(call: Call, report: CheckReport) -> bool:
+    if call.rule.supports is None:
+        return True
+    found = next(filter(None, map(call.supports.complaint, call.arguments.values())), None)
+    if found is not None:
+        report.failed(
+            "not-supported",
+            f"{call}: an argument has {found.what}, and the rule supports {call.supports}",
+            "check the rule with what it supports, or let it say that it supports this",
+        )
+        return False
+    report.note(f"{call.rule.name} supports {call.supports}; nothing else was proved")
+    return True
 
 
 def _cases(rule: Rule | MutatingRule, args: tuple[Any, ...], kwargs: dict[str, Any], report: CheckReport) -> list[Case]:

@@ -33,9 +33,13 @@ def rule_of(function: Any) -> Rule | MutatingRule:
     if isinstance(function, (Rule, MutatingRule)):
         return function
     book()
-    for registered in (RULES, MUTATING):
-        if function in registered:
-            return registered[function]
+    try:
+        found: Rule | MutatingRule | None = RULES.get(function) or MUTATING.get(function)
+    except TypeError:  # a handle of ctypes is no key; what stands for it wraps it
+        every: list[Rule | MutatingRule] = [*RULES.values(), *MUTATING.values()]
+        found = next((one for one in every if getattr(one.function, "__wrapped__", None) is function), None)
+    if found is not None:
+        return found
     raise ArgumentError(
         f"{getattr(function, '__name__', function)!r} has no rule to check",
         remedy="register one with bridge.rule or bridge.mutating_rule, or pass what they return",

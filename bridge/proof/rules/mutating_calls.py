@@ -21,12 +21,7 @@ class MutatingCall(Call):
     rule: MutatingRule
 
     def bound(self, args: Sequence[Any], kwargs: dict[str, Any]) -> dict[int | str, Any]:
-        if self.rule.signature is None:
-            named = dict(zip(self.rule.parameters, args, strict=False)) | kwargs
-        else:
-            found = self.rule.signature.bind(*args, **kwargs)
-            found.apply_defaults()
-            named = dict(found.arguments)
+        named = self.rule.by_name(tuple(args), kwargs)
         self.names = tuple(named)
         return dict(enumerate(named.values()))
 

@@ -76,7 +76,9 @@ def programs(call: Call) -> Iterator[Program]:
             points=[call.points[0]],
         )
     if isinstance(call, MutatingCall) and all(np.ndim(point) for point in call.points):
-        yield Program(call, "on strided views", "wrong-in-view", _in_view, "write the argument, not a copy")
+        whole = call.supports.layouts == "C"
+        name, body = ("on views", _in_part) if whole else ("on strided views", _in_strides)
+        yield Program(call, name, "wrong-in-view", body, "write the argument, not a copy")
 
 
 def _can_alias(call: Call) -> bool:
@@ -114,9 +116,17 @@ def _copied_outputs(outputs: Sequence[Any]) -> list[Any]:
     return [out.copy() if np.ndim(out) else out for out in outputs]
 
 
-def _in_view(run: Run, xs: Sequence[Any]) -> list[Any]:
-    spaces = [np.zeros((2 * x.shape[0] + 1, *x.shape[1:]), x.dtype, like=x) for x in xs]
-    views = [space[1::2] for space in spaces]
+def _in_strides(run: Run, xs: Sequence[Any]) -> list[Any]:
+    return _in_view(run, xs, slice(1, None, 2))
+
+
+def _in_part(run: Run, xs: Sequence[Any]) -> list[Any]:
+    return _in_view(run, xs, slice(1, -1))
+
+
+def _in_view(run: Run, xs: Sequence[Any], part: slice) -> list[Any]:
+    spaces = [np.zeros((2 * len(x) + 1 if part.step else len(x) + 2, *x.shape[1:]), x.dtype, like=x) for x in xs]
+    views = [space[part] for space in spaces]
     for view, x in zip(views, xs, strict=True):
         view[...] = x
     run(views)

@@ -33,8 +33,10 @@ def prove_tracked(call: Call, report: CheckReport, rng: np.random.Generator) -> 
         return
     for other in programs(call):
         _attempt(other, report, rng, _prove_program)
-    _attempt(program, report, rng, _prove_forward)
-    _attempt(program, report, rng, _prove_second)
+    if call.supports.forward or getattr(call.rule, "linear", False):
+        _attempt(program, report, rng, _prove_forward)
+    if call.supports.forward:
+        _attempt(program, report, rng, _prove_second)
 
 
 def _attempt(program: Program, report: CheckReport, rng: np.random.Generator, prove: Callable[..., None]) -> None:
@@ -47,7 +49,8 @@ def _attempt(program: Program, report: CheckReport, rng: np.random.Generator, pr
         report.failed(
             "raises-in-context",
             f"{program}: in {prove.__name__.removeprefix('_prove_')} proof, {type(error).__name__}: {error}",
-            "a pull runs on tracked arrays too: NumPy functions that have rules, scratch made by zeros(..., like=ct)",
+            "a pull runs on tracked arrays too: NumPy functions that have rules, scratch made by zeros(..., like=ct); "
+            "one that runs compiled code gives a first derivative, and says orders=1 where the rule is registered",
         )
 
 

@@ -15,8 +15,7 @@ import numpy as np
 from bridge.errors import BridgeError
 from bridge.proof.numerics.arrays import Path
 from bridge.proof.numerics.compare import EVERY_COORDINATE
-from bridge.proof.numerics.sampling import rounding
-from bridge.proof.numerics.tolerances import furthest, worst_difference
+from bridge.proof.numerics.tolerances import worst_difference
 from bridge.proof.report.checks import CheckReport
 from bridge.proof.rules.calls import Call
 from bridge.proof.rules.contract import prove_returns
@@ -36,7 +35,13 @@ class Variant:
 
 
 def variants(call: Call, rng: np.random.Generator) -> Iterator[Variant]:
-    """The variants of a call that are proved against finite differences."""
+    """The variants of a call that its rule supports, which are proved against finite differences."""
+    for variant in _variants(call, rng):
+        if call.rule.supports is None or not any(map(call.supports.complaint, variant.values.values())):
+            yield variant
+
+
+def _variants(call: Call, rng: np.random.Generator) -> Iterator[Variant]:
     points = dict(zip(call.paths, call.points, strict=True))
     arrays = {path: point for path, point in points.items() if np.ndim(point)}
     for path, point in points.items():
@@ -64,7 +69,6 @@ def prove_variants(call: Call, report: CheckReport, rng: np.random.Generator) ->
         if moved is not None:
             _prove_at(moved, variant, report, rng)
     _prove_float32(call, report)
-    _prove_layouts(call, report, rng)
     if isinstance(call, RuleCall):
         _prove_nan(call, report, rng)
 
@@ -106,6 +110,8 @@ def _prove_float32(call: Call, report: CheckReport) -> None:
     narrow = {path: point.astype(_halved(point)) for path, point in zip(call.paths, call.points, strict=True)}
     if all(point.dtype == _halved(point) for point in call.points):
         return
+    if any(map(call.supports.complaint, narrow.values())):
+        return
     moved = accepted(call, Variant("float32 arguments", "wrong-float32", narrow), report)
     if moved is None or not prove_returns(moved, report, np.random.default_rng(0)):
         return
@@ -126,22 +132,6 @@ def _prove_float32(call: Call, report: CheckReport) -> None:
             )
             return
     report.passed("float32", str(moved))
-
-
-def _prove_layouts(call: Call, report: CheckReport, rng: np.random.Generator) -> None:
-    cts = call.seeds(rng)
-    expected = call.cotangents(cts)
-    bound = 1e4 * rounding(call)
-    for name, lay in (("strided", _strided), ("reversed", _reversed), ("Fortran", np.asfortranarray)):
-        laid = {path: lay(p) for path, p in zip(call.paths, call.points, strict=True) if np.ndim(p)}
-        moved = accepted(call, Variant(f"{name} arrays", "wrong-noncontiguous", laid), report) if laid else None
-        if moved is None:
-            continue
-        if max(furthest(expected, moved.cotangents(cts)), furthest(call.outputs(), moved.outputs())) > bound:
-            point = Point("wrong-noncontiguous", words=f" in {name} memory", every=COORDINATES)
-            if not prove_gradient(moved, report, rng, point):
-                return
-    report.passed("non-contiguous", str(call))
 
 
 def _prove_nan(call: RuleCall, report: CheckReport, rng: np.random.Generator) -> None:
@@ -185,15 +175,3 @@ def _halved(x: Any) -> type[np.generic]:
 def _as(ct: Any, out: Any) -> Any:
     made = np.asarray(ct, np.asarray(out).dtype)
     return made if isinstance(out, np.ndarray) else made[()]
-
-
-def _strided(x: np.ndarray) -> np.ndarray:
-    memory = np.zeros(tuple(2 * n for n in x.shape), x.dtype)
-    view = memory[(slice(None, None, 2),) * x.ndim]
-    view[...] = x
-    return view
-
-
-def _reversed(x: np.ndarray) -> np.ndarray:
-    flip = (slice(None, None, -1),) * x.ndim
-    return x[flip].copy()[flip]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from bridge.code_position import is_internal
 from bridge.rewind.facts import facts_of, parameters_of
 from bridge.rewind.memory import Home
+from bridge.rewind.rule_book import RULES
 from bridge.rewind.values import concrete_key, ground_floor
 from bridge.source.programs import itself
 from bridge.xla.lowering.lower import ENGINE, has
@@ -53,6 +54,9 @@ class CompiledHome(Home):
 
     def steps_of(self, function: Any) -> Callable[..., Any] | None:
         """A function of the program that JAX has no counterpart of is compiled as what it consists of."""
+        rule = RULES.get(function)
+        if rule is not None and rule.supports is not None and not has(function):
+            rule.supports.check_compiles(rule)
         if type(function) is not FunctionType or is_internal(function.__code__.co_filename) or has(function):
             return None
         return itself(function)
