@@ -154,8 +154,9 @@ class Asked:
         self.shares = any(np.may_share_memory(x, y) for x in grounds for y in _arrays_in((call.args,)))
         self.memories = {id(memory): memory for memory in map(owner, grounds)}
         self.is_number = False
-        # What fits by chance with some numbers does not with all of them.
-        self.written = [self._run(seed, complaint) for seed in range(8 if self.is_made_up else 1)]
+        # What fits by chance with some numbers, of which two may be equal, does not with all of them.
+        count = 8 if self.is_made_up else 4 if self.shares and complaint is None else 1
+        self.written = [self._run(seed, complaint) for seed in range(count)]
 
     def _run(self, seed: int, complaint: Exception | None) -> Any:
         args, kwargs, out = self._copies(seed)
@@ -196,8 +197,8 @@ class Asked:
         return args, {name: copied(x) for name, x in self.call.kwargs.items()}, out
 
     def _filled(self, memory: np.ndarray, seed: int) -> np.ndarray:
-        """Numbers in the place of those that are not known while a program is compiled."""
-        if self.is_made_up and memory.dtype.kind in "fc":
+        """Numbers in the place of those that are not known while a program is compiled; the first are those that are."""
+        if (self.is_made_up or seed) and memory.dtype.kind in "fc":
             memory[...] = np.random.default_rng(seed).uniform(-4.0, 7.0, memory.shape)
         return memory
 

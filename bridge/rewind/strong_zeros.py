@@ -127,7 +127,14 @@ def _reached(entry: Entry, ct: Any) -> Pairs:
         return _or_all(entry, ct, _walked(entry) or _generic(entry))
     if isinstance(ct, tuple):
         ct = sum(np.where(np.isnan(settled(one)), np.nan, 0.0) for one in ct if one is not None)
-    return entry.through(ct)
+    return entry.through(_whole(ct))
+
+
+def _whole(mark: Any) -> Any:
+    """A mark of complex numbers of which both parts exist where one does: an operation mixes them (`1j * x`)."""
+    if np.dtype(getattr(mark, "dtype", type(mark))).kind != "c":
+        return mark
+    return np.where(np.isnan(settled(mark)), complex(np.nan, np.nan), 0.0).astype(mark.dtype)[()]
 
 
 def _structural(entry: Operation) -> Operation:

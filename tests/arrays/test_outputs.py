@@ -149,3 +149,20 @@ def test_what_reads_what_it_has_just_written_is_refused_and_remembered() -> None
 
     with pytest.raises(errors.RefusedError, match=r"np\.ptp with out= (.|\n)*has just overwritten(.|\n)*leave out="):
         bridge.grad(program)(X.copy())
+
+
+EQUAL = np.array([0.89, -1.27, 0.28, 0.89])
+"""Two elements are equal: what NumPy overwrites before it reads it is not seen in the value."""
+
+
+@pytest.mark.parametrize("position", [0, 1, 3])
+def test_equal_numbers_do_not_hide_what_is_overwritten_before_it_is_read(position: int) -> None:
+    def program(x: Any) -> Any:
+        y = np.sin(x)
+        np.concatenate([y[position:], y[:position]], out=y)
+        return np.sum(y * np.array([1.0, 2.0, 3.0, 4.0]))
+
+    for x in (EQUAL, np.array([0.1, 0.2, 0.3, 0.4])):
+        steps = 1e-6 * np.eye(4)
+        expected = [(program(x + step) - program(x - step)) / 2e-6 for step in steps]
+        np.testing.assert_allclose(bridge.grad(program)(x), expected, atol=1e-8)

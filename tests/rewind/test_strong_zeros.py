@@ -179,3 +179,36 @@ def test_operands_of_three(name: str) -> None:
     at = "abc".index(name)
     found = bridge.grad(program, argnums=at)(a, b, c)
     np.testing.assert_allclose(found, gradient(program, [a, b, c])[at], rtol=1e-6, atol=1e-9)
+
+
+def imaginary_part(x: Any) -> Any:
+    return np.sum(np.imag(1j * x))
+
+
+def square_of_complex(x: Any) -> Any:
+    z = (1 + 1j) * x
+    return np.sum(np.imag(z * z))
+
+
+def overwritten_real_parts(x: Any) -> Any:
+    z = (1 + 1j) * x
+    z = z * z
+    z.real[...] = 0.0
+    return np.sum(np.real(z * z))
+
+
+def test_one_part_of_complex_numbers_reaches_what_both_are_made_of() -> None:
+    """Where a NaN elsewhere asks for marks, the gradient through `1j * x` was zero."""
+    for rest in (imaginary_part, square_of_complex, overwritten_real_parts):
+        for x in (np.array([0.29, -0.47, -1.01]), np.array([1.5, 2.0, 0.25])):
+
+            def program(x: Any, rest: Any = rest) -> Any:
+                with np.errstate(divide="ignore"):
+                    x = x / np.array([2.0, 0.0, 0.5])
+                x[1] = 0.5
+                return rest(x)
+
+            inside = np.array([x[0] / 2.0, 0.5, x[2] / 0.5])
+            expected = bridge.grad(rest)(inside) * [0.5, 0.0, 2.0]
+            assert np.count_nonzero(expected) == 2
+            np.testing.assert_allclose(bridge.grad(program)(x), expected)
