@@ -197,7 +197,7 @@ class Asked:
         return args, {name: copied(x) for name, x in self.call.kwargs.items()}, out
 
     def _filled(self, memory: np.ndarray, seed: int) -> np.ndarray:
-        """Numbers in the place of those that are not known while a program is compiled; the first are those that are."""
+        """Made-up numbers, in every run but the first, and in all where those that are there are not known."""
         if (self.is_made_up or seed) and memory.dtype.kind in "fc":
             memory[...] = np.random.default_rng(seed).uniform(-4.0, 7.0, memory.shape)
         return memory
