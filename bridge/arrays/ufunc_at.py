@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -11,7 +12,7 @@ import numpy as np
 from bridge.arrays.operands import context_of, into_plain, operand, unwrapped
 from bridge.arrays.ufunc_steps import in_segments
 from bridge.rewind.facts import facts_of
-from bridge.rewind.indices import ADVANCED, frozen, kind_of, surviving
+from bridge.rewind.indices import ADVANCED, frozen, is_unique_by_type, kind_of
 from bridge.rewind.interpreter import ARRAYS, Call
 from bridge.rewind.interrupted import silently
 from bridge.rewind.memory import grounded
@@ -40,17 +41,17 @@ def at(ufunc: np.ufunc, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         context.scatter_add(Call(ufunc, None, *unwrapped(context, tuple(operands[:1]))[:2]), target, key)
         return
     shape = np.shape(grounded(target)[key])
-    rounds = _rounds(key, target.shape)
-    times = 1 if rounds is None else int(rounds.max()) + 1
+    named = _named(key, target.shape)
+    times = 1 if named is None else int(np.bincount(named.ravel()).max(initial=1))
     if times > _FEW and len(operands) == 1 and np.result_type(target, *operands) == target.dtype:
-        _all_written(partial(_at_often, ufunc, target, key, np.broadcast_to(operands[0], shape)))
+        _all_written(partial(_at_often, ufunc, target, named.ravel(), np.broadcast_to(operands[0], shape)))
         return
     own = [np.copy(x) if np.may_share_memory(grounded(x), grounded(target)) else x for x in operands]
     # Copies: elements of a broadcast array cannot be written apart, nor can their cotangents.
     spread = [x if np.shape(x) == shape else np.broadcast_to(x, shape).copy() for x in own]
     parts: list[Any] = [(key, operands)]
-    if rounds is not None:
-        full = _full_key(key, target.shape)
+    if times > 1:
+        rounds, full = _rounds(named), np.unravel_index(named, target.shape)
         chosen = [rounds == k for k in range(times)]
         parts = [(tuple(axis[one] for axis in full), [x[one] for x in spread]) for one in chosen]
 
@@ -74,37 +75,46 @@ def _all_written(*writes: Callable[[], None]) -> None:
         raise complaint
 
 
-def _at_often(ufunc: np.ufunc, target: Any, key: Any, operand: Any) -> None:
+def _at_often(ufunc: np.ufunc, target: Any, named: np.ndarray, operand: Any) -> None:
     """What is named often goes through its operands as one row, with what it is before them in front."""
-    named = np.ravel_multi_index(_full_key(key, target.shape), target.shape).ravel()
-    order = np.argsort(named, kind="stable")
-    elements, counts = np.unique(named, return_counts=True)
+    order = _stable_order(named)
+    counted = np.bincount(named)
+    (elements,) = np.nonzero(counted)
+    lengths = counted[elements] + 1
+    starts = np.cumsum(lengths) - lengths
     place = np.unravel_index(elements, target.shape)
-    count = elements.size
-    starts = np.cumsum(counts + 1) - (counts + 1)
-    picked = np.empty(count + named.size, np.intp)
-    picked[starts] = np.arange(count)
-    picked[np.delete(np.arange(picked.size), starts)] = count + order
+    is_first = np.zeros(elements.size + named.size, bool)
+    is_first[starts] = True
+    picked = np.empty(is_first.size, np.intp)
+    picked[is_first] = np.arange(elements.size)
+    picked[~is_first] = elements.size + order
     before = target[place]
     target[place] = in_segments(ufunc, np.concatenate([before, np.reshape(operand, -1)]), picked, starts)
 
 
-def _full_key(key: Any, shape: tuple[int, ...]) -> tuple[np.ndarray, ...]:
-    size = int(np.prod(shape))
-    return np.unravel_index(np.arange(size).reshape(shape)[key], shape)
-
-
-def _rounds(key: Any, shape: tuple[int, ...]) -> Any:
-    """For each place of the picked region how often its element was named before; None if all are named once."""
-    if kind_of(key, len(shape)) is not ADVANCED or surviving(key, shape) is None:
+def _named(key: Any, shape: tuple[int, ...]) -> Any:
+    """The numbers of the elements that are named; None where no key can name one twice."""
+    if kind_of(key, len(shape)) is not ADVANCED or is_unique_by_type(key):
         return None
-    picked = np.ravel_multi_index(_full_key(key, shape), shape)
-    flat = picked.ravel()
-    order = np.argsort(flat, kind="stable")
+    return np.arange(math.prod(shape)).reshape(shape)[key]
+
+
+def _rounds(named: np.ndarray) -> Any:
+    """For each place of the picked region how often its element was named before."""
+    flat = named.ravel()
+    order = _stable_order(flat)
     ordered = flat[order]
     first = np.r_[True, ordered[1:] != ordered[:-1]]
     start = np.maximum.accumulate(np.where(first, np.arange(flat.size), 0))
     count = np.empty(flat.size, np.intp)
     count[order] = np.arange(flat.size) - start
-    number = count.reshape(picked.shape)
-    return number
+    return count.reshape(named.shape)
+
+
+def _stable_order(numbers: np.ndarray) -> np.ndarray:
+    """What sorts numbers from 0 on: NumPy sorts those of 16 bits without comparing them."""
+    order, rest = np.argsort(numbers.astype(np.uint16), kind="stable"), numbers >> 16
+    while rest.size and rest.max():
+        order = order[np.argsort(rest[order].astype(np.uint16), kind="stable")]
+        rest = rest >> 16
+    return order

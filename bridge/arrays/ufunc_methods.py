@@ -14,6 +14,7 @@ from bridge.arrays.operands import context_of, operand, unwrapped
 from bridge.arrays.outputs import Into
 from bridge.arrays.ufunc_at import at
 from bridge.arrays.ufunc_steps import (
+    LONG,
     accumulated_back,
     added_back,
     goes_in_turn,
@@ -257,6 +258,11 @@ def _reduceat_by_steps(ufunc: np.ufunc, array: Any, indices: Any, axis: int = 0,
     if not first.size:
         return np.take(array, first, axis)
     picked, starts = segments_of(first, array.shape[axis])
+    if picked.size > LONG * first.size and _function_of(ufunc, "reduce") is None:
+        ahead = np.moveaxis(array, axis, 0)
+        ends = starts + np.diff(np.append(starts, picked.size))
+        parts = [ufunc.reduce(ahead[picked[k] : picked[end - 1] + 1]) for k, end in zip(starts, ends, strict=True)]
+        return np.moveaxis(np.stack(parts), 0, axis)
     return np.moveaxis(in_segments(ufunc, np.moveaxis(array, axis, 0), picked, starts), 0, axis)
 
 

@@ -7,6 +7,7 @@ that are named often) are rows of matrices, one for each power of two of their l
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
@@ -87,6 +88,8 @@ def _partials(ufunc: np.ufunc, before: Any, own: Any, out: Any) -> tuple[Any, An
 
 def _recurred_back(factors: Any, ct: Any) -> Any:
     """What solves `g[k] = ct[k] + factors[k] * g[k + 1]`."""
+    if ct.shape[0] > 1 and type(ct) is np.ndarray and type(factors) is np.ndarray:
+        return _recurred_in_blocks(factors, ct)
     found, count, distance = ct, ct.shape[0], 1
     while distance < count:
         rest = count - distance
@@ -95,6 +98,33 @@ def _recurred_back(factors: Any, ct: Any) -> Any:
             factors = factors[: count - 2 * distance] * factors[distance:]
         distance *= 2
     return found
+
+
+def _recurred_in_blocks(factors: np.ndarray, ct: np.ndarray) -> np.ndarray:
+    """The same of plain arrays: all blocks step by step together, and then what passes from a block to the one before.
+
+    A few passes over memory, and steps that are each long enough to be worth a call of NumPy.
+    """
+    count, each = ct.shape[0], max(1, math.prod(ct.shape[1:]))
+    steps = min(count, max(_FEW_STEPS, math.isqrt(count * each) // 4))
+    blocks = -(-count // steps)
+    missing = blocks * steps - count
+    # What is missing of the first block stands before it, so that the last step of each block is the last row.
+    g = np.concatenate([np.zeros((missing, *ct.shape[1:]), ct.dtype), ct]).reshape(blocks, steps, *ct.shape[1:])
+    ones = np.ones((missing, *ct.shape[1:]), factors.dtype)
+    f = np.concatenate([ones, factors, ones[:1] if missing else np.ones_like(factors[:1])])
+    f = f.reshape(blocks, steps, *ct.shape[1:])
+    g, f = np.array(np.swapaxes(g, 0, 1), order="C"), np.array(np.swapaxes(f, 0, 1), order="C")
+    for k in range(steps - 2, -1, -1):
+        g[k] += _times(f[k], g[k + 1])
+        f[k] *= f[k + 1]
+    if blocks > 1:
+        found = _recurred_in_blocks(f[0, :-1], g[0])
+        g[:, :-1] += _times(f[:, :-1], found[1:])
+    return np.swapaxes(g, 0, 1).reshape(blocks * steps, *ct.shape[1:])[missing:]
+
+
+_FEW_STEPS = 16
 
 
 def _times(factor: Any, ct: Any) -> Any:
@@ -125,7 +155,7 @@ def by_length(size: int, starts: np.ndarray) -> Iterator[tuple[np.ndarray, np.nd
         (chosen,) = np.nonzero(kinds == kind)
         last = lengths[chosen] - 1
         # What is beyond the end of a row is its last element again, and nobody looks at what comes of it.
-        within = np.minimum(np.arange(2**kind), last[:, None])
+        within = np.minimum(np.arange(last.max() + 1), last[:, None])
         yield chosen, starts[chosen][:, None] + within, last
 
 
@@ -137,7 +167,7 @@ def added_back(ct: Any, first: np.ndarray, length: int) -> Any:
         ahead = np.zeros((length - spread.shape[0], *spread.shape[1:]), spread.dtype)
         return np.concatenate([ahead, spread]) if ahead.shape[0] else spread
     result = zeros((length, *ct.shape[1:]), like=ct)
-    if np.sum(lengths) > _LONG * first.size:
+    if np.sum(lengths) > LONG * first.size:
         for number, (start, count) in enumerate(zip(first.tolist(), lengths.tolist(), strict=True)):
             result[start : start + count] += ct[number]
         return result
@@ -146,7 +176,7 @@ def added_back(ct: Any, first: np.ndarray, length: int) -> Any:
     return result
 
 
-_LONG = 256
+LONG = 256
 """Elements of a segment for which one addition of a slice is cheaper than one of each element."""
 
 
