@@ -23,7 +23,7 @@ from bridge.source.programs import called, lent_again, program, returned
 from bridge.transforms.arguments import Arguments, check_leaves, handed_out, number
 from bridge.transforms.chosen import Argnums, has_names
 from bridge.transforms.options import GradOptions, configurable
-from bridge.transforms.transformed import Transformed
+from bridge.transforms.transformed import Pull, Transformed
 from bridge.trees import Mismatch, leaves_along, leaves_of, rebuilt
 
 P = ParamSpec("P")
@@ -227,7 +227,7 @@ def vjp(
                 return pull_again(cotangent, exists)
         return arguments.in_containers(gradients)
 
-    return (out, pull, aux_out) if has_aux else (out, pull)
+    return (out, Pull(pull), aux_out) if has_aux else (out, Pull(pull))
 
 
 def _compiled_vjp(
@@ -261,7 +261,7 @@ def _compiled_vjp(
             with watch.as_before():
                 return again.called_as((originals, cotangent), args, cotangent) if shares else again(args, cotangent)
 
-    return (value, pull, aux) if has_aux else (value, pull)
+    return (value, Pull(pull), aux) if has_aux else (value, Pull(pull))
 
 
 def _copied(args: tuple[Any, ...]) -> Any:

@@ -8,7 +8,9 @@ import sys
 from collections.abc import Callable
 from copy import deepcopy
 from types import MethodType
-from typing import Any
+from typing import Any, NoReturn
+
+from bridge.errors import RefusedError
 
 
 class Made:
@@ -79,3 +81,24 @@ class Transformed(Made, functools.partial[Any]):
 
     def __repr__(self) -> str:
         return f"<{getattr(self, '__name__', 'function')} of {self.__module__}>"
+
+
+class Pull:
+    """What `vjp` returns beside the value: called like a function, and bound to the log of this process."""
+
+    __slots__ = ("__wrapped__",)
+
+    def __init__(self, pull: Callable[..., Any]) -> None:
+        self.__wrapped__ = pull
+
+    def __call__(self, cotangent: Any, exists: Any = None) -> Any:
+        return self.__wrapped__(cotangent) if exists is None else self.__wrapped__(cotangent, exists)
+
+    def __deepcopy__(self, memo: Any) -> Pull:
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        raise RefusedError(
+            "a pull of vjp cannot be pickled: the log that it walks back stays in this process",
+            remedy="pickle the function and its arguments, and call bridge.vjp where they arrive",
+        )

@@ -196,3 +196,16 @@ def test_after_a_fork_a_compiled_call_is_refused() -> None:
         assert "was forked from one in which JAX had started: XLA's threads stayed there" in said
         assert "test_transformed.py:" in said
         assert 'remedy: start processes by multiprocessing.get_context("spawn")' in said
+
+
+@pytest.mark.parametrize("engine", ["native", pytest.param("xla", marks=needs_jax)])
+@pytest.mark.parametrize(
+    "send", [pickle.dumps, lambda pull: pickle.dumps([pull], 2), functools.partial(pickle.dumps, protocol=5)]
+)
+def test_a_pull_does_not_travel(engine: str, send: Callable[[Any], bytes]) -> None:
+    _, pull = bridge.vjp(f, X, engine=engine)
+    with pytest.raises(RefusedError, match="a pull of vjp cannot be pickled: the log") as told:
+        send(pull)
+    assert "pickle the function and its arguments, and call bridge.vjp where they arrive" in str(told.value)
+    assert copy.copy([pull])[0] is pull and copy.deepcopy([pull])[0] is pull
+    np.testing.assert_allclose(pull(1.0)[0], np.sin(2 * X))

@@ -1,4 +1,4 @@
-"""Extremes of complex numbers, with ties and NaNs, in compiled programs: NumPy's."""
+"""Orders, extremes and signs of complex numbers, with ties and NaNs, in compiled programs: NumPy's."""
 
 from __future__ import annotations
 
@@ -50,6 +50,37 @@ def test_along_an_axis(name: str, function: Any, axis: int | None, keepdims: boo
     ],
 )
 def test_elementwise_and_with_keywords(name: str, program: Any) -> None:
+    same(program, ARRAYS[name])
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+@pytest.mark.parametrize("y", [lambda x: x[::-1], lambda x: x, lambda x: 1.0, lambda x: x.real[:1]])
+@pytest.mark.parametrize("ufunc", [np.less, np.less_equal, np.greater, np.greater_equal], ids=lambda f: f.__name__)
+def test_comparisons(name: str, ufunc: Any, y: Any) -> None:
+    same(lambda x: ufunc(x, y(x)), ARRAYS[name])
+    same(lambda x: ufunc(y(x), x), ARRAYS[name])
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda x: x < x[::-1],
+        lambda x: np.ptp(x),
+        lambda x: np.ptp(x, axis=1),
+        lambda x: np.searchsorted(np.sort(x, axis=None), x),
+        lambda x: np.searchsorted(np.sort(x[0]), x, side="right"),
+        lambda x: np.searchsorted(x[0], x, sorter=np.argsort(x[0])),
+        lambda x: np.searchsorted(np.array([0.0, 1.0, NAN]), x),
+        lambda x: np.lexsort((x[0], x[1])),
+        lambda x: np.lexsort((x, x.imag), axis=0),
+        np.sign,
+        np.abs,
+        lambda x: np.sign(x * INF),
+        lambda x: np.abs(x[1] * INF),
+    ],
+)
+def test_orders_and_signs(name: str, program: Any) -> None:
     same(program, ARRAYS[name])
 
 

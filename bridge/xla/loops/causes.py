@@ -19,7 +19,7 @@ OF_THE_MACHINE = (MemoryError, OSError, SystemError, jax.errors.JaxRuntimeError)
 _RAISES = dis.opmap["RAISE_VARARGS"]
 
 
-def check_cause(context: Any, error: Exception, was_tried: bool = False) -> None:
+def check_cause(context: Any, error: BaseException, was_tried: bool = False) -> None:
     """Pass on an exception that a fault of the machine has caused; what `was_tried` before does not raise by itself."""
     cause: BaseException | None = error
     while isinstance(cause, BridgeError):
@@ -28,7 +28,14 @@ def check_cause(context: Any, error: Exception, was_tried: bool = False) -> None
         pass_on(context, error)
 
 
-def pass_on(context: Any, error: Exception) -> NoReturn:
+def is_of_the_program(error: BaseException) -> bool:
+    """Whether an exception may be one that the program raises: `sys.exit()` in it, too, but no interrupt."""
+    if isinstance(error, (Exception, SystemExit)):
+        return True
+    return not type(error).__module__.startswith("bridge.") and _is_told_by_the_program(error)
+
+
+def pass_on(context: Any, error: BaseException) -> NoReturn:
     """Raise what says nothing of the program; by another name if the program may catch it.
 
     It would be compiled as if it came each time.

@@ -67,7 +67,7 @@ class _Side:
 
     def __init__(self, context: Any, run: Side, places: Sequence[Place], plan: list[Any] | None) -> None:
         self.part = Part(context, lambda i: run(), places)
-        self.raised: Exception | None = None
+        self.raised: BaseException | None = None
         self.after: dict[Any, Any] = {}
         self.before: dict[Any, tuple[Place, Any]] = {}
         self.since = 0
@@ -90,7 +90,7 @@ class _Side:
             self.is_older = {}
         except NotOneLoop as error:
             cause = error.__cause__
-            if isinstance(cause, (BridgeError, NotOneLoop)) or not isinstance(cause, Exception):
+            if isinstance(cause, (BridgeError, NotOneLoop)) or cause is None:
                 raise
             self.part.check_again(cause)
             self.raised = cause

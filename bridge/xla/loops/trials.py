@@ -14,7 +14,7 @@ from bridge.rewind.roots import serial_now
 from bridge.source.borrowing import LentOutside
 from bridge.source.staging.truth import NotOneLoop
 from bridge.source.state import Moment, Place, Watch
-from bridge.xla.loops.causes import OF_THE_MACHINE, check_cause, pass_on
+from bridge.xla.loops.causes import OF_THE_MACHINE, check_cause, is_of_the_program, pass_on
 from bridge.xla.loops.dry_runs import dry, unheard
 from bridge.xla.loops.plans import Stale
 from bridge.xla.loops.standing import all_known
@@ -115,7 +115,7 @@ class Part:
 
     def check_again(
         self,
-        raised: Exception,
+        raised: BaseException,
         bounds: Bounds = (None, None),
         before: Callable[[Any], Any] = lambda i: None,
         after: Callable[[], Any] = lambda: None,
@@ -159,7 +159,9 @@ class Part:
             else:
                 with loan.watches.watching(watch):
                     self.written = dry(self.context, attempt, bounds)
-        except Exception as error:
+        except BaseException as error:
+            if not is_of_the_program(error):
+                raise
             for one, escaped, merged in chain:
                 one.escaped, one.merged = escaped, merged
             trace.refused = refused
@@ -209,7 +211,7 @@ def _chain(context: Any) -> Iterator[Any]:
         context = context.outer
 
 
-def _short(error: Exception) -> str:
+def _short(error: BaseException) -> str:
     """The first line of an error's message, without its remedy."""
     text = str(error).partition("\n")[0]
     return text if isinstance(error, (TraceError, NotOneLoop)) else f"{type(error).__name__}: {text}"

@@ -60,7 +60,21 @@ def absolute(x: Any) -> Any:
     if x.dtype.kind != "c":
         return jnp.abs(x)
     away = x != 0
-    return jnp.where(away, jnp.abs(jnp.where(away, x, 1)), 0)
+    found = jnp.where(away, jnp.abs(jnp.where(away, x, 1)), 0)
+    return jnp.where(jnp.isinf(x), jnp.inf, found)
+
+
+@entry("np.sign")
+def sign(x: Any) -> Any:
+    """Of complex numbers with one infinite part the sign of that part, and where both are, NaN."""
+    if x.dtype.kind != "c":
+        return jnp.sign(x)
+    is_real, is_imaginary = jnp.isinf(x.real), jnp.isinf(x.imag)
+    zero = jnp.zeros_like(x.real)
+    finite = jnp.where(is_real | is_imaginary, 1, x)
+    found = jnp.where(is_real, lax.complex(jnp.sign(x.real), zero), jnp.sign(finite))
+    found = jnp.where(is_imaginary, lax.complex(zero, jnp.sign(x.imag)), found)
+    return jnp.where(is_real & is_imaginary, jnp.asarray(complex(np.nan, np.nan), x.dtype), found)
 
 
 @entry("np.nextafter")

@@ -1,4 +1,4 @@
-"""The larger and the smaller of two, and clipping."""
+"""Comparisons, the larger and the smaller of two, and clipping: of complex numbers as NumPy has them."""
 
 from __future__ import annotations
 
@@ -41,9 +41,10 @@ def is_complex(*operands: Any) -> bool:
     return any(np.result_type(x).kind == "c" for x in operands)
 
 
-def precedes(a: Any, b: Any, above: bool) -> Any:
+def precedes(a: Any, b: Any, above: bool, strictly: bool = False) -> Any:
     """Whether `a` is taken rather than `b`, where neither is NaN as a whole: NumPy's comparison of the two."""
-    real, imaginary = (a.real > b.real, a.imag >= b.imag) if above else (a.real < b.real, a.imag <= b.imag)
+    a, b = (a, b) if above else (b, a)
+    real, imaginary = a.real > b.real, a.imag > b.imag if strictly else a.imag >= b.imag
     return (real & ~jnp.isnan(a.imag) & ~jnp.isnan(b.imag)) | ((a.real == b.real) & imaginary)
 
 
@@ -76,3 +77,20 @@ def _elementwise(name: str, above: bool, keeps_nan: bool) -> Callable[..., Any]:
 for _above, _pair, _quiet in ((True, "maximum", "fmax"), (False, "minimum", "fmin")):
     entry(f"np.{_pair}", direct=True)(_elementwise(_pair, _above, keeps_nan=True))
     entry(f"np.{_quiet}")(_elementwise(_quiet, _above, keeps_nan=False))
+
+
+def _compared(name: str, above: bool, strictly: bool) -> Callable[..., Any]:
+    plain = getattr(jnp, name)
+
+    def compared(a: Any, b: Any, **kwargs: Any) -> Any:
+        if not is_complex(a, b):
+            return plain(a, b, **kwargs)
+        kind = common(a, b)
+        return precedes(jnp.asarray(a, kind), jnp.asarray(b, kind), above, strictly)
+
+    return compared
+
+
+for _above, _name in ((True, "greater"), (False, "less")):
+    entry(f"np.{_name}", direct=True)(_compared(_name, _above, strictly=True))
+    entry(f"np.{_name}_equal", direct=True)(_compared(f"{_name}_equal", _above, strictly=False))

@@ -56,6 +56,17 @@ def _index(name: str, above: bool, skips_nan: bool) -> Callable[..., Any]:
     return index
 
 
+@entry("np.ptp")
+def ptp(a: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> Any:
+    """The largest without the smallest."""
+    if not is_complex(a):
+        return jnp.ptp(a, axis=axis, keepdims=keepdims)
+    largest, smallest = (
+        _reduced(name, above)(a, axis, None, keepdims) for name, above in (("max", True), ("min", False))
+    )
+    return largest - smallest
+
+
 for _above, _all, _place in ((True, "max", "argmax"), (False, "min", "argmin")):
     entry(f"np.{_all}")(_reduced(_all, _above))
     entry(f"np.{_place}")(_index(_place, _above, skips_nan=False))

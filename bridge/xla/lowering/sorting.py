@@ -10,7 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from bridge.xla.lowering.calls import known
+from bridge.xla.lowering.calls import common, known
+from bridge.xla.lowering.comparing import is_complex
 from bridge.xla.lowering.register import entry
 
 
@@ -19,13 +20,48 @@ def _order(a: Any, axis: int) -> Any:
 
     Of these, those with a real part that is a number come first, in its order; then those with an imaginary part.
     """
+    keys = _keys(a)
+    places = lax.broadcasted_iota(np.int64, a.shape, axis)
+    return lax.sort((*keys, places), dimension=axis, is_stable=True, num_keys=3)[-1]
+
+
+def _keys(a: Any) -> list[Any]:
+    """Real numbers by which complex ones are sorted."""
     real, imaginary = jnp.real(a), jnp.imag(a)
     kind = 2 * jnp.isnan(real).astype(np.int8) + jnp.isnan(imaginary).astype(np.int8)
     keys = [kind, *(jnp.where(jnp.isnan(part), 0, part) for part in (real, imaginary))]
-    places = lax.broadcasted_iota(np.int64, a.shape, axis)
     # Zeros of both signs are equal to NumPy, and to XLA's sort they are not.
-    keys = [jnp.where(key == 0, jnp.zeros_like(key), key) for key in keys]
-    return lax.sort((*keys, places), dimension=axis, is_stable=True, num_keys=3)[-1]
+    return [jnp.where(key == 0, jnp.zeros_like(key), key) for key in keys]
+
+
+def _ranks(a: Any, axis: int) -> Any:
+    """Integers in the same order, equal where complex numbers are."""
+    order = _order(a, axis)
+    differ: Any = False
+    for key in _keys(a):
+        one = jnp.take_along_axis(key, order, axis)
+        differ = differ | (lax.slice_in_dim(one, 1, None, axis=axis) != lax.slice_in_dim(one, 0, -1, axis=axis))
+    first = jnp.zeros_like(lax.slice_in_dim(order, 0, min(1, order.shape[axis]), axis=axis))
+    ranks = jnp.cumsum(jnp.concatenate([first, differ.astype(order.dtype)], axis), axis)
+    return jnp.take_along_axis(ranks, jnp.argsort(order, axis=axis), axis)
+
+
+@entry("np.searchsorted")
+def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
+    """In NumPy's order of complex numbers, too."""
+    if not is_complex(a, v):
+        return jnp.searchsorted(a, v, side=side, sorter=sorter)
+    kind = common(a, v)
+    a, v = jnp.asarray(a, kind), jnp.asarray(v, kind)
+    ranks = _ranks(jnp.concatenate([a if sorter is None else a[sorter], jnp.reshape(v, -1)]), 0)
+    return jnp.searchsorted(ranks[: a.size], jnp.reshape(ranks[a.size :], v.shape), side=side)
+
+
+@entry("np.lexsort")
+def lexsort(keys: Any, axis: int = -1) -> Any:
+    """Likewise."""
+    rows = [jnp.asarray(key) for key in keys]
+    return jnp.lexsort([_ranks(one, axis % one.ndim) if is_complex(one) else one for one in rows], axis)
 
 
 def _flat(a: Any, axis: int | None) -> tuple[Any, int]:

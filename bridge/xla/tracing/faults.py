@@ -155,7 +155,7 @@ class Faults:
             return
         self._note(jnp.asarray(length.value()) == 0, EmptySite(here(), function))
 
-    def check_raises(self, test: Any, raised: Exception) -> None:
+    def check_raises(self, test: Any, raised: BaseException) -> None:
         """Look whether the program takes a side of a branch that raises."""
         if self.context.is_dry:
             self._expect(True)

@@ -22,7 +22,7 @@ class Site:
 
     position: Position
 
-    def error(self, value: int) -> Exception:
+    def error(self, value: int) -> BaseException:
         """What to raise where `value` was found."""
         raise NotImplementedError
 
@@ -188,9 +188,9 @@ _MANY = 1 << 31
 class RaiseSite(Site):
     """A line of the program that raises."""
 
-    raised: Exception
+    raised: BaseException
 
-    def error(self, value: int) -> Exception:
+    def error(self, value: int) -> BaseException:
         return self.raised
 
 
