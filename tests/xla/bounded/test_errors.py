@@ -111,6 +111,7 @@ def test_elements() -> None:
 PLAIN = np.ones(6)
 
 
+@pytest.mark.filterwarnings("ignore:compiled calls leave")
 def test_a_plain_array_that_is_written() -> None:
     def f(w: Any, x: Any, s: Any) -> Any:
         PLAIN[1:4] = w
