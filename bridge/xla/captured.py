@@ -227,7 +227,7 @@ _BLOCK = 1 << 14
 
 
 def _same_bits(a: np.ndarray, b: np.ndarray) -> bool:
-    if a.flags.c_contiguous:
+    if a.flags.c_contiguous and not a.dtype.hasobject:
         kind = np.uint64 if a.nbytes % 8 == 0 else np.uint8
         one, other = a.reshape(-1).view(kind), b.reshape(-1).view(kind)
         # Block by block, so that what the comparison makes stays in the processor's cache.
