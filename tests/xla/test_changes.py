@@ -506,3 +506,14 @@ def test_nothing_is_told_of_what_the_program_made() -> None:
         return np.sum(table) + log[0] + last + np.sum(held.w)
 
     assert bridge.xla(f)(X) == pytest.approx(float(f(X)))
+
+
+def test_an_array_of_objects() -> None:
+    held = np.array([1.0, None], object)
+
+    def f(x: Any) -> Any:
+        held[1] = len(x) if held[1] is None else held[1] + 1
+        return np.sum(x) * held[1]
+
+    run = bridge.xla(f)
+    assert [float(run(X)) for _ in range(3)] == [18.0, 24.0, 30.0] and held[1] == 5
