@@ -40,7 +40,7 @@ def pass_on(context: Any, error: BaseException) -> NoReturn:
 
     It would be compiled as if it came each time.
     """
-    if context.home.trace.tries:
+    if context.home.trace.tries and isinstance(error, Exception):
         raise TraceError(
             f"a part of the program failed while it was traced, and the program may catch that: "
             f"{type(error).__name__}: {error}",

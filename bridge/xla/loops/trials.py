@@ -109,8 +109,10 @@ class Part:
         try:
             return self._tried(bounds, before, after)
         except NotOneLoop as error:
-            if isinstance(error.__cause__, OF_THE_MACHINE):
-                self.check_again(error.__cause__, bounds, before, after)
+            cause = error.__cause__
+            # A signal's handler may leave by sys.exit(), too.
+            if isinstance(cause, OF_THE_MACHINE) or not isinstance(cause, (Exception, type(None))):
+                self.check_again(cause, bounds, before, after)
             raise
 
     def check_again(
