@@ -1,4 +1,4 @@
-"""The pytest plugin: fixture and marker `crosscheck`, `--bridge-engines`, `--bridge-report`.
+"""The pytest plugin: fixtures `crosscheck`, `check_rule` and `check_gradient`, `--bridge-engines`, `--bridge-report`.
 
 It stands outside the package, so that test runs which do not use it import neither bridge nor NumPy.
 """
@@ -67,6 +67,53 @@ def crosscheck(request: pytest.FixtureRequest) -> Callable[..., Callable[..., An
         return run
 
     return prepare
+
+
+@pytest.fixture
+def check_rule() -> Callable[..., Any]:
+    """`check_rule(rule, *args)`: the report if the rule keeps its promises; fails the test with its text otherwise.
+
+    Arguments are those of `bridge.check_rule`; with `subprocess=True` the test run goes on when a compiled function
+    ends its process.
+    """
+
+    def run(rule: Any, /, *args: Any, **kwargs: Any) -> Any:
+        __tracebackhide__ = True
+        import bridge
+
+        return _passed(bridge.check_rule, rule, *args, **kwargs)
+
+    return run
+
+
+@pytest.fixture
+def check_gradient() -> Callable[..., Callable[..., Any]]:
+    """`check_gradient(f, **options)(*args)`: the report if the gradient is right; fails the test with its text if not.
+
+    Options are those of `bridge.check_gradient`.
+    """
+
+    def prepare(f: Callable[..., Any], *positions: Any, **options: Any) -> Callable[..., Any]:
+        def run(*args: Any, **kwargs: Any) -> Any:
+            __tracebackhide__ = True
+            import bridge
+
+            return _passed(bridge.check_gradient(f, *positions, **options), *args, **kwargs)
+
+        return run
+
+    return prepare
+
+
+def _passed(check: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    __tracebackhide__ = True
+    from bridge.errors import CheckError
+
+    try:
+        return check(*args, **kwargs)
+    except CheckError as error:
+        text = str(error)
+    pytest.fail(text)
 
 
 def _restrict(options: dict[str, Any], allowed: str | None) -> None:

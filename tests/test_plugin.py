@@ -80,6 +80,34 @@ def test_wrong_program_fails_with_the_reports_text_file_and_line(project: pytest
     assert "pytest_mutation_bridge.py" not in result.stdout.str()
 
 
+def test_rules_are_proved_by_a_fixture(project: pytest.Pytester) -> None:
+    code = WRONG + (
+        "@rule(lambda x: x * 2)\n"
+        "def right(ct, out, x):\n"
+        "    return ct * 2\n"
+        "def test_right(check_rule):\n"
+        "    assert check_rule(right, np.ones(3)).ok\n"
+        "def test_wrong(check_rule):\n"
+        "    check_rule(doubled, np.ones(3))\n"
+    )
+    result = run(project, code)
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(["*check_rule(doubled, np.ones(3))", "E*[[]wrong-gradient] *", "E*remedy: *"])
+    assert "pytest_mutation_bridge.py" not in result.stdout.str()
+
+
+def test_gradients_are_proved_by_a_fixture(project: pytest.Pytester) -> None:
+    code = WRONG + (
+        "def test_right(check_gradient):\n"
+        "    assert check_gradient(lambda x, s: np.sum(np.sin(x) * s), (0, 1))(np.ones(3), 2.0).ok\n"
+        "def test_wrong(check_gradient):\n"
+        "    check_gradient(program, seed=3)(np.ones(3))\n"
+    )
+    result = run(project, code)
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(["*check_gradient(program, seed=3)(np.ones(3))", "E*check_gradient(*: 1 failure*"])
+
+
 def test_marker_chooses_engines_and_options(project: pytest.Pytester) -> None:
     code = RIGHT + (
         "import pytest\n"

@@ -27,7 +27,11 @@ NETWORK = {"socket", "ssl", "urllib", "http", "ftplib", "smtplib", "asyncio", "r
 PROCESSES = {"subprocess", "multiprocessing", "pty"}
 EVALUATING = {"eval", "exec", "compile", "__import__", "execfile"}
 
-MAY_START_PROCESSES = {"bridge/julia/discovery.py", "bridge/julia/preparation.py"}
+MAY_START_PROCESSES = {
+    "bridge/julia/discovery.py",
+    "bridge/julia/preparation.py",
+    "bridge/proof/rules/own_process.py",
+}
 MAY_COMPILE = {"bridge/source/finding.py"}
 
 

@@ -1,4 +1,4 @@
-"""The shell commands: `python -m bridge check`, `demo`, `doctor`, `julia` and `coverage`."""
+"""The shell commands: `python -m bridge check`, `rules`, `demo`, `doctor`, `julia` and `coverage`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import bridge
-from bridge.cli import check, coverage, doctor, libraries
+from bridge.cli import check, coverage, doctor, libraries, rules
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -51,6 +51,7 @@ def _parser() -> argparse.ArgumentParser:
     table.set_defaults(command=_coverage)
 
     check.add_command(commands)
+    rules.add_command(commands)
     return parser
 
 

@@ -30,17 +30,22 @@ COMMAND = "python -m bridge coverage --libraries"
 
 def entries() -> dict[str, str]:
     """Public functions that have an entry, by their names; the file that has it."""
-    with warnings.catch_warnings():
-        # Names that SciPy is about to drop are not looked at for what they say.
-        warnings.simplefilter("ignore")
-        modules = list(_modules())
-        rule_book.read_book()
-        named = _names(modules)
+    named = public_names()
     found: dict[str, str] = {}
     for function, home in _homes().items():
         for name in named.get(function, ()):
             found.setdefault(name, home)
     return dict(sorted(found.items()))
+
+
+def public_names() -> dict[Any, list[str]]:
+    """Functions of SciPy and Python, and the names that they have there; the rule book has been read then."""
+    with warnings.catch_warnings():
+        # Names that SciPy is about to drop are not looked at for what they say.
+        warnings.simplefilter("ignore")
+        looked_at = list(_modules())
+        rule_book.read_book()
+        return _names(looked_at)
 
 
 def page() -> str:

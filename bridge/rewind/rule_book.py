@@ -1,6 +1,7 @@
 """The rule book: who has a rule for a function. It is read when the first context opens.
 
 Its families, the files of `bridge.rules`, are found by looking what is there, and say themselves what they are about.
+Other packages' rules are read after them, as if the user had registered them (`bridge.rewind.guests`).
 While a thread reads a family, others see nothing of it; one that finds no rule waits until the reading is over.
 """
 
@@ -18,6 +19,7 @@ from typing import Any
 
 from bridge.code_position import here, resolve
 from bridge.errors import BridgeWarning, RuleError
+from bridge.rewind import guests
 from bridge.rewind.interpreter import ARRAYS
 from bridge.rewind.rule import MutatingRule, Rule
 from bridge.signatures import operation_name
@@ -59,7 +61,7 @@ _DOORS = frozenset({__name__, "bridge.extend"})
 _lock = threading.RLock()
 _own = threading.local()
 _edition = object()
-# Which families are not read, and the library that each waits for. Replaced, never changed; None: nothing is read.
+# Modules that are not read, and the library that each waits for. Replaced, never changed; None: nothing is read.
 _waiting: dict[str, str] | None = None
 
 
@@ -84,7 +86,7 @@ def read_book() -> None:
         return
     with _lock:
         # A family that asks for a rule while it is read finds those of the families before it.
-        if not is_reading():
+        if not is_reading() and guests.reads() is None:
             _read_families()
 
 
@@ -96,6 +98,8 @@ def enter(write: Callable[..., Any], *what: Any) -> None:
     if is_reading():
         _own.page.append((write, what))
         return
+    if guests.must_give_way(what[0]):
+        return
     if _is_entered_by_a_user():
         _turn_over(what[0])
         _of_users.add((id(getattr(write, "__self__", None)), what[0]))
@@ -105,7 +109,7 @@ def enter(write: Callable[..., Any], *what: Any) -> None:
 
 def replaces(function: Any) -> bool:
     """Whether what is about to be entered is a user's, and the book has something else; he is told so once."""
-    if is_reading() or not _is_entered_by_a_user():
+    if is_reading() or not _is_entered_by_a_user() or guests.must_give_way(function):
         return False
     _turn_over(function)
     if function in ARRAYS.handled:
@@ -116,9 +120,11 @@ def replaces(function: Any) -> bool:
         )
     if function not in _replaced and any(function in table for table in _EITHER):
         _replaced.add(function)
+        guest = guests.distribution_of(guests.reads() or "")
         warnings.warn(
-            f"what you say of {operation_name(function)} replaces what the rule book says, from here on and under "
-            "every engine\n  remedy: none is needed if that is meant; else say it of a function of your own",
+            f"what {f'{guest} says' if guest else 'you say'} of {operation_name(function)} replaces what the rule "
+            "book says, from here on and under every engine\n  remedy: none is needed if that is meant; else say it of "
+            "a function of your own",
             BridgeWarning,
             stacklevel=_depth_of_user() + 1,
         )
@@ -127,6 +133,8 @@ def replaces(function: Any) -> bool:
 
 def retract(function: Any, kept: Any) -> None:
     """After something was entered in the place of what the book has: only the table `kept` speaks of the function."""
+    if guests.must_give_way(function):
+        return
     for table in _EITHER:
         if table is not kept:
             table.discard(function) if isinstance(table, set) else table.pop(function, None)
@@ -167,17 +175,22 @@ def _read_families() -> None:
     global _waiting
     unread = _waiting
     if unread is None:
-        unread = {family.name: "bridge" for family in pkgutil.iter_modules(import_module("bridge.rules").__path__)}
+        families = pkgutil.iter_modules(import_module("bridge.rules").__path__, "bridge.rules.")
+        unread = {family.name: "bridge" for family in families}
+        unread |= {module: point.name for module, point in guests.offered().items()}
     waiting = {}
-    for name, library in unread.items():
-        if sys.modules.get(library) is None:
-            waiting[name] = library
-            continue
-        with _entered_at_once():
-            try:
-                import_module(f"bridge.rules.{name}")
-            except Postponed as reason:
-                waiting[name] = str(reason)
+    # Guests come last: they may replace what the book says.
+    for module, library in unread.items():
+        if not guests.is_loaded(library) and library != "bridge":
+            waiting[module] = library
+        elif module in guests.offered():
+            guests.read(module, frozenset(OF_USERS))
+        else:
+            with _entered_at_once():
+                try:
+                    import_module(module)
+                except Postponed as reason:
+                    waiting[module] = str(reason)
     _waiting = waiting
 
 

@@ -10,6 +10,7 @@ Failures carry stable codes:
 no-pull, no-inputs      there is nothing to prove: a pull, or arguments that the function accepts
 not-supported           the arguments are not what the rule says that it supports
 undeclared-mutation     the function writes an argument that its rule does not declare
+process-ended           the function ended the process in which it was proved (`subprocess=True`)
 nondeterministic        two calls of the function give different values
 pull-raises             the pull raises where the function does not
 cotangent-count, -shape what the pull returns does not match the arguments (a missing broadcast sum, say)

@@ -13,13 +13,14 @@ from bridge.proof.rules.contract import prove_contract, prove_function
 from bridge.proof.rules.declarations import prove_declarations
 from bridge.proof.rules.inputs import call_of, cases_of, invented, rule_of
 from bridge.proof.rules.layouts import prove_layouts
+from bridge.proof.rules.own_process import proved_in_own_process
 from bridge.proof.rules.tracked import prove_tracked
 from bridge.proof.rules.values import Point, prove_gradient
 from bridge.proof.rules.variants import prove_variants
 from bridge.rewind.rule import Case, MutatingRule, Rule
 
 
-def check_rule(rule: Any, /, *args: Any, **kwargs: Any) -> CheckReport:
+def check_rule(rule: Any, /, *args: Any, subprocess: bool = False, **kwargs: Any) -> CheckReport:
     """Prove a rule: its values against finite differences, and every other promise that it makes.
 
     Parameters
@@ -28,6 +29,8 @@ def check_rule(rule: Any, /, *args: Any, **kwargs: Any) -> CheckReport:
     args, kwargs : a call of the function; every float or complex array in it is differentiated. One
         `bridge.extend.Case` stands for its own arguments, loss and tolerance. Without any, the rule's
         cases are taken (`cases()` beside the rule), and without cases arguments are invented.
+    subprocess : prove it in a process of its own. A compiled function that ends its process is a failure of the
+        report then, with the line that called it. The rule must have a name in a module that can be imported.
 
     Returns
     -------
@@ -39,6 +42,8 @@ def check_rule(rule: Any, /, *args: Any, **kwargs: Any) -> CheckReport:
         `report` attribute holds the report.
     """
     found = rule_of(rule)
+    if subprocess:
+        return proved_in_own_process(check_rule, found, args, kwargs).raise_if_failed()
     report = CheckReport(f"check_rule({found.name})")
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")

@@ -54,7 +54,7 @@ def book() -> list[ModuleType]:
 
 def cases_of(rule: Rule | MutatingRule) -> list[Case]:
     """The cases of a rule, from the `cases()` of the module that defines it, else of the rule book."""
-    own = {getattr(part, "__module__", None) for part in _parts(rule)}
+    own = {getattr(part, "__module__", None) for part in parts_of(rule)}
     for module in [module for name, module in sys.modules.items() if name in own] + book():
         if hasattr(module, "cases"):
             found = [case for case in module.cases() if case.function in (rule.function, rule)]
@@ -97,7 +97,7 @@ def _required(rule: Rule | MutatingRule) -> tuple[str, ...]:
         if rule.signature is None:
             return rule.parameters
         return _without_default(list(rule.signature.parameters.values()))
-    parameters = list(inspect.signature(_parts(rule)[0]).parameters.values())[2:]
+    parameters = list(inspect.signature(parts_of(rule)[0]).parameters.values())[2:]
     return _without_default(parameters) or rule.parameters or ("x",)
 
 
@@ -108,7 +108,8 @@ def _without_default(parameters: list[inspect.Parameter]) -> tuple[str, ...]:
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
-def _parts(rule: Rule | MutatingRule) -> list[Any]:
+def parts_of(rule: Rule | MutatingRule) -> list[Any]:
+    """The functions of which a rule is made."""
     if isinstance(rule, MutatingRule):
         return [part for part in (rule.pull_function, rule.function) if part is not None]
     return [part for part in (rule.joint, *(rule.per_argument or ())) if part is not None]
