@@ -72,6 +72,11 @@ def rule(
 ) -> Callable[[Callable[..., Any]], Rule]:
     """Register the decorated `pull(ct, out, *args, **kwargs)` as the rule of `function`.
 
+    The pull returns one cotangent for each positional argument (a tuple, or one value for the
+    first), `None` where there is none, a list where the argument is a sequence of arrays. It is
+    written with NumPy functions, does not write its arguments, and may return `ct` itself.
+    Cotangents of broadcast ufunc operands are summed to the operand's shape by the context.
+
     Parameters
     ----------
     function : a NumPy function, a ufunc, or any callable that does not write into its arguments.
@@ -82,11 +87,6 @@ def rule(
     facts : what else is true of the function, where it is not what is true of most.
     supports : what it is limited to: `orders=1`, `dtypes=(np.float64,)`, `layouts="C"`, `empty=False`, for a pull over
         compiled code. The rest is refused by name where it is asked for (see `Supports`).
-
-    The pull returns one cotangent for each positional argument (a tuple, or one value for the
-    first), `None` where there is none, a list where the argument is a sequence of arrays. It is
-    written with NumPy functions, does not write its arguments, and may return `ct` itself.
-    Cotangents of broadcast ufunc operands are summed to the operand's shape by the context.
     """
     function = as_key(function)
     limits = declared(operation_name(function), supports)

@@ -213,12 +213,12 @@ _kinds: dict[str, bool] = {}
 def read_library(name: str) -> None:
     """Read the source of an installed package too, as if it were part of the program (docs/your_program.md).
 
+    To be called before a program that uses the package is differentiated: functions that were found unread stay so.
+    NumPy, SciPy, JAX and this package are never read.
+
     Parameters
     ----------
     name : the name by which the package is imported, without what follows a dot.
-
-    To be called before a program that uses the package is differentiated: functions that were found unread stay so.
-    NumPy, SciPy, JAX and this package are never read.
     """
     opened.add(name)
 

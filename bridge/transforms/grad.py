@@ -78,8 +78,10 @@ def value_and_grad(
     memory : "2GB", "512MB", or a number of bytes: how much the loops of the program may keep for their way back, under
         "xla"; a loop that would keep more keeps snapshots, and is run again from these (see `bridge.xla`).
 
-    The gradient has the containers, shapes and dtypes of the arguments: ∂f/∂re + i·∂f/∂im for complex ones.
-    The arguments keep their bits, also where `f` writes into them or raises.
+    Returns
+    -------
+    Callable : of the arguments of `f`; the gradient has their containers, shapes and dtypes: ∂f/∂re + i·∂f/∂im for
+        complex ones. The arguments keep their bits, also where `f` writes into them or raises.
 
     Raises
     ------

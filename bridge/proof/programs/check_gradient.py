@@ -51,7 +51,9 @@ def check_gradient(
     directions, coordinates : how many random directions, and at most how many single elements, are compared.
     forward : whether `bridge.jvp` is compared with the gradient, too.
 
-    The function returned takes the arguments of `f` and returns a `CheckReport`.
+    Returns
+    -------
+    Callable : of the arguments of `f`; it returns a `CheckReport`.
 
     Raises
     ------

@@ -51,8 +51,10 @@ def crosscheck(
     shrink : whether a small input that still shows the first difference is looked for.
     seed : of the random cotangents and directions.
 
-    The function that is returned takes the arguments of `f`, leaves them (and the global generators) as they are, and
-    returns a `Report`. Values are compared before gradients; a report is ok where no engine gives a wrong one.
+    Returns
+    -------
+    Callable : of the arguments of `f`, which it leaves, with the global generators, as they are; it returns a `Report`.
+        Values are compared before gradients; a report is ok where no engine gives a wrong one.
 
     Raises
     ------
