@@ -52,6 +52,20 @@ def test_one_in_some_of_the_others_is_thorough() -> None:
     assert found == {"always": 31, "thorough": 29, "nightly": 60}
 
 
+def test_none_may_be_run_every_time() -> None:
+    found = dealt([Item(f"test.py::test[{k}]") for k in range(120)], 0, 3)
+    assert found["always"] == 0 and abs(found["thorough"] - 40) <= 1
+
+
+def test_cases_that_compile_are_dealt_without_a_mark() -> None:
+    items = [Item(f"tests/xla/test_a.py::test[{k}]") for k in range(30)] + [Item("tests/xla/test_a.py::alone")]
+    others = [Item(f"tests/rewind/test_a.py::test[{k}]") for k in range(30)]
+    deal(items + others)  # type: ignore[arg-type]
+    assert Counter(item.when for item in items) == {"always": 12, "thorough": 19}
+    assert {item.when for item in others} == {"always"}
+    assert items[0].when == items[-1].when == "always"
+
+
 def test_each_test_is_dealt_for_itself_and_marks_of_its_own_stand() -> None:
     first = [Item(f"test.py::first[{k}]", {"nightly": True} if k < 2 else {}) for k in range(4)]
     second = [Item(f"test.py::second[{k}]") for k in range(2)]

@@ -59,7 +59,7 @@ def test_under_the_rule_book(scenario: Scenario) -> None:
     assert outcome(scenario, "native") == scenario.answer == on_the_page(scenario, "native")
 
 
-@pytest.mark.dealt(2)
+@pytest.mark.dealt(2, 2)
 @pytest.mark.parametrize("scenario", dealt(SCENARIOS[2:], always=24, thorough=2), ids=str)
 def test_with_pulls_of_jax(scenario: Scenario) -> None:
     pytest.importorskip("jax")

@@ -56,7 +56,7 @@ def in_bridges_loop(x: Any) -> Any:
     return np.sum(bridge.fori_loop(0, 50, bridge.checkpoint(body), x) ** 2)
 
 
-@pytest.mark.thorough
+@pytest.mark.dealt(0, 2)
 @pytest.mark.parametrize("f", [steps, in_bridges_loop])
 @pytest.mark.parametrize("way", ["bounded", "xla of grad", "engine"])
 def test_loops_that_keep_little_after_a_fault(f: Any, way: str) -> None:

@@ -38,19 +38,30 @@ def _marked(one: Any, k: int, always: int, thorough: int) -> Any:
 
 
 def deal(items: Iterable[pytest.Item]) -> None:
-    """Mark cases of tests that are marked `dealt(always, thorough)`: one in `always` is run every time.
+    """Mark cases of tests that are marked `dealt(always, thorough)`: one in `always` is run every time, none if it is 0.
 
-    Of the others one in `thorough` is thorough. The multiples of the golden ratio spread them over every axis of a grid
+    Of the others one in `thorough` is thorough. Where programs are compiled, cases are dealt without a mark. The multiples of the golden ratio spread them over every axis of a grid
     of parameters, where each second one could be all of one engine.
     """
     counts: Counter[str] = Counter()
     for item in items:
-        dealing = item.get_closest_marker("dealt")
+        dealing = _dealing(item)
         if dealing is not None and not any(map(item.get_closest_marker, ("thorough", "nightly"))):
             test = item.nodeid.partition("[")[0]
             place = counts[test] * GOLDEN % 1
             counts[test] += 1
-            always, thorough = (*dealing.args, 1)[:2]
-            if place >= 1 / always:
-                is_thorough = place < (1 + (always - 1) / thorough) / always
+            always, thorough = (*dealing, 1)[:2]
+            share = 1 / always if always else 0.0
+            if place >= share:
+                is_thorough = place < share + (1 - share) / thorough
                 item.add_marker(pytest.mark.thorough if is_thorough else pytest.mark.nightly)
+
+
+COMPILING = ("tests/conformance/", "tests/engines/", "tests/random/", "tests/reported/", "tests/xla/")
+
+
+def _dealing(item: pytest.Item) -> tuple[int, ...] | None:
+    mark = item.get_closest_marker("dealt")
+    if mark is not None:
+        return mark.args
+    return (3,) if item.nodeid.startswith(COMPILING) and "[" in item.nodeid else None

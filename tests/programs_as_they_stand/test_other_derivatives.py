@@ -59,7 +59,7 @@ def gradient_along(program: Program, chosen: tuple[Any, ...], direction: tuple[A
     return inner(found, direction, chosen)
 
 
-@pytest.mark.thorough
+@pytest.mark.dealt(0, 2)
 @pytest.mark.parametrize("program", FLAT, ids=str)
 def test_forward_mode(program: Program, capsys: pytest.CaptureFixture) -> None:
     chosen = chosen_of(program)

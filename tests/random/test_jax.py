@@ -139,6 +139,7 @@ def gammas(x: Any) -> Any:
     return np.sum(np.sin(random.gamma(KEY, x, (4, 3)) * np.arange(1, 4.0)))
 
 
+@pytest.mark.dealt(4, 2)
 @ENGINES
 @pytest.mark.parametrize("f", [reparameterised, gammas])
 def test_gradients_are_those_of_the_rule_book(f: Callable[[Any], Any], engine: str) -> None:
@@ -151,7 +152,7 @@ def test_gradients_are_those_of_the_rule_book(f: Callable[[Any], Any], engine: s
     assert slope == pytest.approx(np.sum(gradient * np.arange(3.0)), rel=1e-11)
 
 
-@pytest.mark.thorough
+@pytest.mark.dealt(0, 2)
 @ENGINES
 def test_second_derivatives_of_gamma(engine: str) -> None:
     x = np.array([0.3, 1.2, 2.0])

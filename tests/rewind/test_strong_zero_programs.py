@@ -18,10 +18,11 @@ SECOND = [program for program in PROGRAMS if program.first_only is None]
 
 
 def with_engines(programs: list[StrongZero], of_jax: int) -> list[Any]:
-    """Every program under the rule book; each `of_jax`-th also under JAX, and the others in thorough runs."""
+    """Every program under the rule book; each `of_jax`-th also under JAX, and a third of the others in thorough runs."""
+    marks = [[] if k % of_jax == 0 else [pytest.mark.nightly if k % 3 else pytest.mark.thorough] for k in range(10**3)]
     under_jax = [
-        pytest.param(program, "jax", marks=[] if k % of_jax == 0 else pytest.mark.thorough, id=f"{program}-jax")
-        for k, program in enumerate(programs)
+        pytest.param(program, "jax", marks=some, id=f"{program}-jax")
+        for program, some in zip(programs, marks, strict=False)
     ]
     return [pytest.param(program, "native", id=f"{program}-native") for program in programs] + under_jax
 

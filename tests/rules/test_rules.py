@@ -56,12 +56,13 @@ def test_every_case_has_a_rule() -> None:
     assert [(family, str(case.function)) for family, case in CASES if case.function not in known] == []
 
 
+@pytest.mark.dealt(2)
 @pytest.mark.parametrize(("rule", "cases"), SOME)
 def test_rule(rule: Rule | MutatingRule, cases: list[Case]) -> None:
     prove(rule, cases)
 
 
-@pytest.mark.thorough
+@pytest.mark.dealt(0, 6)
 @pytest.mark.parametrize(("rule", "cases"), OTHERS)
 def test_rule_at_its_other_cases(rule: Rule | MutatingRule, cases: list[Case]) -> None:
     prove(rule, cases)

@@ -294,7 +294,7 @@ def test_products_of_every_kind(made: Any, engine: str) -> None:
     close(found_x, hx)
 
 
-@pytest.mark.dealt(3)
+@pytest.mark.dealt(3, 2)
 @pytest.mark.parametrize(("made", "engine"), KIND_AND_ENGINE, indirect=True)
 def test_jacobians_of_every_kind(made: Any, engine: str) -> None:
     def state(m: Any, x: Any) -> Any:

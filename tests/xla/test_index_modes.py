@@ -99,7 +99,9 @@ def differences(f: Callable[[Any], Any], x: np.ndarray, step: float = 1e-5) -> n
 
 
 @pytest.mark.dealt(2)
-@pytest.mark.parametrize(("program", "mode"), dealt([(p, m) for m in MODES for p in READS + WRITES], always=8))
+@pytest.mark.parametrize(
+    ("program", "mode"), dealt([(p, m) for m in MODES for p in READS + WRITES], always=8, thorough=2)
+)
 def test_derivatives_are_those_of_the_value(program: Any, mode: str) -> None:
     both = bridge.value_and_grad(program, engine="xla", index_mode=mode)
     push = bridge.xla(lambda x, k, v: bridge.jvp(lambda x: program(x, k), (x,), (v,)), index_mode=mode)

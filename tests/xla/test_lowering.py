@@ -168,13 +168,13 @@ def test_value_shape_dtype_and_container(name: str) -> None:
     check(name, same, some(BY_FUNCTION[LOWERED[name]], 1))
 
 
-@pytest.mark.thorough
+@pytest.mark.dealt(0, 3)
 @pytest.mark.parametrize("name", [name for name in sorted(LOWERED) if others(BY_FUNCTION[LOWERED[name]], 1)])
 def test_the_other_cases(name: str) -> None:
     check(name, same, others(BY_FUNCTION[LOWERED[name]], 1))
 
 
-@pytest.mark.thorough
+@pytest.mark.dealt(0, 4)
 @pytest.mark.parametrize("name", sorted(LOWERED))
 def test_single_precision(name: str) -> None:
     check(name, single, BY_FUNCTION[LOWERED[name]])

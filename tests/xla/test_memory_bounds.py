@@ -156,7 +156,9 @@ BOUNDS = (6000, 2500, 640)
 
 
 @pytest.mark.dealt(2)
-@pytest.mark.parametrize(("program", "memory"), dealt([(p, b) for p in PROGRAMS for b in BOUNDS], always=10))
+@pytest.mark.parametrize(
+    ("program", "memory"), dealt([(p, b) for p in PROGRAMS for b in BOUNDS], always=10, thorough=3)
+)
 def test_gradients_are_those_of_the_whole_log(program: Any, memory: int) -> None:
     expected = bridge.value_and_grad(program, (0, 1), engine="native")(U, C, K)
     both = bridge.value_and_grad(program, (0, 1), engine="xla", memory=memory)
@@ -167,7 +169,7 @@ def test_gradients_are_those_of_the_whole_log(program: Any, memory: int) -> None
     assert both.bounded_loops or memory > min(BOUNDS)
 
 
-@pytest.mark.parametrize("seed", dealt(range(1000, 1048), always=24, thorough=6))
+@pytest.mark.parametrize("seed", dealt(range(1000, 1048), always=24, thorough=12))
 def test_random_programs(seed: int) -> None:
     f, text = random_loops.program(seed)
     x = np.random.default_rng(5).uniform(0.2, 1.5, random_loops.N)
@@ -216,7 +218,7 @@ def test_other_derivatives(program: Any, memory: int) -> None:
     np.testing.assert_allclose(around, [bridge.grad(f)(row) for row in batch], rtol=1e-4)
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_second_derivatives() -> None:
     def f(u: Any) -> Any:
         return smoothing(u, C, K)

@@ -77,7 +77,7 @@ ARRAYS = {
 }
 
 
-@pytest.mark.dealt(7)
+@pytest.mark.dealt(7, 2)
 @pytest.mark.parametrize("method", dealt(METHODS, always=4, thorough=2))
 @pytest.mark.parametrize("name", ARRAYS)
 @pytest.mark.filterwarnings("ignore:invalid value")

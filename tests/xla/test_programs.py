@@ -59,7 +59,7 @@ def test_what_is_not_compiled_is_recorded() -> None:
 
 
 @pytest.mark.dealt(2)
-@pytest.mark.parametrize("program", dealt(COMPILED, always=6), ids=str)
+@pytest.mark.parametrize("program", dealt(COMPILED, always=6, thorough=2), ids=str)
 def test_value_gradient_and_inputs(program: Program) -> None:
     value, gradients = differentiate(program, program.inputs)
     before = [x.tobytes() for x in program.inputs]

@@ -254,7 +254,7 @@ def changed(chain: Chain, change: Any) -> np.ndarray:
     return after
 
 
-@pytest.mark.parametrize("count", [20, pytest.param(250, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("count", [20, pytest.param(100, marks=pytest.mark.thorough)])
 def test_random_chains_read_write_and_add_as_numpy_does(count: int) -> None:
     hypothesis.settings(max_examples=count)(hypothesis.given(chains(), st.booleans())(check_chain))()
 

@@ -74,7 +74,7 @@ def test_algorithms_as_people_write_them_run(number: int, tmp_path: Path) -> Non
         ran(module, alone(number).arguments(), longest=2000)
 
 
-@pytest.mark.thorough
+@pytest.mark.dealt(0, 4)
 @pytest.mark.parametrize("number", range(len(idioms.IDIOMS)))
 def test_algorithms_as_people_write_them_compile(number: int, tmp_path: Path) -> None:
     found = judged(alone(number), tmp_path, longest=2000, slopes=True)

@@ -201,7 +201,7 @@ def test_as_eager(program: Callable[..., Any]) -> None:
     same_as_eager(program, W, X, H)
 
 
-@pytest.mark.dealt(7)
+@pytest.mark.dealt(7, 3)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
 @pytest.mark.parametrize(("which", "number"), dealt([(k, x) for k in range(3) for x in (np.nan, np.inf)], always=5))
 def test_what_is_not_finite(program: Callable[..., Any], which: int, number: float) -> None:

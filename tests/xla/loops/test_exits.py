@@ -147,7 +147,11 @@ def test_one_that_the_program_may_catch_is_no_branch() -> None:
         bridge.xla(program)(X)
 
 
-def test_an_interrupt_passes_through() -> None:
+def test_an_interrupt_passes_through(request: pytest.FixtureRequest) -> None:
+    # Whoever runs the tests in the background may have told the process to ignore it.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    request.addfinalizer(lambda: signal.signal(signal.SIGINT, before))
+
     def program(x: Any) -> Any:
         if x[0] > 5:
             signal.raise_signal(signal.SIGINT)
