@@ -18,7 +18,7 @@ SECOND = [program for program in PROGRAMS if program.first_only is None]
 
 
 def with_engines(programs: list[StrongZero], of_jax: int) -> list[Any]:
-    """Every program under the rule book; each `of_jax`-th also under JAX, and a third of the others in thorough runs."""
+    """Every program under the rule book; each `of_jax`-th also under JAX; a third of the others thorough."""
     marks = [[] if k % of_jax == 0 else [pytest.mark.nightly if k % 3 else pytest.mark.thorough] for k in range(10**3)]
     under_jax = [
         pytest.param(program, "jax", marks=some, id=f"{program}-jax")
