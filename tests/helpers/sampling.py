@@ -38,7 +38,7 @@ def _marked(one: Any, k: int, always: int, thorough: int) -> Any:
 
 
 def deal(items: Iterable[pytest.Item]) -> None:
-    """Mark cases of tests that are marked `dealt(always, thorough)`: one in `always` is run every time, none if it is 0.
+    """Mark cases of tests that are marked `dealt(always, thorough)`: one in `always` runs every time, none if 0.
 
     Of the others one in `thorough` is thorough. Where programs are compiled, cases are dealt without a mark. The
     multiples of the golden ratio spread them over every axis of a grid of parameters, where each second one could be
