@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -26,9 +27,25 @@ def test_a_type_checker_finds_the_mistakes_and_nothing_else() -> None:
     command = [sys.executable, "-m", "mypy", "--strict", "--no-pretty", "--no-error-summary", str(USER_CODE)]
     said = subprocess.run(command, capture_output=True, text=True, cwd=USER_CODE.parents[2], check=False)
     found = {(int(line), kind) for line, kind in re.findall(r"user_code\.py:(\d+): error: .*\[([\w-]+)\]", said.stdout)}
-    lines = enumerate(USER_CODE.read_text().splitlines(), 1)
-    planted = {(number, line.split("# error: ")[1]) for number, line in lines if "# error: " in line}
+    planted = planted_mistakes()
     assert len(planted) > 10 and found == planted, said.stdout + said.stderr
+
+
+@pytest.mark.thorough
+def test_pyright_finds_them_too() -> None:
+    pyright = shutil.which("pyright")
+    if pyright is None:
+        pytest.skip("pyright is not on the path: npm install -g pyright")
+    command = [pyright, "--pythonpath", sys.executable, str(USER_CODE)]
+    said = subprocess.run(command, capture_output=True, text=True, cwd=USER_CODE.parents[2], check=False)
+    found = {int(line) for line in re.findall(r"user_code\.py:(\d+):\d+ - error", said.stdout)}
+    assert found == {line for line, _ in planted_mistakes()}, said.stdout + said.stderr
+
+
+def planted_mistakes() -> set[tuple[int, str]]:
+    """Lines that are wrong on purpose, and what mypy calls that."""
+    lines = enumerate(USER_CODE.read_text().splitlines(), 1)
+    return {(number, line.split("# error: ")[1]) for number, line in lines if "# error: " in line}
 
 
 def program(x: Any, c: float = 1.0, *, power: int = 2) -> Any:
