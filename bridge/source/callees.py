@@ -278,7 +278,7 @@ def _dataclass(cls: Any, /, *args: Any, **kwargs: Any) -> Any:
     return made
 
 
-@functools.cache
+@functools.lru_cache(maxsize=256)
 def _between(cls: Any) -> Any:
     """What makes objects of a dataclass without a `__dict__`: a class on the way, until `__post_init__` is called."""
     if "__init_subclass__" in {name for base in cls.__mro__[:-1] for name in vars(base)}:

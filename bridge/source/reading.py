@@ -15,17 +15,18 @@ from types import CodeType, FunctionType
 from typing import Any, NamedTuple
 
 from bridge.source.defining import defined
-from bridge.source.finding import FUTURE, Statement, Unread, codes_in, is_library, statement_of
+from bridge.source.finding import FUTURE, Statement, Text, Unread, codes_in, is_library, statement_of, text_of
 from bridge.source.nodes import PART, READER, copied
 from bridge.source.rewriting import Rewriter
 
 
 class Reading:
-    """What became of a code object: rewritten code, or the reason why there is none."""
+    """What became of a code object: rewritten code, or the reason why there is none; and the text that it is from."""
 
-    __slots__ = ("code", "reason", "rebinds")
+    __slots__ = ("code", "reason", "rebinds", "text")
 
-    def __init__(self, code: CodeType | None, reason: str = "") -> None:
+    def __init__(self, code: CodeType | None, text: Text | None, reason: str = "") -> None:
+        self.text = text
         self.code = code
         self.reason = reason
         self.rebinds = () if code is None else _rebound(code)
@@ -115,12 +116,15 @@ def _read(function: FunctionType, wraps: bool) -> Reading:
         found = READINGS.get(id(code))
         if found is not None and not (wraps and found.code is None):
             return found
+        text = None
         try:
             if not wraps and is_library(code.co_filename, function.__globals__.get("__name__") or ""):
                 raise Unread(f"{code.co_qualname} belongs to an installed library")
-            found = Reading(_rewritten(code, function.__globals__))
+            # What fails keeps the text, too: others of the file need not parse it again.
+            text = text_of(code, function.__globals__)
+            found = _rewritten(code, function.__globals__)
         except Unread as error:
-            found = Reading(None, str(error))
+            found = Reading(None, text, str(error))
         _keep(code, found)
         return found
 
@@ -130,11 +134,11 @@ def _keep(code: CodeType, reading: Reading) -> None:
     weakref.finalize(code, READINGS.pop, id(code), None).atexit = False
 
 
-def _rewritten(code: CodeType, names: dict[str, Any]) -> CodeType:
-    statement, like = statement_of(code, names)
+def _rewritten(code: CodeType, names: dict[str, Any]) -> Reading:
+    text, statement, like = statement_of(code, names)
     if statement.rewritten is None:
         statement.rewritten = _all_rewritten(statement, code, names)
-    return statement.rewritten[id(like)]
+    return Reading(statement.rewritten[id(like)], text)
 
 
 def _all_rewritten(statement: Statement, code: CodeType, names: dict[str, Any]) -> dict[int, CodeType]:
