@@ -16,10 +16,11 @@ from typing import Any, cast
 
 import numpy as np
 
+from bridge.arrays.unknown_text import UnknownText, refuse_decision
 from bridge.code_position import here, resolve
 from bridge.errors import BridgeError, TraceError
 from bridge.rewind.interpreter import current_context
-from bridge.rewind.values import is_abstract, note_plain
+from bridge.rewind.values import describes, is_abstract, note_plain
 from bridge.source import callees, targets
 from bridge.source.iterating import elements
 from bridge.source.operations import READERS, Reader
@@ -192,8 +193,13 @@ class StagedReader(Reader):
 
     def item(self, container: Any, key: Any) -> Any:
         """`container[key]`, for a key that is computed."""
+        _check_text(key)
         parts = key if type(key) is tuple else (key,)
         return self.seen(self.table(operand(self.seen(container)), *parts)[key])
+
+    def text(self, text: str) -> str:
+        """A text with values in it, which may not be known."""
+        return UnknownText(text) if describes(text) else text
 
     def admits(self, name: str, function: Any, test: Any) -> Any:
         """Whether `function(value for ... if test)` gets the value, or what stands for it if it is not known."""
@@ -314,12 +320,20 @@ def _cannot(error: NotOneLoop) -> BridgeError:
 
 
 def _compare(name: str, left: Any, right: Any) -> Any:
+    _check_text(left)
+    _check_text(right)
     if name in ("in", "not in"):
         found = contained(left, right)
         if name == "in":
             return found
         return np.logical_not(found) if unknown(found) else not found
     return getattr(operator, name)(left, right)
+
+
+def _check_text(one: Any) -> None:
+    """Raise if the program decides by the text of a value that is known only when it runs."""
+    if isinstance(one, str) and describes(one):
+        raise refuse_decision(one)
 
 
 READER = StagedReader()

@@ -211,6 +211,17 @@ class _Stager(ast.NodeTransformer):
             node.func = at(node.func, reader("counted", node.func))
         return node
 
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> Any:
+        self.generic_visit(node)
+        return node if self.liveness is None else at(node, reader("text", node))
+
+    def visit_FormattedValue(self, node: ast.FormattedValue) -> Any:
+        node.value = self.visit(node.value)
+        if node.format_spec is not None:
+            # It is a text of several parts as well, and must stay one.
+            self.generic_visit(node.format_spec)
+        return node
+
     def visit_IfExp(self, node: ast.IfExp) -> Any:
         if not self._is_staged(node.body, node.orelse) or is_plain(node.test):
             return self.generic_visit(node)
