@@ -35,6 +35,7 @@ from bridge.source.library_calls import (
     without_rule,
 )
 from bridge.source.reading import reading_of, twin
+from bridge.source.staging.asking import is_asked
 from bridge.source.twins import note_rebound, twin_of, twins
 
 SPECIAL: dict[Any, Any] = {}
@@ -139,7 +140,7 @@ def is_special(function: Any) -> bool:
     try:
         known = function in SPECIAL or function in rule_book.STAND_INS
         draws = isinstance(getattr(function, "__self__", None), np.random.RandomState)
-        return known or draws or type(function) in OF_KIND or home(function) in SINKS
+        return known or draws or is_asked(function) or type(function) in OF_KIND or home(function) in SINKS
     except TypeError:
         return True
 

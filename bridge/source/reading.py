@@ -10,6 +10,7 @@ import ast
 import dis
 import threading
 import weakref
+from collections import Counter
 from collections.abc import Callable
 from types import CodeType, FunctionType
 from typing import Any, NamedTuple
@@ -188,9 +189,8 @@ def _all_staged(origin: _Origin, names: dict[str, Any]) -> tuple[CodeType, ...]:
             statement.staged = ()
             return ()
         new = tuple(one for one in codes_in(made) if not _is_part(one))
-        fits = len(new) == len(statement.codes) and not any(map(_differ, statement.codes, new))
-        statement.staged = new if fits else ()
-        for one in codes_in(made) if fits else ():
+        statement.staged = _in_order_of(statement.codes, new)
+        for one in codes_in(made) if statement.staged else ():
             _keep(one, _Itself(one))
     return statement.staged
 
@@ -223,12 +223,38 @@ def rewritten_tree(tree: ast.stmt, names: dict[str, Any]) -> ast.stmt:
     return Rewriter(names, Reads.is_special, defined(tree)).rewritten(copied(tree))
 
 
+def _in_order_of(old: tuple[CodeType, ...], new: tuple[CodeType, ...]) -> tuple[CodeType, ...]:
+    """Staged code objects in the order of those that they stand for; nothing if they do not fit.
+
+    What a loop goes through is evaluated behind the function that is its body, so that they come in another order.
+    """
+    waiting: dict[Any, list[CodeType]] = {}
+    for one in sorted(new, key=_start):
+        waiting.setdefault(_look(one), []).append(one)
+    if len(new) != len(old) or any(len(waiting.get(look, ())) != n for look, n in Counter(map(_look, old)).items()):
+        return ()
+    found = {
+        number: waiting[_look(old[number])].pop(0) for number in sorted(range(len(old)), key=lambda n: _start(old[n]))
+    }
+    return tuple(found[number] for number in range(len(old)))
+
+
+def _start(code: CodeType) -> tuple[int, int]:
+    """Where a code object begins in its file."""
+    return min(((line, column) for line, _, column, _ in code.co_positions() if line and column), default=(0, 0))
+
+
+def _look(code: CodeType) -> tuple[Any, ...]:
+    return (code.co_firstlineno, *(getattr(code, name) for name in _OF_FUNCTIONS))
+
+
 def _differ(old: CodeType, new: CodeType) -> bool:
     """Whether two code objects could not stand for each other in a function."""
-    return any(
-        getattr(old, name) != getattr(new, name)
-        for name in ("co_qualname", "co_argcount", "co_posonlyargcount", "co_kwonlyargcount", "co_freevars")
-    )
+    return any(getattr(old, name) != getattr(new, name) for name in _OF_FUNCTIONS)
+
+
+_OF_FUNCTIONS = ("co_qualname", "co_argcount", "co_posonlyargcount", "co_kwonlyargcount", "co_freevars")
+"""What code objects have to share that run in one function."""
 
 
 def _with_reader(code: CodeType, reader: Any = None) -> CodeType:

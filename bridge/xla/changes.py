@@ -117,6 +117,18 @@ def say_what_is_left(names: Collection[str]) -> None:
         )
 
 
+def say_what_is_asked_once(names: Collection[str]) -> None:
+    """Tell the user of clocks and files that a compiled call does not ask again."""
+    if names:
+        warnings.warn(
+            f"compiled programs do not call {', '.join(names)} again: what it gave while they were traced is a "
+            "constant of them"
+            "\n  remedy: ask before the call, and pass that as an argument",
+            BridgeWarning,
+            stacklevel=2,
+        )
+
+
 _DEEP = 4
 """How deep what has changed is looked into."""
 

@@ -23,7 +23,7 @@ from bridge.source.programs import program
 from bridge.trees import leaves_of, paths_of, rebuilt
 from bridge.xla.bounded.bounded import Bounded
 from bridge.xla.captured import Captured
-from bridge.xla.changes import say_what_is_left
+from bridge.xla.changes import say_what_is_asked_once, say_what_is_left
 from bridge.xla.equations.simplified import simplified
 from bridge.xla.loops import flow
 from bridge.xla.lowering.lower import x64
@@ -80,6 +80,7 @@ class Program:
         self.structure: Any = None
         self.results: list[Any] = []
         self.left: tuple[str, ...] = ()
+        self.asked: tuple[str, ...] = ()
         self.seconds: float | None = None
         # Functions, classes and objects among the arguments are the same ones if their state has changed.
         static = [leaf.value for leaf in signature.leaves if isinstance(leaf, Static)]
@@ -112,6 +113,8 @@ class Program:
                 self.captured.start_again()
         if not self.mends:
             say_what_is_left(dict.fromkeys((*self.left, *self.captured.left)))
+            if not self.captured.changes:
+                say_what_is_asked_once(self.asked)
         self.bounded_loops |= allowances.told
         self.shared = self.captured.shared_with(GIVEN.get() or ())
         if not self.is_watched:
@@ -136,7 +139,7 @@ class Program:
                 self.faults = context.faults
                 if not self.mends:
                     context.length.warn()
-            self.left = tuple(context.left_behind)
+            self.left, self.asked = tuple(context.left_behind), tuple(context.asked)
             return outputs, *context.faults.contents
 
     @property

@@ -27,7 +27,7 @@ from bridge.source.operations import READERS, Reader
 from bridge.source.reaching import GOES_THROUGH
 from bridge.source.reading import Staging, staged_code, twin
 from bridge.source.special_methods import operand
-from bridge.source.staging import effects, items, numbers, tables
+from bridge.source.staging import asking, effects, items, numbers, tables
 from bridge.source.staging.numbers import contained
 from bridge.source.staging.stages import staged
 from bridge.source.staging.truth import NotOneLoop, is_true, truth, unknown
@@ -52,8 +52,11 @@ class StagedReader(Reader):
         effects.check(callee)
         if type(callee) is BuiltinFunctionType and callee in numbers.ROUNDED:
             return numbers.ROUNDED[callee]
-        if effects.moves_on(callee):
+        if effects.moves_on(callee) or asking.gives_chance(callee):
             _refuse(f"it calls {getattr(callee, '__name__', 'next')}(), which gives something else each time")
+        if asking.is_asked(callee):
+            control = _control()
+            return callee if control is None else asking.asked(callee, _trace().note_asked)
         return staged_function(callees.of(callee))
 
     def loop(self, iterable: Any, body: Any, live: Names, exposed: Names, stored: Names, stops: Names) -> None:
@@ -266,6 +269,11 @@ def _control() -> Any:
     """Who runs loops and branches of the program; None if Python does."""
     context = current_context()
     return None if context is None else context.home.control
+
+
+def _trace() -> Any:
+    """The program that is compiled."""
+    return cast("Any", current_context()).home.trace
 
 
 def _count_tries(by: int) -> None:
