@@ -23,6 +23,8 @@ _LIBRARIES = (
 )
 _USERS = (os.path.join(_HERE, "demo") + os.sep,)
 _internal: dict[str, bool] = {}
+_MOST = 10_000
+"""How many names of files are remembered: what is made at run time often has a name of its own."""
 
 _ASSIGNS = dis.opmap["STORE_SUBSCR"]
 
@@ -56,6 +58,8 @@ def is_internal(file: str) -> bool:
     """Whether a file belongs to this package, NumPy, SciPy or JAX."""
     internal = _internal.get(file)
     if internal is None:
+        if len(_internal) > _MOST:
+            _internal.clear()
         internal = _internal[file] = file.startswith(_LIBRARIES) and not file.startswith(_USERS)
     return internal
 

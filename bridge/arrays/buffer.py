@@ -28,9 +28,11 @@ class Scalar(Tracked):
 
     __slots__ = ()
 
-    def item(self) -> Scalar:
-        """The number itself, still tracked."""
-        return self
+    def item(self) -> Any:
+        """The number as one of Python's, still tracked."""
+        return ARRAYS.own_number(self)
+
+    tolist = item
 
     def __getitem__(self, key: Any) -> Any:
         return self if key == () else dispatch.call(np.reshape, (self, (1,)), {})[0, ...][key]
@@ -78,11 +80,33 @@ class WeakScalar(Scalar):
         """A tracked copy in another dtype."""
         return self.copy().astype(dtype, *args, **kwargs)
 
+    def __round__(self, digits: int | None = None) -> Any:
+        if digits is None or is_abstract(self):
+            rounded = super().__round__(digits)
+            return rounded if digits is None else ARRAYS.own_number(rounded)
+        # Python rounds the digits that the number would be written with, NumPy what it is times a power of ten.
+        return round(grounded(self), digits)
+
 
 def weak(number: Any) -> WeakScalar:
     """A tracked number as one of Python's own, which does not widen what it meets."""
     inner = number.value
     return WeakScalar(weak(inner) if hasattr(inner, "place") else inner.item(), number.place)
+
+
+def own_number(number: Any) -> Any:
+    """A number, tracked or not, as one of Python's: weak, and a float in double precision."""
+    if not hasattr(number, "place"):
+        return number.item() if isinstance(number, np.generic) else number
+    if is_weak(number) or number.dtype not in _OWN:
+        return number
+    wide = _OWN[number.dtype]
+    return weak(number) if number.dtype == wide else own_number(number.astype(wide))
+
+
+_KINDS = ((float, "efd"), (complex, "FD"), (np.int64, "bhilqBHI"))
+_OWN = {np.dtype(one): np.dtype(kind) for kind, ones in _KINDS for one in ones}
+"""The dtypes in which Python's own numbers are computed, by those whose elements `item` makes such numbers of."""
 
 
 def is_weak(value: Any) -> bool:
@@ -206,20 +230,18 @@ class Buffer(Tracked, InPlace):
         self[...] = value
 
     def item(self, *index: Any) -> Any:
-        """One element, still tracked."""
-        if index:
-            return (
-                self.flat[index[0]]
-                if len(index) == 1 and isinstance(index[0], (int, np.integer))
-                else self[index[0] if len(index) == 1 else index]
-            )
-        if self.size != 1:
+        """One element as a number of Python's, still tracked."""
+        if not index and self.size != 1:
             raise ValueError("can only convert an array of size 1 to a Python scalar")
-        return self[(0,) * self.ndim]
+        if len(index) == 1 and isinstance(index[0], (int, np.integer)):
+            return ARRAYS.own_number(self.flat[index[0]])
+        return ARRAYS.own_number(self[(index[0] if len(index) == 1 else index) if index else (0,) * self.ndim])
 
     def tolist(self) -> Any:
-        """Nested lists of tracked numbers; one number if there are no axes."""
-        return [part.tolist() if type(part) is Buffer else part for part in self] if self.shape else self[()]
+        """Nested lists of Python's numbers, still tracked; one number if there are no axes."""
+        if not self.shape:
+            return ARRAYS.own_number(self[()])
+        return [part.tolist() if type(part) is Buffer else ARRAYS.own_number(part) for part in self]
 
     def sort(self, axis: int = -1, kind: Any = None, order: Any = None, *, stable: bool | None = None) -> None:
         """Sort in place."""
@@ -252,3 +274,4 @@ def shown(value: Any, place: Any) -> Buffer:
 
 
 ARRAYS.shown, ARRAYS.buffer, ARRAYS.scalar, ARRAYS.weak_scalar = shown, Buffer, Scalar, WeakScalar
+ARRAYS.own_number = own_number

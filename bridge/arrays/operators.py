@@ -147,10 +147,6 @@ class Operators:
     def transpose(self, *axes: Any) -> Any:
         return self
 
-    def tolist(self) -> Any:
-        """The number itself, still tracked."""
-        return self
-
     def is_integer(self) -> bool:
         return bool(self % 1 == 0)
 

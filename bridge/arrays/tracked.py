@@ -10,13 +10,14 @@ import numpy as np
 
 from bridge.arrays import creation, dispatch, ufuncs
 from bridge.arrays.operators import Operators
+from bridge.arrays.unknown_text import unknown_text
 from bridge.code_position import here, resolve
 from bridge.errors import ArgumentError, RefusedError
 from bridge.rewind.escapes import escape, note_text, rounds
 from bridge.rewind.interpreter import ARRAYS
 from bridge.rewind.memory import grounded, lies_in_order
 from bridge.rewind.rule_book import GIVING_WAY, read_book
-from bridge.rewind.values import concrete, described, is_abstract
+from bridge.rewind.values import concrete, is_abstract
 
 
 def is_tracked(value: Any) -> bool:
@@ -75,16 +76,16 @@ class Tracked(Operators):
 
     def __repr__(self) -> str:
         note_text(self)
-        return described(self) if is_abstract(self) else f"{type(self).__name__}({grounded(self)!r})"
+        return unknown_text(self) if is_abstract(self) else f"{type(self).__name__}({grounded(self)!r})"
 
     def __format__(self, spec: str) -> str:
         if not rounds(spec):
             note_text(self)
-        return described(self) if is_abstract(self) else format(grounded(self), spec)
+        return unknown_text(self) if is_abstract(self) else format(grounded(self), spec)
 
     def __str__(self) -> str:
         note_text(self)
-        return described(self) if is_abstract(self) else str(grounded(self))
+        return unknown_text(self) if is_abstract(self) else str(grounded(self))
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         raise RefusedError(

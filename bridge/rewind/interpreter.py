@@ -134,6 +134,8 @@ class Arrays:
 
     # What stands for a plain array that a tracked value is written into; None if the array stays what it is.
     own_target: Callable[[Any, Any], Any] = staticmethod(lambda value, target: None)
+    # A tracked number as one of Python's: what `item` and `tolist` give.
+    own_number: Callable[[Any], Any]
     # What stands for a plain array that was lent to a context; anything else as it is.
     seen: Callable[[Any], Any] = staticmethod(lambda value: value)
 

@@ -123,7 +123,15 @@ def _because(code: CodeType) -> str:
 def described(value: Any) -> str:
     """A traced value as a message names it."""
     floor = ground_floor(value)
-    return f"a traced {floor.dtype} array of shape {floor.shape}" if floor.shape else f"a traced {floor.dtype} number"
+    return f"{_TRACED}{floor.dtype} array of shape {floor.shape}" if floor.shape else f"{_TRACED}{floor.dtype} number"
+
+
+def describes(text: Any) -> bool:
+    """Whether a text was written of a value that is known only when a compiled program runs."""
+    return isinstance(text, str) and str.__contains__(text, _TRACED)
+
+
+_TRACED = "a traced "
 
 
 def concrete(value: Any, how: str) -> Any:

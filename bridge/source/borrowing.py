@@ -17,9 +17,11 @@ from typing import Any
 
 import numpy as np
 
+from bridge.arrays.buffer import WeakScalar
 from bridge.code_position import here, resolve
 from bridge.errors import AliasError, EscapeError
 from bridge.rewind.memory import grounded
+from bridge.rewind.values import is_abstract
 from bridge.source.ages import Births, age_found, checkpointed_calls
 from bridge.source.exchanging import Exchange
 from bridge.source.floats import Float
@@ -98,7 +100,7 @@ class Loan:
                 refuse_foreign(array, whole)
                 before = self.touched.get(id(whole))
                 found = Lent(self, whole, None if before is None else before[1], here())
-                found.is_log = type(value) is Float or is_alone
+                found.is_log = type(value) is Float or is_alone or (type(value) is WeakScalar and is_abstract(value))
                 # It is poisoned when everybody knows of it, so that it is given back whatever comes.
                 self.arrays.append(found)
                 LENT[id(whole)] = found
@@ -190,7 +192,8 @@ class Loan:
 
     def over(self) -> None:
         """The call has ended; memory still holds what it wrote."""
-        for lent in self.arrays:
+        # What a compiled program writes is known when it runs.
+        for lent in () if self.context.home.is_abstract else self.arrays:
             if lent.is_log or self._has_made(lent.array):
                 lent.before = np.copy(grounded(lent.buffer))
 
@@ -199,6 +202,8 @@ class Loan:
         self.names.over()
         lent = {id(one.array) for one in self.arrays}
         held = [(kept, kept.exchanged(lent)) for kept in self.kept.values()]
+        for kept, names in held:
+            note_left(self.context, kept, names)
         self.kept = {}
         written = None
         try:
@@ -208,7 +213,6 @@ class Loan:
                 after = kept.put_back(names)
                 if names:
                     self._after.append((kept, after))
-                    note_left(self.context, kept, after)
         finally:
             # What cannot be put back keeps nothing else from it.
             if held:
@@ -234,7 +238,7 @@ class Loan:
         try:
             while waiting:
                 lent = waiting.pop()
-                note_left_array(self.context, lent.array)
+                note_left_array(self.context, lent.array, lent.is_log)
                 with _lock:
                     try:
                         written = lent if lent.returned() else written

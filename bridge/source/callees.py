@@ -35,6 +35,7 @@ from bridge.source.library_calls import (
     without_rule,
 )
 from bridge.source.reading import reading_of, twin
+from bridge.source.staging.asking import is_asked
 from bridge.source.twins import note_rebound, twin_of, twins
 
 SPECIAL: dict[Any, Any] = {}
@@ -139,7 +140,7 @@ def is_special(function: Any) -> bool:
     try:
         known = function in SPECIAL or function in rule_book.STAND_INS
         draws = isinstance(getattr(function, "__self__", None), np.random.RandomState)
-        return known or draws or type(function) in OF_KIND or home(function) in SINKS
+        return known or draws or is_asked(function) or type(function) in OF_KIND or home(function) in SINKS
     except TypeError:
         return True
 
@@ -278,7 +279,7 @@ def _dataclass(cls: Any, /, *args: Any, **kwargs: Any) -> Any:
     return made
 
 
-@functools.cache
+@functools.lru_cache(maxsize=256)
 def _between(cls: Any) -> Any:
     """What makes objects of a dataclass without a `__dict__`: a class on the way, until `__post_init__` is called."""
     if "__init_subclass__" in {name for base in cls.__mro__[:-1] for name in vars(base)}:

@@ -34,7 +34,7 @@ def explain_source(function: Any) -> str:
     try:
         if is_library(code.co_filename, names.get("__name__") or ""):
             raise Unread(f"{code.co_qualname} belongs to an installed library")
-        statement, _ = statement_of(code, names)
+        statement = statement_of(code, names).statement
         tree = rewritten_tree(statement.tree, names)
     except Unread as reason:
         return f"# not read: {reason}"

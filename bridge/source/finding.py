@@ -4,15 +4,18 @@ from __future__ import annotations
 import __future__
 
 import ast
+import functools
 import importlib
 import inspect
 import linecache
 import os
 import sys
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from types import CodeType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from bridge.code_position import is_internal
 
@@ -22,6 +25,9 @@ FUTURE = 0
 for _name in __future__.all_feature_names:
     FUTURE |= getattr(__future__, _name).compiler_flag
 FUTURE &= ~inspect.CO_NESTED
+
+
+Answer = TypeVar("Answer")
 
 
 class Unread(Exception):
@@ -55,8 +61,11 @@ class Statement:
         return None if number is None else self.codes[number]
 
 
-class Text(NamedTuple):
+@dataclass(eq=False)
+class Text:
     """The text of a file as it was parsed, and what was found in it.
+
+    It is kept by what became of code of the file, and goes with the last of that code.
 
     Attributes
     ----------
@@ -68,15 +77,23 @@ class Text(NamedTuple):
     lines: list[str]
     tree: ast.Module
     imports: list[ast.stmt]
-    statements: dict[tuple[int, int, int], Statement]
-    cells: dict[tuple[int, int, int], Statement]
-    asserting: dict[tuple[int, int, int], tuple[CodeType, ...]]
+    statements: dict[tuple[int, int, int], Statement] = field(default_factory=dict)
+    cells: dict[tuple[int, int, int], Statement] = field(default_factory=dict)
+    asserting: dict[tuple[int, int, int], tuple[CodeType, ...]] = field(default_factory=dict)
 
 
-_texts: dict[str, Text] = {}
+_texts: WeakValueDictionary[str, Text] = WeakValueDictionary()
 
 
-def statement_of(code: CodeType, names: dict[str, Any]) -> tuple[Statement, CodeType]:
+class Found(NamedTuple):
+    """Where a code object comes from, and what is compiled from there."""
+
+    text: Text
+    statement: Statement
+    code: CodeType
+
+
+def statement_of(code: CodeType, names: dict[str, Any]) -> Found:
     """Where a code object comes from, and what is compiled from there; Unread if that is not what runs.
 
     Parameters
@@ -96,8 +113,8 @@ def statement_of(code: CodeType, names: dict[str, Any]) -> tuple[Statement, Code
     return found
 
 
-def _found(code: CodeType, names: dict[str, Any]) -> tuple[Statement, CodeType] | None:
-    text = _text(code, names)
+def _found(code: CodeType, names: dict[str, Any]) -> Found | None:
+    text = text_of(code, names)
     for tree in _around(text.tree, code.co_firstlineno):
         found = _found_in(tree, text, code, names)
         if found is not None:
@@ -105,7 +122,7 @@ def _found(code: CodeType, names: dict[str, Any]) -> tuple[Statement, CodeType] 
     return None
 
 
-def _found_in(tree: ast.stmt, text: Text, code: CodeType, names: dict[str, Any]) -> tuple[Statement, CodeType] | None:
+def _found_in(tree: ast.stmt, text: Text, code: CodeType, names: dict[str, Any]) -> Found | None:
     key = tree.lineno, tree.col_offset, code.co_flags & FUTURE
     # A cell of a file is compiled without the imports of other cells, which decide how calls are compiled.
     for statements, imports in ((text.statements, text.imports), (text.cells, [])):
@@ -117,12 +134,12 @@ def _found_in(tree: ast.stmt, text: Text, code: CodeType, names: dict[str, Any])
                 raise Unread(f"{code.co_qualname} does not compile by itself: {error}") from error
         like = statement.code_like(code)
         if like is not None:
-            return statement, like
+            return Found(text, statement, like)
     statement = text.statements[key]
     if _rewrites_assertions(names):
         number = _number_of(code, _asserting(text, key, code.co_filename))
         like = None if number is None else statement.codes[number]
-    return None if like is None else (statement, like)
+    return None if like is None else Found(text, statement, like)
 
 
 def _number_of(code: CodeType, codes: tuple[CodeType, ...]) -> int | None:
@@ -151,7 +168,8 @@ def _asserting(text: Text, key: tuple[int, int, int], file: str) -> tuple[CodeTy
     return found
 
 
-def _text(code: CodeType, names: dict[str, Any]) -> Text:
+def text_of(code: CodeType, names: dict[str, Any]) -> Text:
+    """The text of a code object's file; Unread if it cannot be had."""
     file = code.co_filename
     lines = linecache.getlines(file, names)
     known = _texts.get(file)
@@ -163,7 +181,7 @@ def _text(code: CodeType, names: dict[str, Any]) -> Text:
         tree = ast.parse("".join(lines), file)
     except (SyntaxError, ValueError, RecursionError) as error:
         raise Unread(f"{file} does not parse: {error}") from error
-    made = _texts[file] = Text(lines, tree, list(_imports(tree)), {}, {}, {})
+    made = _texts[file] = Text(lines, tree, list(_imports(tree)))
     return made
 
 
@@ -175,6 +193,20 @@ def _imports(node: ast.AST) -> Iterator[ast.stmt]:
                 yield part
         elif not isinstance(part, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.expr)):
             yield from _imports(part)
+
+
+def once_for_each_code(find: Callable[[CodeType], Answer]) -> Callable[[CodeType], Answer]:
+    """`find`, asked once for each code object, as long as that lives: a cache of functools' would keep it alive."""
+    known: WeakKeyDictionary[CodeType, Answer] = WeakKeyDictionary()
+
+    @functools.wraps(find)
+    def found(code: CodeType) -> Answer:
+        answer = known.get(code)
+        if answer is None:
+            answer = known[code] = find(code)
+        return answer
+
+    return found
 
 
 def codes_in(code: CodeType) -> Iterator[CodeType]:
@@ -208,6 +240,8 @@ _LIBRARIES = tuple(
 _INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 opened: set[str] = set()
 _kinds: dict[str, bool] = {}
+_MOST = 10_000
+"""How many names of files are remembered: what is made at run time often has a name of its own."""
 
 
 def read_library(name: str) -> None:
@@ -227,6 +261,8 @@ def is_library(file: str, module: str) -> bool:
     """Whether a file belongs to an installed package or to Python, which are called as they are."""
     found = _kinds.get(file)
     if found is None:
+        if len(_kinds) > _MOST:
+            _kinds.clear()
         real = os.path.realpath(file)
         found = is_internal(file) or real.startswith(_LIBRARIES) or any(part in real for part in _INSTALLED)
         found = _kinds[file] = found and not _is_demo(file)

@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from bridge.arrays import buffer
 from bridge.arrays.buffer import WeakScalar
 from bridge.arrays.tracked import is_tracked
+from bridge.rewind.interpreter import ARRAYS
 from bridge.rewind.memory import grounded
 from bridge.rewind.values import is_abstract
 
@@ -33,14 +35,19 @@ def as_float(*args: Any, **kwargs: Any) -> Any:
         x = x.item()
     if not is_tracked(x) or x.dtype.kind == "c" or not _is_active(x):
         return float(x)
-    if x.dtype != np.float64:
-        x = x.astype(np.float64)
-    return x if is_abstract(x) else weak(x)
+    return own_number(x if x.dtype == np.float64 else x.astype(np.float64))
+
+
+def own_number(x: Any) -> Any:
+    """What `item` gives of a tracked number: what `float` gives, where that is known."""
+    found = buffer.own_number(x)
+    return weak(found) if is_tracked(found) and found.dtype.kind in "fc" and not is_abstract(found) else found
 
 
 def weak(x: Any) -> Float:
     """A number of NumPy's as one of Python's, which does not widen what it meets."""
-    return Float(weak(x.value) if is_tracked(x.value) else float(grounded(x)), x.place)
+    plain = grounded(x)
+    return Float(weak(x.value) if is_tracked(x.value) else getattr(plain, "item", lambda: plain)(), x.place)
 
 
 def _is_active(x: Any) -> bool:
@@ -49,3 +56,6 @@ def _is_active(x: Any) -> bool:
             return True
         x = x.value
     return False
+
+
+ARRAYS.own_number = own_number

@@ -88,7 +88,7 @@ class Kept(ABC):
         """
         now = self.now()
         was_lent = any(_shows(part, lent, set(), 2, False) for part in self.before.values())
-        if not (self.state or was_lent or any(_shows(part, lent, set(), _DEPTH) for part in now.values())):
+        if not (self.state or was_lent or any(_shows(part, lent, set(), DEPTH) for part in now.values())):
             return set()
         return {name for name, part in now.items() if type(part) is not Float}
 
@@ -269,17 +269,21 @@ def _shows(value: Any, lent: Iterable[int], seen: set[int], depth: int, tracked:
     if depth == 0 or id(value) in seen:
         return False
     seen.add(id(value))
+    return any(_shows(one, lent, seen, depth - 1, tracked) for one in inner_of(value))
+
+
+def inner_of(value: Any) -> Iterable[Any]:
+    """What a container, an object, a function or a generator holds."""
+    kind = type(value)
     if issubclass(kind, dict):
-        inner: Iterable[Any] = list(dict.values(value))
-    elif issubclass(kind, (list, tuple, set, frozenset, collections.deque)):
-        inner = list(value)
-    elif kind is FunctionType:
-        inner = [cell.cell_contents for cell in value.__closure__ or () if not _is_empty(cell)]
-    elif kind is GeneratorType:
-        inner = [] if value.gi_frame is None else value.gi_frame.f_locals.values()
-    else:
-        inner = [*(state_of(value) or {}).values(), *_in_slots(value)]
-    return any(_shows(one, lent, seen, depth - 1, tracked) for one in inner)
+        return list(dict.values(value))
+    if issubclass(kind, (list, tuple, set, frozenset, collections.deque)):
+        return list(value)
+    if kind is FunctionType:
+        return [cell.cell_contents for cell in value.__closure__ or () if not _is_empty(cell)]
+    if kind is GeneratorType:
+        return [] if value.gi_frame is None else list(value.gi_frame.f_locals.values())
+    return [*(state_of(value) or {}).values(), *_in_slots(value)]
 
 
 def _is_empty(cell: Any) -> bool:
@@ -300,6 +304,8 @@ def _in_slots(thing: Any) -> Iterable[Any]:
                     continue
 
 
-_DEPTH = 8
+DEPTH = 8
+"""How deep values are looked into."""
+
 PLAIN = frozenset({type(None), bool, int, float, complex, str, bytes, np.float64, np.float32, np.int64, np.bool_})
 """Classes of values that hold no others."""

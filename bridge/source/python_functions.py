@@ -47,7 +47,8 @@ def _complex(*args: Any, **kwargs: Any) -> Any:
     if not any_tracked(args, kwargs):
         return complex(*args, **kwargs)
     given = dict(zip(("real", "imag"), args, strict=False)) | kwargs
-    return given.get("real", 0.0) + 1j * given.get("imag", 0.0)
+    parts = {name: ARRAYS.own_number(part) for name, part in given.items()}
+    return parts.get("real", 0.0) + 1j * parts.get("imag", 0.0)
 
 
 def _isinstance(value: Any, kinds: Any) -> bool:

@@ -6,7 +6,6 @@ The same is asked of memory of the program's own, while it is compiled, when a n
 from __future__ import annotations
 
 import dis
-import functools
 import gc
 import sys
 from bisect import bisect_right
@@ -17,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from bridge.arrays.buffer import Buffer, Scalar, WeakScalar
-from bridge.source.finding import is_library
+from bridge.source.finding import is_library, once_for_each_code
 from bridge.source.lending import whole_of
 from bridge.source.reading import is_rewritten
 
@@ -127,7 +126,7 @@ def _waits_for_nothing_else(frame: FrameType) -> bool:
     return names[at] in _WRITES or (at + 1 < len(names) and names[at + 1] in _ENDS)
 
 
-@functools.lru_cache(maxsize=1024)
+@once_for_each_code
 def _operations(code: CodeType) -> tuple[list[int], list[str]]:
     """Where operations of some code are, and what they are called."""
     steps = [(step.offset, step.opname) for step in dis.get_instructions(code)]
@@ -145,14 +144,14 @@ def _of_function(function: FunctionType) -> list[Any]:
     return found
 
 
-@functools.lru_cache(maxsize=4096)
+@once_for_each_code
 def _names_in(code: CodeType) -> tuple[str, ...]:
     """The names of globals and attributes in a function and those in it."""
     inner = [name for part in code.co_consts if type(part) is CodeType for name in _names_in(part)]
     return tuple(dict.fromkeys([*code.co_names, *inner]))
 
 
-@functools.lru_cache(maxsize=4096)
+@once_for_each_code
 def _imported_in(code: CodeType) -> tuple[str, ...]:
     """The modules that a function and those in it import when they run."""
     inner = [name for part in code.co_consts if type(part) is CodeType for name in _imported_in(part)]

@@ -10,22 +10,24 @@ import ast
 import dis
 import threading
 import weakref
+from collections import Counter
 from collections.abc import Callable
 from types import CodeType, FunctionType
 from typing import Any, NamedTuple
 
 from bridge.source.defining import defined
-from bridge.source.finding import FUTURE, Statement, Unread, codes_in, is_library, statement_of
+from bridge.source.finding import FUTURE, Statement, Text, Unread, codes_in, is_library, statement_of, text_of
 from bridge.source.nodes import PART, READER, copied
 from bridge.source.rewriting import Rewriter
 
 
 class Reading:
-    """What became of a code object: rewritten code, or the reason why there is none."""
+    """What became of a code object: rewritten code, or the reason why there is none; and the text that it is from."""
 
-    __slots__ = ("code", "reason", "rebinds")
+    __slots__ = ("code", "reason", "rebinds", "text")
 
-    def __init__(self, code: CodeType | None, reason: str = "") -> None:
+    def __init__(self, code: CodeType | None, text: Text | None, reason: str = "") -> None:
+        self.text = text
         self.code = code
         self.reason = reason
         self.rebinds = () if code is None else _rebound(code)
@@ -115,12 +117,15 @@ def _read(function: FunctionType, wraps: bool) -> Reading:
         found = READINGS.get(id(code))
         if found is not None and not (wraps and found.code is None):
             return found
+        text = None
         try:
             if not wraps and is_library(code.co_filename, function.__globals__.get("__name__") or ""):
                 raise Unread(f"{code.co_qualname} belongs to an installed library")
-            found = Reading(_rewritten(code, function.__globals__))
+            # What fails keeps the text, too: others of the file need not parse it again.
+            text = text_of(code, function.__globals__)
+            found = _rewritten(code, function.__globals__)
         except Unread as error:
-            found = Reading(None, str(error))
+            found = Reading(None, text, str(error))
         _keep(code, found)
         return found
 
@@ -130,11 +135,11 @@ def _keep(code: CodeType, reading: Reading) -> None:
     weakref.finalize(code, READINGS.pop, id(code), None).atexit = False
 
 
-def _rewritten(code: CodeType, names: dict[str, Any]) -> CodeType:
-    statement, like = statement_of(code, names)
+def _rewritten(code: CodeType, names: dict[str, Any]) -> Reading:
+    text, statement, like = statement_of(code, names)
     if statement.rewritten is None:
         statement.rewritten = _all_rewritten(statement, code, names)
-    return statement.rewritten[id(like)]
+    return Reading(statement.rewritten[id(like)], text)
 
 
 def _all_rewritten(statement: Statement, code: CodeType, names: dict[str, Any]) -> dict[int, CodeType]:
@@ -184,9 +189,8 @@ def _all_staged(origin: _Origin, names: dict[str, Any]) -> tuple[CodeType, ...]:
             statement.staged = ()
             return ()
         new = tuple(one for one in codes_in(made) if not _is_part(one))
-        fits = len(new) == len(statement.codes) and not any(map(_differ, statement.codes, new))
-        statement.staged = new if fits else ()
-        for one in codes_in(made) if fits else ():
+        statement.staged = _in_order_of(statement.codes, new)
+        for one in codes_in(made) if statement.staged else ():
             _keep(one, _Itself(one))
     return statement.staged
 
@@ -219,12 +223,38 @@ def rewritten_tree(tree: ast.stmt, names: dict[str, Any]) -> ast.stmt:
     return Rewriter(names, Reads.is_special, defined(tree)).rewritten(copied(tree))
 
 
+def _in_order_of(old: tuple[CodeType, ...], new: tuple[CodeType, ...]) -> tuple[CodeType, ...]:
+    """Staged code objects in the order of those that they stand for; nothing if they do not fit.
+
+    What a loop goes through is evaluated behind the function that is its body, so that they come in another order.
+    """
+    waiting: dict[Any, list[CodeType]] = {}
+    for one in sorted(new, key=_start):
+        waiting.setdefault(_look(one), []).append(one)
+    if len(new) != len(old) or any(len(waiting.get(look, ())) != n for look, n in Counter(map(_look, old)).items()):
+        return ()
+    found = {
+        number: waiting[_look(old[number])].pop(0) for number in sorted(range(len(old)), key=lambda n: _start(old[n]))
+    }
+    return tuple(found[number] for number in range(len(old)))
+
+
+def _start(code: CodeType) -> tuple[int, int]:
+    """Where a code object begins in its file."""
+    return min(((line, column) for line, _, column, _ in code.co_positions() if line and column), default=(0, 0))
+
+
+def _look(code: CodeType) -> tuple[Any, ...]:
+    return (code.co_firstlineno, *(getattr(code, name) for name in _OF_FUNCTIONS))
+
+
 def _differ(old: CodeType, new: CodeType) -> bool:
     """Whether two code objects could not stand for each other in a function."""
-    return any(
-        getattr(old, name) != getattr(new, name)
-        for name in ("co_qualname", "co_argcount", "co_posonlyargcount", "co_kwonlyargcount", "co_freevars")
-    )
+    return any(getattr(old, name) != getattr(new, name) for name in _OF_FUNCTIONS)
+
+
+_OF_FUNCTIONS = ("co_qualname", "co_argcount", "co_posonlyargcount", "co_kwonlyargcount", "co_freevars")
+"""What code objects have to share that run in one function."""
 
 
 def _with_reader(code: CodeType, reader: Any = None) -> CodeType:

@@ -16,6 +16,7 @@ import numpy as np
 from bridge.code_position import here, resolve
 from bridge.errors import EscapeError
 from bridge.rewind.interpreter import current_context
+from bridge.rewind.values import describes
 
 
 def reads_text(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -38,7 +39,7 @@ def check_unwritten(text: Any) -> None:
     """Raise if a text holds a number whose value is known only when a compiled program runs."""
     context = current_context()
     parts = text if isinstance(text, (list, tuple)) else (text,)
-    if context is not None and context.home.is_abstract and any("a traced " in str(part) for part in parts):
+    if context is not None and context.home.is_abstract and any(map(describes, map(str, parts))):
         raise _lost(context, text)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import weakref
 from types import CodeType, FunctionType
 
@@ -28,11 +29,16 @@ class _Twin:
 
 
 twins: dict[int, _Twin] = {}
+"""The twins of functions of modules, by the identity of the function.
+
+A twin has the names of its function, and so the function itself: with it, it would never end. Modules stay, and what
+else has the names of functions (`exec`, an interpreter's session that is over) goes, with all that is in it.
+"""
 
 
 def twin_of(function: FunctionType, code: CodeType, rebinds: tuple[int, ...]) -> FunctionType:
-    """The twin of a function that is read; one without variables of enclosing functions is made once."""
-    if function.__closure__ is None:
+    """The twin of a function that is read; that of a module's, without variables around it, is made once."""
+    if function.__closure__ is None and _is_of_a_module(function):
         number = id(function)
         if number not in twins:
             weakref.finalize(function, twins.pop, number, None).atexit = False
@@ -44,6 +50,13 @@ def twin_of(function: FunctionType, code: CodeType, rebinds: tuple[int, ...]) ->
             for number in rebinds:
                 context.loan.keep(Cells, function.__closure__, number, None)
     return twin(function, code)
+
+
+def _is_of_a_module(function: FunctionType) -> bool:
+    """Whether the names that a function knows are those of a module which is loaded."""
+    names = function.__globals__
+    name = names.get("__name__")
+    return type(name) is str and getattr(sys.modules.get(name), "__dict__", None) is names
 
 
 def note_rebound(function: FunctionType, rebinds: tuple[int, ...]) -> None:

@@ -18,9 +18,10 @@ from bridge.errors import TraceError
 from bridge.rewind.memory import ArrayMemory, Strides, address, owner
 from bridge.rewind.rule_book import edition
 from bridge.rewind.snapshots import constant
+from bridge.rewind.values import describes
 from bridge.xla.changes import Before, Change, change_of
 from bridge.xla.moving import CannotGoBack
-from bridge.xla.outside import Read, names_of, same, value_of
+from bridge.xla.outside import GONE, Read, names_of, put, same, value_of
 from bridge.xla.tracing.abstract import AbstractArray
 
 
@@ -31,6 +32,7 @@ class Captured:
     ----------
     functions : those of modules and classes that the program called, once it has run.
     changes : what the program changes itself; it must be traced again in each call.
+    left : what it would change to a text of values that it computes; a compiled call leaves that as it was.
     writes : the program writes its arguments, or plain arrays.
     """
 
@@ -45,6 +47,7 @@ class Captured:
         self._bits: list[tuple[weakref.ref[np.ndarray], bytes]] | None = None
         self.functions: tuple[FunctionType, ...] = ()
         self.changes: tuple[Change, ...] = ()
+        self.left: tuple[str, ...] = ()
         self._called: dict[CodeType, FunctionType] = {}
         self._before = Before()
         self._hold(function)
@@ -104,13 +107,21 @@ class Captured:
         function, self._function = partial(self._function, *self._called.values()), None
         self.functions, self._called = tuple(self._called.values()), {}
         before, self._before = self._before, Before()
-        for name, read, _ in names_of(function):
+        changes = (*before.changes(), *self._changes_of_arrays())
+        self.left = tuple(change.name for change in changes if change.is_unknown)
+        _let(change.back for change in changes if change.is_unknown)
+        for name, read, container in names_of(function):
             value = value_of(read)
+            if container is None and describes(value):
+                # An attribute that was not there before the trace.
+                self.left = (*self.left, name)
+                put(read, GONE)
+                continue
             if isinstance(value, np.ndarray):
                 self.add(value)
             self._names.append((name, read, value))
         self._names.append(("the rule book", edition, edition()))
-        self.changes = (*before.changes(), *self._changes_of_arrays())
+        self.changes = tuple(change for change in changes if not change.is_unknown)
         self._prepare()
 
     def _changes_of_arrays(self) -> Iterator[Change]:

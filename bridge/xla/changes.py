@@ -11,25 +11,31 @@ from array import array as packed
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from functools import partial
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from bridge.errors import BridgeWarning
 from bridge.rewind.memory import owner
-from bridge.source.keeping import Contents
+from bridge.rewind.values import describes
+from bridge.source.keeping import Contents, inner_of
 from bridge.xla.loops.surroundings import same_elements
 from bridge.xla.moving import EVERYBODYS, Moving, moves
-from bridge.xla.outside import Read, key_of, names_of, put, same, value_of
+from bridge.xla.outside import VALUES, Read, key_of, names_of, put, same, value_of
 
 
 @dataclass(frozen=True)
 class Change:
-    """Something that a program has changed; `back` and `again` let it be as it was before the trace, and after it."""
+    """Something that a program has changed; `back` and `again` let it be as it was before the trace, and after it.
+
+    What it has become `is_unknown` if it shows, as a text, what is known only when the program runs.
+    """
 
     name: str
     back: Callable[[], None]
     again: Callable[[], None]
+    is_unknown: bool = False
 
 
 class Before:
@@ -71,15 +77,26 @@ class Before:
         for name, read, before in self._reads.values():
             now = value_of(read)
             if not same(now, before):
-                yield Change(name, partial(put, read, before), partial(put, read, now))
+                yield Change(name, partial(put, read, before), partial(put, read, now), _shows_unknown(now, _DEEP))
         for container, before in self._containers.values():
             now = _contents(container)
             if not (now == before if isinstance(container, _BYTES) else same_elements(now, before)):
                 name = f"the elements of a {type(container).__name__}"
-                yield Change(name, partial(_refill, container, before), partial(_refill, container, now))
+                back, again = partial(_refill, container, before), partial(_refill, container, now)
+                yield Change(name, back, again, _shows_unknown(now, _DEEP))
         for moving in self._moving.values():
             if moving.has_moved():
                 yield Change(moving.name, moving.back, moving.here())
+
+
+def _shows_unknown(value: Any, deep: int) -> bool:
+    """Whether a value, or something in it, is a text of what a compiled program computes when it runs."""
+    if isinstance(value, str):
+        return describes(value)
+    if not deep or isinstance(value, (*VALUES, type, ModuleType, np.ndarray)):
+        return False
+    keys = value.keys() if isinstance(value, dict) else ()
+    return any(_shows_unknown(one, deep - 1) for one in (*keys, *inner_of(value)))
 
 
 def change_of(array: np.ndarray, before: np.ndarray) -> Change:
@@ -99,6 +116,21 @@ def say_what_is_left(names: Collection[str]) -> None:
             stacklevel=2,
         )
 
+
+def say_what_is_asked_once(names: Collection[str]) -> None:
+    """Tell the user of clocks and files that a compiled call does not ask again."""
+    if names:
+        warnings.warn(
+            f"compiled programs do not call {', '.join(names)} again: what it gave while they were traced is a "
+            "constant of them"
+            "\n  remedy: ask before the call, and pass that as an argument",
+            BridgeWarning,
+            stacklevel=2,
+        )
+
+
+_DEEP = 4
+"""How deep what has changed is looked into."""
 
 _BYTES = (bytearray, packed)
 

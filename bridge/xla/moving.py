@@ -16,11 +16,14 @@ from typing import Any
 
 import numpy as np
 
+from bridge.source.staging.asking import ENTROPY
 from bridge.source.staging.effects import GENERATORS
 
 
 def moves(thing: Any) -> bool:
     """Whether a thing moves on when it is asked."""
+    if isinstance(thing, random.SystemRandom):
+        return False
     return isinstance(thing, (*GENERATORS, io.IOBase, np.random.BitGenerator)) or _is_iterator(thing)
 
 
@@ -29,7 +32,7 @@ class Moving:
 
     def __init__(self, thing: Any) -> None:
         self.thing = thing
-        self.name = f"a {type(thing).__name__}"
+        self.name = "chance (a generator without a seed)" if thing is ENTROPY else f"a {type(thing).__name__}"
         self._before = _state(thing)
 
     def has_moved(self) -> bool:
@@ -46,11 +49,13 @@ class Moving:
 
 
 # What everybody draws from is reached by names of modules that nobody follows.
-EVERYBODYS = (random._inst, np.random.mtrand._rand)
+EVERYBODYS = (random._inst, np.random.mtrand._rand, ENTROPY)
 
 
 def _state(thing: Any) -> Any:
     """How far a thing is."""
+    if thing is ENTROPY:
+        return thing.position
     if isinstance(thing, random.Random):
         return thing.getstate()
     if isinstance(thing, np.random.RandomState):
@@ -74,6 +79,11 @@ def _frozen(state: Any) -> Any:
 
 
 def _put(thing: Any, state: Any) -> None:
+    if thing is ENTROPY:
+        if not thing.gives_again(state):
+            raise CannotGoBack("generator without a seed")
+        thing.position = state
+        return
     if isinstance(thing, random.Random):
         thing.setstate(state)
     elif isinstance(thing, np.random.RandomState):

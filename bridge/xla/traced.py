@@ -18,12 +18,12 @@ from bridge.engines.protocol import Settings
 from bridge.errors import AliasError, ArgumentError, BridgeError, NoRuleError, RefusedError, TraceError
 from bridge.rewind.interpreter import current_context
 from bridge.rewind.lifetime import note_refusal
-from bridge.rewind.values import ground_floor, is_abstract
+from bridge.rewind.values import describes, ground_floor, is_abstract
 from bridge.source.programs import program
 from bridge.trees import leaves_of, paths_of, rebuilt
 from bridge.xla.bounded.bounded import Bounded
 from bridge.xla.captured import Captured
-from bridge.xla.changes import say_what_is_left
+from bridge.xla.changes import say_what_is_asked_once, say_what_is_left
 from bridge.xla.equations.simplified import simplified
 from bridge.xla.loops import flow
 from bridge.xla.lowering.lower import x64
@@ -79,6 +79,8 @@ class Program:
         self.faults: Any = None
         self.structure: Any = None
         self.results: list[Any] = []
+        self.left: tuple[str, ...] = ()
+        self.asked: tuple[str, ...] = ()
         self.seconds: float | None = None
         # Functions, classes and objects among the arguments are the same ones if their state has changed.
         static = [leaf.value for leaf in signature.leaves if isinstance(leaf, Static)]
@@ -109,6 +111,10 @@ class Program:
                 if plan is None:
                     break
                 self.captured.start_again()
+        if not self.mends:
+            say_what_is_left(dict.fromkeys((*self.left, *self.captured.left)))
+            if not self.captured.changes:
+                say_what_is_asked_once(self.asked)
         self.bounded_loops |= allowances.told
         self.shared = self.captured.shared_with(GIVEN.get() or ())
         if not self.is_watched:
@@ -133,8 +139,7 @@ class Program:
                 self.faults = context.faults
                 if not self.mends:
                     context.length.warn()
-            if not self.mends:
-                say_what_is_left(context.left_behind)
+            self.left, self.asked = tuple(context.left_behind), tuple(context.asked)
             return outputs, *context.faults.contents
 
     @property
@@ -176,7 +181,7 @@ class Program:
         if context is not None and context.home.trace.refused is not None:
             # The program has caught it, and gone on.
             raise context.home.trace.refused
-        _check_shapes(results)
+        _check_results(results)
         self.structure = structure
         self.results = [_Traced(leaf) if is_abstract(leaf) else leaf for leaf in results]
         return [leaf for leaf in results if is_abstract(leaf)]
@@ -221,9 +226,14 @@ for _kind in (TraceError, RefusedError, NoRuleError, AliasError):
     _kind.noticed = staticmethod(_note)
 
 
-def _check_shapes(results: list[Any]) -> None:
-    """Raise if the shape of a result is known only when the program runs."""
+def _check_results(results: list[Any]) -> None:
+    """Raise if the shape of a result is known only when the program runs, or its text."""
     for one in results:
+        if describes(one):
+            raise TraceError(
+                f"a compiled program returns the text {one!r}, in the place of one of a value that it computes",
+                remedy="return the value, and write it as a text after the call",
+            )
         if isinstance(one, Bounded):
             raise TraceError(
                 f"a compiled program returns {one!r}: XLA's results have shapes that are known before",

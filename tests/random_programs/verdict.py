@@ -17,7 +17,6 @@ import numpy as np
 
 import bridge
 from bridge.errors import BridgeError
-from bridge.source import finding
 from tests.helpers import finite_differences as reference
 from tests.random_programs.program import RandomProgram, held_by
 from tests.random_programs.smoothness import kink, steep, unevenness
@@ -172,4 +171,3 @@ def forgotten(program: RandomProgram) -> Iterator[None]:
         yield
     finally:
         linecache.cache.pop(program.file, None)
-        finding._texts.pop(program.file, None)

@@ -7,6 +7,7 @@ import gc
 import linecache
 import threading
 import types
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -16,6 +17,7 @@ import pytest
 import bridge
 from bridge.errors import EscapeError
 from bridge.source import reading
+from bridge.source.finding import text_of
 from bridge.source.operations import READER
 from bridge.source.reading import READINGS, is_rewritten, reading_of
 
@@ -103,17 +105,29 @@ def test_code_that_dies_is_forgotten(written: Callable[[str], types.ModuleType])
     assert is_rewritten(rewritten)
     known = {id(rewritten), id(module.program.__code__)}
     assert known <= READINGS.keys()
-    file = module.program.__code__.co_filename
     before = len(READINGS)
-    from bridge.source.finding import _texts
-
-    _texts.pop(file)
-    linecache.cache.pop(file)
-    vars(module).clear()
     del module, rewritten
     gc.collect()
     assert len(READINGS) < before
     assert not known & READINGS.keys()
+
+
+def test_what_exec_made_goes_with_its_names_and_its_text() -> None:
+    class Large:
+        pass
+
+    names = {"__name__": "made", "large": Large()}
+    source = "def program(x):\n    return x * x if large else x\n"
+    linecache.cache["<made>"] = (len(source), None, source.splitlines(keepends=True), "<made>")
+    exec(compile(source, "<made>", "exec"), names)
+    assert bridge.grad(names["program"])(3.0) == 6.0
+    known = weakref.ref(names["large"])
+    text = weakref.ref(text_of(names["program"].__code__, names))
+    assert known() is not None and text() is not None
+    del names
+    gc.collect()
+    assert known() is None and text() is None
+    linecache.cache.pop("<made>")
 
 
 def test_a_function_and_its_twin_share_what_they_have() -> None:

@@ -7,8 +7,11 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
+import bridge
+from bridge.source.reading import reading_of, staged_code
 from bridge.source.staging.control import READER
 from tests.source import comparing
 from tests.source.constructs import rows
@@ -75,3 +78,54 @@ def test_a_jump_in_finally_ends_what_was_raised() -> None:
     log: list[int] = []
     assert READER.of(jump_in_finally)(log) == 3
     assert log == [0, 1, 2, 3]
+
+
+def a_loop_in_a_with(x: Any) -> Any:
+    with np.errstate(all="ignore"):
+        for k in range(12):
+            x = x + k
+    return x
+
+
+def a_loop_in_a_try(x: Any) -> Any:
+    try:
+        for k in range(12):
+            last = x * k
+    finally:
+        x = x + 1.0
+    return x + last
+
+
+def an_annotated_variable(x: Any) -> Any:
+    total: float = 0.0
+    empty: Any
+    for _ in range(12):
+        total = total + x[0]
+        empty = total
+    return x * total + empty
+
+
+def a_comprehension_that_a_loop_goes_through(x: Any) -> Any:
+    for scale in [k / 2 for k in range(12)]:
+        x = x + sum([scale * number for number in (1.0, 2.0)])
+    return x
+
+
+def functions_that_a_loop_goes_through(x: Any) -> Any:
+    for f in (lambda y: y * 2.0, lambda y: y - 1.0):
+        x = f(x) + (lambda y: y / 4.0)(x)
+    return x
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        a_loop_in_a_with, a_loop_in_a_try, an_annotated_variable, a_comprehension_that_a_loop_goes_through,
+        functions_that_a_loop_goes_through,
+    ],
+)  # fmt: skip
+def test_what_can_be_staged_is_staged(program: Callable[[Any], Any]) -> None:
+    code = reading_of(program).code
+    assert code is not None and staged_code(code, program.__globals__) is not None
+    x = np.array([1.0, 2.0])
+    np.testing.assert_allclose(bridge.xla(program)(x), program(x))

@@ -16,17 +16,18 @@ from typing import Any, cast
 
 import numpy as np
 
+from bridge.arrays.unknown_text import UnknownText, refuse_decision
 from bridge.code_position import here, resolve
 from bridge.errors import BridgeError, TraceError
 from bridge.rewind.interpreter import current_context
-from bridge.rewind.values import is_abstract, note_plain
+from bridge.rewind.values import describes, is_abstract, note_plain
 from bridge.source import callees, targets
 from bridge.source.iterating import elements
 from bridge.source.operations import READERS, Reader
 from bridge.source.reaching import GOES_THROUGH
 from bridge.source.reading import Staging, staged_code, twin
 from bridge.source.special_methods import operand
-from bridge.source.staging import effects, items, numbers, tables
+from bridge.source.staging import asking, effects, items, numbers, tables
 from bridge.source.staging.numbers import contained
 from bridge.source.staging.stages import staged
 from bridge.source.staging.truth import NotOneLoop, is_true, truth, unknown
@@ -51,8 +52,11 @@ class StagedReader(Reader):
         effects.check(callee)
         if type(callee) is BuiltinFunctionType and callee in numbers.ROUNDED:
             return numbers.ROUNDED[callee]
-        if effects.moves_on(callee):
+        if effects.moves_on(callee) or asking.gives_chance(callee):
             _refuse(f"it calls {getattr(callee, '__name__', 'next')}(), which gives something else each time")
+        if asking.is_asked(callee):
+            control = _control()
+            return callee if control is None else asking.asked(callee, _trace().note_asked)
         return staged_function(callees.of(callee))
 
     def loop(self, iterable: Any, body: Any, live: Names, exposed: Names, stored: Names, stops: Names) -> None:
@@ -192,8 +196,13 @@ class StagedReader(Reader):
 
     def item(self, container: Any, key: Any) -> Any:
         """`container[key]`, for a key that is computed."""
+        _check_text(key)
         parts = key if type(key) is tuple else (key,)
         return self.seen(self.table(operand(self.seen(container)), *parts)[key])
+
+    def text(self, text: str) -> str:
+        """A text with values in it, which may not be known."""
+        return UnknownText(text) if describes(text) else text
 
     def admits(self, name: str, function: Any, test: Any) -> Any:
         """Whether `function(value for ... if test)` gets the value, or what stands for it if it is not known."""
@@ -262,6 +271,11 @@ def _control() -> Any:
     return None if context is None else context.home.control
 
 
+def _trace() -> Any:
+    """The program that is compiled."""
+    return cast("Any", current_context()).home.trace
+
+
 def _count_tries(by: int) -> None:
     context = current_context()
     if context is not None and context.home.control is not None:
@@ -314,12 +328,20 @@ def _cannot(error: NotOneLoop) -> BridgeError:
 
 
 def _compare(name: str, left: Any, right: Any) -> Any:
+    _check_text(left)
+    _check_text(right)
     if name in ("in", "not in"):
         found = contained(left, right)
         if name == "in":
             return found
         return np.logical_not(found) if unknown(found) else not found
     return getattr(operator, name)(left, right)
+
+
+def _check_text(one: Any) -> None:
+    """Raise if the program decides by the text of a value that is known only when it runs."""
+    if isinstance(one, str) and describes(one):
+        raise refuse_decision(one)
 
 
 READER = StagedReader()

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from bridge.arrays.buffer import weak
+from bridge.arrays.buffer import is_weak, weak
+from bridge.rewind.interpreter import ARRAYS
 from bridge.rewind.values import is_abstract, lowered_to
 from bridge.source import callees
 from bridge.source.iterating import elements
@@ -51,7 +52,7 @@ def _least(plain: Any, comes_first: Callable[[Any, Any], Any]) -> Callable[..., 
                 best = (np.minimum if plain is min else np.maximum)(best, one)
             else:
                 chosen: Any = np.where(comes_first(one, best), one, best)
-                best = chosen[()]
+                best = weak_if_all_are(chosen[()], values)
         return best
 
     return call
@@ -75,8 +76,14 @@ def _least_by(key: Any, values: Any, comes_first: Callable[[Any, Any], Any], pla
         is_before = comes_first(its, first)
         chosen: Any = np.where(is_before, one, best)
         least: Any = np.where(is_before, its, first)
-        best, first = chosen[()], least[()]
+        best, first = weak_if_all_are(chosen[()], values), weak_if_all_are(least[()], keys)
     return best
+
+
+def weak_if_all_are(chosen: Any, among: Any) -> Any:
+    """One of several numbers, as one of Python's if all of them are."""
+    is_pythons = all(is_weak(one) or type(one) in (int, float) for one in among)
+    return ARRAYS.own_number(chosen) if is_pythons else chosen
 
 
 def _joined(plain: Any) -> Callable[..., Any]:

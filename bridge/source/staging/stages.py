@@ -76,11 +76,11 @@ class _Stager(ast.NodeTransformer):
             name for part in own_parts_of(body) if isinstance(part, (ast.Nonlocal, ast.Global)) for name in part.names
         }
         arguments = {one.arg for one in ast.walk(node.args) if isinstance(one, ast.arg)}
+        bound_inside = sorted(bound(body) - arguments - declared)
         self.locals = (bound(body) | arguments) - declared
         self.rebinds = {name for part in own_parts_of(body) if isinstance(part, ast.Nonlocal) for name in part.names}
         self.liveness = Liveness(body, self.jumps.stops)
         made = self._block(body)
-        bound_inside = sorted(bound(body) - arguments - declared)
         self.liveness, self.jumps, self.locals, self.rebinds, self.numbers = before
         node.body = [*documentation, *_bindings(bound_inside, node), *made]
         return node
@@ -111,6 +111,13 @@ class _Stager(ast.NodeTransformer):
         return node
 
     # Statements.
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> Any:
+        self.generic_visit(node)
+        if self.liveness is None or not isinstance(node.target, ast.Name):
+            return node
+        # Annotations of variables say nothing to Python, and keep a variable from being a loop's or a branch's.
+        return at(node, ast.Pass() if node.value is None else ast.Assign([node.target], node.value))
 
     def visit_For(self, node: ast.For) -> Any:
         if self.liveness is None or is_raw(node):
@@ -209,6 +216,17 @@ class _Stager(ast.NodeTransformer):
         self.generic_visit(node)
         if isinstance(node.func, ast.Name) and node.func.id in COUNTED and self.liveness is not None:
             node.func = at(node.func, reader("counted", node.func))
+        return node
+
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> Any:
+        self.generic_visit(node)
+        return node if self.liveness is None else at(node, reader("text", node))
+
+    def visit_FormattedValue(self, node: ast.FormattedValue) -> Any:
+        node.value = self.visit(node.value)
+        if node.format_spec is not None:
+            # It is a text of several parts as well, and must stay one.
+            self.generic_visit(node.format_spec)
         return node
 
     def visit_IfExp(self, node: ast.IfExp) -> Any:

@@ -1,0 +1,42 @@
+"""The text of a value that is known only when a compiled program runs: it can be shown, and not be asked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bridge.code_position import here, resolve
+from bridge.errors import TraceError
+from bridge.rewind.values import described
+
+
+class UnknownText(str):
+    """What is shown in the place of a text: a program that decides by it would be another program."""
+
+    __slots__ = ()
+
+
+def unknown_text(value: Any) -> UnknownText:
+    """The text of a traced value."""
+    return UnknownText(described(value))
+
+
+def refuse_decision(text: str) -> TraceError:
+    """The error of a program that decides by such a text."""
+    return TraceError(
+        f"the program decides by the text of a value that it computes: it is {str(text)!r} while it is compiled",
+        where=resolve(here()),
+        remedy="compare the value itself, or a rounded one (np.round(x, n)), in the place of its text",
+    )
+
+
+def _refuse(self: str, *args: Any) -> Any:
+    raise refuse_decision(str.__str__(self))
+
+
+_ASKING = (
+    "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__hash__", "__contains__", "startswith", "endswith",
+    "find", "rfind", "index", "rindex", "count", "isdigit", "isnumeric", "isdecimal", "isalpha", "isalnum",
+)  # fmt: skip
+
+for _name in _ASKING:
+    setattr(UnknownText, _name, _refuse)
