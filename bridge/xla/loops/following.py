@@ -39,6 +39,7 @@ class Choosing:
     cell : the memory.
     leaves : what the name is bound to on the sides.
     sinces : memory with higher numbers was made by the side.
+    since : memory with higher numbers is not followed later on; without it, what there is now.
 
     Attributes
     ----------
@@ -46,23 +47,36 @@ class Choosing:
     kept : those of them that it follows: the others nobody can reach.
     """
 
-    def __init__(self, context: Any, key: Any, cell: Any, leaves: Sequence[Any], sinces: Sequence[float]) -> None:
+    def __init__(
+        self,
+        context: Any,
+        key: Any,
+        cell: Any,
+        leaves: Sequence[Any],
+        sinces: Sequence[float],
+        since: float | None = None,
+    ) -> None:
         self.context, self.key, self.cell = context, key, cell
         self.following = context.home.trace.following
-        self.older: list[_Older] | None = None
+        self.older: list[_Older] | None = []
         self.kept: list[_Older] = []
         self.which: Any = None
-        found = [self._older(leaf, since) for leaf, since in zip(leaves, sinces, strict=True)]
-        if all(one is not None for one in found):
-            self.older = []
-            for older in (one for some in found for one in some or ()):
-                if _number(self.older, older) == 0:
-                    self.older.append(older)
-        self.since = serial_now()
+        self.is_new = False
+        self.since = serial_now() if since is None else since
+        for leaf, before in zip(leaves, sinces, strict=True):
+            self.meet(leaf, before)
+
+    def meet(self, leaf: Any, since: float) -> bool:
+        """Let it be possible that the name is bound to this, too; whether that is new."""
+        found = self._older(leaf, since)
+        fresh = [] if found is None or self.older is None else [one for one in found if not _number(self.older, one)]
+        is_new = bool(fresh) or (found is None and self.older is not None)
+        self.older = None if found is None or self.older is None else self.older + fresh
+        return is_new
 
     def _older(self, leaf: Any, since: float) -> list[_Older] | None:
         """What a value may be of memory with numbers up to `since`."""
-        if not hasattr(leaf, "view_as"):
+        if not hasattr(leaf, "view_as") or leaf.place is self.cell.place:
             return []
         root = leaf.place.root
         if root.serial <= since:
@@ -81,9 +95,10 @@ class Choosing:
             key = *self.key, one.root
             if key not in wanted:
                 wanted[key] = reaches({one.root, *others_of(self.context, one.root)})
-            if wanted[key]:
+            if wanted[key] and not _number(self.kept, one):
                 self.kept.append(one)
-        if self.kept:
+        if self.kept and self.which is None:
+            self.is_new = True
             self.which = self.context.constant_buffer(np.zeros((), np.int64))
 
     @property
@@ -93,7 +108,7 @@ class Choosing:
 
     def take(self, leaf: Any) -> None:
         """Write the number of what the side that runs has left."""
-        if self.which is None:
+        if self.which is None or getattr(leaf, "place", None) is self.cell.place:
             return
         older = self._older(leaf, self.since)
         if older is None or any(_number(self.older or [], one) == 0 for one in older):
@@ -104,6 +119,10 @@ class Choosing:
             number = _number(self.kept, older[0]) if older else 0
         else:
             for k, candidate in enumerate(inner.candidates, 1):
+                if candidate.place.root is self.cell.place.root:
+                    # The turn may leave what it has found.
+                    number = np.where(inner.which[()] == k, self.which[()], number)
+                    continue
                 part = _part_of(self.context, self.cell, candidate)
                 mine = 0 if part is None else _number(self.kept, part)
                 if mine:
@@ -113,6 +132,11 @@ class Choosing:
 
     def follow(self) -> None:
         """From now on, the memory follows them."""
+        self.is_new = False
+        if self.older is None:
+            self.which = None
+            self.kept = []
+            self.following.drop([self.cell.place.root])
         if self.which is not None:
             self.following.add(Follower(self.cell, self.which, tuple(one.array for one in self.kept)))
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 from bridge.code_position import here
 from bridge.rewind.ownership import Standing
@@ -103,20 +103,37 @@ def shared_on_a_side(context: Any, sides: Iterable[Sequence[Bound]], known: Know
                 merge(context, cell, [other_cell], [other_cell] if is_apart else [])
 
 
-def handed_to_the_next_turn(context: Any, left: Sequence[tuple[Any, Any]]) -> None:
+class Left(NamedTuple):
+    """Of a place: the memory that the next turn finds, and the memory that a turn has left.
+
+    The former follows what was there before memory with the number `since`; nothing if that is None.
+    """
+
+    cell: Any
+    root: Any
+    since: float | None
+
+
+def handed_to_the_next_turn(context: Any, left: Sequence[Left]) -> None:
     """What a turn leaves is copied into the memory that the next one finds, which stands for the same from then on.
 
-    Of each place: the memory that the next turn finds, and the memory that the turn has left. What the turn found, and
-    nobody was left with, is nobody's any more: names that two places have exchanged are apart.
+    What the turn found, and nobody was left with, is nobody's any more: names that two places have exchanged are apart.
     """
     if not context.merged:
         return
     known = dict(context.merged)
-    found = {cell for cell, _ in left}
-    now = {root: cell for cell, root in left}
-    for cell, root in left:
-        others = {now.get(one, one) for one in _others(known, root) if one in now or one not in found}
-        merge(context, cell, others)
+    found = {one.cell for one in left}
+    now = {one.root: one.cell for one in left}
+    for cell, root, since in left:
+        standing = known.get(root, _NOTHING)
+        met = [one for one in standing.others if one in now or one not in found]
+        apart = [one for one in met if since is None or one in standing.apart or one.serial > since]
+        merge(context, cell, {now.get(one, one) for one in met}, {now.get(one, one) for one in apart})
+
+
+def may_be(context: Any, cell: Any, older: Any, is_followed: bool) -> None:
+    """Take note that memory may be older memory, and all that this may be."""
+    merge(context, cell, *_met(context.merged, [(older, is_followed)]))
 
 
 def passed_on(context: Any, value: Any, cell: Any, is_followed: bool = False) -> None:

@@ -7,7 +7,7 @@ the number says so; a write into one of these is repeated in all that may stand 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -66,9 +66,15 @@ class Followers:
 
     def add(self, follower: Follower) -> None:
         """From now on, this one follows."""
+        self.drop([follower.root])
         self.active = (*self.active, follower)
         self.known[follower.root] = follower
         follower.cell.place.context.followers = self
+
+    def drop(self, roots: Iterable[Any]) -> None:
+        """From now on, memory follows nothing."""
+        gone = set(roots)
+        self.active = tuple(one for one in self.active if one.root not in gone)
 
     @contextmanager
     def as_they_were(self, active: tuple[Follower, ...]) -> Iterator[None]:
