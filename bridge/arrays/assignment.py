@@ -52,6 +52,8 @@ def assign(target: Any, key: Any, value: Any) -> None:
     if place.dtype.kind != "c" and np.dtype(getattr(value, "dtype", type(value))).kind == "c":
         refuse_complex(target)
     context.write(target, key, part(place, key, shown), value, source)
+    if context.followers is not None:
+        context.followers.written(target, key)
 
 
 def _wrote_element(target: Any, key: Any, value: Any) -> bool:

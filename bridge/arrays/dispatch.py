@@ -195,6 +195,9 @@ def _updated(call: Call, target: Any, mask: Any, run: Any) -> Any:
     except TypeError:
         check_not_complex(target, values)
         raise
+    followers = target.place.context.followers
+    if followers is not None:
+        followers.written(target, Ellipsis)
     return target
 
 

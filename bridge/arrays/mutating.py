@@ -73,6 +73,9 @@ def _logged(context: Any, rule: MutatingRule, args: tuple[Any, ...], kwargs: dic
             f"    def _(ct, {', '.join(rule.parameters)}):\n        ...",
         )
     context.mutated(Call(rule.function, rule, values, inputs, plain=plain), tuple(targets), saved)
+    if context.followers is not None:
+        for target in targets:
+            context.followers.written(target, Ellipsis)
     return result
 
 

@@ -39,6 +39,8 @@ def at(ufunc: np.ufunc, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     if facts_of(ufunc).adds and kind_of(key, target.ndim) is ADVANCED:
         context = target.place.context
         context.scatter_add(Call(ufunc, None, *unwrapped(context, tuple(operands[:1]))[:2]), target, key)
+        if context.followers is not None:
+            context.followers.written(target, key)
         return
     shape = np.shape(grounded(target)[key])
     named = _named(key, target.shape)

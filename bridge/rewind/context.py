@@ -8,7 +8,7 @@ pass, and mutation is an ordinary operation.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
+from collections.abc import Callable
 from functools import partial
 from operator import setitem
 from typing import Any, Self
@@ -25,7 +25,7 @@ from bridge.rewind.interpreter import ARRAYS, Call, Listener
 from bridge.rewind.interrupted import has_written
 from bridge.rewind.lean import Lean
 from bridge.rewind.log import Copy, Entry, Operation, blame
-from bridge.rewind.ownership import must_be_numbers, refuse_read_only, wrap
+from bridge.rewind.ownership import Standing, must_be_numbers, refuse_read_only, wrap
 from bridge.rewind.places import Element, Gathered, Place
 from bridge.rewind.roots import Root
 from bridge.rewind.rule_book import read_book
@@ -66,8 +66,8 @@ class Context(Gradients, Lean):
         self.checkpointing = self.busy = False
         self.roots: list[Root] = []
         self.originals: list[tuple[np.ndarray, Any]] = []
-        self.merged: dict[Root, tuple[Any, Set[Root]]] = {}
-        self.returning: dict[Root, list[Root]] = {}
+        self.merged: dict[Root, Standing] = {}
+        self.returning: dict[Root, list[tuple[Root, bool]]] = {}
         self.settling = False
         self.entered_as: list[Any] = []
         self.asked: dict[Root, Any] = {}

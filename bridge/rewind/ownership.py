@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Set
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -19,6 +19,17 @@ if TYPE_CHECKING:
     from bridge.rewind.context import Context
 
 
+class Standing(NamedTuple):
+    """What is known of memory that may be other memory: where that was found, and which it may be.
+
+    Those `apart` would not follow a write.
+    """
+
+    position: Any
+    others: Set[Any]
+    apart: Set[Any]
+
+
 class Ownership:
     """Makes roots that no operation made, and says which may be written."""
 
@@ -28,8 +39,10 @@ class Ownership:
     roots: list[Root]
     originals: list[tuple[np.ndarray, Any]]
     loan: Any
-    merged: dict[Root, tuple[Any, Set[Root]]]
+    merged: dict[Root, Standing]
     settling: bool
+    # Who repeats a write into memory that a name may stand for, and into what stands for it; None if nothing does.
+    followers: Any = None
     # Whether large arguments may be the caller's memory until they are written: the backward pass ends with the call.
     borrows_arguments = False
 
@@ -107,7 +120,7 @@ class Ownership:
         if current is not self and current is not None and current.checkpointing and not current.busy:
             _refuse_write_outside(target)
         if self.merged and not self.settling and root in self.merged:
-            self._check_merged(target, *self.merged[root])
+            self._check_merged(target, self.merged[root])
         if isinstance(root, Entered):
             if root.read_as_constant and not root.written:
                 _refuse_late_write(target)
@@ -121,10 +134,10 @@ class Ownership:
                     self.loan.names.written(root)
         return root
 
-    def _check_merged(self, target: Any, position: Any, others: Set[Root]) -> None:
-        """Raise if memory that may be that of `others`, as a branch has it, is not all that the program can reach."""
-        if self.loan is None or self.loan.names.reaches(others):
-            _refuse_merged(target, position)
+    def _check_merged(self, target: Any, standing: Standing) -> None:
+        """Raise if memory that may be other memory, as a branch has it, is not all that the program can reach."""
+        if standing.apart and (self.loan is None or self.loan.names.reaches(standing.apart)):
+            _refuse_merged(target, standing.position)
 
 
 class KeepsArguments(Ownership):

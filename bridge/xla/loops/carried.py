@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from typing import Any
 
 from bridge.rewind.interpreter import ARRAYS
@@ -10,6 +10,7 @@ from bridge.source.staging.truth import NotOneLoop
 from bridge.source.state import GONE, Place
 from bridge.trees import containers_of
 from bridge.xla.loops.carrying import Constant, Counter, Memory, equal, growth, is_integer, look_of, memory
+from bridge.xla.loops.following import Choosing
 from bridge.xla.loops.plans import Stale
 
 
@@ -22,6 +23,8 @@ class Carried:
         self.is_read = is_read
         self.by: Constant = Constant(self.start)
         self.sample: Any = None
+        self.choosing: list[Choosing] = []
+        self.followers_of: Any = None
 
     def tried(
         self, context: Any, then: Any, after: Any, growth: int | None, since: int, hands: Set[Any] = frozenset()
@@ -76,3 +79,55 @@ class Carried:
             fits = after is GONE or equal(after, self.by.value)
         if not fits:
             raise Stale
+
+    def meet(self, context: Any, code: Any, after: Any, since: int) -> bool:
+        """Let its memory follow what a turn has left, of memory with numbers up to `since`; whether that is new."""
+        if not isinstance(self.by, Memory) or after is GONE:
+            return False
+        if self.followers_of is not self.by:
+            context.home.trace.following.drop(one.cell.place.root for one in self.choosing)
+            self.followers_of = self.by
+            self.choosing = [
+                Choosing(context, (code, self.place.name, number), cell, (), (), since)
+                for number, (cell, kind) in enumerate(zip(self.by.cells, self.by.look.kinds, strict=True))
+                if kind == "array"
+            ]
+            self._meet(self.start if self.is_read else GONE, since)
+        return self._meet(after, since)
+
+    def _meet(self, value: Any, since: int) -> bool:
+        return any([one.meet(leaf, since) for one, leaf in self._bound_to(value)])
+
+    def _bound_to(self, value: Any) -> list[tuple[Choosing, Any]]:
+        """What its memory is for a value of the place."""
+        if value is GONE or not self.choosing:
+            return []
+        assert isinstance(self.by, Memory)
+        leaves = [
+            leaf for leaf, kind in zip(containers_of(value)[0], self.by.look.kinds, strict=True) if kind == "array"
+        ]
+        return list(zip(self.choosing, leaves, strict=True))
+
+    def follow(self) -> None:
+        """From now on, what its memory is known to be is followed; now it is what there was before the loop."""
+        for one, leaf in self._bound_to(self.start if self.is_read else GONE):
+            if one.is_new:
+                one.take(leaf)
+        for one in self.choosing:
+            one.follow()
+
+    def take(self, value: Any) -> None:
+        """Get what a turn has left."""
+        for one, leaf in self._bound_to(value):
+            one.take(leaf)
+        self.by.take(value)
+
+    @property
+    def followed(self) -> set[Any]:
+        """The memory that its memory follows."""
+        return {root for one in self.choosing for root in one.followed}
+
+    @property
+    def following(self) -> dict[Any, Choosing]:
+        """Its memory that follows other memory."""
+        return {one.cell.place.root: one for one in self.choosing if one.which is not None}

@@ -14,8 +14,9 @@ from bridge.source.state import GONE, Place, Variable
 from bridge.trees import containers_of, rebuilt
 from bridge.xla.loops.carrying import Unlike, equal, is_same, is_value, settling
 from bridge.xla.loops.control import kind_of, promoting, read_cell
+from bridge.xla.loops.following import Choosing
 from bridge.xla.loops.plans import Stale
-from bridge.xla.loops.standing import Known, passed_on, stood_for
+from bridge.xla.loops.standing import Bound, Known, passed_on, stood_for
 
 
 class Side(Protocol):
@@ -29,9 +30,10 @@ class Side(Protocol):
 class Outcome:
     """What a place holds after a branch: the same whichever side is taken, or memory that both write."""
 
-    def __init__(self, context: Any, place: Place, before: Any, sides: Sequence[Side], aliases: Known) -> None:
+    def __init__(self, context: Any, place: Place, before: Any, sides: Sequence[Side], codes: Sequence[Any]) -> None:
         self.context = context
         self.place = place
+        self.choosing: list[Choosing | None] = []
         before = ARRAYS.seen(before)
         values = [side.after.get(place.key, before) for side in sides]
         self.same: Any = None
@@ -62,21 +64,46 @@ class Outcome:
         self.kinds: list[str] = []
         self.cells: list[Any] = []
         self.by_side = [None if value is GONE else containers_of(value)[0] for value in values]
-        for column in zip(*rows, strict=True):
-            kind, cell = _shared(context, place.name, column, sinces, aliases)
+        self.columns = list(zip(*rows, strict=True))
+        self.sinces = sinces
+        for number, column in enumerate(self.columns):
+            kind, cell = _shared(context, place.name, column)
             self.kinds.append(kind)
             self.cells.append(cell)
+            chosen = None
+            if kind == "array":
+                chosen = Choosing(context, (*codes, place.name, number), cell, column, sinces)
+            self.choosing.append(chosen)
 
-    def stands_for(self, side: int) -> list[tuple[Any, Any]]:
-        """Memory that the place holds afterwards, and what it is on one side."""
+    def name(self, aliases: Known) -> None:
+        """Take note of what its memory stands for: a write into either would be one into both."""
+        if self.is_same:
+            return
+        for cell, column, choosing in zip(self.cells, self.columns, self.choosing, strict=True):
+            if choosing is None:
+                continue
+            followed = choosing.followed
+            older = [
+                value.place.root
+                for value, since in zip(column, self.sinces, strict=True)
+                if hasattr(value, "view_as") and (value.place.root.serial <= since or value.place.root in aliases)
+            ]
+            made = [one for one in older if one not in followed and choosing.which is not None and one in aliases]
+            if older:
+                stood_for(self.context, self.place.name, cell.place.root, older, aliases, {*followed, *made})
+            for value in column:
+                passed_on(self.context, value, cell, choosing.which is not None)
+
+    def stands_for(self, side: int) -> list[Bound]:
+        """Memory that the place holds afterwards, what it is on one side, and what it follows."""
         leaves = None if self.is_same else self.by_side[side]
         if leaves is None:
             return []
-        columns = zip(self.cells, self.kinds, leaves, strict=True)
+        columns = zip(self.cells, self.choosing, leaves, strict=True)
         return [
-            (cell.place.root, leaf.place.root)
-            for cell, kind, leaf in columns
-            if kind != "fixed" and hasattr(leaf, "view_as")
+            (cell.place.root, leaf.place.root, choosing.followed)
+            for cell, choosing, leaf in columns
+            if choosing is not None and hasattr(leaf, "view_as")
         ]
 
     def check(self, value: Any) -> None:
@@ -105,6 +132,9 @@ class Outcome:
             return
         leaves, _ = containers_of(value)
         fresh = [np.copy(leaf) if hasattr(leaf, "view_as") else leaf for leaf in leaves]
+        for choosing, leaf in zip(self.choosing, leaves, strict=True):
+            if choosing is not None:
+                choosing.take(leaf)
         with settling(self.context):
             for cell, leaf, kind in zip(self.cells, fresh, self.kinds, strict=True):
                 if kind != "fixed" and not is_same(leaf, cell):
@@ -123,9 +153,7 @@ class Outcome:
         )
 
 
-def _shared(
-    context: Any, name: str, values: tuple[Any, ...], sinces: Sequence[float], aliases: Known
-) -> tuple[str, Any]:
+def _shared(context: Any, name: str, values: tuple[Any, ...]) -> tuple[str, Any]:
     """Memory for what either side leaves."""
     if len(values) == 2 and equal(*values):
         return "fixed", values[0]
@@ -136,16 +164,6 @@ def _shared(
         raise Unlike(f"{name} has shape {' or '.join(str(np.shape(value)) for value in values)} after a branch")
     dtype = np.result_type(*map(promoting, values))
     cell = context.constant_buffer(np.zeros(np.shape(values[0]), dtype))
-    older = [
-        value.place.root
-        for value, since in zip(values, sinces, strict=True)
-        if hasattr(value, "view_as") and (value.place.root.serial <= since or value.place.root in aliases)
-    ]
-    if older:
-        # It stands for arrays that have other names: a write into it, or into them, would be one into both.
-        stood_for(context, name, cell.place.root, older, aliases)
-    for value in values:
-        passed_on(context, value, cell)
     return kind_of(*values), cell
 
 

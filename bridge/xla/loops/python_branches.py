@@ -17,6 +17,7 @@ from bridge.source.staging.truth import NotOneLoop, truth
 from bridge.source.state import GONE, Place, Value
 from bridge.xla.loops.causes import check_cause
 from bridge.xla.loops.expected import Reached
+from bridge.xla.loops.following import keep
 from bridge.xla.loops.outcomes import Outcome
 from bridge.xla.loops.plans import BEFORE, looks, planned
 from bridge.xla.loops.repeating import choose
@@ -132,11 +133,16 @@ def _chosen(
             return None, None
     aliases = dict(context.merged)
     parts = {key: pair for side in sides for key, pair in side.before.items()}
-    outcomes = [Outcome(context, place, place.get(), sides, aliases) for place in places if place.name in live] + [
-        Outcome(context, place, before, sides, aliases)
+    codes = tuple(getattr(one, "__code__", one) for one in (then, otherwise))
+    outcomes = [Outcome(context, place, place.get(), sides, codes) for place in places if place.name in live] + [
+        Outcome(context, place, before, sides, codes)
         for key, (place, before) in parts.items()
         if key not in {one.key for one in places}
     ]
+    choosing = [one for outcome in outcomes for one in outcome.choosing if one is not None]
+    keep(context, choosing, places)
+    for one in outcomes:
+        one.name(aliases)
     shared_on_a_side(context, ([pair for one in outcomes for pair in one.stands_for(k)] for k in range(2)), aliases)
     for side in sides:
         known = {one.key for one in side.part.places}
@@ -155,7 +161,6 @@ def _chosen(
 
     kept_for_next = [planned(places, side.part.before[: len(places)], side.after, side.since) for side in sides]
     cells = [cell for one in outcomes if not one.is_same for cell in one.cells]
-    codes = tuple(getattr(one, "__code__", one) for one in (then, otherwise))
     reached = Reached.by(codes, [side.part.closure for side in sides], cells)
     choose(context, wanted, [run(side) for side in sides], reached=reached)
     kept = {id(one.place) for one in outcomes}
@@ -164,4 +169,6 @@ def _chosen(
             place.set(GONE)
     for one in outcomes:
         one.place.set(one.value())
+    for chosen in choosing:
+        chosen.follow()
     return (None, None) if parts or plan != (None, None) else (kept_for_next[0], kept_for_next[1])

@@ -65,6 +65,7 @@ class Recorded:
         self.allowed = math.inf
         self.wishes = Wishes()
         self.repeats = self.context.home.trace.repeats
+        self.followers = self.context.home.trace.following.active
 
     def describe(self, i: Any) -> None:
         """Run the body once and note what it does; effects on the program are the caller's to undo."""
@@ -105,7 +106,8 @@ class Recorded:
                 root.active = active
             allowances = trace.allowances.within(self.allowed, self.wishes)
             with context.reopened(), self.fingerprint.listening(context), allowances as scope:
-                self.body(i)
+                with trace.following.as_they_were(self.followers):
+                    self.body(i)
             self.wishes = scope.wishes
             return context.log
         finally:

@@ -1,8 +1,9 @@
 """Memory that stands for one array or another, as a branch has it: a write into either would be one into both.
 
 What a name is bound to by a branch is memory of its own, which both sides write: the program may read it. If it stands
-for arrays that have other names, who else sees a write is not known, and a write is an error (`Ownership.writable`)
-unless the program can reach none of these any more: `x = x * 2` on one side, and nobody has what `x` was before.
+for arrays that have other names, a write is repeated in these where that can be said (`following`). Where it cannot, a
+write is an error (`Ownership.writable`) unless the program can reach none of these any more: `x = x * 2` on one side,
+and nobody has what `x` was before.
 What a function is about to return may stand for arrays that it goes on to write, on paths that do not return it.
 """
 
@@ -10,36 +11,64 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 from bridge.code_position import here
+from bridge.rewind.ownership import Standing
 from bridge.source.staging.jumps import VALUE
 from bridge.trees import containers_of
 
-Known = Mapping[Any, tuple[Any, Set[Any]]]
+Known = Mapping[Any, Standing]
 """For memory where it was found out that it may be other memory, and which."""
 
+_NOTHING: Standing = Standing(None, frozenset(), frozenset())
 
-def stood_for(context: Any, name: str, root: Any, older: Iterable[Any], known: Known | None = None) -> None:
-    """Take note that memory which a name is bound to stands for older memory; `known` is what that stood for."""
+
+def stood_for(
+    context: Any,
+    name: str,
+    root: Any,
+    older: Iterable[Any],
+    known: Known | None = None,
+    followed: Set[Any] = frozenset(),
+) -> None:
+    """Take note that memory which a name is bound to stands for older memory, some of which it follows.
+
+    `known` is what older memory stood for.
+    """
     if name == VALUE:
-        context.returning.setdefault(root, []).extend(older)
+        context.returning.setdefault(root, []).extend((one, one in followed) for one in older)
     else:
         known = dict(context.merged) if known is None else known
-        merge(context, root, {other for one in older for other in (one, *_others(known, one))})
+        others, apart = _met(known, ((one, one in followed) for one in older))
+        merge(context, root, others, apart)
 
 
-def merge(context: Any, root: Any, others: Iterable[Any]) -> None:
-    """Take note that memory may be other memory, each of which is another one: a write into it is one into that."""
+def _met(known: Known, older: Iterable[tuple[Any, bool]]) -> tuple[set[Any], set[Any]]:
+    """Memory that may be this or that older memory may be others, too: which, and which of them are apart from it."""
+    others: set[Any] = set()
+    apart: set[Any] = set()
+    for one, is_followed in older:
+        standing = known.get(one, _NOTHING)
+        met = {one, *standing.others}
+        others |= met
+        apart |= standing.apart if is_followed else met
+    return others, apart
+
+
+def merge(context: Any, root: Any, others: Iterable[Any], apart: Iterable[Any] | None = None) -> None:
+    """Take note that memory may be other memory, each of which is another one: a write into it is one into that.
+
+    Those `apart`, all of them if nothing is said, would not follow a write.
+    """
     position = here()
+    others = set(others) - {root}
+    apart = others if apart is None else set(apart)
     for one in others:
-        if one is not root:
-            for mine, other in ((root, one), (one, root)):
-                context.merged[mine] = position, _others(context.merged, mine) | {other}
-
-
-def _others(known: Known, root: Any) -> Set[Any]:
-    return known[root][1] if root in known else frozenset()
+        for mine, other in ((root, one), (one, root)):
+            before = context.merged.get(mine, _NOTHING)
+            left = before.apart | {other} if one in apart else before.apart
+            context.merged[mine] = Standing(position, before.others | {other}, left)
 
 
 def others_of(context: Any, root: Any) -> Set[Any]:
@@ -47,46 +76,72 @@ def others_of(context: Any, root: Any) -> Set[Any]:
     return _others(context.merged, root)
 
 
-def all_known(one: Known, other: Known) -> dict[Any, tuple[Any, Set[Any]]]:
+def _others(known: Known, root: Any) -> Set[Any]:
+    return known.get(root, _NOTHING).others
+
+
+def all_known(one: Known, other: Known) -> dict[Any, Standing]:
     """What either knows."""
     both = dict(one)
-    for root, (position, others) in other.items():
-        both[root] = position, _others(one, root) | others
+    for root, standing in other.items():
+        before = both.get(root, _NOTHING)
+        both[root] = Standing(standing.position, before.others | standing.others, before.apart | standing.apart)
     return both
 
 
-def shared_on_a_side(context: Any, sides: Iterable[Sequence[tuple[Any, Any]]], known: Known) -> None:
-    """Take note of names that are bound to one array on a side of a branch, each with memory of its own afterwards.
+Bound = tuple[Any, Any, Set[Any]]
+"""Memory that a name is bound to after a branch, what it is on one side, and what it follows."""
 
-    Of each side: memory that a name is bound to afterwards, and the memory that it stands for.
-    """
-    for pairs in sides:
-        for (cell, root), (other_cell, other) in combinations(pairs, 2):
+
+def shared_on_a_side(context: Any, sides: Iterable[Sequence[Bound]], known: Known) -> None:
+    """Take note of names that are bound to one array on a side of a branch, each with memory of its own afterwards."""
+    for bound in sides:
+        for (cell, root, followed), (other_cell, other, other_followed) in combinations(bound, 2):
             if root is other or other in _others(known, root):
-                merge(context, cell, [other_cell])
+                is_followed = root in followed and other in other_followed
+                is_apart = not is_followed or other in known.get(root, _NOTHING).apart
+                merge(context, cell, [other_cell], [other_cell] if is_apart else [])
 
 
-def handed_to_the_next_turn(context: Any, left: Sequence[tuple[Any, Any]]) -> None:
+class Left(NamedTuple):
+    """Of a place: the memory that the next turn finds, and the memory that a turn has left.
+
+    The former follows what was there before memory with the number `since`; nothing if that is None.
+    """
+
+    cell: Any
+    root: Any
+    since: float | None
+
+
+def handed_to_the_next_turn(context: Any, left: Sequence[Left]) -> None:
     """What a turn leaves is copied into the memory that the next one finds, which stands for the same from then on.
 
-    Of each place: the memory that the next turn finds, and the memory that the turn has left. What the turn found, and
-    nobody was left with, is nobody's any more: names that two places have exchanged are apart.
+    What the turn found, and nobody was left with, is nobody's any more: names that two places have exchanged are apart.
     """
     if not context.merged:
         return
     known = dict(context.merged)
-    found = {cell for cell, _ in left}
-    now = {root: cell for cell, root in left}
-    for cell, root in left:
-        others = {now.get(one, one) for one in _others(known, root) if one in now or one not in found}
-        merge(context, cell, others)
+    found = {one.cell for one in left}
+    now = {one.root: one.cell for one in left}
+    for cell, root, since in left:
+        standing = known.get(root, _NOTHING)
+        met = [one for one in standing.others if one in now or one not in found]
+        apart = [one for one in met if since is None or one in standing.apart or one.serial > since]
+        merge(context, cell, {now.get(one, one) for one in met}, {now.get(one, one) for one in apart})
 
 
-def passed_on(context: Any, value: Any, cell: Any) -> None:
-    """What is about to be returned is copied into another cell."""
+def may_be(context: Any, cell: Any, older: Any, is_followed: bool) -> None:
+    """Take note that memory may be older memory, and all that this may be."""
+    merge(context, cell, *_met(context.merged, [(older, is_followed)]))
+
+
+def passed_on(context: Any, value: Any, cell: Any, is_followed: bool = False) -> None:
+    """What is about to be returned is copied into another cell, which follows what it does or does not."""
     root = getattr(getattr(value, "place", None), "root", None)
     if root is not None and root in context.returning:
-        context.returning.setdefault(cell.place.root, []).extend([root, *context.returning[root]])
+        more = [(one, was and is_followed) for one, was in context.returning[root]]
+        context.returning.setdefault(cell.place.root, []).extend([(root, is_followed), *more])
 
 
 def returned(context: Any, value: Any) -> None:
@@ -94,5 +149,4 @@ def returned(context: Any, value: Any) -> None:
     for leaf in containers_of(value)[0]:
         root = getattr(getattr(leaf, "place", None), "root", None)
         if root is not None and root in context.returning:
-            others = context.returning.pop(root)
-            merge(context, root, {other for one in others for other in (one, *_others(context.merged, one))})
+            merge(context, root, *_met(context.merged, context.returning.pop(root)))

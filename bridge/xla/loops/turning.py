@@ -35,8 +35,9 @@ from bridge.xla.loops.causes import check_cause
 from bridge.xla.loops.changing import ground_of
 from bridge.xla.loops.control import read_cell
 from bridge.xla.loops.expected import Reached
+from bridge.xla.loops.following import keep
 from bridge.xla.loops.plans import looks
-from bridge.xla.loops.standing import handed_to_the_next_turn, merge, others_of
+from bridge.xla.loops.standing import Left, all_known, handed_to_the_next_turn, may_be, others_of
 from bridge.xla.loops.trials import Part, with_lent
 from bridge.xla.tracing.integers import Bounds
 
@@ -60,6 +61,7 @@ class Loop:
         exchanges: bool = False,
     ) -> None:
         self.own = own
+        self.since = serial_now()
         self.exchanges = exchanges
         self.exchanged = False
         self.writes_carried = False
@@ -96,7 +98,7 @@ class Loop:
                 one.tried(self.context, was, left, grown, since, hands)
                 for one, was, left, grown in zip(self.carried, then, after, growths, strict=True)
             ]
-            self._hand_on(after)
+            changes.append(self._follow(after))
             known = {one.key for one in self.part.places}
             more = [(place, before) for key, (place, before) in watch.parts.items() if key not in known]
             for place, before in more:
@@ -107,6 +109,27 @@ class Loop:
                 self._check_again(bounds, after)
                 return
         raise NotOneLoop("what its turns leave does not become the same")
+
+    def _follow(self, after: list[Any]) -> bool:
+        """Let memory that is carried follow what turns may leave in it; whether more is known of that than before."""
+        changes = [one.meet(self.context, self.code, left, self.since) for one, left in zip(self.carried, after, strict=True)]
+        places = [one.place for one in self.carried]
+        keep(self.context, [chosen for one in self.carried for chosen in one.choosing], places)
+        for one in self.carried:
+            one.follow()
+        self._hand_on(after)
+        return self._learn() or any(changes)
+
+    def _learn(self) -> bool:
+        """Let a later turn know what memory that is carried may be; whether it has not known that before."""
+        known, found = self.part.merged, self.context.merged
+        cells = {cell.place.root for one in self.carried if isinstance(one.by, Memory) for cell in one.by.own}
+        met = {one for cell in cells for one in (cell, *others_of(self.context, cell))}
+        # What a trial has made is nobody's any more.
+        left = {one for one in met if one in found and (one in cells or one.serial <= self.since)}
+        more = {one: found[one]._replace(others=found[one].others & left, apart=found[one].apart & left) for one in left}
+        self.part.merged = all_known(known, more)
+        return any(one not in known or not more[one].apart <= known[one].apart for one in more if more[one].others)
 
     def _check_again(self, bounds: Bounds, after: list[Any]) -> None:
         """Raise if the same turn, tried again, does something else: it changes what nobody sees or can put back."""
@@ -138,7 +161,7 @@ class Loop:
             for leaf, cell in zip(containers_of(one.start)[0], one.by.cells, strict=True):
                 root = getattr(getattr(cell, "place", None), "root", None)
                 older = getattr(getattr(leaf, "place", None), "root", None)
-                if cell is leaf or not np.shape(leaf):
+                if cell is leaf or not np.shape(leaf) or older in one.followed:
                     continue
                 # Another loop like this one may write into an array by another name.
                 self.writes_carried = self.writes_carried or bool(self.part.written)
@@ -163,7 +186,7 @@ class Loop:
         for place, _ in held:
             place.set(None)
         try:
-            return bool(loan.names.reaches({older}))
+            return bool(loan.names.reaches({older, *others_of(self.context, older)}))
         finally:
             for place, value in held:
                 place.set(value)
@@ -192,7 +215,7 @@ class Loop:
         handed_to_the_next_turn(
             self.context,
             [
-                (cell.place.root, leaf.place.root)
+                Left(cell.place.root, leaf.place.root, self.since if cell.place.root in one.following else None)
                 for one, value in zip(self.carried, left, strict=True)
                 if isinstance(one.by, Memory) and value is not GONE
                 for cell, leaf in zip(one.by.cells, containers_of(value)[0], strict=False)
@@ -216,7 +239,7 @@ class Loop:
                     one.check(was, value, since)
             self._hand_on(left)
             for one, value in zip(self.carried, left, strict=True):
-                one.by.take(value)
+                one.take(value)
             for one in self.carried:
                 one.by.settle()
             if self.number is not None:
@@ -267,7 +290,7 @@ class Loop:
                 continue
             root = cell.place.root
             if self.may_be_empty or self.exchanged or root in self.context.merged:
-                merge(self.context, root, [leaf.place.root, *others_of(self.context, leaf.place.root)])
+                may_be(self.context, root, leaf.place.root, leaf.place.root in one.followed)
 
     def going(self) -> Any:
         """Whether no flag is set."""
@@ -298,6 +321,7 @@ def run_planned(
             del plans[key]
             loop = make()
     with_lent(context, lambda: loop.find(bounds))
-    if len(loop.part.places) == len(key[-1]) and not loop.writes_carried and not loop.exchanged:
+    follows = any(one.following for one in loop.carried)
+    if len(loop.part.places) == len(key[-1]) and not loop.writes_carried and not loop.exchanged and not follows:
         plans[key] = [one.plan() for one in loop.carried]
     run(loop)

@@ -35,6 +35,7 @@ from bridge.xla.tracing.cells import Cell, Frame, constant_contents, in_dtype, s
 from bridge.xla.tracing.compiled_home import CompiledHome
 from bridge.xla.tracing.computing import Computing
 from bridge.xla.tracing.faults import Faults
+from bridge.xla.tracing.following import Followers
 from bridge.xla.tracing.frames import Framing
 from bridge.xla.tracing.length import Length
 from bridge.xla.tracing.outlines import Outline
@@ -77,6 +78,7 @@ class TraceContext(Framing, Accessing, Computing, Context):
         # What trials and descriptions of parts of the program have found, for the next time that they are met.
         self.plans: dict[Any, Any] = {}
         self.expected: dict[Any, Any] = {}
+        self.following = Followers()
         self.limits = {} if limits is None else limits
         self.allowances = Allowances(None) if allowances is None else allowances
         self.captured = captured

@@ -18,6 +18,7 @@ from bridge.rewind.values import ground_floor, is_abstract
 from bridge.xla.regions.affine import Affine
 from bridge.xla.tracing.allowances import Allowances
 from bridge.xla.tracing.cells import Cell, Frame, in_dtype
+from bridge.xla.tracing.following import Followers
 from bridge.xla.tracing.integers import Bounds, affine_of, bounds_of, index_form
 from bridge.xla.tracing.kernels import loop
 from bridge.xla.tracing.outlines import Outline
@@ -32,6 +33,7 @@ class Framing:
     number: Callable[..., Any]
     read: Callable[..., Any]
     allowances: Allowances
+    following: Followers
     is_dry = False
 
     @property
@@ -46,7 +48,8 @@ class Framing:
         self.frames.append(frame)
         self.forget_copies()
         try:
-            with self.allowances.within(math.inf if self.is_dry else self.allowances.scope.left):
+            allowances = self.allowances.within(math.inf if self.is_dry else self.allowances.scope.left)
+            with allowances, self.following.as_they_were(self.following.active):
                 yield frame
         finally:
             self.forget_copies()
