@@ -24,7 +24,6 @@ from bridge.rewind.snapshots import constant as constant
 from bridge.source.finding import read_library as read_library
 from bridge.transforms.grad import grad as grad
 from bridge.transforms.grad import value_and_grad as value_and_grad
-from bridge.transforms.grad import vjp as vjp
 from bridge.transforms.jacobians import hessian as hessian
 from bridge.transforms.jacobians import hvp as hvp
 from bridge.transforms.jacobians import jacfwd as jacfwd
@@ -35,6 +34,7 @@ from bridge.transforms.loops import cond as cond
 from bridge.transforms.loops import fori_loop as fori_loop
 from bridge.transforms.loops import while_loop as while_loop
 from bridge.transforms.objective import objective as objective
+from bridge.transforms.vjp import vjp as vjp
 
 if _typing.TYPE_CHECKING:
     from bridge import random as random

@@ -14,8 +14,8 @@ import numpy as np
 
 from bridge.errors import ArgumentError, EngineNotAvailable, RefusedError
 from bridge.rewind.cotangents import conj
-from bridge.transforms.grad import vjp
 from bridge.transforms.jvp import jvp
+from bridge.transforms.vjp import vjp
 
 
 def to_jax(function: Callable[..., Any], result: Any = None) -> Callable[..., Any]:

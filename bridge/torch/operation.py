@@ -19,9 +19,10 @@ import torch
 from bridge.engines import registry
 from bridge.errors import ArgumentError, ReplayError
 from bridge.torch.tensors import array_of, is_float, is_numeric, tensor_of
-from bridge.transforms.grad import renamed, vjp
+from bridge.transforms.grad import renamed
 from bridge.transforms.jvp import jvp
 from bridge.transforms.transformed import Transformed
+from bridge.transforms.vjp import vjp
 from bridge.trees import containers_of, leaves_of, rebuilt
 
 

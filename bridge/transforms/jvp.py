@@ -18,7 +18,8 @@ from bridge.rewind.values import is_abstract, settled
 from bridge.source.programs import called, program, returned
 from bridge.transforms.arguments import Arguments, handed_out
 from bridge.transforms.entering import is_differentiable
-from bridge.transforms.grad import belongs, shortcut, vjp, with_aux
+from bridge.transforms.grad import belongs, shortcut, with_aux
+from bridge.transforms.vjp import vjp
 from bridge.trees import leaves_of, rebuilt
 
 

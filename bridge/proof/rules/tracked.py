@@ -17,8 +17,8 @@ from bridge.proof.rules.calls import Call
 from bridge.proof.rules.programs import Program, programs
 from bridge.proof.rules.values import FLOOR
 from bridge.rewind.context import Context
-from bridge.transforms.grad import vjp
 from bridge.transforms.jvp import jvp
+from bridge.transforms.vjp import vjp
 
 
 def prove_tracked(call: Call, report: CheckReport, rng: np.random.Generator) -> None:

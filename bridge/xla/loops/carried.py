@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Set
 from typing import Any
 
 from bridge.rewind.interpreter import ARRAYS
