@@ -15,6 +15,7 @@ import bridge
 from benchmarks.crosscheck.figures import Figures, count_wrong, run_all
 from bridge.arrays.dispatch import call
 from bridge.extend import MUTATING, composed, mutating_rule, nondifferentiable, rule
+from bridge.proof.programs import shrinking
 from bridge.proof.report.model import Difference, Report
 from bridge.rewind.places import Gathered
 from tests.proof.planted import MISTAKES, planted
@@ -378,7 +379,9 @@ def test_an_answer_where_the_program_raises_is_an_index_difference(monkeypatch: 
     assert "IndexError" in first.explanation
 
 
-def test_the_input_shrinks_to_what_shows_the_difference() -> None:
+def test_the_input_shrinks_to_what_shows_the_difference(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shrinking, "SECONDS", np.inf)
+
     def sums(x: Any, w: Any) -> Any:
         return np.sum(np.tanh(x * w))
 
