@@ -1,4 +1,4 @@
-"""`python -m bridge check`: a cross-check of one function from a shell."""
+"""`python -m bridge check` and `trace`: a cross-check of one function, or what it does to memory, from a shell."""
 
 from __future__ import annotations
 
@@ -28,17 +28,7 @@ def add_command(commands: Any) -> None:
         description="Run a function under every engine and compare values and gradients. Exit status: 0 if they agree, "
         "1 if they do not, 2 if nothing could be compared.",
     )
-    parser.add_argument(
-        "function", metavar="MODULE:FUNCTION", help="what to check; MODULE may be the path of a .py file"
-    )
-    parser.add_argument(
-        "--arg",
-        action="append",
-        default=[],
-        metavar="VALUE",
-        dest="values",
-        help="an argument, in their order: a .npy file or a Python literal; a list of numbers is an array",
-    )
+    _add_call(parser, "check")
     parser.add_argument("--engines", metavar="NAMES", help="separated by commas (every engine there is)")
     parser.add_argument(
         "--argnums",
@@ -49,9 +39,40 @@ def add_command(commands: Any) -> None:
     )
     parser.add_argument("--rtol", type=float, metavar="NUMBER", help="what counts as equal (what the dtype allows)")
     parser.add_argument("--seed", type=int, default=0, metavar="NUMBER", help="of random directions (%(default)s)")
+    parser.add_argument("--seconds", type=float, metavar="NUMBER", help="begin no other engine after so long")
+        "--seconds", type=float, metavar="NUMBER", help="begin no other engine after so long (no limit)"
+    )
+    _add_files(parser)
+    parser.set_defaults(command=run)
+
+    tracing = commands.add_parser(
+        "trace",
+        help="run a function and show each operation, and what it does to memory",
+        description="Run a function and show what each of its operations reads, writes and overwrites. Exit status: 0, "
+        "or 2 if it did not run.",
+    )
+    _add_call(tracing, "trace")
+    _add_files(tracing)
+    tracing.set_defaults(command=run_trace)
+
+
+def _add_call(parser: argparse.ArgumentParser, verb: str) -> None:
+    parser.add_argument(
+        "function", metavar="MODULE:FUNCTION", help=f"what to {verb}; MODULE may be the path of a .py file"
+    )
+    parser.add_argument(
+        "--arg",
+        action="append",
+        default=[],
+        metavar="VALUE",
+        dest="values",
+        help="an argument, in their order: a .npy file or a Python literal; a list of numbers is an array",
+    )
+
+
+def _add_files(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--html", type=Path, metavar="FILE", help="write the report as a page")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the report as JSON")
-    parser.set_defaults(command=run)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -70,6 +91,24 @@ def run(options: argparse.Namespace) -> int:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         return UNUSABLE
     return OK if report.ok else DIFFERENT
+
+
+def run_trace(options: argparse.Namespace) -> int:
+    """Trace, print the timeline, write what was asked for, and return the exit status."""
+    try:
+        function = find(options.function)
+        values = [argument(text) for text in options.values]
+        _check_folders(options.html, options.json)
+        found = _ran(function, bridge.trace(function), values)
+        _print(found)
+        if options.html is not None:
+            found.to_html(options.html)
+        if options.json is not None:
+            found.to_json(options.json)
+    except BridgeError as error:
+        print(f"{type(error).__name__}: {error}", file=sys.stderr)
+        return UNUSABLE
+    return OK
 
 
 def find(name: str) -> Callable[..., Any]:
@@ -181,10 +220,15 @@ def _positions(text: str) -> tuple[int | str, ...]:
 
 def _checked(function: Callable[..., Any], values: list[Any], options: argparse.Namespace) -> Any:
     chosen: dict[str, Any] = {"argnums": options.argnums, "rtol": options.rtol, "seed": options.seed}
+    chosen["seconds"] = options.seconds
     if options.engines is not None:
         chosen["engines"] = tuple(name.strip() for name in options.engines.split(",") if name.strip())
+    return _ran(function, bridge.crosscheck(function, **chosen), values)
+
+
+def _ran(function: Callable[..., Any], call: Callable[..., Any], values: list[Any]) -> Any:
     try:
-        return bridge.crosscheck(function, **chosen)(*values)
+        return call(*values)
     except BridgeError:
         raise
     except Exception as error:

@@ -204,3 +204,26 @@ def test_from_a_shell(programs: Path) -> None:
     usage = subprocess.run(command[:4], capture_output=True, text=True, check=False, env={"PYTHONPATH": str(ROOT)})
     assert usage.returncode == 2
     assert "MODULE:FUNCTION" in usage.stderr
+
+
+def test_a_trace_is_printed_and_written(programs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page, data = programs / "trace.html", programs / "trace.json"
+    command = ["trace", "right_programs.py:smooth", "--arg", "[1.0, 2.0]", "--html", str(page), "--json", str(data)]
+    assert cli.main(command) == cli_check.OK
+    assert "overwrites" in capsys.readouterr().out
+    assert "np.sin" in page.read_text()
+    assert json.loads(data.read_text())
+
+
+def test_what_cannot_be_traced_is_said(programs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["trace", "right_programs.py:raises", "--arg", "[1.0]"]) == cli_check.UNUSABLE
+    assert "raises raised RuntimeError: the program's own trouble" in capsys.readouterr().err
+
+
+def test_engines_are_left_out_when_the_time_is_over(programs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data = programs / "report.json"
+    command = ["check", "right_programs.py:smooth", "--arg", "[1.0, 2.0]", "--seconds", "0", "--json", str(data)]
+    assert cli.main(command) == cli_check.OK
+    runs = {run.engine: run for run in from_json(data.read_text()).runs}
+    assert runs["native"].status == "ran"
+    assert {runs[name].why for name in ("jax", "xla")} == {"left out: the time that was given is over"}

@@ -269,3 +269,15 @@ def test_an_engine_that_is_imported_on_the_way_does_not_move_the_generators() ->
         [sys.executable, "-c", code], cwd=Path(__file__).parents[2], capture_output=True, text=True, check=True
     )
     assert ran.stdout == "['random']\n"
+
+
+def test_without_time_the_first_engine_answers_and_no_smaller_input_is_looked_for() -> None:
+    def program(x: Any) -> Any:
+        y = x * 1.0
+        y[1:] *= np.tanh(y[:-1])
+        return np.sum(y)
+
+    with bridge_planted(np.tanh, 1.5):
+        report = bridge.crosscheck(program, seconds=0)(np.array([0.3, 0.7, 1.1]))
+    assert not report.ok and report.smallest is None
+    assert "the input was not made smaller: the time that was given is over" in report.remarks

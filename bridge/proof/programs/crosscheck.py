@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -33,6 +35,7 @@ def crosscheck(
     twin: Callable[..., Any] | None = None,
     shrink: bool = True,
     seed: int = 0,
+    seconds: float | None = None,
 ) -> Callable[..., Report]:
     """A function that runs `f` under every engine and reports where, why and by whose fault answers differ.
 
@@ -50,6 +53,8 @@ def crosscheck(
     twin : the same program as NumPy code for a JAX function, as JAX function for a Julia function.
     shrink : whether a small input that still shows the first difference is looked for.
     seed : of the random cotangents and directions.
+    seconds : after so long no other engine of a NumPy program begins, and its input is not made smaller; the report
+        says what was left out. The first engine runs in any case, and what has begun ends. None: no limit.
 
     Returns
     -------
@@ -69,6 +74,7 @@ def crosscheck(
 
     def checked(*args: Any, **kwargs: Any) -> Report:
         report = Report(name_of(f), describe_call("", args, kwargs)[1:-1])
+        limited = options if seconds is None else replace(options, until=perf_counter() + seconds)
         before = [np.array(x) for x in _arrays(args, kwargs)]
         with preserved(f) as generators, held(), warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
@@ -79,7 +85,7 @@ def crosscheck(
                     remedy="pass float arrays, or name the arguments to differentiate with argnums",
                 )
             report.differentiated, report.left_out = list(subject.labels), subject.left_out()
-            _checker(f, twin)(report, subject, options)
+            _checker(f, twin)(report, subject, limited)
         if not alike(before, _arrays(args, kwargs)):
             raise AliasError(
                 f"{name_of(f)} wrote into a caller's array under a global or captured name while it was cross-checked",

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -37,6 +39,12 @@ class Options:
     twin: Callable[..., Any] | None
     shrink: bool
     seed: int
+    until: float = math.inf  # by the clock of perf_counter; what has not begun by then is left out
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the time that the caller gave is over."""
+        return perf_counter() > self.until
 
     def without_shrinking(self, engines: Sequence[str]) -> Options:
         """The same for those of `engines` that were asked for (for all, if none of them is one), without shrinking."""

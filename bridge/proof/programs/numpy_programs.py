@@ -14,7 +14,7 @@ from bridge.proof.blame.recorded import record
 from bridge.proof.numerics.arrays import short
 from bridge.proof.numerics.tolerances import alike
 from bridge.proof.programs.evidence import Conflict, Evidence, Options, gathered
-from bridge.proof.programs.running import answer, timed
+from bridge.proof.programs.running import Answer, answer, timed
 from bridge.proof.programs.shrinking import shrunk
 from bridge.proof.programs.verdicts import judge
 from bridge.proof.report.model import Report, Run
@@ -38,7 +38,9 @@ def check(report: Report, subject: Subject, options: Options) -> None:
     evidence = _answered(subject, value, options)
     report.runs += [one.run for one in evidence.answers.values()]
     judge(report, evidence)
-    if options.shrink and report.differences:
+    if options.shrink and report.differences and options.is_over:
+        report.remarks.append("the input was not made smaller: the time that was given is over")
+    elif options.shrink and report.differences:
         concerned = [name.partition(",")[0] for one in report.differences for name in one.engines]
         few = options.without_shrinking(concerned)
         report.smallest = shrunk(subject, report.differences, _check_again, few)
@@ -48,8 +50,13 @@ def _answered(subject: Subject, value: Any, options: Options) -> Evidence:
     """Run everything: finite differences first, then each engine in reverse and in forward mode."""
     evidence = gathered(subject, value, options, PLAIN, replays=True)
     for engine in options.engines:
-        evidence.answers[engine] = answer(engine, subject, evidence.directions)
+        is_left_out = options.is_over and evidence.answers
+        found = Answer(Run(engine, "not available", _TOO_LATE)) if is_left_out else None
+        evidence.answers[engine] = found or answer(engine, subject, evidence.directions)
     return evidence
+
+
+_TOO_LATE = "left out: the time that was given is over"
 
 
 def _check_again(report: Report, subject: Subject, options: Options) -> None:
