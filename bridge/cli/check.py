@@ -40,8 +40,6 @@ def add_command(commands: Any) -> None:
     parser.add_argument("--rtol", type=float, metavar="NUMBER", help="what counts as equal (what the dtype allows)")
     parser.add_argument("--seed", type=int, default=0, metavar="NUMBER", help="of random directions (%(default)s)")
     parser.add_argument("--seconds", type=float, metavar="NUMBER", help="begin no other engine after so long")
-        "--seconds", type=float, metavar="NUMBER", help="begin no other engine after so long (no limit)"
-    )
     _add_files(parser)
     parser.set_defaults(command=run)
 
