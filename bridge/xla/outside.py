@@ -198,10 +198,10 @@ _SPECIAL = frozenset({name for name in vars(operator) if name.startswith("__")} 
 _MOST = 1000
 """How many objects, and how many elements of one, are watched."""
 
-RAW = (memoryview, getattr(ctypes._SimpleCData, "__base__"))  # noqa: B009, which has no public name
+RAW: tuple[Any, ...] = (memoryview, getattr(ctypes._SimpleCData, "__base__"))  # noqa: B009, which has no public name
 """Memory that is shown as numbers: its bytes are watched."""
 
-_VIEWS = (type({}.keys()), type({}.values()), type({}.items()))
+_VIEWS: tuple[Any, ...] = (type({}.keys()), type({}.values()), type({}.items()))
 
 GONE = object()
 
