@@ -38,12 +38,16 @@ def in_columns(join: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return lambda x: np.sum(join([c * 2 for c in x.reshape(-1, 4)]) ** 2)
 
 
+_BINS = np.arange(10_000_000) % 7
+
 PROGRAMS: dict[str, Callable[[Any], Any]] = {
     "add.reduceat": lambda x: np.sum(np.add.reduceat(x, np.arange(0, x.size, 3))),
     "add.reduceat, two segments": lambda x: np.sum(np.add.reduceat(x, [0, x.size // 2])),
     "add.reduceat, overlapping": lambda x: np.sum(np.add.reduceat(x, [0, x.size // 2, 1, 5])),
     "maximum.reduceat": lambda x: np.sum(np.maximum.reduceat(x, np.arange(0, x.size, 3))),
     "subtract.reduceat, two segments": lambda x: np.sum(np.subtract.reduceat(x, [0, x.size // 2])),
+    "minimum.reduceat, two segments": lambda x: np.sum(np.minimum.reduceat(x, [0, x.size // 2])),
+    "minimum.reduce": np.minimum.reduce,
     "maximum.accumulate": lambda x: np.sum(np.maximum.accumulate(x)),
     "subtract.reduce": np.subtract.reduce,
     "logaddexp.reduce": np.logaddexp.reduce,
@@ -51,6 +55,7 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
     "cumsum": lambda x: np.sum(np.cumsum(x)),
     "maximum.at": written(lambda y, x: np.maximum.at(y, np.arange(x.size) % 7, x)),
     "multiply.at": written(lambda y, x: np.multiply.at(y, np.arange(x.size) % 7, x)),
+    "multiply.at, ready index": written(lambda y, x: np.multiply.at(y, _BINS[: x.size], x)),
     "add.at": written(lambda y, x: np.add.at(y, np.arange(x.size) % 7, x)),
     "sort": lambda x: np.sum(np.sort(x)),
     "unique": lambda x: np.sum(np.unique(x)),

@@ -36,8 +36,8 @@ def _power_of_base(ct: Any, out: Any, x: Any, y: Any) -> Any:
         if y == 2:
             return ct * (2 * conj(x))
         if np.ndim(x) == 0:
-            # Python's own `0.0 ** -0.5` raises; the sum is complex where a negative base has a complex power.
-            return ct * conj(y * np.power(x + np.zeros_like(ct), y - 1))
+            # Python's own `0.0 ** -0.5` raises; the difference is complex where a negative base has a complex power.
+            return ct * conj(y * np.power(x - np.zeros_like(ct), y - 1))
         return ct * conj(y * x ** (y - 1))
     constant = (x == 0) & (y == 0)
     # A float one, so that an unsigned exponent 0 does not wrap around, in the precision of the power.
@@ -48,8 +48,8 @@ def _power_of_base(ct: Any, out: Any, x: Any, y: Any) -> Any:
 def _power_of_exponent(ct: Any, out: Any, x: Any, y: Any) -> Any:
     """`log(x) * x**y`; nothing at the base 0 with `y >= 0`, where `0**y` is constant and does not depend on `y`."""
     constant = (x == 0) & (np.real(y) >= 0)
-    # In the dtype of the power: if that is complex, a negative base has a logarithm too.
-    base = np.where(constant, 1, x + np.zeros_like(out))
+    # In the dtype of the power: if that is complex, a negative base has a logarithm too, with its zeros' signs.
+    base = np.where(constant, 1, x - np.zeros_like(out))
     return np.where(constant, 0, ct * conj(out * np.log(base)))
 
 

@@ -21,6 +21,7 @@ from bridge.code_position import is_internal
 from bridge.errors import BridgeWarning
 from bridge.rewind import rule_book
 from bridge.rewind.interpreter import ARRAYS, current_context
+from bridge.source.asking import is_asked
 from bridge.source.lending import COUNT
 from bridge.source.library_calls import (
     SINKS,
@@ -35,7 +36,6 @@ from bridge.source.library_calls import (
     without_rule,
 )
 from bridge.source.reading import reading_of, twin
-from bridge.source.staging.asking import is_asked
 from bridge.source.twins import note_rebound, twin_of, twins
 
 SPECIAL: dict[Any, Any] = {}

@@ -6,6 +6,7 @@ and arrays. A program that changes one of them is traced again in each call, so 
 
 from __future__ import annotations
 
+import ctypes
 import warnings
 from array import array as packed
 from collections.abc import Callable, Collection, Iterator
@@ -22,7 +23,7 @@ from bridge.rewind.values import describes
 from bridge.source.keeping import Contents, inner_of
 from bridge.xla.loops.surroundings import same_elements
 from bridge.xla.moving import EVERYBODYS, Moving, moves
-from bridge.xla.outside import VALUES, Read, key_of, names_of, put, same, value_of
+from bridge.xla.outside import RAW, VALUES, Read, key_of, names_of, put, same, value_of
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,7 @@ class Before:
                 yield Change(name, partial(put, read, before), partial(put, read, now), _shows_unknown(now, _DEEP))
         for container, before in self._containers.values():
             now = _contents(container)
-            if not (now == before if isinstance(container, _BYTES) else same_elements(now, before)):
+            if not (now == before if isinstance(container, (*_BYTES, *RAW)) else same_elements(now, before)):
                 name = f"the elements of a {type(container).__name__}"
                 back, again = partial(_refill, container, before), partial(_refill, container, now)
                 yield Change(name, back, again, _shows_unknown(now, _DEEP))
@@ -136,11 +137,17 @@ _BYTES = (bytearray, packed)
 
 
 def _contents(container: Any) -> Any:
+    if isinstance(container, RAW):
+        return bytes(container)
     return container[:] if isinstance(container, _BYTES) else Contents(container).part(None)
 
 
 def _refill(container: Any, contents: Any) -> None:
-    if isinstance(container, _BYTES):
+    if isinstance(container, memoryview):
+        container.cast("B")[:] = contents
+    elif isinstance(container, RAW):
+        ctypes.memmove(ctypes.addressof(container), contents, len(contents))
+    elif isinstance(container, _BYTES):
         container[:] = contents
     else:
         Contents(container).restore({None: contents})

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.source.staging.asking import ENTROPY
+from bridge.source.asking import ENTROPY
 from bridge.source.staging.effects import GENERATORS
 
 

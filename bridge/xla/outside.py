@@ -6,14 +6,24 @@ so that one that is bound to another thing is seen.
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import operator
+import weakref
 from array import array
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextvars import ContextVar
 from functools import partial
-from types import CodeType, FunctionType, MemberDescriptorType, MethodType, ModuleType
+from types import (
+    BuiltinFunctionType,
+    CodeType,
+    FunctionType,
+    MappingProxyType,
+    MemberDescriptorType,
+    MethodType,
+    ModuleType,
+)  # fmt: skip
 from typing import Any
 
 import numpy as np
@@ -75,7 +85,18 @@ def names_of(function: Any, reached: list[Any] | None = None) -> Iterator[tuple[
                 waiting.append(value)
         elif isinstance(one, (set, frozenset)):
             yield f"the elements of a {type(one).__name__}", partial(frozenset, one), one
-        elif isinstance(one, (bytearray, array)):
+        elif isinstance(one, MappingProxyType):
+            # Nobody writes through it.
+            waiting += [part for pair in list(one.items())[:_MOST] for part in pair]
+            yield "the elements of a mappingproxy", partial(_items_of, one), ()
+        elif isinstance(one, _VIEWS):
+            waiting.append(one.mapping)
+        elif isinstance(one, weakref.ref):
+            yield "what a weak reference refers to", one, ()
+            waiting.append(one())
+        elif isinstance(one, BuiltinFunctionType):
+            waiting.append(one.__self__)
+        elif isinstance(one, (bytearray, array, *RAW)):
             yield f"the elements of a {type(one).__name__}", partial(bytes, one), one
         elif isinstance(one, ContextVar):
             yield one.name, partial(one.get, GONE), None
@@ -177,6 +198,11 @@ _SPECIAL = frozenset({name for name in vars(operator) if name.startswith("__")} 
 _MOST = 1000
 """How many objects, and how many elements of one, are watched."""
 
+RAW: tuple[Any, ...] = (memoryview, getattr(ctypes._SimpleCData, "__base__"))  # noqa: B009, which has no public name
+"""Memory that is shown as numbers: its bytes are watched."""
+
+_VIEWS: tuple[Any, ...] = (type({}.keys()), type({}.values()), type({}.items()))
+
 GONE = object()
 
 
@@ -185,6 +211,23 @@ def _element(container: Any, key: Any) -> Any:
         return container[key]
     except (IndexError, KeyError):
         return GONE
+
+
+def _items_of(mapping: Any) -> _Pairs:
+    return _Pairs(mapping.items())
+
+
+class _Pairs:
+    """Keys and values, which are the same if the objects are."""
+
+    def __init__(self, pairs: Any) -> None:
+        self.pairs = list(pairs)[:_MOST]
+
+    def is_as(self, other: _Pairs) -> bool:
+        """Whether these are the same objects, or equal values."""
+        return len(self.pairs) == len(other.pairs) and all(
+            same(a, c) and same(b, d) for (a, b), (c, d) in zip(self.pairs, other.pairs, strict=True)
+        )
 
 
 def _item(names: Mapping[str, Any], name: str) -> Any:
@@ -199,6 +242,8 @@ def same(one: Any, other: Any) -> bool:
     """Whether what was read twice is the same to a program: zeros have signs, and NaNs have bits."""
     if one is other:
         return True
+    if type(one) is type(other) is _Pairs:
+        return one.is_as(other)
     if type(one) is not type(other) or not isinstance(one, (*VALUES, frozenset)):
         return False
     if isinstance(one, str):

@@ -139,7 +139,7 @@ class Program:
                 self.faults = context.faults
                 if not self.mends:
                     context.length.warn()
-            self.left, self.asked = tuple(context.left_behind), tuple(context.asked)
+            self.left, self.asked = tuple(context.left_behind), tuple(context.asked_once)
             return outputs, *context.faults.contents
 
     @property

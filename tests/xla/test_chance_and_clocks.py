@@ -18,7 +18,7 @@ import pytest
 
 import bridge
 from bridge.errors import BridgeWarning, TraceError
-from bridge.source.staging import asking
+from bridge.source import asking
 
 pytest.importorskip("jax", reason='engine="xla" needs JAX: pip install "mutation-bridge[jax]"')
 

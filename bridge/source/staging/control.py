@@ -21,13 +21,13 @@ from bridge.code_position import here, resolve
 from bridge.errors import BridgeError, TraceError
 from bridge.rewind.interpreter import current_context
 from bridge.rewind.values import describes, is_abstract, note_plain
-from bridge.source import callees, targets
+from bridge.source import asking, callees, targets
 from bridge.source.iterating import elements
 from bridge.source.operations import READERS, Reader
 from bridge.source.reaching import GOES_THROUGH
 from bridge.source.reading import Staging, staged_code, twin
 from bridge.source.special_methods import operand
-from bridge.source.staging import asking, effects, items, numbers, tables
+from bridge.source.staging import effects, items, numbers, tables
 from bridge.source.staging.numbers import contained
 from bridge.source.staging.stages import staged
 from bridge.source.staging.truth import NotOneLoop, is_true, truth, unknown

@@ -13,15 +13,15 @@ import jax
 import numpy as np
 from jax import lax
 
-_REAL, _NUMBERS, _FLOATS, _INEXACT, _BOOL, _ANY = "fiu", "fciu", "f", "fc", "b", "fciub"
+_REAL, _NUMBERS, _FLOATS, _BOOL, _ANY = "fiu", "fciu", "f", "b", "fciub"
 
 _DIRECT: dict[Any, tuple[Callable[..., Any], str]] = {
     np.add: (lax.add, _NUMBERS),
     np.subtract: (lax.sub, _NUMBERS),
     np.multiply: (lax.mul, _NUMBERS),
-    np.divide: (lax.div, _INEXACT),
+    np.divide: (lax.div, _FLOATS),
     np.negative: (lax.neg, _NUMBERS),
-    np.square: (lax.square, _NUMBERS),
+    np.square: (lax.square, _REAL),
     np.sqrt: (lax.sqrt, _FLOATS),
     np.exp: (lax.exp, _FLOATS),
     np.log: (lax.log, _FLOATS),

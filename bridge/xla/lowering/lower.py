@@ -122,7 +122,8 @@ def _ufunc(ufunc: np.ufunc, lowering: Lowering, args: tuple[Any, ...], kwargs: d
     if dtypes[-1] == np.bool_ and any(type(x) is int or _is_weak_integer(x) for x in operands):
         # Python's integers are compared as they are, also with arrays of narrower ones.
         operands, dtypes = _comparable(operands, dtypes)
-    if lowering.keeps_integers and type(operands[-1]) is int:
+    last = type(operands[-1])
+    if lowering.keeps_integers and (last is int or (last is float and dtypes[0].kind == "c")):
         inputs = [*(cast_to(x, d) for x, d in zip(operands[:-1], dtypes, strict=False)), operands[-1]]
     else:
         inputs = [_input(x, d) for x, d in zip(operands, dtypes, strict=False)]

@@ -26,7 +26,7 @@ class Lowering:
     foreign : it is JAX's own, which may lack some of them.
     direct : of real numbers it is one operation of XLA (`elementwise.direct`).
     raw : it takes a call as it is, lists and all.
-    keeps_integers : a Python integer as its last operand stays one.
+    keeps_integers : a Python integer as its last operand stays one, beside complex numbers also a Python float.
     in_complex : it needs a complex argument where NumPy's result may be real or complex.
     gauge : `gauge(found, out)` turns what it found, where that is defined up to phases, into NumPy's choice.
     """

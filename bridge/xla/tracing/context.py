@@ -83,7 +83,7 @@ class TraceContext(Framing, Accessing, Computing, Context):
         self.allowances = Allowances(None) if allowances is None else allowances
         self.captured = captured
         self.left_behind: dict[str, None] = {}
-        self.asked: dict[str, None] = {}
+        self.asked_once: dict[str, None] = {}
         self.frames = [Frame()]
         self.dirty: dict[Cell, None] = {}
         self.alive: WeakSet[Cell] = WeakSet()
@@ -106,7 +106,7 @@ class TraceContext(Framing, Accessing, Computing, Context):
 
     def note_asked(self, name: str) -> None:
         """Take note of something that is asked once, while the program is traced, and gives something else later."""
-        self.asked[name] = None
+        self.asked_once[name] = None
 
     def count(self) -> None:
         """Note one more operation that is compiled."""
