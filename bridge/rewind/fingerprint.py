@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -23,12 +23,16 @@ class Fingerprint:
     """The operations of one run, as its context was told of them: plain operands by value, memory by number.
 
     Memory that existed before the body, up to the serial number `since`, is known by its own number, other memory by
-    the step that made it, and the order in which it appears. `around` is the fingerprint of a body around this one.
+    the step that made it, and the order in which it appears. `around` is the fingerprint of a body around this one,
+    `earlier` that of the run which this one repeats.
     """
 
-    def __init__(self, since: int, around: Fingerprint | None) -> None:
+    def __init__(self, since: int, around: Fingerprint | None, earlier: Fingerprint | None = None) -> None:
         self.since = since
         self.around = around
+        self.earlier = earlier
+        # What was decided about memory; None where one name stands for two decisions.
+        self._decided: dict[Any, bool | None] = {}
         self.steps: list[Step] = []
         self._born_after: list[int] = []
         self._young: dict[Root, tuple[int, int]] = {}
@@ -65,6 +69,34 @@ class Fingerprint:
                 places[body] = len(steps)
                 steps.append(())
             steps[places[body]] = ("body", *self.steps)
+
+    def decides(self, key: Any, root: Root, ask: Callable[[], bool]) -> bool:
+        """What was decided about memory at `key` when this run, or one around it, was the first; what `ask` says else.
+
+        What names reach is another thing when a body is run again, long after the program has gone on.
+        """
+        named, chain = (key, self._looks_like(root)), list(self._chain())
+        for one in chain:
+            known = None if one.earlier is None else one.earlier._decided.get(named)
+            if known is not None:
+                break
+        else:
+            known = ask()
+        for one in chain:
+            one._decided[named] = known if one._decided.get(named, known) is known else None
+        return known
+
+    def _chain(self) -> Iterator[Fingerprint]:
+        one: Fingerprint | None = self
+        while one is not None:
+            yield one
+            one = one.around
+
+    def _looks_like(self, root: Root) -> Step:
+        """The number of memory but for what else was made by the same step."""
+        if root.serial > self.since:
+            return "young", bisect(self._born_after, root.serial)
+        return ("old", root.serial) if self.around is None else ("around", *self.around._looks_like(root))
 
     def _told(self, x: Any) -> Any:
         """What a context is told, in a form that can be compared; values that are not known count by their look."""

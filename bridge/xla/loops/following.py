@@ -93,8 +93,12 @@ class Choosing:
         wanted = self.following.is_wanted
         for one in self.older or ():
             key = *self.key, one.root
-            if key not in wanted:
-                wanted[key] = reaches({one.root, *others_of(self.context, one.root)})
+            run, root = self.context.home.trace.fingerprint, one.root
+
+            def ask(key: Any = key, root: Any = root) -> bool:
+                return wanted[key] if key in wanted else reaches({root, *others_of(self.context, root)})
+
+            wanted[key] = ask() if run is None else run.decides(self.key, root, ask)
             if wanted[key] and not _number(self.kept, one):
                 self.kept.append(one)
         if self.kept and self.which is None:

@@ -97,7 +97,9 @@ class Recorded:
         context = self.context
         trace = context.home.trace
         around = trace.fingerprint
-        self.fingerprint = trace.fingerprint = Fingerprint(self.since, around if earlier is None else earlier.around)
+        self.fingerprint = trace.fingerprint = Fingerprint(
+            self.since, around if earlier is None else earlier.around, earlier
+        )
         log, context.log = context.log, []
         before = {root: root.active for root in self.active}
         repeats, trace.repeats = trace.repeats, self.repeats
