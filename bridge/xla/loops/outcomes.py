@@ -134,7 +134,7 @@ class Outcome:
         fresh = [np.copy(leaf) if hasattr(leaf, "view_as") else leaf for leaf in leaves]
         for choosing, leaf in zip(self.choosing, leaves, strict=True):
             if choosing is not None:
-                choosing.take(leaf)
+                choosing.take(choosing.number(leaf))
         with settling(self.context):
             for cell, leaf, kind in zip(self.cells, fresh, self.kinds, strict=True):
                 if kind != "fixed" and not is_same(leaf, cell):

@@ -241,7 +241,7 @@ class Loop:
             for one, value in zip(self.carried, left, strict=True):
                 one.take(value)
             for one in self.carried:
-                one.by.settle()
+                one.settle()
             if self.number is not None:
                 self.number[...] = k + 1
 
