@@ -7,7 +7,7 @@ not).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -43,8 +43,13 @@ def looks(places: Iterable[Place]) -> tuple[Any, ...]:
     return tuple(look(place.get()) for place in places)
 
 
-def planned(places: Sequence[Place], before: Sequence[Any], after: dict[Any, Any], since: int) -> list[Any] | None:
-    """What a trial has left in places, to be kept; None if that says something of memory that was there before."""
+def planned(
+    places: Sequence[Place], before: Sequence[Any], after: dict[Any, Any], since: int, named: Container[Any]
+) -> list[Any] | None:
+    """What a trial has left in places, to be kept; None if that says something of memory that was there before.
+
+    What has been made since may stand for that, too, if it is among the `named`.
+    """
     found: list[Any] = []
     for place, was in zip(places, before, strict=True):
         value = after.get(place.key, was)
@@ -52,8 +57,9 @@ def planned(places: Sequence[Place], before: Sequence[Any], after: dict[Any, Any
             found.append(BEFORE)
             continue
         leaves = [] if value is GONE else containers_of(value)[0]
-        roots = [getattr(getattr(leaf, "place", None), "root", None) for leaf in leaves]
-        if any(root is not None and root.serial <= since for root in roots):
+        # Numbers are copied, and who leaves another one is told: of arrays it counts which ones they are.
+        roots = [leaf.place.root for leaf in leaves if hasattr(leaf, "view_as")]
+        if any(root.serial <= since or root in named for root in roots):
             return None
         if any(not is_value(leaf) and not isinstance(leaf, (str, bytes, type(None))) for leaf in leaves):
             return None

@@ -6,6 +6,7 @@ raised after a run that would have taken it.
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -159,7 +160,8 @@ def _chosen(
 
         return taken
 
-    kept_for_next = [planned(places, side.part.before[: len(places)], side.after, side.since) for side in sides]
+    named = ChainMap(aliases, context.home.trace.following.known)
+    kept_for_next = [planned(places, side.part.before[: len(places)], side.after, side.since, named) for side in sides]
     cells = [cell for one in outcomes if not one.is_same for cell in one.cells]
     reached = Reached.by(codes, [side.part.closure for side in sides], cells)
     choose(context, wanted, [run(side) for side in sides], reached=reached)
