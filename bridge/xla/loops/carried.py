@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Set
 from typing import Any
 
 from bridge.rewind.interpreter import ARRAYS
@@ -11,7 +11,7 @@ from bridge.source.state import GONE, Place
 from bridge.trees import containers_of
 from bridge.xla.loops.carrying import Constant, Counter, Memory, equal, growth, is_integer, look_of, memory
 from bridge.xla.loops.following import Choosing
-from bridge.xla.loops.plans import Stale
+from bridge.xla.loops.looks import Stale
 
 
 class Carried:

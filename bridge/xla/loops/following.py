@@ -18,7 +18,7 @@ from bridge.rewind.places import Layout, View
 from bridge.rewind.roots import Root, serial_now
 from bridge.source.state import GONE, Place, Variable
 from bridge.xla.loops.carrying import settling
-from bridge.xla.loops.plans import Stale
+from bridge.xla.loops.looks import Stale
 from bridge.xla.loops.standing import others_of
 from bridge.xla.tracing.following import SAME, Follower, whole
 

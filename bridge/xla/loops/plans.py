@@ -7,10 +7,8 @@ not).
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Sequence
 from typing import Any
-
-import numpy as np
 
 from bridge.source.state import GONE, Place
 from bridge.trees import containers_of
@@ -18,29 +16,6 @@ from bridge.xla.loops.carrying import is_same, is_value
 
 BEFORE = object()
 """In a plan, in the place of what was there before."""
-
-
-class Stale(Exception):
-    """What was found of a part before does not hold now."""
-
-
-def look(value: Any) -> Any:
-    """What of a value decides what a program does with it while it is traced: numbers that are known, and the looks."""
-    if hasattr(value, "place"):
-        return type(value), value.shape, value.dtype
-    if isinstance(value, np.ndarray):
-        return "plain", value.shape, value.dtype
-    if isinstance(value, (bool, int, float, complex, str, bytes, np.generic)):
-        return type(value), value
-    if type(value) in (tuple, list, dict):
-        leaves, structure = containers_of(value)
-        return str(structure), *map(look, leaves)
-    return id(value)
-
-
-def looks(places: Iterable[Place]) -> tuple[Any, ...]:
-    """The looks of what places hold now."""
-    return tuple(look(place.get()) for place in places)
 
 
 def planned(

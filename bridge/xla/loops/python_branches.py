@@ -19,8 +19,9 @@ from bridge.source.state import GONE, Place, Value
 from bridge.xla.loops.causes import check_cause
 from bridge.xla.loops.expected import Reached
 from bridge.xla.loops.following import keep
+from bridge.xla.loops.looks import looks
 from bridge.xla.loops.outcomes import Outcome
-from bridge.xla.loops.plans import BEFORE, looks, planned
+from bridge.xla.loops.plans import BEFORE, planned
 from bridge.xla.loops.repeating import choose
 from bridge.xla.loops.standing import shared_on_a_side
 from bridge.xla.loops.trials import Part, with_lent

@@ -36,7 +36,7 @@ from bridge.xla.loops.changing import ground_of
 from bridge.xla.loops.control import read_cell
 from bridge.xla.loops.expected import Reached
 from bridge.xla.loops.following import keep
-from bridge.xla.loops.plans import looks
+from bridge.xla.loops.looks import looks
 from bridge.xla.loops.standing import Left, all_known, handed_to_the_next_turn, may_be, others_of
 from bridge.xla.loops.trials import Part, with_lent
 from bridge.xla.tracing.integers import Bounds
@@ -112,7 +112,9 @@ class Loop:
 
     def _follow(self, after: list[Any]) -> bool:
         """Let memory that is carried follow what turns may leave in it; whether more is known of that than before."""
-        changes = [one.meet(self.context, self.code, left, self.since) for one, left in zip(self.carried, after, strict=True)]
+        changes = [
+            one.meet(self.context, self.code, left, self.since) for one, left in zip(self.carried, after, strict=True)
+        ]
         places = [one.place for one in self.carried]
         keep(self.context, [chosen for one in self.carried for chosen in one.choosing], places)
         for one in self.carried:
@@ -127,7 +129,9 @@ class Loop:
         met = {one for cell in cells for one in (cell, *others_of(self.context, cell))}
         # What a trial has made is nobody's any more.
         left = {one for one in met if one in found and (one in cells or one.serial <= self.since)}
-        more = {one: found[one]._replace(others=found[one].others & left, apart=found[one].apart & left) for one in left}
+        more = {
+            one: found[one]._replace(others=found[one].others & left, apart=found[one].apart & left) for one in left
+        }
         self.part.merged = all_known(known, more)
         return any(one not in known or not more[one].apart <= known[one].apart for one in more if more[one].others)
 
