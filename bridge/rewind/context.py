@@ -67,7 +67,7 @@ class Context(Gradients, Lean):
         self.roots: list[Root] = []
         self.originals: list[tuple[np.ndarray, Any]] = []
         self.merged: dict[Root, Standing] = {}
-        self.returning: dict[Root, list[tuple[Root, bool]]] = {}
+        self.returning: dict[Root, dict[Root, bool]] = {}
         self.settling = False
         self.entered_as: list[Any] = []
         self.asked: dict[Root, Any] = {}

@@ -11,7 +11,7 @@ from bridge.source.state import GONE, Place
 from bridge.trees import containers_of
 from bridge.xla.loops.carrying import Constant, Counter, Memory, equal, growth, is_integer, look_of, memory
 from bridge.xla.loops.following import Choosing
-from bridge.xla.loops.plans import Stale
+from bridge.xla.loops.looks import Stale
 
 
 class Carried:
@@ -24,6 +24,7 @@ class Carried:
         self.by: Constant = Constant(self.start)
         self.sample: Any = None
         self.choosing: list[Choosing] = []
+        self.numbers: list[tuple[Choosing, Any]] = []
         self.followers_of: Any = None
 
     def tried(
@@ -112,15 +113,21 @@ class Carried:
         """From now on, what its memory is known to be is followed; now it is what there was before the loop."""
         for one, leaf in self._bound_to(self.start if self.is_read else GONE):
             if one.is_new:
-                one.take(leaf)
+                one.take(one.number(leaf))
         for one in self.choosing:
             one.follow()
 
     def take(self, value: Any) -> None:
         """Get what a turn has left."""
-        for one, leaf in self._bound_to(value):
-            one.take(leaf)
+        self.numbers = [(one, one.number(leaf)) for one, leaf in self._bound_to(value)]
         self.by.take(value)
+
+    def settle(self) -> None:
+        """Keep what was taken; called when all places have theirs."""
+        for one, number in self.numbers:
+            one.take(number)
+        self.numbers = []
+        self.by.settle()
 
     @property
     def followed(self) -> set[Any]:

@@ -22,7 +22,7 @@ from bridge.source.staging.control import READER
 from bridge.source.staging.items import Counting
 from bridge.source.staging.truth import NotOneLoop, is_true, truth, unknown
 from bridge.source.state import Variable, Watch
-from bridge.xla.loops.dry_runs import dry
+from bridge.xla.loops.dry_runs import dry, unheard
 from bridge.xla.loops.surroundings import Surroundings
 from bridge.xla.tracing.integers import Bounds
 
@@ -65,7 +65,8 @@ def tried(context: Any, function: Closure, attempt: Callable[[Any], None], bound
             watch.put_back()
 
     try:
-        with nullcontext() if loan is None else loan.watches.watching(watch):
+        watching = nullcontext() if loan is None else loan.watches.watching(watch)
+        with watching, unheard(context.home.trace):
             _with_lent(context, lambda: dry(context, once, bounds, grounds))
     except NotOneLoop as error:
         raise Changing(str(error), list(changed.values())) from error

@@ -23,6 +23,7 @@ from bridge.trees import leaves_of, rebuilt
 from bridge.xla.loops import changing
 from bridge.xla.loops.changing import Changing, ground_of, refused
 from bridge.xla.loops.dry_runs import asked
+from bridge.xla.loops.looks import Stale, body_key
 from bridge.xla.loops.repeating import Turns, choose, repeat
 from bridge.xla.loops.standing import merge, shared_on_a_side, stood_for
 from bridge.xla.tracing.integers import Bounds, bounds_of
@@ -39,7 +40,12 @@ def fori_loop(context: Any, lower: Any, upper: Any, body: Callable[[Any, Any], A
         carried = Carried(context, Closure(body), init, bounds_of(lower, upper))
     except Changing as why:
         return changing.fori_loop(context, lower, upper, body, init, why)
-    repeat(context, Turns(lower, upper), carried.step)
+    try:
+        repeat(context, Turns(lower, upper), carried.step)
+    except Stale:
+        if not carried.is_planned:
+            raise
+        return fori_loop(context, lower, upper, body, init)
     return carried.value()
 
 
@@ -63,7 +69,12 @@ def while_loop(
     def going() -> Any:
         return asks(carried.current())
 
-    repeat(context, Turns(0, _MANY if limit is None else limit, going, limit is not None), carried.step)
+    try:
+        repeat(context, Turns(0, _MANY if limit is None else limit, going, limit is not None), carried.step)
+    except Stale:
+        if not carried.is_planned:
+            raise
+        return while_loop(context, condition, body, init, limit)
     if limit is not None:
         trace = context.home.trace
         trace.faults.check_limit(limit, trace.truth(asked(context, going)))
@@ -102,8 +113,17 @@ class Carried:
         self.named: list[tuple[int, Any]] = []
         leaves, self.structure = leaves_of(init)
         _check_shapes(leaves, "a loop carries")
-        new = self._tried(init)
-        self.in_place = [_is_same(one, leaf) for one, leaf in zip(new, leaves, strict=True)]
+        plans, key = context.home.trace.plans, body_key(context, body, leaves)
+        self.key = key
+        # In earnest nothing is taken for granted.
+        self.is_planned = key in plans and context.home.trace.is_dry
+        if self.is_planned:
+            self.in_place, new = plans[key]
+        else:
+            new = self._tried(init)
+            self.in_place = [_is_same(one, leaf) for one, leaf in zip(new, leaves, strict=True)]
+            if key is not None and not self.named:
+                plans[key] = self.in_place, new
         self.kinds = [kind_of(leaf, one) for leaf, one in zip(leaves, new, strict=True)]
         self.cells = [
             leaf if same else _cell(context, leaf, one)
@@ -160,6 +180,8 @@ class Carried:
     def step(self, i: Any) -> None:
         """Run the body once, and write what it returns into the cells."""
         leaves = self._checked(self.body(i, self.current()))
+        if self.is_planned:
+            self._check_planned(leaves)
         fresh = [
             None if same else np.copy(new) if hasattr(new, "view_as") else new
             for new, same in zip(leaves, self.in_place, strict=True)
@@ -167,6 +189,14 @@ class Carried:
         for cell, new, same in zip(self.cells, fresh, self.in_place, strict=True):
             if not same:
                 cell[...] = new
+
+    def _check_planned(self, leaves: list[Any]) -> None:
+        """Raise Stale if the body does not return what it returned when it was met before."""
+        for new, cell, same in zip(leaves, self.cells, self.in_place, strict=True):
+            fits = _is_same(new, cell) if same else np.shape(new) == np.shape(cell)
+            if not fits or (not same and np.result_type(promoting(new), cell.dtype) != cell.dtype):
+                del self.context.home.trace.plans[self.key]
+                raise Stale
 
     def value(self) -> Any:
         """What the loop ends with; arrays that may be others of the program's cannot be written from now on."""
@@ -299,7 +329,7 @@ def _shared(context: Any, first: _Result, second: _Result) -> list[tuple[Any, st
         context,
         (
             [
-                (root, x.place.root)
+                (root, x.place.root, frozenset[Any]())
                 for root, x in zip(arrays, side.leaves, strict=True)
                 if root is not None and hasattr(x, "view_as") and x.place.root is not root
             ]

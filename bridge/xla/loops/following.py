@@ -18,7 +18,7 @@ from bridge.rewind.places import Layout, View
 from bridge.rewind.roots import Root, serial_now
 from bridge.source.state import GONE, Place, Variable
 from bridge.xla.loops.carrying import settling
-from bridge.xla.loops.plans import Stale
+from bridge.xla.loops.looks import Stale
 from bridge.xla.loops.standing import others_of
 from bridge.xla.tracing.following import SAME, Follower, whole
 
@@ -110,29 +110,34 @@ class Choosing:
         """The memory that a write into this one reaches."""
         return {one.root for one in self.kept}
 
-    def take(self, leaf: Any) -> None:
-        """Write the number of what the side that runs has left."""
-        if self.which is None or getattr(leaf, "place", None) is self.cell.place:
-            return
+    def number(self, leaf: Any) -> Any:
+        """The number of what a name is bound to; Stale if that may be another array than those that were found."""
         older = self._older(leaf, self.since)
-        if older is None or any(_number(self.older or [], one) == 0 for one in older):
+        if self.older is not None and (older is None or any(_number(self.older, one) == 0 for one in older)):
             raise Stale
+        if self.which is None:
+            return None
+        if getattr(leaf, "place", None) is self.cell.place:
+            return self.which[()]
         inner = None if not hasattr(leaf, "view_as") else self.following.known.get(leaf.place.root)
-        number: Any = 0
         if inner is None or leaf.place.root.serial <= self.since:
-            number = _number(self.kept, older[0]) if older else 0
-        else:
-            for k, candidate in enumerate(inner.candidates, 1):
-                if candidate.place.root is self.cell.place.root:
-                    # The turn may leave what it has found.
-                    number = np.where(inner.which[()] == k, self.which[()], number)
-                    continue
+            return _number(self.kept, older[0]) if older else 0
+        number: Any = 0
+        for k, candidate in enumerate(inner.candidates, 1):
+            if candidate.place.root is self.cell.place.root:
+                # The turn may leave what it has found.
+                mine = self.which[()]
+            else:
                 part = _part_of(self.context, self.cell, candidate)
                 mine = 0 if part is None else _number(self.kept, part)
-                if mine:
-                    number = np.where(inner.which[()] == k, mine, number)
-        with settling(self.context):
-            self.which[...] = number
+            number = np.where(inner.which[()] == k, mine, number)
+        return number
+
+    def take(self, number: Any) -> None:
+        """Keep the number of what the name is bound to, now that those of all others are known."""
+        if number is not None:
+            with settling(self.context):
+                self.which[...] = number
 
     def follow(self) -> None:
         """From now on, the memory follows them."""

@@ -15,7 +15,7 @@ from bridge.trees import containers_of, rebuilt
 from bridge.xla.loops.carrying import Unlike, equal, is_same, is_value, settling
 from bridge.xla.loops.control import kind_of, promoting, read_cell
 from bridge.xla.loops.following import Choosing
-from bridge.xla.loops.plans import Stale
+from bridge.xla.loops.looks import Stale
 from bridge.xla.loops.standing import Bound, Known, passed_on, stood_for
 
 
@@ -134,7 +134,7 @@ class Outcome:
         fresh = [np.copy(leaf) if hasattr(leaf, "view_as") else leaf for leaf in leaves]
         for choosing, leaf in zip(self.choosing, leaves, strict=True):
             if choosing is not None:
-                choosing.take(leaf)
+                choosing.take(choosing.number(leaf))
         with settling(self.context):
             for cell, leaf, kind in zip(self.cells, fresh, self.kinds, strict=True):
                 if kind != "fixed" and not is_same(leaf, cell):

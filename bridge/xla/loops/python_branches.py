@@ -6,6 +6,7 @@ raised after a run that would have taken it.
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,8 +19,9 @@ from bridge.source.state import GONE, Place, Value
 from bridge.xla.loops.causes import check_cause
 from bridge.xla.loops.expected import Reached
 from bridge.xla.loops.following import keep
+from bridge.xla.loops.looks import looks
 from bridge.xla.loops.outcomes import Outcome
-from bridge.xla.loops.plans import BEFORE, looks, planned
+from bridge.xla.loops.plans import BEFORE, planned
 from bridge.xla.loops.repeating import choose
 from bridge.xla.loops.standing import shared_on_a_side
 from bridge.xla.loops.trials import Part, with_lent
@@ -159,7 +161,8 @@ def _chosen(
 
         return taken
 
-    kept_for_next = [planned(places, side.part.before[: len(places)], side.after, side.since) for side in sides]
+    named = ChainMap(aliases, context.home.trace.following.known)
+    kept_for_next = [planned(places, side.part.before[: len(places)], side.after, side.since, named) for side in sides]
     cells = [cell for one in outcomes if not one.is_same for cell in one.cells]
     reached = Reached.by(codes, [side.part.closure for side in sides], cells)
     choose(context, wanted, [run(side) for side in sides], reached=reached)

@@ -107,9 +107,9 @@ class Recorded:
             for root, active in self.active.items():
                 root.active = active
             allowances = trace.allowances.within(self.allowed, self.wishes)
-            with context.reopened(), self.fingerprint.listening(context), allowances as scope:
-                with trace.following.as_they_were(self.followers):
-                    self.body(i)
+            followers = trace.following.as_they_were(self.followers)
+            with context.reopened(), self.fingerprint.listening(context), followers, allowances as scope:
+                self.body(i)
             self.wishes = scope.wishes
             return context.log
         finally:

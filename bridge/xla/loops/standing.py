@@ -37,7 +37,7 @@ def stood_for(
     `known` is what older memory stood for.
     """
     if name == VALUE:
-        context.returning.setdefault(root, []).extend((one, one in followed) for one in older)
+        _returns(context, root, ((one, one in followed) for one in older))
     else:
         known = dict(context.merged) if known is None else known
         others, apart = _met(known, ((one, one in followed) for one in older))
@@ -140,8 +140,15 @@ def passed_on(context: Any, value: Any, cell: Any, is_followed: bool = False) ->
     """What is about to be returned is copied into another cell, which follows what it does or does not."""
     root = getattr(getattr(value, "place", None), "root", None)
     if root is not None and root in context.returning:
-        more = [(one, was and is_followed) for one, was in context.returning[root]]
-        context.returning.setdefault(cell.place.root, []).extend([(root, is_followed), *more])
+        more = [(one, was and is_followed) for one, was in context.returning[root].items()]
+        _returns(context, cell.place.root, [(root, is_followed), *more])
+
+
+def _returns(context: Any, root: Any, older: Iterable[tuple[Any, bool]]) -> None:
+    """Take note that memory which is about to be returned stands for older memory, and whether it follows that."""
+    known = context.returning.setdefault(root, {})
+    for one, is_followed in older:
+        known[one] = known.get(one, True) and is_followed
 
 
 def returned(context: Any, value: Any) -> None:
@@ -149,4 +156,4 @@ def returned(context: Any, value: Any) -> None:
     for leaf in containers_of(value)[0]:
         root = getattr(getattr(leaf, "place", None), "root", None)
         if root is not None and root in context.returning:
-            merge(context, root, *_met(context.merged, context.returning.pop(root)))
+            merge(context, root, *_met(context.merged, context.returning.pop(root).items()))

@@ -16,7 +16,7 @@ from bridge.source.staging.truth import NotOneLoop
 from bridge.source.state import Moment, Place, Watch
 from bridge.xla.loops.causes import OF_THE_MACHINE, check_cause, is_of_the_program, pass_on
 from bridge.xla.loops.dry_runs import dry, unheard
-from bridge.xla.loops.plans import Stale
+from bridge.xla.loops.looks import Stale
 from bridge.xla.loops.standing import all_known
 from bridge.xla.loops.surroundings import Surroundings
 from bridge.xla.tracing.integers import Bounds

@@ -36,7 +36,7 @@ from bridge.xla.loops.changing import ground_of
 from bridge.xla.loops.control import read_cell
 from bridge.xla.loops.expected import Reached
 from bridge.xla.loops.following import keep
-from bridge.xla.loops.plans import looks
+from bridge.xla.loops.looks import looks
 from bridge.xla.loops.standing import Left, all_known, handed_to_the_next_turn, may_be, others_of
 from bridge.xla.loops.trials import Part, with_lent
 from bridge.xla.tracing.integers import Bounds
@@ -245,7 +245,7 @@ class Loop:
             for one, value in zip(self.carried, left, strict=True):
                 one.take(value)
             for one in self.carried:
-                one.by.settle()
+                one.settle()
             if self.number is not None:
                 self.number[...] = k + 1
 

@@ -118,7 +118,9 @@ class TraceContext(Framing, Accessing, Computing, Context):
                 remedy='engine="native"; or np.where in the place of the error',
             )
             raise self.escaped
-        if not self.is_inside and not self.is_dry:
+        if self.is_inside or self.is_dry:
+            self.length.count_inside()
+        else:
             self.length.count()
 
     # Values that come in.

@@ -16,14 +16,17 @@ LONG = 2000
 MOST = 20_000
 """Operations of the longest program that is compiled."""
 
+MOST_TRIED = 40_000
+"""Operations in loops and branches, as often as these are tried and traced, of the longest program that is."""
+
 _REMEDY = 'write the loop so that its turns are alike (bridge.fori_loop says what that asks), or use engine="native"'
 
 
 class Length:
-    """Counts the operations of a traced program that are not in a loop of it."""
+    """Counts the operations of a traced program that are not in a loop of it, and apart from them all others."""
 
     def __init__(self) -> None:
-        self.operations = 0
+        self.operations = self.tried = 0
         # A program that nobody asked to compile must not take long.
         self.most = LONG if effects.is_watched() else MOST
         self.lines: Counter[Position] = Counter()
@@ -39,6 +42,21 @@ class Length:
                 f"a program of more than {self.most} operations is not compiled: it would take long{self._reasons()}",
                 where=resolve(here()),
                 remedy=_REMEDY,
+            )
+
+    def count_inside(self) -> None:
+        """Note an operation in a loop or a branch, which are traced several times; TraceError if there are too many.
+
+        In each side of a branch what lies inside may be traced again: that doubles with each branch in another one.
+        """
+        self.tried += 1
+        if self.tried > MOST_TRIED:
+            raise TraceError(
+                f"tracing a program has taken more than {MOST_TRIED} operations in loops and branches: branches that "
+                f"depend on values lie too deep in each other, or in loops that are unrolled{self._reasons()}",
+                where=resolve(here()),
+                remedy="return, break and bind names to other arrays in fewer branches that lie in each other "
+                '(np.where, or a write: x[...] = y instead of x = y); or use engine="native"',
             )
 
     def note_unrolled(self, where: Position, count: int | None, reason: str) -> None:

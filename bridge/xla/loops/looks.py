@@ -1,0 +1,45 @@
+"""What parts of a program look like that are met again in the same trace, and the error of one that does otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from bridge.rewind.closures import Closure
+from bridge.source.state import Place
+from bridge.trees import containers_of
+
+
+class Stale(Exception):
+    """What was found of a part before does not hold now."""
+
+
+def look(value: Any) -> Any:
+    """What of a value decides what a program does with it while it is traced: numbers that are known, and the looks."""
+    if hasattr(value, "place"):
+        return type(value), value.shape, value.dtype
+    if isinstance(value, np.ndarray):
+        return "plain", value.shape, value.dtype
+    if isinstance(value, (bool, int, float, complex, str, bytes, np.generic)):
+        return type(value), value
+    if type(value) in (tuple, list, dict):
+        leaves, structure = containers_of(value)
+        return str(structure), *map(look, leaves)
+    return id(value)
+
+
+def looks(places: Iterable[Place]) -> tuple[Any, ...]:
+    """The looks of what places hold now."""
+    return tuple(look(place.get()) for place in places)
+
+
+def body_key(context: Any, body: Closure, leaves: Sequence[Any]) -> Any:
+    """What tells the body of a loop, as it is met now, from others; None if that cannot be said."""
+    function = body.function
+    if type(function) is not FunctionType or function.__defaults__ or function.__kwdefaults__:
+        return None
+    held = (value.__code__ if type(value) is FunctionType else look(value) for _, value in body.cells)
+    return function.__code__, context.level, *held, "carries", *map(look, leaves)
