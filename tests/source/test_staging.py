@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from bridge.source.reading import reading_of
 from bridge.source.staging.control import READER
 from tests.source import comparing
 from tests.source.constructs import rows
@@ -75,3 +76,32 @@ def test_a_jump_in_finally_ends_what_was_raised() -> None:
     log: list[int] = []
     assert READER.of(jump_in_finally)(log) == 3
     assert log == [0, 1, 2, 3]
+
+
+def loop_in_what_stays_an_if(x: Any, shares: Any) -> Any:
+    total = x * 1.0
+    if total > 0:
+        total = total + 1.0
+    if shares is None:
+        return total
+    for corner in range(6):
+        total = total * 1.5 + corner
+    return total
+
+
+def loop_in_a_plain_if(x: Any, shares: Any) -> Any:
+    if shares is not None:
+        while x < 40:
+            last = x
+            x = x + last
+        for corner in range(6):
+            x = x + corner
+    return x
+
+
+@pytest.mark.parametrize("function", [loop_in_what_stays_an_if, loop_in_a_plain_if])
+@pytest.mark.parametrize("shares", [None, 1])
+def test_variables_of_a_loop_inside_of_an_if_that_stays(function: Callable[..., Any], shares: Any) -> None:
+    read = READER.of(function)
+    assert read.__code__ is not reading_of(function).code, "not staged"
+    assert read(1.5, shares) == function(1.5, shares)

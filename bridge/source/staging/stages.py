@@ -79,8 +79,8 @@ class _Stager(ast.NodeTransformer):
         self.locals = (bound(body) | arguments) - declared
         self.rebinds = {name for part in own_parts_of(body) if isinstance(part, ast.Nonlocal) for name in part.names}
         self.liveness = Liveness(body, self.jumps.stops)
-        made = self._block(body)
         bound_inside = sorted(bound(body) - arguments - declared)
+        made = self._block(body)
         self.liveness, self.jumps, self.locals, self.rebinds, self.numbers = before
         node.body = [*documentation, *_bindings(bound_inside, node), *made]
         return node
