@@ -61,7 +61,7 @@ def about(axis: np.ndarray) -> Any:
 
 def vertices(
     theta: np.ndarray,
-    parents: tuple[int, ...],
+    parents: np.ndarray,
     relative: np.ndarray,
     inverse: np.ndarray,
     base: np.ndarray,
@@ -70,9 +70,9 @@ def vertices(
 ) -> Any:
     """The vertices of the hand; a bone's parent comes before it, and the root's is -1."""
     absolute = relative @ turned(angles_of(theta, len(parents)))
-    for bone, parent in enumerate(parents):
-        if parent >= 0:
-            absolute[bone] = absolute[parent] @ absolute[bone]
+    for bone in range(len(parents)):
+        if parents[bone] >= 0:
+            absolute[bone] = absolute[parents[bone]] @ absolute[bone]
     skin = np.zeros((len(base), 3))
     for bone in range(len(parents)):
         moved = base @ (absolute[bone] @ inverse[bone]).T
@@ -105,14 +105,23 @@ def objective(
 
 
 def jacobian(theta: np.ndarray, shift: np.ndarray, shares: np.ndarray | None, *rest: Any) -> Any:
-    """A row for each coordinate of each point: two columns for the point's shares, if it has any, and one for each theta."""
-    if shares is None:
-        return bridge.jacfwd(lambda given: objective(given, shift, None, *rest), engine="native")(theta)
+    """A row for each coordinate of each point: two columns for the point's shares, if it has any, and one for each theta.
+
+    A loop of derivatives forward rather than `bridge.jacfwd`, so that one of them is compiled and not as many as there
+    are columns.
+    """
+    own = 0 if shares is None else len(shift)
+    places = np.concatenate([shift[:own], theta])
 
     def of(given: np.ndarray) -> Any:
-        return objective(given[2:], given[:2], shares, *rest)
+        return objective(given[own:], given[:own], shares, *rest)
 
-    return bridge.jacfwd(of, engine="native")(np.concatenate([shift, theta]))
+    columns = np.zeros((rest[0].size, len(places)))
+    for column in range(len(places)):
+        direction = np.zeros_like(places)
+        direction[column] = 1.0
+        _, columns[:, column] = bridge.jvp(of, (places,), (direction,), engine="native")
+    return columns
 
 
 def prepare(given: Input) -> tuple[Any, ...]:
@@ -125,7 +134,7 @@ def prepare(given: Input) -> tuple[Any, ...]:
     names = ("base_relatives", "inverse_base_absolutes", "base_positions", "weights")
     return (
         np.array(given["theta"], dtype=float), np.zeros(2), shares,
-        np.array(data["points"], dtype=float), corners, tuple(model["parents"]),
+        np.array(data["points"], dtype=float), corners, np.array(model["parents"], dtype=int),
         *(np.array(model[name], dtype=float) for name in names), bool(model["is_mirrored"]),
     )  # fmt: skip
 
