@@ -1,7 +1,7 @@
 """`ht`: hand tracking, how far points are from those of a hand whose bones are turned.
 
-The hand is a mesh: each vertex follows several bones, by weights. `theta` is the rotation of the whole hand (an axis, as
-long as its angle), its translation, and four angles for each of five fingers. A measured point belongs to a vertex or,
+The hand is a mesh: each vertex follows several bones, by weights. `theta` is the rotation of the whole hand (an axis,
+as long as its angle), its translation, and four angles for each of five fingers. A measured point belongs to a vertex or,
 where there are `shares`, to a place in a triangle, which they give.
 """
 
@@ -105,7 +105,7 @@ def objective(
 
 
 def jacobian(theta: np.ndarray, shift: np.ndarray, shares: np.ndarray | None, *rest: Any) -> Any:
-    """A row for each coordinate of each point: two columns for the point's shares, if it has any, and one for each theta.
+    """A row for each coordinate of each point; two columns for the point's shares, if it has any, and one a theta.
 
     A loop of derivatives forward rather than `bridge.jacfwd`, so that one of them is compiled and not as many as there
     are columns.

@@ -46,6 +46,4 @@ def prepare(given: Input) -> tuple[np.ndarray, int]:
     return np.array(given["x"], dtype=float), int(given["s"])
 
 
-EVAL = Eval(
-    prepare, {"primal": Function(primal, np.ndarray.tolist), "gradient": Function(gradient, np.ndarray.tolist)}
-)
+EVAL = Eval(prepare, {"primal": Function(primal, np.ndarray.tolist), "gradient": Function(gradient, np.ndarray.tolist)})
