@@ -35,7 +35,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def alone() -> None:
-    """Before NumPy and XLA are imported: one processor and one thread of BLAS; pools of XLA are as large as that says."""
+    """Before NumPy and XLA are imported: one processor, one thread of BLAS, pools of XLA of one thread."""
     os.environ.update(dict.fromkeys(THREADS, "1"))
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])

@@ -1,7 +1,7 @@
 """`python -m benchmarks.gradbench run CHECKOUT`: GradBench's evals with this tool, JAX's and PyTorch's.
 
-The checkout is one of gradbench/gradbench. Its golden implementation is `make -C CHECKOUT/tools/manual`; evals that need
-it and do not find it are left out, and a line says so.
+The checkout is one of gradbench/gradbench. Its golden implementation is `make -C CHECKOUT/tools/manual`; evals that
+need it and do not find it are left out, and a line says so.
 """
 
 from __future__ import annotations

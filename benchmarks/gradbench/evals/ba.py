@@ -2,8 +2,8 @@
 
 A camera is eleven numbers: the rotation (an axis, as long as its angle), the centre, the focal length, the principal
 point and two coefficients of radial distortion. The Jacobian is sparse: an observation knows one camera, one point and
-its own weight. So one sweep back from the first pixel coordinate of all observations finds its derivatives for all of them, and
-a second sweep those of the other.
+its own weight. So one sweep back from the first pixel coordinate of all observations finds its derivatives for all of
+them, and a second sweep those of the other.
 """
 
 from __future__ import annotations

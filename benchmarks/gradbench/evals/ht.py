@@ -1,8 +1,8 @@
 """`ht`: hand tracking, how far points are from those of a hand whose bones are turned.
 
 The hand is a mesh: each vertex follows several bones, by weights. `theta` is the rotation of the whole hand (an axis,
-as long as its angle), its translation, and four angles for each of five fingers. A measured point belongs to a vertex or,
-where there are `shares`, to a place in a triangle, which they give.
+as long as its angle), its translation, and four angles for each of five fingers. A measured point belongs to a vertex
+or, where there are `shares`, to a place in a triangle, which they give.
 """
 
 from __future__ import annotations
