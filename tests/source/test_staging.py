@@ -129,3 +129,32 @@ def test_what_can_be_staged_is_staged(program: Callable[[Any], Any]) -> None:
     assert code is not None and staged_code(code, program.__globals__) is not None
     x = np.array([1.0, 2.0])
     np.testing.assert_allclose(bridge.xla(program)(x), program(x))
+
+
+def loop_in_what_stays_an_if(x: Any, shares: Any) -> Any:
+    total = x * 1.0
+    if total > 0:
+        total = total + 1.0
+    if shares is None:
+        return total
+    for corner in range(6):
+        total = total * 1.5 + corner
+    return total
+
+
+def loop_in_a_plain_if(x: Any, shares: Any) -> Any:
+    if shares is not None:
+        while x < 40:
+            last = x
+            x = x + last
+        for corner in range(6):
+            x = x + corner
+    return x
+
+
+@pytest.mark.parametrize("function", [loop_in_what_stays_an_if, loop_in_a_plain_if])
+@pytest.mark.parametrize("shares", [None, 1])
+def test_variables_of_a_loop_inside_of_an_if_that_stays(function: Callable[..., Any], shares: Any) -> None:
+    read = READER.of(function)
+    assert read.__code__ is not reading_of(function).code, "not staged"
+    assert read(1.5, shares) == function(1.5, shares)
