@@ -66,8 +66,8 @@ def test_a_run_that_repeats_another_decides_as_that_did() -> None:
     around = Fingerprint(root.serial, None)
     first = Fingerprint(root.serial, around)
     assert first.decides("a", root, lambda: True)
-    assert Fingerprint(root.serial, None, first).decides("a", root, lambda: False)
-    assert not Fingerprint(root.serial, None, first).decides("b", root, lambda: False)
+    assert Fingerprint(root.serial, around, first).decides("a", root, lambda: False)
+    assert not Fingerprint(root.serial, around, first).decides("b", root, lambda: False)
     # A body inside of one that is repeated, which itself is new.
     inside = Fingerprint(root.serial, Fingerprint(root.serial, None, around))
     assert inside.decides("a", root, lambda: False)
