@@ -16,6 +16,7 @@ from bridge.code_position import here, resolve
 from bridge.errors import TraceError
 from bridge.rewind.fingerprint import parting
 from bridge.rewind.interpreter import ARRAYS
+from bridge.rewind.ownership import Standing
 from bridge.rewind.roots import Root, serial_now
 from bridge.rewind.values import lowered_to
 from bridge.source.nodes import HELPER
@@ -128,9 +129,11 @@ class Loop:
         cells = {cell.place.root for one in self.carried if isinstance(one.by, Memory) for cell in one.by.own}
         met = {one for cell in cells for one in (cell, *others_of(self.context, cell))}
         # What a trial has made is nobody's any more.
-        left = {one for one in met if one in found and (one in cells or one.serial <= self.since)}
+        older = {one for one in met if one in found and one not in cells and one.serial <= self.since}
+        left = {one: older for one in cells & found.keys()} | dict.fromkeys(older, cells)
         more = {
-            one: found[one]._replace(others=found[one].others & left, apart=found[one].apart & left) for one in left
+            one: Standing(found[one].position, found[one].others & those, found[one].apart & those)
+            for one, those in left.items()
         }
         self.part.merged = all_known(known, more)
         return any(one not in known or not more[one].apart <= known[one].apart for one in more if more[one].others)

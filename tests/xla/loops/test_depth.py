@@ -12,7 +12,9 @@ import bridge
 
 pytest.importorskip("jax", reason='engine="xla" needs JAX: pip install "mutation-bridge[jax]"')
 
+from bridge.errors import TraceError
 from bridge.xla.tracing.context import TraceContext
+from bridge.xla.tracing.length import Length
 from tests.helpers.sampling import dealt
 
 # Of each nest: what comes first, before each loop, the loop, the innermost body, after each loop, and the result; d is
@@ -118,3 +120,46 @@ def test_loops_in_loops_are_right(name: str) -> None:
     found = bridge.grad(program, argnums=(0, 1), engine="xla")(X, Y)
     for one, other in zip(found, bridge.grad(program, argnums=(0, 1))(X, Y), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-12)
+
+
+def bodies(depth: int) -> Any:
+    """A program of so many loops of `bridge.fori_loop` inside of each other."""
+
+    def innermost(i: Any, u: Any) -> Any:
+        return u * 0.9 + 0.1 * u[::-1] * u[i]
+
+    def around(inner: Any) -> Any:
+        return lambda i, u: bridge.fori_loop(0, 5, inner, u) * 0.99
+
+    body: Any = innermost
+    for _ in range(depth - 1):
+        body = around(body)
+    return lambda x: np.sum(bridge.fori_loop(0, 5, body, x))
+
+
+def test_bodies_in_bodies_are_traced_as_often_as_loops(monkeypatch: pytest.MonkeyPatch) -> None:
+    found: list[Length] = []
+
+    class Counted(Length):
+        def __init__(self) -> None:
+            super().__init__()
+            found.append(self)
+
+    monkeypatch.setattr("bridge.xla.tracing.context.Length", Counted)
+    for depth in (4, 5):
+        bridge.xla(bridge.grad(bodies(depth))).lower(X)
+    first, second = found
+    assert second.tried < 1.85 * first.tried
+
+
+def test_bodies_in_bodies_are_right() -> None:
+    np.testing.assert_allclose(bridge.grad(bodies(3), engine="xla")(X), bridge.grad(bodies(3))(X), rtol=1e-12)
+
+
+def test_tracing_that_takes_too_long_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bridge.xla.tracing.length.MOST_TRIED", 20)
+    with pytest.raises(
+        TraceError, match=r"more than 20 operations in loops and branches(.|\n)*test_depth.py"
+    ) as raised:
+        bridge.xla(bodies(2))(X)
+    assert 'engine="native"' in str(raised.value)

@@ -551,3 +551,24 @@ def test_what_was_written_by_its_old_name_is_not_missed() -> None:
 
     for x in (X, 40 * X):
         np.testing.assert_allclose(bridge.xla(f)(x.copy()), f(x.copy()), rtol=1e-12)
+
+
+def test_names_that_loops_in_loops_exchange_stay_apart() -> None:
+    def f(x: Any) -> Any:
+        u, v = x * 1, x * 2
+        i = 0
+        while i < 5 and np.sum(u * u) < 1000:
+            j = 0
+            while j < 4 and np.sum(u * u) < 1000:
+                k = 0
+                while k < 3 and np.sum(u * u) < 1000:
+                    v[1:] = 0.9 * u[:-1] + 0.1 * v[:-1]
+                    u, v = v, u
+                    k += 1
+                u, v = v, u
+                j += 1
+            u, v = v, u
+            i += 1
+        return np.sum(u * v)
+
+    np.testing.assert_allclose(bridge.xla(f)(X.copy()), f(X.copy()), rtol=1e-12)
