@@ -49,7 +49,7 @@ sys.argv = sys.argv[1:]
 sys.path[0] = os.path.dirname(sys.argv[0])
 runpy.run_path(sys.argv[0], run_name="__main__")
 """
-"""Runs a script in which JAX waits for its results: GradBench's tool does not, and its times are those of calls alone."""
+"""Runs a script in which JAX waits for results: GradBench's tool does not, and its times are those of calls alone."""
 
 PACKAGES = {"bridge-xla": "jax", "jax": "jax", "pytorch": "torch"}
 
