@@ -42,6 +42,15 @@ ALONE = frozenset({"hello", "particle", "saddle"})
 
 TEXT = "evals/lstm/data/lstm_full.txt"
 TOOLS = ("bridge-native", "bridge-xla", "jax", "pytorch")
+WAITING = """
+import os, runpy, sys, jax
+jax.config.update("jax_cpu_enable_async_dispatch", False)
+sys.argv = sys.argv[1:]
+sys.path[0] = os.path.dirname(sys.argv[0])
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+"""Runs a script in which JAX waits for results: GradBench's tool does not, and its times are those of calls alone."""
+
 PACKAGES = {"bridge-xla": "jax", "jax": "jax", "pytorch": "torch"}
 
 
@@ -95,9 +104,8 @@ def outcome_of(name: str, tool: str, checkout: Path, options: argparse.Namespace
         answers = Process(command, ROOT, {"PYTHONPATH": with_path(ROOT), **threads})
     else:
         script = checkout / "python/gradbench/gradbench/tools" / tool / "run.py"
-        # JAX's tool does not wait for its results; without this its times would be those of the calls alone.
-        waits = {"JAX_CPU_ENABLE_ASYNC_DISPATCH": "false"}
-        answers = Process([sys.executable, str(script), *flags], checkout, package | threads | waits)
+        started = ["-c", WAITING, str(script)] if tool == "jax" else [str(script)]
+        answers = Process([sys.executable, *started, *flags], checkout, package | threads)
     return talk(name, tool, asks, answers, options.timeout)
 
 

@@ -96,7 +96,10 @@ def _number(context: Any, leaf: Any) -> Scalar:
 
 
 def _groups(arrays: list[Any]) -> list[list[int]]:
-    """Indices of arrays, grouped by shared memory."""
+    """Indices of arrays, grouped by shared memory; groups in the order of the arrays, wherever their memory lies.
+
+    What is done for arguments is part of what a run did, and a run that is tried again is to do the same.
+    """
     spans = []
     for k, array in enumerate(arrays):
         low, high = np.lib.array_utils.byte_bounds(grounded(array))
@@ -110,7 +113,7 @@ def _groups(arrays: list[Any]) -> list[list[int]]:
         else:
             groups.append([k])
             end = high
-    return groups
+    return sorted(groups, key=min)
 
 
 def sharing(arrays: list[Any]) -> list[list[int]]:

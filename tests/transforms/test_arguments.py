@@ -15,6 +15,7 @@ import pytest
 
 import bridge
 from bridge import errors
+from bridge.transforms.entering import sharing
 
 X = np.array([0.7, -0.4, 1.3, 0.2])
 
@@ -228,3 +229,10 @@ def test_arguments_lie_as_the_callers_do(count: int) -> None:
     value, _ = bridge.value_and_grad(f)(x)
     assert seen == [x.strides]
     assert value == np.sum(np.arctan(x))
+
+
+def test_arguments_enter_in_their_order_wherever_they_lie() -> None:
+    memory = np.zeros(6)
+    high, middle, low = memory[4:], memory[2:4], memory[:2]
+    assert sharing([high, low, middle]) == [[0], [1], [2]]
+    assert [sorted(group) for group in sharing([high, low, memory[5:], memory[:1]])] == [[0, 2], [1, 3]]

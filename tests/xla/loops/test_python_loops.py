@@ -204,3 +204,17 @@ def test_an_array_that_a_while_loop_writes_and_then_rebinds_may_have_another_nam
 
     for named in (False, True):
         np.testing.assert_allclose(bridge.xla(f)(X, named), f(X.copy(), named), rtol=1e-12)
+
+
+def force_of_two_arguments(x: Any, turns: int) -> Any:
+    for _ in range(turns):
+        held, scale = np.array([0.0, 2.0, 1.0]), x[:2] + 1.0
+        pushed = bridge.grad(lambda at, by: np.sum(at**2) * np.sum(by))
+        x = x - 0.001 * np.sum(pushed(held, scale)) * x - 0.001 * np.sum(pushed(held * x[0], scale))
+    return np.sum(x)
+
+
+def test_a_derivative_in_a_loop_is_the_same_wherever_its_arguments_lie() -> None:
+    for _ in range(5):
+        gradient = bridge.grad(force_of_two_arguments)
+        check(bridge.xla(bridge.grad(force_of_two_arguments))(X, 12), gradient(X, 12))
