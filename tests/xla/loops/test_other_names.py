@@ -526,6 +526,8 @@ def chain_kept_loop(x):
     return np.sum(c * a)
 
 
+# What is unrolled, and says why, may be long.
+@pytest.mark.filterwarnings("ignore:a program of .* operations is compiled")
 @pytest.mark.dealt(5)
 @pytest.mark.parametrize("engine", ["value", "gradient"])
 @pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.__name__)
