@@ -6,6 +6,7 @@ from typing import Any
 
 from bridge.code_position import here, resolve
 from bridge.errors import TraceError
+from bridge.rewind.interpreter import current_context
 from bridge.rewind.values import described
 
 
@@ -15,9 +16,10 @@ class UnknownText(str):
     __slots__ = ()
 
 
-def unknown_text(value: Any) -> UnknownText:
-    """The text of a traced value."""
-    return UnknownText(described(value))
+def unknown_text(value: Any) -> str:
+    """The text of a traced value; after the trace, in a debugger or the report of a test, it is a text like others."""
+    text = described(value)
+    return text if current_context() is None else UnknownText(text)
 
 
 def refuse_decision(text: str) -> TraceError:

@@ -72,7 +72,10 @@ _CHANCE = frozenset(map(id, (
 _CLOCKS = frozenset(map(id, (
     *(getattr(time, name) for name in dir(time) if name.removesuffix("_ns") in (
         "time", "perf_counter", "monotonic", "process_time", "thread_time", "clock_gettime")),
-    os.times, os.getcwd, os.listdir, os.scandir, os.stat, os.path.exists, os.path.getmtime, os.path.getsize,
+    os.times,
+)))  # fmt: skip
+_FILES = frozenset(map(id, (
+    os.getcwd, os.listdir, os.scandir, os.stat, os.path.exists, os.path.getmtime, os.path.getsize,
     builtins.open, io.open, np.load, np.loadtxt, np.genfromtxt, np.fromfile, np.memmap,
 )))  # fmt: skip
 _NOW = frozenset({"localtime", "gmtime", "ctime", "strftime"})
@@ -82,7 +85,7 @@ _OF_PATHS = frozenset({"open", "read_text", "read_bytes", "exists", "stat", "ite
 
 def is_asked(function: Any) -> bool:
     """Whether a function's results are not decided by its arguments, or may not be."""
-    return _is_chance(function) or _is_maker(function) or _is_clock(function) or function is np.datetime64
+    return _is_chance(function) or _is_maker(function) or _is_told(function)
 
 
 def gives_chance(function: Any) -> bool:
@@ -96,7 +99,7 @@ def asked(function: Any, note: Callable[[str], None]) -> Any:
         return lambda *args, **kwargs: ENTROPY.gives(lambda: function(*args, **kwargs))
     if _is_maker(function):
         return functools.partial(_made, function)
-    if _is_clock(function) or function is np.datetime64:
+    if _is_told(function):
         return functools.partial(_noted, function, note)
     return function
 
@@ -121,12 +124,19 @@ def _is_maker(function: Any) -> bool:
     return any(function is one for one in _MAKERS)
 
 
+def _is_told(function: Any) -> bool:
+    return _is_clock(function) or _is_file(function) or function is np.datetime64
+
+
+def _is_file(function: Any) -> bool:
+    owner = _owner(function)
+    return function.__name__ in _OF_PATHS if isinstance(owner, os.PathLike) else id(function) in _FILES
+
+
 def _is_clock(function: Any) -> bool:
     owner = _owner(function)
     if isinstance(owner, type):
         return issubclass(owner, datetime.date) and function.__name__ in _OF_DATES
-    if isinstance(owner, os.PathLike):
-        return function.__name__ in _OF_PATHS
     return id(function) in _CLOCKS or (owner is time and function.__name__ in _NOW)
 
 

@@ -94,6 +94,7 @@ def looks_at(path: str) -> Any:
     return f
 
 
+@pytest.mark.filterwarnings("ignore:.*stat")  # what a compiled program asks of files is told
 def test_a_file_that_is_not_there_yet(tmp_path: Any) -> None:
     path = str(tmp_path / "rate")
     g = bridge.xla(bridge.grad(looks_at(path)))

@@ -161,3 +161,15 @@ def test_a_text_that_is_shown_is_no_error(capsys: pytest.CaptureFixture[str]) ->
 
     assert bridge.grad(f, engine="xla")(X).tolist() == [2.0, 4.0, 6.0]
     assert "a traced float64 number" in capsys.readouterr().out
+
+
+def test_a_text_is_like_others_after_the_trace() -> None:
+    """What a debugger or the report of a test shows is a `str` that can be sent and compared."""
+    kept: list[Any] = []
+
+    def f(x: Any) -> Any:
+        kept.append(x)
+        return np.sum(x * x)
+
+    bridge.grad(f, engine="xla")(np.ones(2))
+    assert type(repr(kept[0])) is str and repr(kept[0]) == repr(kept[0])
