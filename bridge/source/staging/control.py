@@ -306,9 +306,12 @@ def _repeated(count: Any) -> Iterator[float]:
 def _may_hold_loops(body: Any) -> bool:
     """Whether other loops are written in the body of a loop, which may be long ones, for all that is known.
 
-    Of those a short loop is not unrolled: each of its turns would be a loop of its own to compile.
+    Of those a short loop is not unrolled: each of its turns would be a loop of its own to compile. In derivatives of
+    derivatives it is: there a loop in a loop is traced several times as often as alone.
     """
-    code = body.__code__
+    context, code = cast("Any", current_context()), body.__code__
+    if context.differentiates and context.outer.differentiates:
+        return False
     return code not in _trace().unrolled and _has_loops(code)
 
 
