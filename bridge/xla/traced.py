@@ -96,10 +96,14 @@ class Program:
         return "which argument is an array that the program has under another name"
 
     def __call__(self, never: Any, values: list[Any]) -> tuple[list[Any], Any]:
-        """The results that are traced; number and value of the first fault, and whether there was a NaN, if watched."""
+        """The results that are traced; number and value of the first fault, and whether there was a NaN, if watched.
+
+        In place of a NaN there may have been another number that only the program that mends computes with.
+        """
         if not self.in_kernels:
             return without_kernels(self._all)(never, values)
-        return simplified(self._all, is_bounded=self.settings.memory is not None)(never, values)
+        bounded = self.settings.memory is not None
+        return simplified(self._all, bounded, tells=lambda: self.is_watched and not self.mends)(never, values)
 
     def _all(self, never: Any, values: list[Any]) -> tuple[list[Any], Any]:
         plan: Wishes | None = None

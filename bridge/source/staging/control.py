@@ -7,11 +7,12 @@ are compiled one after the other.
 from __future__ import annotations
 
 import builtins
+import functools
 import math
 import operator
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import BuiltinFunctionType, FunctionType, MethodType
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType
 from typing import Any, cast
 
 import numpy as np
@@ -67,16 +68,22 @@ class StagedReader(Reader):
             self._turns(iterable, body, stored, stops, 0)
             return
         with _repeated(found.count) as times:
-            if times <= MANY:
+            is_short = times <= MANY
+            if is_short and not _may_hold_loops(body):
                 self._turns(iterable, body, stored, stops, 0)
                 return
         try:
-            control.staged_loop(current_context(), found, body, live, exposed, stored, stops)
+            control.staged_loop(current_context(), found, body, live, exposed, stored, stops, is_short)
         except NotOneLoop as error:
             if is_abstract(found.count):
                 raise _cannot(error) from error
-            control.unrolling(current_context(), found.count, str(error))
-            self._turns(iterable, body, stored, stops, error.done)
+            if not is_short:
+                control.unrolling(current_context(), found.count, str(error))
+                self._turns(iterable, body, stored, stops, error.done)
+                return
+            _trace().unrolled.add(body.__code__)
+            with _repeated(found.count):
+                self._turns(iterable, body, stored, stops, error.done)
 
     def _turns(self, iterable: Any, body: Any, stored: Names, stops: Names, done: int) -> None:
         """The turns of a loop after the first `done`, one after the other."""
@@ -294,6 +301,25 @@ def _repeated(count: Any) -> Iterator[float]:
         yield trace.repeats
     finally:
         trace.repeats = before
+
+
+def _may_hold_loops(body: Any) -> bool:
+    """Whether other loops are written in the body of a loop, which may be long ones, for all that is known.
+
+    Of those a short loop is not unrolled: each of its turns would be a loop of its own to compile. In derivatives of
+    derivatives it is: there a loop in a loop is traced several times as often as alone.
+    """
+    context, code = cast("Any", current_context()), body.__code__
+    if context.differentiates and context.outer.differentiates:
+        return False
+    return code not in _trace().unrolled and _has_loops(code)
+
+
+@functools.cache
+def _has_loops(code: CodeType) -> bool:
+    if not {"loop", "repeat"}.isdisjoint(code.co_names):
+        return True
+    return any(_has_loops(one) for one in code.co_consts if isinstance(one, CodeType))
 
 
 def _nothing() -> None:

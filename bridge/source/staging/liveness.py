@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from bridge.source.staging.names import bound, captured, read
@@ -33,6 +34,7 @@ class Liveness:
         self.exposed: dict[ast.AST, set[str]] = {}
         self.always = captured(body)
         self._jumps: list[set[str]] = []
+        self._loops: dict[tuple[Any, ...], _Loop] = {}
         self.block(body, set())
 
     def block(self, statements: Sequence[ast.stmt], live: set[str]) -> set[str]:
@@ -72,6 +74,22 @@ class Liveness:
         return live | read(node)
 
     def _loop(self, node: Any, live: set[str]) -> set[str]:
+        """What is live before a loop.
+
+        Its body is walked until nothing more is found live, and so are the loops in it each time; what was found for
+        the same names is therefore kept, or that would double with each loop around.
+        """
+        key = (node, frozenset(live), frozenset(self.always), *map(frozenset, self._jumps))
+        found = self._loops.get(key)
+        if found is None:
+            before = self._looked_through(node, live)
+            parts = {*ast.walk(node)}
+            found = self._loops[key] = _Loop(before, _of(self.after, parts), _of(self.exposed, parts))
+        self.after |= found.after
+        self.exposed |= found.exposed
+        return set(found.before)
+
+    def _looked_through(self, node: Any, live: set[str]) -> set[str]:
         after = self.block(node.orelse, live)
         self.after[node] = after | self.always
         is_for = not isinstance(node, ast.While)
@@ -98,6 +116,19 @@ class Liveness:
         body = self.block(node.body, self.block(node.orelse, last))
         self.always = always
         return body | handlers | (live - bound([node]))
+
+
+@dataclass(frozen=True)
+class _Loop:
+    """What is live before a loop, and what was found of the statements in it."""
+
+    before: set[str]
+    after: dict[ast.AST, set[str]]
+    exposed: dict[ast.AST, set[str]]
+
+
+def _of(found: dict[ast.AST, set[str]], parts: set[ast.AST]) -> dict[ast.AST, set[str]]:
+    return {node: names for node, names in found.items() if node in parts}
 
 
 def _named(*targets: Any) -> set[str]:

@@ -13,6 +13,7 @@ from jax.extend.core import Literal
 
 from bridge.xla.equations.bodies import Body, stacked
 from bridge.xla.equations.computing import Values, followed, value_of
+from bridge.xla.equations.doubts import either
 from bridge.xla.equations.graph import size_of
 from bridge.xla.equations.products import Mask, all_finite, masked, spread_from, unmasked
 
@@ -107,7 +108,7 @@ def total(body: Body, found: Factors, stacks: Values, values: Values) -> Any:
     at_once = _summed(found, chosen)
     if not found.masks:
         return at_once
-    return lax.cond(all_finite(parts), lambda: at_once, lambda: _one_by_one(body, found, parts, values))
+    return either(all_finite(parts), lambda: at_once, lambda: _one_by_one(body, found, parts, values))
 
 
 def _summed(found: Factors, stacks: Sequence[Any]) -> Any:

@@ -17,6 +17,7 @@ from jax.extend.core import Literal
 
 from bridge.xla.equations.bodies import Body, Known, counted, loops, walk_of
 from bridge.xla.equations.computing import Values, followed, value_of
+from bridge.xla.equations.doubts import telling
 from bridge.xla.equations.graph import Graph, Replacement, size_of
 from bridge.xla.equations.products import SMALLEST, Product, product_of, products
 from bridge.xla.equations.sums import Sum, summed, sums
@@ -37,8 +38,8 @@ _LARGER = 2
 """How many times what goes into a loop the rows may be that are kept of its turns."""
 
 
-def fissions(graph: Graph, known: Known) -> Iterator[tuple[int, Replacement]]:
-    """Loops of a program from which products can be taken out."""
+def fissions(graph: Graph, known: Known, tells: bool = False) -> Iterator[tuple[int, Replacement]]:
+    """Loops of a program from which products can be taken out; one that `tells` of doubts has no long ways in it."""
     for number, equation in loops(graph):
         jaxpr = equation.params["body"].jaxpr
         if not _may_pay(jaxpr) or _calls_libraries(jaxpr):
@@ -48,7 +49,8 @@ def fissions(graph: Graph, known: Known) -> Iterator[tuple[int, Replacement]]:
             continue
         split = Split(body, [one in graph.users for one in equation.outvars])
         if split.sums or split.early:
-            yield number, Replacement(split.run, (*body.outside, *body.begun))
+            run = telling(split.run) if tells else split.run
+            yield number, Replacement(run, (*body.outside, *body.begun))
 
 
 def _may_pay(jaxpr: Any) -> bool:

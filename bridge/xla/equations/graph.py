@@ -15,7 +15,10 @@ from bridge.xla.tracing.kernels import LOOP
 
 @dataclass(frozen=True)
 class Replacement:
-    """What is to stand for an equation: `function` of the values of `operands` gives the list of its results."""
+    """What is to stand for an equation: `function` of the values of `operands` gives the list of its results.
+
+    What it gives beyond these are results of the program.
+    """
 
     function: Callable[..., list[Any]]
     operands: tuple[Any, ...]
@@ -60,6 +63,7 @@ def replaced(jaxpr: Any, replacements: Mapping[int, Replacement]) -> tuple[Any, 
     equations: list[Any] = []
     names: list[Any] = []
     constants: list[Any] = []
+    more: list[Any] = []
 
     def now(atom: Any) -> Any:
         return atom if isinstance(atom, Literal) else renamed.get(atom, atom)
@@ -75,11 +79,13 @@ def replaced(jaxpr: Any, replacements: Mapping[int, Replacement]) -> tuple[Any, 
         operands = [now(atom) for atom in other.operands]
         renamed.update(zip(made.jaxpr.invars, operands, strict=True))
         equations += [inner.replace(invars=list(map(now, inner.invars))) for inner in made.jaxpr.eqns]
-        renamed.update((old, now(new)) for old, new in zip(one.outvars, made.jaxpr.outvars, strict=True))
+        results = list(map(now, made.jaxpr.outvars))
+        renamed.update(zip(one.outvars, results, strict=False))
+        more += results[len(one.outvars) :]
     invars = [*jaxpr.invars, *names]
     given = tuple(jaxpr.debug_info.safe_arg_names(len(jaxpr.invars)))
     info = jaxpr.debug_info._replace(arg_names=(*given, *[f"constants[{k}]" for k in range(len(names))]))
-    outvars = list(map(now, jaxpr.outvars))
+    outvars = [*map(now, jaxpr.outvars), *more]
     return jaxpr.replace(invars=invars, outvars=outvars, eqns=equations, debug_info=info), constants
 
 

@@ -14,6 +14,7 @@ from jax.extend.core import Literal
 
 from bridge.xla.equations.bodies import Body, stacked
 from bridge.xla.equations.computing import Values, followed, value_of
+from bridge.xla.equations.doubts import either
 from bridge.xla.equations.graph import size_of
 
 SMALLEST = 2048
@@ -149,7 +150,7 @@ def products(body: Body, product: Product, stacks: Values, values: Values, backw
         known = {**stacks, product.vector: vectors, mask.mask: masks}
         return in_turn(body, product.result, known, values, backward)
 
-    return lax.cond(all_finite([vectors, matrix]), lambda: found, one_by_one)
+    return either(all_finite([vectors, matrix]), lambda: found, one_by_one)
 
 
 def _summed(product: Product) -> dict[int, int]:

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 from jax.interpreters import partial_eval as pe
 
@@ -20,10 +21,14 @@ from bridge.xla.equations.watches import watches
 from bridge.xla.tracing.kernels import opened
 
 
-def simplified(function: Callable[..., Any], is_bounded: bool = False) -> Callable[..., Any]:
+def simplified(
+    function: Callable[..., Any], is_bounded: bool = False, tells: Callable[[], bool] = lambda: False
+) -> Callable[..., Any]:
     """A function of JAX without what its results do not need, and with cheaper equations where there are some.
 
-    Its first argument is false whenever it runs. If its memory `is_bounded`, loops keep no more than they say.
+    Its first argument is false whenever it runs. If its memory `is_bounded`, loops keep no more than they say. If it
+    `tells()`, which is asked when it has been traced, its last result are notes, and that the last of these is not zero
+    says that its results are to be computed by a program with all long ways in it (`doubts.py`).
 
     XLA drops what a loop computes in vain, as a log that nobody reads; of a kernel it cannot.
     """
@@ -34,13 +39,20 @@ def simplified(function: Callable[..., Any], is_bounded: bool = False) -> Callab
         known = Known(whole.invars[len(made.consts)], _integers(whole.invars, made.consts))
         jaxpr, values = _needed(whole, [*made.consts, *jax.tree.leaves(args)])
         jaxpr = everywhere(jaxpr, placings)
-        for found in (*(() if is_bounded else (partial(fissions, known=known),)), scalings, watches):
+        split = () if is_bounded else (partial(fissions, known=known, tells=tells()),)
+        for found in (*split, scalings, watches):
             replacements = dict(found(Graph(jaxpr)))
             if replacements:
                 jaxpr, constants = replaced(jaxpr, replacements)
                 jaxpr, values = _needed(jaxpr, [*values, *constants])
         jaxpr = everywhere(jaxpr, transposings)
-        return jax.tree.unflatten(jax.tree.structure(kind), jaxpr_as_fun(ClosedJaxpr(jaxpr, ()))(*values))
+        structure = jax.tree.structure(kind)
+        results = jaxpr_as_fun(ClosedJaxpr(jaxpr, ()))(*values)
+        results, doubts = results[: structure.num_leaves], results[structure.num_leaves :]
+        if doubts:
+            notes = results[-1]
+            results[-1] = notes.at[-1].max(jnp.stack(doubts).any().astype(notes.dtype))
+        return jax.tree.unflatten(structure, results)
 
     return run
 

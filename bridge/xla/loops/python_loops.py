@@ -17,6 +17,7 @@ import numpy as np
 from bridge.code_position import here
 from bridge.rewind.roots import serial_now
 from bridge.rewind.values import is_abstract, lowered_to
+from bridge.source.staging.control import SHORT
 from bridge.source.staging.truth import NotOneLoop, is_true, unknown
 from bridge.source.state import variables_of
 from bridge.xla.loops.carrying import (
@@ -36,10 +37,25 @@ _PERIODS = 3
 """How many turns may be one: the longest cycle in which arrays change their names."""
 
 
-def staged_loop(context: Any, items: Any, body: Any, live: Names, exposed: Names, stored: Names, stops: Names) -> None:
-    """`for` over items with numbers; NotOneLoop, with the number of turns that were made, if it is to be unrolled."""
+def staged_loop(
+    context: Any,
+    items: Any,
+    body: Any,
+    live: Names,
+    exposed: Names,
+    stored: Names,
+    stops: Names,
+    is_short: bool = False,
+) -> None:
+    """`for` over items with numbers; NotOneLoop, with the number of turns that were made, if it is to be unrolled.
+
+    One that `is_short` is to be unrolled unless there are long loops in it.
+    """
     names = live, exposed, stored, stops
     count = items.count
+    if is_short:
+        with_lent(context, partial(_counted, context, items, body, names, 0, 1, math.inf, is_short))
+        return
     if is_abstract(count):
         _counted(context, items, body, names, 0, 1, math.inf)
         return
@@ -78,7 +94,9 @@ def _in_periods(context: Any, items: Any, body: Any, names: tuple[Names, ...], d
                 raise
 
 
-def _counted(context: Any, items: Any, body: Any, names: Any, done: int, period: int, own: float) -> None:
+def _counted(
+    context: Any, items: Any, body: Any, names: Any, done: int, period: int, own: float, is_short: bool = False
+) -> None:
     """The turns of a `for` loop after the first `done`, each `period` of them as one.
 
     Memory with a higher number than `own` was made by the turn that ran by itself, and has no older names.
@@ -112,9 +130,17 @@ def _counted(context: Any, items: Any, body: Any, names: Any, done: int, period:
         end = repeat(context, Turns(0, turns, going, rows=rows, reached=loop.reached), loop.step, loop.varying)
         loop.finish(turns if going is None else end)
 
-    run_planned(
-        context, lambda: Loop(context, turn, body, names, may_be_empty, own), (0, high), (body, done, period), run
-    )
+    trace = context.home.trace
+    before = trace.long_loops
+
+    def found() -> None:
+        if is_short and trace.long_loops == before:
+            raise NotOneLoop("it is short, and so are the loops in it")
+
+    what = (body, done, period)
+    run_planned(context, lambda: Loop(context, turn, body, names, may_be_empty, own), (0, high), what, run, found)
+    if high is None or high > SHORT:
+        trace.long_loops += 1
     if period > 1:
         for k in range(done + turns * period, count):
             body(items.at(k))

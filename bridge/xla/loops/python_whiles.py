@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from bridge.rewind.values import is_abstract, lowered_to
+from bridge.source.staging.control import SHORT
 from bridge.source.staging.truth import NotOneLoop, is_true, truth, unknown
 from bridge.source.state import Part as Changed
 from bridge.xla.loops.carrying import (
@@ -58,6 +59,7 @@ def _run(context: Any, loop: Loop, test: Any, body: Any) -> None:
     count = _count(loop, test)
     if count is not None:
         repeat(context, Turns(0, count, reached=loop.reached), loop.step, loop.varying)
+        context.home.trace.long_loops += count > SHORT
         loop.finish(count)
         return
 
@@ -75,6 +77,7 @@ def _run(context: Any, loop: Loop, test: Any, body: Any) -> None:
     if rows is not None:
         wants_more = np.logical_or(end > rows, asked(context, going))
         faults.check_turns(rows, lowered_to(context.home.trace, wants_more), affine_of(end))
+    context.home.trace.long_loops += 1
     loop.finish(end)
 
 

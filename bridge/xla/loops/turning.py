@@ -312,9 +312,17 @@ class Loop:
 
 
 def run_planned(
-    context: Any, make: Callable[[], Loop], bounds: Bounds, what: tuple[Any, ...], run: Callable[[Loop], None]
+    context: Any,
+    make: Callable[[], Loop],
+    bounds: Bounds,
+    what: tuple[Any, ...],
+    run: Callable[[Loop], None],
+    found: Callable[[], None] = lambda: None,
 ) -> None:
-    """Find out what a loop carries, and run it; or run it as it was found to be when it was met before."""
+    """Find out what a loop carries, and run it; or run it as it was found to be when it was met before.
+
+    `found()` is called in between, and may raise NotOneLoop.
+    """
     plans = context.home.trace.plans
     loop = make()
     key = (what[0].__code__, *what[1:], context.level, loop.may_be_empty, looks(loop.part.places))
@@ -328,6 +336,7 @@ def run_planned(
             del plans[key]
             loop = make()
     with_lent(context, lambda: loop.find(bounds))
+    found()
     follows = any(one.following for one in loop.carried)
     if len(loop.part.places) == len(key[-1]) and not loop.writes_carried and not loop.exchanged and not follows:
         plans[key] = [one.plan() for one in loop.carried]

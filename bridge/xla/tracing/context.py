@@ -77,6 +77,8 @@ class TraceContext(Framing, Accessing, Computing, Context):
         self.repeats = 1
         # What trials and descriptions of parts of the program have found, for the next time that they are met.
         self.plans: dict[Any, Any] = {}
+        self.long_loops = 0
+        self.unrolled: set[Any] = set()
         self.expected: dict[Any, Any] = {}
         self.following = Followers()
         self.limits = {} if limits is None else limits

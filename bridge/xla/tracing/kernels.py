@@ -127,7 +127,11 @@ def _needed(used: list[bool], equation: Any) -> tuple[list[bool], Any]:
 
 def _lowered(context: Any, *values: Any, **params: Any) -> Any:
     module = context.module_context
-    run = partial(_run, **params)
+
+    def run(*values: Any) -> list[Any]:
+        # JAX writes out what it is to run, and of a `partial` that is the loop's whole text.
+        return _run(*values, **params)
+
     if (
         not params["is_pruned"]
         or tuple(module.platforms) != ("cpu",)

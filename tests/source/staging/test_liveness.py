@@ -26,3 +26,18 @@ def test_liveness(name: str) -> None:
     bound = {"s", "t"}
     assert found.after[body[0]] & bound == after
     assert found.exposed[body[0]] & bound == exposed
+
+
+def test_nests_are_walked_in_polynomial_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    walked: list[ast.AST] = []
+    statement = Liveness.statement
+
+    def counted(self: Liveness, node: ast.AST, live: set[str]) -> set[str]:
+        walked.append(node)
+        return statement(self, node, live)
+
+    monkeypatch.setattr(Liveness, "statement", counted)
+    depth = 8
+    text = "".join(f"{'    ' * k}for i{k} in a:\n" for k in range(depth)) + "    " * depth + "s = s + i0"
+    Liveness(ast.parse(text).body, {})
+    assert len(walked) < 4 * depth**2

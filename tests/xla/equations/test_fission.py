@@ -212,6 +212,28 @@ def test_what_is_not_finite(program: Callable[..., Any], which: int, number: flo
     np.testing.assert_allclose(bridge.xla(program)(*arguments), expected, rtol=1e-10)
 
 
+@pytest.mark.parametrize("number", [np.nan, np.inf])
+def test_gradients_of_what_is_not_finite(number: float) -> None:
+    """The long way is compiled when it is needed, and the short one is taken again afterwards."""
+    usual, there = W.copy(), W.copy()
+    there.flat[-1] = number
+    compiled = bridge.xla(bridge.value_and_grad(gram, argnums=(1, 2)))
+    eager = bridge.value_and_grad(gram, argnums=(1, 2))
+    for k, x in enumerate((usual, there, usual, usual)):
+        (value, found), (expected_value, expected) = compiled(W, x, H), eager(W, x, H)
+        np.testing.assert_allclose(value, expected_value, rtol=1e-10)
+        for one, other in zip(found, expected, strict=True):
+            finite = np.abs(other)[np.isfinite(other)]
+            np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-11 * np.max(finite, initial=0.0))
+        assert len(compiled.compile_seconds) == (1 if k == 0 else 2)
+
+
+def test_the_long_way_is_no_part_of_a_program_that_tells() -> None:
+    both = "stablehlo.case"
+    assert both in bridge.xla(gram).lower(W, W, H).as_text()
+    assert both not in bridge.xla(bridge.grad(gram, argnums=(1, 2))).lower(W, W, H).as_text()
+
+
 @pytest.mark.parametrize("program", [solved, solved_at_times, of_a_solution], ids=lambda f: f.__name__)
 def test_no_library_is_called_for_all_turns_at_once(program: Callable[..., Any]) -> None:
     """XLA's threads would wait for each other: one program in ten stopped for good on two cores."""
