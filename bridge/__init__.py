@@ -22,6 +22,7 @@ from bridge.rewind.escapes import detach as detach
 from bridge.rewind.interpreter import current_context as current_context
 from bridge.rewind.snapshots import constant as constant
 from bridge.source.finding import read_library as read_library
+from bridge.transforms.batching import vmap as vmap
 from bridge.transforms.grad import grad as grad
 from bridge.transforms.grad import value_and_grad as value_and_grad
 from bridge.transforms.jacobians import hessian as hessian
@@ -90,6 +91,7 @@ __all__ = [
     "trace",
     "value_and_grad",
     "vjp",
+    "vmap",
     "while_loop",
     "xla",
 ]

@@ -7,6 +7,7 @@ conversion (`asarray`) gives the memory of a plain array itself, it stays plain:
 from __future__ import annotations
 
 import functools
+import sys as _sys
 import types
 from collections.abc import Callable
 from typing import Any
@@ -15,6 +16,7 @@ import numpy as _numpy
 
 from bridge.arrays import creation as _creation
 from bridge.arrays import functions as _functions
+from bridge.rewind.interpreter import ARRAYS as _ARRAYS
 from bridge.rewind.interpreter import current_context as _current_context
 
 _CREATORS = (
@@ -119,6 +121,9 @@ lib = _Lib("bridge.numpy.lib")
 
 def __getattr__(name: str) -> Any:
     return getattr(_numpy, name)
+
+
+_ARRAYS.namespace = _sys.modules[__name__]
 
 
 def __dir__() -> list[str]:

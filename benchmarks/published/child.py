@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 import bridge
-from benchmarks.published import clock
+from benchmarks.published import clock, footprint
 from benchmarks.published.differences import Gradient, compare
 from benchmarks.published.engines import PORTED, Engine, compiled, of_bridge, ported
 from benchmarks.published.loss import Loss
@@ -41,6 +41,8 @@ def main(job: dict[str, Any], tell: Tell) -> None:
         engine = prepared(catalogue, job, program, loss, tell)
         if engine is not None:
             measure(program, engine, TOLERANCES[precision], tell)
+            if job.get("footprint"):
+                count(program, engine.loss, tell)
     except NoDerivative as reason:
         tell(verdict="no derivative", reason=str(reason))
     except Exception as error:
@@ -84,6 +86,13 @@ def measure(program: Program, engine: Engine, tolerance: float, tell: Tell) -> N
     judge(engine.loss, lambda *given: named(engine.at(*given)[1]), float(value), named(gradient), tolerance, tell)
     tell(stage="measuring memory")
     tell(memory=engine.planned() if engine.compiles else clock.allocated(engine.run), stage="done")
+
+
+def count(program: Program, loss: Loss, tell: Tell) -> None:
+    """Tell how much memory the program itself makes use of, and how much its gradient takes."""
+    tell(stage="counting memory")
+    varied = [program.arguments[name] for name in program.varied]
+    tell(handled=footprint.handled(loss, program.copied(), varied), returned=footprint.returned(varied), stage="done")
 
 
 def precision_of(program: Program, loss: Loss) -> str:

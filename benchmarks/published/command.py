@@ -65,6 +65,7 @@ def main(catalogue: Any, module: str, arguments: Sequence[str] | None = None) ->
                     "engine": engine,
                     "preset": options.preset,
                     "own_dtype": options.own_dtype,
+                    "footprint": options.footprint,
                 }
                 results.append(run(job, options.timeout, single=options.threads == "one"))
                 console.print(line(results[-1]), markup=False, highlight=False, soft_wrap=True)
@@ -90,6 +91,7 @@ def parse(catalogue: Any, module: str, arguments: Sequence[str] | None) -> argpa
     parser.add_argument("--preset", choices=catalogue.PRESETS, default=catalogue.PRESETS[0], help="size of the arrays")
     parser.add_argument("--engines", nargs="+", default=["native"], help="native, xla, jax: the collection's own port")
     parser.add_argument("--own-dtype", action="store_true", help="arrays as initialised, not all of them in float64")
+    parser.add_argument("--footprint", action="store_true", help="hold memory against what the program itself handles")
     parser.add_argument("--timeout", type=float, default=90.0, metavar="SECONDS", help="for each program (90)")
     parser.add_argument("--threads", choices=("one", "any"), default="one", help="how many BLAS and XLA compute with")
     parser.add_argument("--output", type=Path, metavar="FILE", help="write the tables to FILE, after each program")

@@ -11,7 +11,7 @@ from typing import Any
 from rich.console import Console
 
 from benchmarks.published import comparison
-from benchmarks.published.report import reasons, summary, table
+from benchmarks.published.report import memory, reasons, summary, table
 from benchmarks.published.runs import Result
 from benchmarks.report import machine
 
@@ -32,6 +32,9 @@ def show(
     if beside is not None:
         console.print(beside)
         for line in comparison.summary(results, known):
+            console.print(line, markup=False, highlight=False, soft_wrap=True)
+    for engine in engines:
+        for line in memory(results, engine):
             console.print(line, markup=False, highlight=False, soft_wrap=True)
     for engine in engines:
         console.print(summary(results, engine), markup=False, highlight=False)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from rich.table import Table
 
 from benchmarks.published.engines import COMPILE
+from benchmarks.published.footprint import LIMIT
 from benchmarks.published.runs import Result
 from benchmarks.report import duration
 
@@ -94,6 +95,18 @@ def summary(results: Sequence[Result], engine: str) -> str:
     took = "run" if engine in COMPILE else "gradient"
     cost = f", {took} {mean:.3g} times forward (geometric mean; {processor:.3g} in processor time)" if right else ""
     return f"{len(right)} of {len(differentiable)} right ({engine}){cost}"
+
+
+def memory(results: Sequence[Result], engine: str) -> Iterator[str]:
+    """One line, if it was counted: memory beside that of the programs themselves, and where it is most."""
+    counted = {each.name: each.footprint for each in results if each.engine == engine and each.footprint is not None}
+    if counted:
+        most = sorted(counted, key=lambda name: -counted[name])[:3]
+        within = sum(ratio <= LIMIT for ratio in counted.values())
+        yield (
+            f"memory within {LIMIT} times of what the program creates, overwrites and returns: {within} of "
+            f"{len(counted)} ({engine}); most: " + ", ".join(f"{name} {counted[name]:.3g}" for name in most)
+        )
 
 
 def geometric_mean(ratios: Sequence[float]) -> float:

@@ -59,6 +59,16 @@ class Result:
         return max(float(self.facts["first_processor"]) - self.processor, 1e-3)
 
     @property
+    def footprint(self) -> float | None:
+        """Memory of the gradient, with what it returns, in times of what the program creates, overwrites and returns.
+
+        None unless both were counted.
+        """
+        if self.memory is None or not self.facts.get("handled"):
+            return None
+        return float((self.memory + self.facts["returned"]) / self.facts["handled"])
+
+    @property
     def ratio(self) -> float | None:
         """Time of the gradient in times of the program alone."""
         return self.gradient / self.forward if self.gradient and self.forward else None

@@ -53,6 +53,16 @@ class Tracked(Operators):
             return creation.like(self.place.context, function, args, kwargs)
         return dispatch.call(function, args, kwargs)
 
+    def __array_namespace__(self, *, api_version: Any = None) -> Any:
+        """`bridge.numpy`, as the Python array API standard has it; ValueError for a version that NumPy has not."""
+        np.empty(0).__array_namespace__(api_version=api_version)
+        return ARRAYS.namespace
+
+    def to_device(self, device: Any, /, *, stream: Any = None) -> Any:
+        """Itself: tracked arrays are where NumPy's are."""
+        np.empty(0).to_device(device, stream=stream)
+        return self
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         if _asked_by_operator():
             return np.array(None, dtype=object)

@@ -16,8 +16,9 @@ from bridge.rewind.memory import grounded
 from bridge.rewind.values import is_abstract
 from bridge.transforms.chosen import Argnums, chosen, is_single
 from bridge.transforms.comparing import holds_same
-from bridge.transforms.entering import Entering, enter, is_differentiable
+from bridge.transforms.entering import Entering, enter, is_differentiable, is_of_another_library
 from bridge.transforms.held_twice import HeldTwice
+from bridge.transforms.kinds import in_kind_of
 from bridge.transforms.overlapping import said_once
 from bridge.trees import Mismatch, leaves_along, leaves_of, paths_of, rebuilt
 
@@ -156,6 +157,8 @@ def _as_given(gradient: Any, leaf: Any) -> Any:
         return np.reshape(gradient, (1,))[0, ...]  # an array without axes has a gradient that is one
     if isinstance(leaf, np.ndarray) and gradient.dtype != leaf.dtype:
         return gradient.astype(leaf.dtype)  # bytes in the other order
+    if is_of_another_library(leaf):
+        return in_kind_of(leaf, gradient)
     is_number = not isinstance(leaf, np.ndarray) and not hasattr(leaf, "view_as")
     if is_number and gradient.shape == () and (isinstance(gradient, np.ndarray) or hasattr(gradient, "view_as")):
         return gradient[()]

@@ -51,7 +51,7 @@ def enter(context: Any, flat: list[Entering]) -> list[Any]:
         elif isinstance(leaf, np.ndarray) or type(leaf) is Buffer:
             _refuse_subclasses(leaf)
             arrays.append(k)
-        elif wanted and _is_of_another_library(leaf):
+        elif wanted and is_of_another_library(leaf):
             entered[k] = context.buffer(np.asarray(leaf))
         elif wanted and is_differentiable(leaf):
             entered[k] = _number(context, leaf)
@@ -60,8 +60,9 @@ def enter(context: Any, flat: list[Entering]) -> list[Any]:
     return entered
 
 
-def _is_of_another_library(leaf: Any) -> bool:
-    if isinstance(leaf, (np.floating, np.complexfloating)) or hasattr(leaf, "place"):
+def is_of_another_library(leaf: Any) -> bool:
+    """Whether a leaf is an array of another library, of which the function gets a Buffer."""
+    if isinstance(leaf, (np.ndarray, np.floating, np.complexfloating)) or hasattr(leaf, "place"):
         return False
     return hasattr(leaf, "__array__") and hasattr(leaf, "shape")
 

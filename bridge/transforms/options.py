@@ -30,6 +30,13 @@ class GradOptions(Options, total=False):
     allow_int: bool
 
 
+class BatchOptions(TypedDict, total=False):
+    """What `vmap` takes."""
+
+    in_axes: Any
+    out_axes: Any
+
+
 def configurable(transform: Callable[..., Any]) -> Callable[..., Any]:
     """A transform that, called with options alone, is a decorator: it waits for its function."""
     signature = inspect.signature(transform)

@@ -11,7 +11,7 @@ import pytest
 
 import bridge
 from benchmarks import fdtd, npbench, pyhpc
-from benchmarks.published import command
+from benchmarks.published import command, footprint
 from benchmarks.published.differences import compare, rounded
 from benchmarks.published.loss import Loss
 from benchmarks.published.modules import load_module, load_precise
@@ -76,6 +76,30 @@ def outcome(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[st
     chosen = ",".join(name for name in KERNELS if name != "hangs")
     status = command.main(npbench, "benchmarks.npbench", [str(checkout), "--kernels", chosen, "--json", str(file)])
     return {"status": status, **json.loads(file.read_text())}
+
+
+def test_memory_that_a_program_handles() -> None:
+    def program(x: Any, n: int) -> Any:
+        y = np.zeros_like(x)  # 40 bytes
+        for k in range(n):
+            y[k] = x[k] * 2.0  # an element, a product, and what is overwritten: 24 bytes
+        return np.sum(y)  # 8 bytes
+
+    x = np.ones(5)
+    assert footprint.handled(program, (x, 3), (x,)) == 40 + 3 * 24 + 8 + x.nbytes
+
+
+def test_memory_is_held_against_what_the_program_handles(
+    checkout: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    file = tmp_path / "out.json"
+    arguments = [str(checkout), "--kernels", "right", "--engines", "xla", "--footprint", "--json", str(file)]
+    assert command.main(npbench, "benchmarks.npbench", arguments) == 0
+    (facts,) = (each["facts"] for each in json.loads(file.read_text())["programs"])
+    ratio = (facts["memory"] + facts["returned"]) / facts["handled"]
+    assert facts["returned"] == 7 * 8
+    (line,) = (line for line in capsys.readouterr().out.splitlines() if line.startswith("memory within 1.3 times"))
+    assert line.endswith(f"{int(ratio <= 1.3)} of 1 (xla); most: right {ratio:.3g}")
 
 
 def test_every_program_gets_its_verdict_and_its_reason(outcome: dict[str, Any]) -> None:

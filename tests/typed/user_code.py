@@ -39,6 +39,7 @@ assert_type(fast(X), Array)
 assert_type(fast.compile_seconds, list[float])
 bridge.grad(loss)(X, n=3)
 slope(X, c=1.0)
+bridge.vmap(loss, in_axes=(0, None))(X, 2)
 fast.lower(X)
 bridge.hessian(loss, argnums=("x",), engine="xla")(X)
 bridge.jacrev(argnums=0, source=False)(part)(X)
@@ -53,5 +54,6 @@ slope(X)  # error: call-arg
 bridge.xla(loss, index_mode="wrap")  # error: call-overload
 fast(1.0)  # error: arg-type
 part()  # error: call-arg
+bridge.vmap(loss)(X, k=1)  # error: call-arg
 bridge.jacrev(argnum=1)  # error: call-overload
 print(bridge.gard)  # error: attr-defined

@@ -46,9 +46,9 @@ def simplified(
                 jaxpr, constants = replaced(jaxpr, replacements)
                 jaxpr, values = _needed(jaxpr, [*values, *constants])
         jaxpr = everywhere(jaxpr, transposings)
-        structure = jax.tree.structure(kind)
+        leaves, structure = jax.tree.flatten(kind)
         results = jaxpr_as_fun(ClosedJaxpr(jaxpr, ()))(*values)
-        results, doubts = results[: structure.num_leaves], results[structure.num_leaves :]
+        results, doubts = results[: len(leaves)], results[len(leaves) :]
         if doubts:
             notes = results[-1]
             results[-1] = notes.at[-1].max(jnp.stack(doubts).any().astype(notes.dtype))
