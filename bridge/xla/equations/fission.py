@@ -107,7 +107,7 @@ class Split:
             product = product_of(body, equation.outvars[0])
             if product is None:
                 continue
-            left -= body.turns * size_of(product.result)
+            left -= body.turns * sum(map(size_of, product.rows))
             if left >= 0:
                 yield product
 

@@ -44,6 +44,11 @@ class Product:
     def result(self) -> Any:
         return self.equation.outvars[0]
 
+    @property
+    def rows(self) -> list[Any]:
+        """What has a row for each turn when it is made of all turns at once."""
+        return [self.result, self.vector, *(() if self.mask is None else (self.mask.mask,))]
+
 
 def product_of(body: Body, atom: Any) -> Product | None:
     """The product that a value is, if it is one."""

@@ -308,3 +308,21 @@ def test_what_is_kept_is_bounded() -> None:
 
     compiled = bridge.xla(program).compile(W, H)
     assert compiled.memory_analysis().temp_size_in_bytes < 40_000 * N * 8
+
+
+def test_windows_of_run_time_length_are_not_kept_of_all_turns() -> None:
+    """A row of a sparse matrix is short, and its bound is all of them."""
+
+    def sparse_product(rows: Any, columns: Any, values: Any, x: Any) -> Any:
+        y = np.zeros(2048)
+        for i in range(2048):
+            y[i] = values[rows[i] : rows[i + 1]] @ x[columns[rows[i] : rows[i + 1]]]
+        return np.sum(y**2)
+
+    matrix = np.arange(0, 4097, 2), np.arange(4096) % 100, np.linspace(0.0, 1.0, 4096)
+    gradient = bridge.xla(bridge.grad(sparse_product, argnums=(2, 3)))
+    compiled = gradient.compile(*matrix, np.ones(100))
+    assert compiled.memory_analysis().temp_size_in_bytes < 2**20
+    expected = bridge.grad(sparse_product, argnums=(2, 3))(*matrix, np.ones(100))
+    for one, other in zip(gradient(*matrix, np.ones(100)), expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12)
