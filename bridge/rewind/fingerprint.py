@@ -61,6 +61,17 @@ class Fingerprint:
         if self._before is not None:
             self._before.heard(event, *what)
 
+    def unless_tried_again(self) -> Callable[[], None]:
+        """What makes it forget all that it hears from here on: a part of the body that has failed is run once more."""
+        steps, born = len(self.steps), len(self._born_after)
+        places, young, counts = dict(self._places), dict(self._young), self._counts.copy()
+
+        def forget() -> None:
+            del self.steps[steps:], self._born_after[born:]
+            self._places, self._young, self._counts = places, young, counts
+
+        return forget
+
     def close(self, body: Any) -> None:
         """Tell the fingerprint around this one what was done in a run of `body`; the last run of it is what counts."""
         if self.around is not None:

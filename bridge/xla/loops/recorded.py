@@ -152,7 +152,6 @@ class Recorded:
         return [
             (part.place, part.saved)
             for entry in entries
-            if not _is_whole(entry)
             for part in entry.overwritten()
             if part.place.root.serial <= self.since and part.place.root not in whole
         ]
@@ -236,14 +235,10 @@ def is_logged(context: Any) -> bool:
     return False
 
 
-def _is_whole(entry: Entry) -> bool:
-    """Whether what an entry overwrote is known only as whole arrays: loops, branches and checkpoints."""
-    return entry.overwrites and not entry.moves and entry.call is None
-
-
 def _written_whole(entries: list[Entry]) -> Iterator[Root]:
-    for entry in filter(_is_whole, entries):
-        yield from (part.place.root for part in entry.overwritten())
+    """Memory of which nothing was kept before an entry wrote it, by loops and branches: all of it has to be."""
+    for entry in entries:
+        yield from (part.place.root for part in entry.overwritten() if part.saved is None)
 
 
 def _roots(entry: Entry) -> Iterator[Root]:

@@ -43,9 +43,13 @@ class Unknowns(Walk):
                 elif floor.place.root.frame is self.frame:
                     self.arrays.setdefault(id(floor), (floor, len(self.arrays)))
 
+    def varies(self, atom: Atom) -> bool:
+        """Whether an integer may be another one in each run of the body."""
+        return atom is self.own or self.trace.born_inside(atom, self.frame)
+
     def _look_at(self, form: Affine) -> None:
         for atom, _ in form.terms:
-            if atom is not self.own and self.trace.born_inside(atom, self.frame):
+            if atom is not self.own and self.varies(atom):
                 self.atoms.setdefault(atom, len(self.atoms))
 
     def values(self) -> list[Any]:

@@ -15,6 +15,7 @@ from bridge.rewind.log import Entry, Overwritten
 from bridge.rewind.roots import Root, serial_now
 from bridge.xla.loops.dry_runs import Body, tried
 from bridge.xla.loops.expected import Expected, Reached
+from bridge.xla.loops.extents import extents
 from bridge.xla.loops.recorded import Recorded, Sweep
 from bridge.xla.loops.replaying import Step
 from bridge.xla.loops.shadows import homes_of
@@ -47,6 +48,7 @@ class Structured(Entry):
         self._find_active(Expected(context, reached))
         self.roots = list(dict.fromkeys(root for one in self.recorded for root in one.roots if root.active))
         self.written_roots = list(dict.fromkeys(root for one in self.recorded for root in (*one.whole, *one.written)))
+        self.parts = list(extents(context.home.trace, self.recorded)) if context.home.trace.is_inside else []
         self.out: tuple[Root, ...] = tuple(self.roots)
         self.rewound = False
         self.undone = False
@@ -106,9 +108,12 @@ class Structured(Entry):
         return iter(self.roots)
 
     def overwritten(self) -> Iterator[Overwritten]:
-        """The memory that its bodies write, whole: what they overwrote of it is kept iteration by iteration."""
+        """The memory that its bodies write: of some a part that was read before, of the rest all, which was not."""
+        yield from self.parts
+        known = {part.place.root for part in self.parts}
         for root in self.written_roots:
-            yield Overwritten(root, root.held, Ellipsis, None)
+            if root not in known:
+                yield Overwritten(root, root.held, Ellipsis, None)
 
     def begin_to_keep(self, wanted: int) -> float:
         """How many bytes it may keep, with the loops in its bodies, of those that it would like to."""

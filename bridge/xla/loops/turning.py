@@ -327,6 +327,8 @@ def run_planned(
     loop = make()
     key = (what[0].__code__, *what[1:], context.level, loop.may_be_empty, looks(loop.part.places))
     if key in plans:
+        heard = context.home.trace.fingerprint
+        forget = heard.unless_tried_again() if heard is not None else None
         try:
             loop.adopt(plans[key])
             run(loop)
@@ -334,6 +336,8 @@ def run_planned(
         except Exception as error:
             check_cause(context, error, was_tried=True)
             del plans[key]
+            if forget is not None:
+                forget()
             loop = make()
     with_lent(context, lambda: loop.find(bounds))
     found()

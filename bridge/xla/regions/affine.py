@@ -17,6 +17,11 @@ Bound = int | None
 _serials = itertools.count()
 
 
+def serial_of_now() -> int:
+    """A serial number for an integer that is there from now on, and may be asked for as a linear form later."""
+    return next(_serials)
+
+
 class Between(NamedTuple):
     """Other integers that say more of one than static bounds do.
 
@@ -37,13 +42,21 @@ class Atom:
     value : integer scalar of JAX.
     low, high : static bounds, inclusive, where they are known.
     between : what else is known of it.
+    serial : since when it is there; now, if None.
     """
 
     __slots__ = ("_value", "between", "high", "low", "serial", "wrapped")
 
-    def __init__(self, value: Any, low: Bound = None, high: Bound = None, between: Between | None = None) -> None:
+    def __init__(
+        self,
+        value: Any,
+        low: Bound = None,
+        high: Bound = None,
+        between: Between | None = None,
+        serial: int | None = None,
+    ) -> None:
         self._value, self.low, self.high, self.between = value, low, high, between
-        self.serial = next(_serials)
+        self.serial = next(_serials) if serial is None else serial
         self.wrapped: dict[tuple[Affine, int], Atom] = {}
 
     @property
@@ -58,7 +71,7 @@ class Atom:
         return f"n{self.serial}"
 
 
-class _Wrapped(Atom):
+class Wrapped(Atom):
     """A run-time index of an axis, counted from the end where it is negative.
 
     Computed anew at each use: a loop body's tracer must not outlive the body.
@@ -98,9 +111,15 @@ class Affine:
         raise TypeError(f"{x!r} is neither an integer nor an Affine")
 
     @staticmethod
-    def unknown(value: Any, low: Bound = None, high: Bound = None, between: Between | None = None) -> Affine:
+    def unknown(
+        value: Any,
+        low: Bound = None,
+        high: Bound = None,
+        between: Between | None = None,
+        serial: int | None = None,
+    ) -> Affine:
         """A fresh atom with this run-time value, as a linear form."""
-        return Affine(0, ((Atom(value, low, high, between), 1),))
+        return Affine(0, ((Atom(value, low, high, between, serial), 1),))
 
     def __add__(self, other: Any) -> Affine:
         try:
@@ -199,7 +218,7 @@ class Affine:
         memo = self.terms[0][0].wrapped
         atom = memo.get((self, length))
         if atom is None:
-            atom = memo[self, length] = _Wrapped(self, length)
+            atom = memo[self, length] = Wrapped(self, length)
         return Affine(0, ((atom, 1),))
 
 

@@ -13,7 +13,7 @@ from bridge.code_position import here, resolve
 from bridge.errors import ContextError
 from bridge.rewind.roots import Root
 from bridge.xla.lowering.casting import converted
-from bridge.xla.regions.affine import Affine, Atom
+from bridge.xla.regions.affine import Affine, Atom, serial_of_now
 from bridge.xla.regions.region import Region, contains, disjoint, same
 from bridge.xla.regions.window_access import position
 from bridge.xla.tracing.outlines import Outline
@@ -64,7 +64,8 @@ class Cell(Root):
 
     Writes of regions wait in `pending`, so that a read of the same region, or a write over it, never touches the
     array. `seen` are the regions that were read of the array as it is without them. `affine` is what is known of an
-    integer, `run` the first of consecutive ones, `known` the integers or booleans that are known while tracing.
+    integer, `run` the first of consecutive ones, `known` the integers or booleans that are known while tracing; `since`
+    says when an integer was made, which may be asked for as a linear form in a loop that comes later.
     """
 
     __slots__ = (
@@ -78,6 +79,7 @@ class Cell(Root):
         "run",
         "seen",
         "seen_in",
+        "since",
     )
 
     def __init__(self, context: TraceContext, abstract: Any, contents: Any) -> None:
@@ -85,6 +87,7 @@ class Cell(Root):
         self.active = self.born_active = True
         self.abstract = abstract
         self.frame = context.frames[-1]
+        self.since = serial_of_now()
         self.affine: Affine | None = None
         self.run: Affine | None = None
         self.known: Any = None

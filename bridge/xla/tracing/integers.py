@@ -26,7 +26,7 @@ def form_of(cell: Any) -> Affine:
         forms = getattr(cell.context, "forms", {})
         if id(contents) not in forms:
             # The value is kept with its form, so that its address stays its own.
-            forms[id(contents)] = contents, Affine.unknown(contents, *_limits(cell.dtype))
+            forms[id(contents)] = contents, Affine.unknown(contents, *_limits(cell.dtype), serial=cell.since)
         cell.affine = forms[id(contents)][1]
     return cell.affine
 
