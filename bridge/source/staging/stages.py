@@ -25,6 +25,7 @@ from bridge.source.staging.looking import (
     is_plain,
     is_raw,
     jumps_in_finally,
+    keeps_jumps,
     may_be_index,
     own_parts_of,
     parts_of_key,
@@ -70,14 +71,17 @@ class _Stager(ast.NodeTransformer):
             self.liveness, self.jumps, self.locals, self.rebinds, self.numbers = before
             return node
         body = plainer(node.body) or [at(node, ast.Pass())]
+        before_jumps = bound(body)
         self.jumps = Jumps(is_raw)
         body = body if suspends(body) else self.jumps.lowered(body)
         declared = {
             name for part in own_parts_of(body) if isinstance(part, (ast.Nonlocal, ast.Global)) for name in part.names
         }
         arguments = {one.arg for one in ast.walk(node.args) if isinstance(one, ast.arg)}
-        bound_inside = sorted(bound(body) - arguments - declared)
-        self.locals = (bound(body) | arguments) - declared
+        # What no run reaches is left out, and binds variables all the same.
+        binds = bound(body) | before_jumps
+        bound_inside = sorted(binds - arguments - declared)
+        self.locals = (binds | arguments) - declared
         self.rebinds = {name for part in own_parts_of(body) if isinstance(part, ast.Nonlocal) for name in part.names}
         self.liveness = Liveness(body, self.jumps.stops)
         made = self._block(body)
@@ -116,11 +120,12 @@ class _Stager(ast.NodeTransformer):
         self.generic_visit(node)
         if self.liveness is None or not isinstance(node.target, ast.Name):
             return node
-        # Annotations of variables say nothing to Python, and keep a variable from being a loop's or a branch's.
-        return at(node, ast.Pass() if node.value is None else ast.Assign([node.target], node.value))
+        # Annotations keep a variable from being a loop's or a branch's, and say only which names the function has.
+        said = at(node, ast.AnnAssign(ast.Name(f"{HELPER}annotated", ast.Store()), node.annotation, None, 1))
+        return [said] if node.value is None else [at(node, ast.Assign([node.target], node.value)), said]
 
     def visit_For(self, node: ast.For) -> Any:
-        if self.liveness is None or is_raw(node):
+        if self.liveness is None or is_raw(node) or keeps_jumps(node):
             return self.generic_visit(node)
         self.numbers += 1
         name, element = f"{HELPER}body{self.numbers}", f"{HELPER}element"
@@ -135,7 +140,7 @@ class _Stager(ast.NodeTransformer):
         return [body, at(node, ast.Expr(call)), *self._block(node.orelse)]
 
     def visit_While(self, node: ast.While) -> Any:
-        if self.liveness is None or is_raw(node):
+        if self.liveness is None or is_raw(node) or keeps_jumps(node):
             return self.generic_visit(node)
         self.numbers += 1
         name, test = f"{HELPER}body{self.numbers}", f"{HELPER}test{self.numbers}"
