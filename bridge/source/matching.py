@@ -1,7 +1,7 @@
 """Which code object of a rewritten statement stands for which one of the statement as it was.
 
 They are told apart by what functions need of them, and where several look alike (the lambdas of a line) by their order.
-The compiler leaves code out that no run reaches, before it is rewritten or afterwards, so that some may have no partner.
+The compiler leaves out what no run reaches, before it is rewritten or afterwards, so that some may have no partner.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import dis
+import inspect
 import threading
 import warnings
 import weakref
@@ -190,8 +191,8 @@ def staged_code(code: CodeType, names: dict[str, Any]) -> CodeType | None:
 
 def _tell_unstaged(code: CodeType, reason: str) -> None:
     warnings.warn(
-        f"{code.co_qualname} at {code.co_filename}:{code.co_firstlineno} is compiled without its loops and branches: they "
-        f"are unrolled, and decided while it is traced, because what bridge makes of them does not compile ({reason})\n"
+        f"{code.co_qualname} at {code.co_filename}:{code.co_firstlineno} is compiled without its loops and branches: "
+        f"unrolled, and decided while it is traced, because what is made of them does not compile ({reason})\n"
         "  remedy: this is a mistake of bridge's: please report it, with the function; a simpler one may pass",
         BridgeWarning,
         stacklevel=2,
@@ -226,13 +227,21 @@ def _named(code: CodeType, owner: CodeType | None = None, prefix: str = "", want
         renamed = code.replace(co_name=owner.co_name, co_qualname=owner.co_qualname)
     else:
         renamed = code.replace(co_qualname=qualname)
+    # What is in a comprehension or a class is none of its variables, and named without them.
+    scope = "<locals>." if _is_part(code) and owner is not None and not _has_locals(owner) else ""
     inner = [
-        _named(one, owner if _is_part(code) else renamed, f"{code.co_qualname}.", f"{renamed.co_qualname}.")
+        _named(one, owner if _is_part(code) else renamed, f"{code.co_qualname}.{scope}", f"{renamed.co_qualname}.")
         if isinstance(one, CodeType)
         else one
         for one in code.co_consts
     ]
     return renamed.replace(co_consts=tuple(inner))
+
+
+def _has_locals(code: CodeType) -> bool:
+    """Whether what is in a code object is named as its variables are: not in comprehensions and classes."""
+    comprehension = code.co_name in ("<genexpr>", "<listcomp>", "<setcomp>", "<dictcomp>")
+    return bool(code.co_flags & inspect.CO_OPTIMIZED) and not comprehension
 
 
 def rewritten_tree(tree: ast.stmt, names: dict[str, Any]) -> ast.stmt:

@@ -153,6 +153,45 @@ def program(n):
                 break
     return said
 """,
+    "defaults of a lambda of a class": """
+a, b = 5, 0
+def program(n):
+    class Thing:
+        a, b = 2, 3
+        value = lambda self, c=(a if b > 1 else 0), d=0 < a < b, *, e=a and b: (c, d, e)
+        many = [(lambda k=k: [k if k > j else j for j in range(2)])() for k in range(n)]
+    return [Thing().value(), Thing.many]
+""",
+    "comprehensions of comprehensions": """
+def program(n):
+    found = [any((k if k > 1 else {j: k for j in range(n)}) for k in range(m) if m > 1 and k) for m in range(n)]
+    return [found, {k: [j for j in range(k) if j < 2 < k or {j for _ in range(2)}] for k in range(n)}]
+""",
+    "annotations that name variables": """
+def program(n):
+    kind = int
+    def inner(k):
+        a: kind = k
+        b: list[kind]
+        for j in range(2):
+            c: kind = j
+        return a + c
+    return [inner(n), inner.__code__.co_freevars]
+""",
+    "a declaration in a loop": """
+total = 0
+def program(n):
+    last = 0
+    def inner():
+        for k in range(n):
+            global total
+            nonlocal last
+            if k == 2: break
+        total += k
+        last = (total := total + 1)
+    inner()
+    return [total, globals()["total"], last]
+""",
     "names of other scopes": """
 count = 0
 def program(n):
@@ -212,9 +251,7 @@ def test_it_is_staged_and_means_the_same(name: str, imported: Callable[[str], Mo
     assert list(twin(4)) == expected
 
 
-def test_what_does_not_compile_is_told(
-    imported: Callable[[str], ModuleType], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_does_not_compile_is_told(imported: Callable[[str], ModuleType], monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("jax")
     module = imported("import numpy as np\n\n\ndef program(x):\n    return np.sum(x * x)\n")
 
