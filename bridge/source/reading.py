@@ -159,10 +159,10 @@ def _all_rewritten(statement: Statement, code: CodeType, names: dict[str, Any]) 
     found = partners(statement.codes, new)
     for one in new:
         _keep(one, _Itself(one))
-    for number, one in enumerate(found):
-        if one is not None:
+    for number, its in enumerate(found):
+        if its is not None:
             origin = _Origin(weakref.ref(statement), number, code.co_filename, code.co_flags & FUTURE)
-            _keep(one, _Itself(one, origin))
+            _keep(its, _Itself(its, origin))
     return {id(one): its for one, its in zip(statement.codes, found, strict=True) if its is not None}
 
 
