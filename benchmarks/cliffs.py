@@ -47,7 +47,11 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
     "maximum.reduceat": lambda x: np.sum(np.maximum.reduceat(x, np.arange(0, x.size, 3))),
     "subtract.reduceat, two segments": lambda x: np.sum(np.subtract.reduceat(x, [0, x.size // 2])),
     "minimum.reduceat, two segments": lambda x: np.sum(np.minimum.reduceat(x, [0, x.size // 2])),
+    "multiply.reduceat, two segments": lambda x: np.sum(np.multiply.reduceat(x, [0, x.size // 2])),
+    "fmax.reduceat, overlapping": lambda x: np.sum(np.fmax.reduceat(x, [0, x.size // 2, 1, 5])),
+    "maximum.reduceat, columns": lambda x: np.sum(np.maximum.reduceat(x.reshape(100, -1), [0, 50], axis=1)),
     "minimum.reduce": np.minimum.reduce,
+    "fmin.reduce": np.fmin.reduce,
     "maximum.accumulate": lambda x: np.sum(np.maximum.accumulate(x)),
     "subtract.reduce": np.subtract.reduce,
     "logaddexp.reduce": np.logaddexp.reduce,
@@ -109,13 +113,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options.add_argument("--sizes", type=int, nargs=2, default=(10_000, 1_000_000))
     chosen = options.parse_args(arguments)
     cliffs = 0
-    print(f"{'program':28} {'ns/element':>24} {'growth':>8} {'times NumPy':>20}")
+    print(f"{'program':32} {'ns/element':>24} {'growth':>8} {'times NumPy':>20}")
     for name, program in PROGRAMS.items():
         if chosen.only not in name:
             continue
         (small, few), (large, many) = (measured(program, size) for size in chosen.sizes)
         cliffs += many > CLIFF
-        print(f"{name:28} {small:12.1f}{large:12.1f} {large / small:8.2f} {few:10.1f}{many:10.1f}", flush=True)
+        print(f"{name:32} {small:12.1f}{large:12.1f} {large / small:8.2f} {few:10.1f}{many:10.1f}", flush=True)
     return int(cliffs > 0)
 
 

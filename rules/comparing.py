@@ -39,10 +39,13 @@ def _extremum_pulls(is_beaten: np.ufunc, keeps_nan: bool) -> tuple[Pull, Pull]:
 _maximum_pulls = _extremum_pulls(np.less, keeps_nan=True)
 _minimum_pulls = _extremum_pulls(np.greater, keeps_nan=True)
 
-pulls(np.maximum, *_maximum_pulls, structure="linear")
-pulls(np.minimum, *_minimum_pulls, structure="linear")
-pulls(np.fmax, *_extremum_pulls(np.less, keeps_nan=False), structure="linear")
-pulls(np.fmin, *_extremum_pulls(np.greater, keeps_nan=False), structure="linear")
+for _function, _pulls in {
+    np.maximum: _maximum_pulls,
+    np.minimum: _minimum_pulls,
+    np.fmax: _extremum_pulls(np.less, keeps_nan=False),
+    np.fmin: _extremum_pulls(np.greater, keeps_nan=False),
+}.items():
+    pulls(_function, *_pulls, structure="linear", facts=Facts(chooses=True))
 
 
 def _raised(a: Any, low: Any, high: Any) -> Any:

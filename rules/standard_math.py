@@ -187,7 +187,7 @@ def _sum_of(ct, out, *numbers):
 def hypot(*coordinates):
     numbers = tuple(map(_number, coordinates))
     if any(map(is_abstract, numbers)):
-        return python_number(functools.reduce(np.hypot, numbers))
+        return python_number(functools.reduce(np.hypot, numbers) if len(numbers) > 1 else np.abs(numbers[0]))
     return _length_of(*numbers)
 
 

@@ -25,6 +25,8 @@ from bridge.arrays.views import wrap_result
 from bridge.code_position import here, resolve
 from bridge.errors import RefusedError
 from bridge.rewind import rule_book
+from bridge.rewind.escapes import note_texts
+from bridge.rewind.facts import facts_of
 from bridge.rewind.interpreter import ARRAYS, Call
 from bridge.rewind.memory import grounded, holds_arrays
 from bridge.rewind.rule_book import MUTATING, REFUSED, RULES, ZERO_PULL
@@ -238,6 +240,8 @@ def call_by_rule(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     if out is not None:
         return Into(function, args, kwargs, out, lambda **more: call(function, args, {**kwargs, **more})).run()
     if function in ZERO_PULL:
+        if facts_of(function).describes == "values":
+            note_texts(args)
         values, inputs, _ = unwrapped(context, (*args, *kwargs.values()))
         made = Call(function, None, values, inputs, names=tuple(kwargs))
         positional, named = made.spelled(values)

@@ -17,6 +17,7 @@ from bridge.arrays.ufunc_steps import (
     LONG,
     accumulated_back,
     added_back,
+    chosen_back,
     goes_in_turn,
     has_partials,
     in_segments,
@@ -37,6 +38,8 @@ from bridge.rewind.values import concrete, is_abstract, settled
 from bridge.signatures import operation_name
 
 _NOTHING: Any = object()
+_ALL = np.zeros(1, np.intp)
+"""Where the segments begin if all elements are one."""
 _RULES: dict[tuple[np.ufunc, str], Rule] = {}
 
 
@@ -127,6 +130,12 @@ def _rule_of(ufunc: np.ufunc, method: str, equivalent: Any) -> Rule:
 
 def _pull_of(ufunc: np.ufunc, method: str, steps: Any) -> Callable[..., Any] | None:
     """A pull that takes all steps at once; None if there is none. Where it is not for a call, the steps are."""
+    is_sum = facts_of(ufunc).adds == 1
+
+    def chooses(ct: Any, array: Any) -> bool:
+        """Whether the value is an element, and which one can be seen."""
+        known = not is_abstract(ct) and not is_abstract(array)
+        return facts_of(ufunc).chooses and known and ufunc not in OF_USERS
 
     def of_all(ct: Any, out: Any, array: Any, axis: int = 0, dtype: Any = None) -> Any:
         ahead = (np.moveaxis(x, axis, 0) for x in (ct, out, _cast(array, dtype)))
@@ -140,7 +149,9 @@ def _pull_of(ufunc: np.ufunc, method: str, steps: Any) -> Callable[..., Any] | N
             return steps(ct, out, array, **options)
         ct = np.moveaxis(ct, axis, 0)[0] if keepdims else ct
         rows = np.moveaxis(_cast(array, options.get("dtype")), axis, 0)
-        if facts_of(ufunc).adds == -1 and ufunc not in OF_USERS:
+        if chooses(ct, array):
+            found = chosen_back(np.expand_dims(ct, 0), grounded(out).reshape(1, *rows.shape[1:]), grounded(rows), _ALL)
+        elif facts_of(ufunc).adds == -1 and ufunc not in OF_USERS:
             own = np.broadcast_to(ct, rows.shape)
             found = np.concatenate([own[:1], -own[1:]])
         else:
@@ -151,10 +162,15 @@ def _pull_of(ufunc: np.ufunc, method: str, steps: Any) -> Callable[..., Any] | N
         if ufunc in OF_USERS or is_abstract(indices):
             return steps(ct, out, array, indices, axis=axis, dtype=dtype)
         first = np.asarray(concrete(indices, "reduceat"), np.intp)
+        if not is_sum:
+            if not chooses(ct, array) or not first.size:
+                return steps(ct, out, array, indices, axis=axis, dtype=dtype)
+            ct, value, rows = (np.moveaxis(x, axis, 0) for x in (ct, grounded(out), grounded(_cast(array, dtype))))
+            return np.moveaxis(chosen_back(ct, value, rows, first), 0, axis)
         return np.moveaxis(added_back(np.moveaxis(ct, axis, 0), first, array.shape[axis]), 0, axis)
 
     if method == "reduceat":
-        return of_segments if facts_of(ufunc).adds == 1 else None
+        return of_segments if is_sum or facts_of(ufunc).chooses else None
     if not has_partials(ufunc):
         return None
     return of_all if method == "accumulate" else of_last
@@ -258,7 +274,7 @@ def _reduceat_by_steps(ufunc: np.ufunc, array: Any, indices: Any, axis: int = 0,
     if not first.size:
         return np.take(array, first, axis)
     picked, starts = segments_of(first, array.shape[axis])
-    if picked.size > LONG * first.size and _function_of(ufunc, "reduce") is None:
+    if picked.size > LONG * first.size and not facts_of(ufunc).chooses:
         ahead = np.moveaxis(array, axis, 0)
         ends = starts + np.diff(np.append(starts, picked.size))
         parts = [ufunc.reduce(ahead[picked[k] : picked[end - 1] + 1]) for k, end in zip(starts, ends, strict=True)]

@@ -176,6 +176,44 @@ def added_back(ct: Any, first: np.ndarray, length: int) -> Any:
     return result
 
 
+def chosen_back(ct: Any, out: Any, x: np.ndarray, first: np.ndarray) -> Any:
+    """The cotangent of `x`, where `out` is `reduceat` along the first axis of a ufunc that gives one of its operands.
+
+    Elements are compared with the value of their segment, so that there are no steps. They share as they do step by
+    step: each that is equal takes half from those before it, and the first NaN takes all.
+    """
+    count, width = first.size, math.prod(x.shape[1:])
+    lengths = np.append(first[1:], x.shape[0])[:count] - first
+    apart = bool(np.all(lengths > 0))
+    lengths = np.maximum(lengths, 1)
+    starts = np.cumsum(lengths) - lengths
+    if apart:
+        rows = x[first[0] :]
+    elif np.sum(lengths) > LONG * count:
+        rows = np.concatenate([x[start : start + length] for start, length in zip(first, lengths, strict=True)])
+    else:
+        rows = x[segments_of(first, x.shape[0])[0]]
+    highest = np.repeat(out, lengths, axis=0)
+    chosen = rows == highest
+    if np.any(out != out):
+        chosen |= (rows != rows) & (highest != highest)
+    column, row = np.nonzero(chosen.reshape(len(rows), width).T)
+    segment = np.searchsorted(starts, row, "right") - 1
+    group = segment + column * count
+    ties = np.bincount(group, minlength=count * width)
+    rank = np.arange(row.size) - (np.cumsum(ties) - ties)[group]
+    share = 0.5 ** (ties[group] - np.maximum(rank, 1))
+    share = np.where((out != out).reshape(count, width).T.ravel()[group], rank == 0, share)
+    given = np.take(np.reshape(ct, (count, width)).T, group) * share.astype(ct.real.dtype)
+    found = zeros((x.shape[0], width), like=ct)
+    key = first[segment] + row - starts[segment], column
+    if apart:
+        found[key] = given
+    else:
+        np.add.at(found, key, given)
+    return np.reshape(found, x.shape)
+
+
 LONG = 256
 """Elements of a segment for which one addition of a slice is cheaper than one of each element."""
 

@@ -84,18 +84,29 @@ def view_as_dtype(buffer: Any, dtype: Any) -> Any:
 
 
 class Flat:
-    """`buffer.flat`: one-dimensional access in C order, reading and writing."""
+    """`buffer.flat`: one-dimensional access in C order, reading and writing.
 
-    __slots__ = ("buffer",)
+    As NumPy's it is an iterator, which goes through the elements once and begins again when it is indexed.
+    """
+
+    __slots__ = ("buffer", "index")
 
     def __init__(self, buffer: Any) -> None:
         self.buffer = buffer
+        self.index = 0
 
     def __len__(self) -> int:
         return self.buffer.size
 
     def __iter__(self) -> Iterator[Any]:
-        return (self[k] for k in range(len(self)))
+        return self
+
+    def __next__(self) -> Any:
+        if self.index >= len(self):
+            raise StopIteration
+        array, picked = self._picked(self.index)
+        self.index += 1
+        return array[picked]
 
     def _picked(self, key: Any) -> tuple[Any, Any]:
         """An array of one axis or more, and where in it the key of the flat one leads."""
@@ -106,9 +117,11 @@ class Flat:
 
     def __getitem__(self, key: Any) -> Any:
         array, picked = self._picked(key)
+        self.index = 0
         return array[picked]
 
     def __setitem__(self, key: Any, value: Any) -> None:
+        self.index = 0
         plain = concrete(key, "an index of .flat")
         indices = np.asarray(plain) if isinstance(plain, (list, np.ndarray)) else np.zeros(0)
         if indices.dtype.kind in "iu" and indices.ndim == 1:

@@ -36,6 +36,7 @@ class Facts:
     parameters : names of the positional parameters of a function that has no signature in every NumPy.
     reduces, accumulates : the ufunc whose `reduce` or `accumulate` it is.
     adds : 1 or -1 for a ufunc that adds its second operand to the first one, or subtracts it.
+    chooses : its value is one of its two operands; where they are equal, each has half of the derivative.
     offsets : keywords of a linear function that add something to its value.
     jumps : its value jumps where two operands are equal, or where its operand is a whole number.
     indexes : it moves elements to where an index says.
@@ -57,6 +58,7 @@ class Facts:
     reduces: np.ufunc | None = None
     accumulates: np.ufunc | None = None
     adds: Literal[-1, 0, 1] = 0
+    chooses: bool = False
     offsets: tuple[str, ...] = ()
     jumps: bool = False
     indexes: bool = False

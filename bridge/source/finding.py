@@ -49,7 +49,7 @@ class Statement:
         self.imports = imports
         self.codes = tuple(codes_in(self.compiled(tree, file, flags)))
         self.rewritten: dict[int, CodeType] | None = None
-        self.staged: tuple[CodeType, ...] | None = None
+        self.staged: tuple[CodeType | None, ...] | None = None
 
     def compiled(self, tree: ast.stmt, file: str, flags: int) -> CodeType:
         """A module of the statement, or what it was rewritten to, compiled as the file was."""

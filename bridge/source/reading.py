@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import ast
 import dis
+import inspect
 import threading
+import warnings
 import weakref
-from collections import Counter
 from collections.abc import Callable
 from types import CodeType, FunctionType
 from typing import Any, NamedTuple
 
+from bridge.errors import BridgeWarning
 from bridge.source.defining import defined
 from bridge.source.finding import FUTURE, Statement, Text, Unread, codes_in, is_library, statement_of, text_of
+from bridge.source.matching import partners
 from bridge.source.nodes import PART, READER, copied
 from bridge.source.rewriting import Rewriter
 
@@ -139,7 +142,10 @@ def _rewritten(code: CodeType, names: dict[str, Any]) -> Reading:
     text, statement, like = statement_of(code, names)
     if statement.rewritten is None:
         statement.rewritten = _all_rewritten(statement, code, names)
-    return Reading(statement.rewritten[id(like)], text)
+    made = statement.rewritten.get(id(like))
+    if made is None:
+        raise Unread(f"{code.co_qualname} has another shape when it is rewritten")
+    return Reading(made, text)
 
 
 def _all_rewritten(statement: Statement, code: CodeType, names: dict[str, Any]) -> dict[int, CodeType]:
@@ -150,19 +156,21 @@ def _all_rewritten(statement: Statement, code: CodeType, names: dict[str, Any]) 
     except (SyntaxError, ValueError, RecursionError) as error:
         raise Unread(f"{code.co_qualname} does not compile when it is rewritten: {error}") from error
     new = tuple(codes_in(_with_reader(made)))
-    old = statement.codes
-    if len(new) != len(old) or any(map(_differ, old, new)):
-        raise Unread(f"{code.co_qualname} has another shape when it is rewritten")
-    for number, one in enumerate(new):
-        _keep(one, _Itself(one, _Origin(weakref.ref(statement), number, code.co_filename, code.co_flags & FUTURE)))
-    return {id(one): its for one, its in zip(old, new, strict=True)}
+    found = partners(statement.codes, new)
+    for one in new:
+        _keep(one, _Itself(one))
+    for number, its in enumerate(found):
+        if its is not None:
+            origin = _Origin(weakref.ref(statement), number, code.co_filename, code.co_flags & FUTURE)
+            _keep(its, _Itself(its, origin))
+    return {id(one): its for one, its in zip(statement.codes, found, strict=True) if its is not None}
 
 
 def staged_code(code: CodeType, names: dict[str, Any]) -> CodeType | None:
     """What rewritten code becomes in a program that is compiled: its loops and branches are functions.
 
-    `names` are the globals of the function. None if it is not rewritten, is staged already, or does not compile when it
-    is staged.
+    `names` are the globals of the function. None if it is not rewritten, or is staged already; also if it does not
+    compile when it is staged, which is a mistake of this package's, and told.
     """
     found = READINGS.get(id(code))
     if type(found) is not _Itself or found.origin is None:
@@ -170,27 +178,37 @@ def staged_code(code: CodeType, names: dict[str, Any]) -> CodeType | None:
     if found.staged is None:
         with _lock:
             if found.staged is None and found.origin is not None:
-                codes = _all_staged(found.origin, names)
-                found.staged = codes[found.origin.number] if codes else None
-                found.origin = found.origin if codes else None
+                try:
+                    found.staged = _all_staged(found.origin, names)[found.origin.number]
+                    reason = "it has another shape then"
+                except (SyntaxError, ValueError, RecursionError) as error:
+                    reason = f"{type(error).__name__}: {error}"
+                if found.staged is None:
+                    found.origin = None
+                    _tell_unstaged(code, reason)
     return found.staged
 
 
-def _all_staged(origin: _Origin, names: dict[str, Any]) -> tuple[CodeType, ...]:
-    """What the code objects of a statement become when it is staged; none if it does not compile then."""
+def _tell_unstaged(code: CodeType, reason: str) -> None:
+    warnings.warn(
+        f"{code.co_qualname} at {code.co_filename}:{code.co_firstlineno} is compiled without its loops and branches: "
+        f"unrolled, and decided while it is traced, because what is made of them does not compile ({reason})\n"
+        "  remedy: this is a mistake of bridge's: please report it, with the function; a simpler one may pass",
+        BridgeWarning,
+        stacklevel=2,
+    )
+
+
+def _all_staged(origin: _Origin, names: dict[str, Any]) -> tuple[CodeType | None, ...]:
+    """What the code objects of a statement become when it is staged; None of one that no run reaches."""
     statement, file, flags = origin.statement(), origin.file, origin.flags
     if statement is None:
-        return ()
+        raise ValueError("its source is gone")
     if statement.staged is None:
-        try:
-            tree = rewritten_tree(Staging.staged(copied(statement.tree)), names)
-            made = _named(_with_reader(statement.compiled(tree, file, flags), Staging.reader))
-        except (SyntaxError, ValueError, RecursionError):
-            statement.staged = ()
-            return ()
-        new = tuple(one for one in codes_in(made) if not _is_part(one))
-        statement.staged = _in_order_of(statement.codes, new)
-        for one in codes_in(made) if statement.staged else ():
+        tree = rewritten_tree(Staging.staged(copied(statement.tree)), names)
+        made = _named(_with_reader(statement.compiled(tree, file, flags), Staging.reader))
+        statement.staged = partners(statement.codes, [one for one in codes_in(made) if not _is_part(one)])
+        for one in codes_in(made):
             _keep(one, _Itself(one))
     return statement.staged
 
@@ -209,8 +227,10 @@ def _named(code: CodeType, owner: CodeType | None = None, prefix: str = "", want
         renamed = code.replace(co_name=owner.co_name, co_qualname=owner.co_qualname)
     else:
         renamed = code.replace(co_qualname=qualname)
+    # What is in a comprehension or a class is none of its variables, and named without them.
+    scope = "<locals>." if _is_part(code) and owner is not None and not _has_locals(owner) else ""
     inner = [
-        _named(one, owner if _is_part(code) else renamed, f"{code.co_qualname}.", f"{renamed.co_qualname}.")
+        _named(one, owner if _is_part(code) else renamed, f"{code.co_qualname}.{scope}", f"{renamed.co_qualname}.")
         if isinstance(one, CodeType)
         else one
         for one in code.co_consts
@@ -218,43 +238,15 @@ def _named(code: CodeType, owner: CodeType | None = None, prefix: str = "", want
     return renamed.replace(co_consts=tuple(inner))
 
 
+def _has_locals(code: CodeType) -> bool:
+    """Whether what is in a code object is named as its variables are: not in comprehensions and classes."""
+    comprehension = code.co_name in ("<genexpr>", "<listcomp>", "<setcomp>", "<dictcomp>")
+    return bool(code.co_flags & inspect.CO_OPTIMIZED) and not comprehension
+
+
 def rewritten_tree(tree: ast.stmt, names: dict[str, Any]) -> ast.stmt:
     """The rewritten tree of a statement; `tree` stays as it is."""
     return Rewriter(names, Reads.is_special, defined(tree)).rewritten(copied(tree))
-
-
-def _in_order_of(old: tuple[CodeType, ...], new: tuple[CodeType, ...]) -> tuple[CodeType, ...]:
-    """Staged code objects in the order of those that they stand for; nothing if they do not fit.
-
-    What a loop goes through is evaluated behind the function that is its body, so that they come in another order.
-    """
-    waiting: dict[Any, list[CodeType]] = {}
-    for one in sorted(new, key=_start):
-        waiting.setdefault(_look(one), []).append(one)
-    if len(new) != len(old) or any(len(waiting.get(look, ())) != n for look, n in Counter(map(_look, old)).items()):
-        return ()
-    found = {
-        number: waiting[_look(old[number])].pop(0) for number in sorted(range(len(old)), key=lambda n: _start(old[n]))
-    }
-    return tuple(found[number] for number in range(len(old)))
-
-
-def _start(code: CodeType) -> tuple[int, int]:
-    """Where a code object begins in its file."""
-    return min(((line, column) for line, _, column, _ in code.co_positions() if line and column), default=(0, 0))
-
-
-def _look(code: CodeType) -> tuple[Any, ...]:
-    return (code.co_firstlineno, *(getattr(code, name) for name in _OF_FUNCTIONS))
-
-
-def _differ(old: CodeType, new: CodeType) -> bool:
-    """Whether two code objects could not stand for each other in a function."""
-    return any(getattr(old, name) != getattr(new, name) for name in _OF_FUNCTIONS)
-
-
-_OF_FUNCTIONS = ("co_qualname", "co_argcount", "co_posonlyargcount", "co_kwonlyargcount", "co_freevars")
-"""What code objects have to share that run in one function."""
 
 
 def _with_reader(code: CodeType, reader: Any = None) -> CodeType:

@@ -213,6 +213,19 @@ def test_math_compiles() -> None:
     np.testing.assert_allclose(bridge.grad(program, engine="xla")(P), bridge.grad(program)(P), rtol=1e-12)
 
 
+def test_lengths_of_one_number_are_not_negative_where_they_are_compiled() -> None:
+    pytest.importorskip("jax")
+
+    def program(p: Any) -> Any:
+        return math.dist([p[0]], [p[1]]) + 2 * math.hypot(p[0])
+
+    compiled = bridge.value_and_grad(program, engine="xla")
+    for p in (np.array([0.5, 0.25]), np.array([-0.5, 1.5])):
+        value, gradient = compiled(p)
+        assert value == pytest.approx(program(p))
+        np.testing.assert_allclose(gradient, bridge.grad(program)(p))
+
+
 def test_errors_are_those_of_python() -> None:
     with pytest.raises(ValueError, match=r"math domain error|expected a positive input"):
         bridge.grad(lambda p: math.log(-p[0]))(P)

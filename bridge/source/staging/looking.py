@@ -29,6 +29,11 @@ def is_raw(node: ast.AST) -> bool:
     return isinstance(node, ast.AsyncFor) or is_blocked(node)
 
 
+def keeps_jumps(node: ast.For | ast.While) -> bool:
+    """Whether a loop was left with jumps of its own: those of generators stay, and those of loops that were raw."""
+    return any(map(has_jumps, node.body))
+
+
 def is_blocked(node: ast.AST) -> bool:
     """Whether something in a statement must run in the frame of its function."""
     return any(
@@ -47,8 +52,8 @@ def has_jumps(node: ast.AST) -> bool:
     if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
         return False
     if isinstance(node, (ast.For, ast.While)):
-        # Its own jumps stay inside of it.
-        return any(isinstance(part, ast.Return) for part in own_parts(node))
+        # Its own jumps stay inside of it; what stands behind its `else` jumps out of the loop around it.
+        return any(isinstance(part, ast.Return) for part in own_parts(node)) or any(map(has_jumps, node.orelse))
     return any(map(has_jumps, ast.iter_child_nodes(node)))
 
 

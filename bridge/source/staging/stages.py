@@ -25,6 +25,7 @@ from bridge.source.staging.looking import (
     is_plain,
     is_raw,
     jumps_in_finally,
+    keeps_jumps,
     may_be_index,
     own_parts_of,
     parts_of_key,
@@ -70,19 +71,24 @@ class _Stager(ast.NodeTransformer):
             self.liveness, self.jumps, self.locals, self.rebinds, self.numbers = before
             return node
         body = plainer(node.body) or [at(node, ast.Pass())]
+        names = bound(body)
+        of_module, of_functions = _declared(body, ast.Global), _declared(body, ast.Nonlocal)
+        declared = of_module | of_functions
         self.jumps = Jumps(is_raw)
         body = body if suspends(body) else self.jumps.lowered(body)
-        declared = {
-            name for part in own_parts_of(body) if isinstance(part, (ast.Nonlocal, ast.Global)) for name in part.names
-        }
         arguments = {one.arg for one in ast.walk(node.args) if isinstance(one, ast.arg)}
-        bound_inside = sorted(bound(body) - arguments - declared)
-        self.locals = (bound(body) | arguments) - declared
-        self.rebinds = {name for part in own_parts_of(body) if isinstance(part, ast.Nonlocal) for name in part.names}
+        # What no run reaches is left out, and binds variables all the same.
+        binds = bound(body) | names
+        bound_inside = sorted(binds - arguments - declared)
+        self.locals = (binds | arguments) - declared
+        self.rebinds = of_functions
         self.liveness = Liveness(body, self.jumps.stops)
         made = self._block(body)
         self.liveness, self.jumps, self.locals, self.rebinds, self.numbers = before
-        node.body = [*documentation, *_bindings(bound_inside, node), *made]
+        first: list[ast.stmt] = [ast.Global(sorted(of_module))] if of_module else []
+        first += [ast.Nonlocal(sorted(of_functions))] if of_functions else []
+        first = [at(node, one) for one in first]
+        node.body = [*documentation, *first, *_bindings(bound_inside, node), *made]
         return node
 
     visit_AsyncFunctionDef = visit_FunctionDef
@@ -112,15 +118,22 @@ class _Stager(ast.NodeTransformer):
 
     # Statements.
 
+    def visit_Global(self, node: Any) -> Any:
+        # In a body that becomes a function it would say nothing of the function around: that begins with all of them.
+        return node if self.liveness is None else at(node, ast.Pass())
+
+    visit_Nonlocal = visit_Global
+
     def visit_AnnAssign(self, node: ast.AnnAssign) -> Any:
         self.generic_visit(node)
         if self.liveness is None or not isinstance(node.target, ast.Name):
             return node
-        # Annotations of variables say nothing to Python, and keep a variable from being a loop's or a branch's.
-        return at(node, ast.Pass() if node.value is None else ast.Assign([node.target], node.value))
+        # Annotations keep a variable from being a loop's or a branch's, and say only which names the function has.
+        said = at(node, ast.AnnAssign(ast.Name(f"{HELPER}annotated", ast.Store()), node.annotation, None, 1))
+        return [said] if node.value is None else [at(node, ast.Assign([node.target], node.value)), said]
 
     def visit_For(self, node: ast.For) -> Any:
-        if self.liveness is None or is_raw(node):
+        if self.liveness is None or is_raw(node) or keeps_jumps(node):
             return self.generic_visit(node)
         self.numbers += 1
         name, element = f"{HELPER}body{self.numbers}", f"{HELPER}element"
@@ -135,7 +148,7 @@ class _Stager(ast.NodeTransformer):
         return [body, at(node, ast.Expr(call)), *self._block(node.orelse)]
 
     def visit_While(self, node: ast.While) -> Any:
-        if self.liveness is None or is_raw(node):
+        if self.liveness is None or is_raw(node) or keeps_jumps(node):
             return self.generic_visit(node)
         self.numbers += 1
         name, test = f"{HELPER}body{self.numbers}", f"{HELPER}test{self.numbers}"
@@ -205,12 +218,13 @@ class _Stager(ast.NodeTransformer):
     # Expressions.
 
     def visit_Lambda(self, node: ast.Lambda) -> Any:
+        # Its defaults are evaluated around it: in a class the functions that are made see none of the class's names.
+        node.args = self.visit(node.args)
         before = self.liveness
         self.liveness = before or _NOTHING
-        node.body = plainer_expression(node.body)
-        made = self.generic_visit(node)
+        node.body = self.visit(plainer_expression(node.body))
         self.liveness = before
-        return made
+        return node
 
     def visit_Call(self, node: ast.Call) -> Any:
         self.generic_visit(node)
@@ -324,6 +338,11 @@ def _documentation(body: list[ast.stmt]) -> list[ast.stmt]:
     if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
         return [body.pop(0)]
     return []
+
+
+def _declared(body: list[ast.stmt], kind: Any) -> set[str]:
+    """Names of `global` or `nonlocal` statements of a function."""
+    return {name for part in own_parts_of(body) if isinstance(part, kind) for name in part.names}
 
 
 def _bindings(names: list[str], where: ast.AST) -> list[ast.stmt]:

@@ -42,7 +42,7 @@ class Outcome:
         if self.is_same:
             self.same = values[0]
             return
-        self.is_set = GONE not in values
+        self.is_set = all(value is not GONE for value in values)
         if not self.is_set and isinstance(place, Variable) and not place.name.startswith("."):
             # Bound on one side only: whoever reads it afterwards is told that it may have no value.
             self.is_same, self.same = True, GONE

@@ -7,15 +7,18 @@ raised after a run that would have taken it.
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from bridge.errors import BridgeError
 from bridge.rewind.interpreter import ARRAYS
+from bridge.source.borrowing import LentOutside
 from bridge.source.staging.truth import NotOneLoop, truth
 from bridge.source.state import GONE, Place, Value
+from bridge.trees import containers_of
+from bridge.xla.loops.carrying import Unlike, equal
 from bridge.xla.loops.causes import check_cause
 from bridge.xla.loops.expected import Reached
 from bridge.xla.loops.following import keep
@@ -118,6 +121,22 @@ def _branch(context: Any, test: Any, then: Side, otherwise: Side, places: Sequen
         plans[key] = found
 
 
+def _lend(sides: Iterable[dict[Any, Any]]) -> None:
+    """Have the program's own arrays lent that a place is bound to on one side: what is written there is theirs."""
+    first, second = sides
+    for key in first.keys() | second.keys():
+        values = first.get(key), second.get(key)
+        if equal(*values):
+            continue
+        for leaf in (leaf for value in values for leaf in containers_of(value)[0]):
+            if type(leaf) is np.ndarray and leaf.flags.writeable:
+                if leaf.dtype.kind not in "fc":
+                    raise Unlike(
+                        f"it binds a name to an array of {leaf.dtype} that the program has: nobody sees its writes"
+                    )
+                raise LentOutside(leaf)
+
+
 def _chosen(
     context: Any, test: Any, then: Side, otherwise: Side, places: Sequence[Place], live: Sequence[str], plan: Any
 ) -> tuple[Any, Any]:
@@ -136,6 +155,7 @@ def _chosen(
     aliases = dict(context.merged)
     parts = {key: pair for side in sides for key, pair in side.before.items()}
     codes = tuple(getattr(one, "__code__", one) for one in (then, otherwise))
+    _lend(side.after for side in sides)
     outcomes = [Outcome(context, place, place.get(), sides, codes) for place in places if place.name in live] + [
         Outcome(context, place, before, sides, codes)
         for key, (place, before) in parts.items()
