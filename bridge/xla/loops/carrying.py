@@ -179,8 +179,15 @@ def check_apart(left: Iterable[tuple[Place, Any]], since: int) -> None:
 
 
 def handed_on(places: Iterable[Any], left: Iterable[Any]) -> frozenset[Any]:
-    """Memory that carried places found, if no two of them were left with the same: they may have exchanged it."""
-    found = [leaf.place.root for one in places for leaf in _arrays_in((one.start, one.by.at(0)))]
+    """Memory that carried places found, if no two of them were left with the same: they may have exchanged it.
+
+    Nothing is read of it, which a loop that has been met before would not do.
+    """
+    found = [
+        leaf.place.root
+        for one in places
+        for leaf in _arrays_in((one.start, one.by.cells if isinstance(one.by, Memory) else one.by.at(0)))
+    ]
     after = [root for value in left for root in {leaf.place.root for leaf in _arrays_in((value,))}]
     return frozenset(found) if len(set(after)) == len(after) else frozenset()
 

@@ -6,11 +6,14 @@ import argparse
 import sys
 import tempfile
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from contextlib import suppress
 from pathlib import Path
 
 from tests.conftest import compile_quickly
+
+_NAMED = 5
+"""How many seeds are named for each reason to refuse a program."""
 
 
 def main() -> int:
@@ -28,7 +31,7 @@ def main() -> int:
         compile_quickly()
     from tests.random_programs.control_flow.running import FAILURES, described, run
 
-    ended, refused, failures, slow = Counter[str](), Counter[str](), 0, []
+    ended, refused, failures, slow = Counter[str](), defaultdict[str, list[int]](list), 0, []
     seed = options.first
     with suppress(KeyboardInterrupt), tempfile.TemporaryDirectory() as folder:
         while ended.total() < options.count:
@@ -40,7 +43,7 @@ def main() -> int:
                 continue
             ended[verdict.kind] += 1
             if verdict.what:
-                refused[verdict.what] += 1
+                refused[verdict.what].append(seed - 1)
             slow = sorted([*slow, (seconds, seed - 1)], reverse=True)[:5]
             if verdict.kind in FAILURES:
                 failures += 1
@@ -51,8 +54,8 @@ def main() -> int:
             if ended.total() % 10 == 0:
                 print(f"{ended.total()} programs, seeds to {seed}: {dict(ended)}", flush=True)
     print(f"seeds {options.first} to {seed - 1}: {dict(ended)}")
-    for what, count in refused.most_common():
-        print(f"{count:5} {what}")
+    for what, seeds in sorted(refused.items(), key=lambda one: -len(one[1])):
+        print(f"{len(seeds):5} {what} (seeds {', '.join(map(str, seeds[:_NAMED]))})")
     print("longest: " + ", ".join(f"seed {which} {seconds:.0f} s" for seconds, which in slow))
     return 1 if failures else 0
 
