@@ -24,6 +24,7 @@ from bridge.xla.loops.causes import check_cause
 from bridge.xla.loops.relocating import Unknowns, target_of
 from bridge.xla.loops.shadows import lend, settle
 from bridge.xla.tracing.allowances import Wishes
+from bridge.xla.tracing.memos import Memo
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,9 @@ class Recorded:
         self.indices: list[tuple[tuple[int, ...], np.dtype[Any]]] = []
         self.logs: list[Any] = []
         self.index_logs: list[Any] = []
+        self.memo = Memo(None)
+        self.results: list[tuple[tuple[int, ...], np.dtype[Any]]] = []
+        self.result_logs: list[Any] = []
         self.active: dict[Root, bool] = {}
         self.allowed = math.inf
         self.wishes = Wishes()
@@ -82,15 +86,21 @@ class Recorded:
         self.saved = [(tuple(np.shape(saved)), saved.dtype) for _, saved in parts]
         self._find_places(i, parts)
         self.indices = [(tuple(one.shape), one.dtype) for one in self.unknowns.values()]
+        self.results = [(np.shape(like), np.result_type(like)) for like, _ in self.memo.found]
 
     @property
     def bytes(self) -> int:
         """What the log of one iteration takes."""
         whole = [(root.shape, root.dtype) for root in self.whole]
-        return sum(math.prod(shape) * dtype.itemsize for shape, dtype in (*whole, *self.saved, *self.indices))
+        parts = (*whole, *self.saved, *self.indices, *self.results)
+        return sum(math.prod(shape) * dtype.itemsize for shape, dtype in parts)
 
-    def run(self, i: Any, earlier: Fingerprint | None = None, closes: bool = True) -> list[Entry]:
+    def run(
+        self, i: Any, earlier: Fingerprint | None = None, closes: bool = True, given: list[Any] | None = None
+    ) -> list[Entry]:
         """Run the body with a log of its own; the fingerprint around it is told of the run if it `closes`.
+
+        What its costly calls gave may be `given`.
 
         A context outside may run it again long after this one has ended: older memory is active as it was.
         """
@@ -103,6 +113,9 @@ class Recorded:
         log, context.log = context.log, []
         before = {root: root.active for root in self.active}
         repeats, trace.repeats = trace.repeats, self.repeats
+        # In derivatives of derivatives, what was computed is memory of a context that differentiates as well.
+        memo, trace.memo = trace.memo, None if context.outer.differentiates else Memo(trace.frames[-1], given)
+        self.memo = trace.memo or Memo(None)
         try:
             for root, active in self.active.items():
                 root.active = active
@@ -113,18 +126,18 @@ class Recorded:
             self.wishes = scope.wishes
             return context.log
         finally:
-            trace.fingerprint, trace.repeats = around, repeats
+            trace.fingerprint, trace.repeats, trace.memo = around, repeats, memo
             if closes:
                 self.fingerprint.close(self)
             context.log = log
             for root, active in before.items():
                 root.active = active
 
-    def run_again(self, i: Any) -> list[Entry]:
+    def run_again(self, i: Any, given: list[Any] | None = None) -> list[Entry]:
         """Run the body for the backward pass; ReplayError if it does not do what it did before."""
         before = self.fingerprint
         try:
-            entries = self.run(i, before, closes=False)
+            entries = self.run(i, before, closes=False, given=given)
         except Exception as error:
             check_cause(self.context, error)
             if type(error).__module__.partition(".")[0] == "bridge":
@@ -162,6 +175,7 @@ class Recorded:
         whole = [(root.shape, root.dtype) for root in self.whole]
         self.logs = [below.blank((count, *shape), dtype) for shape, dtype in (*whole, *self.saved)]
         self.index_logs = [trace.blank((count, *shape), dtype) for shape, dtype in self.indices]
+        self.result_logs = [trace.blank((count, *shape), dtype) for shape, dtype in self.results]
 
     def forward(self, i: Any, k: Any, again: bool = False) -> None:
         """Iteration `i`, for which row `k` keeps what it overwrites; perhaps not for the first time."""
@@ -175,6 +189,9 @@ class Recorded:
         self._find_places(i, parts)
         for one, log in zip(self.unknowns.values(), self.index_logs, strict=True):
             log[k] = one
+        trace = self.context.home.trace
+        for (like, contents), log in zip(self.memo.found, self.result_logs, strict=True):
+            log[k] = trace.entered(like, contents)
 
     def _find_places(self, i: Any, parts: list[tuple[Any, Any]]) -> None:
         """Note where older memory was overwritten, and what has to be kept to find it again."""
@@ -205,7 +222,8 @@ class Recorded:
         active = {root: root.active for root in self.active}
         lend(sweep.homes)
         try:
-            context.log, context.undone_from, context.walking = self.run_again(i), None, sweep.walking
+            given = [log.place.context.read(log[k].place) for log in self.result_logs]
+            context.log, context.undone_from, context.walking = self.run_again(i, given), None, sweep.walking
             for root, was in self.active.items():
                 root.active = was
             if sweep.walking:

@@ -23,6 +23,7 @@ from bridge.xla.tracing.accessing import known_at
 from bridge.xla.tracing.cells import Cell, Frame, in_dtype
 from bridge.xla.tracing.faults import Faults
 from bridge.xla.tracing.integers import affine_result, consecutive, form_of
+from bridge.xla.tracing.memos import COSTLY, Memo
 from bridge.xla.tracing.outlines import Outline, outline_of
 from bridge.xla.tracing.outside import picked, picks
 from bridge.xla.tracing.products import product_of_transposed
@@ -42,6 +43,7 @@ class Computing:
     frames: list[Frame]
     index_mode: str
     is_dry: bool
+    memo: Memo | None
     number: Callable[..., Any]
     read: Callable[..., Any]
     snapshots: Snapshots
@@ -104,7 +106,7 @@ class Computing:
             self.faults.check_gather(key, np.shape(array))
             found = outline_of(value) if self.is_dry else gather(array, key, self.index_mode)
         else:
-            found = outline_of(value) if self.is_dry else self._lowered(function, operands, kwargs, value)
+            found = self._found(function, operands, kwargs, value)
         self.faults.check_matrix(function, operands, found)
         self.faults.check_weights(function, operands, kwargs)
         result = self.wrapped(value, found, function)
@@ -143,6 +145,17 @@ class Computing:
             return
         exact = 0.0 if self.is_dry else _WIDENS[function](*[jnp.asarray(x, float) for x in operands])
         self.faults.check_exact(abs(exact) >= _WIDEST)
+
+    def _found(self, function: Any, operands: tuple[Any, ...], kwargs: dict[str, Any], value: Any) -> Any:
+        """What a function gives; of a costly call that a loop's way back repeats, what it gave."""
+
+        def compute() -> Any:
+            return outline_of(value) if self.is_dry else self._lowered(function, operands, kwargs, value)
+
+        memo = self.memo
+        if memo is None or function not in COSTLY or memo.frame is not self.frames[-1] or np.ndim(value) == 0:
+            return compute()
+        return memo.result(value, compute)
 
     def _lowered(self, function: Any, operands: tuple[Any, ...], kwargs: dict[str, Any], value: Any) -> Any:
         try:

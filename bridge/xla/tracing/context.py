@@ -38,6 +38,7 @@ from bridge.xla.tracing.faults import Faults
 from bridge.xla.tracing.following import Followers
 from bridge.xla.tracing.frames import Framing
 from bridge.xla.tracing.length import Length
+from bridge.xla.tracing.memos import Memo
 from bridge.xla.tracing.outlines import Outline
 
 if TYPE_CHECKING:
@@ -75,6 +76,7 @@ class TraceContext(Framing, Accessing, Computing, Context):
         self.parts = self.tries = 0
         # How often the body of short loops that are unrolled is met.
         self.repeats = 1
+        self.memo: Memo | None = None
         # What trials and descriptions of parts of the program have found, for the next time that they are met.
         self.plans: dict[Any, Any] = {}
         self.long_loops = 0
