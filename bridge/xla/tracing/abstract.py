@@ -45,7 +45,8 @@ class AbstractArray(np.ndarray):
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         if getattr(function, "__module__", None) == "numpy.linalg":
-            return function(*map(distinct if facts_of(function).distinct else regular, args), **kwargs)
+            stand_in = distinct if facts_of(function).distinct else regular
+            return of_stand_ins(function, stand_in, args, kwargs)
         if facts_of(function).nan_aware:
             return function(*map(_plain, args), **{name: _plain(x) for name, x in kwargs.items()})
         if isinstance(kwargs.get("where"), AbstractArray):
@@ -84,6 +85,48 @@ def regular(x: Any) -> Any:
         return x
     shape = x.shape[-2:] if x.ndim > 1 else (*x.shape, 1)
     return np.broadcast_to(np.eye(*shape, dtype=x.dtype).reshape(x.shape[-2:]), x.shape)
+
+
+_FACTORING = frozenset(
+    getattr(np.linalg, name)
+    for name in ("cholesky", "det", "eigh", "eigvalsh", "inv", "pinv", "qr", "slogdet", "solve", "svd")
+)
+_SMALL = 16
+
+
+def of_stand_ins(function: Any, stand_in: Any, args: Any, kwargs: Any) -> Any:
+    """What a function of `np.linalg` gives for stand-ins; of large matrices it looks as of small ones, in no time.
+
+    Large lengths become small ones in the same order, and what has one of these in the result is as long as they were.
+    """
+    if function not in _FACTORING:
+        return function(*map(stand_in, args), **kwargs)
+    large = sorted({n for x in args if isinstance(x, AbstractArray) for n in x.shape if n > _SMALL})
+    short = {n: _SMALL + 1 + k for k, n in enumerate(large)}
+
+    def small(x: Any) -> Any:
+        if not isinstance(x, AbstractArray):
+            return x
+        return np.ascontiguousarray(
+            stand_in(np.empty([short.get(n) or n for n in x.shape], x.dtype).view(AbstractArray))
+        )
+
+    try:
+        found = function(*map(small, args), **kwargs)
+    except Exception:  # in the words for these lengths
+        return function(*map(stand_in, args), **kwargs)
+    return _resized(found, {k: n for n, k in short.items()})
+
+
+def _resized(found: Any, lengths: dict[int, int]) -> Any:
+    if isinstance(found, tuple):
+        parts = [_resized(part, lengths) for part in found]
+        return type(found)(*parts) if hasattr(found, "_fields") else tuple(parts)
+    if not isinstance(found, np.ndarray) or not found.ndim:
+        return found
+    order = sorted(range(found.ndim), key=lambda axis: -abs(found.strides[axis]))
+    packed = _untouched(tuple(lengths.get(found.shape[axis], found.shape[axis]) for axis in order), found.dtype)
+    return packed.transpose(np.argsort(order))
 
 
 def distinct(x: Any) -> Any:
