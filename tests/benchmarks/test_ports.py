@@ -53,6 +53,9 @@ def kernel(x):
     "missing": (TRIANGLE, None, ["x"]),
 }
 
+# A process and two compilations for each kernel.
+pytestmark = pytest.mark.nightly
+
 
 @pytest.fixture(scope="module")
 def outcome(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:

@@ -36,7 +36,7 @@ def of_recurrence(steps: int) -> float:
 
 ENTRIES = [
     20_000,
-    pytest.param(1_000_000, marks=pytest.mark.thorough),
+    pytest.param(1_000_000, marks=pytest.mark.nightly),
     pytest.param(10_000_000, marks=pytest.mark.nightly),
 ]
 
@@ -203,7 +203,7 @@ def test_memory_mapped_arguments(mode: str, file: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("steps", [2_000, pytest.param(50_000, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("steps", [2_000, pytest.param(50_000, marks=pytest.mark.nightly)])
 def test_a_long_log_of_a_memory_mapped_argument(mode: str, steps: int, file: Path) -> None:
     """Elements of the file's own memory are written over and over, and an interrupt comes in the middle."""
     before, stops = file.read_bytes(), False
