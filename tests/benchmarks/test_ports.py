@@ -14,7 +14,8 @@ from benchmarks.published.runs import Result
 
 jax = pytest.importorskip("jax", reason="JAX is not installed: ports to it were not run (pip install jax)")
 
-pytestmark = pytest.mark.thorough
+# A process and two compilations for each kernel.
+pytestmark = pytest.mark.nightly
 
 STEPS = "def kernel(n, a, x):\n    for k in range(1, n):\n        x[k:] *= a * np.sin(x[k - 1])\n    return np.sum(x)\n"
 TRIANGLE = """def kernel(x):
@@ -52,9 +53,6 @@ def kernel(x):
     "other": (TRIANGLE, "def kernel(x):\n    return 2 * x\n", ["x"]),
     "missing": (TRIANGLE, None, ["x"]),
 }
-
-# A process and two compilations for each kernel.
-pytestmark = pytest.mark.nightly
 
 
 @pytest.fixture(scope="module")
