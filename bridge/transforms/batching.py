@@ -54,7 +54,7 @@ def vmap(f: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable
         leaves, structure = leaves_of(first)
         axes = _axes_of(out_axes, first, len(leaves), "out_axes")
         if batch.size > 1 and any(map(is_abstract, (*batch.leaves, *leaves))):
-            return rebuilt(structure, _in_a_loop(batch, run, leaves, axes))
+            return rebuilt(structure, _in_a_loop(batch, run, leaves, structure, axes))
         rows = [[_kept(leaf) for leaf in leaves]]
         for k in range(1, batch.size):
             more, other = leaves_of(batch.call(run, k))
@@ -139,7 +139,21 @@ def _stacked(column: Sequence[Any], axis: int | None) -> Any:
     return column[0]
 
 
-def _in_a_loop(batch: Batch, run: Callable[..., Any], first: Sequence[Any], axes: Sequence[int | None]) -> list[Any]:
+def _looking_as(one: Any, row: Any) -> Any:
+    """A result that fits the rows of the first one, which NumPy would stretch it to, or cut it off for."""
+    dtype = np.result_type(row.dtype, getattr(one, "dtype", type(one)))
+    if np.shape(one) != row.shape[1:] or dtype != row.dtype:
+        raise ArgumentError(
+            f"an element of a batch gives shape {np.shape(one)} and {dtype}, "
+            f"the first one {row.shape[1:]} and {row.dtype}",
+            remedy="give every element results of one shape and dtype",
+        )
+    return one
+
+
+def _in_a_loop(
+    batch: Batch, run: Callable[..., Any], first: Sequence[Any], structure: Any, axes: Sequence[int | None]
+) -> list[Any]:
     """The results of a compiled program's calls after the first, in one loop that writes each into its row."""
     if any(axis is None and leaf is not None for leaf, axis in zip(first, axes, strict=True)):
         raise ArgumentError("out_axes=None is not known to hold in a compiled program", remedy="give it an axis")
@@ -147,9 +161,11 @@ def _in_a_loop(batch: Batch, run: Callable[..., Any], first: Sequence[Any], axes
     rows = [np.repeat(np.expand_dims(first[k], 0), batch.size, axis=0) for k in places]
 
     def turn(k: Any, rows: list[Any]) -> list[Any]:
-        leaves, _ = leaves_of(batch.call(run, k))
+        leaves, other = leaves_of(batch.call(run, k))
+        if other != structure:
+            raise ArgumentError(f"an element of a batch gives {other}, the first one {structure}")
         for place, row in zip(places, rows, strict=True):
-            row[k] = leaves[place]
+            row[k] = _looking_as(leaves[place], row)
         return rows
 
     made = dict(zip(places, fori_loop(1, batch.size, turn, rows), strict=True))

@@ -11,12 +11,13 @@ import numpy as np
 def in_kind_of(leaf: Any, gradient: Any) -> Any:
     """A gradient as the kind of array that its argument is: of JAX on its devices, of xarray or pandas with its labels.
 
-    NumPy's array for any other library, and for what a derivative around this one differentiates.
+    NumPy's for what has no labels (an index of pandas), for any other library, and a value of the context outside for a
+    derivative that is differentiated again.
     """
     if type(gradient) is not np.ndarray:
         return gradient
-    module = type(leaf).__module__.partition(".")[0]
-    make = _MADE.get("jax" if module == "jaxlib" else module)
+    modules = {kind.__module__.partition(".")[0] for kind in type(leaf).__mro__}
+    make = next((make for name, make in _MADE.items() if name in modules), None)
     return gradient if make is None else make(leaf, gradient)
 
 
@@ -26,11 +27,14 @@ def _of_jax(leaf: Any, gradient: np.ndarray) -> Any:
 
 
 def _of_xarray(leaf: Any, gradient: np.ndarray) -> Any:
-    return leaf.copy(data=gradient)
+    return leaf.copy(data=gradient) if isinstance(leaf, sys.modules["xarray"].DataArray) else gradient
 
 
 def _of_pandas(leaf: Any, gradient: np.ndarray) -> Any:
-    return type(leaf)(gradient, index=leaf.index, name=leaf.name)
+    pandas = sys.modules["pandas"]
+    if not isinstance(leaf, pandas.Series):
+        return gradient
+    return pandas.Series(gradient, index=leaf.index, name=leaf.name)
 
 
-_MADE = {"jax": _of_jax, "xarray": _of_xarray, "pandas": _of_pandas}
+_MADE = {"jaxlib": _of_jax, "xarray": _of_xarray, "pandas": _of_pandas}

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import bridge
-from bridge.errors import ArgumentError
+from bridge.errors import ArgumentError, TraceError
 
 W = np.arange(6.0).reshape(2, 3) / 3
 X = np.linspace(-1, 1, 15).reshape(5, 3)
@@ -118,3 +118,27 @@ def test_as_a_decorator_and_pickled() -> None:
 def test_what_is_no_batch(call: Callable[[], Any], message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
         call()
+
+
+@pytest.mark.parametrize(
+    ("later", "message"),
+    [
+        (lambda x: x[:1], r"gives shape \(1,\) and float64, the first one \(3,\) and float64"),
+        (lambda x: x * 1j, r"gives shape \(3,\) and complex128, the first one \(3,\) and float64"),
+        (lambda x: (x, x), "an element of a batch gives PyTreeSpec"),
+    ],
+)
+def test_a_compiled_element_that_looks_otherwise(later: Callable[..., Any], message: str) -> None:
+    """NumPy would stretch it, or drop its imaginary part."""
+
+    def compiled(batch: Any) -> Any:
+        calls = [0]
+
+        def f(x: Any) -> Any:
+            calls[0] += 1
+            return x * 2.0 if calls[0] == 1 else later(x)
+
+        return bridge.vmap(f)(batch)
+
+    with pytest.raises((ArgumentError, TraceError), match=message):
+        bridge.xla(compiled)(np.tile(X, (3, 1)))

@@ -59,6 +59,25 @@ def test_labels_of_pandas() -> None:
     np.testing.assert_array_equal(x, X)
 
 
+def test_what_has_no_labels_gets_an_array_of_numpy() -> None:
+    pandas = pytest.importorskip("pandas")
+    xarray = pytest.importorskip("xarray")
+    for x in (pandas.Index(X), pandas.array(X), xarray.Variable("time", X)):
+        gradient = bridge.grad(program)(x)
+        assert type(gradient) is np.ndarray
+        np.testing.assert_array_equal(gradient, EXPECTED)
+
+
+def test_a_subclass_of_a_series_is_one() -> None:
+    pandas = pytest.importorskip("pandas")
+
+    class Named(pandas.Series):
+        pass
+
+    gradient = bridge.grad(program)(Named(X, index=["a", "b", "c"]))
+    pandas.testing.assert_series_equal(gradient, pandas.Series(EXPECTED, index=["a", "b", "c"]))
+
+
 def test_an_unknown_library_gets_an_array_of_numpy() -> None:
     class Foreign:
         dtype, shape = X.dtype, X.shape

@@ -6,8 +6,6 @@ memory is asked of the system zeroed and never touched, so that a large one cost
 
 from __future__ import annotations
 
-import math
-import mmap
 import re
 from typing import Any
 
@@ -20,9 +18,10 @@ from bridge.rewind.memory import ArrayMemory
 from bridge.rewind.values import is_abstract, is_abstract_integer
 from bridge.xla.regions.affine import difference
 from bridge.xla.tracing.integers import affine_of
+from bridge.xla.tracing.stand_ins import StandIn, distinct, of_stand_ins, regular, untouched
 
 
-class AbstractArray(np.ndarray):
+class AbstractArray(StandIn):
     """An array whose contents mean nothing. Ufuncs on it give abstract arrays, and compute nothing."""
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
@@ -57,9 +56,9 @@ class AbstractArray(np.ndarray):
     def copy(self, order: Any = "C") -> Any:
         """An abstract array that lies as NumPy's copy would."""
         if order == "C" or (order == "A" and not self.flags.fnc):
-            return _untouched(self.shape, self.dtype).view(AbstractArray)
+            return untouched(self.shape, self.dtype).view(AbstractArray)
         if order in ("F", "A"):
-            return _untouched(self.shape[::-1], self.dtype).transpose().view(AbstractArray)
+            return untouched(self.shape[::-1], self.dtype).transpose().view(AbstractArray)
         return abstract_like(self)
 
     def __getitem__(self, key: Any) -> Any:
@@ -77,69 +76,6 @@ def _plain(x: Any) -> Any:
     return x.view(np.ndarray) if isinstance(x, AbstractArray) else x
 
 
-def regular(x: Any) -> Any:
-    """Instead of an abstract array an array of its shape and dtype that no decomposition fails on."""
-    if isinstance(x, (list, tuple)):
-        return type(x)(map(regular, x))
-    if not isinstance(x, AbstractArray):
-        return x
-    shape = x.shape[-2:] if x.ndim > 1 else (*x.shape, 1)
-    return np.broadcast_to(np.eye(*shape, dtype=x.dtype).reshape(x.shape[-2:]), x.shape)
-
-
-_FACTORING = frozenset(
-    getattr(np.linalg, name)
-    for name in ("cholesky", "det", "eigh", "eigvalsh", "inv", "pinv", "qr", "slogdet", "solve", "svd")
-)
-_SMALL = 16
-
-
-def of_stand_ins(function: Any, stand_in: Any, args: Any, kwargs: Any) -> Any:
-    """What a function of `np.linalg` gives for stand-ins; of large matrices it looks as of small ones, in no time.
-
-    Large lengths become small ones in the same order, and what has one of these in the result is as long as they were.
-    """
-    if function not in _FACTORING:
-        return function(*map(stand_in, args), **kwargs)
-    large = sorted({n for x in args if isinstance(x, AbstractArray) for n in x.shape if n > _SMALL})
-    short = {n: _SMALL + 1 + k for k, n in enumerate(large)}
-
-    def small(x: Any) -> Any:
-        if not isinstance(x, AbstractArray):
-            return x
-        return np.ascontiguousarray(
-            stand_in(np.empty([short.get(n) or n for n in x.shape], x.dtype).view(AbstractArray))
-        )
-
-    try:
-        found = function(*map(small, args), **kwargs)
-    except Exception:  # in the words for these lengths
-        return function(*map(stand_in, args), **kwargs)
-    return _resized(found, {k: n for n, k in short.items()})
-
-
-def _resized(found: Any, lengths: dict[int, int]) -> Any:
-    if isinstance(found, tuple):
-        parts = [_resized(part, lengths) for part in found]
-        return type(found)(*parts) if hasattr(found, "_fields") else tuple(parts)
-    if not isinstance(found, np.ndarray) or not found.ndim:
-        return found
-    order = sorted(range(found.ndim), key=lambda axis: -abs(found.strides[axis]))
-    packed = _untouched(tuple(lengths.get(found.shape[axis], found.shape[axis]) for axis in order), found.dtype)
-    return packed.transpose(np.argsort(order))
-
-
-def distinct(x: Any) -> Any:
-    """Instead of an abstract array positive numbers: no two are alike, and no matrix made of them is singular."""
-    if isinstance(x, (list, tuple)):
-        return type(x)(map(distinct, x))
-    if not isinstance(x, (AbstractArray, np.generic)):
-        return x
-    count = np.arange(1.0, x.size + 1)
-    numbers = count if x.dtype.kind in "biu" else 1 + count * count * 0.6180339887 % 1
-    return numbers.astype(x.dtype).reshape(x.shape)[()]
-
-
 class AbstractMemory(ArrayMemory):
     """The memory interface on abstract arrays."""
 
@@ -152,26 +88,10 @@ class AbstractMemory(ArrayMemory):
 def abstract_like(value: np.ndarray) -> AbstractArray:
     """An abstract array of the shape, dtype and order of axes of `value`."""
     if value.flags.c_contiguous:
-        return _untouched(value.shape, value.dtype).view(AbstractArray)
+        return untouched(value.shape, value.dtype).view(AbstractArray)
     order = sorted(range(value.ndim), key=lambda axis: -abs(value.strides[axis]))
-    packed = _untouched(tuple(value.shape[axis] for axis in order), value.dtype)
+    packed = untouched(tuple(value.shape[axis] for axis in order), value.dtype)
     return packed.transpose(np.argsort(order) if order else ()).view(AbstractArray)
-
-
-def _untouched(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
-    """Zeros on addresses of their own, for which a large array takes no memory as long as nobody writes there.
-
-    NumPy's own zeros take memory once the C library has found that the program frees large arrays.
-    """
-    count = math.prod(shape)
-    if count * dtype.itemsize < _LARGE or not hasattr(mmap, "MAP_PRIVATE"):
-        return np.zeros(shape, dtype)
-    memory = mmap.mmap(-1, count * dtype.itemsize, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    return np.frombuffer(memory, dtype, count).reshape(shape)
-
-
-_LARGE = 1 << 17
-"""Bytes from which on an abstract array asks the system for addresses."""
 
 
 def _laid_out(operands: list[Any], dtype: np.dtype[Any], order: Any = "K") -> Any:
@@ -180,7 +100,7 @@ def _laid_out(operands: list[Any], dtype: np.dtype[Any], order: Any = "K") -> An
     if not shape:
         return dtype.type(0)
     if order != "F" and all(not x.ndim or (x.shape == shape and x.flags.c_contiguous) for x in operands):
-        return _untouched(shape, dtype).view(AbstractArray)
+        return untouched(shape, dtype).view(AbstractArray)
     flags: Any = ["zerosize_ok", "refs_ok", "multi_index"]
     access: list[Any] = [["readonly"]] * len(operands) + [["writeonly", "allocate"]]
     plain = [x.view(np.ndarray) for x in operands]

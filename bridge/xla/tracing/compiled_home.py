@@ -13,14 +13,13 @@ from bridge.rewind.rule_book import RULES
 from bridge.rewind.values import concrete_key, ground_floor
 from bridge.source.programs import itself
 from bridge.xla.lowering.lower import ENGINE, has
-from bridge.xla.tracing.abstract import distinct, regular
 from bridge.xla.tracing.accessing import known_at
 from bridge.xla.tracing.outside import admitted
 from bridge.xla.tracing.selections import selected
 
 if TYPE_CHECKING:
     from bridge.xla.tracing.context import TraceContext
-
+from bridge.xla.tracing.stand_ins import distinct, regular
 
 WINDOWS: Any = SimpleNamespace()
 """Who knows of arrays whose length is known only when the program runs; `bridge.xla.bounded` fills it in."""

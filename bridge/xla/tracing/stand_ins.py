@@ -1,0 +1,90 @@
+"""How NumPy's decompositions look of arrays that hold nothing: found on others, which no decomposition fails on."""
+
+from __future__ import annotations
+
+import math
+import mmap
+from typing import Any
+
+import numpy as np
+
+
+class StandIn(np.ndarray):
+    """An array whose contents mean nothing."""
+
+
+def regular(x: Any) -> Any:
+    """Instead of an abstract array an array of its shape and dtype that no decomposition fails on."""
+    if isinstance(x, (list, tuple)):
+        return type(x)(map(regular, x))
+    if not isinstance(x, StandIn):
+        return x
+    shape = x.shape[-2:] if x.ndim > 1 else (*x.shape, 1)
+    return np.broadcast_to(np.eye(*shape, dtype=x.dtype).reshape(x.shape[-2:]), x.shape)
+
+
+_FACTORING = frozenset(
+    getattr(np.linalg, name)
+    for name in ("cholesky", "det", "eigh", "eigvalsh", "inv", "pinv", "qr", "slogdet", "solve", "svd")
+)
+_SMALL = 16
+
+
+def of_stand_ins(function: Any, stand_in: Any, args: Any, kwargs: Any) -> Any:
+    """What a function of `np.linalg` gives for stand-ins; of large matrices it looks as of small ones, in no time.
+
+    Large lengths become small ones in the same order, and what has one of these in the result is as long as they were.
+    """
+    if function not in _FACTORING:
+        return function(*map(stand_in, args), **kwargs)
+    large = sorted({n for x in args if isinstance(x, StandIn) for n in x.shape if n > _SMALL})
+    short = {n: _SMALL + 1 + k for k, n in enumerate(large)}
+
+    def small(x: Any) -> Any:
+        if not isinstance(x, StandIn):
+            return x
+        return np.ascontiguousarray(stand_in(np.empty([short.get(n) or n for n in x.shape], x.dtype).view(StandIn)))
+
+    try:
+        found = function(*map(small, args), **kwargs)
+    except Exception:  # in the words for these lengths
+        return function(*map(stand_in, args), **kwargs)
+    return _resized(found, {k: n for n, k in short.items()})
+
+
+def _resized(found: Any, lengths: dict[int, int]) -> Any:
+    if isinstance(found, tuple):
+        parts = [_resized(part, lengths) for part in found]
+        return type(found)(*parts) if hasattr(found, "_fields") else tuple(parts)
+    if not isinstance(found, np.ndarray) or not found.ndim:
+        return found
+    order = sorted(range(found.ndim), key=lambda axis: -abs(found.strides[axis]))
+    packed = untouched(tuple(lengths.get(found.shape[axis], found.shape[axis]) for axis in order), found.dtype)
+    return packed.transpose(np.argsort(order))
+
+
+def distinct(x: Any) -> Any:
+    """Instead of an abstract array positive numbers: no two are alike, and no matrix made of them is singular."""
+    if isinstance(x, (list, tuple)):
+        return type(x)(map(distinct, x))
+    if not isinstance(x, (StandIn, np.generic)):
+        return x
+    count = np.arange(1.0, x.size + 1)
+    numbers = count if x.dtype.kind in "biu" else 1 + count * count * 0.6180339887 % 1
+    return numbers.astype(x.dtype).reshape(x.shape)[()]
+
+
+def untouched(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+    """Zeros on addresses of their own, for which a large array takes no memory as long as nobody writes there.
+
+    NumPy's own zeros take memory once the C library has found that the program frees large arrays.
+    """
+    count = math.prod(shape)
+    if count * dtype.itemsize < _LARGE or not hasattr(mmap, "MAP_PRIVATE"):
+        return np.zeros(shape, dtype)
+    memory = mmap.mmap(-1, count * dtype.itemsize, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    return np.frombuffer(memory, dtype, count).reshape(shape)
+
+
+_LARGE = 1 << 17
+"""Bytes from which on an abstract array asks the system for addresses."""
