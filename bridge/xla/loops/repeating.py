@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from bridge.arrays.buffer import own_number
 from bridge.code_position import resolve
 from bridge.errors import TraceError
 from bridge.rewind.forward import ForwardContext
@@ -93,9 +94,10 @@ class Loop(Structured):
 
     def __init__(self, context: Any, turns: Turns, body: Body, carried: Cells) -> None:
         low, high = turns.bounds
-        self.lower = lower = lowered_to(context.outer, turns.lower)
-        below = replace(turns, lower=lower, upper=lowered_to(context.outer, turns.upper))
-        super().__init__(context, [body], (low, high), carried, turns.reached)
+        # The index is one of Python's numbers on the way there, and has to be one on the way back.
+        self.lower = lower = own_number(lowered_to(context.outer, turns.lower))
+        below = replace(turns, lower=lower, upper=own_number(lowered_to(context.outer, turns.upper)))
+        super().__init__(context, [body], turns.bounds, carried, turns.reached)
         self.rows = rows = turns.rows
         if rows is not None:
             low, high = 0, rows

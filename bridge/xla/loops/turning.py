@@ -70,6 +70,7 @@ class Loop:
         leaving = tuple(dict.fromkeys((*live, *exposed, *stops)))
         self.context = context
         self.code = body.__code__
+        self.live = frozenset(live)
         self.may_be_empty = may_be_empty
         self.then: list[Any] = []
         self.number: Any = None
@@ -278,7 +279,8 @@ class Loop:
     def finish(self, count: Any) -> None:
         """Let the places hold what the last of `count` turns has left."""
         unbound = [one.place.name for one in self.carried if one.start is GONE and isinstance(one.by, Memory)]
-        names = ", ".join(name for name in unbound if not name.startswith(HELPER))
+        # A name that only the next turn may read is not missed when there is none.
+        names = ", ".join(name for name in unbound if name in self.live and not name.startswith(HELPER))
         if self.may_be_empty and names:
             error = UnboundLocalError(f"{names}: bound in a loop that made no turn ({resolve(here())})")
             self.context.home.trace.faults.check_raises(lowered_to(self.context.home.trace, count <= 0), error)
