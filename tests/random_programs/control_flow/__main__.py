@@ -44,6 +44,7 @@ def main() -> int:
             ended[verdict.kind] += 1
             if verdict.what:
                 refused[verdict.what].append(seed - 1)
+                print(f"seed {seed - 1}: {verdict.kind}, {verdict.what}", flush=True)
             slow = sorted([*slow, (seconds, seed - 1)], reverse=True)[:5]
             if verdict.kind in FAILURES:
                 failures += 1
