@@ -78,6 +78,8 @@ def _as_numpy_reads(target: Any, key: Any, kind: str, shown: Any, value: Any) ->
     """A value in the memory that is written, or what NumPy stores of it where it overwrites what it is to read."""
     if not (is_unbuffered(kind, key, target, shown, value) and shares(target, value)):
         return value
+    if kind is VIEW and target.place.context.home.keeps_its_value(View(target.place, key, shown), value):
+        return value
 
     def write(ours: Any, theirs: Any) -> None:
         ours[key] = theirs

@@ -45,12 +45,7 @@ def is_unbuffered(kind: str, key: Any, target: Any, shown: Any, value: Any) -> b
 def as_read(target: Any, value: Any, write: Callable[[Any, Any], None], key: Any) -> Any:
     """What `target[key]` holds after `write(target, value)`, of a value in the same memory, as a copy of its own."""
     if not (_is_known(target.place) and _is_known(value.place)):
-        raise AliasError(
-            f"a write of shape {value.shape} into memory that it is read from, at places that are not known while the "
-            "program is compiled: NumPy may read elements that it has just overwritten",
-            where=resolve(here()),
-            remedy="copy what is read first: x[i:j] = x[k:l:2].copy()",
-        )
+        raise order_is_unknown(f"of shape {value.shape}")
     ours, theirs = grounded(target), grounded(value)
     unit = theirs.dtype
     memory = owner(ours)
@@ -73,6 +68,16 @@ def as_read(target: Any, value: Any, write: Callable[[Any, Any], None], key: Any
         numbers += place * np.real(views[0][key]).astype(np.intp)
     found = _all_of(target, Strides((count,), (unit.itemsize,), unit))[np.maximum(numbers - 1, 0)]
     return found if np.all(numbers) else np.where(numbers > 0, found, np.zeros((), unit))
+
+
+def order_is_unknown(look: str) -> AliasError:
+    """The error of a write whose order counts, where it is not known which elements are written."""
+    return AliasError(
+        f"a write {look} into memory that it is read from, at places that are not known while the "
+        "program is compiled: NumPy may read elements that it has just overwritten",
+        where=resolve(here()),
+        remedy="copy what is read first: x[i:j] = x[k:l:2].copy()",
+    )
 
 
 def _all_of(buffer: Any, like: Strides) -> Any:

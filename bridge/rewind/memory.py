@@ -74,6 +74,10 @@ class Home:
         """`buffer[mask]` where the mask is not known."""
         raise NotImplementedError
 
+    def keeps_its_value(self, target: Any, value: Any) -> bool:
+        """Whether NumPy overwrites no element of a value before it reads it, which it is not asked where it is known."""
+        return False
+
     def is_windowed(self, key: Any) -> bool:
         """Whether the shape of what an index shows is not known."""
         return False

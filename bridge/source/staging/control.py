@@ -68,7 +68,7 @@ class StagedReader(Reader):
             self._turns(iterable, body, stored, stops, 0)
             return
         with _repeated(found.count) as times:
-            is_short = times <= MANY
+            is_short = times <= MANY and not stops
             if is_short and not _may_hold_loops(body):
                 self._turns(iterable, body, stored, stops, 0)
                 return

@@ -10,6 +10,7 @@ import numpy as np
 from bridge.arrays.buffer import WeakScalar
 from bridge.arrays.call_forms import lists_as_arrays
 from bridge.arrays.operands import NUMBERS
+from bridge.arrays.overlapping import order_is_unknown
 from bridge.rewind.snapshots import constant
 from bridge.signatures import operation_name
 from bridge.xla.bounded.bounded import Bounded, knows, refused, shown, unknown
@@ -18,6 +19,7 @@ from bridge.xla.bounded.integers import made
 from bridge.xla.bounded.masks import dense, inside
 from bridge.xla.bounded.meeting import Joint, Side, check_lengths, laid_out, met, side_of
 from bridge.xla.regions.affine import Affine
+from bridge.xla.tracing.write_order import Line, keeps_its_value, line
 
 PYTHON = (bool, int, float, complex)
 _SUMS = frozenset({np.add, np.subtract, np.negative, np.positive, np.conjugate, np.real, np.imag, np.where})
@@ -160,6 +162,7 @@ def _harmless(function: Any, x: Any, mask: Any, beside: list[Any]) -> Any:
 def assign(target: Bounded, value: Any) -> None:
     """Write into all of an array of run-time length, whose static array is part of the program's memory."""
     trace, whole = target.trace, target.whole
+    _check_order(target, value)
     (value,) = as_operands((value,))
     value = without_surplus(dense(value) if isinstance(value, Bounded) else value, target.ndim)
     cells = value.whole if isinstance(value, Bounded) else value
@@ -171,6 +174,23 @@ def assign(target: Bounded, value: Any) -> None:
     cells = _cast(cells, whole.dtype)
     mask = inside(trace, whole.shape, target.extents)
     whole[...] = cells if mask is None else np.where(mask, cells, whole)
+
+
+def _check_order(target: Bounded, value: Any) -> None:
+    """Raise where NumPy may read elements of the value that it has just overwritten."""
+    source = value.whole if isinstance(value, Bounded) else value
+    if target.ndim != 1 or not rank(value) or getattr(source, "place", None) is None:
+        return
+    if source.place.root is not target.whole.place.root:
+        return
+    extent = value.extents[-1] if isinstance(value, Bounded) else None
+    lines = _line(target.whole, target.extents[0]), _line(source, extent)
+    if source.dtype != target.dtype or not keeps_its_value(*lines):
+        raise order_is_unknown("of run-time length")
+
+
+def _line(whole: Any, extent: Extent | None) -> Line | None:
+    return line(whole.place, None if extent is None else (extent.first, extent.length, extent.step))
 
 
 def _laid_into(trace: Any, cells: Any, axis: int, side: Side, size: int, extent: Extent | None) -> Any:

@@ -10,13 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bridge.errors import RefusedError
 from bridge.rewind.log import Overwritten
-from bridge.rewind.places import Element, Gathered, Layout, View, Walk
+from bridge.rewind.places import Element, Gathered, View
 from bridge.xla.regions.affine import Affine, Wrapped
-from bridge.xla.regions.region import Region
 from bridge.xla.regions.windows import Axis, Window
-from bridge.xla.tracing.accessing import as_region_key
+from bridge.xla.tracing.write_order import region_of
 
 if TYPE_CHECKING:
     from bridge.xla.loops.recorded import Recorded
@@ -47,10 +45,7 @@ def extents(trace: Any, recorded: Sequence[Recorded]) -> Iterator[Overwritten]:
 def _settled_axes(place: Any, unknowns: Unknowns) -> Axes | None:
     """What of each axis a place is found in, whatever its body computes: None is all of an axis, or of all axes."""
     place = place.parent if isinstance(place, Gathered) else place
-    try:
-        region = place.within(Region.whole(place.root.shape), _KEYS)
-    except (RefusedError, IndexError):
-        return None
+    region = region_of(place)
     first = region.steps[0] if region is not None and region.steps else None
     if not isinstance(first, Window):
         return None
@@ -92,18 +87,3 @@ def _key_of(trace: Any, axis: Axis | None, length: int) -> Any:
 
 def _integer(trace: Any, form: Affine) -> Any:
     return form.constant if form.is_constant else trace.integer(form)
-
-
-class _Keys(Walk):
-    """Which region of its root a place names; None for a view by address."""
-
-    __slots__ = ()
-
-    def index(self, above: Region | None, key: Any) -> Region | None:
-        return None if above is None else above.index(as_region_key(key))
-
-    def layout(self, above: Any, part: Layout) -> None:
-        return None
-
-
-_KEYS = _Keys()

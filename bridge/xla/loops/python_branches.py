@@ -20,6 +20,7 @@ from bridge.source.state import GONE, Place, Value
 from bridge.trees import containers_of
 from bridge.xla.loops.carrying import Unlike, equal
 from bridge.xla.loops.causes import check_cause
+from bridge.xla.loops.changing import ground_of
 from bridge.xla.loops.expected import Reached
 from bridge.xla.loops.following import keep
 from bridge.xla.loops.looks import looks
@@ -185,7 +186,9 @@ def _chosen(
     kept_for_next = [planned(places, side.part.before[: len(places)], side.after, side.since, named) for side in sides]
     cells = [cell for one in outcomes if not one.is_same for cell in one.cells]
     reached = Reached.by(codes, [side.part.closure for side in sides], cells)
-    choose(context, wanted, [run(side) for side in sides], reached=reached)
+    # Each side is run again when it turns out to write integers: in branches in each other, that would double each time.
+    varying = [ground_of(cell.place.root) for cell in cells if cell.dtype.kind in "iub"]
+    choose(context, wanted, [run(side) for side in sides], varying, reached)
     kept = {id(one.place) for one in outcomes}
     for place in places:
         if id(place) not in kept:

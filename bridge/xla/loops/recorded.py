@@ -21,6 +21,7 @@ from bridge.rewind.forward import ForwardContext
 from bridge.rewind.log import Entry
 from bridge.rewind.roots import Root
 from bridge.xla.loops.causes import check_cause
+from bridge.xla.loops.changing import ground_of
 from bridge.xla.loops.relocating import Unknowns, target_of
 from bridge.xla.loops.shadows import lend, settle
 from bridge.xla.tracing.allowances import Wishes
@@ -178,6 +179,12 @@ class Recorded:
         self.logs = [below.blank((count, *shape), dtype) for shape, dtype in (*whole, *self.saved)]
         self.index_logs = [trace.blank((count, *shape), dtype) for shape, dtype in self.indices]
         self.result_logs = [trace.blank((count, *shape), dtype) for shape, dtype in self.results]
+
+    @property
+    def integers(self) -> list[Any]:
+        """The integers and masks in the logs, which each iteration writes, as memory of the outermost context."""
+        logs = (*self.logs, *self.index_logs, *self.result_logs)
+        return [ground_of(log.place.root) for log in logs if log.dtype.kind in "iub"]
 
     def forward(self, i: Any, k: Any, again: bool = False) -> None:
         """Iteration `i`, for which row `k` keeps what it overwrites; perhaps not for the first time."""

@@ -119,6 +119,7 @@ class Loop(Structured):
         else:
             # Also a loop that makes no turn has its body traced.
             one.make_logs(max(1, length))
+            self.cells += one.integers
             if self.is_known:
                 self.pass_over()
                 self.end = context.home.trace.ended(below.upper, below.going, below.bounds)
@@ -171,6 +172,7 @@ class Choice(Structured):
         self.keeps(own, self.begin_to_keep(own + max(one.wishes.most for one in self.recorded)))
         for one in self.recorded:
             one.make_logs(1)
+            self.cells += one.integers
         if self.is_known:
             self.pass_over()
         else:

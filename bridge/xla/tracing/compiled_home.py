@@ -20,6 +20,7 @@ from bridge.xla.tracing.selections import selected
 if TYPE_CHECKING:
     from bridge.xla.tracing.context import TraceContext
 from bridge.xla.tracing.stand_ins import distinct, regular
+from bridge.xla.tracing.write_order import keeps_its_value, line
 
 WINDOWS: Any = SimpleNamespace()
 """Who knows of arrays whose length is known only when the program runs; `bridge.xla.bounded` fills it in."""
@@ -95,6 +96,10 @@ class CompiledHome(Home):
 
     def selected(self, buffer: Any, mask: Any) -> Any:
         return selected(buffer, mask)
+
+    def keeps_its_value(self, target: Any, value: Any) -> bool:
+        """Whether no element of a Buffer is overwritten before it is read, as a value of a view that NumPy writes."""
+        return target.dtype == value.dtype and keeps_its_value(line(target), line(value.place))
 
     def is_windowed(self, key: Any) -> bool:
         return bool(WINDOWS.is_windowed(key))
