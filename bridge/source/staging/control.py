@@ -64,7 +64,7 @@ class StagedReader(Reader):
         """`for`."""
         control = _control()
         found = items.items_of(iterable) if control is not None else None
-        if found is None:
+        if found is None or (not is_abstract(found.count) and found.count < 1):
             self._turns(iterable, body, stored, stops, 0)
             return
         with _repeated(found.count) as times:

@@ -29,7 +29,7 @@ from bridge.xla.loops.recorded import is_logged
 from bridge.xla.loops.repeating import Turns, repeat
 from bridge.xla.loops.trials import with_lent
 from bridge.xla.loops.turning import Loop, run_planned
-from bridge.xla.tracing.integers import affine_of
+from bridge.xla.tracing.integers import affine_of, useful
 
 Names = tuple[str, ...]
 
@@ -112,6 +112,7 @@ def _counted(
 
     if is_abstract(count):
         low, high = affine_of(count).bounds()
+        high = useful(high)
         may_be_empty = low is None or low < 1
         turns = count if low is not None and low >= 0 else np.maximum(count, 0)
         if high is None and is_logged(context):

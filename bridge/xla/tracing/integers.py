@@ -43,9 +43,17 @@ class Ends(tuple[int | None, int | None]):
 def bounds_of(lower: Any, upper: Any) -> Bounds:
     """Between which integers a loop runs, where that is known: from the first, to below the second."""
     low, high = affine_of(lower), affine_of(upper)
-    ends = Ends((low.bounds()[0], high.bounds()[1]))
+    ends = Ends((low.bounds()[0], useful(high.bounds()[1])))
     ends.between = Between((low,), (high - 1,))
     return ends
+
+
+def useful(bound: int | None) -> int | None:
+    """A bound of how often something is done, unless it is no more than one of the integers that memory holds."""
+    return bound if bound is None or bound < _ENDLESS else None
+
+
+_ENDLESS = 1 << 48
 
 
 def index_form(i: Any, bounds: Bounds) -> Affine:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import math
 import mmap
+import threading
 from typing import Any
 
 import numpy as np
+
+from bridge.amounts import as_text
 
 
 class StandIn(np.ndarray):
@@ -82,9 +85,33 @@ def untouched(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
     count = math.prod(shape)
     if count * dtype.itemsize < _LARGE or not hasattr(mmap, "MAP_PRIVATE"):
         return np.zeros(shape, dtype)
-    memory = mmap.mmap(-1, count * dtype.itemsize, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    return np.frombuffer(memory, dtype, count).reshape(shape)
+    wanted = -(-count * dtype.itemsize // _LINE) * _LINE
+    if wanted > _POOL // 4:
+        return np.frombuffer(_mapped(wanted), dtype, count).reshape(shape)
+    pool, used = _pool.memory, _pool.used
+    if pool is None or used + wanted > _POOL:
+        pool, used = _mapped(_POOL), 0
+    _pool.memory, _pool.used = pool, used + wanted
+    return np.frombuffer(pool, dtype, count, used).reshape(shape)
 
+
+def _mapped(size: int) -> mmap.mmap:
+    try:
+        return mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    except (OSError, OverflowError) as error:
+        raise MemoryError(f"no addresses for an array of {as_text(size)} in a program that is compiled") from error
+
+
+class _Pool(threading.local):
+    """Addresses for the next arrays: a process gets no more than some 65,000 mappings, and a long program has more."""
+
+    memory: mmap.mmap | None = None
+    used = 0
+
+
+_pool = _Pool()
+_POOL = 1 << 26
+_LINE = 64
 
 _LARGE = 1 << 17
 """Bytes from which on an abstract array asks the system for addresses."""
