@@ -20,7 +20,12 @@ _RAISES = dis.opmap["RAISE_VARARGS"]
 
 
 def check_cause(context: Any, error: BaseException, was_tried: bool = False) -> None:
-    """Pass on an exception that a fault of the machine has caused; what `was_tried` before does not raise by itself."""
+    """Pass on an exception that a fault of the machine has caused, or that there is no time left for what is tried next.
+
+    What `was_tried` before does not raise by itself.
+    """
+    if context.home.trace.length.is_exceeded:
+        raise error
     cause: BaseException | None = error
     while isinstance(cause, BridgeError):
         cause = cause.__cause__

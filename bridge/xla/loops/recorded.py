@@ -22,6 +22,7 @@ from bridge.rewind.log import Entry
 from bridge.rewind.roots import Root
 from bridge.xla.loops.causes import check_cause
 from bridge.xla.loops.changing import ground_of
+from bridge.xla.loops.looks import Stale
 from bridge.xla.loops.relocating import Unknowns, target_of
 from bridge.xla.loops.shadows import lend, settle
 from bridge.xla.tracing.allowances import Wishes
@@ -137,8 +138,16 @@ class Recorded:
     def run_again(self, i: Any, given: list[Any] | None = None) -> list[Entry]:
         """Run the body for the backward pass; ReplayError if it does not do what it did before."""
         before = self.fingerprint
+        trace = self.context.home.trace
         try:
-            entries = self.run(i, before, closes=False, given=given)
+            try:
+                entries = self.run(i, before, closes=False, given=given)
+            except Stale:
+                # Plans of parts that were met since then, in another turn, may not be those of this one.
+                if not trace.is_dry or not trace.plans:
+                    raise
+                trace.plans.clear()
+                entries = self.run(i, before, closes=False, given=given)
         except Exception as error:
             check_cause(self.context, error)
             if type(error).__module__.partition(".")[0] == "bridge":

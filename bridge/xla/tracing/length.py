@@ -44,13 +44,18 @@ class Length:
                 remedy=_REMEDY,
             )
 
+    @property
+    def is_exceeded(self) -> bool:
+        """Whether tracing has taken too long: whatever else is tried with a part of the program takes longer."""
+        return self.tried > MOST_TRIED
+
     def count_inside(self) -> None:
         """Note an operation in a loop or a branch, which are traced several times; TraceError if there are too many.
 
         In each side of a branch what lies inside may be traced again: that doubles with each branch in another one.
         """
         self.tried += 1
-        if self.tried > MOST_TRIED:
+        if self.is_exceeded:
             raise TraceError(
                 f"tracing a program has taken more than {MOST_TRIED} operations in loops and branches: branches that "
                 f"depend on values lie too deep in each other, or in loops that are unrolled{self._reasons()}",
