@@ -44,7 +44,7 @@ def is_unbuffered(kind: str, key: Any, target: Any, shown: Any, value: Any) -> b
 
 def as_read(target: Any, value: Any, write: Callable[[Any, Any], None], key: Any) -> Any:
     """What `target[key]` holds after `write(target, value)`, of a value in the same memory, as a copy of its own."""
-    if not (_is_known(target.place) and _is_known(value.place)):
+    if not (_is_known(target.place) and _is_known(value.place) and _is_known_key(key)):
         raise order_is_unknown(f"of shape {value.shape}")
     ours, theirs = grounded(target), grounded(value)
     unit = theirs.dtype
@@ -129,11 +129,14 @@ def last_written(array: np.ndarray, given: Any, key: Any, value: Any) -> Any:
 def _is_known(place: Any) -> bool:
     """Whether it is known where in its root a place lies."""
     while hasattr(place, "parent"):
-        parts = place.key if type(place.key) is tuple else (place.key,)
-        if any(_is_abstract(part) for part in parts):
+        if not _is_known_key(place.key):
             return False
         place = place.parent
     return True
+
+
+def _is_known_key(key: Any) -> bool:
+    return not any(map(_is_abstract, key if type(key) is tuple else (key,)))
 
 
 def _is_abstract(part: Any) -> bool:

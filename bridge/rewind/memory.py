@@ -75,7 +75,7 @@ class Home:
         raise NotImplementedError
 
     def keeps_its_value(self, target: Any, value: Any) -> bool:
-        """Whether NumPy overwrites no element of a value before it reads it, which it is not asked where it is known."""
+        """Whether NumPy is known to overwrite no element of a value before it reads it; elsewhere it is asked."""
         return False
 
     def is_windowed(self, key: Any) -> bool:

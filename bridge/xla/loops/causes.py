@@ -20,7 +20,7 @@ _RAISES = dis.opmap["RAISE_VARARGS"]
 
 
 def check_cause(context: Any, error: BaseException, was_tried: bool = False) -> None:
-    """Pass on an exception that a fault of the machine has caused, or that there is no time left for what is tried next.
+    """Pass on what a fault of the machine has caused, and anything if there is no time left for what is tried next.
 
     What `was_tried` before does not raise by itself.
     """

@@ -186,7 +186,7 @@ def _chosen(
     kept_for_next = [planned(places, side.part.before[: len(places)], side.after, side.since, named) for side in sides]
     cells = [cell for one in outcomes if not one.is_same for cell in one.cells]
     reached = Reached.by(codes, [side.part.closure for side in sides], cells)
-    # Each side is run again when it turns out to write integers: in branches in each other, that would double each time.
+    # A side that turns out to write integers is run again: in branches in each other, twice as often with each.
     varying = [ground_of(cell.place.root) for cell in cells if cell.dtype.kind in "iub"]
     choose(context, wanted, [run(side) for side in sides], varying, reached)
     kept = {id(one.place) for one in outcomes}
