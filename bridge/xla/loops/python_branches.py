@@ -111,12 +111,16 @@ def _branch(context: Any, test: Any, then: Side, otherwise: Side, places: Sequen
     code = getattr(then, "__code__", None), getattr(otherwise, "__code__", None)
     key = (*code, context.level, looks(places))
     if None not in code and key in plans:
+        heard = context.home.trace.fingerprint
+        forget = heard.unless_tried_again() if heard is not None else None
         try:
             _chosen(context, test, then, otherwise, places, live, plans[key])
             return
         except Exception as error:
             check_cause(context, error, was_tried=True)
-            del plans[key]
+            plans.pop(key, None)
+            if forget is not None:
+                forget()
     found = _chosen(context, test, then, otherwise, places, live, (None, None))
     if None not in code and None not in found:
         plans[key] = found

@@ -25,6 +25,7 @@ from bridge.xla.loops.carrying import (
     Rebound,
     Unlike,
 )
+from bridge.xla.loops.dry_runs import unheard, untouched
 from bridge.xla.loops.recorded import is_logged
 from bridge.xla.loops.repeating import Turns, repeat
 from bridge.xla.loops.trials import with_lent
@@ -114,7 +115,11 @@ def _counted(
         low, high = affine_of(count).bounds()
         high = useful(high)
         may_be_empty = low is None or low < 1
-        turns = count if low is not None and low >= 0 else np.maximum(count, 0)
+        turns = count
+        if low is None or low < 0:
+            # More may be known of the number in the backward pass, or less.
+            with untouched(context), unheard(context.home.trace):
+                turns = np.maximum(count, 0)
         if high is None and is_logged(context):
             faults = context.home.trace.faults
             rows = faults.limit()

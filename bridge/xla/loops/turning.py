@@ -337,7 +337,7 @@ def run_planned(
             return
         except Exception as error:
             check_cause(context, error, was_tried=True)
-            del plans[key]
+            plans.pop(key, None)
             if forget is not None:
                 forget()
             loop = make()
