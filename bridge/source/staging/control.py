@@ -7,17 +7,13 @@ are compiled one after the other.
 from __future__ import annotations
 
 import builtins
-import functools
-import math
-import operator
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from types import BuiltinFunctionType, CodeType, FunctionType, MethodType
+from collections.abc import Callable
+from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any, cast
 
 import numpy as np
 
-from bridge.arrays.unknown_text import UnknownText, refuse_decision
+from bridge.arrays.unknown_text import UnknownText
 from bridge.code_position import here, resolve
 from bridge.errors import BridgeError, TraceError
 from bridge.rewind.interpreter import current_context
@@ -29,18 +25,13 @@ from bridge.source.reaching import GOES_THROUGH
 from bridge.source.reading import Staging, staged_code, twin
 from bridge.source.special_methods import operand
 from bridge.source.staging import effects, items, numbers, tables
-from bridge.source.staging.numbers import contained
+from bridge.source.staging.comparing import check_text, compare
+from bridge.source.staging.short_loops import MANY, may_hold_loops, repeated
 from bridge.source.staging.stages import staged
 from bridge.source.staging.truth import NotOneLoop, is_true, truth, unknown
 from bridge.source.state import variables_of
 
 Names = tuple[str, ...]
-
-SHORT = 4
-"""Turns of the longest loop that is unrolled without being asked."""
-
-MANY = 9
-"""How often the body of short loops inside of each other is repeated at most, that of 3 times 3 turns for example."""
 
 
 class StagedReader(Reader):
@@ -67,9 +58,9 @@ class StagedReader(Reader):
         if found is None or (not is_abstract(found.count) and found.count < 1):
             self._turns(iterable, body, stored, stops, 0)
             return
-        with _repeated(found.count) as times:
+        with repeated(found.count) as times:
             is_short = times <= MANY and not stops
-            if is_short and not _may_hold_loops(body):
+            if is_short and not may_hold_loops(body):
                 self._turns(iterable, body, stored, stops, 0)
                 return
         try:
@@ -82,7 +73,7 @@ class StagedReader(Reader):
                 self._turns(iterable, body, stored, stops, error.done)
                 return
             _trace().unrolled.add(body.__code__)
-            with _repeated(found.count):
+            with repeated(found.count):
                 self._turns(iterable, body, stored, stops, error.done)
 
     def _turns(self, iterable: Any, body: Any, stored: Names, stops: Names, done: int) -> None:
@@ -181,7 +172,7 @@ class StagedReader(Reader):
         """`first < second < third`."""
         left = operand(first)
         right = operand(rest[0]())
-        found = _compare(operators[0], left, right)
+        found = compare(operators[0], left, right)
         if len(rest) == 1:
             return found
         return self.both(found, lambda: self.compared(operators[1:], right, *rest[1:]))
@@ -203,7 +194,7 @@ class StagedReader(Reader):
 
     def item(self, container: Any, key: Any) -> Any:
         """`container[key]`, for a key that is computed."""
-        _check_text(key)
+        check_text(key)
         parts = key if type(key) is tuple else (key,)
         return self.seen(self.table(operand(self.seen(container)), *parts)[key])
 
@@ -289,39 +280,6 @@ def _count_tries(by: int) -> None:
         context.home.trace.tries += by
 
 
-@contextmanager
-def _repeated(count: Any) -> Iterator[float]:
-    """Inside, how often bodies are repeated if a loop of so many turns is unrolled; infinity if it is not short."""
-    if is_abstract(count) or count > SHORT:
-        yield math.inf
-        return
-    trace = cast("Any", current_context()).home.trace
-    before, trace.repeats = trace.repeats, trace.repeats * max(count, 1)
-    try:
-        yield trace.repeats
-    finally:
-        trace.repeats = before
-
-
-def _may_hold_loops(body: Any) -> bool:
-    """Whether other loops are written in the body of a loop, which may be long ones, for all that is known.
-
-    Of those a short loop is not unrolled: each of its turns would be a loop of its own to compile. In derivatives of
-    derivatives it is: there a loop in a loop is traced several times as often as alone.
-    """
-    context, code = cast("Any", current_context()), body.__code__
-    if context.differentiates and context.outer.differentiates:
-        return False
-    return code not in _trace().unrolled and _has_loops(code)
-
-
-@functools.cache
-def _has_loops(code: CodeType) -> bool:
-    if not {"loop", "repeat"}.isdisjoint(code.co_names):
-        return True
-    return any(_has_loops(one) for one in code.co_consts if isinstance(one, CodeType))
-
-
 def _nothing() -> None:
     pass
 
@@ -351,23 +309,6 @@ def _cannot(error: NotOneLoop) -> BridgeError:
         where=resolve(here()),
         remedy='write it so that each turn, and each side, leaves values of the same kind; or use engine="native"',
     )
-
-
-def _compare(name: str, left: Any, right: Any) -> Any:
-    _check_text(left)
-    _check_text(right)
-    if name in ("in", "not in"):
-        found = contained(left, right)
-        if name == "in":
-            return found
-        return np.logical_not(found) if unknown(found) else not found
-    return getattr(operator, name)(left, right)
-
-
-def _check_text(one: Any) -> None:
-    """Raise if the program decides by the text of a value that is known only when it runs."""
-    if isinstance(one, str) and describes(one):
-        raise refuse_decision(one)
 
 
 READER = StagedReader()

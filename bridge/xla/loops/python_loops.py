@@ -17,7 +17,7 @@ import numpy as np
 from bridge.code_position import here
 from bridge.rewind.roots import serial_now
 from bridge.rewind.values import is_abstract, lowered_to
-from bridge.source.staging.control import SHORT
+from bridge.source.staging.short_loops import SHORT
 from bridge.source.staging.truth import NotOneLoop, is_true, unknown
 from bridge.source.state import variables_of
 from bridge.xla.loops.carrying import (

@@ -1,0 +1,31 @@
+"""Comparisons of a program that is compiled: of numbers that are not known, and none of their texts."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from bridge.arrays.unknown_text import refuse_decision
+from bridge.rewind.values import describes
+from bridge.source.staging.numbers import contained
+from bridge.source.staging.truth import unknown
+
+
+def compare(name: str, left: Any, right: Any) -> Any:
+    """`left < right`, or whatever the operator is."""
+    check_text(left)
+    check_text(right)
+    if name in ("in", "not in"):
+        found = contained(left, right)
+        if name == "in":
+            return found
+        return np.logical_not(found) if unknown(found) else not found
+    return getattr(operator, name)(left, right)
+
+
+def check_text(one: Any) -> None:
+    """Raise if the program decides by the text of a value that is known only when it runs."""
+    if isinstance(one, str) and describes(one):
+        raise refuse_decision(one)
