@@ -3,7 +3,8 @@
 * Where one side of an `if` always jumps, what follows moves to the other side: `if c: return a` and `return b` become
   the sides of one `if`.
 * Elsewhere what follows is guarded: `if not flag: ...`. A loop looks at its flags after each turn.
-* `return v` sets a helper variable, which the end of the function returns.
+* `return v` sets a helper variable, which the end of the function returns; names that every path returns, it returns
+  itself: nothing binds them any more.
 
 Loops that stay loops of Python's (`is_raw`) keep their own `break` and `continue`.
 """
@@ -11,10 +12,12 @@ Loops that stay loops of Python's (`is_raw`) keep their own `break` and `continu
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+import itertools
+from collections.abc import Callable, Sequence, Set
 from typing import Any
 
 from bridge.source.nodes import HELPER, at, load, reader, store
+from bridge.source.staging.names import bound, own_parts, read
 
 RETURNED, VALUE = f"{HELPER}returned", f"{HELPER}value"
 
@@ -25,16 +28,19 @@ class Jumps:
     Parameters
     ----------
     is_raw : whether a loop stays as it is.
+    arguments : the function's parameters.
 
     Attributes
     ----------
     stops : for each loop with jumps the flags that end it.
     """
 
-    def __init__(self, is_raw: Callable[[ast.AST], bool]) -> None:
+    def __init__(self, is_raw: Callable[[ast.AST], bool], arguments: Set[str]) -> None:
         self.is_raw = is_raw
+        self.arguments = arguments
         self.stops: dict[ast.AST, tuple[str, ...]] = {}
         self._numbers = 0
+        self._given: ast.expr | None = None
 
     def lowered(self, body: list[ast.stmt]) -> list[ast.stmt]:
         """The body of a function, without jumps out of what becomes a function."""
@@ -44,12 +50,13 @@ class Jumps:
             found, _ = self._block(body[: len(body) - len(stays)], None)
             return [*found, *stays]
         where = body[0]
+        self._given = given = _same_everywhere(body, self.arguments)
         found, may = self._block(body, None)
-        if not _always(body):
+        if given is None and not _always(body):
             nothing = at(body[-1], ast.Assign([store(VALUE, body[-1])], ast.Constant(None)))
             found += _guarded(may, [nothing], body[-1]) if may else [nothing]
         first = at(where, ast.Assign([store(RETURNED, where)], ast.Constant(False)))
-        value = at(body[-1], reader("returned", load(VALUE)))
+        value = given or at(body[-1], reader("returned", load(VALUE)))
         return [first, *found, at(body[-1], ast.Return(value))]
 
     def _block(self, statements: Sequence[ast.stmt], loop: Any) -> tuple[list[ast.stmt], set[str]]:
@@ -77,9 +84,11 @@ class Jumps:
             flag = loop[isinstance(node, ast.Continue)]
             return [_set(flag, node)], {flag}, True
         if isinstance(node, ast.Return):
-            value = at(node, ast.Assign([store(VALUE, node)], node.value or ast.Constant(None)))
+            made: list[ast.stmt] = [_set(RETURNED, node)]
+            if self._given is None:
+                made.insert(0, at(node, ast.Assign([store(VALUE, node)], node.value or ast.Constant(None))))
             jump: list[ast.stmt] = [at(node, ast.Break())] if loop == "raw" else []
-            return [value, _set(RETURNED, node), *jump], {RETURNED}, True
+            return [*made, *jump], {RETURNED}, True
         if not jumps(node):
             return [node], set(), False
         if isinstance(node, ast.If):
@@ -162,6 +171,26 @@ def _guarded(flags: set[str], statements: list[ast.stmt], where: ast.AST) -> lis
 
 def _if_set(flag: str, statements: list[ast.stmt], where: ast.AST) -> list[ast.stmt]:
     return [at(where, ast.If(load(flag), statements, []))] if statements else []
+
+
+def _same_everywhere(body: Sequence[ast.stmt], arguments: Set[str]) -> ast.expr | None:
+    """What a function returns on every path, if that is names and constants, which mean the same at its end."""
+    parts = [part for statement in body for part in own_parts(statement)]
+    returns = [one for one in parts if isinstance(one, ast.Return)]
+    given = returns[-1].value if returns else None
+    if given is None or not _always(body) or {ast.dump(one) for one in returns} != {ast.dump(returns[-1])}:
+        return None
+    # What follows a `try` may bind names after its return.
+    if any(isinstance(one, (ast.Try, ast.TryStar)) and _returns(one) for one in parts):
+        return None
+    plain = given.elts if isinstance(given, ast.Tuple) else [given]
+    if not all(isinstance(one, (ast.Name, ast.Constant)) for one in plain):
+        return None
+    # A name that has no value on the other paths would have none at the end, for all that is known.
+    before = itertools.takewhile(lambda one: not _returns(one), body)
+    certain = arguments | bound(one for one in before if isinstance(one, (ast.Assign, ast.AnnAssign, ast.AugAssign)))
+    uncertain = bound(body) - certain | bound(one for one in parts if isinstance(one, ast.Delete))
+    return None if uncertain & read(given) else given
 
 
 def _is_function(node: ast.AST) -> bool:

@@ -74,9 +74,9 @@ class _Stager(ast.NodeTransformer):
         names = bound(body)
         of_module, of_functions = _declared(body, ast.Global), _declared(body, ast.Nonlocal)
         declared = of_module | of_functions
-        self.jumps = Jumps(is_raw)
-        body = body if suspends(body) else self.jumps.lowered(body)
         arguments = {one.arg for one in ast.walk(node.args) if isinstance(one, ast.arg)}
+        self.jumps = Jumps(is_raw, arguments)
+        body = body if suspends(body) else self.jumps.lowered(body)
         # What no run reaches is left out, and binds variables all the same.
         binds = bound(body) | names
         bound_inside = sorted(binds - arguments - declared)

@@ -11,6 +11,7 @@ from bridge.arrays.buffer import WeakScalar
 from bridge.arrays.call_forms import lists_as_arrays
 from bridge.arrays.operands import NUMBERS
 from bridge.arrays.overlapping import order_is_unknown
+from bridge.rewind.memory import grounded
 from bridge.rewind.snapshots import constant
 from bridge.signatures import operation_name
 from bridge.xla.bounded.bounded import Bounded, knows, refused, shown, unknown
@@ -183,10 +184,18 @@ def _check_order(target: Bounded, value: Any) -> None:
         return
     if source.place.root is not target.whole.place.root:
         return
-    extent = value.extents[-1] if isinstance(value, Bounded) else None
-    lines = _line(target.whole, target.extents[0]), _line(source, extent)
-    if source.dtype != target.dtype or not keeps_its_value(*lines):
-        raise order_is_unknown("of run-time length")
+    ours, theirs = target.extents[0], value.extents[-1] if isinstance(value, Bounded) else None
+    if source.dtype == target.dtype:
+        # Along one stride NumPy goes in the order that reads before it writes.
+        if abs(_stride(target.whole, 0, ours)) == abs(_stride(source, -1, theirs)):
+            return
+        if keeps_its_value(_line(target.whole, ours), _line(source, theirs)):
+            return
+    raise order_is_unknown("of run-time length")
+
+
+def _stride(whole: Any, axis: int, extent: Extent | None) -> int:
+    return int(grounded(whole).strides[axis]) * (1 if extent is None else extent.step)
 
 
 def _line(whole: Any, extent: Extent | None) -> Line | None:

@@ -16,7 +16,7 @@ LONG = 2000
 MOST = 20_000
 """Operations of the longest program that is compiled."""
 
-MOST_TRIED = 40_000
+MOST_TRIED = 100_000
 """Operations in loops and branches, as often as these are tried and traced, of the longest program that is."""
 
 _REMEDY = 'write the loop so that its turns are alike (bridge.fori_loop says what that asks), or use engine="native"'

@@ -303,3 +303,86 @@ def short_circuit(x):
         if i < 5 and x[i + 1] > 0:
             s += x[i] * 2
     return s
+
+
+@program
+def the_names_of_every_path(x):
+    def inner(x, y):
+        for i in range(6):
+            if x[i] > 0.5:
+                return x, y
+            y = y * 2
+            y[i] = x[i] * 2
+        return x, y
+
+    a, b = inner(x.copy(), x * 0.3)
+    a[0], b[1] = 1.0, 2.0
+    return np.sum(a) + 2 * np.sum(b)
+
+
+@program
+def a_result_that_a_block_leaves(x):
+    def inner(x):
+        s = x[0]
+        with np.errstate(all="ignore"):
+            for i in range(6):
+                s = s + x[i]
+                if s > 1:
+                    return s, x
+        s = s * 3
+        return s, x
+
+    s, y = inner(x)
+    y[0] = 2.0
+    return s + np.sum(x)
+
+
+@program
+def a_name_that_is_bound_where_it_is_returned(x):
+    def inner(x):
+        for i in range(6):
+            if x[i] > 0.6:
+                r = x[i] * 2
+                return r
+        r = -x[0]
+        return r
+
+    return inner(x) + inner(x * 0.1)
+
+
+@program
+def a_name_that_is_bound_after_it_is_returned(x):
+    def inner(x):
+        s = x[0]
+        try:
+            if x[1] > 0.2:
+                return s
+        finally:
+            s = s * 100
+        return s
+
+    return inner(x)
+
+
+@program
+def an_index_that_is_returned(x):
+    def inner(x):
+        for i in range(6):
+            if x[i] > 0.6:
+                return i
+        return i
+
+    return x[inner(x)] * inner(x)
+
+
+@program
+def a_name_that_is_deleted(x):
+    def inner(x):
+        q = x[0]
+        if x[1] > 5:
+            return q
+        del q
+        q = x[2]
+        return q
+
+    return inner(x)
