@@ -26,6 +26,7 @@ from bridge.xla.captured import Captured
 from bridge.xla.changes import say_what_is_asked_once, say_what_is_left
 from bridge.xla.equations.simplified import simplified
 from bridge.xla.loops import flow
+from bridge.xla.loops.looks import staleness_told
 from bridge.xla.lowering.lower import x64
 from bridge.xla.outside import VALUES
 from bridge.xla.signature import Dynamic, Signature, Static, in_memory
@@ -180,7 +181,7 @@ class Program:
             both = zip(GIVEN.get() or (), leaves, strict=False)
             context.originals = [(leaf, shown) for leaf, shown in both if isinstance(leaf, np.ndarray)]
         function = self.function if context is None else program(context, self.function, None)
-        with _only_numpy():
+        with _only_numpy(), staleness_told():
             results, structure = leaves_of(function(*args, **kwargs))
         if context is not None and context.home.trace.refused is not None:
             # The program has caught it, and gone on.

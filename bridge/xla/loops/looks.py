@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from types import FunctionType
 from typing import Any
 
 import numpy as np
 
+from bridge.code_position import here, resolve
+from bridge.errors import TraceError
 from bridge.rewind.closures import Closure
 from bridge.source.state import Place
 from bridge.trees import containers_of
@@ -15,6 +18,23 @@ from bridge.trees import containers_of
 
 class Stale(Exception):
     """What was found of a part before does not hold now."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.position = here()
+
+
+@contextmanager
+def staleness_told() -> Iterator[None]:
+    """Inside, what is stale when it is found for the first time is an error of the program's."""
+    try:
+        yield
+    except Stale as error:
+        raise TraceError(
+            "a part of the program was traced again, and left something else than it did before",
+            where=resolve(error.position),
+            remedy='let its names stand for one array each (y[...] = x for y = x), or use engine="native"',
+        ) from error
 
 
 def look(value: Any) -> Any:

@@ -11,6 +11,10 @@ import bridge
 
 pytest.importorskip("jax", reason='engine="xla" needs JAX: pip install "mutation-bridge[jax]"')
 
+from bridge.errors import TraceError
+from bridge.xla.loops.looks import Stale
+from bridge.xla.loops.outcomes import Outcome
+
 
 def state(x: Any, A: Any, c: int) -> Any:
     n, _ = A.shape
@@ -43,3 +47,18 @@ def test_a_while_loop_that_is_left_early_in_a_loop_that_is_left_early() -> None:
     found = bridge.grad(loss, argnums=(0, 1), engine="xla")(x, a)
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-12)
+
+
+def test_what_leaves_something_else_each_time_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(self: Any, value: Any) -> None:
+        raise Stale
+
+    def loss(x: Any) -> Any:
+        s = x[0]
+        if x[1] > 0:
+            s = s * x[2]
+        return s
+
+    monkeypatch.setattr(Outcome, "check", never)
+    with pytest.raises(TraceError, match=r"traced again, and left something else(.|\n)*at .*test_run_again.py:\d+"):
+        bridge.grad(loss, engine="xla")(np.ones(3))
