@@ -73,6 +73,15 @@ NESTS = {
 X, Y = np.linspace(0.1, 0.5, 10), np.linspace(0.2, 0.6, 10)
 
 
+def read(name: str, lines: list[str]) -> Any:
+    """The function `program` of some lines, which have a source that can be read."""
+    source, file = "\n".join(lines) + "\n", f"<{name}>"
+    linecache.cache[file] = len(source), None, source.splitlines(keepends=True), file
+    names: dict[str, Any] = {"np": np}
+    exec(compile(source, file, "exec"), names)
+    return names["program"]
+
+
 def nest(name: str, depth: int) -> Any:
     """A program of so many loops inside of each other, the first of which runs by itself."""
     first, before, loop, body, after, result = NESTS[name]
@@ -84,12 +93,16 @@ def nest(name: str, depth: int) -> Any:
         lines += ["    " * d + part.format(**words[d]) for part in (before, loop)]
     lines.append("    " * (depth + 1) + body.format(**words[depth]))
     lines += ["    " * d + after.format(**words[d]) for d in range(depth, 0, -1)]
-    source = "\n".join([*lines, f"    return {result}"]) + "\n"
-    file = f"<{name}, {depth}>"
-    linecache.cache[file] = len(source), None, source.splitlines(keepends=True), file
-    names: dict[str, Any] = {"np": np}
-    exec(compile(source, file, "exec"), names)
-    return names["program"]
+    return read(f"{name}, {depth}", [*lines, f"    return {result}"])
+
+
+def returns(depth: int) -> Any:
+    """A program of so many branches inside of each other in a loop, from each of which it may return."""
+    lines = ["def program(x):", "    for k in range(20):"]
+    for d in range(depth):
+        texts = f"if x[{d}] > 0:", f"    x[{d}] *= 0.5", f"    if x[{d}] > 3:", f"        return np.sum(x) * {d}.5"
+        lines += ["    " * (d + 2) + text for text in texts]
+    return read(f"returns, {depth}", [*lines, "    return np.sum(x)"])
 
 
 @pytest.mark.parametrize("name", dealt(tuple(NESTS), always=4))
@@ -122,6 +135,36 @@ def test_loops_in_loops_are_right(name: str) -> None:
         np.testing.assert_allclose(one, other, rtol=1e-12)
 
 
+@pytest.mark.parametrize(
+    "transformed",
+    [pytest.param(lambda f: f, id="value"), pytest.param(bridge.grad, id="gradient", marks=pytest.mark.thorough)],
+)
+def test_branches_in_branches_are_not_traced_twice_as_often(transformed: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = lengths(monkeypatch)
+    for depth in (4, 5):
+        bridge.xla(transformed(returns(depth))).lower(X)
+    first, second = found
+    assert second.tried < 1.85 * first.tried
+
+
+def test_returns_from_branches_in_branches_are_right() -> None:
+    for x in (X, X + 5):
+        np.testing.assert_allclose(bridge.grad(returns(3), engine="xla")(x), bridge.grad(returns(3))(x), rtol=1e-12)
+
+
+def lengths(monkeypatch: pytest.MonkeyPatch) -> list[Length]:
+    """The counters of the programs that are traced from here on."""
+    found: list[Length] = []
+
+    class Counted(Length):
+        def __init__(self) -> None:
+            super().__init__()
+            found.append(self)
+
+    monkeypatch.setattr("bridge.xla.tracing.context.Length", Counted)
+    return found
+
+
 def bodies(depth: int) -> Any:
     """A program of so many loops of `bridge.fori_loop` inside of each other."""
 
@@ -138,14 +181,7 @@ def bodies(depth: int) -> Any:
 
 
 def test_bodies_in_bodies_are_traced_as_often_as_loops(monkeypatch: pytest.MonkeyPatch) -> None:
-    found: list[Length] = []
-
-    class Counted(Length):
-        def __init__(self) -> None:
-            super().__init__()
-            found.append(self)
-
-    monkeypatch.setattr("bridge.xla.tracing.context.Length", Counted)
+    found = lengths(monkeypatch)
     for depth in (4, 5):
         bridge.xla(bridge.grad(bodies(depth))).lower(X)
     first, second = found
