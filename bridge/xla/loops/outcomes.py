@@ -75,6 +75,12 @@ class Outcome:
                 chosen = Choosing(context, (*codes, place.name, number), cell, column, sinces)
             self.choosing.append(chosen)
 
+    @property
+    def written(self) -> list[Any]:
+        """The memory that it has made, into which the sides write."""
+        both = [] if self.is_same else zip(self.cells, self.kinds, strict=True)
+        return [cell for cell, kind in both if kind != "fixed"]
+
     def name(self, aliases: Known) -> None:
         """Take note of what its memory stands for: a write into either would be one into both."""
         if self.is_same:

@@ -191,7 +191,8 @@ def _chosen(
     cells = [cell for one in outcomes if not one.is_same for cell in one.cells]
     reached = Reached.by(codes, [side.part.closure for side in sides], cells)
     # A side that turns out to write integers is run again: in branches in each other, twice as often with each.
-    varying = [ground_of(cell.place.root) for cell in cells if cell.dtype.kind in "iub"]
+    written = [cell for one in outcomes for cell in one.written]
+    varying = [ground_of(cell.place.root) for cell in written if cell.dtype.kind in "iub"]
     choose(context, wanted, [run(side) for side in sides], varying, reached)
     kept = {id(one.place) for one in outcomes}
     for place in places:
