@@ -386,3 +386,51 @@ def a_name_that_is_deleted(x):
         return q
 
     return inner(x)
+
+
+@program
+def a_name_that_a_condition_binds(x):
+    def inner(x):
+        y = x[0]
+        while (y := y * 0.5) > 0.01:
+            if y < 0.1:
+                return y
+        return y
+
+    return inner(x * x + 0.1)
+
+
+@program
+def names_from_loops_in_loops(x):
+    def inner(x):
+        y, s = x * 1.0, 0.0
+        for i in range(6):
+            for j in range(6):
+                y, s = y * 0.9, s + y[j]
+                if s > 3:
+                    return y, s
+            y, s = y + 0.1 * i, s * 0.7
+        return y, s
+
+    a, b = inner(x * x + 0.3)
+    return np.sum(a) * b
+
+
+@program
+def an_array_that_is_written_on_the_way_out(x):
+    class Writes:
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *error):
+            x[0] = 7.0
+
+    def inner(x):
+        y = x
+        with Writes():
+            if x[1] > 0.1:
+                return y
+            y = y * 2
+        return y
+
+    return np.sum(inner(x) * np.arange(6.0))
