@@ -17,38 +17,31 @@ from bridge.xla.tracing.write_order import Line, keeps_its_value
 
 LINES = [
     Line((Affine(row), Affine(column)), along, step, Affine(3))
-    for row, column, along, step in product(range(4), range(4), (0, 1), (1, 2, -1))
+    for row, column, along, step in product(range(2, 5), range(2, 5), (0, 1), (1, 2, -1))
+    if step < 2 or (column, row)[1 - along] < 4
 ]
 
 
-def places_of(line: Line) -> list[tuple[int, ...]]:
-    starts = [first.constant for first in line.first]
-    return [tuple(one + line.step * k * (axis == line.along) for axis, one in enumerate(starts)) for k in range(3)]
+def shown(memory: Any, line: Line) -> Any:
+    """The elements of a line, as an array on the same memory."""
+    row, column = (first.constant for first in line.first)
+    one = memory[row, :] if line.along else memory[:, column]
+    return one[column if line.along else row :: line.step][:3]
 
 
-def is_read_late(target: Line, value: Line) -> bool:
-    """Whether an element is read after it was written, if both are gone through from the first on."""
-    written, read = places_of(target), places_of(value)
-    return any(read[k] == written[m] for k in range(3) for m in range(k))
-
-
-def test_what_is_said_to_keep_its_value_is_never_read_after_it_was_written() -> None:
+def test_what_is_said_to_keep_its_value_does_so_in_numpy() -> None:
     said = {False: 0, True: 0}
+    lost = 0
     for target, value in product(LINES, LINES):
-        buffered = target.step * value.step < 0 or (target.along, target.step) == (value.along, value.step)
-        kept = keeps_its_value(target, value)
+        memory, buffered = np.arange(64.0).reshape(8, 8), np.arange(64.0).reshape(8, 8)
+        shown(memory, target)[:] = shown(memory, value)
+        shown(buffered, target)[:] = shown(buffered, value).copy()
+        kept, keeps = keeps_its_value(target, value), np.array_equal(memory, buffered)
+        assert keeps or not kept, (target, value)
         said[kept] += 1
-        assert not (kept and not buffered and is_read_late(target, value)), (target, value)
-    assert said[True] > 3 * said[False] > 0
-
-
-@pytest.mark.parametrize("step", [1, -1])
-def test_of_lines_that_cross_only_those_are_refused_that_are_read_late(step: int) -> None:
-    lines = [one for one in LINES if one.step == step]
-    crossing = [(target, value) for target, value in product(lines, lines) if target.along != value.along]
-    late = [pair for pair in crossing if is_read_late(*pair)]
-    assert len(late) > 5
-    assert [pair for pair in crossing if not keeps_its_value(*pair)] == late
+        lost += not keeps
+    assert lost > 20
+    assert said[True] > 3 * said[False]
 
 
 def test_what_is_no_line_may_be_overwritten() -> None:

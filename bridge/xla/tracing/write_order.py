@@ -1,7 +1,8 @@
 """Whether NumPy may read what it has just overwritten, where it writes memory from memory at places found by a run.
 
 An array of one axis that is written from one at another step is not copied first (`arrays.overlapping`): NumPy goes
-from element to element. The order does not count where each element is read before it is written, or at once with it.
+from element to element, from the last on if the value lies before what is written. The order does not count where the
+two meet nowhere, or in an element that is read and written at once.
 """
 
 from __future__ import annotations
@@ -73,25 +74,25 @@ def keeps_its_value(target: Line | None, value: Line | None) -> bool:
     both = range(len(target.first))
     if any(_differ(target.first[k], value.first[k]) for k in both if k not in (target.along, value.along)):
         return True
-    return _follows(target, value) if target.along == value.along else _crosses_in_order(target, value)
+    return _follows(target, value) if target.along == value.along else _crosses_at_once(target, value)
 
 
 def _follows(target: Line, value: Line) -> bool:
     """Of two on one axis: whether the value goes ahead and draws away, or neither reaches the other."""
     ahead = (value.first[value.along] - target.first[target.along]) * (1 if target.step > 0 else -1)
-    if abs(value.step) >= abs(target.step) and _is_least(ahead, 0):
+    if value.step >= target.step > 0 and _is_least(ahead, 0):
         return True
     last = target.length - 1
     return _is_least(ahead - last * abs(target.step), 1) or _is_least(-ahead - last * abs(value.step), 1)
 
 
-def _crosses_in_order(target: Line, value: Line) -> bool:
-    """Of two that have one element in common: whether it is not read after it was written, or lies on neither."""
+def _crosses_at_once(target: Line, value: Line) -> bool:
+    """Of two that have one element in common: whether it is read and written at once, or lies on neither."""
     if abs(target.step) != 1 or abs(value.step) != 1:
         return False
     read = (target.first[value.along] - value.first[value.along]) * value.step
     written = (value.first[target.along] - target.first[target.along]) * target.step
-    return _is_least(written - read, 0) or any(
+    return read == written or any(
         _is_least(-number, 1) or _is_least(number - target.length, 0) for number in (read, written)
     )
 

@@ -132,3 +132,11 @@ def returns_in_branches_in_each_other(x):
                         if s > 6:
                             return s * 4
     return s + np.sum(x)
+
+
+@program
+def a_row_from_a_column_that_numpy_reads_backwards(x):
+    A = np.outer(x, x) + np.arange(36.0).reshape(6, 6)
+    for i in reversed(range(6)):
+        A[i] = A[:, min(i + 1, 5)]
+    return np.sum(A * np.cos(np.arange(36.0).reshape(6, 6)))
