@@ -195,7 +195,7 @@ class Carried:
         for new, cell, same in zip(leaves, self.cells, self.in_place, strict=True):
             fits = _is_same(new, cell) if same else np.shape(new) == np.shape(cell)
             if not fits or (not same and np.result_type(promoting(new), cell.dtype) != cell.dtype):
-                del self.context.home.trace.plans[self.key]
+                self.context.home.trace.plans.pop(self.key, None)
                 raise Stale
 
     def value(self) -> Any:

@@ -16,11 +16,11 @@ from bridge.xla.lowering.lower import ENGINE, has
 from bridge.xla.tracing.accessing import known_at
 from bridge.xla.tracing.outside import admitted
 from bridge.xla.tracing.selections import selected
+from bridge.xla.tracing.stand_ins import distinct, regular
+from bridge.xla.tracing.write_order import keeps_its_value, line
 
 if TYPE_CHECKING:
     from bridge.xla.tracing.context import TraceContext
-from bridge.xla.tracing.stand_ins import distinct, regular
-from bridge.xla.tracing.write_order import keeps_its_value, line
 
 WINDOWS: Any = SimpleNamespace()
 """Who knows of arrays whose length is known only when the program runs; `bridge.xla.bounded` fills it in."""
