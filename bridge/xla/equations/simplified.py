@@ -12,6 +12,7 @@ from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 from jax.interpreters import partial_eval as pe
 
 from bridge.xla.equations.bodies import Known
+from bridge.xla.equations.extremes import nan_kept
 from bridge.xla.equations.fission import fissions
 from bridge.xla.equations.graph import Graph, everywhere, replaced
 from bridge.xla.equations.placing import placings
@@ -45,7 +46,7 @@ def simplified(
             if replacements:
                 jaxpr, constants = replaced(jaxpr, replacements)
                 jaxpr, values = _needed(jaxpr, [*values, *constants])
-        jaxpr = everywhere(jaxpr, transposings)
+        jaxpr = nan_kept(everywhere(jaxpr, transposings))
         leaves, structure = jax.tree.flatten(kind)
         results = jaxpr_as_fun(ClosedJaxpr(jaxpr, ()))(*values)
         results, doubts = results[: len(leaves)], results[len(leaves) :]

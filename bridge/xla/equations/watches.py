@@ -91,9 +91,12 @@ def _leaf(atom: Any) -> Bound:
 
 
 def _largest(x: Any) -> Any:
-    """The largest absolute value of an array, NaN if there is one in it."""
+    """At least the largest absolute value of an array, NaN if there is one in it.
+
+    It is their sum: XLA's library may lose a NaN in a maximum (`extremes.py`).
+    """
     parts = [lax.real(x), lax.imag(x)] if jnp.iscomplexobj(x) else [x]
-    return reduce(jnp.maximum, [jnp.max(lax.abs(part), initial=0) for part in parts])
+    return sum(jnp.sum(lax.abs(part)) for part in parts)
 
 
 @dataclass(frozen=True)
