@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax.extend.core import ClosedJaxpr
 
 from bridge.engines import registry
 from bridge.engines.protocol import Settings
@@ -18,6 +19,7 @@ from bridge.transforms.arguments import Arguments
 from bridge.transforms.grad import belongs
 from bridge.transforms.jvp import pushed_forward
 from bridge.xla.captured import Captured
+from bridge.xla.equations.special_values import special_values_kept
 from bridge.xla.loops import flow
 from bridge.xla.lowering.lower import x64
 from bridge.xla.meshes import without_mesh
@@ -123,7 +125,7 @@ class Subprogram:
         self.bounded_loops |= allowances.told
         if any(isinstance(const, jax.core.Tracer) for const in made.consts):
             raise captured()
-        return made, watches
+        return ClosedJaxpr(special_values_kept(made.jaxpr), made.consts), watches
 
     def pulled(self, moving: tuple[int, ...]) -> Subprogram:
         """Cotangents of the inputs `moving`, from all inputs and the cotangents of the floats."""

@@ -25,6 +25,7 @@ from bridge.xla.bounded.bounded import Bounded
 from bridge.xla.captured import Captured
 from bridge.xla.changes import say_what_is_asked_once, say_what_is_left
 from bridge.xla.equations.simplified import simplified
+from bridge.xla.equations.special_values import keeping
 from bridge.xla.loops import flow
 from bridge.xla.loops.looks import staleness_told
 from bridge.xla.lowering.lower import x64
@@ -102,7 +103,7 @@ class Program:
         In place of a NaN there may have been another number that only the program that mends computes with.
         """
         if not self.in_kernels:
-            return without_kernels(self._all)(never, values)
+            return keeping(without_kernels(self._all))(never, values)
         bounded = self.settings.memory is not None
         return simplified(self._all, bounded, tells=lambda: self.is_watched and not self.mends)(never, values)
 

@@ -12,11 +12,11 @@ from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 from jax.interpreters import partial_eval as pe
 
 from bridge.xla.equations.bodies import Known
-from bridge.xla.equations.extremes import nan_kept
 from bridge.xla.equations.fission import fissions
 from bridge.xla.equations.graph import Graph, everywhere, replaced
 from bridge.xla.equations.placing import placings
 from bridge.xla.equations.scaling import scalings
+from bridge.xla.equations.special_values import special_values_kept
 from bridge.xla.equations.transposing import transposings
 from bridge.xla.equations.watches import watches
 from bridge.xla.tracing.kernels import opened
@@ -46,7 +46,7 @@ def simplified(
             if replacements:
                 jaxpr, constants = replaced(jaxpr, replacements)
                 jaxpr, values = _needed(jaxpr, [*values, *constants])
-        jaxpr = nan_kept(everywhere(jaxpr, transposings))
+        jaxpr = special_values_kept(everywhere(jaxpr, transposings))
         leaves, structure = jax.tree.flatten(kind)
         results = jaxpr_as_fun(ClosedJaxpr(jaxpr, ()))(*values)
         results, doubts = results[: len(leaves)], results[len(leaves) :]

@@ -93,7 +93,7 @@ def _leaf(atom: Any) -> Bound:
 def _largest(x: Any) -> Any:
     """At least the largest absolute value of an array, NaN if there is one in it.
 
-    It is their sum: XLA's library may lose a NaN in a maximum (`extremes.py`).
+    It is their sum: XLA's library may lose a NaN in a maximum (`special_values.py`).
     """
     parts = [lax.real(x), lax.imag(x)] if jnp.iscomplexobj(x) else [x]
     return sum(jnp.sum(lax.abs(part)) for part in parts)

@@ -17,8 +17,14 @@ from bridge.xla.lowering.register import entry
 from bridge.xla.lowering.transcendental import exp, log_of
 
 
-@entry("np.power", "np.float_power", keeps_integers=True)
+@entry("np.power", keeps_integers=True)
 def power(x: Any, y: Any) -> Any:
+    """The root, which is NaN of -inf, where the exponent of an array is the number 0.5."""
+    return jnp.sqrt(x) if type(y) is float and y == 0.5 and x.dtype.kind == "f" and x.ndim else float_power(x, y)
+
+
+@entry("np.float_power", keeps_integers=True)
+def float_power(x: Any, y: Any) -> Any:
     """Known integer exponents are products; `0**y` with `y >= 0` depends on nothing, also where inf arrives."""
     if x.dtype.kind == "c":
         if type(y) is float and y == 0.5:

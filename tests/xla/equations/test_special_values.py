@@ -1,4 +1,4 @@
-"""Maxima and minima of large arrays keep NaNs, which the kernels of XLA's processor backend lose."""
+"""NaNs, infinities, zeros and roundings of compiled programs are NumPy's."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ from jax import lax
 from numpy.testing import assert_allclose, assert_array_equal
 
 import bridge
-from bridge.xla.equations.extremes import keeping_nans
+from bridge.xla.equations import special_values
+from bridge.xla.equations.special_values import as_written, keeping
 from bridge.xla.lowering.lower import x64
+from bridge.xla.lowering.register import LOWERINGS
 
 SIDE = 96
 """Elements of an axis: `SIDE**2` are enough for XLA to take them to its library."""
@@ -131,13 +133,123 @@ WRAPPED: dict[str, Callable[[Any], Any]] = {
 def test_inside_of_jaxs_own_functions(name):
     x = one_nan()
     with x64():
-        found = jax.jit(keeping_nans(WRAPPED[name]))(x)
+        found = jax.jit(keeping(WRAPPED[name]))(x)
     with np.errstate(invalid="ignore"):
         assert_array_equal(found, np.max(x, axis=0))
 
 
-def test_equations_without_extremes_stay_the_same():
+def test_equations_without_special_values_stay_the_same():
     with x64():
         made = jax.make_jaxpr(lambda x: jnp.sum(jnp.max(x.astype(int)) * x))(one_nan())
-        kept = jax.make_jaxpr(keeping_nans(lambda x: jnp.sum(jnp.max(x.astype(int)) * x)))(one_nan())
+        kept = jax.make_jaxpr(keeping(lambda x: jnp.sum(jnp.max(x.astype(int)) * x)))(one_nan())
     assert str(made) == str(kept)
+
+
+VALUES = np.array(
+    [0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 2.5, 1e200, -1e200, 1e-200, 1e160, 700.0, 750.0, -750.0]
+)
+
+
+def masked_in_place(x: Any, y: Any) -> Any:
+    z = x.copy()
+    z *= y > 0
+    return z
+
+
+def masked_in_loop(x: Any, y: Any) -> Any:
+    z = x.copy()
+    for _ in range(12):
+        z = z * (y > 0)
+    return z
+
+
+ALGEBRA: dict[str, Callable[[Any, Any], Any]] = {
+    "mask times number": lambda x, y: (x > y) * y,
+    "number times mask": lambda x, y: y * ~(x > 0),
+    "mask as number": lambda x, y: (x > 0).astype(float) * y,
+    "two masks": lambda x, y: (x > 0) * (y < 9) * x,
+    "sum of masked": lambda x, y: np.sum((x > 0) * y),
+    "product with mask": lambda x, y: x @ (y > 0),
+    "complex with mask": lambda x, y: (x > 0) * (y + 1j),
+    "masked in place": masked_in_place,
+    "masked in a loop": masked_in_loop,
+    "rounding by a large number": lambda x, y: (x + 1.5 * 2**52) - 1.5 * 2**52,
+    "what a sum loses": lambda x, y: ((x + 1e16) - 1e16) - x,
+    "two constants": lambda x, y: x * 1e200 * 1e200,
+    "two small constants": lambda x, y: 1e-200 * (1e-200 * x) * 1e300,
+    "two divisors": lambda x, y: x / 1e200 / 1e200,
+    "two small divisors": lambda x, y: x / 1e-200 / y,
+    "divided by a quotient": lambda x, y: 1e200 / (1e200 / x),
+    "quotient of quotients": lambda x, y: (x / y) / (y / 1e200),
+    "half a power": lambda x, y: x**0.5,
+    "root of a square": lambda x, y: np.sqrt(x * x),
+    "logarithm of an exponential": lambda x, y: np.log(np.exp(x)),
+    "logarithm of a power": lambda x, y: np.log(x**y),
+    "product of exponentials": lambda x, y: np.exp(x) * np.exp(y),
+    "quotient of exponentials": lambda x, y: np.exp(x) / np.exp(y),
+    "power of an exponential": lambda x, y: np.exp(x) ** y,
+}
+
+
+@pytest.mark.parametrize("name", ALGEBRA)
+def test_compiled_operations_are_those_of_the_program(name):
+    x, y = (np.ascontiguousarray(part.ravel()) for part in np.meshgrid(VALUES, VALUES))
+    with np.errstate(all="ignore"):
+        expected = ALGEBRA[name](x, y)
+    assert_allclose(bridge.xla(ALGEBRA[name])(x, y), expected, rtol=1e-12, atol=1e-307)
+
+
+@pytest.mark.parametrize("engine", ["xla", "jax"])
+def test_a_gradient_is_not_what_a_mask_hides(engine):
+    """As NumPy has it: nought times infinity is no number, in the gradient as in the value."""
+
+    def program(x, y):
+        return np.sum((x > 0) * y * x)
+
+    x, y = np.array([-1.0, 2.0, -3.0]), np.array([np.inf, 1.0, 2.0])
+    with np.errstate(all="ignore"):
+        value, gradient = bridge.value_and_grad(program)(x, y)
+        found, other = bridge.value_and_grad(program, engine=engine)(x, y)
+    assert_array_equal([value, found], [np.nan, np.nan])
+    assert_array_equal(other, gradient)
+
+
+def test_masks_hide_no_nan_inside_of_jaxs_jit():
+    x = np.array([np.nan, -np.inf, 3.0])
+    with x64():
+        found = jax.jit(bridge.xla(lambda x: (x > 0) * x))(x)
+    assert_array_equal(found, [np.nan, np.nan, 3.0])
+
+
+def padded(x: Any) -> Any:
+    """By what is less than nothing, on either side, and between the elements."""
+    return [
+        lax.pad(x, 7.0, [(low, high, inner)]) for low in (-2, 0, 3) for high in (-1, 0, 2) for inner in (0, 1)
+    ]  # fmt: skip
+
+
+def test_padding_by_negative_lengths():
+    x = np.arange(5.0)
+    with x64():
+        for found, expected in zip(as_written(keeping(padded))(x), padded(x), strict=True):
+            assert_array_equal(found, expected)
+
+
+def difference_by_padding(x: Any) -> Any:
+    first, last = (lax.pad(x, 0.0, [ends]) for ends in ((0, -1, 0), (-1, 0, 0)))
+    return last - first
+
+
+def test_what_needs_the_simplifier_is_compiled_with_it(monkeypatch):
+    monkeypatch.setitem(special_values._FOUND, "pad", lambda one: False)
+    monkeypatch.setitem(LOWERINGS, np.diff, difference_by_padding)
+    x = np.arange(5.0) ** 2
+    assert_array_equal(bridge.xla(lambda x: np.diff(x))(x), np.diff(x))
+
+
+def test_the_simplifier_is_what_the_options_leave_out():
+    """If XLA gives the pass another name, programs would be simplified again, without a word."""
+    x = np.array([np.nan, 1.0])
+    with x64():
+        assert not np.isnan(jax.jit(lambda x: (x > 5) * x)(x)).any()
+        assert np.isnan(as_written(lambda x: (x > 5) * x)(x)).any()
