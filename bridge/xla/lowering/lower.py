@@ -123,7 +123,7 @@ def _ufunc(ufunc: np.ufunc, lowering: Lowering, args: tuple[Any, ...], kwargs: d
         # Python's integers are compared as they are, also with arrays of narrower ones.
         operands, dtypes = _comparable(operands, dtypes)
     last = type(operands[-1])
-    if lowering.keeps_integers and (last is int or (last is float and dtypes[0].kind == "c")):
+    if lowering.keeps_integers and (last is int or (last is float and (dtypes[0].kind == "c" or operands[-1] == 0.5))):
         inputs = [*(cast_to(x, d) for x, d in zip(operands[:-1], dtypes, strict=False)), operands[-1]]
     else:
         inputs = [_input(x, d) for x, d in zip(operands, dtypes, strict=False)]
