@@ -119,6 +119,8 @@ def started() -> ModuleType:
             os.sched_setaffinity(0, {min(allowed)})
         jax.devices()
         os.sched_setaffinity(0, allowed)
+    # JAX loads LAPACK when it first lowers a factorization; that of neither side is part of compiling a program.
+    jax.numpy.linalg.cholesky(jax.numpy.eye(2)).block_until_ready()
     return jax
 
 

@@ -11,7 +11,7 @@ import linecache
 import os
 import sys
 import sysconfig
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from types import CodeType
 from typing import Any, NamedTuple, TypeVar
@@ -35,7 +35,7 @@ class Unread(Exception):
 
 
 class Statement:
-    """A statement of a module's top level: its tree, and the code objects that are compiled from it.
+    """A statement of a module's top level, of a class one member: its tree, and the code objects compiled from it.
 
     Attributes
     ----------
@@ -115,15 +115,33 @@ def statement_of(code: CodeType, names: dict[str, Any]) -> Found:
 
 def _found(code: CodeType, names: dict[str, Any]) -> Found | None:
     text = text_of(code, names)
-    for tree in _around(text.tree, code.co_firstlineno):
-        found = _found_in(tree, text, code, names)
+    for tree in _around(text.tree.body, code.co_firstlineno):
+        for member in _members_around(tree, code.co_firstlineno):
+            found = _found_in(_class_of(tree, member), member, text, code, names)
+            if found is not None:
+                return found
+        found = _found_in(tree, tree, text, code, names)
         if found is not None:
             return found
     return None
 
 
-def _found_in(tree: ast.stmt, text: Text, code: CodeType, names: dict[str, Any]) -> Found | None:
-    key = tree.lineno, tree.col_offset, code.co_flags & FUTURE
+def _members_around(tree: ast.stmt, line: int) -> Iterator[ast.stmt]:
+    """The members of a class that a line is of."""
+    if isinstance(tree, ast.ClassDef) and len(tree.body) > 1:
+        yield from _around(tree.body, line)
+
+
+def _class_of(tree: ast.stmt, member: ast.stmt) -> ast.ClassDef:
+    """A class with one of its members alone, which is compiled as ever: what is not called need not be read."""
+    assert isinstance(tree, ast.ClassDef)
+    parameters = {"type_params": tree.type_params} if sys.version_info >= (3, 12) else {}
+    made = ast.ClassDef(tree.name, [], [], [member], [], **parameters)
+    return ast.copy_location(made, tree)
+
+
+def _found_in(tree: ast.stmt, where: ast.stmt, text: Text, code: CodeType, names: dict[str, Any]) -> Found | None:
+    key = where.lineno, where.col_offset, code.co_flags & FUTURE
     # A cell of a file is compiled without the imports of other cells, which decide how calls are compiled.
     for statements, imports in ((text.statements, text.imports), (text.cells, [])):
         statement = statements.get(key)
@@ -136,7 +154,7 @@ def _found_in(tree: ast.stmt, text: Text, code: CodeType, names: dict[str, Any])
         if like is not None:
             return Found(text, statement, like)
     statement = text.statements[key]
-    if _rewrites_assertions(names):
+    if tree is where and _rewrites_assertions(names):
         number = _number_of(code, _asserting(text, key, code.co_filename))
         like = None if number is None else statement.codes[number]
     return None if like is None else Found(text, statement, like)
@@ -217,9 +235,9 @@ def codes_in(code: CodeType) -> Iterator[CodeType]:
             yield from codes_in(part)
 
 
-def _around(tree: ast.Module, line: int) -> Iterator[ast.stmt]:
+def _around(body: Sequence[ast.stmt], line: int) -> Iterator[ast.stmt]:
     """The statements that a line is of."""
-    for statement in tree.body:
+    for statement in body:
         decorators = getattr(statement, "decorator_list", [])
         first = min([statement.lineno, *(one.lineno for one in decorators)])
         if first <= line <= (statement.end_lineno or first):

@@ -17,7 +17,7 @@ import pytest
 import bridge
 from bridge.errors import EscapeError
 from bridge.source import reading
-from bridge.source.finding import text_of
+from bridge.source.finding import statement_of, text_of
 from bridge.source.operations import READER
 from bridge.source.reading import READINGS, is_rewritten, reading_of
 
@@ -242,3 +242,94 @@ def test_a_function_that_has_changed_has_another_twin(
     assert bridge.value_and_grad(program)(2.0) == (4.0, 2.0)
     monkeypatch.setattr(_helper, name, new)
     assert bridge.value_and_grad(program)(2.0) == (program(2.0), gradient)
+
+
+CLASS = """
+import functools
+import numpy as np
+
+def twice(function):
+    @functools.wraps(function)
+    def run(*args):
+        return 2.0 * function(*args)
+    return run
+
+class Base:
+    def start(self, x):
+        u = np.zeros(2)
+        u[0] = x
+        return u
+
+class Model(Base):
+    scale: float = 3.0
+    shift = (lambda: 1.0)()
+
+    def __init__(self, x):
+        self.__hidden = self.start(x)
+
+    def start(self, x):
+        u = super().start(x)
+        u[1] = x * x
+        return u
+
+    @twice
+    def decorated(self):
+        return np.sum(self.__hidden) * __class__.scale
+
+    def loss(self):
+        return self.decorated() + self.Inner.of(self.__hidden)
+
+    def begin(self, value):
+        self.__hidden[0] = value
+
+    def many(self):
+        return [self.other(k) for k in range(3)]
+
+    def other(self, k):
+        return k
+
+    class Inner:
+        @staticmethod
+        def of(u):
+            v = np.zeros(2)
+            v[:] = u
+            return v[0] * v[1]
+
+    if True:
+        def conditional(self):
+            v = np.zeros(1)
+            v[0] = self.__hidden[1]
+            return v[0]
+"""
+
+
+def test_of_a_class_what_is_called_is_read_alone(written):
+    cell = written(CLASS)
+
+    def program(x):
+        model = cell.Model(x)
+        model.begin(0.5 * model.loss())
+        return model.loss() + model.conditional()
+
+    def plain(x):  # 2 * 3 * (u0 + u1) + u0 * u1, of u = (x, x**2), then with half of that as u0
+        half = 0.5 * (6 * (x + x**2) + x**3)
+        return 6 * (half + x**2) + half * x**2 + x**2
+
+    value, slope = bridge.value_and_grad(program)(1.5)
+    expected, step = plain(1.5), 1e-6
+    assert value == pytest.approx(expected)
+    assert slope == pytest.approx((plain(1.5 + step) - plain(1.5 - step)) / (2 * step), rel=1e-6)
+    compiled, other = bridge.value_and_grad(program, engine="xla")(1.5)
+    assert (compiled, other) == (pytest.approx(value), pytest.approx(slope))
+    read = {name for name, one in vars(cell.Model).items() if id(getattr(one, "__code__", None)) in READINGS}
+    assert read == {"__init__", "start", "decorated", "loss", "begin", "conditional"}
+
+
+def test_codes_of_a_class_are_those_of_its_members_alone(written):
+    """A class of a thousand methods costs what the one that is called does."""
+    cell = written(CLASS)
+    _, statement, like = statement_of(cell.Model.many.__code__, vars(cell))
+    assert [one.co_name for one in statement.codes] == ["<module>", "Model", "many", "<listcomp>"][
+        : len(statement.codes)
+    ]
+    assert like == cell.Model.many.__code__
