@@ -276,12 +276,12 @@ def _call_with_rule(context: Any, function: Any, rule: Any, args: tuple[Any, ...
         rule.supports.check(rule, (*rule.parameters[: len(args)], *kwargs), (*args, *kwargs.values()))
     values, inputs, plain = unwrapped(context, args)
     if not kwargs:
-        value = call(function, *context.home.samples(function, values, {}))
+        value = context.home.value(call, function, values, {})
         made = Call(function, rule, values, inputs, kwargs, plain)
         return wrap_result(context, value, args, lambda fresh: context.result(made, fresh))
     named, _, _ = unwrapped(context, tuple(kwargs.values()))
     named_values = dict(zip(kwargs, named, strict=True))
-    value = call(function, *context.home.samples(function, values, dict(named_values)))
+    value = context.home.value(call, function, values, dict(named_values))
 
     def report(fresh: Any) -> Any:
         if not any(map(holds_arrays, kwargs.values())):

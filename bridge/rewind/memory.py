@@ -60,11 +60,9 @@ class Home:
     def note_writes(self) -> None:
         """The program writes arguments, or plain arrays: it matters which arrays of its own the arguments are."""
 
-    def samples(
-        self, function: Any, values: tuple[Any, ...], named: dict[str, Any]
-    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Operands of `function` on which it can be run to know what it returns."""
-        return values, named
+    def value(self, call: Callable[..., Any], function: Any, values: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        """What `function`, run by `call`, returns, or what looks like that."""
+        return call(function, values, named)
 
     def survivors(self, key: Any, shape: tuple[int, ...]) -> Any:
         """Where a write with indices that are not known survives duplicates; None if it does everywhere."""

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
 
 pytest.importorskip("jax", reason='engine="xla" needs JAX: pip install "mutation-bridge[jax]"')
 
+import bridge
+from bridge.rewind.facts import facts_of
+from bridge.rules.decompositions import factor_solved
+from bridge.rules.scipy_matrix_functions import sylvester
 from bridge.xla.tracing import stand_ins
+from bridge.xla.tracing.compiled_home import CompiledHome
 from bridge.xla.tracing.integers import bounds_of
-from bridge.xla.tracing.stand_ins import untouched
+from bridge.xla.tracing.stand_ins import StandIn, of_matrices, regular, untouched
 
 
 def test_large_arrays_lie_apart_and_hold_zeros() -> None:
@@ -32,6 +39,64 @@ def test_many_arrays_take_few_mappings(monkeypatch: pytest.MonkeyPatch) -> None:
     kept = [untouched((1 << 15,), np.dtype(float)) for _ in range(1000)]
     assert len(kept) == 1000
     assert len(made) <= 5
+
+
+def stood_for(*shape: int) -> np.ndarray:
+    return np.empty(shape).view(StandIn)
+
+
+FACTORING: dict[str, Callable[..., Any]] = {
+    "solve": lambda run: run(np.linalg.solve, stood_for(40, 40), stood_for(40, 30)),
+    "solve one": lambda run: run(np.linalg.solve, stood_for(40, 40), stood_for(40)),
+    "solve many": lambda run: run(np.linalg.solve, stood_for(30, 5, 5), stood_for(30, 5, 20)),
+    "plain right-hand side": lambda run: run(np.linalg.solve, stood_for(40, 40), np.ones((40, 2))),
+    "cholesky": lambda run: run(np.linalg.cholesky, stood_for(50, 50), upper=True),
+    "qr": lambda run: run(np.linalg.qr, stood_for(50, 20), "complete"),
+    "triangular": lambda run: run(factor_solved.function, stood_for(40, 40), stood_for(40, 30), True),
+    "sylvester": lambda run: run(sylvester.function, stood_for(40, 40), stood_for(20, 20), stood_for(40, 20)),
+    "power": lambda run: run(np.linalg.matrix_power, stood_for(40, 40), -3),
+    "another length": lambda run: run(
+        lambda x, y: np.linalg.inv(np.eye(len(x) + len(y))), stood_for(40), stood_for(30)
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FACTORING)
+def test_results_of_factorizations_look_as_those_of_the_whole_matrices(name: str) -> None:
+    def plainly(function: Any, *args: Any, **kwargs: Any) -> Any:
+        return function(*map(regular, args), **kwargs)
+
+    def briefly(function: Any, *args: Any, **kwargs: Any) -> Any:
+        return of_matrices(function, regular, args, kwargs)
+
+    expected, found = FACTORING[name](plainly), FACTORING[name](briefly)
+    for one, other in zip(*([x] if isinstance(x, np.ndarray) else x for x in (expected, found)), strict=True):
+        assert (other.shape, other.dtype, other.strides) == (one.shape, one.dtype, one.strides)
+
+
+def test_no_whole_matrix_is_factorized_while_a_program_is_traced(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes: list[int] = []
+
+    def program(a: Any) -> Any:
+        b = np.linalg.cholesky(a)
+        return np.sum(np.linalg.solve(b, a[:, 0])) + np.sum(np.linalg.inv(a))
+
+    plain_value = CompiledHome.value
+
+    def value(self: Any, call: Any, function: Any, values: Any, named: Any) -> Any:
+        def noted(function: Any, args: Any, kwargs: Any) -> Any:
+            if facts_of(function).fails_on:
+                sizes.extend(max(x.shape) for x in args if isinstance(x, np.ndarray))
+            return call(function, args, kwargs)
+
+        return plain_value(self, noted, function, values, named)
+
+    monkeypatch.setattr(CompiledHome, "value", value)
+    a = np.eye(64) * 2.0
+    gradient = bridge.xla(bridge.grad(program))(a)
+    np.testing.assert_allclose(gradient, bridge.grad(program)(a))
+    assert sizes
+    assert max(sizes) < 64
 
 
 def test_addresses_that_nobody_has_are_a_memory_error() -> None:

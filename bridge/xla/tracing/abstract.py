@@ -18,7 +18,7 @@ from bridge.rewind.memory import ArrayMemory
 from bridge.rewind.values import is_abstract, is_abstract_integer
 from bridge.xla.regions.affine import difference
 from bridge.xla.tracing.integers import affine_of
-from bridge.xla.tracing.stand_ins import StandIn, distinct, of_stand_ins, regular, untouched
+from bridge.xla.tracing.stand_ins import StandIn, distinct, of_linalg, regular, untouched
 
 
 class AbstractArray(StandIn):
@@ -45,7 +45,7 @@ class AbstractArray(StandIn):
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         if getattr(function, "__module__", None) == "numpy.linalg":
             stand_in = distinct if facts_of(function).distinct else regular
-            return of_stand_ins(function, stand_in, args, kwargs)
+            return of_linalg(function, stand_in, args, kwargs)
         if facts_of(function).nan_aware:
             return function(*map(_plain, args), **{name: _plain(x) for name, x in kwargs.items()})
         if isinstance(kwargs.get("where"), AbstractArray):

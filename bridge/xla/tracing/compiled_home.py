@@ -16,7 +16,7 @@ from bridge.xla.lowering.lower import ENGINE, has
 from bridge.xla.tracing.accessing import known_at
 from bridge.xla.tracing.outside import admitted
 from bridge.xla.tracing.selections import selected
-from bridge.xla.tracing.stand_ins import distinct, regular
+from bridge.xla.tracing.stand_ins import distinct, of_matrices, regular
 from bridge.xla.tracing.write_order import keeps_its_value, line
 
 if TYPE_CHECKING:
@@ -61,10 +61,8 @@ class CompiledHome(Home):
             return None
         return itself(function)
 
-    def samples(
-        self, function: Any, values: tuple[Any, ...], named: dict[str, Any]
-    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Operands on which no function fails that is run although it does not know abstract arrays."""
+    def value(self, call: Callable[..., Any], function: Any, values: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        """What it returns for operands on which no function fails that does not know abstract arrays."""
         facts = facts_of(function)
         apart = facts.weights + facts.distinct
         if apart:
@@ -72,8 +70,8 @@ class CompiledHome(Home):
             values = tuple(distinct(x) if k in apart else x for k, x in zip(names, values, strict=False))
             named = {k: distinct(x) if k in apart else x for k, x in named.items()}
         elif facts.fails_on:
-            values = tuple(map(regular, values))
-        return values, named
+            return of_matrices(lambda *args, **kwargs: call(function, args, kwargs), regular, values, named)
+        return call(function, values, named)
 
     def settled(self, value: Any) -> Any:
         known = self.known(value)

@@ -33,26 +33,35 @@ _FACTORING = frozenset(
 _SMALL = 16
 
 
-def of_stand_ins(function: Any, stand_in: Any, args: Any, kwargs: Any) -> Any:
-    """What a function of `np.linalg` gives for stand-ins; of large matrices it looks as of small ones, in no time.
+def of_linalg(function: Any, stand_in: Any, args: Any, kwargs: Any) -> Any:
+    """What a function of `np.linalg` gives for stand-ins."""
+    if function not in _FACTORING:
+        return function(*map(stand_in, args), **kwargs)
+    return of_matrices(function, stand_in, args, kwargs)
+
+
+def of_matrices(function: Any, stand_in: Any, args: Any, kwargs: Any) -> Any:
+    """What a function that factorizes gives for stand-ins; of large matrices it looks as of small ones, in no time.
 
     Large lengths become small ones in the same order, and what has one of these in the result is as long as they were.
     """
-    if function not in _FACTORING:
-        return function(*map(stand_in, args), **kwargs)
-    large = sorted({n for x in args if isinstance(x, StandIn) for n in x.shape if n > _SMALL})
+    large = sorted({n for x in args if _is_one(x) for n in x.shape if n > _SMALL})
     short = {n: _SMALL + 1 + k for k, n in enumerate(large)}
 
     def small(x: Any) -> Any:
-        if not isinstance(x, StandIn):
+        if not _is_one(x):
             return x
         return np.ascontiguousarray(stand_in(np.empty([short.get(n) or n for n in x.shape], x.dtype).view(StandIn)))
 
     try:
-        found = function(*map(small, args), **kwargs)
-    except Exception:  # in the words for these lengths
+        return _resized(function(*map(small, args), **kwargs), {k: n for n, k in short.items()})
+    except Exception:  # in the words for these lengths; or the result has others
         return function(*map(stand_in, args), **kwargs)
-    return _resized(found, {k: n for n, k in short.items()})
+
+
+def _is_one(x: Any) -> bool:
+    """Whether an operand is an array; how a factorization looks follows from shapes alone, also of a known one."""
+    return isinstance(x, StandIn) or type(x) is np.ndarray
 
 
 def _resized(found: Any, lengths: dict[int, int]) -> Any:
@@ -61,6 +70,8 @@ def _resized(found: Any, lengths: dict[int, int]) -> Any:
         return type(found)(*parts) if hasattr(found, "_fields") else tuple(parts)
     if not isinstance(found, np.ndarray) or not found.ndim:
         return found
+    if any(n > _SMALL and n not in lengths for n in found.shape):
+        raise LookupError(f"a length of {found.shape} is none of the operands'")
     order = sorted(range(found.ndim), key=lambda axis: -abs(found.strides[axis]))
     packed = untouched(tuple(lengths.get(found.shape[axis], found.shape[axis]) for axis in order), found.dtype)
     return packed.transpose(np.argsort(order))
