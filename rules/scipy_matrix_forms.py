@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from bridge.extend import Case, as_array, conj, known, needs, rule, stand_in, zeros
+from bridge.extend import Case, Facts, as_array, conj, known, needs, rule, stand_in, zeros
 from bridge.rules.contractions import fitted
-from bridge.rules.decompositions import INEXACT
 from bridge.rules.products import adjoint
 from bridge.rules.scipy_arguments import checked, must_be_known, must_be_matrices, over_batch, same_type
 from bridge.rules.scipy_systems import as_columns
@@ -155,7 +154,7 @@ def toeplitz_system(c, r, b):
     return sl.solve_toeplitz((c, r), b, check_finite=False)
 
 
-@rule(toeplitz_system, reads=("out", "c", "r"), facts=INEXACT)
+@rule(toeplitz_system, reads=("out", "c", "r"), facts=Facts(precision="inexact", fails_on="singular"))
 def toeplitz_system(ct, out, c, r, b):
     if out.shape[0] == 0:
         return tuple(np.zeros(x.shape, x.dtype) for x in (c, r, b))

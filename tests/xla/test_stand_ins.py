@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.linalg as sl
 
 pytest.importorskip("jax", reason='engine="xla" needs JAX: pip install "mutation-bridge[jax]"')
 
 import bridge
+from bridge.errors import NoRuleError
 from bridge.rewind.facts import facts_of
 from bridge.rules.decompositions import factor_solved
 from bridge.rules.scipy_matrix_functions import sylvester
@@ -97,6 +99,31 @@ def test_no_whole_matrix_is_factorized_while_a_program_is_traced(monkeypatch: py
     np.testing.assert_allclose(gradient, bridge.grad(program)(a))
     assert sizes
     assert max(sizes) < 64
+
+
+BANDS = np.array([[1.0] * 20, [4.0] * 20, [0.5] * 20])
+
+WITHOUT_COUNTERPART: dict[str, tuple[Callable[..., Any], Any]] = {
+    "banded": (lambda ab, b: sl.solve_banded((1, 1), ab, b), BANDS),
+    "lower band": (lambda ab, b: sl.solve_banded((2, 0), ab, b), BANDS + np.array([[4.0], [0.0], [0.0]])),
+    "symmetric band": (lambda ab, b: sl.solveh_banded(ab, b), BANDS[:2]),
+    "factor of a band": (lambda ab, b: sl.cholesky_banded(ab)[1] * b, BANDS[:2]),
+    "factor of a lower band": (lambda ab, b: sl.cholesky_banded(ab, lower=True)[0] * b, BANDS[1:]),
+    "toeplitz": (lambda ab, b: sl.solve_toeplitz(ab[1] / (1 + np.arange(20)), b), BANDS),
+}
+
+
+@pytest.mark.parametrize("name", WITHOUT_COUNTERPART)
+def test_what_jax_does_not_factorize_is_refused_by_name(name: str) -> None:
+    """While it was traced it met zeros, and raised LinAlgError without a word of what it was."""
+    function, matrix = WITHOUT_COUNTERPART[name]
+
+    def program(ab: Any, b: Any) -> Any:
+        return np.sum(function(ab, b) ** 2)
+
+    assert np.isfinite(bridge.grad(program)(matrix, np.ones(20))).all()
+    with pytest.raises(NoRuleError, match="JAX has no counterpart"):
+        bridge.xla(bridge.grad(program))(matrix, np.ones(20))
 
 
 def test_addresses_that_nobody_has_are_a_memory_error() -> None:

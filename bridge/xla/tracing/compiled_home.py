@@ -16,7 +16,7 @@ from bridge.xla.lowering.lower import ENGINE, has
 from bridge.xla.tracing.accessing import known_at
 from bridge.xla.tracing.outside import admitted
 from bridge.xla.tracing.selections import selected
-from bridge.xla.tracing.stand_ins import distinct, of_matrices, regular
+from bridge.xla.tracing.stand_ins import distinct, of_any
 from bridge.xla.tracing.write_order import keeps_its_value, line
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class CompiledHome(Home):
             values = tuple(distinct(x) if k in apart else x for k, x in zip(names, values, strict=False))
             named = {k: distinct(x) if k in apart else x for k, x in named.items()}
         elif facts.fails_on:
-            return of_matrices(lambda *args, **kwargs: call(function, args, kwargs), regular, values, named)
+            return of_any(lambda *args, **kwargs: call(function, args, kwargs), values, named)
         return call(function, values, named)
 
     def settled(self, value: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import mmap
 import threading
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,33 @@ _FACTORING = frozenset(
     for name in ("cholesky", "det", "eigh", "eigvalsh", "inv", "pinv", "qr", "slogdet", "solve", "svd")
 )
 _SMALL = 16
+
+
+def first_row(x: Any) -> Any:
+    """Instead of an abstract array one whose first row is one: as a band, the main one where that comes first."""
+    return _one_row(x, 0)
+
+
+def last_row(x: Any) -> Any:
+    """Likewise where that comes last."""
+    return _one_row(x, -1)
+
+
+def _one_row(x: Any, row: int) -> Any:
+    if not isinstance(x, StandIn):
+        return x
+    made = np.zeros(x.shape, x.dtype)
+    made[(..., row, slice(None)) if x.ndim > 1 else ...] = 1
+    return made
+
+
+def of_any(function: Any, args: Any, kwargs: Any) -> Any:
+    """What a function that raises LinAlgError gives for the first kind of stand-ins that it accepts."""
+    kinds = (regular, distinct, first_row, last_row)
+    for stand_in in kinds[:-1]:
+        with suppress(np.linalg.LinAlgError):
+            return of_matrices(function, stand_in, args, kwargs)
+    return of_matrices(function, kinds[-1], args, kwargs)
 
 
 def of_linalg(function: Any, stand_in: Any, args: Any, kwargs: Any) -> Any:
