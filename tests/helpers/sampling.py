@@ -65,4 +65,4 @@ def _dealing(item: pytest.Item) -> tuple[int, ...] | None:
     mark = item.get_closest_marker("dealt")
     if mark is not None:
         return mark.args
-    return (3,) if item.nodeid.startswith(COMPILING) and "[" in item.nodeid else None
+    return (6,) if item.nodeid.startswith(COMPILING) and "[" in item.nodeid else None
