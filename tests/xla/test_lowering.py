@@ -319,3 +319,27 @@ def test_nothing_of_the_configuration_changes() -> None:
         lower(np.sin, (np.ones(2),))
     assert jax.numpy.ones(2).dtype == np.float32
     assert jax.config.jax_default_matmul_precision is None
+
+
+COUNTS = {
+    "sum": lambda x: np.sum(x > 0),
+    "rows": lambda x: np.sum(x > 0, axis=1, keepdims=True),
+    "as float": lambda x: np.sum(x > 0, axis=0, dtype=np.float32),
+    "as byte": lambda x: np.sum(x == x, dtype=np.int8),
+    "as truth": lambda x: np.sum(x > 0, axis=1, dtype=bool),
+    "as complex": lambda x: np.sum(x > 0, dtype=complex),
+    "where": lambda x: np.sum(x > 0, where=x < 1),
+    "initial": lambda x: np.sum(x > 0, initial=3),
+    "nonzero": lambda x: np.count_nonzero(x > 0),
+    "nonzero of floats": lambda x: np.count_nonzero(np.floor(x), axis=(0, 1)),
+    "nonzero rows": lambda x: np.count_nonzero(np.floor(x), axis=1, keepdims=True),
+    "none": lambda x: np.sum(x[:0] > 0, axis=0),
+}
+
+
+@pytest.mark.parametrize("name", COUNTS)
+def test_counts_are_numpys(name):
+    x = np.random.default_rng(0).normal(size=(20, 15))
+    expected, found = np.asarray(COUNTS[name](x)), np.asarray(bridge.xla(COUNTS[name])(x))
+    assert found.dtype == expected.dtype
+    np.testing.assert_array_equal(found, expected)
