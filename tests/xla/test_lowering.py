@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import scipy.special  # its rules are read once it is loaded
 
+import bridge
 from bridge.errors import NoRuleError, RefusedError
 from bridge.extend import RULES, ZERO_PULL
 from bridge.proof.rules.inputs import book
