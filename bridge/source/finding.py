@@ -4,6 +4,7 @@ from __future__ import annotations
 import __future__
 
 import ast
+import copy
 import functools
 import importlib
 import inspect
@@ -135,9 +136,9 @@ def _members_around(tree: ast.stmt, line: int) -> Iterator[ast.stmt]:
 def _class_of(tree: ast.stmt, member: ast.stmt) -> ast.ClassDef:
     """A class with one of its members alone, which is compiled as ever: what is not called need not be read."""
     assert isinstance(tree, ast.ClassDef)
-    parameters = {"type_params": tree.type_params} if sys.version_info >= (3, 12) else {}
-    made = ast.ClassDef(tree.name, [], [], [member], [], **parameters)
-    return ast.copy_location(made, tree)
+    made = copy.copy(tree)
+    made.bases, made.keywords, made.body, made.decorator_list = [], [], [member], []
+    return made
 
 
 def _found_in(tree: ast.stmt, where: ast.stmt, text: Text, code: CodeType, names: dict[str, Any]) -> Found | None:
