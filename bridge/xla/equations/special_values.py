@@ -7,7 +7,8 @@ NaN where one of them is, and nowhere else: they cannot cancel.
 
 XLA also simplifies as if numbers were real: `mask * x` is 0 where x is NaN, `(x + 1e16) - 1e16` is x, and `x * a * b`
 is NaN where a * b overflows. A program that is compiled by itself is compiled without (`as_written`), at no cost that
-was found. What runs inside of another program of JAX's is not, so that masks are made of a choice there.
+was found: what else the simplifier is needed for, inner products and padding by negative lengths, is done here. What
+runs inside of another program of JAX's is compiled with it, so that masks are made of a choice there.
 """
 
 from __future__ import annotations
@@ -118,6 +119,27 @@ def _of_all(equation: Any, x: Any) -> list[Any]:
     return [lax.select(is_nan, lax.full_like(extreme, np.nan), extreme)]
 
 
+def _is_inner(equation: Any) -> bool:
+    """Whether every axis of both operands is summed, or is one of a batch."""
+    (summed, _), (batch, _) = equation.params["dimension_numbers"]
+    left, right = (atom.aval for atom in equation.invars)
+    dtype = equation.outvars[0].aval.dtype
+    return (
+        len(summed) + len(batch) == left.ndim == right.ndim
+        and len(summed) > 0
+        and left.dtype == right.dtype == dtype
+        and dtype.kind in "fc"
+        and dtype.itemsize >= 4
+    )
+
+
+def _summed(equation: Any, left: Any, right: Any) -> list[Any]:
+    """An inner product as a sum: XLA's products add one number after the other, which is slow, and wrong in float32."""
+    summed, batch = equation.params["dimension_numbers"]
+    left, right = (lax.transpose(x, (*batch[k], *summed[k])) for k, x in enumerate((left, right)))
+    return [jnp.sum(lax.mul(left, right), axis=tuple(range(len(batch[0]), left.ndim)))]
+
+
 def _cuts(equation: Any) -> bool:
     return any(low < 0 or high < 0 for low, high, _ in equation.params["padding_config"])
 
@@ -136,6 +158,7 @@ _FOUND: dict[str, Callable[[Any], Any]] = {
     "min": lambda one: _is_float(one) and partial(_of_two, lax.le),
     "reduce_max": lambda one: _is_large(one) and _of_all,
     "reduce_min": lambda one: _is_large(one) and _of_all,
+    "dot_general": lambda one: _is_inner(one) and _summed,
     "pad": lambda one: _cuts(one) and _padded_then_cut,
     "convert_element_type": lambda one: _is_mask_as_number(one) and _number,
 }

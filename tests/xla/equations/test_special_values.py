@@ -235,6 +235,35 @@ def test_padding_by_negative_lengths():
             assert_array_equal(found, expected)
 
 
+INNER: dict[str, Callable[[Any, Any], Any]] = {
+    "vectors": lambda x, y: x[0] @ y[0],
+    "all axes": lambda x, y: np.tensordot(x, y, 2),
+    "all axes, the other way round": lambda x, y: np.tensordot(x, y.T, ((0, 1), (1, 0))),
+    "rows": lambda x, y: np.einsum("ij,ij->i", x, y),
+    "columns": lambda x, y: np.einsum("ij,ij->j", x, y),
+    "of complex numbers": lambda x, y: np.vdot(x + 1j * y, y - 2j * x),
+    "of bytes": lambda x, y: np.dot((x[0] * 50).astype(np.int8), (y[0] * 9).astype(np.int8)),
+}
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])
+@pytest.mark.parametrize("name", INNER)
+def test_inner_products_are_numpys(name, dtype):
+    x, y = np.random.default_rng(1).random((2, 30, 20)).astype(dtype)
+    expected = np.asarray(INNER[name](x, y))
+    found = np.asarray(bridge.xla(INNER[name])(x, y))
+    assert found.dtype == expected.dtype
+    assert_allclose(found, expected, rtol={8: 1e-14, 4: 1e-5}.get(dtype().itemsize, 1e-2))
+
+
+@pytest.mark.parametrize("name", ["vectors", "all axes", "rows"])
+def test_long_inner_products_of_float32_are_accurate(name):
+    """Added one after the other, a million products are wrong in the third digit."""
+    x, y = (0.1 + 1e-3 * np.random.default_rng(1).random((2, 1, 1_000_000))).astype(np.float32)
+    expected = INNER[name](x.astype(float), y.astype(float))
+    assert_allclose(bridge.xla(INNER[name])(x, y), expected, rtol=2e-6)
+
+
 def difference_by_padding(x: Any) -> Any:
     first, last = (lax.pad(x, 0.0, [ends]) for ends in ((0, -1, 0), (-1, 0, 0)))
     return last - first
