@@ -63,6 +63,31 @@ def negative_indices_dropped_by_hand(v):
     return np.sum(y**2)
 
 
+@suite([0.5, 3.0, 0.7], gradient=[[1.0, 0.0, 1.4]], system="JAX", source=JAX + "issues/12233")
+def nan_times_false(x):
+    """Compiled, a NaN times False was zero: a mask hid what had gone wrong where it does not select."""
+    lost = np.full(3, np.nan)
+    lost[x > 2.0] = 1.0
+    lost *= x > 2.0
+    return np.sum(np.where(np.isnan(lost), x**2, 0.0))
+
+
+@suite([0.5, 0.7], gradient=[[1.0, 1.4]], system="XLA", source="https://github.com/openxla/xla/issues/21461")
+def largest_of_numbers_and_a_nan(x):
+    """On processors the largest element of an array with a NaN was the largest number: the NaN was passed over."""
+    y = np.ones((80, 80))
+    y[:40, ::40] = x
+    y[41, 42] = np.nan
+    return np.sum(x**2) * np.isnan(np.max(y)) + np.sum(np.isnan(np.maximum(y, 2.0))) - 1.0
+
+
+@suite([1.0, 2.0], gradient=[[0.5, 0.5]], system="XLA", source="https://github.com/openxla/xla/issues/2438")
+def infinity_under_a_mask(x):
+    """Multiplying by a mask was made a choice, so that nought times infinity was nought, not NaN."""
+    y = np.array([np.inf, 1.0]) * (np.array([3.0, 4.0]) * x > 5.0)
+    return np.sum(x) * 0.5 + np.sum(np.where(np.isnan(y), 2.0, 0.0))
+
+
 @suite(
     np.linspace(0.1, 0.6, 6).reshape(3, 2),
     system="JAX (Metal)",
