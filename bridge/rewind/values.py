@@ -128,7 +128,7 @@ def described(value: Any) -> str:
 
 def describes(text: Any) -> bool:
     """Whether a text was written of a value that is known only when a compiled program runs."""
-    return isinstance(text, str) and str.__contains__(text, _TRACED)
+    return isinstance(text, str) and (hasattr(text, "is_unknown") or str.__contains__(text, _TRACED))
 
 
 _TRACED = "a traced "

@@ -24,12 +24,13 @@ import numpy as np
 from bridge.arrays import creation
 from bridge.arrays.buffer import Buffer, Scalar, WeakScalar, is_weak
 from bridge.arrays.tracked import is_tracked
+from bridge.arrays.unknown_text import refuse_decision
 from bridge.code_position import here, resolve
 from bridge.errors import EscapeError, RefusedError
 from bridge.rewind.escapes import detach, note_texts
 from bridge.rewind.interpreter import ARRAYS, current_context
 from bridge.rewind.memory import grounded
-from bridge.rewind.values import is_abstract
+from bridge.rewind.values import describes, is_abstract, needs_value
 from bridge.source import callees, lending
 from bridge.source.callees import OF_KIND, SPECIAL
 from bridge.source.creating import tracked_array
@@ -90,6 +91,8 @@ def _type(*args: Any, **kwargs: Any) -> Any:
 
 def _len(thing: Any) -> Any:
     """`len(x)`: of an array whose length is known only when a compiled program runs, a traced integer."""
+    if type(thing) is str and describes(thing) and (context := current_context()) and context.home.is_abstract:
+        raise refuse_decision(thing)
     return thing.shape[0] if type(thing) is ARRAYS.bounded else _plain_len(thing)
 
 
@@ -111,6 +114,16 @@ def _repr(value: Any) -> str:
         return repr(value)
     note_texts(value)
     return repr(detach(value))
+
+
+def _pow(base: Any, exp: Any, mod: Any = None) -> Any:
+    """`pow(a, b, m)`, which Python computes with integers alone, of any length."""
+    if mod is None:
+        return pow(base, exp)
+    for one in (base, exp, mod):
+        if is_tracked(one) and is_abstract(one):
+            raise needs_value(one, "pow(a, b, m)", "write a**b % m, if a**b fits into 64 bits")
+    return pow(base, exp, mod)
 
 
 def _int(*args: Any, **kwargs: Any) -> Any:
@@ -368,7 +381,7 @@ SPECIAL.update(
 SPECIAL.update({function: reads_text(function) for function in (json.loads, np.fromstring)})
 SPECIAL.update({function: reads_text(SPECIAL[function]) for function in (np.array, np.asarray)})
 SPECIAL.update({np.nditer: _memory_of(np.nditer, 0), struct.pack_into: _memory_of(struct.pack_into, 1)})
-SPECIAL.update({iter: _iter, next: _next, len: _len})
+SPECIAL.update({iter: _iter, next: _next, len: _len, pow: _pow})
 SPECIAL.update({kind: _bytes_of(kind) for kind in (memoryview, bytes, bytearray, np.frombuffer)})
 OF_KIND.update(
     {

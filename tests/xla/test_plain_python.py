@@ -207,6 +207,7 @@ MESSAGES: list[tuple[Callable[..., Any], str]] = [
     (lambda x: sum([1, 2, 3][: np.argmax(x)]) * x, "their slices and sizes need a plain integer"),
     (lambda x: [1, "a", x][np.argmax(x)], "np.array(numbers) is an array"),
     (lambda x: np.zeros(int(x[0])) + x[1], "has no bound that is known before"),
+    (lambda x: pow(2, int(x[1]), 5) * x[0], "pow(a, b, m) needs the value of a traced int64 number"),
 ]
 
 

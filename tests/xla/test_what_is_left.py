@@ -136,6 +136,17 @@ DECISIONS: dict[str, Callable[[Any], Any]] = {
     "contained": lambda x: 2.0 if "nan" in str(x) else 1.0,
     "starts": lambda x: 2.0 if str(x[0]).startswith("1") else 1.0,
     "counts": lambda x: repr(x).count("."),
+    "length": lambda x: len(f"{x[0]:.3f}"),
+    "length of a part": lambda x: len(f"loss {x[0]:.3f}"[5:]),
+    "parts": lambda x: len(str(x[0]).split(".")),
+    "characters": lambda x: sum(c == "." for c in str(x[0])),
+    "a part": lambda x: 2.0 if str(x[0])[:1] == "1" else 1.0,
+    "upper case": lambda x: 2.0 if str(x[0]).upper() == "NAN" else 1.0,
+    "added": lambda x: 2.0 if "x" + str(x[0]) == "x1.0" else 1.0,
+    "added to": lambda x: 2.0 if str(x[0]) + "x" in ("1.0x",) else 1.0,
+    "bytes": lambda x: len(str(x[0]).encode()),
+    "several": lambda x: len(", ".join([f"{x[0]:.1f}", f"{x[1]:.1f}"])),
+    "one character": lambda x: 2.0 if str(x[0])[0] in "123" else 1.0,
 }
 
 
@@ -156,7 +167,7 @@ def test_a_text_is_no_result() -> None:
 
 def test_a_text_that_is_shown_is_no_error(capsys: pytest.CaptureFixture[str]) -> None:
     def f(x: Any) -> Any:
-        print(f"{x[0]:.3f}", str(x[1]).rjust(30), x)
+        print(f"{x[0]:.3f}", str(x[1]).rjust(30), x, str(x[0])[:6].upper() + "..." or "nothing")
         return np.sum(x**2)
 
     assert bridge.grad(f, engine="xla")(X).tolist() == [2.0, 4.0, 6.0]
