@@ -29,7 +29,8 @@ from bridge.rewind.writes import MutatingCall
 class ForwardContext(KeepsArguments, Context):
     """One forward differentiation: primal and tangent memory move together.
 
-    `tangents_seen` are the roots whose tangents were read while a compiled body is tried out.
+    `tangents_seen` are the roots whose tangents were read while a compiled body is tried out, `roots_written` those
+    that it has written; None if nobody asks.
     """
 
     checkpoints = False
@@ -37,6 +38,13 @@ class ForwardContext(KeepsArguments, Context):
     def __init__(self, *, zeros: str = "strong") -> None:
         super().__init__(zeros=zeros)
         self.tangents_seen: set[Root] = set()
+        self.roots_written: set[Root] | None = None
+
+    def writable(self, target: Any) -> Root:
+        root = super().writable(target)
+        if self.roots_written is not None:
+            self.roots_written.add(root)
+        return root
 
     def seed(self, buffer: Any, tangent: Any) -> None:
         """Give an argument its tangent."""
@@ -132,6 +140,8 @@ class ForwardContext(KeepsArguments, Context):
             raise complaint
 
     def mutated(self, call: Call, targets: tuple[Any, ...], saved: tuple[Any, ...]) -> None:
+        if self.roots_written is not None:
+            self.roots_written.update(target.place.root for target in targets)
         tangents = [tangents_at(place) for place in call.inputs]
         if all(tangent is None for tangent in tangents):
             return

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from bridge.rewind.fingerprint import Fingerprint
+from bridge.rewind.forward import ForwardContext
 from bridge.rewind.roots import Root, serial_now
 from bridge.xla.tracing.frames import until_stable
 from bridge.xla.tracing.integers import Bounds
@@ -74,13 +75,18 @@ def untouched(context: Any) -> Iterator[None]:
     """Leave logs, and what is known of older memory, as they are now; nobody hears of what is done inside."""
     chain = []
     while context is not None and context.differentiates:
-        chain.append((context, context.log, context.touched, context.listener))
+        written = context.roots_written if isinstance(context, ForwardContext) else None
+        chain.append((context, context.log, context.touched, context.listener, written))
         context.log, context.touched, context.listener = [], {}, None
+        if isinstance(context, ForwardContext):
+            context.roots_written = set()
         context = context.outer
     try:
         yield
     finally:
-        for one, log, touched, listener in chain:
+        for one, log, touched, listener, written in chain:
+            if isinstance(one, ForwardContext):
+                one.roots_written = written
             for entry in one.log:
                 for root in entry.woken():
                     root.active = False
@@ -90,5 +96,8 @@ def untouched(context: Any) -> Iterator[None]:
 
 
 def _written(context: Any) -> Iterator[Root]:
+    """What was written since the log was empty; a forward context has none."""
+    if isinstance(context, ForwardContext):
+        yield from context.roots_written or ()
     for entry in context.log:
         yield from (part.place.root for part in entry.overwritten())
