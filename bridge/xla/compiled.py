@@ -23,7 +23,6 @@ from bridge.xla.calling import Look, Nans, Ready, look_of, never, noted
 from bridge.xla.captured import Captured
 from bridge.xla.carriable import Carriable
 from bridge.xla.compiling import persistent, tell, told_if_long
-from bridge.xla.equations.special_values import as_written
 from bridge.xla.in_jax import run_in_jax
 from bridge.xla.lowering.forked import FORKED, refuse
 from bridge.xla.lowering.lower import x64
@@ -148,7 +147,7 @@ class Compiled(Carriable):
                 try:
                     outputs, notes = run(never(), values)
                 except jax.errors.JaxRuntimeError as error:
-                    program, run = self._compiled_otherwise(program, error)
+                    program, run = self._without_kernels(program, error)
                     outputs, notes = run(never(), values)
                 if any(isinstance(x, jax.core.Tracer) for x in outputs):
                     raise captured()
@@ -199,26 +198,16 @@ class Compiled(Carriable):
                 found = self._programs[signature, mends] = self._new(signature, mends)
             return found
 
-    def _new(
-        self, signature: Signature, mends: bool, in_kernels: bool = True, jit: Callable[..., Any] = as_written
-    ) -> tuple[Program, Any]:
+    def _new(self, signature: Signature, mends: bool, in_kernels: bool = True) -> tuple[Program, Any]:
         program = Program(self.function, signature, self.settings, mends, self._limits.get(signature), in_kernels)
-        return program, Placed(jit(program), program.names_of_inputs)
+        return program, Placed(jax.jit(program), program.names_of_inputs)
 
-    def _compiled_otherwise(self, program: Program, error: Exception) -> tuple[Program, Any]:
-        """Another program for one that XLA does not compile as it is.
-
-        Its loops hold what is compiled, but not inside of a kernel; or XLA, where it spread arrays over devices, pads
-        by negative lengths, which only its simplifier takes away.
-        """
-        if program.in_kernels and "UNIMPLEMENTED" in str(error):
-            otherwise: dict[str, Any] = {"in_kernels": False}
-        elif "negative padding" in str(error):
-            otherwise = {"in_kernels": program.in_kernels, "jit": jax.jit}
-        else:
+    def _without_kernels(self, program: Program, error: Exception) -> tuple[Program, Any]:
+        """Another program for one whose loops hold what XLA compiles, but not inside of a kernel."""
+        if not program.in_kernels or "UNIMPLEMENTED" not in str(error):
             raise error
         program.captured.put_back()
-        made = self._new(program.signature, program.mends, **otherwise)
+        made = self._new(program.signature, program.mends, in_kernels=False)
         self._programs[program.signature, program.mends] = made
         return made
 
@@ -284,7 +273,7 @@ class Compiled(Carriable):
             try:
                 return lowered.compile()
             except jax.errors.JaxRuntimeError as error:
-                self._compiled_otherwise(self.program(call_of(args, kwargs).signature)[0], error)
+                self._without_kernels(self.program(call_of(args, kwargs).signature)[0], error)
                 return self.lower(*args, **kwargs).compile()
 
     @property

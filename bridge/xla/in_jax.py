@@ -21,7 +21,6 @@ from jax import lax
 from jax.extend.core import Primitive, jaxpr_as_fun
 from jax.interpreters import ad, batching, mlir
 
-from bridge.xla.equations.special_values import as_written
 from bridge.xla.lowering.lower import x64
 from bridge.xla.meshes import described, on_explicit_axes, plain, varying_alike, without_mesh
 from bridge.xla.subprogram import Subprogram
@@ -74,7 +73,7 @@ def _batched(jaxpr: Any, batches: Batches) -> Callable[..., Any]:
 
 @lru_cache(maxsize=256)
 def _jitted(subprogram: Subprogram, batches: Batches) -> Any:
-    return as_written(_function(subprogram, batches))
+    return jax.jit(_function(subprogram, batches))
 
 
 def _run(subprogram: Subprogram, batches: Batches, values: Sequence[Any]) -> Any:

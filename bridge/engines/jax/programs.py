@@ -21,7 +21,7 @@ from bridge.errors import BridgeError, NoRuleError, RefusedError
 from bridge.rewind.interpreter import Call
 from bridge.rewind.lifetime import forgive
 from bridge.rewind.memory import grounded
-from bridge.xla.equations.special_values import as_written, keeping
+from bridge.xla.equations.special_values import keeping
 from bridge.xla.lowering.lower import lower, x64
 from bridge.xla.lowering.register import Lowering
 
@@ -35,7 +35,7 @@ class Program:
     def __init__(self, name: str, function: Callable[..., tuple[Any, ...]]) -> None:
         self.name = name
         self.function = function
-        self.compiled: Any = as_written(keeping(function))
+        self.compiled: Any = jax.jit(keeping(function))
         self.compared = False
 
     def __call__(self, leaves: Sequence[Any]) -> tuple[Any, ...]:

@@ -5,10 +5,10 @@ be 1: a reduction of a few thousand elements, or a maximum whose results are sum
 So the larger of two is chosen by a comparison, and a reduction of many tells NaNs by a sum of absolute values, which is
 NaN where one of them is, and nowhere else: they cannot cancel.
 
-XLA also simplifies as if numbers were real: `mask * x` is 0 where x is NaN, `(x + 1e16) - 1e16` is x, and `x * a * b`
-is NaN where a * b overflows. A program that is compiled by itself is compiled without (`as_written`), at no cost that
-was found: what else the simplifier is needed for, inner products and padding by negative lengths, is done here. What
-runs inside of another program of JAX's is compiled with it, so that masks are made of a choice there.
+XLA also simplifies as if numbers were real. A product with a mask becomes a choice, so that a mask hides a NaN; masks
+are made of a choice here, which XLA leaves alone. To leave its simplifier out altogether
+(`xla_disable_hlo_passes=algsimp`) would mend more of that at no cost, but other passes rely on it: the gradient of
+NPBench's resnet was another one, without a word.
 """
 
 from __future__ import annotations
@@ -28,15 +28,6 @@ from bridge.xla.equations.graph import Replacement, replaced, size_of
 
 MANY = 1024
 """Elements of a reduction from which on the library may compute it; it did from 4,096 on when this was measured."""
-
-
-def as_written(function: Callable[..., Any]) -> Any:
-    """A function jitted by itself, of which XLA computes the operations that it has, not others.
-
-    Elsewhere than on processors XLA's simplifier does more than that, and what is compiled needs it.
-    """
-    options = {"xla_disable_hlo_passes": "algsimp"} if jax.default_backend() == "cpu" else None
-    return jax.jit(function, compiler_options=options)
 
 
 def keeping(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -119,47 +110,11 @@ def _of_all(equation: Any, x: Any) -> list[Any]:
     return [lax.select(is_nan, lax.full_like(extreme, np.nan), extreme)]
 
 
-def _is_inner(equation: Any) -> bool:
-    """Whether every axis of both operands is summed, or is one of a batch."""
-    (summed, _), (batch, _) = equation.params["dimension_numbers"]
-    left, right = (atom.aval for atom in equation.invars)
-    dtype = equation.outvars[0].aval.dtype
-    return (
-        len(summed) + len(batch) == left.ndim == right.ndim
-        and len(summed) > 0
-        and left.dtype == right.dtype == dtype
-        and dtype.kind in "fc"
-        and dtype.itemsize >= 4
-    )
-
-
-def _summed(equation: Any, left: Any, right: Any) -> list[Any]:
-    """An inner product as a sum: XLA's products add one number after the other, which is slow, and wrong in float32."""
-    summed, batch = equation.params["dimension_numbers"]
-    left, right = (lax.transpose(x, (*batch[k], *summed[k])) for k, x in enumerate((left, right)))
-    return [jnp.sum(lax.mul(left, right), axis=tuple(range(len(batch[0]), left.ndim)))]
-
-
-def _cuts(equation: Any) -> bool:
-    return any(low < 0 or high < 0 for low, high, _ in equation.params["padding_config"])
-
-
-def _padded_then_cut(equation: Any, x: Any, value: Any) -> list[Any]:
-    """Padding by negative lengths, which nothing but XLA's simplifier compiles, as a slice of what is padded."""
-    config = equation.params["padding_config"]
-    longer = lax.pad(x, value, [(max(low, 0), max(high, 0), inner) for low, high, inner in config])
-    starts = [max(-low, 0) for low, _, _ in config]
-    ends = [length - max(-high, 0) for length, (_, high, _) in zip(longer.shape, config, strict=True)]
-    return [lax.slice(longer, starts, ends)]
-
-
 _FOUND: dict[str, Callable[[Any], Any]] = {
     "max": lambda one: _is_float(one) and partial(_of_two, lax.ge),
     "min": lambda one: _is_float(one) and partial(_of_two, lax.le),
     "reduce_max": lambda one: _is_large(one) and _of_all,
     "reduce_min": lambda one: _is_large(one) and _of_all,
-    "dot_general": lambda one: _is_inner(one) and _summed,
-    "pad": lambda one: _cuts(one) and _padded_then_cut,
     "convert_element_type": lambda one: _is_mask_as_number(one) and _number,
 }
 """By primitives: what computes the results of an equation from itself and its operands, false if XLA's are right."""
