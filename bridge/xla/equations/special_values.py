@@ -6,7 +6,8 @@ So the larger of two is chosen by a comparison, and a reduction of many tells Na
 NaN where one of them is, and nowhere else: they cannot cancel.
 
 XLA also simplifies as if numbers were real. A product with a mask becomes a choice, so that a mask hides a NaN; masks
-are made of a choice here, which XLA leaves alone. To leave its simplifier out altogether
+are made of a choice here, which XLA leaves alone. The logarithm of a power becomes `y * log(abs(x))`, where NumPy has
+NaN for a negative one. To leave its simplifier out altogether
 (`xla_disable_hlo_passes=algsimp`) would mend more of that at no cost, but other passes rely on it: the gradient of
 NPBench's resnet was another one, without a word.
 """
@@ -21,7 +22,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
+from jax.extend.core import ClosedJaxpr, Literal, jaxpr_as_fun
 from jax.extend.core import Jaxpr as Equations
 
 from bridge.xla.equations.graph import Replacement, replaced, size_of
@@ -74,11 +75,18 @@ def _kept_in(parameter: Any) -> Any:
 
 
 def _found(jaxpr: Any) -> Iterator[tuple[int, Replacement]]:
+    powers = {one.outvars[0] for one in jaxpr.eqns if one.primitive.name == "pow"}
     for number, equation in enumerate(jaxpr.eqns):
         found = _FOUND.get(equation.primitive.name)
         made = found and found(equation)
+        if equation.primitive.name == "log" and _is_float(equation) and any(map(powers.__contains__, _names(equation))):
+            made = _log_of_power
         if made:
             yield number, Replacement(partial(made, equation), tuple(equation.invars))
+
+
+def _names(equation: Any) -> Iterator[Any]:
+    return (atom for atom in equation.invars if not isinstance(atom, Literal))
 
 
 def _is_float(equation: Any) -> bool:
@@ -108,6 +116,12 @@ def _of_all(equation: Any, x: Any) -> list[Any]:
     extreme = equation.primitive.bind(x, **equation.params)
     is_nan = jnp.isnan(jnp.sum(lax.abs(x), axis=equation.params["axes"]))
     return [lax.select(is_nan, lax.full_like(extreme, np.nan), extreme)]
+
+
+def _log_of_power(equation: Any, power: Any) -> list[Any]:
+    """The logarithm of a power as it is, which XLA makes a multiple of that of the base, negative or not."""
+    known = lax.select(lax.ne(power, power), lax.full_like(power, np.nan), power)
+    return [equation.primitive.bind(known, **equation.params)]
 
 
 _FOUND: dict[str, Callable[[Any], Any]] = {

@@ -171,6 +171,7 @@ ALGEBRA: dict[str, Callable[[Any, Any], Any]] = {
     "complex with mask": lambda x, y: (x > 0) * (y + 1j),
     "masked in place": masked_in_place,
     "masked in a loop": masked_in_loop,
+    "logarithm of a power": lambda x, y: np.log(x**y),
     "half a power": lambda x, y: x**0.5,
 }
 
