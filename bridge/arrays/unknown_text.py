@@ -36,7 +36,7 @@ def refuse_decision(text: str) -> TraceError:
     )
 
 
-def _refuse(self: str, *args: Any) -> Any:
+def _refuse(self: str, *args: Any, **kwargs: Any) -> Any:
     raise refuse_decision(str.__str__(self))
 
 

@@ -42,11 +42,13 @@ class Statement:
     ----------
     imports : import statements of the module: they decide how calls of what they import are compiled.
     codes : the module of these statements alone, and what is nested in it, in the order of the source.
+    whole : the statement with all members, which says what is run without being called.
     rewritten, staged : what became of them, once somebody has asked for it.
     """
 
-    def __init__(self, tree: ast.stmt, imports: list[ast.stmt], file: str, flags: int) -> None:
+    def __init__(self, tree: ast.stmt, imports: list[ast.stmt], file: str, flags: int, whole: ast.stmt) -> None:
         self.tree = tree
+        self.whole = whole
         self.imports = imports
         self.codes = tuple(codes_in(self.compiled(tree, file, flags)))
         self.rewritten: dict[int, CodeType] | None = None
@@ -118,10 +120,10 @@ def _found(code: CodeType, names: dict[str, Any]) -> Found | None:
     text = text_of(code, names)
     for tree in _around(text.tree.body, code.co_firstlineno):
         for member in _members_around(tree, code.co_firstlineno):
-            found = _found_in(_class_of(tree, member), member, text, code, names)
+            found = _found_in(_class_of(tree, member), member, text, code, names, tree)
             if found is not None:
                 return found
-        found = _found_in(tree, tree, text, code, names)
+        found = _found_in(tree, tree, text, code, names, tree)
         if found is not None:
             return found
     return None
@@ -141,14 +143,16 @@ def _class_of(tree: ast.stmt, member: ast.stmt) -> ast.ClassDef:
     return made
 
 
-def _found_in(tree: ast.stmt, where: ast.stmt, text: Text, code: CodeType, names: dict[str, Any]) -> Found | None:
+def _found_in(
+    tree: ast.stmt, where: ast.stmt, text: Text, code: CodeType, names: dict[str, Any], whole: ast.stmt
+) -> Found | None:
     key = where.lineno, where.col_offset, code.co_flags & FUTURE
     # A cell of a file is compiled without the imports of other cells, which decide how calls are compiled.
     for statements, imports in ((text.statements, text.imports), (text.cells, [])):
         statement = statements.get(key)
         if statement is None:
             try:
-                statement = statements[key] = Statement(tree, imports, code.co_filename, key[2])
+                statement = statements[key] = Statement(tree, imports, code.co_filename, key[2], whole)
             except (SyntaxError, ValueError, RecursionError) as error:
                 raise Unread(f"{code.co_qualname} does not compile by itself: {error}") from error
         like = statement.code_like(code)

@@ -151,7 +151,7 @@ def _rewritten(code: CodeType, names: dict[str, Any]) -> Reading:
 def _all_rewritten(statement: Statement, code: CodeType, names: dict[str, Any]) -> dict[int, CodeType]:
     """What each code object of a statement becomes, by the identity of what it was."""
     try:
-        tree = rewritten_tree(statement.tree, names)
+        tree = rewritten_tree(statement.tree, names, statement.whole)
         made = statement.compiled(tree, code.co_filename, code.co_flags & FUTURE)
     except (SyntaxError, ValueError, RecursionError) as error:
         raise Unread(f"{code.co_qualname} does not compile when it is rewritten: {error}") from error
@@ -205,7 +205,7 @@ def _all_staged(origin: _Origin, names: dict[str, Any]) -> tuple[CodeType | None
     if statement is None:
         raise ValueError("its source is gone")
     if statement.staged is None:
-        tree = rewritten_tree(Staging.staged(copied(statement.tree)), names)
+        tree = rewritten_tree(Staging.staged(copied(statement.tree)), names, statement.whole)
         made = _named(_with_reader(statement.compiled(tree, file, flags), Staging.reader))
         statement.staged = partners(statement.codes, [one for one in codes_in(made) if not _is_part(one)])
         for one in codes_in(made):
@@ -244,9 +244,9 @@ def _has_locals(code: CodeType) -> bool:
     return bool(code.co_flags & inspect.CO_OPTIMIZED) and not comprehension
 
 
-def rewritten_tree(tree: ast.stmt, names: dict[str, Any]) -> ast.stmt:
-    """The rewritten tree of a statement; `tree` stays as it is."""
-    return Rewriter(names, Reads.is_special, defined(tree)).rewritten(copied(tree))
+def rewritten_tree(tree: ast.stmt, names: dict[str, Any], whole: ast.stmt) -> ast.stmt:
+    """The rewritten tree of a statement, or of a part of the `whole` of it; `tree` stays as it is."""
+    return Rewriter(names, Reads.is_special, defined(whole)).rewritten(copied(tree))
 
 
 def _with_reader(code: CodeType, reader: Any = None) -> CodeType:

@@ -325,6 +325,24 @@ def test_of_a_class_what_is_called_is_read_alone(written):
     assert read == {"__init__", "start", "decorated", "loss", "begin", "conditional"}
 
 
+def test_a_property_of_the_class_is_known_in_its_other_members(written):
+    """Also of a class that no module names."""
+    cell = written(
+        SCRATCH
+        + """
+    def twice(self):
+        return 2.0 * self.doubled
+
+    @property
+    def doubled(self):
+        v = np.zeros(1)
+        v[0] = self.u[0] * 2.0
+        return v[0]
+"""
+    )
+    assert bridge.grad(lambda x: cell.Model(x).twice())(3.0) == 4.0
+
+
 def test_codes_of_a_class_are_those_of_its_members_alone(written):
     """A class of a thousand methods costs what the one that is called does."""
     cell = written(CLASS)

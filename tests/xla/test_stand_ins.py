@@ -76,6 +76,37 @@ def test_results_of_factorizations_look_as_those_of_the_whole_matrices(name: str
         assert (other.shape, other.dtype, other.strides) == (one.shape, one.dtype, one.strides)
 
 
+RANDOM = np.random.default_rng(0)
+SYSTEMS: dict[str, Callable[[Any, int], Any]] = {
+    "known right-hand side": lambda a, n: np.linalg.solve(a, np.arange(2.0 * n).reshape(n, 2)),
+    "known vector": lambda a, n: np.linalg.solve(a, np.arange(1.0, n + 1)),
+    "known batch": lambda a, n: np.linalg.solve(a, np.arange(60.0 * n).reshape(30, n, 2)),
+    "known matrix": lambda a, n: np.linalg.solve(np.eye(n) + np.ones((n, n)), a),
+    "known triangle": lambda a, n: sl.solve_triangular(np.tri(n) + np.eye(n), a, lower=True) * a,
+    "known factor": lambda a, n: np.linalg.cholesky(np.eye(n) + np.ones((n, n))) @ a,
+    "nothing known": lambda a, n: np.linalg.inv(a) @ np.linalg.cholesky(a @ a.T),
+}
+
+
+@pytest.mark.parametrize("mode", ["value", "grad", "jvp", "hvp"])
+@pytest.mark.parametrize("n", [3, 20])
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_known_operands_are_computed_with(name: str, n: int, mode: str) -> None:
+    """Stand-ins say how a result looks; in a context around the trace an operand that is known is one."""
+    a, v = RANDOM.normal(size=(2, n, n)) + 2 * n * np.eye(n)
+
+    def program(a: Any) -> Any:
+        return np.sum(SYSTEMS[name](a, n) ** 2)
+
+    run: dict[str, Callable[[str], Any]] = {
+        "value": lambda engine: bridge.value_and_grad(program, engine=engine)(a)[0],
+        "grad": lambda engine: bridge.grad(program, engine=engine)(a),
+        "jvp": lambda engine: bridge.jvp(program, (a,), (v,), engine=engine)[1],
+        "hvp": lambda engine: bridge.hvp(program, (a,), (v,), engine=engine),
+    }
+    np.testing.assert_allclose(run[mode]("xla"), run[mode]("native"), rtol=1e-8, atol=1e-9)
+
+
 def test_no_whole_matrix_is_factorized_while_a_program_is_traced(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes: list[int] = []
 

@@ -139,6 +139,7 @@ DECISIONS: dict[str, Callable[[Any], Any]] = {
     "length": lambda x: len(f"{x[0]:.3f}"),
     "length of a part": lambda x: len(f"loss {x[0]:.3f}"[5:]),
     "parts": lambda x: len(str(x[0]).split(".")),
+    "named parts": lambda x: len(str(x[0]).split(sep=".")),
     "characters": lambda x: sum(c == "." for c in str(x[0])),
     "a part": lambda x: 2.0 if str(x[0])[:1] == "1" else 1.0,
     "upper case": lambda x: 2.0 if str(x[0]).upper() == "NAN" else 1.0,

@@ -16,7 +16,7 @@ from bridge.xla.lowering.lower import ENGINE, has
 from bridge.xla.tracing.accessing import known_at
 from bridge.xla.tracing.outside import admitted
 from bridge.xla.tracing.selections import selected
-from bridge.xla.tracing.stand_ins import distinct, of_any
+from bridge.xla.tracing.stand_ins import StandIn, distinct, of_any
 from bridge.xla.tracing.write_order import keeps_its_value, line
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class CompiledHome(Home):
             names = parameters_of(function)
             values = tuple(distinct(x) if k in apart else x for k, x in zip(names, values, strict=False))
             named = {k: distinct(x) if k in apart else x for k, x in named.items()}
-        elif facts.fails_on:
+        elif facts.fails_on and _is_of_stand_ins((*values, *named.values())):
             return of_any(lambda *args, **kwargs: call(function, args, kwargs), values, named)
         return call(function, values, named)
 
@@ -126,3 +126,8 @@ class CompiledHome(Home):
 
     def separate(self) -> None:
         self.trace.separate()
+
+
+def _is_of_stand_ins(values: tuple[Any, ...]) -> bool:
+    """Whether the result is looked at alone: what is known is computed, and a context around this one computes, too."""
+    return any(isinstance(x, StandIn) for x in values) and not any(hasattr(x, "place") for x in values)
