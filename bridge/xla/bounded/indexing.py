@@ -108,7 +108,8 @@ def _basic(x: Any, parts: list[Any]) -> Any:
         key.append(of_whole)
         kept.append(own)
         flips.append(slice(None, None, -1) if flip else slice(None))
-    found = whole[tuple(key)]
+    with trace.faults.cut():
+        found = whole[tuple(key)]
     if any(flip.step for flip in flips):
         found = found[tuple(flips)]
     return shown(found, tuple(kept)) if kept else found

@@ -25,6 +25,7 @@ from bridge.xla.loops.changing import ground_of
 from bridge.xla.loops.looks import Stale
 from bridge.xla.loops.relocating import Unknowns, target_of
 from bridge.xla.loops.shadows import lend, settle
+from bridge.xla.regions.affine import serial_of_now
 from bridge.xla.tracing.allowances import Wishes
 from bridge.xla.tracing.memos import Memo
 
@@ -57,6 +58,7 @@ class Recorded:
         self.body = body
         self.since = since
         self.woken: list[Root] = []
+        self.settled = serial_of_now()
         self.roots: list[Root] = []
         self.whole: list[Root] = []
         self.written: list[Root] = []
@@ -123,7 +125,8 @@ class Recorded:
                 root.active = active
             allowances = trace.allowances.within(self.allowed, self.wishes)
             followers = trace.following.as_they_were(self.followers)
-            with context.reopened(), self.fingerprint.listening(context), followers, allowances as scope:
+            settled = trace.as_settled(self.settled)
+            with context.reopened(), self.fingerprint.listening(context), followers, settled, allowances as scope:
                 self.body(i)
             self.wishes = scope.wishes
             return context.log

@@ -7,7 +7,7 @@ from typing import Any
 
 from bridge.rewind.places import Layout, Picked, Walk
 from bridge.rewind.values import ground_floor, is_abstract, is_abstract_integer
-from bridge.xla.regions.affine import Affine, Atom
+from bridge.xla.regions.affine import Affine, Atom, Wrapped
 from bridge.xla.tracing.integers import affine_of
 
 Replaced = Callable[[Any], Any]
@@ -49,7 +49,10 @@ class Unknowns(Walk):
 
     def _look_at(self, form: Affine) -> None:
         for atom, _ in form.terms:
-            if atom is not self.own and self.varies(atom):
+            if isinstance(atom, Wrapped):
+                # Made where it is first needed, which may be here or outside: it is what its index is.
+                self._look_at(atom.index)
+            elif atom is not self.own and self.varies(atom):
                 self.atoms.setdefault(atom, len(self.atoms))
 
     def values(self) -> list[Any]:
@@ -70,7 +73,11 @@ class Unknowns(Walk):
         def form_of(old: Affine) -> Affine:
             form = Affine.of(old.constant)
             for atom, coefficient in old.terms:
-                form = form + new.get(atom, Affine(0, ((atom, 1),))) * coefficient
+                if isinstance(atom, Wrapped):
+                    found = form_of(atom.index).wrapped(atom.length)
+                else:
+                    found = new.get(atom, Affine(0, ((atom, 1),)))
+                form = form + found * coefficient
             return form
 
         def part_of(part: Any) -> Any:

@@ -155,6 +155,11 @@ class Affine:
     __rmul__ = __mul__
 
     @property
+    def youngest(self) -> int:
+        """The serial number of the youngest integer in it."""
+        return max([atom.serial for atom, _ in self.terms], default=-1)
+
+    @property
     def is_constant(self) -> bool:
         return not self.terms
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -25,14 +26,15 @@ if TYPE_CHECKING:
 class Frame:
     """A part of the program that XLA sees as one: the whole, the body of a loop, a branch.
 
-    `integers` are those that operations in it have computed, by operation and operands.
+    `integers` are those that operations in it have computed, by operation and operands; a body inside of it knows of
+    those that are no younger than `settled`.
 
     `before` holds, for the cells of outer frames that were written in this one, what they held on entry; `reads`
     shapes and dtypes of what was read of them. `scratch` is carried memory through which a loop's body reads what it
     also writes: for each read two rows, of which `row` is this iteration's.
     """
 
-    __slots__ = ("before", "integers", "open", "reads", "row", "scratch", "since", "used", "witnesses")
+    __slots__ = ("before", "integers", "open", "reads", "row", "scratch", "settled", "since", "used", "witnesses")
 
     def __init__(self, scratch: dict[Cell, list[Any]] | None = None, row: Any = None) -> None:
         self.witnesses: dict[Cell, tuple[int, Any]] = {}
@@ -42,6 +44,7 @@ class Frame:
         self.scratch = scratch or {}
         self.used = dict.fromkeys(self.scratch, 0)
         self.row = row
+        self.settled = math.inf
         self.since = Atom(0).serial
         self.open = True
 
@@ -201,10 +204,10 @@ class Cell(Root):
         if self.frame is frame or not found.size:
             return found
         frame.reads.setdefault(self, []).append((found.shape, found.dtype))
-        held = frame.scratch.get(self)
-        if held is None:
+        held, number = frame.scratch.get(self, ()), frame.used.get(self, 0)
+        if number == len(held) or (held[number].shape[1:], held[number].dtype) != (found.shape, found.dtype):
+            # A part of the body that was begun again reads more than the dry run did; XLA may copy for that.
             return found
-        number = frame.used[self]
         frame.used[self] = number + 1
         start, row = [frame.row, *map(position, (0,) * found.ndim)], (1, *found.shape)
         held[number] = lax.dynamic_update_slice(

@@ -174,8 +174,9 @@ class Computing:
         key = (function, forms, result.dtype)
         if None not in forms:
             for frame in reversed(self.frames):
-                if key in frame.integers:
-                    return frame.integers[key]
+                known = frame.integers.get(key)
+                if known is not None and known.youngest <= frame.settled:
+                    return known
         form = affine_result(function, forms, result.place.contents, result.dtype)
         if None not in forms:
             self.frames[-1].integers[key] = form

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -50,6 +52,7 @@ class Faults:
         self.sites: list[Site] = []
         self.cells: tuple[Any, ...] = ()
         self.watches_nan = False
+        self.is_cut = False
 
     def open(self) -> None:
         """Make the cells; called once the context is entered."""
@@ -100,7 +103,16 @@ class Faults:
     def cuts_slices(self) -> bool:
         """Whether slices of the line that runs may reach beyond their arrays, as a run has shown."""
         limits = self.context.limits
-        return bool(limits) and slices_at(str(resolve(here()))) in limits
+        return bool(limits) and not self.is_cut and slices_at(str(resolve(here()))) in limits
+
+    @contextmanager
+    def cut(self) -> Iterator[None]:
+        """Slices inside of this have been cut to their arrays."""
+        before, self.is_cut = self.is_cut, True
+        try:
+            yield
+        finally:
+            self.is_cut = before
 
     def limit(self) -> int:
         """How many turns a loop may make here whose length nobody knows."""

@@ -61,6 +61,21 @@ class Framing:
             for cell in frame.reads:
                 cell.seen = []
 
+    @contextmanager
+    def as_settled(self, then: int) -> Iterator[None]:
+        """Let a body that is run more than once find the integers of the frames around it as they were `then`.
+
+        What was computed in between would be its own in one of its runs, and not in the other.
+        """
+        before = [(frame, frame.settled) for frame in self.frames[:-1]]
+        for frame, settled in before:
+            frame.settled = min(settled, then)
+        try:
+            yield
+        finally:
+            for frame, settled in before:
+                frame.settled = settled
+
     def flush(self) -> None:
         """Write everything that is pending."""
         for cell in self.dirty:
