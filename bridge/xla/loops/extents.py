@@ -12,7 +12,7 @@ import numpy as np
 
 from bridge.rewind.log import Overwritten
 from bridge.rewind.places import Element, Gathered, View
-from bridge.xla.regions.affine import Affine, Wrapped
+from bridge.xla.regions.affine import Affine
 from bridge.xla.regions.windows import Axis, Window
 from bridge.xla.tracing.write_order import region_of
 
@@ -63,9 +63,7 @@ def _is_settled(axis: Axis, length: int, unknowns: Unknowns) -> bool:
 
 
 def _varies(form: Affine, unknowns: Unknowns) -> bool:
-    return any(
-        _varies(atom.index, unknowns) if isinstance(atom, Wrapped) else unknowns.varies(atom) for atom, _ in form.terms
-    )
+    return any(map(unknowns.varies, form.grounds()))
 
 
 def _merged(one: Axes | None, other: Axes | None) -> Axes | None:

@@ -48,11 +48,8 @@ class Unknowns(Walk):
         return atom is self.own or self.trace.born_inside(atom, self.frame)
 
     def _look_at(self, form: Affine) -> None:
-        for atom, _ in form.terms:
-            if isinstance(atom, Wrapped):
-                # Made where it is first needed, which may be here or outside: it is what its index is.
-                self._look_at(atom.index)
-            elif atom is not self.own and self.varies(atom):
+        for atom in form.grounds():
+            if atom is not self.own and self.varies(atom):
                 self.atoms.setdefault(atom, len(self.atoms))
 
     def values(self) -> list[Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -153,6 +154,14 @@ class Affine:
         return Affine(self.constant * factor, tuple((atom, k * factor) for atom, k in self.terms) if factor else ())
 
     __rmul__ = __mul__
+
+    def grounds(self) -> Iterator[Atom]:
+        """The atoms that it follows from: of an index counted from the end, those of the index as it was given.
+
+        Such an atom is made where it is first needed, be that inside of a loop's body or before it.
+        """
+        for atom, _ in self.terms:
+            yield from atom.index.grounds() if isinstance(atom, Wrapped) else (atom,)
 
     @property
     def youngest(self) -> int:
