@@ -126,17 +126,28 @@ def _histogram_bins(ct, out, a, bins=10, range=None, density=None, weights=None)
     return np.zeros_like(bins) if ct[1] is None else ct[1]
 
 
+def _bin_of_equal_ones(a, edges, count):
+    """The number of the bin that each element lies in; division says which, up to rounding, and the edges decide."""
+    found = np.minimum(((a - edges[0]) / (edges[count] - edges[0]) * count).astype(np.int32), count - 1)
+    found = found - (a < edges[found])
+    return found + ((a >= edges[found + 1]) & (found < count - 1))
+
+
 def _histogram_weights(ct, out, a, bins=10, range=None, density=None, weights=None):
     by_count, (counts, edges) = ct[0], out
     if by_count is None:
         return np.zeros_like(weights)
     last = edges.shape[0] - 1
-    found = np.clip(np.searchsorted(edges, a, side="right"), 1, last) - 1
     inside = (a >= edges[0]) & (a <= edges[last])
+    if np.ndim(bins) == 0:
+        found = _bin_of_equal_ones(np.where(inside, a, edges[0]), edges, last)
+    else:
+        found = np.clip(np.searchsorted(edges, a, side="right"), 1, last) - 1
     if density:
         total = np.sum(np.where(inside, weights, 0))
         by_count = (by_count / np.diff(edges) - np.sum(by_count * conj(counts))) / conj(total)
-    return _matched(np.where(inside, by_count[found], 0), weights)
+    by_element = np.take_along_axis(by_count, np.ravel(found), 0)  # cotangents that are known have no other way
+    return _matched(np.where(np.ravel(inside), by_element, 0), weights)
 
 
 pulls(np.histogram, _histogram_data, _histogram_bins, None, None, _histogram_weights, facts=Facts(precision="inexact"))

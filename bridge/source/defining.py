@@ -54,10 +54,20 @@ class _Modules:
     def of_the_program(self) -> list[ModuleType]:
         loaded, libraries, found = self._known
         now = list(sys.modules.values())
-        if len(now) != len(loaded) or libraries != opened or not all(map(operator.is_, now, loaded)):
-            found = [one for one in now if isinstance(one, ModuleType) and _is_of_the_program(one)]
+        if libraries != opened:
+            loaded, found = [], []
+        if len(now) != len(loaded) or not all(map(operator.is_, now, loaded)):
+            # They come a few at a time, while a first gradient is traced.
+            judged = dict.fromkeys(map(id, loaded), False) | dict.fromkeys(map(id, found), True)
+            found = [one for one in now if isinstance(one, ModuleType) and _is_known(one, judged)]
             self._known = now, set(opened), found
         return found
+
+
+def _is_known(module: ModuleType, judged: dict[int, bool]) -> bool:
+    """Whether a module is one of the program's, if that has been `judged` before as it was."""
+    found = judged.get(id(module))
+    return _is_of_the_program(module) if found is None else found
 
 
 _modules = _Modules()

@@ -8,7 +8,7 @@ from typing import Any
 
 from bridge.errors import ArgumentError
 from bridge.source.finding import Unread, is_library, statement_of
-from bridge.source.nodes import HELPER, READER
+from bridge.source.nodes import HELPER, READER, copied
 from bridge.source.reading import rewritten_tree
 
 
@@ -35,7 +35,7 @@ def explain_source(function: Any) -> str:
         if is_library(code.co_filename, names.get("__name__") or ""):
             raise Unread(f"{code.co_qualname} belongs to an installed library")
         statement = statement_of(code, names).statement
-        tree = rewritten_tree(statement.tree, names, statement.whole)
+        tree = rewritten_tree(copied(statement.tree), names, statement.whole)
     except Unread as reason:
         return f"# not read: {reason}"
     found = next(node for node in ast.walk(tree) if _is_at(node, code.co_name, code.co_firstlineno))

@@ -114,8 +114,9 @@ def first(node: ast.AST) -> ast.AST:
 
 def copied(node: Node) -> Node:
     """A copy of a tree, positions included."""
-    fields: dict[str, Any] = {name: _copied(value) for name, value in ast.iter_fields(node)}
-    return ast.copy_location(type(node)(**fields), node)
+    made = type(node)()
+    vars(made).update({name: _copied(value) for name, value in vars(node).items()})
+    return made
 
 
 def _copied(value: Any) -> Any:

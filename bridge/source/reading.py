@@ -151,7 +151,7 @@ def _rewritten(code: CodeType, names: dict[str, Any]) -> Reading:
 def _all_rewritten(statement: Statement, code: CodeType, names: dict[str, Any]) -> dict[int, CodeType]:
     """What each code object of a statement becomes, by the identity of what it was."""
     try:
-        tree = rewritten_tree(statement.tree, names, statement.whole)
+        tree = rewritten_tree(copied(statement.tree), names, statement.whole)
         made = statement.compiled(tree, code.co_filename, code.co_flags & FUTURE)
     except (SyntaxError, ValueError, RecursionError) as error:
         raise Unread(f"{code.co_qualname} does not compile when it is rewritten: {error}") from error
@@ -245,8 +245,8 @@ def _has_locals(code: CodeType) -> bool:
 
 
 def rewritten_tree(tree: ast.stmt, names: dict[str, Any], whole: ast.stmt) -> ast.stmt:
-    """The rewritten tree of a statement, or of a part of the `whole` of it; `tree` stays as it is."""
-    return Rewriter(names, Reads.is_special, defined(whole)).rewritten(copied(tree))
+    """The rewritten tree of a statement, or of a part of the `whole` of it; `tree` is used up."""
+    return Rewriter(names, Reads.is_special, defined(whole)).rewritten(tree)
 
 
 def _with_reader(code: CodeType, reader: Any = None) -> CodeType:

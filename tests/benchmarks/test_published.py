@@ -80,13 +80,21 @@ def outcome(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[st
 
 def test_memory_that_a_program_handles() -> None:
     def program(x: Any, n: int) -> Any:
-        y = np.zeros_like(x)  # 40 bytes
+        y = np.zeros_like(x)
         for k in range(n):
-            y[k] = x[k] * 2.0  # an element, a product, and what is overwritten: 24 bytes
-        return np.sum(y)  # 8 bytes
+            y[k:] = x[k:] * 2.0  # a product, and what is overwritten
+        return np.sum(y)
 
-    x = np.ones(5)
-    assert footprint.handled(program, (x, 3), (x,)) == 40 + 3 * 24 + 8 + x.nbytes
+    x = np.ones(100_000)
+    written = x.nbytes + sum(2 * (x.nbytes - 8 * k) for k in range(3)) + 8
+    assert footprint.handled(program, (x, 3), (x,)) == written + x.nbytes
+
+
+def test_memory_that_numpy_makes_for_itself_counts() -> None:
+    x = np.random.default_rng(0).standard_normal((500, 40))
+    centered = x.nbytes
+    found = footprint.handled(lambda x: np.sum(np.cov(x.T)), (x,), (x,)) - x.nbytes
+    assert centered < found < 3 * centered
 
 
 def test_memory_is_held_against_what_the_program_handles(

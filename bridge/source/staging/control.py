@@ -80,7 +80,10 @@ class StagedReader(Reader):
         """The turns of a loop after the first `done`, one after the other."""
         for number, element in enumerate(iter(operand(elements(iterable)))):
             if number >= done:
-                self._turn(body, stops, stored, element)
+                if number:
+                    self._turn(body, stops, stored, element)
+                else:
+                    body(element)
                 if _has_stopped(body, stops):
                     break
 
@@ -96,14 +99,16 @@ class StagedReader(Reader):
                 if unknown(first):
                     raise _cannot(error) from error
                 control.unrolling(current_context(), None, str(error))
+        turn: Callable[[], Any] = body
         while is_true(first):
-            self._turn(body, stops, stored)
+            turn()
+            turn = lambda: self._turn(body, stops, stored)  # noqa: E731
             if _has_stopped(body, stops):
                 break
             first = test()
 
     def _turn(self, body: Any, stops: Names, stored: Names, *element: Any) -> None:
-        """One turn of an unrolled loop, which may have ended."""
+        """A later turn of an unrolled loop, which may have ended; before the first one, no flag of a loop is set."""
         flags = [one.get() for one in variables_of(body, stops)]
         if not any(map(unknown, flags)):
             body(*element)

@@ -17,7 +17,6 @@ from bridge.xla.equations.graph import Graph, everywhere, replaced
 from bridge.xla.equations.placing import placings
 from bridge.xla.equations.scaling import scalings
 from bridge.xla.equations.special_values import special_values_kept
-from bridge.xla.equations.transposing import transposings
 from bridge.xla.equations.watches import watches
 from bridge.xla.tracing.kernels import opened
 
@@ -46,7 +45,7 @@ def simplified(
             if replacements:
                 jaxpr, constants = replaced(jaxpr, replacements)
                 jaxpr, values = _needed(jaxpr, [*values, *constants])
-        jaxpr = special_values_kept(everywhere(jaxpr, transposings))
+        jaxpr = special_values_kept(jaxpr)
         leaves, structure = jax.tree.flatten(kind)
         results = jaxpr_as_fun(ClosedJaxpr(jaxpr, ()))(*values)
         results, doubts = results[: len(leaves)], results[len(leaves) :]

@@ -178,7 +178,7 @@ def _of_gufunc(ufunc: np.ufunc, inputs: tuple[Any, ...], kwargs: dict[str, Any])
                 remedy='use engine="native"',
             )
         shape = (*loop, *(sizes[name.rstrip("?")] for name in core))
-        results.append(np.zeros(shape, dtype).view(AbstractArray) if shape else dtype.type(0))
+        results.append(untouched(shape, dtype).view(AbstractArray) if shape else dtype.type(0))
     return results[0] if ufunc.nout == 1 else tuple(results)
 
 

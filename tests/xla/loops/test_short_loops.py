@@ -78,6 +78,39 @@ def from_an_iterator(x: Any) -> Any:
     return total
 
 
+def raises_in_a_loop(x: Any, k: int) -> None:
+    for _ in x[:k]:
+        raise ValueError("none of these")
+
+
+def bound_by_the_first_turn(x: Any) -> Any:
+    """Nothing has ended a loop before its first turn, also where the function may have returned before it."""
+    for k in range(2):
+        if x[k] < 0.0:
+            return x[k]
+    for i in reversed(range(5)):
+        if x[i] > 0.1:
+            break
+        raises_in_a_loop(x, i)
+        return x[0]
+    return x[1] * x[1] + 0.1 * i
+
+
+def bound_by_the_first_turn_of_a_while(x: Any) -> Any:
+    for k in range(2):
+        if x[k] < 0.0:
+            return x[k]
+    i, n = 5, 5
+    while n > 0:
+        i, n = n - 1, n - 1
+        w = x[:n] * 2.0
+        if x[i] > 0.1:
+            break
+        raises_in_a_loop(x, i)
+        return x[0]
+    return np.sum(w * w) + 0.1 * i
+
+
 def whiles(f: Callable[[Any], Any]) -> int:
     """How many loops XLA gets."""
     return int(bridge.xla(f).lower(X).as_text().count("stablehlo.while"))
@@ -89,8 +122,12 @@ def test_a_short_loop_is_one_loop_where_a_long_one_is_in_it(f: Callable[[Any], A
 
 
 @pytest.mark.parametrize(
-    "f", [around_a_long_loop, around_a_while, alone, triangle, shapes_change, other_names, from_an_iterator]
-)
+    "f",
+    [
+        around_a_long_loop, around_a_while, alone, triangle, shapes_change, other_names, from_an_iterator,
+        bound_by_the_first_turn, bound_by_the_first_turn_of_a_while,
+    ],
+)  # fmt: skip
 def test_gradients(f: Callable[[Any], Any]) -> None:
     np.testing.assert_allclose(bridge.xla(bridge.grad(f))(X.copy()), bridge.grad(f)(X.copy()), rtol=1e-10, atol=1e-10)
 
