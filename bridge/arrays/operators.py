@@ -12,6 +12,7 @@ from bridge.arrays import dispatch
 from bridge.arrays.operands import operand
 from bridge.code_position import here, resolve
 from bridge.errors import RefusedError
+from bridge.rewind.escapes import escape
 from bridge.rewind.interpreter import ARRAYS
 
 Method = Callable[..., Any]
@@ -149,6 +150,12 @@ class Operators:
 
     def is_integer(self) -> bool:
         return bool(self % 1 == 0)
+
+    def hex(self) -> str:
+        return float(escape(self, "hex()")).hex()
+
+    def as_integer_ratio(self) -> tuple[int, int]:
+        return float(escape(self, "as_integer_ratio()")).as_integer_ratio()
 
     def __round__(self, digits: int | None = None) -> Any:
         if self.shape:

@@ -6,6 +6,7 @@ import bisect
 import cmath
 import collections
 import copy
+import datetime
 import decimal
 import fractions
 import functools
@@ -234,6 +235,11 @@ def test_errors_are_those_of_python() -> None:
 REFUSED: dict[str, tuple[Callable[[Any], Any], str]] = {
     "Fraction": (lambda p: fractions.Fraction(p[0]), r"fractions\.Fraction of a tracked number(.|\n)*bridge\.detach"),
     "Decimal": (lambda p: decimal.Decimal(p[0]), r"decimal\.Decimal of a tracked number(.|\n)*bridge\.detach"),
+    "timedelta": (lambda p: datetime.timedelta(seconds=p[0]), r"datetime\.timedelta of a tracked number(.|\n)*floats"),
+    "hex": (lambda p: p[0].hex(), r"leaves tracking through hex\(\)"),
+    "float.hex": (lambda p: float.hex(p[0]), r"leaves tracking through hex\(\)"),
+    "ratio": (lambda p: p[0].as_integer_ratio(), r"leaves tracking through as_integer_ratio\(\)"),
+    "float.ratio": (lambda p: float.as_integer_ratio(float(p[0])), r"leaves tracking through as_integer_ratio\(\)"),
     "pickle": (lambda p: pickle.dumps(p[0]), r"cannot be pickled"),
     "struct": (lambda p: struct.pack("d", p[0]), r"leaves tracking"),
     "betavariate": (lambda p: random.betavariate(p[0], 1.0), r"random\.betavariate of a tracked number"),
@@ -241,6 +247,10 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], str]] = {
     "choices": (lambda p: random.choices([1, 2], weights=[p[0], p[1]]), r"random\.choices of a tracked number"),
     "index": (lambda p: operator.index(p[0]), r"operator\.index of a tracked number"),
 }
+
+
+def test_whether_a_float_is_whole() -> None:
+    assert bridge.grad(lambda p: p[0] * (3.0 if float.is_integer(float(p[1])) else 2.0))(np.array([1.5, 4.0]))[0] == 3.0
 
 
 @pytest.mark.parametrize(("call", "message"), REFUSED.values(), ids=REFUSED)

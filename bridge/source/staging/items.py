@@ -34,6 +34,9 @@ class Counting:
         # Raises where the numbers are not known.
         return iter(range(self.start, self.stop, self.step))
 
+    def __len__(self) -> int:
+        return len(range(self.start, self.stop, self.step))
+
 
 class Each:
     """The elements, or rows, of an array."""
