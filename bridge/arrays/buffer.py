@@ -14,7 +14,7 @@ from bridge.arrays.tracked import Tracked
 from bridge.arrays.views import Flat
 from bridge.code_position import here, resolve
 from bridge.errors import RefusedError
-from bridge.rewind.escapes import escape
+from bridge.rewind.escapes import escape, noted
 from bridge.rewind.indices import ADVANCED, BOUNDS, ELEMENT, VIEW, frozen, is_of_integers, kind_of
 from bridge.rewind.interpreter import ARRAYS
 from bridge.rewind.lean import FLOATS
@@ -196,6 +196,23 @@ class Buffer(Tracked, InPlace):
     @property
     def flags(self) -> Any:
         return grounded(self).flags
+
+    @property
+    def ctypes(self) -> Any:
+        return escape(self, "ctypes").ctypes
+
+    @property
+    def data(self) -> Any:
+        return escape(self, "data").data
+
+    @property
+    def base(self) -> Any:
+        error = RefusedError(
+            f"base of a tracked array of shape {self.shape}: whose memory it shares is not asked this way",
+            where=resolve(here()),
+            remedy="ask np.shares_memory(a, b), or take a copy in any case",
+        )
+        raise noted(self, error)
 
     @property
     def flat(self) -> Flat:

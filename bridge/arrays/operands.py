@@ -85,6 +85,32 @@ def _check_meaning(x: np.ndarray) -> None:
             where=resolve(here()),
             remedy="use a plain array (np.asarray), with np.where for a mask and @ for products",
         )
+    changed = sorted({name for cls in _own_classes(type(x)) for name in vars(cls).keys() & _MEANING})
+    if changed:
+        raise RefusedError(
+            f"a {type(x).__name__} is an operand: it is an array whose class has {', '.join(changed[:3])} of its own, "
+            "which would be asked in the program, but not in its derivative",
+            where=resolve(here()),
+            remedy="use a plain array: np.asarray(x)",
+        )
+
+
+def _own_classes(kind: type) -> list[type]:
+    """The classes between one and NumPy's arrays, but for NumPy's own, as `np.memmap`, and `constant`."""
+    known = ("numpy", "bridge")
+    return [c for c in kind.__mro__ if issubclass(c, np.ndarray) and c.__module__.partition(".")[0] not in known]
+
+
+_MEANING = frozenset(
+    name
+    for name in dir(np.ndarray)
+    if not name.startswith("__")
+    or (callable(getattr(np.ndarray, name))
+    and name.strip("_").removeprefix("r").removeprefix("i")
+    in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor", "lt", "le", "gt", "ge",
+        "eq", "ne", "neg", "pos", "abs", "invert", "getitem", "setitem", "array_ufunc", "array_function"))
+)  # fmt: skip
+"""What a class may change of arrays that changes what operations on them give."""
 
 
 def _is_asked_first(x: Any) -> bool:

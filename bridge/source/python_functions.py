@@ -27,7 +27,7 @@ from bridge.arrays.tracked import is_tracked
 from bridge.arrays.unknown_text import refuse_decision
 from bridge.code_position import here, resolve
 from bridge.errors import EscapeError, RefusedError
-from bridge.rewind.escapes import detach, note_texts
+from bridge.rewind.escapes import detach, note_texts, noted
 from bridge.rewind.interpreter import ARRAYS, current_context
 from bridge.rewind.memory import grounded
 from bridge.rewind.values import describes, is_abstract, needs_value
@@ -234,11 +234,12 @@ def _bytes_of(kind: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(kind, updated=())
     def call(*args: Any, **kwargs: Any) -> Any:
         if args and is_tracked(args[0]):
-            raise EscapeError(
+            error = EscapeError(
                 f"{name}(...) looks at the bytes of a tracked value: its gradient would be lost",
                 where=resolve(here()),
                 remedy="use the array itself; or bridge.detach(x), if no gradient should pass",
             )
+            raise noted(args[0], error)
         return kind(*args, **kwargs)
 
     return call

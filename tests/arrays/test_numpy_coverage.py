@@ -160,8 +160,7 @@ def test_methods_that_have_no_meaning_are_refused_by_name(name: str) -> None:
 
 
 def test_every_public_method_of_an_array_is_there() -> None:
-    memory = {"base", "ctypes", "data"}
-    assert {name for name in dir(np.ndarray) if not name.startswith("_") and not hasattr(Buffer, name)} == memory
+    assert all(name.startswith("_") or hasattr(Buffer, name) for name in dir(np.ndarray))
 
 
 def test_reductions_that_numpy_cannot_order_are_refused_as_numpy_does() -> None:

@@ -119,7 +119,7 @@ def test_a_compiled_program_refuses_errors_that_depend_on_numbers() -> None:
         except Exception:
             return np.sum(x * x)
 
-    with pytest.raises(errors.RefusedError, match=r"asks for an error where a number overflows(.|\n)*native"):
+    with pytest.raises(errors.RefusedError, match=r"asks to be told where a number overflows(.|\n)*native"):
         bridge.grad(program, engine="xla")(X.copy())
 
 

@@ -7,6 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from bridge.code_position import here, resolve
+from bridge.errors import RefusedError
+from bridge.rewind.escapes import noted
 from bridge.rewind.interpreter import Call
 from bridge.rewind.memory import ArrayMemory
 from bridge.rewind.places import Gathered, Layout, Place, Walk
@@ -88,6 +91,16 @@ class Accessing:
         """`np.add.at` or `np.subtract.at`: an index named twice counts twice."""
         self.writable(target)
         (operand,), (place,) = call.args, call.inputs
+        if target.dtype.kind in "iub" and np.result_type(operand).kind in "fc":
+            raise noted(
+                target,
+                RefusedError(
+                    f"{call.function.__name__}.at of {np.result_type(operand)} into an array of {target.dtype}: NumPy "
+                    "cuts off after each addition, which has no derivative",
+                    where=resolve(here()),
+                    remedy="make the array one of floats: np.zeros(n)",
+                ),
+            )
         contents = in_dtype(operand if place is None else self.read(place), target.dtype)
         cell = target.place.root
         region, indices = self._parts(Gathered(target.place, key, target))

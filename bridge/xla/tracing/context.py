@@ -114,10 +114,10 @@ class TraceContext(Framing, Accessing, Computing, Context):
 
     def count(self) -> None:
         """Note one more operation that is compiled."""
-        if self.complaints != _complaints() and "raise" in _complaints():
+        if self.complaints != _complaints() and not _TOLD.isdisjoint(_complaints()):
             self.escaped = self.escaped or RefusedError(
-                "the program asks for an error where a number overflows or is not one (np.errstate, "
-                "warnings.simplefilter): whether it comes depends on numbers, which are not known while it is compiled",
+                "the program asks to be told where a number overflows or is not one (np.errstate, np.seterrcall, "
+                "warnings.simplefilter): whether it is depends on numbers, which are not known while it is compiled",
                 where=resolve(here()),
                 remedy='engine="native"; or np.where in the place of the error',
             )
@@ -276,6 +276,10 @@ class TraceContext(Framing, Accessing, Computing, Context):
 
 _MOST_KNOWN = 1 << 16
 """Elements of the largest array of integers or booleans whose values are kept as known."""
+
+
+_TOLD = frozenset({"raise", "call", "log"})
+"""What NumPy may be asked to do about such numbers that a program notices."""
 
 
 def _complaints() -> tuple[str, ...]:
