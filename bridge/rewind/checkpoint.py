@@ -11,9 +11,10 @@ from zlib import crc32
 import numpy as np
 
 from bridge.code_position import here, resolve
-from bridge.errors import BridgeError, ContextError, ReplayError
+from bridge.errors import BridgeError, ContextError, RefusedError, ReplayError
 from bridge.rewind.closures import Closure
 from bridge.rewind.context import Context
+from bridge.rewind.fingerprint import Fingerprint, parting
 from bridge.rewind.interpreter import ARRAYS
 from bridge.rewind.log import Entry, Overwritten, at_birth
 from bridge.rewind.memory import ON_ARRAYS, grounded, owner
@@ -53,6 +54,7 @@ class Checkpoint(Entry):
         "body",
         "constants",
         "context",
+        "noted",
         "plain",
         "results",
         "saved",
@@ -81,6 +83,7 @@ class Checkpoint(Entry):
         self.activated: list[Root] = []
         self.written = False
         self.constants: tuple[int, int, frozenset[int]] = (0, 0, frozenset())
+        self.noted: Fingerprint | None = None
         self.since = -1
 
     @property
@@ -160,8 +163,8 @@ class Checkpoint(Entry):
         for root in written_later:
             root.written = False
         try:
-            results = self._run_again()
-            self._compare(results)
+            results, noted = self._run_again()
+            self._compare(results, noted)
             yield results
         finally:
             try:
@@ -171,13 +174,17 @@ class Checkpoint(Entry):
                     root.written = True
                 context.log, context.undone_from = log, position
 
-    def _run_again(self) -> list[Any]:
+    def _run_again(self) -> tuple[list[Any], Fingerprint | None]:
         context = self.context
         try:
-            with context.reopened(), checkpointing(context):
+            with (
+                context.reopened(),
+                checkpointing(context),
+                context.home.noted_run(context, self.since, self.noted) as noted,
+            ):
                 context.home.separate()
                 args, kwargs = rebuilt(self.structure, self.args)
-                return self._tracked(self.body(*args, **kwargs))
+                results = self._tracked(self.body(*args, **kwargs))
         except (BridgeError, MemoryError):
             raise
         except Exception as error:
@@ -190,8 +197,9 @@ class Checkpoint(Entry):
             # An interrupt may have come between a write and its entry.
             context.exchanging = True
             raise
+        return results, noted
 
-    def _compare(self, results: list[Any]) -> None:
+    def _compare(self, results: list[Any], noted: Fingerprint | None) -> None:
         pairs = zip(results, self.results, strict=False)
         same = len(results) == len(self.results) and all(
             _equal(new.value, old.value) for new, old in pairs if old.place.root in self.out
@@ -212,6 +220,13 @@ class Checkpoint(Entry):
                 f"{self.name} gave other values when it was run again for the backward pass",
                 where=self.where,
                 remedy="make it depend on its arguments only: pass random numbers in, keep counters and files outside",
+            )
+        differs = None if self.noted is None or noted is None else parting(self.noted, noted)
+        if differs is not None:
+            raise ReplayError(
+                f"{self.name} did something else when it was run again for the backward pass: {differs}",
+                where=self.where,
+                remedy="make it depend on its arguments only, and leave what it reads as it is until the backward pass",
             )
 
     def _seeds(self, results: list[Any], cts: Any) -> list[tuple[Any, Any]]:
@@ -256,7 +271,7 @@ def record(context: Context, f: Callable[..., Any], args: tuple[Any, ...], kwarg
     since = serial_now()
     log, context.log = context.log, []
     try:
-        with checkpointing(context):
+        with checkpointing(context), context.home.noted_run(context, since) as entry.noted:
             result = f(*args, **kwargs)
         entry.finish(result, context.log, since)
     except BaseException:
@@ -312,6 +327,13 @@ def _same_constants(before: tuple[Any, ...], now: tuple[Any, ...]) -> bool:
 
 def _compressed(context: Context, entries: list[Entry], parts: list[Overwritten]) -> list[Overwritten]:
     """What restores the memory before a call: what it overwrote, or whole arrays where that is less."""
+    if any(part.saved is None for part in parts):
+        raise RefusedError(
+            "a loop in a checkpointed function writes into an array from outside of it, and the loop is compiled",
+            where=resolve(here()),
+            remedy="leave bridge.checkpoint out, a compiled loop keeps only what it overwrites; or let the function "
+            'write into a copy; or use engine="native"',
+        )
     totals: dict[int, int] = {}
     for place, _, _, saved in parts:
         totals[id(place.root)] = totals.get(id(place.root), 0) + grounded(saved).nbytes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
@@ -56,6 +57,13 @@ class Home:
     def steps_of(self, function: Any) -> Callable[..., Any] | None:
         """What computes a function with a rule step by step; None where it is run as it is."""
         return None
+
+    def noted_run(self, context: Any, since: int, earlier: Any = None) -> AbstractContextManager[Any]:
+        """Inside, what a call does is noted, if its values do not tell whether it does the same when it runs again.
+
+        `since` is the serial number up to which memory existed before it, `earlier` what was noted of its first run.
+        """
+        return nullcontext()
 
     def note_writes(self) -> None:
         """The program writes arguments, or plain arrays: it matters which arrays of its own the arguments are."""

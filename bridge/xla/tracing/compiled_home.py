@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import FunctionType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from bridge.code_position import is_internal
 from bridge.rewind.facts import facts_of, parameters_of
+from bridge.rewind.fingerprint import Fingerprint
 from bridge.rewind.memory import Home
 from bridge.rewind.rule_book import RULES
 from bridge.rewind.values import concrete_key, ground_floor
@@ -51,6 +53,20 @@ class CompiledHome(Home):
         """Unless `index_mode` is "error", numbers in it that lie outside are taken to be known at run time only."""
         key = concrete_key(key)
         return key if self.trace.index_mode == "error" else admitted(self.trace, key, shape)
+
+    @contextmanager
+    def noted_run(self, context: Any, since: int, earlier: Fingerprint | None = None) -> Iterator[Fingerprint]:
+        """Values are not known: a call that runs again does the same operations on the same memory."""
+        around = self.trace.fingerprint
+        noted = Fingerprint(since, around if earlier is None else earlier.around, earlier)
+        self.trace.fingerprint = noted
+        try:
+            with noted.listening(context):
+                yield noted
+        finally:
+            self.trace.fingerprint = around
+            if earlier is None:
+                noted.close(noted)
 
     def steps_of(self, function: Any) -> Callable[..., Any] | None:
         """A function of the program that JAX has no counterpart of is compiled as what it consists of."""
