@@ -20,6 +20,7 @@ DATA: dict[str, tuple[Any, dict[str, Any]]] = {
     "rounded": (np.round(RANDOM.uniform(-2.0, 3.0, 500), 1), {"bins": 50}),
     "single precision": (RANDOM.uniform(-2.0, 3.0, 500).astype(np.float32), {"bins": 7, "range": (-1.0, 2.0)}),
     "integers": (RANDOM.integers(-5, 5, (4, 30)), {"bins": 9}),
+    "none": (np.zeros(0), {"bins": 3}),
     "all alike": (np.ones(3), {"bins": 4}),
     "beyond": (np.array([np.nan, 0.5, np.inf, -np.inf, 2.0]), {"bins": 10, "range": (0.0, 1.0)}),
     "edges that are given": (RANDOM.uniform(-2.0, 3.0, 500), {"bins": np.array([-1.0, 0.0, 0.5, 3.0])}),

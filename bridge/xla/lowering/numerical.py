@@ -122,7 +122,9 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, density: bool = False, 
 
 def _equal_edges(a: Any, count: int, between: Any) -> Any:
     """Edges to the last bit as NumPy computes them: data may lie on one."""
-    first, last = (a.min(), a.max()) if between is None else between
+    if between is None:
+        between = (a.min(), a.max()) if a.size else (0.0, 1.0)
+    first, last = between
     kind = np.result_type(a.dtype, *(x if type(x) in (int, float) else jnp.asarray(x).dtype for x in (first, last)))
     first, last = (jnp.asarray(x, np.result_type(jnp.asarray(x).dtype, np.float16)) for x in (first, last))
     apart = jnp.where(first == last, jnp.asarray(0.5, first.dtype), 0)
