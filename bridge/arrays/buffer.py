@@ -199,20 +199,27 @@ class Buffer(Tracked, InPlace):
 
     @property
     def ctypes(self) -> Any:
-        return escape(self, "ctypes").ctypes
+        raise self._no_memory("ctypes")
 
     @property
     def data(self) -> Any:
-        return escape(self, "data").data
+        raise self._no_memory("data")
 
     @property
     def base(self) -> Any:
-        error = RefusedError(
-            f"base of a tracked array of shape {self.shape}: whose memory it shares is not asked this way",
-            where=resolve(here()),
-            remedy="ask np.shares_memory(a, b), or take a copy in any case",
+        raise self._no_memory("base")
+
+    def _no_memory(self, name: str) -> Any:
+        """The error of what would give out memory, which a program may read, or write into, unseen."""
+        return noted(
+            self,
+            RefusedError(
+                f"{name} of a tracked array of shape {self.shape}: its memory is not given out",
+                where=resolve(here()),
+                remedy="ask np.shares_memory(a, b) whose it is; give other code bridge.detach(x), a copy, and code "
+                "that writes into it a rule, by bridge.mutating_rule",
+            ),
         )
-        raise noted(self, error)
 
     @property
     def flat(self) -> Flat:
