@@ -17,6 +17,7 @@ from bridge.julia.calls import OtherLayout, Returned, ask, entries, run
 from bridge.julia.convert import in_plain_layout
 from bridge.julia.plans import Flattened, filled, plan, sent
 from bridge.julia.programs import run_tracked
+from bridge.rewind.interpreter import ARRAYS
 from bridge.rewind.memory import grounded
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ def on_arrays(function: JuliaFunction, flat: Flattened, args: tuple[Any, ...]) -
 
 def in_program(function: JuliaFunction, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call a function that writes some of its arguments inside a differentiated program."""
+    args = _with_own_targets(function, args, kwargs)
     flat = Flattened(args, kwargs)
     targets = _targets(function, flat, args)
     for position, target in zip(function.mutates, targets, strict=True):
@@ -74,6 +76,17 @@ def in_program(function: JuliaFunction, args: tuple[Any, ...], kwargs: dict[str,
     if isinstance(result, Returned):
         return args[result.position]
     return result
+
+
+def _with_own_targets(function: JuliaFunction, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    """The arguments, with Buffers in place of plain arrays of a program that is read, which are to be written."""
+    tracked = [leaf for leaf in Flattened(args, kwargs).leaves if hasattr(leaf, "place")]
+    own = list(args)
+    for position in function.mutates:
+        if -len(args) <= position < len(args) and not hasattr(args[position], "place"):
+            found = (ARRAYS.own_target(leaf, args[position]) for leaf in tracked)
+            own[position] = next((one for one in found if one is not None), args[position])
+    return tuple(own)
 
 
 def _targets(function: JuliaFunction, flat: Flattened, args: tuple[Any, ...]) -> list[Any]:

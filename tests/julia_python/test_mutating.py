@@ -179,7 +179,54 @@ def test_wrong_declarations_are_named(scale: Any, step: Any) -> None:
     with pytest.raises(AliasError, match="shares memory"):
         bridge.grad(lambda x: np.sum(step(x, x[:], 2.0)))(X)
     with pytest.raises(RuleError, match="writes its argument 0, which is not tracked here"):
-        bridge.grad(lambda x: np.sum(x) + np.sum(step(np.zeros(3), x, 2.0)))(X)
+        bridge.grad(lambda x: np.sum(x) + np.sum(step(np.zeros(3), x, 2.0)), source=False)(X)
+
+
+def in_scratch(x: Any, step: Any) -> Any:
+    stages, u = np.zeros((2, 3)), np.array([0.1, 0.2, 0.3])
+    for _ in range(3):
+        stages[:] = 0.5
+        step(stages[0], u, x[0])
+        step(stages[1], u + 0.5 * stages[0], x)
+        u += 0.1 * (stages[0] + stages[1])
+    return np.sum(u**2) + np.sum(stages[1] * x)
+
+
+def into_what_a_function_made(x: Any, step: Any) -> Any:
+    made = np.ones(6)[::2]
+    assert step(made, x, 2.0) is made or np.shares_memory(step(made, x, 1.0), made)
+    return np.sum(made**2 * x)
+
+
+def of_an_object(x: Any, step: Any) -> Any:
+    class Model:
+        def __init__(self) -> None:
+            self.rate = np.full(3, 0.25)
+
+        def run(self, u: Any) -> Any:
+            step(self.rate, u, 0.5)
+            return self.rate
+
+    model = Model()
+    model.run(x)
+    return np.sum(model.run(x * x) ** 2)
+
+
+@pytest.mark.parametrize("program", [in_scratch, into_what_a_function_made, of_an_object])
+def test_plain_arrays_of_a_program_that_is_read_are_written_too(program: Any, step: Any) -> None:
+    check(lambda x: program(x, step), X)
+
+
+def test_arrays_that_are_lent_are_put_back_after_an_error(step: Any) -> None:
+    kept = np.ones(3)
+
+    def program(x: Any) -> Any:
+        step(kept, x, 2.0)
+        raise ValueError("on purpose")
+
+    with pytest.raises(ValueError, match="on purpose"):
+        bridge.grad(program)(X)
+    np.testing.assert_array_equal(kept, np.ones(3))
 
 
 @pytest.mark.parametrize("size", [3, 100_000])

@@ -1,0 +1,1 @@
+"""Examples with pictures: `python -m examples.gallery`."""

@@ -1,0 +1,82 @@
+"""The gallery: its page has every example with its picture, and the examples, run short, find what they are to find."""
+
+from __future__ import annotations
+
+import re
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from examples.gallery.__main__ import EXAMPLES, main, missing
+from tests.helpers.pages import ROOT, text_of
+
+PAGE = text_of("docs/gallery.md")
+
+
+class Short(NamedTuple):
+    """An example with arguments that make it short, a number of what it prints, and where that number is to lie."""
+
+    name: str
+    arguments: dict[str, int]
+    found: str
+    low: float
+    high: float
+
+
+SHORT = [
+    Short("rain", {"steps": 60}, r"^y speed +\S+ +(\S+)", 0.30, 0.40),
+    Short("rain", {"steps": 60}, r"^misfit (\S+)", 0.8, 1.1),
+    Short("stencil", {"updates": 40}, r"at (\S+) inside", 0.9, 1.1),
+    Short("kernel", {"steps": 300}, r"^misfit (\S+)", 0.85, 1.15),
+    Short("kernel", {"steps": 300}, r"^speed +(\S+)", 0.53, 0.57),
+    Short("posterior", {"draws": 60}, r"^deaths +\S+ +(\S+)", 0.6, 0.8),
+    Short("epidemic", {"days": 50}, r"^contacts before +\S+ +(\S+)", 0.53, 0.57),
+    Short("pendulum", {"updates": 8, "steps": 20}, r"before, (\S+) after", 0.0, 0.1),
+]
+JULIA = {"epidemic", "pendulum"}
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(one, id=f"{one.name}-{k}", marks=[pytest.mark.julia] * (one.name in JULIA))
+        for k, one in enumerate(SHORT)
+    ],
+)
+def test_an_example_finds_what_it_is_to_find(case: Short, runs: dict[str, Any]) -> None:
+    lacks = missing(case.name)
+    if lacks:
+        pytest.skip(f"{case.name} {lacks}")
+    if case.name not in runs:
+        text, figure = import_module(f"examples.gallery.{case.name}").run(**case.arguments)
+        assert figure.axes
+        runs[case.name] = text
+    found = re.search(case.found, runs[case.name], re.MULTILINE)
+    assert found is not None, runs[case.name]
+    assert case.low <= float(found[1]) <= case.high
+
+
+@pytest.fixture(scope="module")
+def runs() -> dict[str, Any]:
+    return {}
+
+
+def test_the_page_has_every_example_with_its_picture() -> None:
+    assert re.findall(r"`examples/gallery/(\w+)\.py`", PAGE) == list(EXAMPLES)
+    pictures = re.findall(r"\(gallery/(\w+)\.png\)", PAGE)
+    assert pictures == list(EXAMPLES)
+    assert all((ROOT / "docs" / "gallery" / f"{name}.png").stat().st_size > 10_000 for name in pictures)
+    files = {path.stem for path in (ROOT / "examples" / "gallery").glob("*.py")} - {"__init__", "__main__"}
+    assert files == set(EXAMPLES)
+
+
+def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: Any) -> None:
+    pytest.importorskip("matplotlib", reason="matplotlib is needed: python -m pip install -e '.[test]'")
+    monkeypatch.setitem(EXAMPLES, "stencil", ("jax", "no_such_package"))
+    assert main(["stencil", "--to", str(tmp_path)]) == 1
+    assert "stencil: left out, it needs no_such_package: pip install no_such_package" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        main(["rainbow"])
+    assert "there is no example 'rainbow': choose among rain" in capsys.readouterr().err
