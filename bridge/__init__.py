@@ -39,6 +39,7 @@ from bridge.transforms.vjp import vjp as vjp
 
 if _typing.TYPE_CHECKING:
     from bridge import random as random
+    from bridge import strategies as strategies
     from bridge import torch as torch
     from bridge.proof.programs.check_gradient import check_gradient as check_gradient
     from bridge.proof.programs.crosscheck import crosscheck as crosscheck
@@ -98,13 +99,13 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    return [*__all__, "__version__", "torch"]
+    return [*__all__, "__version__", "strategies", "torch"]
 
 
 if not _typing.TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
-        if name in ("random", "torch"):
+        if name in ("random", "strategies", "torch"):
             return _import_module(f"bridge.{name}")
         if name in _ON_USE:
             return getattr(_import_module(_ON_USE[name]), name)

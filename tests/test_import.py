@@ -14,13 +14,14 @@ import pytest
 ROOT = Path(__file__).parents[1]
 
 HEAVY = {"jax", "jaxlib", "juliacall", "juliapkg", "platformdirs"}
-HEAVY |= {"scipy", "sklearn", "matplotlib", "rich", "torch", "autograd"}
+HEAVY |= {"scipy", "sklearn", "matplotlib", "rich", "torch", "autograd", "hypothesis"}
 
 DOORS = {
     "juliacall": ("bridge/julia/",),
     "juliapkg": ("bridge/julia/",),
     "jax": ("bridge/engines/jax/", "bridge/xla/", "bridge/julia/to_jax.py"),
     "torch": ("bridge/torch/",),
+    "hypothesis": ("bridge/strategies.py",),
 }
 
 # What a function may import, because it is heavy and often not there; and the one module of ours that is as heavy.

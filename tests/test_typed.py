@@ -108,7 +108,7 @@ def test_what_is_no_function_has_no_gradient(transform: Any) -> None:
 
 def test_names_of_the_package() -> None:
     shown = [name for name in dir(bridge) if not name.startswith("_")]
-    assert sorted(shown) == sorted([*bridge.__all__, "torch"])
+    assert sorted(shown) == sorted([*bridge.__all__, "strategies", "torch"])
     assert all(hasattr(bridge, name) for name in bridge.__all__)
     with pytest.raises(AttributeError, match="no attribute 'jacref'; did you mean 'jacrev'"):
         bridge.jacref  # type: ignore[attr-defined] # noqa: B018
