@@ -10,6 +10,7 @@ from bridge.amounts import bytes_of
 from bridge.engines.protocol import Compilation, Compiler, Engine, Settings, compiling
 from bridge.errors import ArgumentError
 from bridge.options import IndexMode
+from bridge.rewind.bounded import BoundedLog
 from bridge.rewind.context import Context
 from bridge.rewind.forward import ForwardContext
 
@@ -91,10 +92,10 @@ def compiler(name: str, index_mode: IndexMode = "error", memory: Any = None) -> 
     """
     found = checked(name, index_mode)
     amount = bytes_of(memory)
-    if amount is not None and not found.has_settings:
+    if amount is not None and isinstance(found, Compiler) and not found.has_settings:
         raise ArgumentError(
-            f"memory={memory!r} with engine={name!r}, which keeps what it overwrites",
-            remedy='use engine="xla", or bridge.checkpoint around parts of the program',
+            f"memory={memory!r} with engine={name!r}, which may run a program in two ways",
+            remedy='say in which: engine="eager" or engine="xla"',
         )
     if not compiling():
         return Compilation(found, Settings(index_mode, amount)) if isinstance(found, Compiler) else None
@@ -106,9 +107,16 @@ def compiler(name: str, index_mode: IndexMode = "error", memory: Any = None) -> 
     return None
 
 
-def context(name: str, zeros: str) -> Context:
-    """A context of reverse mode whose pulls come from an engine; with "julia", Julia starts here if it has not yet."""
-    return checked(name).context(zeros)
+def context(name: str, zeros: str, memory: Any = None) -> Context:
+    """A context of reverse mode whose pulls come from an engine; with "julia", Julia starts here if it has not yet.
+
+    With an amount of memory (`bridge.amounts.bytes_of`) its log keeps within it.
+    """
+    made = checked(name).context(zeros)
+    amount = bytes_of(memory)
+    if amount is not None:
+        made.log = BoundedLog(made, amount)
+    return made
 
 
 def forward_context(name: str, zeros: str) -> ForwardContext:

@@ -16,7 +16,7 @@ from bridge.rewind.closures import Closure
 from bridge.rewind.context import Context
 from bridge.rewind.fingerprint import Fingerprint, parting
 from bridge.rewind.interpreter import ARRAYS
-from bridge.rewind.log import Entry, Overwritten, at_birth
+from bridge.rewind.log import Entry, Overwritten, another, at_birth
 from bridge.rewind.memory import ON_ARRAYS, grounded, owner
 from bridge.rewind.places import places_in
 from bridge.rewind.roots import Entered, Root, serial_now
@@ -156,7 +156,7 @@ class Checkpoint(Entry):
     def _replayed(self) -> Iterator[list[Any]]:
         """Run the call again, from the state before it, with a log of its own; end in that state."""
         context = self.context
-        log, context.log = context.log, []
+        log, context.log = context.log, another(context.log)
         position, context.undone_from = context.undone_from, None
         written_later = [root for root in context.roots if isinstance(root, Entered) and root.written]
         written_later = [root for root in written_later if root not in self.written_before]
@@ -269,7 +269,7 @@ def record(context: Context, f: Callable[..., Any], args: tuple[Any, ...], kwarg
     """Run a checkpointed call and log it as one entry."""
     entry = Checkpoint(context, f, args, kwargs)
     since = serial_now()
-    log, context.log = context.log, []
+    log, context.log = context.log, another(context.log)
     try:
         with checkpointing(context), context.home.noted_run(context, since) as entry.noted:
             result = f(*args, **kwargs)

@@ -15,16 +15,16 @@ from typing import Any, Self
 
 import numpy as np
 
-from bridge.code_position import here
+from bridge.code_position import here, resolve
 from bridge.errors import ArgumentError, BridgeError
 from bridge.rewind import strong_zeros
 from bridge.rewind.cotangents import looks_of, numpy_numbers, places_of
 from bridge.rewind.gradients import Gradients, Seeds
 from bridge.rewind.indices import scatter
-from bridge.rewind.interpreter import ARRAYS, Call, Listener
+from bridge.rewind.interpreter import ARRAYS, Call, Listener, current_context
 from bridge.rewind.interrupted import has_written
 from bridge.rewind.lean import Lean
-from bridge.rewind.log import Copy, Entry, Operation, blame
+from bridge.rewind.log import Copy, Entry, Operation, blame, is_bounded
 from bridge.rewind.ownership import Standing, must_be_numbers, refuse_read_only, wrap
 from bridge.rewind.places import Element, Gathered, Place
 from bridge.rewind.roots import Root
@@ -75,6 +75,12 @@ class Context(Gradients, Lean):
         self.undone_from: int | None = None
 
     def __enter__(self) -> Self:
+        if is_bounded(self.log) and current_context() is not None:
+            raise ArgumentError(
+                "memory= of a differentiation inside another one, which keeps what the inner one does",
+                where=resolve(here()),
+                remedy="give it to the outer one",
+            )
         super().__enter__()
         events = all(getattr(type(self), name) is getattr(Context, name) for name in ("result", "copied", "write"))
         self.lean = events and self.outer is None and not self.home.is_abstract

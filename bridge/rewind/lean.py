@@ -6,6 +6,7 @@ records that others ask for only when they are asked.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,10 @@ class One(Operation):
     def name(self) -> str:
         return str(self.rule.name)
 
+    def held(self) -> Iterator[tuple[Any, str]]:
+        yield self, "output"
+        yield self, "x"
+
     def push(self, ct: Any) -> None:
         cotangent = self.rule.per_argument[0](ct, self.output, self.x)
         if cotangent is not None:
@@ -67,6 +72,11 @@ class Pair(Operation):
     @property
     def name(self) -> str:
         return str(self.rule.name)
+
+    def held(self) -> Iterator[tuple[Any, str]]:
+        yield self, "output"
+        yield self, "x"
+        yield self, "y"
 
     def push(self, ct: Any) -> None:
         pulls = self.rule.per_argument
@@ -98,6 +108,9 @@ class ElementRead(Copy):
         region = self.parent.region()
         region[self.key] += ct
 
+    def held(self) -> Iterator[tuple[Any, str]]:
+        return iter(())
+
 
 class ElementWrite(Write):
     """One element that was written in `parent`, whose memory is `array`."""
@@ -115,6 +128,9 @@ class ElementWrite(Write):
         self.saved = saved
         self.source = source
         self.activates = source is not None and not parent.root.active
+
+    def held(self) -> Iterator[tuple[Any, str]]:
+        yield self, "array"
 
     def take(self) -> Any:
         if self.parent.root.shadow is None:

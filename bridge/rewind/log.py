@@ -71,6 +71,10 @@ class Entry:
         """The roots that it made."""
         return iter(())
 
+    def held(self) -> Iterator[tuple[Any, str]]:
+        """Where it holds arrays for its way back: objects, and attributes of these with an array or a tuple of them."""
+        return iter(())
+
     def woken(self) -> Iterable[Root]:
         """The roots that this entry was the first to give a value that carries a gradient."""
         return (self.out.root,) if self.activates else ()
@@ -147,6 +151,10 @@ class Operation(Birth):
 
     def reads(self) -> Iterator[Any]:
         return places_in(self.call.inputs)
+
+    def held(self) -> Iterator[tuple[Any, str]]:
+        yield self, "output"
+        yield self.call, "args"
 
     def take(self) -> Any:
         out = self.out
@@ -262,8 +270,23 @@ class Copy(Birth):
     def reads(self) -> Iterator[Any]:
         yield self.source
 
+    def held(self) -> Iterator[tuple[Any, str]]:
+        if isinstance(self.source, Picked):
+            yield self.source, "key"
+
     def pull(self, ct: Any) -> Cotangents:
         return ((self.source, ct),)
+
+
+def is_bounded(log: list[Entry]) -> bool:
+    """Whether a log is a `bridge.rewind.bounded.BoundedLog`."""
+    return hasattr(log, "amount")
+
+
+def another(log: Any) -> list[Entry]:
+    """An empty log for a part of a run, which keeps within what the log of the whole keeps within."""
+    made: list[Entry] = log.another() if is_bounded(log) else []
+    return made
 
 
 def blame(entry: Entry, error: Exception) -> None:

@@ -12,7 +12,7 @@ from bridge.code_position import Position
 from bridge.errors import RuleError
 from bridge.rewind.interpreter import Call
 from bridge.rewind.log import Cotangents, Entry, Operation, Overwritten
-from bridge.rewind.places import places_in
+from bridge.rewind.places import Picked, places_in
 from bridge.rewind.roots import Root
 from bridge.signatures import names_read
 
@@ -42,6 +42,11 @@ class Write(Entry):
 
     def overwritten(self) -> Iterator[Overwritten]:
         yield Overwritten(self.out, self.array, self.key, self.saved)
+
+    def held(self) -> Iterator[tuple[Any, str]]:
+        yield from ((self, "saved"), (self, "array"), (self, "key"))
+        if isinstance(self.out, Picked):
+            yield self.out, "key"
 
     def undo(self) -> None:
         self.saved = self.out.context.memory.swap(self.array, self.key, self.saved)
@@ -101,6 +106,10 @@ class Update(Operation):
 
     def bore(self) -> Iterator[Root]:
         return iter(())
+
+    def held(self) -> Iterator[tuple[Any, str]]:
+        yield from super().held()
+        yield from ((self, "saved"), (self, "array"), (self, "mask"))
 
     def overwritten(self) -> Iterator[Overwritten]:
         yield Overwritten(self.out, self.array, Ellipsis, self.saved)
@@ -167,6 +176,9 @@ class MutatingCall(Entry):
     def overwritten(self) -> Iterator[Overwritten]:
         for place, array, saved in zip(self.out, self.arrays, self.saved, strict=True):
             yield Overwritten(place, array, Ellipsis, saved)
+
+    def held(self) -> Iterator[tuple[Any, str]]:
+        yield from ((self, "saved"), (self, "arrays"), (self.call, "args"))
 
     def undo(self) -> None:
         self.saved = tuple(place.context.memory.swap(*rest) for place, *rest in self.overwritten())

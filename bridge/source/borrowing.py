@@ -41,6 +41,9 @@ HELD: dict[int, Loan] = {}
 _ROOM = 256
 """How many things are kept before it is asked whether anybody else has them."""
 
+_HEAVY = 1 << 24
+"""The same for the bytes of arrays that are lent."""
+
 _LOOKED_AT = 64
 """How many things may be looked at for each array that is lent, if the program has many."""
 
@@ -70,7 +73,9 @@ class Loan:
         self.names = SecondNames(self)
         self._after: list[tuple[Kept, dict[Any, Any]]] = []
         self._steps = 0
-        self._room = _ROOM
+        allowed = getattr(getattr(context, "log", None), "amount", None)
+        self._least = _HEAVY if allowed is None else min(_HEAVY, allowed // 8)
+        self._room, self._heavy, self._bytes = _ROOM, self._least, 0
         self._births = Births(_ROOM)
         self._credit = 0
 
@@ -103,6 +108,7 @@ class Loan:
                 found.is_log = type(value) is Float or is_alone or (type(value) is WeakScalar and is_abstract(value))
                 # It is poisoned when everybody knows of it, so that it is given back whatever comes.
                 self.arrays.append(found)
+                self._bytes += whole.nbytes
                 LENT[id(whole)] = found
                 COUNT.told()
                 found.poison()
@@ -117,6 +123,7 @@ class Loan:
         whole = whole_of(array)
         if id(whole) not in self.touched and whole.dtype.kind in "fc":
             self._sweep()
+            self._bytes += whole.nbytes
             self.touched[id(whole)] = (whole, whole.copy("K"))
 
     def keep(self, things: type[Kept], thing: Any, name: Any, value: Any) -> None:
@@ -150,7 +157,7 @@ class Loan:
 
     def _sweep(self) -> None:
         """Let go of what only this loan has any more: nobody can see whether it is put back."""
-        if len(self.kept) + len(self.touched) + len(self.arrays) < self._room:
+        if len(self.kept) + len(self.touched) + len(self.arrays) < self._room and self._bytes < self._heavy:
             return
         # Besides the references that are counted here, what asks for the number has one.
         for key in [key for key, kept in self.kept.items() if type(kept) is not Cells and getrefcount(kept.thing) <= 2]:
@@ -166,6 +173,10 @@ class Loan:
         for key in [key for key, pair in self.touched.items() if key not in LENT and getrefcount(pair[0]) <= 2]:
             del self.touched[key]
         self._room = max(_ROOM, 2 * (len(self.kept) + len(self.touched) + len(self.arrays)))
+        self._bytes = sum(lent.array.nbytes for lent in self.arrays) + sum(
+            one.nbytes for one, _ in self.touched.values()
+        )
+        self._heavy = max(self._least, 2 * self._bytes)
 
     def _claim(self, kept: Kept) -> None:
         """Take note that an object holds tracked values until the call is over."""

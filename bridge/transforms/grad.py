@@ -66,8 +66,9 @@ def value_and_grad(
     source : whether `f`, and the functions of the program that it calls, are read from their source, so that plain
         arrays that they write into, and objects that hold them, are followed (docs/your_program.md). None: yes, unless
         the environment variable BRIDGE_SOURCE is 0.
-    memory : "2GB", "512MB", or a number of bytes: how much the loops of the program may keep for their way back, under
-        "xla"; a loop that would keep more keeps snapshots, and is run again from these (see `bridge.xla`).
+    memory : "2GB", "512MB", or a number of bytes: how much may be kept for the way back. Under "xla" that is of each
+        program's loops; one that would keep more keeps snapshots, and is run again from these (see `bridge.xla`).
+        Elsewhere it is of the log: arrays that only the log holds go to a temporary file (docs/transforms.md).
 
     Returns
     -------
@@ -88,7 +89,7 @@ def value_and_grad(
             found = direct(args, kwargs, argnums, has_aux, allow_int)
             if found is not NotImplemented:
                 return found
-        with collecting_rarely(), registry.context(engine, zeros) as context:
+        with collecting_rarely(), registry.context(engine, zeros, memory) as context:
             context.borrows_arguments = True
             arguments = Arguments(context, args, kwargs, argnums, allow_int, f)
             result = program(context, f, source)(*arguments.args, **arguments.kwargs)

@@ -54,7 +54,7 @@ def jacrev(
 
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         apart = Apart(f, argnums, args, kwargs)
-        value, pull = vjp(_closed(f, apart, source), apart.wanted, engine=engine, source=source)
+        value, pull = vjp(_closed(f, apart, source), apart.wanted, engine=engine, source=source, memory=memory)
         return _by_rows(pull, value, apart.wanted)
 
     return renamed(Transformed.of(jacobian, jacrev, f, argnums, engine, source, index_mode, memory))
@@ -122,6 +122,7 @@ def hvp(
     compiler = registry.compiler(engine, index_mode, memory)
     if compiler is not None:
         return compiler.kept(_hvp, f, source, argnums)(tuple(args), tuple(tangents))
+    _must_not_be_bounded("hvp", engine, memory)
     if argnums is not None:
         positions = positions_of(f, argnums, tuple(args))
         if len(tangents) != len(positions):
@@ -165,6 +166,7 @@ def hessian(
     compiler = registry.compiler(engine, index_mode, memory)
     if compiler is not None:
         return compiler.compiled(hessian(f, argnums, source=source))
+    _must_not_be_bounded("hessian", engine, memory)
     columns = jacfwd(grad(f, argnums, source=source), argnums, engine, source)
     direct = shortcut(f, "hessian")
 
@@ -178,6 +180,15 @@ def hessian(
         return columns(*args, **kwargs)
 
     return renamed(Transformed.of(second, hessian, f, argnums, engine, source, index_mode, memory))
+
+
+def _must_not_be_bounded(name: str, engine: Engine, memory: Any) -> None:
+    if memory is not None:
+        raise ArgumentError(
+            f"{name} with memory={memory!r} and engine={engine!r}: forward mode goes through the backward pass, and "
+            "keeps its log in memory",
+            remedy='use engine="xla", or bridge.checkpoint around parts of the program',
+        )
 
 
 def _hvp(f: Callable[..., Any], source: bool | None, argnums: Argnums | None) -> Callable[..., Any]:

@@ -49,7 +49,7 @@ def vjp(
         found = direct(args, has_aux)
         if found is not NotImplemented:
             return found
-    context = registry.context(engine, zeros)
+    context = registry.context(engine, zeros, memory)
     with collecting_rarely(), context:
         arguments = Arguments(context, args, {}, tuple(range(len(args))), allow_int=True)
         value, aux = with_aux(program(context, f, source)(*arguments.args), has_aux)
