@@ -29,6 +29,7 @@ from bridge.rewind.escapes import note_texts
 from bridge.rewind.facts import facts_of
 from bridge.rewind.interpreter import ARRAYS, Call
 from bridge.rewind.memory import grounded, holds_arrays
+from bridge.rewind.rule import UNPLANNED
 from bridge.rewind.rule_book import MUTATING, REFUSED, RULES, ZERO_PULL
 from bridge.rewind.snapshots import constant, copy_of_list
 from bridge.rewind.values import is_abstract, settled
@@ -49,10 +50,14 @@ def operate_one(function: Callable[..., Any], ufunc: np.ufunc, x: Any) -> Any:
     if type(own) in (float, complex):
         own = np.result_type(own).type(own)
     rule = RULES.get(ufunc) or rule_for(ufunc, context)
-    if context.lean and context.listener is None and rule.pulls(1) and place.active:
-        out = context.one(rule, value, own, place)
-        if out is not NotImplemented:
-            return out
+    if place.active and context.lean and context.listener is None:
+        plan = rule.plans[4]
+        if plan is UNPLANNED:
+            plan = rule.plan(4)
+        if plan is not None:
+            out = context.one(plan, value, own, place)
+            if out is not NotImplemented:
+                return out
     return context.result(Call(ufunc, rule, (own,), inputs), value)
 
 
@@ -60,39 +65,46 @@ def operate_pair(function: Callable[..., Any], ufunc: np.ufunc, x: Any, y: Any) 
     """`operate` for two operands of one context, or one and a number: what programs are made of."""
     x_place: Any = getattr(x, "place", None)
     y_place: Any = getattr(y, "place", None)
+    # Which of them carry a gradient, by the bits 1 and 2.
+    active = 0
     if y_place is None:
         if not isinstance(y, NUMBERS):
             return operate(function, ufunc, x, y)
         context = x_place.context
-        values = (x.value, y)
-        inputs = (x_place if x_place.active else None, None)
+        x = x.value
     elif x_place is None:
         if not isinstance(x, NUMBERS):
             return operate(function, ufunc, x, y)
         context = y_place.context
-        values = (x, y.value)
-        inputs = (None, y_place if y_place.active else None)
+        y = y.value
     else:
         context = x_place.context
         if context is not y_place.context:
             return operate(function, ufunc, x, y)
-        values = (x.value, y.value)
-        inputs = (x_place if x_place.active else None, y_place if y_place.active else None)
+        x, y = x.value, y.value
+    if x_place is not None and x_place.active:
+        active = 1
+    if y_place is not None and y_place.active:
+        active += 2
     if context.thread != get_ident():
         context.check_usable()
     try:
-        value = function(*values)
+        value = function(x, y)
     except ZeroDivisionError as error:
-        value = context.home.value_despite(error, function, values)
-    rule = None if ufunc in ZERO_PULL else RULES.get(ufunc) or rule_for(ufunc, context)
-    if context.lean and context.listener is None and rule is not None and rule.pulls(2) and inputs != _NOBODY:
-        out = context.pair(rule, value, *values, *inputs)
-        if out is not NotImplemented:
-            return out
-    return context.result(Call(ufunc, rule, values, inputs), value)
-
-
-_NOBODY = (None, None)
+        value = context.home.value_despite(error, function, (x, y))
+    rule = RULES.get(ufunc)
+    if rule is None and ufunc not in ZERO_PULL:
+        rule = rule_for(ufunc, context)
+    if active and rule is not None and context.lean and context.listener is None:
+        plan = rule.plans[active]
+        if plan is UNPLANNED:
+            plan = rule.plan(active)
+        if plan is not None:
+            out = context.pair(plan, value, x, y, x_place if active != 2 else None, y_place if active != 1 else None)
+            if out is not NotImplemented:
+                return out
+    inputs = (x_place if active & 1 else None, y_place if active & 2 else None)
+    return context.result(Call(ufunc, rule, (x, y), inputs), value)
 
 
 def operate(function: Callable[..., Any], ufunc: np.ufunc, *args: Any) -> Any:

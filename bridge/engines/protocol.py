@@ -17,7 +17,7 @@ from bridge.rewind.context import Context
 from bridge.rewind.forward import ForwardContext
 from bridge.rewind.interpreter import Call, current_context
 from bridge.rewind.memory import grounded
-from bridge.rewind.rule import Rule
+from bridge.rewind.rule import Rule, unplanned
 
 # How far an engine's value of one operation may be from NumPy's, by bits of a number, beside the largest element.
 TOLERANCES = {16: 1e-2, 32: 1e-4, 64: 1e-10}
@@ -184,6 +184,7 @@ class EngineRule(Rule):
                 setattr(self, slot, getattr(native, slot))
         self.name = name
         self.joint, self.per_argument, self.adding = _no_pull, None, None
+        self.plans = unplanned()
         self.native = native
         self.compares = True
         self.reads = frozenset((*range(_MOST_ARGUMENTS), *self._parameters, "*"))

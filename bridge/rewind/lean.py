@@ -22,18 +22,19 @@ from bridge.rewind.writes import Write
 FLOATS = frozenset({np.float64, np.float32})
 """The kinds of elements that are read and written in few steps."""
 
-_BOTH: tuple[tuple[int, ...], ...] = ((0,), (1,), (0, 1))
-
 
 class One(Operation):
     """A ufunc of one operand, whose result is a new root."""
 
     __slots__ = ("place", "rule", "x")
 
-    def __init__(self, rule: Any, x: Any, place: Any) -> None:
-        self.rule = rule
-        self.x = x
+    def __init__(self, plan: Any, x: Any, place: Any, out: Root, value: Any, position: Any) -> None:
+        self.rule, self.wanted, keeps_output, keeps_x, _ = plan
+        self.x = x if keeps_x else None
         self.place = place
+        self.out = out
+        self.output = value if keeps_output else None
+        self.position = position
 
     @property
     def call(self) -> Call:  # type: ignore[override]
@@ -58,12 +59,17 @@ class Pair(Operation):
 
     __slots__ = ("rule", "x", "x_place", "y", "y_place")
 
-    def __init__(self, rule: Any, x: Any, y: Any, x_place: Any, y_place: Any) -> None:
-        self.rule = rule
-        self.x = x
-        self.y = y
+    def __init__(
+        self, plan: Any, x: Any, y: Any, x_place: Any, y_place: Any, out: Root, value: Any, position: Any
+    ) -> None:
+        self.rule, self.wanted, keeps_output, keeps_x, keeps_y = plan
+        self.x = x if keeps_x else None
+        self.y = y if keeps_y else None
         self.x_place = x_place
         self.y_place = y_place
+        self.out = out
+        self.output = value if keeps_output else None
+        self.position = position
 
     @property
     def call(self) -> Call:  # type: ignore[override]
@@ -159,40 +165,29 @@ class Lean(Ownership):
     log: list[Entry]
     listener: Listener | None
 
-    def one(self, rule: Any, value: Any, x: Any, place: Any) -> Any:
+    def one(self, plan: Any, value: Any, x: Any, place: Any) -> Any:
         """`result` of a ufunc with a pull, of one operand that carries a gradient."""
-        return self._logged(One(rule, x, place), rule, value, (0,))
-
-    def pair(self, rule: Any, value: Any, x: Any, y: Any, x_place: Any, y_place: Any) -> Any:
-        """`result` of a ufunc with one pull for each of its two operands, of which one carries a gradient at least."""
-        entry = Pair(rule, x, y, x_place, y_place)
-        return self._logged(entry, rule, value, _BOTH[(x_place is not None) + 2 * (y_place is not None) - 1])
-
-    def _logged(self, entry: Any, rule: Any, value: Any, wanted: tuple[int, ...]) -> Any:
-        root: Any
-        if type(value) in FLOATS:
-            root = Root(self, value, True)
-            out = ARRAYS.scalar(value, root)
-        elif type(value) is np.ndarray and value.base is None and value.dtype.kind == "f":
-            root = Root(self, value, True)
-            out = ARRAYS.buffer(value, root)
-        else:
-            out = wrap(self, value, True)
-            root = getattr(out, "place", None)
-            if type(root) is not Root or not root.active:
-                return NotImplemented
-        found = rule._needs.get(wanted)
-        reads_output, reads = rule.needs(wanted) if found is None else found
-        if 0 not in reads:
-            entry.x = None
-        if 1 not in reads and type(entry) is Pair:
-            entry.y = None
-        entry.position = here(5)
-        entry.out = root
-        entry.output = value if reads_output else None
-        entry.wanted = wanted
-        self.log.append(entry)
+        out = self._fresh(value)
+        if out is not NotImplemented:
+            self.log.append(One(plan, x, place, out.place, value, here(4)))
         return out
+
+    def pair(self, plan: Any, value: Any, x: Any, y: Any, x_place: Any, y_place: Any) -> Any:
+        """`result` of a ufunc with one pull for each of its two operands, of which one carries a gradient at least."""
+        out = self._fresh(value)
+        if out is not NotImplemented:
+            self.log.append(Pair(plan, x, y, x_place, y_place, out.place, value, here(4)))
+        return out
+
+    def _fresh(self, value: Any) -> Any:
+        """A result as a tracked one on a root of its own; NotImplemented for what is none that carries a gradient."""
+        if type(value) in FLOATS:
+            return ARRAYS.scalar(value, Root(self, value, True))
+        if type(value) is np.ndarray and value.base is None and value.dtype.kind == "f":
+            return ARRAYS.buffer(value, Root(self, value, True))
+        out = wrap(self, value, True)
+        root = getattr(out, "place", None)
+        return out if type(root) is Root and root.active else NotImplemented
 
     def element(self, value: Any, parent: Any, key: Any) -> Any:
         """`copied` of one float, which was read at a key of plain integers."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -56,6 +56,27 @@ class Shaped:
         return size
 
 
+class Plan(NamedTuple):
+    """What the pulls `wanted` of a ufunc of one operand or two read."""
+
+    rule: Rule
+    wanted: tuple[int, ...]
+    output: bool
+    x: bool
+    y: bool
+
+
+UNPLANNED: Any = object()
+
+
+def unplanned() -> list[Any]:
+    """The plans of a rule of which none is made yet."""
+    return [UNPLANNED] * len(_WANTED)
+
+
+_WANTED: tuple[tuple[int, ...], ...] = ((), (0,), (1,), (0, 1), (0,))
+
+
 class Rule:
     """The pull of one function, and what that pull reads.
 
@@ -74,6 +95,7 @@ class Rule:
         "linear",
         "name",
         "per_argument",
+        "plans",
         "reads",
         "replaces",
         "structure",
@@ -111,6 +133,8 @@ class Rule:
         default: Structure = "elementwise" if self.broadcasts else "generic"
         self.structure = structure or ("linear" if linear else default)
         self._needs: dict[tuple[int, ...], tuple[bool, frozenset[Any]]] = {}
+        # What `plan` has found, by its number.
+        self.plans = unplanned()
         self._parameters, self.variadic = pull_parameters(joint or first_pull(per_argument))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -127,6 +151,19 @@ class Rule:
     def pulls(self, count: int) -> bool:
         """Whether it is that of a ufunc, and has a pull for each of `count` operands."""
         return self.broadcasts and self.per_argument is not None and len(self.per_argument) == count
+
+    def plan(self, number: int) -> Plan | None:
+        """What an entry of a ufunc keeps of one operand or two; None unless there is a pull for each.
+
+        `number` says which carry a gradient: 1 the first of two, 2 the second, 3 both; 4 the only one.
+        """
+        wanted = _WANTED[number]
+        found = None
+        if self.pulls(1 if number == 4 else 2):
+            reads_output, reads = self.needs(wanted)
+            found = Plan(self, wanted, reads_output, 0 in reads, 1 in reads)
+        self.plans[number] = found
+        return found
 
     def needs(self, wanted: tuple[int, ...]) -> tuple[bool, frozenset[Any]]:
         """Whether the output is read, and which positions or keywords, for the `wanted` cotangents."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from bridge.extend import RULES
 from bridge.rewind import rule_book
-from bridge.rewind.rule import Rule
+from bridge.rewind.rule import Rule, unplanned
 
 Mistake = Callable[[Any], Any]
 
@@ -45,6 +45,7 @@ class PlantedRule(Rule):
             setattr(self, slot, getattr(native, slot))
         self.native, self.mistake = native, mistake
         # A joint pull is asked through `pull`, whose answer is changed here.
+        self.plans = unplanned()
         self.joint, self.per_argument = native.joint or (lambda ct, out, *args: None), None
         self.linear = False
 
