@@ -51,6 +51,7 @@ class Captured:
         self.changes: tuple[Change, ...] = ()
         self.left: tuple[str, ...] = ()
         self._called: dict[CodeType, FunctionType] = {}
+        self._asks: dict[str, tuple[Read, Any]] = {}
         self._before = Before()
         self._hold(function)
 
@@ -81,6 +82,10 @@ class Captured:
         if function.__closure__ is None and function.__code__ not in self._called and self._function is not None:
             self._called[function.__code__] = function
             self._hold(function)
+
+    def asks(self, name: str, ask: Read) -> None:
+        """Note what the program asks of the process, as it is now."""
+        self._asks.setdefault(name, (ask, ask()))
 
     def add(self, array: Any) -> None:
         """Note an array that the program reads; `bridge.constant` is promised not to change."""
@@ -121,6 +126,7 @@ class Captured:
                 put(read, GONE)
                 continue
             self._names.append((name, read, value))
+        self._names += [(name, ask, told) for name, (ask, told) in self._asks.items()]
         for array in reach.arrays:
             self.add(array)
         self._names.append(("the rule book", edition, edition()))

@@ -62,14 +62,26 @@ def names_in(constant: Any) -> Iterator[str]:
 
 
 def _is_written(steps: list[dis.Instruction], start: int) -> bool:
-    """Whether the second argument of a call is a text in the code; the first is a name, or attributes of one."""
+    """Whether the second argument of a call is a text in the code; the others are names, or attributes of these."""
+    k = _behind_a_name(steps, start)
+    if k == start or k >= len(steps) or not steps[k].opname.startswith("LOAD_CONST"):
+        return False
+    end = k + 1
+    if end < len(steps) and steps[end].opname.startswith("LOAD_CONST"):
+        end += 1
+    else:
+        end = _behind_a_name(steps, end)
+    return isinstance(steps[k].argval, str) and end < len(steps) and steps[end].opname.startswith("CALL")
+
+
+def _behind_a_name(steps: list[dis.Instruction], start: int) -> int:
+    """The step after those that load a name, and attributes of it; `start` if there are none."""
     k = start
     if k < len(steps) and steps[k].opname.startswith(("LOAD_FAST", "LOAD_DEREF", "LOAD_GLOBAL", "LOAD_NAME")):
         k += 1
         while k < len(steps) and steps[k].opname == "LOAD_ATTR":
             k += 1
-        return k < len(steps) and steps[k].opname.startswith("LOAD_CONST") and isinstance(steps[k].argval, str)
-    return False
+    return k
 
 
 _OPEN = frozenset({"vars", "dir", "__dict__", "getmembers", "getmembers_static"})

@@ -41,5 +41,13 @@ def is_users_module(name: str) -> bool:
 def is_users_class(kind: type) -> bool:
     """Whether what a class says can be of the user's making."""
     root = root_of(kind)
-    # What `exec` makes in a namespace without a name says that it is of builtins.
-    return is_made_at_run_time(kind) and (root not in _CLASSES or root == "builtins")
+    if not is_made_at_run_time(kind):
+        return False
+    # What `exec` makes in a namespace without a name says that it is of builtins; what `abc.ABCMeta(...)`,
+    # `dataclasses.make_dataclass` or `types.new_class` makes, that it is of a module where nothing has its name.
+    return root not in _CLASSES or root == "builtins" or not _is_in_its_module(kind)
+
+
+def _is_in_its_module(kind: type) -> bool:
+    module = sys.modules.get(kind.__module__)
+    return module is None or kind.__qualname__.partition(".")[0] in vars(module)

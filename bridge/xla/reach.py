@@ -26,7 +26,7 @@ from bridge.errors import TraceError
 from bridge.xla import holders
 from bridge.xla.code_facts import facts_of_code, names_in
 from bridge.xla.libraries import is_module_not_read, is_users, is_users_class, is_users_module
-from bridge.xla.outside import GONE, RAW, VALUES, Asked, Read, elements_of, item, keys_of, subclasses, value_of
+from bridge.xla.outside import GONE, NOISE, RAW, VALUES, Asked, Read, elements_of, item, keys_of, subclasses, value_of
 
 Found = tuple[str, Read, Any]
 """A label, what reads it, and the container that it is an element of; an empty tuple if no program writes it."""
@@ -75,6 +75,7 @@ class Reach:
             if isinstance(thing, np.ndarray):
                 self.arrays.append(thing)
                 self.reached[id(thing)] = thing
+                self._waiting += thing.ravel().tolist() if thing.dtype == object else []
             elif isinstance(thing, str):
                 self.asked.names.update(names_in(thing) if type(thing) is str else ())
             elif not isinstance(thing, VALUES):
@@ -143,7 +144,7 @@ class Reach:
         self.asked.names |= facts.names | facts.texts
         self.asked.is_open = self.asked.is_open or facts.is_open
         yield from self._may_come(one, facts.names | facts.texts)
-        asked = facts.names | facts.texts if "globals" in facts.names else facts.names
+        asked = facts.names.union(names).difference(NOISE) if "globals" in facts.names else facts.names
         for name in sorted(asked):
             value = names.get(name, GONE)
             if value is not GONE:
@@ -189,6 +190,8 @@ class Reach:
         self._classes[kind] = set()
         yield f"{kind.__name__}.__bases__", partial(getattr, kind, "__bases__"), None
         yield from holders.of_class(kind, self.asked)
+        # What a library's code may ask them for, as `enum` does.
+        self._add(*(held for held in vars(kind).values() if type(held) in (list, dict, set)))
         self._add(*kind.__mro__[1:], type(kind))
         if "_is_protocol" in vars(kind):
             self.asked.names.update(vars(kind), getattr(kind, "__annotations__", ()))
