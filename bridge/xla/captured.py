@@ -8,7 +8,6 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -111,14 +110,14 @@ class Captured:
         """Note the names that the function reads, now that it has run once."""
         if self._function is None:
             return
-        function, self._function = partial(self._function, *self._called.values()), None
+        functions, self._function = (self._function, *self._called.values()), None
         self.functions, self._called = tuple(self._called.values()), {}
         before, self._before = self._before, Before()
         changes = (*before.changes(), *self._changes_of_arrays())
         self.left = tuple(change.name for change in changes if change.is_unknown)
         _let(change.back for change in changes if change.is_unknown)
         reach = Reach()
-        for name, read, container in reach.walk(function):
+        for name, read, container in reach.walk(*functions):
             value = value_of(read)
             if container is None and describes(value):
                 # An attribute that was not there before the trace.

@@ -1,4 +1,4 @@
-"""Telling quickly that nothing has changed: one pass over all that was read, in which no code of Python's runs.
+"""Telling quickly that nothing has changed: passes over all that was read, in which no code of Python's runs.
 
 Things are compared by identity. Where one is another thing, or there is more than there was, the reads themselves tell
 whether that makes a difference.
@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import operator
 from collections import Counter, OrderedDict, defaultdict, deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import chain, repeat
 from types import MappingProxyType
 from typing import Any
@@ -19,90 +20,73 @@ from bridge.xla.outside import GONE, Read, elements_of, item, keys_of, said, sam
 class Guards:
     """Reads with what they gave, sorted by how they are done again quickly."""
 
-    __slots__ = ("_attributes", "_classes", "_dicts", "_lists", "_names", "_others", "_said", "_sizes")
+    __slots__ = ("_passes", "_reads", "_sizes")
 
     def __init__(self, reads: Iterable[tuple[Read, Any]]) -> None:
-        names, says, attributes, classes = _Group(), _Group(), _Group(), _Group()
-        lists: list[tuple[Any, Any]] = []
-        dicts: list[tuple[Any, Any]] = []
-        sizes: list[Any] = []
-        ordered: list[Any] = []
-        others: list[tuple[Read, Any]] = []
+        reads = list(reads)
+        groups: dict[Any, list[tuple[Any, Any]]] = {}
         for read, value in reads:
-            function: Any = getattr(read, "func", None)
-            args: Any = getattr(read, "args", ())
-            if function is item and type(args[0]) is dict:
-                names.add(args[0], args[1], value)
-            elif function is said:
-                says.add(vars(args[0]), args[1], value)
-            elif function is getattr:
-                attributes.add(args[0], args[1], value)
-            elif function is type:
-                classes.add(args[0], "", value)
-            elif function is keys_of:
-                sizes.append(vars(args[0]) if isinstance(args[0], type) else args[0])
-                ordered += [sizes[-1]] if value.asked.is_open else []
-            elif function is elements_of and type(args[0]) in (list, deque):
-                lists.append((args[0], value))
-            elif function is elements_of and type(args[0]) in (dict, OrderedDict, defaultdict, Counter):
-                dicts.append((args[0], value))
+            groups.setdefault(_way_of(read), []).append((read, value))
+        self._reads: list[tuple[Read, Any]] = groups.pop(None, [])
+        self._passes: list[tuple[Callable[[], Iterator[Any]], list[Any]]] = []
+        names = [(read.args[0], value) for read, value in groups.pop(keys_of, [])]
+        spaces = [(vars(one) if isinstance(one, type) else one, value.asked.is_open) for one, value in names]
+        dicts = [read.args[0] for read, _ in groups.pop(dict, [])]
+        lists = [read.args[0] for read, _ in groups.pop(list, [])]
+        if dicts:
+            held = [(partial(item, one, key), value) for one in dicts for key, value in dict.items(one)]
+            groups[item] = groups.get(item, []) + held
+        for way, found in groups.items():
+            if len(found) < _FEW:
+                self._reads += found
             else:
-                others.append((read, value))
-        self._names, self._said, self._attributes, self._classes = names, says, attributes, classes
-        held = [one for one, _ in lists], [one for one, _ in dicts]
-        self._sizes = [*sizes, *held[0], *held[1]], [*map(len, (*sizes, *held[0], *held[1]))]
-        self._lists = (
-            [*ordered, *held[0]],
-            [part for one in ordered for part in one] + [part for _, value in lists for part in value.values],
-        )
-        keys = [part for _, value in dicts for part in value.keys]
-        self._dicts = held[1], keys, [part for one, _ in dicts for part in dict.values(one)]
-        self._others = others
+                self._passes.append((_pass(way, found), [value for _, value in found]))
+        ordered = [*(one for one, is_open in spaces if is_open), *lists, *dicts]
+        if ordered:
+            inside = partial(chain.from_iterable, ordered)
+            self._passes.append((inside, list(inside())))
+        sized = [*(one for one, is_open in spaces if not is_open), *ordered]
+        self._sizes = sized, [*map(len, sized)]
 
     def hold(self) -> bool:
         """Whether nothing is another thing than it was; if not, it may be the same all the same."""
-        sizes, lists, dicts = self._sizes, self._lists, self._dicts
-        if [*map(len, sizes[0])] != sizes[1]:
-            return False
-        if not (self._names.holds(_get) and self._attributes.holds(getattr)):
-            return False
-        if lists[0] and not all(map(operator.is_, chain.from_iterable(lists[0]), lists[1])):
-            return False
-        if dicts[0] and not (
-            all(map(operator.is_, chain.from_iterable(dicts[0]), dicts[1]))
-            and all(map(operator.is_, chain.from_iterable(map(dict.values, dicts[0])), dicts[2]))
-        ):
-            return False
-        said, classes = self._said, self._classes
-        if said.holders and not said.holds(MappingProxyType.get):
-            return False
-        if classes.holders and not all(map(operator.is_, map(type, classes.holders), classes.values)):
-            return False
-        for read, before in self._others:
+        for read, before in self._reads:
             now = read()
             if now is not before and not same(now, before):
+                return False
+        mappings, sizes = self._sizes
+        if [*map(len, mappings)] != sizes:
+            return False
+        for again, values in self._passes:  # noqa: SIM110, which is slower
+            if not all(map(operator.is_, again(), values)):
                 return False
         return True
 
 
-_get: Callable[..., Any] = dict.get
+def _way_of(read: Any) -> Any:
+    """How something is read again together with others; None for what is read by itself."""
+    function: Any = getattr(read, "func", None)
+    args: Any = getattr(read, "args", ())
+    if function is elements_of:
+        kind = type(args[0])
+        return list if kind in (list, deque) else dict if kind in _DICTS else None
+    if function is item:
+        return item if type(args[0]) in _DICTS else None
+    return function if function in (said, getattr, type, keys_of) else None
 
 
-class _Group:
-    """Names that are read from holders in the same way, and what was there."""
+def _pass(way: Any, found: list[tuple[Any, Any]]) -> Callable[[], Iterator[Any]]:
+    """What reads all of them in one pass."""
+    holders = [read.args[0] for read, _ in found]
+    if way is type:
+        return partial(map, type, holders)
+    names = [read.args[1] for read, _ in found]
+    if way is said:
+        # A class's proxy shows it as it is.
+        return partial(map, MappingProxyType.get, [vars(kind) for kind in holders], names, repeat(GONE))
+    return partial(map, dict.get if way is item else getattr, holders, names, repeat(GONE))
 
-    __slots__ = ("holders", "names", "values")
 
-    def __init__(self) -> None:
-        self.holders: list[Any] = []
-        self.names: list[str] = []
-        self.values: list[Any] = []
-
-    def add(self, holder: Any, name: str, value: Any) -> None:
-        self.holders.append(holder)
-        self.names.append(name)
-        self.values.append(value)
-
-    def holds(self, get: Callable[..., Any]) -> bool:
-        """Whether the same things are there."""
-        return all(map(operator.is_, map(get, self.holders, self.names, repeat(GONE)), self.values))
+_DICTS = (dict, OrderedDict, defaultdict, Counter)
+_FEW = 8
+"""Fewer reads than these are done one by one."""

@@ -53,9 +53,9 @@ class Reach:
         self._in_c: dict[int, tuple[Any, set[str]]] = {}
         self._absent: set[int] = set()
 
-    def walk(self, function: Any) -> Iterator[Found]:
-        """What a function reads, and what functions, objects and containers there have."""
-        self._add(function)
+    def walk(self, *functions: Any) -> Iterator[Found]:
+        """What functions read, and what functions, objects and containers there have."""
+        self._add(*functions)
         while self._waiting:
             while self._waiting:
                 one = self._waiting.pop()
@@ -136,7 +136,9 @@ class Reach:
             return
         facts, names = facts_of_code(one.__code__), one.__globals__
         for name in ("__code__", "__defaults__", "__kwdefaults__"):
-            yield f"{one.__name__}.{name}", partial(getattr, one, name), None
+            # A program that ran without defaults gives all arguments.
+            if getattr(one, name) is not None:
+                yield f"{one.__name__}.{name}", partial(getattr, one, name), None
         self._functions.append(one)
         for name in one.__dict__:
             yield f"{one.__name__}.{name}", partial(item, one.__dict__, name), None
