@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import abc
+import ctypes
 import threading
+import weakref
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
@@ -63,6 +65,15 @@ def shown(one: Any, name: str) -> Any:
     with suppress(AttributeError, ValueError, TypeError, RuntimeError, OSError):
         return getattr(one, name, GONE)
     return GONE
+
+
+def behind(one: Any) -> Iterator[Any]:
+    """What a weak proxy stands for, or a pointer points to; nothing of other things."""
+    if type(one) in (weakref.ProxyType, weakref.CallableProxyType):
+        with suppress(ReferenceError):
+            yield one.__reduce_ex__.__self__
+    elif isinstance(one, ctypes._Pointer) and one:
+        yield one.contents
 
 
 def is_opaque(kind: type) -> bool:

@@ -14,6 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from bridge.rewind.values import describes
+
+_PLAIN = frozenset({bool, int, float, complex, str, bytes, type(None)})
+
 VALUES = (bool, int, float, complex, str, bytes, type(None), np.generic)
 """What is the same if it is equal."""
 
@@ -152,7 +156,8 @@ def same(one: Any, other: Any) -> bool:
         return False
     if isinstance(one, (Elements, Keys)):
         return one.is_as(other)
-    if not isinstance(one, VALUES):
+    if type(one) not in _PLAIN and not isinstance(one, np.generic) and not describes(one):
+        # Numbers and texts of a program's own classes may have attributes.
         return False
     if isinstance(one, str):
         # A text may be one of what is known only when a compiled program runs, which does not answer.

@@ -52,6 +52,7 @@ class Reach:
         self._modules: dict[int, tuple[ModuleType, set[str]]] = {}
         self._in_c: dict[int, tuple[Any, set[str]]] = {}
         self._absent: set[int] = set()
+        self._loaded: set[str] | None = None
 
     def walk(self, *functions: Any) -> Iterator[Found]:
         """What functions read, and what functions, objects and containers there have."""
@@ -72,18 +73,24 @@ class Reach:
 
     def _add(self, *things: Any) -> None:
         for thing in things:
+            kind = type(thing)
             if isinstance(thing, np.ndarray):
                 self.arrays.append(thing)
-                self.reached[id(thing)] = thing
                 self._waiting += thing.ravel().tolist() if thing.dtype == object else []
-            elif isinstance(thing, str):
-                self.asked.names.update(names_in(thing) if type(thing) is str else ())
-            elif not isinstance(thing, VALUES):
+            elif kind is str:
+                self.asked.names.update(names_in(thing))
+            if kind is np.ndarray:
+                self.reached[id(thing)] = thing
+            elif kind not in _NUMBERS and (not isinstance(thing, VALUES) or is_users_class(kind)):
                 self._waiting.append(thing)
 
     def _look(self, one: Any) -> Iterator[Found]:
         """What one thing has."""
         kind = type(one)
+        if kind in _PROXIES:
+            # They say that they are of the class of what they stand for.
+            self._add(*holders.behind(one))
+            return
         if isinstance(one, FunctionType):
             yield from self._function(one)
         elif isinstance(one, partial):
@@ -115,6 +122,7 @@ class Reach:
             self._add(one())
         elif isinstance(one, (bytearray, array, *RAW)):
             yield f"the elements of a {kind.__name__}", partial(bytes, one), one
+            self._add(*holders.behind(one))
         elif isinstance(one, ContextVar):
             yield one.name, partial(one.get, GONE), None
             self._add(one.get(None))
@@ -146,7 +154,8 @@ class Reach:
         self.asked.names |= facts.names | facts.texts
         self.asked.is_open = self.asked.is_open or facts.is_open
         yield from self._may_come(one, facts.names | facts.texts)
-        asked = facts.names.union(names).difference(NOISE) if "globals" in facts.names else facts.names
+        asks_for_all = not _OF_ALL.isdisjoint(facts.names)
+        asked = facts.names.union(names).difference(NOISE) if asks_for_all else facts.names
         for name in sorted(asked):
             value = names.get(name, GONE)
             if value is not GONE:
@@ -167,7 +176,7 @@ class Reach:
             asked = self._globals[id(one.__globals__)] = Asked()
             yield "a new global variable", partial(keys_of, one.__globals__, asked), None
         asked.names |= names
-        asked.is_open = asked.is_open or "globals" in names
+        asked.is_open = asked.is_open or not _OF_ALL.isdisjoint(names)
 
     def _of_module(self, module: ModuleType, asked: frozenset[str]) -> Iterator[Found]:
         """What a function asks a library's module for; of the user's modules that is watched which any asks for."""
@@ -181,9 +190,8 @@ class Reach:
             yield f"{module.__name__}.{name}", partial(item, names, name), None
             if not isinstance(value, ModuleType) and (is_followed or isinstance(value, list)):
                 self._add(value)
-        if module is sys and "modules" in asked:
-            for name in self.asked.names.intersection(sys.modules):
-                yield f"sys.modules[{name!r}]", partial(item, sys.modules, name), ()
+        if module is sys and "modules" in asked and self._loaded is None:
+            self._loaded = set()
             yield "a new module", partial(keys_of, sys.modules, self.asked), ()
 
     def _class(self, kind: type) -> Iterator[Found]:
@@ -221,6 +229,9 @@ class Reach:
             for name in [name for name in vars(kind) if name not in done and asked.is_for(name)]:
                 done.add(name)
                 self._add(vars(kind)[name])
+            for name in _OF_TYPES.intersection(asked.names).difference(done):
+                done.add(name)
+                yield f"{kind.__name__}.{name}", partial(getattr, kind, name), None
             if "__subclasses__" in asked.names and "__subclasses__" not in done:
                 done.add("__subclasses__")
                 yield f"the subclasses of {kind.__name__}", partial(subclasses, kind), ()
@@ -232,6 +243,12 @@ class Reach:
             for read in holders.of_c(one, asked, done):
                 yield f"{type(one).__name__}.{read.args[1]}", read, ()
                 self._add(read())
+        loaded = self._loaded
+        if loaded is not None:
+            for name in asked.names.intersection(sys.modules).difference(loaded):
+                loaded.add(name)
+                yield f"sys.modules[{name!r}]", partial(item, sys.modules, name), ()
+                self._add(sys.modules[name])
         if asked.is_open or not _OF_ABSENT.isdisjoint(asked.names):
             for function in self._functions:
                 if id(function) not in self._absent:
@@ -244,7 +261,8 @@ class Reach:
             self._absent.add(id(module))
             yield f"a new name of {module.__name__}", partial(keys_of, names, self.asked), None
             self._add(names.get("__getattr__"))
-        for name in self.asked.names.intersection(names).difference(done):
+        asked = set(names) - NOISE if self.asked.is_open else self.asked.names.intersection(names)
+        for name in asked.difference(done):
             done.add(name)
             yield f"{module.__name__}.{name}", partial(item, names, name), None
             self._add(names[name])
@@ -255,6 +273,12 @@ MOST = 20_000
 
 _BUILTINS = vars(builtins)
 _VIEWS: tuple[Any, ...] = (type({}.keys()), type({}.values()), type({}.items()))
+_PROXIES = (weakref.ProxyType, weakref.CallableProxyType)
+_NUMBERS = frozenset({bool, int, float, complex, str, bytes, type(None), np.float64, np.int64, np.bool_})
+_OF_ALL = frozenset({"globals", "eval", "exec"})
+_OF_TYPES = frozenset({"__name__", "__qualname__"})
+"""What a class has beside what it says."""
+
 _OF_ABSENT = frozenset({"getattr", "hasattr", "AttributeError", "__dict__"})
 
 _PLAIN = frozenset({

@@ -232,6 +232,71 @@ def a_module_among_those_that_are_loaded() -> Made:
 
 
 @record
+def a_loaded_module() -> Made:
+    module: Any = types.ModuleType("third_of_a_test")
+    sys.modules["third_of_a_test"], module.k = module, 2.0
+    return lambda x: x * sys.modules["third_of_a_test"].k, [lambda: setattr(module, "k", 4.0)]
+
+
+@record
+def a_name_of_a_module_that_is_made() -> Made:
+    module: Any = types.ModuleType("settings")
+    module.w1 = 2.0
+    return lambda x: x * sum(getattr(module, f"w{i}", 1.0) for i in range(3)), [
+        lambda: setattr(module, "w1", 4.0),
+        lambda: setattr(module, "w2", 5.0),
+    ]
+
+
+@record
+def all_names_of_a_module() -> Made:
+    module: Any = types.ModuleType("settings")
+    module.W1 = 2.0
+    return lambda x: x * sum(v for name, v in vars(module).items() if name.startswith("W")), [
+        lambda: setattr(module, "W1", 4.0),
+        lambda: setattr(module, "W2", 5.0),
+    ]
+
+
+@record
+def an_object_of_a_class_by_a_name_that_is_made() -> Made:
+    C = type("C", (), {"w1": types.SimpleNamespace(k=2.0)})
+    return lambda x: x * getattr(C, f"w{1}").k, [lambda: setattr(C.w1, "k", 4.0)]  # type: ignore[attr-defined]
+
+
+@record
+def an_expression_in_a_text() -> Made:
+    made = module_of("k = 2.0\ndef program(x):\n    return x * eval('k + 1')")
+    return made.program, [lambda: setattr(made, "k", 4.0)]
+
+
+@record
+def the_name_of_a_class() -> Made:
+    C = type("C", (), {})
+    one = C()
+    return lambda x: x * (3.0 if type(one).__name__ == "C" else 1.0), [lambda: setattr(C, "__name__", "D")]
+
+
+@record
+def a_class_pattern() -> Made:
+    class P:
+        k = 2.0
+
+    one: Any = P()
+
+    def program(x: Any) -> Any:
+        match one:
+            case P(k=2.0):
+                return x
+            case P(extra=1.0):
+                return x * 5.0
+            case _:
+                return x * 3.0
+
+    return program, [lambda: setattr(one, "k", 4.0), lambda: setattr(P, "extra", 1.0)]
+
+
+@record
 def a_key_of_a_dict() -> Made:
     options: dict[str, float] = {}
     return lambda x: x * options.get("k", 1.0), [lambda: options.update(k=4.0), lambda: options.clear()]

@@ -128,6 +128,50 @@ def local_of_a_thread() -> Made:
 
 
 @record
+def weak_proxy() -> Made:
+    class K:
+        k = 2.0
+
+    one = K()
+    proxy = weakref.proxy(one)
+    return lambda x: x * proxy.k, [lambda: setattr(one, "k", 4.0), lambda: setattr(K, "k", 5.0) or delattr(one, "k")]
+
+
+@record
+def pointer_of_ctypes() -> Made:
+    class S(ctypes.Structure):
+        _fields_ = (("k", ctypes.c_double),)
+
+    one, other = S(2.0), S(7.0)
+    pointer = ctypes.pointer(one)
+    return lambda x: x * pointer.contents.k, [
+        lambda: setattr(one, "k", 4.0),
+        lambda: setattr(pointer, "contents", other),
+    ]
+
+
+@record
+def array_with_attributes() -> Made:
+    class A(np.ndarray):
+        pass
+
+    w: Any = np.ones(3).view(A)
+    w.k = 2.0
+    return lambda x: x * w.k, [lambda: setattr(w, "k", 4.0), lambda: setattr(A, "k", 5.0) or delattr(w, "k")]
+
+
+@record
+def number_with_attributes() -> Made:
+    class Unit(float):
+        pass
+
+    held: Any = type("Held", (), {})()
+    held.one, other = Unit(2.0), Unit(2.0)
+    held.one.k, other.k = 1.0, 5.0
+    return lambda x: x * held.one.k, [lambda: setattr(held.one, "k", 4.0), lambda: setattr(held, "one", other)]
+
+
+@record
 def weak_dict() -> Made:
     class K:
         k = 2.0
