@@ -8,6 +8,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -21,7 +22,7 @@ from bridge.rewind.values import describes
 from bridge.xla.changes import Before, Change, change_of
 from bridge.xla.guards import Guards
 from bridge.xla.moving import CannotGoBack
-from bridge.xla.outside import GONE, Elements, Read, put, same, value_of
+from bridge.xla.outside import GONE, Elements, Read, layout_of, put, same, shape_of, value_of
 from bridge.xla.reach import Reach
 from bridge.xla.tracing.abstract import AbstractArray
 
@@ -126,8 +127,10 @@ class Captured:
                 continue
             self._names.append((name, read, value))
         self._names += [(name, ask, told) for name, (ask, told) in self._asks.items()]
+        look = shape_of if reach.asked.names.isdisjoint(_OF_LAYOUTS) else layout_of
         for array in reach.arrays:
             self.add(array)
+            self._names.append(("the shape of an array", partial(look, array), look(array)))
         self._names.append(("the rule book", edition, edition()))
         self.changes = tuple(change for change in changes if not change.is_unknown)
         self._prepare()
@@ -243,6 +246,9 @@ def _let(moves: Iterable[Callable[[], None]]) -> None:
             remedy="make a list of it, and pass that as an argument",
         ) from None
 
+
+_OF_LAYOUTS = frozenset({"flags", "strides", "dtype"})
+"""What a program asks for if it makes a difference how an array lies."""
 
 _SMALL = 1 << 14
 """Bytes of the largest array that is compared by a copy of its bits."""

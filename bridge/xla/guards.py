@@ -14,13 +14,13 @@ from itertools import chain, repeat
 from types import MappingProxyType
 from typing import Any
 
-from bridge.xla.outside import GONE, Read, elements_of, item, keys_of, said, same
+from bridge.xla.outside import GONE, Read, elements_of, item, keys_of, said, same, shape_of
 
 
 class Guards:
     """Reads with what they gave, sorted by how they are done again quickly."""
 
-    __slots__ = ("_passes", "_reads", "_sizes")
+    __slots__ = ("_passes", "_reads", "_shapes", "_sizes")
 
     def __init__(self, reads: Iterable[tuple[Read, Any]]) -> None:
         reads = list(reads)
@@ -33,6 +33,8 @@ class Guards:
         spaces = [(vars(one) if isinstance(one, type) else one, value.asked.is_open) for one, value in names]
         dicts = [read.args[0] for read, _ in groups.pop(dict, [])]
         lists = [read.args[0] for read, _ in groups.pop(list, [])]
+        arrays = [read.args[0] for read, _ in groups.pop(shape_of, [])]
+        self._shapes = arrays, [array.shape for array in arrays]
         if dicts:
             held = [(partial(item, one, key), value) for one in dicts for key, value in dict.items(one)]
             groups[item] = groups.get(item, []) + held
@@ -57,6 +59,9 @@ class Guards:
         mappings, sizes = self._sizes
         if [*map(len, mappings)] != sizes:
             return False
+        arrays, shapes = self._shapes
+        if arrays and [*map(_shape, arrays)] != shapes:
+            return False
         for again, values in self._passes:  # noqa: SIM110, which is slower
             if not all(map(operator.is_, again(), values)):
                 return False
@@ -72,7 +77,7 @@ def _way_of(read: Any) -> Any:
         return list if kind in (list, deque) else dict if kind in _DICTS else None
     if function is item:
         return item if type(args[0]) in _DICTS else None
-    return function if function in (said, getattr, type, keys_of) else None
+    return function if function in (said, getattr, type, keys_of, shape_of) else None
 
 
 def _pass(way: Any, found: list[tuple[Any, Any]]) -> Callable[[], Iterator[Any]]:
@@ -88,5 +93,6 @@ def _pass(way: Any, found: list[tuple[Any, Any]]) -> Callable[[], Iterator[Any]]
 
 
 _DICTS = (dict, OrderedDict, defaultdict, Counter)
+_shape = operator.attrgetter("shape")
 _FEW = 8
 """Fewer reads than these are done one by one."""

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from bridge.source.keeping import state_of
-from bridge.xla.libraries import root_of
+from bridge.source.keeping import PLAIN, inner_of, state_of
+from bridge.xla.libraries import is_users_class, root_of
 from bridge.xla.outside import GONE, NOISE, Asked, attributes_in_thread, item, keys_of, said, same
 
 
@@ -65,6 +65,21 @@ def shown(one: Any, name: str) -> Any:
     with suppress(AttributeError, ValueError, TypeError, RuntimeError, OSError):
         return getattr(one, name, GONE)
     return GONE
+
+
+def classes_of(things: Any) -> list[type]:
+    """The program's own classes of things, and of what these hold."""
+    found: dict[type, None] = {}
+    seen: dict[int, Any] = {}
+    waiting = [things]
+    while waiting:
+        one = waiting.pop()
+        if id(one) not in seen and type(one) not in PLAIN:
+            seen[id(one)] = one
+            if is_users_class(type(one)):
+                found[type(one)] = None
+            waiting += inner_of(one)
+    return list(found)
 
 
 def behind(one: Any) -> Iterator[Any]:

@@ -138,6 +138,24 @@ def _is_plain_dict(one: Any) -> bool:
     return isinstance(one, dict) and not hasattr(type(one), "move_to_end")
 
 
+def in_context(variable: ContextVar[Any]) -> Any:
+    """What a context variable is now, its default included."""
+    try:
+        return variable.get()
+    except LookupError:
+        return GONE
+
+
+def shape_of(array: np.ndarray) -> str:
+    """The shape of an array, which may be set in place."""
+    return repr(array.shape)
+
+
+def layout_of(array: np.ndarray) -> str:
+    """How an array lies, and whether it may be written."""
+    return repr((array.shape, array.strides, array.dtype.str, array.flags.num))
+
+
 def subclasses(kind: type) -> Elements:
     """The classes that derive from one."""
     return Elements("the subclasses of a class", type.__subclasses__(kind))
@@ -187,8 +205,9 @@ def put(read: Any, value: Any) -> None:
             holder.pop(names[0], None)
         else:
             holder[names[0]] = value
-    elif isinstance(getattr(read.func, "__self__", None), ContextVar):
-        read.func.__self__.set(value)
+    elif read.func is in_context:
+        if value is not GONE:
+            holder.set(value)
     elif read.func is type:
         holder.__class__ = value
     elif value is GONE:

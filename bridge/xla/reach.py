@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import builtins
 import functools
+import io
 import operator
 import os
 import sys
@@ -26,7 +27,20 @@ from bridge.errors import TraceError
 from bridge.xla import holders
 from bridge.xla.code_facts import facts_of_code, names_in
 from bridge.xla.libraries import is_module_not_read, is_users, is_users_class, is_users_module
-from bridge.xla.outside import GONE, NOISE, RAW, VALUES, Asked, Read, elements_of, item, keys_of, subclasses, value_of
+from bridge.xla.outside import (
+    GONE,
+    NOISE,
+    RAW,
+    VALUES,
+    Asked,
+    Read,
+    elements_of,
+    in_context,
+    item,
+    keys_of,
+    subclasses,
+    value_of,
+)
 
 Found = tuple[str, Read, Any]
 """A label, what reads it, and the container that it is an element of; an empty tuple if no program writes it."""
@@ -53,6 +67,7 @@ class Reach:
         self._in_c: dict[int, tuple[Any, set[str]]] = {}
         self._absent: set[int] = set()
         self._loaded: set[str] | None = None
+        self._told: dict[int, set[str]] = {}
 
     def walk(self, *functions: Any) -> Iterator[Found]:
         """What functions read, and what functions, objects and containers there have."""
@@ -124,8 +139,10 @@ class Reach:
             yield f"the elements of a {kind.__name__}", partial(bytes, one), one
             self._add(*holders.behind(one))
         elif isinstance(one, ContextVar):
-            yield one.name, partial(one.get, GONE), None
-            self._add(one.get(None))
+            yield one.name, partial(in_context, one), None
+            self._add(in_context(one))
+        elif isinstance(one, (io.StringIO, io.BytesIO)):
+            yield f"the contents of a {kind.__name__}", one.getvalue, ()
         elif isinstance(one, functools._lru_cache_wrapper):
             self._add(one.__wrapped__)
         elif isinstance(one, (operator.attrgetter, operator.methodcaller)):
@@ -225,11 +242,17 @@ class Reach:
     def _asked_again(self) -> Iterator[Found]:
         """What classes and modules say under names that are asked for, and were not before."""
         asked = self.asked
+        known = _OF_TYPES.intersection(asked.names)
+        for function in self._functions if known else ():
+            for name in known - self._told.setdefault(id(function), set()):
+                self._told[id(function)].add(name)
+                yield f"{function.__name__}.{name}", partial(getattr, function, name), None
+                self._add(getattr(function, name))
         for kind, done in self._classes.items():
             for name in [name for name in vars(kind) if name not in done and asked.is_for(name)]:
                 done.add(name)
                 self._add(vars(kind)[name])
-            for name in _OF_TYPES.intersection(asked.names).difference(done):
+            for name in known.intersection(_OF_CLASSES).difference(done):
                 done.add(name)
                 yield f"{kind.__name__}.{name}", partial(getattr, kind, name), None
             if "__subclasses__" in asked.names and "__subclasses__" not in done:
@@ -276,15 +299,16 @@ _VIEWS: tuple[Any, ...] = (type({}.keys()), type({}.values()), type({}.items()))
 _PROXIES = (weakref.ProxyType, weakref.CallableProxyType)
 _NUMBERS = frozenset({bool, int, float, complex, str, bytes, type(None), np.float64, np.int64, np.bool_})
 _OF_ALL = frozenset({"globals", "eval", "exec"})
-_OF_TYPES = frozenset({"__name__", "__qualname__"})
-"""What a class has beside what it says."""
+_OF_CLASSES = frozenset({"__name__", "__qualname__", "__doc__", "__module__"})
+_OF_TYPES = _OF_CLASSES | {"__annotations__"}
+"""What classes and functions have beside what they say."""
 
 _OF_ABSENT = frozenset({"getattr", "hasattr", "AttributeError", "__dict__"})
 
 _PLAIN = frozenset({
     list, tuple, dict, deque, set, frozenset, MappingProxyType, MethodType, BuiltinFunctionType, MethodWrapperType,
     property, staticmethod, classmethod, bytearray, array, ContextVar, *_VIEWS, type(GONE), np.ufunc, type(np.sum),
-    slice, range, type(Ellipsis), type(NotImplemented), functools._lru_cache_wrapper, type(len), type(list.append),
+    slice, range, type(Ellipsis), type(NotImplemented), type(len), type(list.append),
     type(object.__init__), type(dict.__dict__["fromkeys"]),
 })  # fmt: skip
 """Kinds of things that hold nothing else."""

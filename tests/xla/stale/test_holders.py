@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import ctypes
 import decimal
 import functools
+import io
 import threading
 import weakref
 from typing import Any
@@ -169,6 +171,53 @@ def number_with_attributes() -> Made:
     held.one, other = Unit(2.0), Unit(2.0)
     held.one.k, other.k = 1.0, 5.0
     return lambda x: x * held.one.k, [lambda: setattr(held.one, "k", 4.0), lambda: setattr(held, "one", other)]
+
+
+@record
+def attribute_of_a_cached_function() -> Made:
+    @functools.lru_cache
+    def two() -> float:
+        return 2.0
+
+    return lambda x: x * two() * getattr(two, "scale", 1.0), [lambda: setattr(two, "scale", 4.0)]
+
+
+@record
+def name_and_text_of_a_function() -> Made:
+    def of() -> None:
+        """Nothing."""
+
+    return lambda x: x * len(of.__name__) * len(of.__doc__ or ""), [
+        lambda: setattr(of, "__name__", "another"),
+        lambda: setattr(of, "__doc__", "Something else."),
+    ]
+
+
+@record
+def annotations_of_a_function() -> Made:
+    def of(a: int) -> None:
+        pass
+
+    return lambda x: x * len(of.__annotations__), [lambda: of.__annotations__.update(b=int)]
+
+
+@record
+def text_in_memory() -> Made:
+    text = io.StringIO("ab")
+    return lambda x: x * len(text.getvalue()), [lambda: text.write("abcdef")]
+
+
+@record
+def array_that_may_be_written() -> Made:
+    w = np.ones(3)
+    return lambda x: x * w * (1.0 if w.flags.writeable else 5.0), [lambda: w.setflags(write=False)]
+
+
+@record
+def default_of_a_context_variable() -> Made:
+    table = {"k": 2.0}
+    variable: contextvars.ContextVar[dict[str, float]] = contextvars.ContextVar("variable", default=table)
+    return lambda x: x * variable.get()["k"], [lambda: table.update(k=5.0), lambda: variable.set({"k": 7.0})]
 
 
 @record
