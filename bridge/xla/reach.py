@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from bridge.code_position import resolve
 from bridge.errors import TraceError
 from bridge.xla import holders
 from bridge.xla.code_facts import facts_of_code, names_in
@@ -83,6 +84,7 @@ class Reach:
                 raise TraceError(
                     f"a program can reach more than {MOST} objects that it was not given: whether they have changed "
                     "is looked at before each call",
+                    where=resolve((self._functions[0].__code__, 0)) if self._functions else None,
                     remedy='pass what it needs as an argument, or use engine="native"',
                 )
 

@@ -19,4 +19,4 @@ def test_too_many_objects(monkeypatch: pytest.MonkeyPatch) -> None:
     held = [types.SimpleNamespace(k=1.0) for _ in range(200)]
     with pytest.raises(TraceError, match="more than 100 objects") as caught:
         bridge.xla(lambda x: x * held[7].k)(np.ones(3))
-    assert "as an argument" in str(caught.value)
+    assert "as an argument" in str(caught.value) and __file__ in str(caught.value)
