@@ -2,6 +2,7 @@
 
 While a program is compiled, they are called once. What chance gives belongs to each call: the program is traced again,
 as it is where it draws from a generator (`ENTROPY` moves on). Clocks and files are told: what they gave is a constant.
+How the process is set up is asked again before each call (`process_state`).
 """
 
 from __future__ import annotations
@@ -10,20 +11,39 @@ import builtins
 import copy
 import datetime
 import functools
+import gc
+import glob
+import importlib.util
+import inspect
 import io
 import os
 import random
 import secrets
+import shutil
+import subprocess
+import sys
 import threading
 import time
 import uuid
 from collections.abc import Callable
 from types import BuiltinFunctionType, MethodType
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from bridge.code_position import here, resolve
+from bridge.errors import TraceError
+from bridge.source.process_state import is_state, told
+
+
+class Notes(Protocol):
+    """What is told of what a program asks while it is compiled."""
+
+    def note_asked(self, name: str) -> None:
+        """Something is asked once, and may give something else later."""
+
+    def note_state(self, name: str, ask: Callable[[], Any]) -> None:
+        """Something is asked that `ask` tells again."""
 
 
 class Entropy(threading.local):
@@ -75,17 +95,29 @@ _CLOCKS = frozenset(map(id, (
     os.times,
 )))  # fmt: skip
 _FILES = frozenset(map(id, (
-    os.getcwd, os.listdir, os.scandir, os.stat, os.path.exists, os.path.getmtime, os.path.getsize,
-    builtins.open, io.open, np.load, np.loadtxt, np.genfromtxt, np.fromfile, np.memmap,
+    os.getcwd, os.listdir, os.scandir, os.stat, os.path.exists, os.path.getmtime, os.path.getsize, os.path.isfile,
+    os.path.isdir, os.path.islink, os.access, os.walk, glob.glob, glob.iglob, shutil.which, shutil.disk_usage,
+    builtins.open, io.open, np.load, np.loadtxt, np.genfromtxt, np.fromfile, np.memmap, builtins.input,
+    importlib.util.find_spec, os.system, os.popen, subprocess.run, subprocess.call, subprocess.check_call,
+    subprocess.check_output, subprocess.getoutput,
 )))  # fmt: skip
+_INTERPRETER = frozenset(map(id, (
+    sys._getframe, sys.exc_info, sys.getrefcount, inspect.currentframe, inspect.stack, gc.get_count, gc.get_objects,
+    gc.get_referrers, gc.get_stats, threading.enumerate, *filter(None, [getattr(os, "getloadavg", None)]),
+)))  # fmt: skip
+"""What tells of callers, and of who else holds what."""
 _NOW = frozenset({"localtime", "gmtime", "ctime", "strftime"})
 _OF_DATES = frozenset({"now", "utcnow", "today"})
-_OF_PATHS = frozenset({"open", "read_text", "read_bytes", "exists", "stat", "iterdir", "glob", "cwd"})
+_OF_PATHS = frozenset({
+    "open", "read_text", "read_bytes", "exists", "stat", "iterdir", "glob", "cwd", "is_file", "is_dir", "rglob",
+})  # fmt: skip
 
 
 def is_asked(function: Any) -> bool:
     """Whether a function's results are not decided by its arguments, or may not be."""
-    return _is_chance(function) or _is_maker(function) or _is_told(function)
+    return (
+        _is_chance(function) or _is_maker(function) or _is_told(function) or is_state(function) or function is np.geterr
+    )
 
 
 def gives_chance(function: Any) -> bool:
@@ -93,15 +125,33 @@ def gives_chance(function: Any) -> bool:
     return _is_chance(function) or _is_clock(function)
 
 
-def asked(function: Any, note: Callable[[str], None]) -> Any:
-    """What a program that is compiled calls in the place of such a function; `note` is told what is asked once."""
+def asked(function: Any, notes: Notes) -> Any:
+    """What a program that is compiled calls in the place of such a function."""
     if _is_chance(function):
         return lambda *args, **kwargs: ENTROPY.gives(lambda: function(*args, **kwargs))
     if _is_maker(function):
         return functools.partial(_made, function)
     if _is_told(function):
-        return functools.partial(_noted, function, note)
-    return function
+        return functools.partial(_noted, function, notes.note_asked)
+    if is_state(function):
+        return functools.partial(_state, function, notes)
+    return _not_known if function is np.geterr else function
+
+
+def _state(function: Any, notes: Notes, *args: Any, **kwargs: Any) -> Any:
+    notes.note_state(
+        f"{function.__name__}({', '.join(map(repr, (*args, *kwargs.values())))})",
+        functools.partial(told, function, args, kwargs),
+    )
+    return function(*args, **kwargs)
+
+
+def _not_known() -> Any:
+    raise TraceError(
+        "a compiled program asks what NumPy does with errors of numbers (np.geterr): XLA, which computes, has none",
+        where=resolve(here()),
+        remedy='ask before the call, and pass that as an argument, or use engine="native"',
+    )
 
 
 def _made(maker: Any, *args: Any, **kwargs: Any) -> Any:
@@ -125,7 +175,7 @@ def _is_maker(function: Any) -> bool:
 
 
 def _is_told(function: Any) -> bool:
-    return _is_clock(function) or _is_file(function) or function is np.datetime64
+    return _is_clock(function) or _is_file(function) or function is np.datetime64 or id(function) in _INTERPRETER
 
 
 def _is_file(function: Any) -> bool:

@@ -20,8 +20,10 @@ from bridge.rewind.rule_book import edition
 from bridge.rewind.snapshots import constant
 from bridge.rewind.values import describes
 from bridge.xla.changes import Before, Change, change_of
+from bridge.xla.guards import Guards
 from bridge.xla.moving import CannotGoBack
-from bridge.xla.outside import GONE, Read, names_of, put, same, value_of
+from bridge.xla.outside import GONE, Elements, Read, layout_of, put, same, shape_of, value_of
+from bridge.xla.reach import Reach
 from bridge.xla.tracing.abstract import AbstractArray
 
 
@@ -42,13 +44,14 @@ class Captured:
         self._function = function
         self._arrays: dict[tuple[Any, ...], tuple[weakref.ref[np.ndarray], int, Strides, np.ndarray]] = {}
         self._names: list[tuple[str, Read, Any]] = []
-        self._quick: list[tuple[Read, Any]] = []
+        self._guards = Guards(())
         self._owners: frozenset[int] = frozenset()
         self._bits: list[tuple[weakref.ref[np.ndarray], bytes]] | None = None
         self.functions: tuple[FunctionType, ...] = ()
         self.changes: tuple[Change, ...] = ()
         self.left: tuple[str, ...] = ()
         self._called: dict[CodeType, FunctionType] = {}
+        self._asks: dict[str, tuple[Read, Any]] = {}
         self._before = Before()
         self._hold(function)
 
@@ -80,6 +83,10 @@ class Captured:
             self._called[function.__code__] = function
             self._hold(function)
 
+    def asks(self, name: str, ask: Read) -> None:
+        """Note what the program asks of the process, as it is now."""
+        self._asks.setdefault(name, (ask, ask()))
+
     def add(self, array: Any) -> None:
         """Note an array that the program reads; `bridge.constant` is promised not to change."""
         if not isinstance(array, np.ndarray) or isinstance(array, (AbstractArray, constant)) or not array.size:
@@ -104,22 +111,26 @@ class Captured:
         """Note the names that the function reads, now that it has run once."""
         if self._function is None:
             return
-        function, self._function = partial(self._function, *self._called.values()), None
+        functions, self._function = (self._function, *self._called.values()), None
         self.functions, self._called = tuple(self._called.values()), {}
         before, self._before = self._before, Before()
         changes = (*before.changes(), *self._changes_of_arrays())
         self.left = tuple(change.name for change in changes if change.is_unknown)
         _let(change.back for change in changes if change.is_unknown)
-        for name, read, container in names_of(function):
+        reach = Reach()
+        for name, read, container in reach.walk(*functions):
             value = value_of(read)
             if container is None and describes(value):
                 # An attribute that was not there before the trace.
                 self.left = (*self.left, name)
                 put(read, GONE)
                 continue
-            if isinstance(value, np.ndarray):
-                self.add(value)
             self._names.append((name, read, value))
+        self._names += [(name, ask, told) for name, (ask, told) in self._asks.items()]
+        look = shape_of if reach.asked.names.isdisjoint(_OF_LAYOUTS) else layout_of
+        for array in reach.arrays:
+            self.add(array)
+            self._names.append(("the shape of an array", partial(look, array), look(array)))
         self._names.append(("the rule book", edition, edition()))
         self.changes = tuple(change for change in changes if not change.is_unknown)
         self._prepare()
@@ -173,7 +184,7 @@ class Captured:
 
     def _prepare(self) -> None:
         """Make ready to tell quickly that all is as it was."""
-        self._quick = [(read, value) for _, read, value in self._names]
+        self._guards = Guards((read, value_of(read)) for _, read, _ in self._names)
         self._owners = frozenset(key[0] for key in self._arrays)
         self._bits, bits = None, []
         for reference, offset, lies, before in self._arrays.values():
@@ -191,16 +202,21 @@ class Captured:
         if self._bits is None or self.changes:
             return self.changed() is None
         try:
-            for read, before in self._quick:
-                now = read()
-                if now is not before and not same(now, before):
-                    return False
+            if not self._guards.hold():
+                return self._is_the_same()
         except ValueError:  # a cell that is empty
             return self.changed() is None
         for reference, bits in self._bits:
             whole = reference()
             if whole is not None and whole.tobytes() != bits:
                 return False
+        return True
+
+    def _is_the_same(self) -> bool:
+        """Whether all is as it was, though some of it is another object, or there is more of it."""
+        if self.changed() is not None:
+            return False
+        self._prepare()
         return True
 
     def changed(self) -> str | None:
@@ -210,8 +226,9 @@ class Captured:
     def changed_since(self) -> str | None:
         """What has changed since the program was traced."""
         for name, read, before in self._names:
-            if not same(value_of(read), before):
-                return name
+            now = value_of(read)
+            if not same(now, before):
+                return before.what_differs(now) if isinstance(before, Elements) else name
         for now, before in self._seen():
             if not _same_bits(now, before):
                 return f"an array of shape {before.shape} that is not among the arguments"
@@ -229,6 +246,9 @@ def _let(moves: Iterable[Callable[[], None]]) -> None:
             remedy="make a list of it, and pass that as an argument",
         ) from None
 
+
+_OF_LAYOUTS = frozenset({"flags", "strides", "dtype"})
+"""What a program asks for if it makes a difference how an array lies."""
 
 _SMALL = 1 << 14
 """Bytes of the largest array that is compared by a copy of its bits."""

@@ -12,6 +12,7 @@ from array import array as packed
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from types import ModuleType
 from typing import Any
 
@@ -23,7 +24,8 @@ from bridge.rewind.values import describes
 from bridge.source.keeping import Contents, inner_of
 from bridge.xla.loops.surroundings import same_elements
 from bridge.xla.moving import EVERYBODYS, Moving, moves
-from bridge.xla.outside import RAW, VALUES, Read, key_of, names_of, put, same, value_of
+from bridge.xla.outside import GONE, RAW, VALUES, Keys, item, key_of, put, said, same, value_of
+from bridge.xla.reach import Reach
 
 
 @dataclass(frozen=True)
@@ -43,41 +45,38 @@ class Before:
     """What functions can reach by names, as it was before they ran."""
 
     def __init__(self) -> None:
-        self._reads: dict[Any, tuple[str, Read, Any]] = {}
+        self._reads: dict[Any, tuple[str, Any, Any]] = {}
         self._containers: dict[int, tuple[Any, Any]] = {}
         self._moving: dict[int, Moving] = {id(one): Moving(one) for one in EVERYBODYS}
-        self._reached: dict[int, Any] = {}
+        self._reach = Reach()
+        self._held: dict[int, Any] = {}
 
     def hold(self, function: Any) -> list[np.ndarray]:
         """Remember what a function knows; the arrays among it."""
-        reached: list[Any] = []
-        arrays = []
-        for name, read, container in names_of(function, reached):
-            if isinstance(container, (tuple, frozenset)):
-                continue
-            if container is not None:
-                if id(container) not in self._containers:
-                    self._containers[id(container)] = container, _contents(container)
-                continue
-            value = value_of(read)
-            if isinstance(value, np.ndarray):
-                arrays.append(value)
-            self._reads.setdefault(key_of(read), (name, read, value))
-        for thing in filter(moves, reached):
+        known, arrays = len(self._reach.reached), len(self._reach.arrays)
+        for name, read, container in self._reach.walk(function):
+            if container is None:
+                self._reads.setdefault(key_of(read), (name, read, value_of(read)))
+            elif not isinstance(container, tuple) and id(container) not in self._containers:
+                self._containers[id(container)] = container, _contents(container)
+        for thing in filter(moves, islice(self._reach.reached.values(), known, None)):
             if id(thing) not in self._moving:
                 self._moving[id(thing)] = Moving(thing)
-        self._reached.update((id(thing), thing) for thing in (*reached, *map(owner, arrays)))
-        return arrays
+        found = self._reach.arrays[arrays:]
+        self._held.update((id(thing), thing) for thing in map(owner, found))
+        return found
 
     def reaches(self, thing: Any) -> bool:
         """Whether a thing was there before: a function of the program can reach it by names."""
-        return id(thing) in self._reached
+        return id(thing) in self._reach.reached or id(thing) in self._held
 
     def changes(self) -> Iterator[Change]:
         """What is not as it was."""
         for name, read, before in self._reads.values():
             now = value_of(read)
-            if not same(now, before):
+            if isinstance(now, Keys):
+                yield from _that_came(read.args[0], now.come_since(before))
+            elif not same(now, before):
                 yield Change(name, partial(put, read, before), partial(put, read, now), _shows_unknown(now, _DEEP))
         for container, before in self._containers.values():
             now = _contents(container)
@@ -88,6 +87,14 @@ class Before:
         for moving in self._moving.values():
             if moving.has_moved():
                 yield Change(moving.name, moving.back, moving.here())
+
+
+def _that_came(holder: Any, names: list[str]) -> Iterator[Change]:
+    """Names that a program has put into a class, or a dictionary of names."""
+    for name in names:
+        read: Any = partial(said if isinstance(holder, type) else item, holder, name)
+        now = read()
+        yield Change(name, partial(put, read, GONE), partial(put, read, now), _shows_unknown(now, _DEEP))
 
 
 def _shows_unknown(value: Any, deep: int) -> bool:

@@ -26,6 +26,7 @@ from bridge.xla.captured import Captured
 from bridge.xla.changes import say_what_is_asked_once, say_what_is_left
 from bridge.xla.equations.simplified import simplified
 from bridge.xla.equations.special_values import keeping
+from bridge.xla.holders import classes_of
 from bridge.xla.loops import flow
 from bridge.xla.loops.looks import staleness_told
 from bridge.xla.lowering.lower import x64
@@ -87,6 +88,7 @@ class Program:
         # Functions, classes and objects among the arguments are the same ones if their state has changed.
         static = [leaf.value for leaf in signature.leaves if isinstance(leaf, Static)]
         known = [value for value in static if not isinstance(value, VALUES)]
+        known += classes_of(rebuilt(signature.structure, [_in_place_of_a_leaf] * len(signature.leaves)))
         self.captured = Captured(partial(function, *known) if known else function)
         self.shared: frozenset[tuple[int, int]] = frozenset()
 
@@ -294,6 +296,10 @@ def captured() -> ArgumentError:
         "(jax.jit, jax.vmap, jax.grad), or what jax.numpy made inside of it",
         remedy="pass it as an argument, and write the program with NumPy",
     )
+
+
+def _in_place_of_a_leaf() -> None:
+    """What can stand anywhere: also where a function has to."""
 
 
 class _Traced:

@@ -48,7 +48,7 @@ class StagedReader(Reader):
             _refuse(f"it calls {getattr(callee, '__name__', 'next')}(), which gives something else each time")
         if asking.is_asked(callee):
             control = _control()
-            return callee if control is None else asking.asked(callee, _trace().note_asked)
+            return callee if control is None else asking.asked(callee, _trace())
         return staged_function(callees.of(callee))
 
     def loop(self, iterable: Any, body: Any, live: Names, exposed: Names, stored: Names, stops: Names) -> None:

@@ -112,6 +112,10 @@ class TraceContext(Framing, Accessing, Computing, Context):
         """Take note of something that is asked once, while the program is traced, and gives something else later."""
         self.asked_once[name] = None
 
+    def note_state(self, name: str, ask: Callable[[], Any]) -> None:
+        """Take note of something that is asked while the program is traced, and again before each call."""
+        self.captured.asks(name, ask)
+
     def count(self) -> None:
         """Note one more operation that is compiled."""
         if self.complaints != _complaints() and not _TOLD.isdisjoint(_complaints()):

@@ -1,0 +1,121 @@
+"""What objects and classes hold: attributes, slots, and what compiled code keeps and shows by name."""
+
+from __future__ import annotations
+
+import abc
+import ctypes
+import threading
+import weakref
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import partial
+from types import GetSetDescriptorType, MemberDescriptorType
+from typing import Any
+
+import numpy as np
+
+from bridge.source.keeping import PLAIN, inner_of, state_of
+from bridge.xla.libraries import is_users_class, root_of
+from bridge.xla.outside import GONE, NOISE, Asked, attributes_in_thread, item, keys_of, said, same
+
+
+def of_class(kind: type, asked: Asked) -> Iterator[tuple[str, Any, Any]]:
+    """What a class of the user's says, and what it may say one day."""
+    for name in vars(kind):
+        if name not in NOISE:
+            yield f"{kind.__name__}.{name}", partial(said, kind, name), None
+    yield f"a new attribute of the class {kind.__name__}", partial(keys_of, kind, asked), None
+    if isinstance(kind, abc.ABCMeta):
+        # Classes may be registered as others' subclasses.
+        yield "the subclasses of an abstract class", abc.get_cache_token, ()
+
+
+def of_object(one: Any, asked: Asked) -> Iterator[tuple[str, Any, Any]]:
+    """An object's attributes and slots, and attributes that may come."""
+    label = type(one).__name__
+    attributes = None if isinstance(one, threading.local) else state_of(one)
+    if isinstance(one, threading.local):
+        yield f"an attribute of a {label}", partial(attributes_in_thread, one), ()
+    if type(attributes) is dict:
+        for name in list(attributes):
+            yield f"{label}.{name}", partial(item, attributes, name), None
+        yield f"a new attribute of a {label}", partial(keys_of, attributes, asked), None
+    for kind in type(one).__mro__:
+        for name in _slots(kind):
+            yield f"{label}.{name}", partial(getattr, one, name, GONE), None
+
+
+def of_c(one: Any, asked: Asked, done: set[str]) -> Iterator[Any]:
+    """What reads that which compiled code keeps for an object, and the program, or its library, asks for by name."""
+    for kind in type(one).__mro__[:-1]:
+        wanted = _IN_C.get(root_of(kind), frozenset())
+        for name, found in vars(kind).items():
+            if type(found) not in (GetSetDescriptorType, MemberDescriptorType) or name in done or name in NOISE:
+                continue
+            if name in wanted or name in asked.names:
+                done.add(name)
+                read = partial(shown, one, name)
+                # What is made for the asking says nothing of what is kept.
+                if same(read(), read()):
+                    yield read
+
+
+def shown(one: Any, name: str) -> Any:
+    """What compiled code shows of an object under a name."""
+    with suppress(AttributeError, ValueError, TypeError, RuntimeError, OSError):
+        return getattr(one, name, GONE)
+    return GONE
+
+
+def classes_of(things: Any) -> list[type]:
+    """The program's own classes of things, and of what these hold."""
+    found: dict[type, None] = {}
+    seen: dict[int, Any] = {}
+    waiting = [things]
+    while waiting:
+        one = waiting.pop()
+        if id(one) not in seen and type(one) not in PLAIN:
+            seen[id(one)] = one
+            if is_users_class(type(one)):
+                found[type(one)] = None
+            waiting += inner_of(one)
+    return list(found)
+
+
+def behind(one: Any) -> Iterator[Any]:
+    """What a weak proxy stands for, or a pointer points to; nothing of other things."""
+    if type(one) in (weakref.ProxyType, weakref.CallableProxyType):
+        with suppress(ReferenceError):
+            yield one.__reduce_ex__.__self__
+    elif isinstance(one, ctypes._Pointer) and one:
+        yield one.contents
+
+
+def is_opaque(kind: type) -> bool:
+    """Whether objects of a class keep no state of the user's but a function, or what is known to move on."""
+    return root_of(kind) in _OPAQUE or issubclass(kind, (np.dtype, np.random.Generator, np.random.RandomState))
+
+
+def inside_of(one: Any) -> Iterator[Any]:
+    """The functions that one of this package's objects stands for."""
+    held = state_of(one) if root_of(type(one)) == "bridge" else None
+    for name in ("function", "__wrapped__"):
+        if held is not None and name in held:
+            yield held[name]
+
+
+def _slots(kind: type) -> tuple[str, ...]:
+    names = vars(kind).get("__slots__", ())
+    listed = (names,) if isinstance(names, str) else tuple(names)
+    mangled = (f"_{kind.__name__.lstrip('_')}{name}" if _is_private(name) else name for name in listed)
+    return tuple(name for name in mangled if isinstance(vars(kind).get(name), MemberDescriptorType))
+
+
+def _is_private(name: str) -> bool:
+    return name.startswith("__") and not name.endswith("__")
+
+
+_OPAQUE = frozenset({"bridge", "jax", "jaxlib", "optree"})
+
+_IN_C = {"pandas": frozenset({"blocks", "values", "axes"})}
+"""What compiled code of libraries keeps, and the library's own Python code asks it for."""

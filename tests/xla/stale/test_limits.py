@@ -1,0 +1,22 @@
+"""More than can be looked at before each call is refused by name."""
+
+from __future__ import annotations
+
+import types
+
+import numpy as np
+import pytest
+
+import bridge
+from bridge.errors import TraceError
+from bridge.xla import reach
+
+pytest.importorskip("jax", reason='engine="xla" needs JAX: pip install "mutation-bridge[jax]"')
+
+
+def test_too_many_objects(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reach, "MOST", 100)
+    held = [types.SimpleNamespace(k=1.0) for _ in range(200)]
+    with pytest.raises(TraceError, match="more than 100 objects") as caught:
+        bridge.xla(lambda x: x * held[7].k)(np.ones(3))
+    assert "as an argument" in str(caught.value) and __file__ in str(caught.value)
