@@ -20,6 +20,7 @@ import numpy as np
 from bridge.arrays.buffer import WeakScalar
 from bridge.code_position import here, resolve
 from bridge.errors import AliasError, EscapeError
+from bridge.rewind import rule_book
 from bridge.rewind.memory import grounded
 from bridge.rewind.values import is_abstract
 from bridge.source.ages import Births, age_found, checkpointed_calls
@@ -132,6 +133,15 @@ class Loan:
             kept.state.update(held)
             if not kept.tracked:
                 self._claim(kept)
+            self._hold(kept, name)
+
+    def _hold(self, kept: Kept, name: Any) -> None:
+        """An object of a library's that gets tracked memory is of the class that knows what to do with that."""
+        held = rule_book.holder_of(type(kept.thing))
+        if held is not None and held[0] == name:
+            kept.hold("__class__")
+            kept.state.add("__class__")
+            kept.thing.__class__ = held[1]
 
     def changed(self) -> list[Kept]:
         """What was kept, of the call or of one that is over."""

@@ -14,11 +14,12 @@ from bridge.arrays.buffer import Buffer
 from bridge.arrays.tracked import is_tracked
 from bridge.rewind.escapes import detach, note_texts
 from bridge.rewind.interpreter import ARRAYS, current_context
+from bridge.rewind.rule_book import HOLDERS, TrackedObject
 from bridge.source import callees, creating, lending, methods, python_functions, reading, special_methods, targets
 from bridge.source.iterating import elements
 from bridge.source.keeping import Attributes, Contents, Names, holds_tracked
 from bridge.source.nodes import HELPER
-from bridge.source.targets import own
+from bridge.source.targets import carries, own
 
 _SEQUENCES = (list, tuple)
 _CONTAINERS = (list, dict, collections.deque)
@@ -79,6 +80,13 @@ class Reader:
             loan = targets.loan_for(value)
             if loan is not None:
                 loan.keep(Contents, target, None, value)
+            return target
+        if kind in HOLDERS and carries(value):
+            # Its own operators change its memory in place.
+            name = HOLDERS[kind][0]
+            memory = own(getattr(target, name), value)
+            self.keep(target, name, memory)
+            setattr(target, name, memory)
         return target
 
     def into_own(self, target: Any, value: Any, temporary: Any) -> Any:
@@ -128,6 +136,8 @@ class Reader:
 
     def kind(self, thing: Any) -> Any:
         """`thing.__class__`: of a tracked value, what it would be in the program."""
+        if issubclass(type(thing), TrackedObject):
+            return python_functions.of_library(thing)
         return python_functions.stands_for(thing) if is_tracked(thing) else thing.__class__
 
     def operand(self, thing: Any) -> Any:

@@ -30,6 +30,7 @@ from bridge.errors import EscapeError, RefusedError
 from bridge.rewind.escapes import detach, note_texts, noted
 from bridge.rewind.interpreter import ARRAYS, current_context
 from bridge.rewind.memory import grounded
+from bridge.rewind.rule_book import TrackedObject
 from bridge.rewind.values import describes, is_abstract, needs_value
 from bridge.source import callees, lending
 from bridge.source.callees import OF_KIND, SPECIAL
@@ -55,7 +56,9 @@ def _complex(*args: Any, **kwargs: Any) -> Any:
 def _isinstance(value: Any, kinds: Any) -> bool:
     """`isinstance`: a Buffer is an array, and a Scalar is a number, to a program that checks its arguments."""
     if not is_tracked(value) and type(value) is not ARRAYS.bounded:
-        return isinstance(value, kinds)
+        return isinstance(value, kinds) or (
+            issubclass(type(value), TrackedObject) and issubclass(of_library(value), kinds)
+        )
     listed = kinds if isinstance(kinds, tuple) else getattr(kinds, "__args__", (kinds,))
     real = stands_for(value)
     return any(
@@ -82,10 +85,17 @@ def stands_for(value: Any) -> type:
     return kind
 
 
+def of_library(thing: TrackedObject) -> type:
+    """The class of what an object that holds tracked values stands for."""
+    return thing.library_class or type(thing)
+
+
 def _type(*args: Any, **kwargs: Any) -> Any:
     """`type(x)` of a tracked value: what it would be in the program."""
     if len(args) == 1 and not kwargs and (is_tracked(args[0]) or type(args[0]) is ARRAYS.bounded):
         return stands_for(args[0])
+    if len(args) == 1 and issubclass(type(args[0]), TrackedObject):
+        return of_library(args[0])
     return type(*args, **kwargs)
 
 
