@@ -11,6 +11,7 @@ import numpy as np
 from bridge.errors import AliasError
 
 if TYPE_CHECKING:
+    from bridge.code_position import Position
     from bridge.rewind.context import Context
 
 
@@ -64,6 +65,9 @@ class Home:
         `since` is the serial number up to which memory existed before it, `earlier` what was noted of its first run.
         """
         return nullcontext()
+
+    def must_be_same(self, before: Any, now: Any, name: str, position: Position) -> None:
+        """Two runs of a checkpointed call have read these contents, which must be told if they are not the same."""
 
     def note_writes(self) -> None:
         """The program writes arguments, or plain arrays: it matters which arrays of its own the arguments are."""

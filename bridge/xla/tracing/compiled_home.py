@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from types import FunctionType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from bridge.code_position import is_internal
+from bridge.code_position import Position, is_internal
 from bridge.rewind.facts import facts_of, parameters_of
 from bridge.rewind.fingerprint import Fingerprint
 from bridge.rewind.memory import Home
@@ -67,6 +67,10 @@ class CompiledHome(Home):
             self.trace.fingerprint = around
             if earlier is None:
                 noted.close(noted)
+
+    def must_be_same(self, before: Any, now: Any, name: str, position: Position) -> None:
+        if before is not None and now is not None:
+            self.trace.faults.check_replay(before, now, name, position)
 
     def steps_of(self, function: Any) -> Callable[..., Any] | None:
         """A function of the program that JAX has no counterpart of is compiled as what it consists of."""

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from bridge.code_position import here, resolve
+from bridge.code_position import Position, here, resolve
 from bridge.rewind.facts import facts_of, parameters_of
 from bridge.xla.lowering.calls import operand
 from bridge.xla.regions.advanced import out_of_range
@@ -35,6 +35,7 @@ from bridge.xla.tracing.sites import (
     MatrixSite,
     NegativeSite,
     RaiseSite,
+    ReplaySite,
     Site,
     SliceSite,
     TurnsSite,
@@ -166,6 +167,11 @@ class Faults:
             self._expect(True)
             return
         self._note(jnp.asarray(length.value()) == 0, EmptySite(here(), function))
+
+    def check_replay(self, before: Any, now: Any, name: str, position: Position) -> None:
+        """Look whether a checkpointed call has read other numbers when it was run again."""
+        same = jnp.shape(before) == jnp.shape(now) and jnp.array_equal(before, now, equal_nan=True)
+        self._note(~jnp.asarray(same), ReplaySite(position, name))
 
     def check_raises(self, test: Any, raised: BaseException) -> None:
         """Look whether the program takes a side of a branch that raises."""

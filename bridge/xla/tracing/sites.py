@@ -10,6 +10,7 @@ import numpy as np
 from bridge.code_position import Position, resolve
 from bridge.errors import ArgumentError, IndexRangeError, TraceError
 from bridge.rewind.facts import facts_of
+from bridge.rewind.replays import other_constants
 from bridge.signatures import operation_name
 
 if TYPE_CHECKING:
@@ -227,3 +228,13 @@ class ExponentSite(Site):
         return ValueError(
             f"Integers to negative integer powers are not allowed: an exponent is {value}, at {resolve(self.position)}"
         )
+
+
+@dataclass(frozen=True)
+class ReplaySite(Site):
+    """A checkpointed call that reads what it captured a second time."""
+
+    name: str
+
+    def error(self, value: int) -> Exception:
+        return other_constants(self.name, resolve(self.position))
