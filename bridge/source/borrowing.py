@@ -116,9 +116,19 @@ class Loan:
     def touch(self, array: np.ndarray) -> None:
         """Before the program writes plain values into a plain array: it may be lent later."""
         whole = whole_of(array)
+        if not whole.flags.writeable:
+            # Another view was made before it became read-only.
+            self.mark_frozen()
         if id(whole) not in self.touched and whole.dtype.kind in "fc":
             self._sweep()
             self.touched[id(whole)] = (whole, whole.copy("K"))
+
+    def mark_frozen(self) -> None:
+        """Before read-only arrays may be changed: contexts remember what those hold that they keep as they are."""
+        context = self.context
+        while context is not None:
+            context.snapshots.mark_frozen()
+            context = context.outer
 
     def keep(self, things: type[Kept], thing: Any, name: Any, value: Any) -> None:
         """Before an attribute, an element or a variable of `thing` is exchanged for `value`."""

@@ -119,11 +119,17 @@ def _draw(name: str) -> Callable[..., Any]:
     return call
 
 
+def _set_flags(array: Any, *args: Any, **kwargs: Any) -> None:
+    """`array.setflags(write=True)`."""
+    targets.mark_frozen()
+    array.setflags(*args, **kwargs)
+
+
 METHODS.update({(kind, name): _changing(kind, name) for kind, names in _CHANGE.items() for name in names})
 METHODS.update({(np.ndarray, name): _method(name) for name in _BY_FUNCTION})
 METHODS.update({(np.ndarray, name): _touching(getattr(np.ndarray, name)) for name in ("sort", "partition", "resize")})
 METHODS[np.ufunc, "at"] = _touching(np.ufunc.at)
-METHODS.update({(np.ndarray, "fill"): _filled, (np.ndarray, "put"): _put})
+METHODS.update({(np.ndarray, "fill"): _filled, (np.ndarray, "put"): _put, (np.ndarray, "setflags"): _set_flags})
 METHODS.update({
     (kind, name): _draw(name)
     for kind in (np.random.Generator, np.random.RandomState)

@@ -23,6 +23,7 @@ from bridge.source.targets import carries, own
 
 _SEQUENCES = (list, tuple)
 _CONTAINERS = (list, dict, collections.deque)
+FLAGS = type(np.empty(0).flags)
 
 
 class Reader:
@@ -81,7 +82,9 @@ class Reader:
             if loan is not None:
                 loan.keep(Contents, target, None, value)
             return target
-        if kind in HOLDERS and carries(value):
+        if kind is FLAGS:
+            targets.mark_frozen()
+        elif kind in HOLDERS and carries(value):
             # Its own operators change its memory in place.
             name = HOLDERS[kind][0]
             memory = own(getattr(target, name), value)
@@ -105,6 +108,9 @@ class Reader:
             return own(thing, value) if name in ("flat", "real", "imag") else thing
         context = current_context()
         if context is None or context.loan is None or is_tracked(thing):
+            return thing
+        if type(thing) is FLAGS:
+            targets.mark_frozen()
             return thing
         kind = Names if issubclass(type(thing), ModuleType) else Attributes
         context.loan.keep(kind, vars(thing) if kind is Names else thing, name, value)
