@@ -236,11 +236,11 @@ class TraceContext(Framing, Accessing, Computing, Context):
 
     def _check_fits(self, value: Any, contents: Any, place: Place) -> None:
         """Look whether a number fits into memory of integers, where NumPy asks: one of Python's, or of its classes."""
-        kind = type(value)
-        if kind in (int, float):
-            self.faults.check_fits(contents, place.dtype)
-        elif kind is np.float64 and place.dtype in (np.int32, np.int64) and type(place) is not Gathered:
-            self.faults.check_fits(contents, np.dtype(np.int64))
+        kind, dtype = type(value), place.dtype
+        is_looked_at = isinstance(value, np.generic) and dtype.kind == "i" and type(place) is not Gathered
+        is_looked_at = is_looked_at and value.dtype.kind != "c" and not np.can_cast(value.dtype, dtype)
+        if kind in (int, float) or is_looked_at:
+            self.faults.check_fits(contents, dtype)
 
     def update(self, call: Call, target: Any, mask: Any, run: Callable[[tuple[Any, ...]], Any]) -> None:
         self.writable(target)

@@ -202,6 +202,8 @@ class Faults:
         if number.dtype.kind == "f":
             whole = jnp.trunc(number)
             inside = (whole >= float(limits.min)) & (whole < float(limits.max + 1))
+        elif number.dtype == np.uint64:
+            inside = number <= limits.max
         else:
             number = lax.convert_element_type(number, np.int64)
             inside = (number >= limits.min) & (number <= min(limits.max, _LARGEST))
