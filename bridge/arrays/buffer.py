@@ -11,11 +11,12 @@ import numpy as np
 from bridge.arrays import assignment, dispatch, views
 from bridge.arrays.operators import InPlace
 from bridge.arrays.tracked import Tracked
+from bridge.arrays.unknown_text import unknown_text
 from bridge.arrays.views import Flat
 from bridge.code_position import here, resolve
 from bridge.errors import RefusedError
 from bridge.rewind import labels
-from bridge.rewind.escapes import escape, noted
+from bridge.rewind.escapes import escape, note_text, noted
 from bridge.rewind.indices import ADVANCED, BOUNDS, ELEMENT, VIEW, frozen, is_of_integers, kind_of
 from bridge.rewind.interpreter import ARRAYS
 from bridge.rewind.lean import FLOATS
@@ -71,6 +72,11 @@ class WeakScalar(Scalar):
     @property
     def itemsize(self) -> int:
         return self.dtype.itemsize
+
+    def __repr__(self) -> str:
+        # As a part of a list, it is written as the number of Python's that it stands for.
+        note_text(self)
+        return unknown_text(self) if is_abstract(self) else repr(grounded(self))
 
     def copy(self, order: str = "C") -> Scalar:
         """A tracked copy, a number of NumPy's."""

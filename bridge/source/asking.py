@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from bridge.code_position import here, resolve
+from bridge.source.texts import reads_text
 
 
 class Entropy(threading.local):
@@ -100,7 +101,8 @@ def asked(function: Any, note: Callable[[str], None]) -> Any:
     if _is_maker(function):
         return functools.partial(_made, function)
     if _is_told(function):
-        return functools.partial(_noted, function, note)
+        reads = any(function is one for one in (np.loadtxt, np.genfromtxt))
+        return functools.partial(_noted, reads_text(function) if reads else function, note)
     return function
 
 

@@ -15,7 +15,17 @@ from bridge.arrays.tracked import is_tracked
 from bridge.rewind.escapes import detach, note_texts
 from bridge.rewind.interpreter import ARRAYS, current_context
 from bridge.rewind.rule_book import HOLDERS, TrackedObject
-from bridge.source import callees, creating, lending, methods, python_functions, reading, special_methods, targets
+from bridge.source import (
+    callees,
+    creating,
+    lending,
+    methods,
+    python_functions,
+    reading,
+    special_methods,
+    targets,
+    texts,
+)
 from bridge.source.iterating import elements
 from bridge.source.keeping import Attributes, Contents, Names, holds_tracked
 from bridge.source.nodes import HELPER
@@ -38,6 +48,7 @@ class Reader:
 
     of = staticmethod(callees.of)
     touched = staticmethod(targets.touched)
+    evaluated = staticmethod(texts.evaluated)
     slice = slice
 
     def __init__(self) -> None:

@@ -9,6 +9,8 @@ import ast
 import builtins
 import contextlib
 import dataclasses
+import decimal
+import fractions
 import functools
 import itertools
 import json
@@ -27,6 +29,7 @@ from bridge.arrays.tracked import is_tracked
 from bridge.arrays.unknown_text import refuse_decision
 from bridge.code_position import here, resolve
 from bridge.errors import EscapeError, RefusedError
+from bridge.rewind import rule_book
 from bridge.rewind.escapes import detach, note_texts, noted
 from bridge.rewind.interpreter import ARRAYS, current_context
 from bridge.rewind.memory import grounded
@@ -116,6 +119,19 @@ def _over_elements(plain: Callable[..., Any], function: Callable[..., Any]) -> C
         return plain(*args, **kwargs)
 
     return call
+
+
+def _exact(kind: type) -> Callable[..., Any]:
+    """A class of exact numbers; where a tracked number is given, its stand-in."""
+
+    @functools.wraps(kind, updated=())
+    def make(*args: Any, **kwargs: Any) -> Any:
+        if any_tracked(args, kwargs):
+            rule_book.read_book()
+            return rule_book.STAND_INS[kind](*args, **kwargs)
+        return kind(*args, **kwargs)
+
+    return make
 
 
 def _repr(value: Any) -> str:
@@ -343,8 +359,8 @@ def _gathered(made: Any, values: list[Any], shape: tuple[int, ...], k: int) -> A
 SPECIAL.update(
     {
         builtins.float: reads_text(as_float),
-        builtins.complex: _complex,
-        builtins.int: _int,
+        builtins.complex: reads_text(_complex),
+        builtins.int: reads_text(_int),
         builtins.isinstance: _isinstance,
         builtins.type: _type,
         builtins.setattr: _setattr,
@@ -387,10 +403,14 @@ SPECIAL.update(
     }
 )
 SPECIAL.update(
-    {kind: reads_text(SPECIAL.get(kind, kind)) for kind in (np.float64, np.float32, np.longdouble, ast.literal_eval)}
+    {
+        kind: reads_text(SPECIAL.get(kind, kind))
+        for kind in (np.float64, np.float32, np.longdouble, np.complex128, np.complex64, ast.literal_eval)
+    }
 )
 SPECIAL.update({function: reads_text(function) for function in (json.loads, np.fromstring)})
-SPECIAL.update({function: reads_text(SPECIAL[function]) for function in (np.array, np.asarray)})
+SPECIAL.update({one: reads_text(SPECIAL[one]) for one in (np.array, np.asarray, np.loadtxt, np.genfromtxt)})
+SPECIAL.update({kind: reads_text(_exact(kind)) for kind in (decimal.Decimal, fractions.Fraction)})
 SPECIAL.update({np.nditer: _memory_of(np.nditer, 0), struct.pack_into: _memory_of(struct.pack_into, 1)})
 SPECIAL.update({iter: _iter, next: _next, len: _len, pow: _pow})
 SPECIAL.update({kind: _bytes_of(kind) for kind in (memoryview, bytes, bytearray, np.frombuffer)})
