@@ -211,7 +211,7 @@ class Buffer(Tracked, InPlace):
 
     @property
     def flags(self) -> Any:
-        return grounded(self).flags
+        return AbstractFlags(self) if is_abstract(self) else grounded(self).flags
 
     @property
     def ctypes(self) -> Any:
@@ -302,6 +302,35 @@ class Buffer(Tracked, InPlace):
 
     def tobytes(self, order: str = "C") -> bytes:
         return escape(self, "tobytes()").tobytes(order)
+
+
+class AbstractFlags:
+    """`x.flags` in a program that is compiled: how an array lies; whose its memory is, nobody knows there."""
+
+    __slots__ = ("_array", "_flags")
+
+    def __init__(self, array: Buffer) -> None:
+        object.__setattr__(self, "_array", array)
+        object.__setattr__(self, "_flags", grounded(array).flags)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("owndata", "num"):
+            raise self._array._no_memory(f"flags.{name}")
+        return getattr(self._flags, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self._flags, name, value)
+
+    def __getitem__(self, name: str) -> Any:
+        if name in ("OWNDATA", "O"):
+            raise self._array._no_memory(f"flags[{name!r}]")
+        return self._flags[name]
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        self._flags[name] = value
+
+    def __repr__(self) -> str:
+        return repr(self._flags)
 
 
 def shown(value: Any, place: Any) -> Buffer:

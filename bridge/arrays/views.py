@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -98,6 +99,23 @@ class Flat:
     def __len__(self) -> int:
         return self.buffer.size
 
+    @property
+    def base(self) -> Any:
+        return self.buffer
+
+    @property
+    def coords(self) -> tuple[int, ...]:
+        """Where the next element lies; one beyond along the first axis at the end."""
+        found: Any = np.unravel_index(self.index, (self.buffer.shape[0] + 1, *self.buffer.shape[1:]))
+        return tuple(map(int, found))
+
+    def copy(self) -> Any:
+        """The elements, as an array of their own."""
+        return self.buffer.flatten()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return self.buffer.flatten().__array__(dtype, copy)
+
     def __iter__(self) -> Iterator[Any]:
         return self
 
@@ -135,6 +153,29 @@ class Flat:
             ours.flat[plain] = theirs
 
         self._write(plain, value, write)
+
+    def _compared(self, function: Any, other: Any) -> Any:
+        return function(self.copy(), other.copy() if isinstance(other, Flat) else other)
+
+    def __eq__(self, other: object) -> Any:
+        return self._compared(operator.eq, other)
+
+    def __ne__(self, other: object) -> Any:
+        return self._compared(operator.ne, other)
+
+    def __lt__(self, other: Any) -> Any:
+        return self._compared(operator.lt, other)
+
+    def __le__(self, other: Any) -> Any:
+        return self._compared(operator.le, other)
+
+    def __gt__(self, other: Any) -> Any:
+        return self._compared(operator.gt, other)
+
+    def __ge__(self, other: Any) -> Any:
+        return self._compared(operator.ge, other)
+
+    __hash__ = None  # type: ignore[assignment]
 
     def replace(self, value: Any) -> None:
         """`buffer.flat = value`."""

@@ -18,6 +18,7 @@ from bridge.rewind.rule_book import HOLDERS, TrackedObject
 from bridge.source import (
     callees,
     creating,
+    introspection,
     lending,
     methods,
     python_functions,
@@ -199,7 +200,7 @@ def _written(right: Any) -> Any:
 
 
 READER = Reader()
-EXCHANGED = creating, methods, python_functions
+EXCHANGED = creating, introspection, methods, python_functions
 """The modules that say what is called in place of functions of Python's and NumPy's."""
 
 reading.Reads.reader = READER
