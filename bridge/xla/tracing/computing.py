@@ -118,6 +118,7 @@ class Computing:
             found = self._found(function, operands, kwargs, value)
         self.faults.check_matrix(function, operands, found)
         self.faults.check_weights(function, operands, kwargs)
+        self.faults.check_span(function, operands, kwargs)
         result = self.wrapped(value, found, function)
         if type(result) in (Scalar, WeakScalar) and result.dtype.kind in "iu":
             result.place.affine = self._form_of_result(function, tuple(map(_form, call.args, call.inputs)), result)

@@ -38,6 +38,7 @@ from bridge.xla.tracing.sites import (
     ReplaySite,
     Site,
     SliceSite,
+    SpanSite,
     TurnsSite,
     WeightsSite,
     WideSite,
@@ -246,6 +247,22 @@ class Faults:
         whole = operand(given[parameters_of(function)[0]])
         axis = given.get("axis") if jnp.shape(product) == jnp.shape(whole) else None
         self._note(jnp.any(jnp.sum(product, axis) == 0), WeightsSite(here(), function))
+
+    def check_span(self, function: Any, operands: Any, named: Any) -> None:
+        """Look whether data have a range, for a function that counts in equal parts of it."""
+        spans = facts_of(function).spans
+        if not spans:
+            return
+        given = dict(zip(parameters_of(function), operands, strict=False)) | named
+        data = given[spans]
+        if given.get("range") is not None or np.ndim(given.get("bins", 10)) or not np.size(data):
+            return
+        if self.context.is_dry:
+            self._expect(True)
+            return
+        data = jnp.asarray(operand(data))
+        if data.dtype.kind == "f":
+            self._note(~jnp.isfinite(jnp.max(data) - jnp.min(data)), SpanSite(here(), function))
 
     def _expect(self, something: Any) -> None:
         """In a dry run: there may be something to note when the body runs."""

@@ -174,6 +174,17 @@ class WeightsSite(Site):
         return ZeroDivisionError(f"{name}: weights sum to zero, at {resolve(self.position)}")
 
 
+@dataclass(frozen=True)
+class SpanSite(Site):
+    """A function that looks for the range of its data itself."""
+
+    function: Any
+
+    def error(self, value: int) -> Exception:
+        name = operation_name(self.function)
+        return ValueError(f"{name}: the autodetected range of the data is not finite, at {resolve(self.position)}")
+
+
 FIRST_LIMIT = 256
 """Turns that a loop may make at first whose length nobody knows."""
 
