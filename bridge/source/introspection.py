@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from typing import Any
 
 import numpy as np
 
 from bridge.arrays.tracked import is_tracked
 from bridge.code_position import here, resolve
-from bridge.errors import RefusedError
+from bridge.errors import RefusedError, TraceError
 from bridge.rewind.escapes import noted
+from bridge.rewind.interpreter import current_context
 from bridge.rewind.memory import grounded
 from bridge.rewind.values import is_abstract
 from bridge.source.callees import SPECIAL
@@ -43,6 +45,86 @@ def _getsizeof(thing: Any, *default: Any) -> int:
     return sys.getsizeof(grounded(thing), *default)
 
 
+def _geterr() -> Any:
+    """`np.geterr()`."""
+    context = current_context()
+    now: Any = np.geterr()
+    return now if context is None else context.home.errors(now)
+
+
+def _seterr(*args: Any, **kwargs: Any) -> Any:
+    """`np.seterr(...)`, which returns what was before."""
+    before = _geterr()
+    np.seterr(*args, **kwargs)
+    _set_errors(args, kwargs)
+    return before
+
+
+def _set_errors(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, str] | None:
+    """Tell the program that is compiled what was set; what the program saw before."""
+    context = current_context()
+    given = dict(zip(("all", "divide", "over", "under", "invalid"), args, strict=False)) | kwargs
+    return None if context is None else context.home.set_errors(given)
+
+
+class _ErrorState(np.errstate):
+    """`np.errstate(...)` in a program that is compiled."""
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        self.given = {name: value for name, value in given.items() if name != "call"}
+        self.before: Any = None
+
+    def __enter__(self) -> None:
+        super().__enter__()
+        self.before = _set_errors((), self.given)
+
+    def __exit__(self, *error: Any) -> None:
+        super().__exit__(*error)
+        _set_errors((), self.before or {})
+
+
+def _errstate(**given: Any) -> Any:
+    """`np.errstate(...)`."""
+    context = current_context()
+    is_traced = context is not None and context.home.is_abstract
+    return (_ErrorState if is_traced else np.errstate)(**given)
+
+
+class _Unknown(list[Any]):
+    """Warnings that were recorded while a program was traced, where NumPy gives none: nobody knows how many come."""
+
+    def _refuse(self, *args: Any) -> Any:
+        error = TraceError(
+            "the program asks which warnings were recorded: what NumPy warns of depends on numbers, which are not "
+            "known while it is compiled",
+            where=resolve(here()),
+            remedy='test the numbers, np.isfinite(y); or engine="native"',
+        )
+        context = current_context()
+        if context is not None:
+            context.escaped = context.escaped or error
+        raise error
+
+    __len__ = __iter__ = __getitem__ = __bool__ = __contains__ = __eq__ = __reversed__ = _refuse
+    pop = index = count = copy = _refuse
+
+
+class _Recording(warnings.catch_warnings):
+    """`warnings.catch_warnings(record=True)` in a program that is compiled."""
+
+    def __enter__(self) -> Any:
+        found = super().__enter__()
+        return found if found is None else _Unknown()
+
+
+def _catch(*args: Any, **kwargs: Any) -> Any:
+    """`warnings.catch_warnings(...)`."""
+    context = current_context()
+    is_traced = context is not None and context.home.is_abstract
+    return (_Recording if is_traced else warnings.catch_warnings)(*args, **kwargs)
+
+
 def _refused(thing: Any, name: str, why: str, remedy: str) -> RefusedError:
     error = RefusedError(
         f"{name} of a tracked array of shape {thing.shape}: {why}", where=resolve(here()), remedy=remedy
@@ -52,3 +134,4 @@ def _refused(thing: Any, name: str, why: str, remedy: str) -> RefusedError:
 
 
 SPECIAL.update({hasattr: _hasattr, getattr: _getattr, sys.getsizeof: _getsizeof})
+SPECIAL.update({np.geterr: _geterr, np.seterr: _seterr, np.errstate: _errstate, warnings.catch_warnings: _catch})

@@ -98,6 +98,10 @@ class Captured:
             except TypeError:  # a kind of array that cannot be referred to weakly
                 return
 
+    def note(self, name: str, read: Read) -> None:
+        """Note a value that the program has asked for."""
+        self._names.append((name, read, read()))
+
     def reaches(self, thing: Any) -> bool:
         """Whether the program can reach a thing by names, before it runs."""
         return self._before.reaches(thing)

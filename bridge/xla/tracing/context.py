@@ -60,6 +60,8 @@ class TraceContext(Framing, Accessing, Computing, Context):
     """
 
     differentiates = checkpoints = False
+    # What NumPy does about numbers that overflow or are none, where the program is called.
+    errors: dict[str, str] | None = None
 
     def __init__(
         self,
