@@ -12,7 +12,7 @@ from bridge.arrays import assignment, dispatch, views
 from bridge.arrays.operators import InPlace
 from bridge.arrays.tracked import Tracked
 from bridge.arrays.unknown_text import unknown_text
-from bridge.arrays.views import Flat
+from bridge.arrays.views import AbstractFlags, Flat
 from bridge.code_position import here, resolve
 from bridge.errors import RefusedError
 from bridge.rewind import labels
@@ -215,17 +215,17 @@ class Buffer(Tracked, InPlace):
 
     @property
     def ctypes(self) -> Any:
-        raise self._no_memory("ctypes")
+        raise self.no_memory("ctypes")
 
     @property
     def data(self) -> Any:
-        raise self._no_memory("data")
+        raise self.no_memory("data")
 
     @property
     def base(self) -> Any:
-        raise self._no_memory("base")
+        raise self.no_memory("base")
 
-    def _no_memory(self, name: str) -> Any:
+    def no_memory(self, name: str) -> Any:
         """The error of what would give out memory, which a program may read, or write into, unseen."""
         return noted(
             self,
@@ -302,35 +302,6 @@ class Buffer(Tracked, InPlace):
 
     def tobytes(self, order: str = "C") -> bytes:
         return escape(self, "tobytes()").tobytes(order)
-
-
-class AbstractFlags:
-    """`x.flags` in a program that is compiled: how an array lies; whose its memory is, nobody knows there."""
-
-    __slots__ = ("_array", "_flags")
-
-    def __init__(self, array: Buffer) -> None:
-        object.__setattr__(self, "_array", array)
-        object.__setattr__(self, "_flags", grounded(array).flags)
-
-    def __getattr__(self, name: str) -> Any:
-        if name in ("owndata", "num"):
-            raise self._array._no_memory(f"flags.{name}")
-        return getattr(self._flags, name)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        setattr(self._flags, name, value)
-
-    def __getitem__(self, name: str) -> Any:
-        if name in ("OWNDATA", "O"):
-            raise self._array._no_memory(f"flags[{name!r}]")
-        return self._flags[name]
-
-    def __setitem__(self, name: str, value: Any) -> None:
-        self._flags[name] = value
-
-    def __repr__(self) -> str:
-        return repr(self._flags)
 
 
 def shown(value: Any, place: Any) -> Buffer:

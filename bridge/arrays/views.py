@@ -197,3 +197,32 @@ class Flat:
                     return
                 value = np.resize(value, np.shape(picked[0]))
         array[picked] = value
+
+
+class AbstractFlags:
+    """`x.flags` in a program that is compiled: how an array lies; whose its memory is, nobody knows there."""
+
+    __slots__ = ("_array", "_flags")
+
+    def __init__(self, array: Any) -> None:
+        object.__setattr__(self, "_array", array)
+        object.__setattr__(self, "_flags", grounded(array).flags)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("owndata", "num"):
+            raise self._array.no_memory(f"flags.{name}")
+        return getattr(self._flags, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self._flags, name, value)
+
+    def __getitem__(self, name: str) -> Any:
+        if name in ("OWNDATA", "O"):
+            raise self._array.no_memory(f"flags[{name!r}]")
+        return self._flags[name]
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        self._flags[name] = value
+
+    def __repr__(self) -> str:
+        return repr(self._flags)

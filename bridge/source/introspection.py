@@ -1,21 +1,25 @@
-"""What a program that is read asks of tracked arrays beside their values: protocols that they speak, their size."""
+"""What a program that is read asks of arrays beside their values: memory, protocols, size, warnings and errors."""
 
 from __future__ import annotations
 
+import functools
+import struct
 import sys
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from bridge.arrays.tracked import is_tracked
 from bridge.code_position import here, resolve
-from bridge.errors import RefusedError, TraceError
+from bridge.errors import EscapeError, RefusedError, TraceError
 from bridge.rewind.escapes import noted
 from bridge.rewind.interpreter import current_context
 from bridge.rewind.memory import grounded
 from bridge.rewind.values import is_abstract
 from bridge.source.callees import SPECIAL
+from bridge.source.targets import carries
 
 _MEMORY = frozenset({"__array_interface__", "__array_struct__", "__dlpack__", "__dlpack_device__"})
 """Protocols by which an array's memory is given out."""
@@ -43,6 +47,40 @@ def _getsizeof(thing: Any, *default: Any) -> int:
     if is_abstract(thing):
         raise _refused(thing, "sys.getsizeof()", "it depends on whose its memory is", "use x.nbytes")
     return sys.getsizeof(grounded(thing), *default)
+
+
+def _memory_of(function: Callable[..., Any], number: int) -> Callable[..., Any]:
+    """A function that writes or reads the memory of this argument, or of arrays in it, past NumPy's protocols."""
+
+    @functools.wraps(function, updated=())
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if len(args) > number and carries(args[number]):
+            raise EscapeError(
+                f"{function.__name__}(...) looks at the memory of a tracked value: its gradient would be lost",
+                where=resolve(here()),
+                remedy="use the array itself; or bridge.detach(x), if no gradient should pass",
+            )
+        return function(*args, **kwargs)
+
+    return call
+
+
+def _bytes_of(kind: Callable[..., Any]) -> Callable[..., Any]:
+    """What gives out the bytes of an array: a tracked one's derivatives are not in them."""
+    name = getattr(kind, "__name__", str(kind))
+
+    @functools.wraps(kind, updated=())
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if args and is_tracked(args[0]):
+            error = EscapeError(
+                f"{name}(...) looks at the bytes of a tracked value: its gradient would be lost",
+                where=resolve(here()),
+                remedy="use the array itself; or bridge.detach(x), if no gradient should pass",
+            )
+            raise noted(args[0], error)
+        return kind(*args, **kwargs)
+
+    return call
 
 
 def _geterr() -> Any:
@@ -135,3 +173,5 @@ def _refused(thing: Any, name: str, why: str, remedy: str) -> RefusedError:
 
 SPECIAL.update({hasattr: _hasattr, getattr: _getattr, sys.getsizeof: _getsizeof})
 SPECIAL.update({np.geterr: _geterr, np.seterr: _seterr, np.errstate: _errstate, warnings.catch_warnings: _catch})
+SPECIAL.update({np.nditer: _memory_of(np.nditer, 0), struct.pack_into: _memory_of(struct.pack_into, 1)})
+SPECIAL.update({kind: _bytes_of(kind) for kind in (memoryview, bytes, bytearray, np.frombuffer)})

@@ -15,7 +15,6 @@ import functools
 import itertools
 import json
 import operator
-import struct
 import types
 from collections.abc import Callable, Container
 from contextlib import nullcontext
@@ -28,9 +27,9 @@ from bridge.arrays.buffer import Buffer, Scalar, WeakScalar, is_weak
 from bridge.arrays.tracked import is_tracked
 from bridge.arrays.unknown_text import refuse_decision
 from bridge.code_position import here, resolve
-from bridge.errors import EscapeError, RefusedError
+from bridge.errors import RefusedError
 from bridge.rewind import rule_book
-from bridge.rewind.escapes import detach, note_texts, noted
+from bridge.rewind.escapes import detach, note_texts
 from bridge.rewind.interpreter import ARRAYS, current_context
 from bridge.rewind.memory import grounded
 from bridge.rewind.rule_book import TrackedObject
@@ -43,7 +42,7 @@ from bridge.source.floats import as_float
 from bridge.source.iterating import elements
 from bridge.source.keeping import Attributes, any_tracked, holds_tracked
 from bridge.source.special_methods import setting, with_operand
-from bridge.source.targets import carries, own
+from bridge.source.targets import own
 from bridge.source.texts import reads_text
 
 
@@ -237,40 +236,6 @@ def _cached(function: Any, /, *args: Any, **kwargs: Any) -> Any:
     return ARRAYS.seen(function(*args, **kwargs))
 
 
-def _memory_of(function: Callable[..., Any], number: int) -> Callable[..., Any]:
-    """A function that writes or reads the memory of this argument, or of arrays in it, past NumPy's protocols."""
-
-    @functools.wraps(function, updated=())
-    def call(*args: Any, **kwargs: Any) -> Any:
-        if len(args) > number and carries(args[number]):
-            raise EscapeError(
-                f"{function.__name__}(...) looks at the memory of a tracked value: its gradient would be lost",
-                where=resolve(here()),
-                remedy="use the array itself; or bridge.detach(x), if no gradient should pass",
-            )
-        return function(*args, **kwargs)
-
-    return call
-
-
-def _bytes_of(kind: Callable[..., Any]) -> Callable[..., Any]:
-    """What gives out the bytes of an array: a tracked one's derivatives are not in them."""
-    name = getattr(kind, "__name__", str(kind))
-
-    @functools.wraps(kind, updated=())
-    def call(*args: Any, **kwargs: Any) -> Any:
-        if args and is_tracked(args[0]):
-            error = EscapeError(
-                f"{name}(...) looks at the bytes of a tracked value: its gradient would be lost",
-                where=resolve(here()),
-                remedy="use the array itself; or bridge.detach(x), if no gradient should pass",
-            )
-            raise noted(args[0], error)
-        return kind(*args, **kwargs)
-
-    return call
-
-
 def _next(iterator: Any, *default: Any) -> Any:
     """`next(it)`: an iterator of Python's may have arrays that are lent, or lists of them."""
     if lending.LENT:
@@ -411,9 +376,7 @@ SPECIAL.update(
 SPECIAL.update({function: reads_text(function) for function in (json.loads, np.fromstring)})
 SPECIAL.update({one: reads_text(SPECIAL[one]) for one in (np.array, np.asarray, np.loadtxt, np.genfromtxt)})
 SPECIAL.update({kind: reads_text(_exact(kind)) for kind in (decimal.Decimal, fractions.Fraction)})
-SPECIAL.update({np.nditer: _memory_of(np.nditer, 0), struct.pack_into: _memory_of(struct.pack_into, 1)})
 SPECIAL.update({iter: _iter, next: _next, len: _len, pow: _pow})
-SPECIAL.update({kind: _bytes_of(kind) for kind in (memoryview, bytes, bytearray, np.frombuffer)})
 OF_KIND.update(
     {
         np.vectorize: _vectorized,
