@@ -24,7 +24,7 @@ from bridge.errors import RefusedError, RuleError
 from bridge.rewind.aside import Aside, carries_gradient, is_tracked
 from bridge.rewind.composition import pull_of_equivalent
 from bridge.rewind.cotangents import conj, sum_to_shape, zeros
-from bridge.rewind.escapes import constant_of
+from bridge.rewind.escapes import constant_of as constant_of
 from bridge.rewind.escapes import note_texts as note_texts
 from bridge.rewind.facts import FACTS, METHODS, Facts, facts_of
 from bridge.rewind.implicit import as_array, as_left, depth, gradient, jacobian, solved
@@ -32,6 +32,7 @@ from bridge.rewind.rule import Case, MutatingRule, Rule, Shaped, Structure
 from bridge.rewind.rule_book import (
     CALLING,
     GIVING_WAY,
+    HOLDERS,
     LOWERINGS,
     MUTATING,
     OPERATORS,
@@ -55,9 +56,9 @@ from bridge.signatures import as_key, operation_name, pull_parameters
 __all__ = [
     "MUTATING", "REFUSED", "RULES", "ZERO_PULL", "Aside", "Case", "Facts", "MutatingRule", "RefusedError", "Rule",
     "RuleError", "Shaped", "Supports", "TrackedObject", "as_array", "as_left", "carries_gradient", "composed",
-    "conj", "depth", "gradient", "is_abstract", "is_tracked", "jacobian", "known", "lowering", "mutating_rule", "needs",
-    "nondifferentiable", "note_texts", "operators", "pulls", "refuse", "refused", "rule", "solved", "stand_in",
-    "sum_to_shape", "with_sensitivities", "without_gradient", "zeros",
+    "conj", "constant_of", "depth", "gradient", "holder", "is_abstract", "is_tracked", "jacobian", "known",
+    "lowering", "mutating_rule", "needs", "nondifferentiable", "note_texts", "operators", "pulls", "refuse",
+    "refused", "rule", "solved", "stand_in", "sum_to_shape", "with_sensitivities", "without_gradient", "zeros",
 ]  # fmt: skip
 
 
@@ -269,6 +270,20 @@ def operators(*classes: type[Any]) -> Callable[[Callable[..., Any]], Callable[..
                     if code is not None:
                         enter(GIVING_WAY.add, code)
         return combine
+
+    return register
+
+
+def holder(kind: type[Any], attribute: str) -> Callable[[type[Any]], type[Any]]:
+    """Register the decorated subclass as what objects of a library's class are of while an attribute is tracked memory.
+
+    A plain object becomes one when tracked values are written into the array that it has as that attribute, in a
+    program that is read; it is of its own class again when the differentiated call is over.
+    """
+
+    def register(made: type[Any]) -> type[Any]:
+        enter(HOLDERS.__setitem__, kind, (attribute, made))
+        return made
 
     return register
 

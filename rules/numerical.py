@@ -150,7 +150,8 @@ def _histogram_weights(ct, out, a, bins=10, range=None, density=None, weights=No
     return _matched(np.where(np.ravel(inside), by_element, 0), weights)
 
 
-pulls(np.histogram, _histogram_data, _histogram_bins, None, None, _histogram_weights, facts=Facts(precision="inexact"))
+OF_HISTOGRAMS = Facts(precision="inexact", spans="a")
+pulls(np.histogram, _histogram_data, _histogram_bins, None, None, _histogram_weights, facts=OF_HISTOGRAMS)
 refused(
     "find the bins with np.digitize and add up weights with np.bincount(bin, weights)", np.histogram2d, np.histogramdd
 )

@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from bridge.extend import needs, refuse, stand_in, without_gradient
+from bridge.extend import constant_of, is_tracked, needs, refuse, stand_in, without_gradient
 from bridge.rules.sparse_matrices import SparseMatrix, from_coordinates, is_sparse, tracked_matrix
+from bridge.rules.sparse_memory import of_memory
+from bridge.rules.sparse_stored import ZEROS
 
 sparse = needs("scipy.sparse")
 
@@ -27,9 +29,9 @@ class _Labels:
         if x is None:
             return None
         if is_sparse(x):
-            matrix = tracked_matrix(x)
+            matrix = tracked_matrix(x).reordered()
             labels = matrix.labels.copy()
-            labels.data = self._next(matrix.data)
+            labels.data = self._next(matrix.entries).reshape(labels.data.shape)
             return labels
         if isinstance(x, (list, tuple)):
             return type(x)(map(self.of, x))
@@ -43,8 +45,8 @@ class _Labels:
         self.count += labels.size
         return labels.reshape(x.shape) if x.shape else labels[0]
 
-    def matrix(self, made: Any, dtype: Any = None) -> SparseMatrix:
-        """The tracked matrix of what SciPy made of the labels."""
+    def matrix(self, made: Any, dtype: Any = None, unlike: str = "") -> SparseMatrix:
+        """The tracked matrix of what SciPy made of the labels; `unlike` as it has that."""
         if made.ndim != 2:
             refuse(f"a sparse array of {made.ndim} dimensions with tracked entries", "give it two")
         entries = np.concatenate(self.parts)
@@ -54,9 +56,35 @@ class _Labels:
         labels, rows, columns = np.rint(placed.data[kept]).astype(np.int64), placed.row[kept], placed.col[kept]
         places = rows.astype(np.int64) * made.shape[1] + columns
         if made.format in ("csr", "csc") and kept.all() and len(np.unique(places)) == len(places):
-            return SparseMatrix(entries, made)
+            return SparseMatrix(entries, made, unlike)
         matrix = isinstance(made, sparse.spmatrix)
-        return from_coordinates(entries[labels - 1], rows, columns, made.shape, made.format, matrix)
+        found = from_coordinates(entries[labels - 1], rows, columns, made.shape, made.format, matrix)
+        return SparseMatrix(found.entries, found.labels, found.unlike or unlike)
+
+
+def _of_matrix(kind: Any, matrix: Any, dtype: Any) -> Any:
+    """The matrix of another class, on the same entries if they are to be of the same dtype."""
+    matrix = matrix if dtype is None else matrix.astype(dtype, copy=False)
+    if isinstance(matrix, SparseMatrix):
+        return SparseMatrix(matrix.entries, kind(matrix.labels), matrix.unlike)
+    return of_memory(kind(matrix.labelled()), matrix.data)
+
+
+def _of_memory(kind: Any, given: tuple[Any, ...], shape: Any, dtype: Any, copy: bool) -> Any:
+    """The matrix that takes the tracked memory it is given as its data; None if SciPy copies what it is given."""
+    data, *where = given
+    by_coordinates = isinstance(where[0], tuple) and not issubclass(kind, (sparse.coo_array, sparse.coo_matrix))
+    if by_coordinates or not is_tracked(data) or not data.shape:
+        return None
+    labels = np.arange(1, data.size + 1).reshape(data.shape)
+    like = kind((labels, *without_gradient(tuple(where), f"{kind.__name__} with tracked places", PLACES)), shape=shape)
+    if like.ndim != 2 or not np.array_equal(np.ravel(like.data), np.ravel(labels)):
+        return None
+    data = data if dtype is None or data.dtype == np.dtype(dtype) else data.astype(dtype)
+    return of_memory(like, np.copy(data) if copy else np.reshape(data, like.data.shape))
+
+
+PLACES = "the places of entries must be known: pass plain integers"
 
 
 def _stands_in_for(kind: Any) -> Callable[..., Any]:
@@ -72,20 +100,24 @@ def _stands_in_for(kind: Any) -> Callable[..., Any]:
         maxprint: Any = None,
     ) -> Any:
         if is_sparse(arg1):
-            matrix = tracked_matrix(arg1)
-            cast = matrix if dtype is None else matrix.astype(dtype)
-            return SparseMatrix(cast.entries, kind(cast.labels))
+            return _of_matrix(kind, arg1.asformat(format, copy), dtype)
+        if isinstance(arg1, tuple):
+            shown = _of_memory(kind, arg1, shape, dtype, copy)
+            if shown is not None:
+                return shown
+        plain = constant_of((arg1, shape))
+        if plain is not None:
+            return kind(plain[0], shape=plain[1], dtype=dtype)
         labels = _Labels()
         if not isinstance(arg1, tuple):
-            return labels.matrix(kind(labels.of(arg1), shape=shape), dtype)
+            return labels.matrix(kind(labels.of(arg1), shape=shape), dtype, ZEROS)
         data, *where = arg1
         marked = labels.of(data)
         if format == "coo" or (format != "dia" and len(where) == 1):
             (coordinates,) = where
             coordinates = tuple(map(np.asarray, coordinates))
             make_coo = sparse.coo_matrix if issubclass(kind, sparse.spmatrix) else sparse.coo_array
-            placed = labels.matrix(make_coo((marked, coordinates), shape=shape), dtype)
-            return SparseMatrix(placed.entries, kind(placed.labels))
+            return labels.matrix(make_coo((marked, coordinates), shape=shape), dtype).asformat(format)
         return labels.matrix(kind((marked, *map(np.asarray, where)), shape=shape), dtype)
 
     make.__name__ = make.__qualname__ = kind.__name__
@@ -95,7 +127,7 @@ def _stands_in_for(kind: Any) -> Callable[..., Any]:
 for _format in _FORMATS:
     for _suffix in ("array", "matrix"):
         _class = getattr(sparse, f"{_format}_{_suffix}")
-        stand_in(_class)(_stands_in_for(_class))
+        stand_in(_class, of_constants=False)(_stands_in_for(_class))
 
 
 def _refused(kind: Any) -> Callable[..., Any]:

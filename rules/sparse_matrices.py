@@ -1,8 +1,4 @@
-"""Sparse matrices whose entries are tracked, and operators between plain sparse matrices and tracked arrays.
-
-Such a matrix is SciPy's own with labels in place of entries, and the entries: whatever only moves entries (transposes,
-slices, changes of format) is done by SciPy to the labels.
-"""
+"""Sparse matrices whose entries are tracked: what is computed with them, and with plain ones beside tracked values."""
 
 from __future__ import annotations
 
@@ -12,65 +8,23 @@ import numpy as np
 
 from bridge.extend import TrackedObject, needs, refuse
 from bridge.rules.sparse import PRODUCT
+from bridge.rules.sparse_algebra import Made, common, matrix_product, matrix_sum, placed_entries, times_array
+from bridge.rules.sparse_stored import DENSE, FORMAT, RESULT, SHARES_TRANSPOSED, SUMS, ZEROS, Stored
 
 sparse = needs("scipy.sparse")
 spmatrix = sparse.spmatrix
 
-DENSE = "write `.toarray()` first, or take the plain values with bridge.detach"
-# What only moves entries: SciPy does it to the labels. Beside it, what asks for the pattern.
-_MOVES = ("asformat", "tocsr", "tocsc", "tocoo", "transpose", "reshape", "getrow", "getcol")
-_PATTERN = ("shape", "ndim", "nnz", "size", "format", "indices", "indptr", "row", "col", "has_sorted_indices")
 _EACH = ("sqrt", "sin", "tan", "sinh", "tanh", "arcsin", "arctan", "arcsinh", "arctanh", "expm1", "log1p")
 
 
-class SparseMatrix(TrackedObject):
-    """A sparse matrix with tracked entries: label `k` stands where `entries[k - 1]` does.
-
-    `labels` is a two-dimensional matrix of SciPy of whole numbers from 1; no place has two of them. `entries` has one
-    axis. What is not here is a RefusedError that names it.
-    """
-
-    __array_ufunc__ = None
-    __hash__ = None  # type: ignore[assignment]
-
-    def __init__(self, entries: Any, labels: Any) -> None:
-        self.entries = entries
-        self.labels = labels if labels.dtype == np.int64 else labels.astype(np.int64)
+class SparseMatrix(Stored):
+    """A sparse matrix with tracked entries, and what is computed with it."""
 
     def __getattr__(self, name: str) -> Any:
-        if name in _PATTERN:
-            return getattr(self.labels, name)
-        if name in _MOVES:
-            return lambda *args, **kwargs: self._labelled(getattr(self.labels, name)(*args, **kwargs))
         if name in _EACH:
             function = getattr(np, name)
-            return lambda: SparseMatrix(function(self.entries), self.labels)
-        if name.startswith("__") or name in ("place", "entries", "labels"):
-            raise AttributeError(name)
-        refuse(f"{type(self.labels).__name__}.{name} of a sparse matrix with tracked entries", DENSE)
-
-    def __repr__(self) -> str:
-        return f"<{type(self.labels).__name__} of shape {self.labels.shape} with {self.labels.nnz} tracked entries>"
-
-    @property
-    def dtype(self) -> Any:
-        return self.entries.dtype
-
-    @property
-    def data(self) -> Any:
-        """The entries in the order of the format; for formats that have them in one axis."""
-        if self.labels.format not in ("csr", "csc", "coo"):
-            refuse(f".data of a tracked sparse matrix in the format {self.labels.format}", "write `.tocsr().data`")
-        if not self._in_order(self.labels.data):
-            # From now on the entries lie as they are given: what is written into them is written into the matrix.
-            self.entries = self.entries[self.labels.data - 1]
-            self.labels = self.labels.copy()
-            self.labels.data = np.arange(1, self.labels.data.size + 1)
-        return self.entries
-
-    @property
-    def T(self) -> SparseMatrix:
-        return self._labelled(self.labels.T)
+            return lambda: self._with(function(self.entries))
+        return super().__getattr__(name)
 
     @property
     def H(self) -> SparseMatrix:
@@ -116,23 +70,14 @@ class SparseMatrix(TrackedObject):
         count = self.labels.shape[0] * self.labels.shape[1] if axis is None else self.labels.shape[axis]
         return self.sum(axis, dtype, out) / count
 
-    def copy(self) -> SparseMatrix:
-        return SparseMatrix(np.copy(self.entries), self.labels.copy())
-
-    def astype(self, dtype: Any, casting: str = "unsafe", copy: bool = True) -> SparseMatrix:
-        return SparseMatrix(self.entries.astype(dtype), self.labels)
-
-    def conj(self, copy: bool = True) -> SparseMatrix:
-        return SparseMatrix(np.conj(self.entries), self.labels)
-
-    conjugate = conj
-    real = property(lambda self: SparseMatrix(np.real(self.entries), self.labels))
-    imag = property(lambda self: SparseMatrix(np.imag(self.entries), self.labels))
+    conjugate = Stored.conj
+    real = property(lambda self: self._with(np.real(self.entries)))
+    imag = property(lambda self: self._with(np.imag(self.entries)))
 
     def power(self, n: Any, dtype: Any = None) -> SparseMatrix:
         if np.ndim(n) or not n > 0:
             refuse(f"power({n}) of a tracked sparse matrix: what is not stored would not stay zero", DENSE)
-        raised = SparseMatrix(self.entries**n, self.labels)
+        raised = self._with(self.entries**n)
         return raised if dtype is None else raised.astype(dtype)
 
     def dot(self, other: Any) -> Any:
@@ -141,41 +86,50 @@ class SparseMatrix(TrackedObject):
     def multiply(self, other: Any) -> SparseMatrix:
         """Entry by entry: with a number, an array that broadcasts to the shape of this matrix, or a sparse matrix."""
         if is_sparse(other):
-            return _common(self, tracked_matrix(other))
+            return self._made(common, tracked_matrix(other), RESULT)
         other = other if hasattr(other, "shape") else np.array(other)
+        if not other.shape:
+            return self._with(self.entries * other)
         if np.broadcast_shapes(other.shape, self.labels.shape) != self.labels.shape:
             refuse("multiply of a tracked sparse matrix with an array of more rows or columns", DENSE)
-        labels = self.labels if self.labels.format in ("csr", "csc") else self.labels.tocsr()
-        entries, rows, columns = SparseMatrix(self.entries, labels).placed()
-        if other.shape:
-            other = np.reshape(other, (1,) * (2 - other.ndim) + other.shape)
-            other = other[0 if other.shape[0] == 1 else rows, 0 if other.shape[1] == 1 else columns]
-        return self._placed(entries * other, rows, columns, labels)
+        return self._of(times_array(self, other), self.unlike or RESULT)
 
     def __getitem__(self, key: Any) -> Any:
         picked = (self.labels if self.labels.format in ("csr", "csc") else self.labels.tocsr())[key]
         if sparse.issparse(picked):
-            return self._labelled(picked)
+            return self._moved(picked)
         return self.entries[int(picked) - 1] if picked else np.zeros((), self.dtype)[()]
 
     def __setitem__(self, key: Any, value: Any) -> None:
         refuse("an assignment into a sparse matrix with tracked entries", "write its entries before it is made")
 
     def __neg__(self) -> SparseMatrix:
-        return SparseMatrix(-self.entries, self.labels)
+        return self._with(-self.entries)
 
     def __abs__(self) -> SparseMatrix:
-        return SparseMatrix(np.abs(self.entries), self.labels)
+        return self._with(np.abs(self.entries))
+
+    def __imul__(self, other: Any) -> Any:
+        if is_sparse(other) or np.ndim(other):
+            return NotImplemented
+        self.entries *= other
+        return self
+
+    def __itruediv__(self, other: Any) -> Any:
+        if is_sparse(other) or np.ndim(other):
+            return NotImplemented
+        self.entries *= 1 / other
+        return self
 
     def __matmul__(self, other: Any) -> Any:
         if is_sparse(other):
-            return _product(self, tracked_matrix(other))
+            return self._made(matrix_product, tracked_matrix(other))
         other = other if hasattr(other, "shape") else np.array(other)
         return product(self, other)
 
     def __rmatmul__(self, other: Any) -> Any:
         if is_sparse(other):
-            return _product(tracked_matrix(other), self)
+            return tracked_matrix(other)._made(matrix_product, self)
         other = other if hasattr(other, "shape") else np.array(other)
         return np.transpose(self.T @ np.transpose(other))
 
@@ -192,7 +146,7 @@ class SparseMatrix(TrackedObject):
     def __truediv__(self, other: Any) -> SparseMatrix:
         if is_sparse(other) or np.ndim(other):
             refuse("a tracked sparse matrix divided by a matrix", "multiply by the reciprocal: A.multiply(1 / x)")
-        return SparseMatrix(self.entries / other, self.labels)
+        return self._with(self.entries / other)
 
     def __pow__(self, exponent: Any) -> SparseMatrix:
         if isinstance(self.labels, spmatrix):
@@ -201,7 +155,7 @@ class SparseMatrix(TrackedObject):
 
     def __add__(self, other: Any) -> Any:
         if is_sparse(other):
-            return _sum(self, tracked_matrix(other))
+            return self._made(matrix_sum, tracked_matrix(other), RESULT)
         if np.ndim(other) == 0:
             refuse("the sum of a tracked sparse matrix and a number", DENSE)
         if isinstance(self.labels, spmatrix):
@@ -216,22 +170,15 @@ class SparseMatrix(TrackedObject):
     def __rsub__(self, other: Any) -> Any:
         return (-self) + other
 
-    def _labelled(self, labels: Any) -> SparseMatrix:
-        return SparseMatrix(self.entries, labels)
+    def _made(self, operation: Any, other: Any, unlike: str = "") -> SparseMatrix:
+        """What an operation makes of this matrix and another one."""
+        unlike = next(iter({self.unlike, other.unlike} - {"", RESULT, ZEROS}), unlike or self.unlike or other.unlike)
+        return self._of(operation(self, other), unlike)
 
-    def _at(self, labels: Any) -> Any:
-        """The entries of these labels, in their order."""
-        return self.entries if self._in_order(labels) else self.entries[labels - 1]
-
-    def _in_order(self, labels: Any) -> bool:
-        return labels.size == self.entries.shape[0] and np.array_equal(labels, np.arange(1, labels.size + 1))
-
-    def _spread(self, labels: Any) -> Any:
-        """The entries of an array of labels, 0 where there is none."""
-        return np.concatenate([np.zeros(1, self.dtype), self.entries])[labels]
-
-    def _placed(self, entries: Any, rows: Any, columns: Any, like: Any) -> SparseMatrix:
-        return from_coordinates(entries, rows, columns, like.shape, like.format, isinstance(like, spmatrix))
+    @staticmethod
+    def _of(made: Made, unlike: str) -> SparseMatrix:
+        entries, labels, format = made
+        return SparseMatrix(entries, labels, unlike if labels.format == format else FORMAT + format)
 
 
 def is_sparse(x: Any) -> bool:
@@ -239,77 +186,48 @@ def is_sparse(x: Any) -> bool:
     return isinstance(x, SparseMatrix) or sparse.issparse(x)
 
 
-def tracked_matrix(x: Any) -> SparseMatrix:
-    """A plain sparse matrix as one whose entries are not its own: for operations with tracked ones."""
-    if isinstance(x, SparseMatrix):
-        return x
+def tracked_matrix(x: Any) -> Any:
+    """A sparse matrix as one with tracked entries: those of a plain one are not its own, for operations with others."""
+    if isinstance(x, TrackedObject):
+        return x.tracked()
     if x.ndim != 2:
         refuse(f"a sparse array of {x.ndim} dimensions beside tracked values", "give it two")
+    if x.format in ("csr", "csc", "coo", "bsr", "dia"):
+        labels = x.copy()
+        labels.data = np.arange(1, x.data.size + 1).reshape(x.data.shape)
+        return over_memory(labels, x.data)
     plain = x.tocoo()
     return from_coordinates(plain.data, plain.row, plain.col, x.shape, x.format, isinstance(x, spmatrix))
+
+
+def over_memory(labels: Any, data: Any) -> SparseMatrix:
+    """The matrix that has these data where `labels` has their numbers, from 1; those that share a place are summed."""
+    entries = np.reshape(data, -1)
+    if labels.format == "dia" or (labels.format in ("csr", "csc") and labels.has_canonical_format):
+        return SparseMatrix(entries, labels)
+    placed = labels.tocoo()
+    places = placed.row.astype(np.int64) * labels.shape[1] + placed.col
+    if len(np.unique(places)) == len(places):
+        return SparseMatrix(entries, labels)
+    matrix = isinstance(labels, spmatrix)
+    given = entries[placed.data - 1], placed.row, placed.col
+    summed = from_coordinates(*given, labels.shape, labels.format, matrix)
+    return SparseMatrix(summed.entries, summed.labels, SUMS)
 
 
 def from_coordinates(
     entries: Any, rows: Any, columns: Any, shape: Any, format: str = "coo", matrix: bool = False
 ) -> SparseMatrix:
     """The matrix of these entries; those that share a place are summed."""
-    places = rows.astype(np.int64) * shape[1] + columns
-    distinct, first, inverse = np.unique(places, return_index=True, return_inverse=True)
-    count = len(places)
-    if len(distinct) < count:
-        summing = sparse.csr_array((np.ones(count, entries.dtype), (inverse, np.arange(count))), (len(distinct), count))
-        entries = PRODUCT(summing.data, summing.indices, summing.indptr, entries, summing.shape, "csr")
-        rows, columns = rows[first], columns[first]
-    make = sparse.coo_matrix if matrix else sparse.coo_array
-    labels = make((np.arange(1, len(distinct) + 1), (rows, columns)), shape=shape)
-    return SparseMatrix(entries, labels.asformat(format if format in ("coo", "csr", "csc") else "csr"))
-
-
-def _kind(x: SparseMatrix, y: SparseMatrix) -> bool:
-    return isinstance(x.labels, spmatrix) and isinstance(y.labels, spmatrix)
-
-
-def _check_shapes(x: SparseMatrix, y: SparseMatrix) -> None:
-    if x.labels.shape != y.labels.shape:
-        raise ValueError(f"inconsistent shapes {x.labels.shape} and {y.labels.shape}")
-
-
-def _sum(x: SparseMatrix, y: SparseMatrix) -> SparseMatrix:
-    _check_shapes(x, y)
-    parts = zip(x.placed(), y.placed(), strict=True)
-    entries, rows, columns = map(np.concatenate, parts)
-    format = x.labels.format if x.labels.format == y.labels.format else "csr"
-    return from_coordinates(entries, rows, columns, x.labels.shape, format, _kind(x, y))
-
-
-def _common(x: SparseMatrix, y: SparseMatrix) -> SparseMatrix:
-    """The product entry by entry, on the places that both have."""
-    _check_shapes(x, y)
-    (left, rows, columns), (right, *others) = x.placed(), y.placed()
-    width = x.labels.shape[1]
-    _, of_x, of_y = np.intersect1d(rows * width + columns, others[0] * width + others[1], True, return_indices=True)
-    product = left[of_x] * right[of_y]
-    return from_coordinates(product, rows[of_x], columns[of_x], x.labels.shape, "csr", _kind(x, y))
-
-
-def _product(x: SparseMatrix, y: SparseMatrix) -> SparseMatrix:
-    """Every entry of `x` meets the row of `y` that its column names; what falls on one place is summed."""
-    if x.labels.shape[1] != y.labels.shape[0]:
-        raise ValueError(f"matmul: dimension mismatch of {x.labels.shape} and {y.labels.shape}")
-    (left, rows, middle), of_y = x.placed(), y.tocsr()
-    start, right = of_y.indptr[middle], of_y.data
-    lengths = of_y.indptr[middle + 1] - start
-    mine = np.repeat(np.arange(len(rows)), lengths)
-    theirs = np.arange(len(mine)) - np.repeat(np.cumsum(lengths) - lengths, lengths) + np.repeat(start, lengths)
-    shape = (x.labels.shape[0], y.labels.shape[1])
-    entries = left[mine] * right[theirs]
-    return from_coordinates(entries, rows[mine], of_y.indices[theirs], shape, x.labels.format, _kind(x, y))
+    unlike = "" if format in SHARES_TRANSPOSED else FORMAT + format
+    found = placed_entries(entries, rows, columns, shape, "csr" if unlike else format, matrix)
+    return SparseMatrix(*found, unlike or (SUMS if format == "coo" and found[0].shape != entries.shape else ""))
 
 
 def compressed(matrix: Any) -> tuple[Any, Any, Any, tuple[int, int], str]:
     """Entries, indices, indptr, shape and format of the compressed rows or columns of a matrix, plain or tracked."""
-    if isinstance(matrix, SparseMatrix):
-        return matrix.compressed()
+    if isinstance(matrix, SparseMatrix) or (isinstance(matrix, TrackedObject) and matrix.format not in ("csr", "csc")):
+        return matrix.tracked().compressed()
     if matrix.format not in ("csr", "csc"):
         matrix = matrix.tocsr()
     return matrix.data, matrix.indices, matrix.indptr, matrix.shape, matrix.format

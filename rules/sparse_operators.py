@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from bridge.extend import needs, operators, refuse, stand_in
-from bridge.rules.sparse_matrices import DENSE, is_sparse, product, tracked_matrix
+from bridge.rules.sparse_matrices import is_sparse, product, tracked_matrix
+from bridge.rules.sparse_stored import DENSE
 
 sparse = needs("scipy.sparse")
 spmatrix = sparse.spmatrix

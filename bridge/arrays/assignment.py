@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from bridge.arrays.creation import array, tracked_inside
 from bridge.arrays.operands import operand, refuse_complex
 from bridge.arrays.overlapping import as_read, is_reordered, is_unbuffered, last_written, shares
 from bridge.code_position import assigns_here, here, resolve
@@ -90,7 +91,8 @@ def _as_numpy_reads(target: Any, key: Any, kind: str, shown: Any, value: Any) ->
 def _taken_apart(context: Any, dtype: np.dtype[Any], value: Any) -> tuple[Any, Any]:
     """A value as memory of the context takes it, and its place if what it carries is followed there."""
     if type(value) in (list, tuple):
-        value = operand(value)
+        is_fitted = dtype.kind == "i" and tracked_inside(value)
+        value = array(value, dtype) if is_fitted else operand(value)
     source = getattr(value, "place", None)
     if source is not None:
         if source.context is context:

@@ -11,10 +11,12 @@ import numpy as np
 from bridge.arrays import assignment, dispatch, views
 from bridge.arrays.operators import InPlace
 from bridge.arrays.tracked import Tracked
-from bridge.arrays.views import Flat
+from bridge.arrays.unknown_text import unknown_text
+from bridge.arrays.views import AbstractFlags, Flat
 from bridge.code_position import here, resolve
 from bridge.errors import RefusedError
-from bridge.rewind.escapes import escape, noted
+from bridge.rewind import labels
+from bridge.rewind.escapes import escape, note_text, noted
 from bridge.rewind.indices import ADVANCED, BOUNDS, ELEMENT, VIEW, frozen, is_of_integers, kind_of
 from bridge.rewind.interpreter import ARRAYS
 from bridge.rewind.lean import FLOATS
@@ -70,6 +72,11 @@ class WeakScalar(Scalar):
     @property
     def itemsize(self) -> int:
         return self.dtype.itemsize
+
+    def __repr__(self) -> str:
+        # As a part of a list, it is written as the number of Python's that it stands for.
+        note_text(self)
+        return unknown_text(self) if is_abstract(self) else repr(grounded(self))
 
     def copy(self, order: str = "C") -> Scalar:
         """A tracked copy, a number of NumPy's."""
@@ -127,6 +134,11 @@ class Buffer(Tracked, InPlace):
 
     __slots__ = ()
 
+    def __getattr__(self, name: str) -> Any:
+        if name not in Tracked.__slots__ and self.place.context.foreign:
+            return labels.attribute(self, name)
+        raise AttributeError(f"'Buffer' object has no attribute {name!r}", name=name, obj=self)
+
     def __len__(self) -> int:
         if not self.value.shape:
             raise TypeError("len() of unsized object")
@@ -148,6 +160,8 @@ class Buffer(Tracked, InPlace):
             if type(value) is np.ndarray:
                 return shown(value, View(place, key, value))
             return context.element(value, place, key) if type(value) in FLOATS else self._copied(value, key)
+        if context.foreign:
+            labels.check_key(self, key)
         if context.home.is_abstract:
             key = context.home.key(key, array.shape)
             if context.home.is_windowed(key):
@@ -167,6 +181,8 @@ class Buffer(Tracked, InPlace):
         return self.place.context.copied(value, Element(self.place, key, value))
 
     def __setitem__(self, key: Any, value: Any) -> None:
+        if self.place.context.foreign:
+            labels.check_key(self, key)
         assignment.assign(self, key, value)
 
     def __iter__(self) -> Iterator[Any]:
@@ -195,21 +211,21 @@ class Buffer(Tracked, InPlace):
 
     @property
     def flags(self) -> Any:
-        return grounded(self).flags
+        return AbstractFlags(self) if is_abstract(self) else grounded(self).flags
 
     @property
     def ctypes(self) -> Any:
-        raise self._no_memory("ctypes")
+        raise self.no_memory("ctypes")
 
     @property
     def data(self) -> Any:
-        raise self._no_memory("data")
+        raise self.no_memory("data")
 
     @property
     def base(self) -> Any:
-        raise self._no_memory("base")
+        raise self.no_memory("base")
 
-    def _no_memory(self, name: str) -> Any:
+    def no_memory(self, name: str) -> Any:
         """The error of what would give out memory, which a program may read, or write into, unseen."""
         return noted(
             self,

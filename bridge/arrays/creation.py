@@ -44,7 +44,7 @@ def filled(context: Any, shape: Any, fill_value: Any, dtype: Any = None, order: 
     """`np.full` with a tracked value."""
     fill_value = array(fill_value, copy=None) if isinstance(fill_value, (list, tuple)) else fill_value
     result = made(context, np.empty, (shape, dtype or fill_value.dtype, order), {})
-    result[...] = fill_value
+    result[...] = as_memory(fill_value, result.dtype)
     return result
 
 
@@ -101,10 +101,34 @@ def array(
     else:
         result = np.asarray(x)
     if dtype is not None and result.dtype != np.dtype(dtype):
-        result = result.astype(dtype)
+        result = _one_by_one(result, dtype) if _must_fit(x, result, dtype) else result.astype(dtype)
     if ndmin > len(result.shape):
         result = np.reshape(result, (1,) * (ndmin - len(result.shape)) + result.shape)
     return result
+
+
+def _must_fit(x: Any, result: Any, dtype: Any) -> bool:
+    """Whether NumPy looks at each number that it makes an integer of: in a list, or alone, and not all of them fit."""
+    if np.dtype(dtype).kind != "i" or np.can_cast(result.dtype, dtype):
+        return False
+    while isinstance(x, (list, tuple)) and x:
+        x = x[0]
+    return np.ndim(x) == 0 and type(x) is not ARRAYS.buffer and not isinstance(x, np.ndarray)
+
+
+def _one_by_one(result: Any, dtype: Any) -> Any:
+    """Numbers written into memory of integers, one at a time."""
+    held = result.place.context.constant_buffer(np.empty(result.shape, dtype)) if hasattr(result, "place") else None
+    held = np.empty(result.shape, dtype) if held is None else held
+    for at in np.ndindex(result.shape):
+        held[at] = result[at]
+    return held
+
+
+def as_memory(value: Any, dtype: Any) -> Any:
+    """A number of NumPy's as memory of this dtype takes it, where NumPy only casts it; anything else as it is."""
+    is_number = np.dtype(dtype).kind in "iu" and type(value) is ARRAYS.scalar
+    return value.astype(dtype) if is_number else value
 
 
 def _part(x: Any, dtype: Any) -> Any:
@@ -165,7 +189,7 @@ def full_like(a: Any, fill_value: Any, *args: Any, **kwargs: Any) -> Any:
     fill_value = array(fill_value, copy=None) if isinstance(fill_value, (list, tuple)) else fill_value
     made_like = a if hasattr(a, "place") else fill_value
     result = made_like.place.context.constant_buffer(np.empty_like(_sample(grounded(a)), *args, **kwargs))
-    result[...] = fill_value
+    result[...] = as_memory(fill_value, result.dtype)
     return result
 
 

@@ -36,7 +36,7 @@ def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) ->
     if kind is not None and not np.can_cast(kind, dst.dtype, casting):
         raise TypeError(f"Cannot cast array data from {kind!r} to {dst.dtype!r} according to the rule {casting!r}")
     if where is True:
-        dst[...] = src
+        dst[...] = creation.as_memory(src, dst.dtype)
         return
     if is_abstract(where):
         dst[...] = np.where(where, src, dst)
@@ -85,6 +85,8 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
     if count:
         if type(vals) is ARRAYS.buffer and shares(arr, vals):
             vals = as_read(arr, vals, lambda ours, theirs: np.place(ours, chosen, theirs), chosen)
+        elif arr.dtype.kind == "i" and creation.tracked_inside(vals):
+            vals = creation.array(vals, arr.dtype, copy=None)
         arr[chosen] = _repeated(vals, count)
 
 

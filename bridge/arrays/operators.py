@@ -12,6 +12,7 @@ from bridge.arrays import dispatch
 from bridge.arrays.operands import operand
 from bridge.code_position import here, resolve
 from bridge.errors import RefusedError
+from bridge.rewind import labels
 from bridge.rewind.escapes import escape
 from bridge.rewind.interpreter import ARRAYS
 
@@ -42,6 +43,8 @@ def _inplace(function: Method, ufunc: np.ufunc) -> Method:
 
 def _function(function: Any) -> Method:
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if self.place.context.foreign:
+            labels.check_method(self, function.__name__, args, kwargs)
         return dispatch.call(function, (self, *args), kwargs)
 
     method.__name__ = function.__name__
@@ -131,6 +134,8 @@ class Operators:
 
     def clip(self, min: Any = None, max: Any = None, out: Any = None, **kwargs: Any) -> Any:
         """`np.clip` of this array."""
+        if self.place.context.foreign:  # type: ignore[attr-defined]
+            labels.check_method(self, "clip", (), kwargs)
         return dispatch.call(np.clip, (self, min, max), kwargs if out is None else {**kwargs, "out": out})
 
     def compress(self, condition: Any, axis: Any = None, out: Any = None) -> Any:

@@ -50,20 +50,20 @@ def _after(self: str, text: str) -> str:
     return UnknownText(str.__add__(text, self)) if isinstance(text, str) else NotImplemented
 
 
-_ASKING = (
+ASKING = (
     "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__hash__", "__contains__", "__len__", "__iter__",
     "startswith", "endswith", "find", "rfind", "index", "rindex", "count", "split", "rsplit", "splitlines", "partition",
     "rpartition", "encode", "isdigit", "isnumeric", "isdecimal", "isalpha", "isalnum", "isascii", "isidentifier",
     "islower", "isupper", "istitle", "isspace", "isprintable",
 )  # fmt: skip
-_MAKING = (
+MAKING = (
     "__add__", "__mul__", "__rmul__", "__mod__", "__getitem__", "capitalize", "casefold", "center", "expandtabs",
     "format", "ljust", "lower", "lstrip", "removeprefix", "removesuffix", "replace", "rjust", "rstrip", "strip",
     "swapcase", "title", "translate", "upper", "zfill",
 )  # fmt: skip
 
-for _name in _ASKING:
+for _name in ASKING:
     setattr(UnknownText, _name, _refuse)
-for _name in _MAKING:
+for _name in MAKING:
     setattr(UnknownText, _name, _made_of(_name))
 UnknownText.__radd__ = _after  # type: ignore[attr-defined]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -98,6 +99,23 @@ class Flat:
     def __len__(self) -> int:
         return self.buffer.size
 
+    @property
+    def base(self) -> Any:
+        return self.buffer
+
+    @property
+    def coords(self) -> tuple[int, ...]:
+        """Where the next element lies; one beyond along the first axis at the end."""
+        found: Any = np.unravel_index(self.index, (self.buffer.shape[0] + 1, *self.buffer.shape[1:]))
+        return tuple(map(int, found))
+
+    def copy(self) -> Any:
+        """The elements, as an array of their own."""
+        return self.buffer.flatten()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return self.buffer.flatten().__array__(dtype, copy)
+
     def __iter__(self) -> Iterator[Any]:
         return self
 
@@ -136,6 +154,29 @@ class Flat:
 
         self._write(plain, value, write)
 
+    def _compared(self, function: Any, other: Any) -> Any:
+        return function(self.copy(), other.copy() if isinstance(other, Flat) else other)
+
+    def __eq__(self, other: object) -> Any:
+        return self._compared(operator.eq, other)
+
+    def __ne__(self, other: object) -> Any:
+        return self._compared(operator.ne, other)
+
+    def __lt__(self, other: Any) -> Any:
+        return self._compared(operator.lt, other)
+
+    def __le__(self, other: Any) -> Any:
+        return self._compared(operator.le, other)
+
+    def __gt__(self, other: Any) -> Any:
+        return self._compared(operator.gt, other)
+
+    def __ge__(self, other: Any) -> Any:
+        return self._compared(operator.ge, other)
+
+    __hash__ = None  # type: ignore[assignment]
+
     def replace(self, value: Any) -> None:
         """`buffer.flat = value`."""
 
@@ -156,3 +197,32 @@ class Flat:
                     return
                 value = np.resize(value, np.shape(picked[0]))
         array[picked] = value
+
+
+class AbstractFlags:
+    """`x.flags` in a program that is compiled: how an array lies; whose its memory is, nobody knows there."""
+
+    __slots__ = ("_array", "_flags")
+
+    def __init__(self, array: Any) -> None:
+        object.__setattr__(self, "_array", array)
+        object.__setattr__(self, "_flags", grounded(array).flags)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("owndata", "num"):
+            raise self._array.no_memory(f"flags.{name}")
+        return getattr(self._flags, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self._flags, name, value)
+
+    def __getitem__(self, name: str) -> Any:
+        if name in ("OWNDATA", "O"):
+            raise self._array.no_memory(f"flags[{name!r}]")
+        return self._flags[name]
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        self._flags[name] = value
+
+    def __repr__(self) -> str:
+        return repr(self._flags)

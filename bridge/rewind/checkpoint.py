@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
-from zlib import crc32
 
 import numpy as np
 
@@ -14,11 +12,12 @@ from bridge.code_position import here, resolve
 from bridge.errors import BridgeError, ContextError, RefusedError, ReplayError
 from bridge.rewind.closures import Closure
 from bridge.rewind.context import Context
-from bridge.rewind.fingerprint import Fingerprint, parting
+from bridge.rewind.fingerprint import Fingerprint
 from bridge.rewind.interpreter import ARRAYS
 from bridge.rewind.log import Entry, Overwritten, another, at_birth
 from bridge.rewind.memory import ON_ARRAYS, grounded, owner
 from bridge.rewind.places import places_in
+from bridge.rewind.replays import check_same, constants_of
 from bridge.rewind.roots import Entered, Root, serial_now
 from bridge.trees import leaves_of, rebuilt
 
@@ -108,7 +107,7 @@ class Checkpoint(Entry):
         outside = [part for part in parts if part.place.root.serial <= since]
         self.written = any(part.place.root.active for part in outside)
         self.since = since
-        self.constants = _constants(self.context, entries, since)
+        self.constants = constants_of(self.context, entries, since)
         self.activated = [root for entry in entries for root in entry.woken() if root.serial <= since]
         self.saved = _compressed(self.context, entries, outside)
         born = [root for entry in entries for root in entry.bore()]
@@ -164,7 +163,7 @@ class Checkpoint(Entry):
             root.written = False
         try:
             results, noted = self._run_again()
-            self._compare(results, noted)
+            check_same(self, results, noted)
             yield results
         finally:
             try:
@@ -198,36 +197,6 @@ class Checkpoint(Entry):
             context.exchanging = True
             raise
         return results, noted
-
-    def _compare(self, results: list[Any], noted: Fingerprint | None) -> None:
-        pairs = zip(results, self.results, strict=False)
-        same = len(results) == len(self.results) and all(
-            _equal(new.value, old.value) for new, old in pairs if old.place.root in self.out
-        )
-        writes = Counter(id(part.place.root) for part in self.saved)
-        same = same and all(
-            _equal(array[key], saved) for place, array, key, saved in self.saved if writes[id(place.root)] == 1
-        )
-        if same and not _same_constants(self.constants, _constants(self.context, self.context.log, self.since)):
-            raise ReplayError(
-                f"{self.name} has read other constants when it was run again for the backward pass: a plain array or a "
-                "number that it captured was changed in between",
-                where=self.where,
-                remedy="pass it as an argument, which is kept, or do not change it before the backward pass",
-            )
-        if not same:
-            raise ReplayError(
-                f"{self.name} gave other values when it was run again for the backward pass",
-                where=self.where,
-                remedy="make it depend on its arguments only: pass random numbers in, keep counters and files outside",
-            )
-        differs = None if self.noted is None or noted is None else parting(self.noted, noted)
-        if differs is not None:
-            raise ReplayError(
-                f"{self.name} did something else when it was run again for the backward pass: {differs}",
-                where=self.where,
-                remedy="make it depend on its arguments only, and leave what it reads as it is until the backward pass",
-            )
 
     def _seeds(self, results: list[Any], cts: Any) -> list[tuple[Any, Any]]:
         by_root = {id(root): ct for root, ct in zip(self.out, cts, strict=True) if ct is not None}
@@ -283,48 +252,6 @@ def record(context: Context, f: Callable[..., Any], args: tuple[Any, ...], kwarg
     return result
 
 
-def _constants(context: Context, entries: list[Entry], since: int) -> tuple[int, int, frozenset[int]]:
-    """Checksums of a call's operations; and of what their pulls and indices read that the call was not given.
-
-    That is plain arrays, numbers, and which memory that existed before the call, up to the serial number `since`.
-    """
-    steps = sums = 0
-    older: set[int] = set()
-    for entry in entries:
-        found: list[Any] = []
-        if isinstance(entry, Checkpoint):
-            inner, found = entry.constants[0], [entry.constants[1]]
-            older |= entry.constants[2]
-            steps = hash((steps, inner))
-        elif entry.call is not None:
-            for x, place in zip(entry.call.args, entry.call.inputs, strict=False):
-                if type(x) in _PLAIN_ARRAYS:
-                    found.append(context.snapshots.checksum(x) if place is None else None)
-                elif place is None and isinstance(x, _NUMBERS):
-                    found.append(repr(x))
-            older.update(place.root.serial for place in places_in(entry.call.inputs))
-        picks = entry.out if entry.overwrites or entry.call is not None else next(entry.reads(), None)
-        key = getattr(picks, "key", None)
-        parts = key if type(key) is tuple else (key,)
-        found += [crc32(part.tobytes()) for part in parts if type(part) is np.ndarray]
-        steps = hash((steps, entry.name, *[one is None for one in found]))
-        if found:
-            sums = hash((sums, *found))
-    return steps, sums, frozenset(serial for serial in older if serial <= since)
-
-
-_PLAIN_ARRAYS = frozenset({np.ndarray, np.memmap})
-_NUMBERS = (int, float, complex, np.generic)
-
-
-def _same_constants(before: tuple[Any, ...], now: tuple[Any, ...]) -> bool:
-    """Whether two runs read the same constants, where they logged the same operations.
-
-    An array may carry a gradient in the second run that it did not carry yet in the first: then more is logged.
-    """
-    return before[0] != now[0] or before == now
-
-
 def _compressed(context: Context, entries: list[Entry], parts: list[Overwritten]) -> list[Overwritten]:
     """What restores the memory before a call: what it overwrote, or whole arrays where that is less."""
     if any(part.saved is None for part in parts):
@@ -352,10 +279,3 @@ def _compressed(context: Context, entries: list[Entry], parts: list[Overwritten]
         entry.undo()
     saved_whole = {id(root) for root, _, _, _ in before}
     return [part for part in parts if id(part[0].root) not in saved_whole] + before
-
-
-def _equal(new: Any, old: Any) -> bool:
-    new, old = grounded(new), grounded(old)
-    return np.shape(new) == np.shape(old) and bool(
-        np.array_equal(new, old, equal_nan=np.asarray(new).dtype.kind in "fc")
-    )

@@ -42,6 +42,8 @@ class Facts:
     indexes : it moves elements to where an index says.
     fails_on : what a matrix is for which it raises LinAlgError.
     weights : parameters whose sum it divides by, and raises ZeroDivisionError where that is zero.
+    spans : the parameter between whose least and greatest element it looks for a range, where `range` is None: a
+        ValueError where one of them is not finite.
     not_negative : those of its weights of which none may be negative: a ValueError.
     distinct : parameters in which no two elements may be alike, or else there is nothing to solve for.
     nan_aware : it treats elements that are NaN apart.
@@ -64,6 +66,7 @@ class Facts:
     indexes: bool = False
     fails_on: Literal["", "singular", "not positive definite"] = ""
     weights: tuple[str, ...] = ()
+    spans: str = ""
     not_negative: tuple[str, ...] = ()
     distinct: tuple[str, ...] = ()
     nan_aware: bool = False

@@ -14,9 +14,41 @@ from bridge.rewind.interpreter import Call, Listener
 from bridge.rewind.places import is_place
 from bridge.rewind.roots import Root, serial_now
 from bridge.rewind.rule import Rule
+from bridge.rewind.values import ground_floor
 from bridge.signatures import operation_name
 
 Step = tuple[Any, ...]
+
+
+class Held:
+    """What memory held through which no gradient passes: two runs look alike, whatever it was.
+
+    Memory is told by its serial number, and what it held at another time by its version. `origin` is what it was made
+    of, if that is known; `contents` is what compiled programs compare while they run, if they can.
+    """
+
+    __slots__ = ("contents", "origin", "serial", "version")
+
+    def __init__(self, root: Root) -> None:
+        self.serial = root.serial
+        self.origin = root.origin
+        self.version, self.contents = root.held_now()
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is Held
+
+    def __hash__(self) -> int:
+        return hash(Held)
+
+    def is_as(self, other: Held, runs: tuple[Fingerprint, Fingerprint]) -> bool | None:
+        """Whether it is what another run has read; None if only its contents tell."""
+        if (self.serial, self.version) == (other.serial, other.version) or self.contents is other.contents:
+            return True
+        if self.origin is not None and other.origin is not None:
+            return bool(self.origin == other.origin)
+        # What two runs have made themselves is what their operations made it.
+        both = all(one.serial > run.began for one, run in zip((self, other), runs, strict=True))
+        return True if both else None
 
 
 class Fingerprint:
@@ -29,6 +61,7 @@ class Fingerprint:
 
     def __init__(self, since: int, around: Fingerprint | None, earlier: Fingerprint | None = None) -> None:
         self.since = since
+        self.began = serial_now()
         self.around = around
         self.earlier = earlier
         # What was decided about memory; None where one name stands for two decisions.
@@ -57,7 +90,7 @@ class Fingerprint:
     def heard(self, event: str, *what: Any) -> None:
         """Note an event."""
         self._born_after.append(serial_now())
-        self.steps.append((event, *map(self._told, what)))
+        self.steps.append((event, *self._heard(event, what)))
         if self._before is not None:
             self._before.heard(event, *what)
 
@@ -109,11 +142,66 @@ class Fingerprint:
             return "young", bisect(self._born_after, root.serial)
         return ("old", root.serial) if self.around is None else ("around", *self.around._looks_like(root))
 
+    def _heard(self, event: str, what: tuple[Any, ...]) -> Iterator[Any]:
+        if event != "write":
+            yield from map(self._told, what)
+            return
+        target, key, place, value, source = what
+        yield from map(self._told, (target, key, place))
+        yield self._told(value) if source is not None else self._constant(value)
+        yield self._told(source)
+
+    def _constant(self, x: Any) -> Any:
+        """The same of an operand through which no gradient passes: also by what it holds, if it is not known."""
+        if isinstance(x, (list, tuple)):
+            return tuple(map(self._constant, x))
+        if not hasattr(x, "place"):
+            return self._told(x)
+        place = ground_floor(x).place
+        return *self._told(x), self._held(place.root), *self._keys(place)
+
+    def _held(self, root: Root) -> Held:
+        return root.origin if isinstance(root.origin, Held) else Held(root)
+
+    def _operands(self, args: Any, inputs: Any) -> Any:
+        """Operands, of which those count by their look whose places, which are told as well, carry a gradient."""
+        if isinstance(args, (list, tuple)) and isinstance(inputs, (list, tuple)) and len(args) == len(inputs):
+            return tuple(map(self._operands, args, inputs))
+        return self._constant(args) if inputs is None else self._told(args)
+
+    def recipe(self, call: Call) -> Any:
+        """What tells memory apart that a call made of plain operands and of memory whose origin is known; else None."""
+        told = self._origins(call.args)
+        return None if told is None else hash((call.name, told, self._told(dict(call.kwargs)), call.names))
+
+    def recipe_of_write(self, place: Any, value: Any) -> Any:
+        """The same of memory, after such a value is written into a place of it."""
+        origin = place.root.origin
+        told = None if origin is None or isinstance(origin, Held) else self._origins(value)
+        return None if told is None else hash((origin, *self._keys(place), told))
+
+    def origin_of_copy(self, source: Any) -> Any:
+        """What memory is made of that is a copy of what lies at a place."""
+        root = source.root
+        if root.origin is not None and not isinstance(root.origin, Held):
+            return hash((root.origin, *self._keys(source)))
+        return self._held(root) if root.origin is not None or root.serial <= self.began else None
+
+    def _origins(self, x: Any) -> Any:
+        if isinstance(x, (list, tuple)):
+            parts = tuple(map(self._origins, x))
+            return None if any(part is None for part in parts) else parts
+        if not hasattr(x, "place"):
+            return (self._told(x),)
+        place = ground_floor(x).place
+        origin = place.root.origin
+        return None if origin is None or isinstance(origin, Held) else (origin, *self._keys(place))
+
     def _told(self, x: Any) -> Any:
         """What a context is told, in a form that can be compared; values that are not known count by their look."""
         if isinstance(x, Call):
-            rest = (x.args, x.inputs, dict(x.kwargs), x.plain, x.names)
-            return x.name, *map(self._told, rest)
+            rest = (x.inputs, dict(x.kwargs), x.plain, x.names)
+            return x.name, self._operands(x.args, x.inputs), *map(self._told, rest)
         if is_place(x):
             return self._place(x)
         if hasattr(x, "place"):
@@ -133,11 +221,12 @@ class Fingerprint:
         return operation_name(x.function) if isinstance(x, Rule) else operation_name(x) if callable(x) else type(x)
 
     def _place(self, place: Any) -> Step:
-        steps: list[Any] = []
+        return (*self._number(place.root), *self._keys(place))
+
+    def _keys(self, place: Any) -> Iterator[Any]:
         while place is not place.root:
-            steps.append(self._told(getattr(place, "key", None)))
+            yield self._constant(getattr(place, "key", None))
             place = place.parent
-        return (*self._number(place), *steps)
 
     def _number(self, root: Root) -> Step:
         if root.serial > self.since:
@@ -147,6 +236,17 @@ class Fingerprint:
                 self._counts[step] += 1
             return ("young", *self._young[root])
         return ("old", root.serial) if self.around is None else ("around", *self.around._number(root))
+
+
+def constants(one: Fingerprint) -> Iterator[Held]:
+    """What memory held through which no gradient passes, in the order in which a run has read it."""
+    waiting: list[Any] = [one.steps]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, Held):
+            yield part
+        elif isinstance(part, (list, tuple)):
+            waiting += reversed(part)
 
 
 def parting(one: Fingerprint, other: Fingerprint) -> str | None:

@@ -14,6 +14,7 @@ from bridge.rewind.cotangents import conforming
 from bridge.rewind.lifetime import Lifetime
 from bridge.rewind.places import Place
 from bridge.rewind.roots import Root
+from bridge.rewind.snapshots import Snapshots
 
 Seeds = Sequence[tuple[Any, Any]]
 
@@ -30,6 +31,7 @@ class Gradients(Lifetime):
     exchanging = False
     rewind: Callable[..., None]
     log: list[Any]
+    snapshots: Snapshots
     undone_from: int | None
     forget_shadows: Callable[[], None]
     drop: Callable[[], None]
@@ -60,6 +62,7 @@ class Gradients(Lifetime):
         """
         self.once = once and not (self.zeros == "strong" and self.home.mends)
         with self.suspended():
+            self.snapshots.check_frozen()
             self._settle()
             self.settled = False
             gradients = self._sweep(seeds, wanted, None, once)

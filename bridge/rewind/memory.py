@@ -11,6 +11,7 @@ import numpy as np
 from bridge.errors import AliasError
 
 if TYPE_CHECKING:
+    from bridge.code_position import Position
     from bridge.rewind.context import Context
 
 
@@ -64,6 +65,17 @@ class Home:
         `since` is the serial number up to which memory existed before it, `earlier` what was noted of its first run.
         """
         return nullcontext()
+
+    def must_be_same(self, before: Any, now: Any, name: str, position: Position) -> None:
+        """Two runs of a checkpointed call have read these contents, which must be told if they are not the same."""
+
+    def errors(self, now: dict[str, str]) -> dict[str, str]:
+        """What NumPy does about numbers that overflow or are none, as the program sees it."""
+        return now
+
+    def set_errors(self, given: dict[str, Any]) -> dict[str, str] | None:
+        """The program has set what NumPy does about them; returns what it saw before, if that is kept."""
+        return None
 
     def note_writes(self) -> None:
         """The program writes arguments, or plain arrays: it matters which arrays of its own the arguments are."""

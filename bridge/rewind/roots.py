@@ -42,6 +42,8 @@ class Root:
     borrowed: Any = False
     overlapping = False
     depth = 0
+    # What tells apart memory that a compiled program has made of what is known; None of anything else.
+    origin: Any = None
 
     def __init__(self, context: Any, value: Any, active: bool) -> None:
         self.context: Context = context
@@ -67,6 +69,10 @@ class Root:
     @property
     def top(self) -> Root:
         return self
+
+    def held_now(self) -> tuple[Any, Any]:
+        """What tells what the memory holds from what it held before, and that itself where it is compiled, or None."""
+        return None, None
 
     def ghost(self) -> np.ndarray:
         """An array that lies as the memory does, and is never read."""

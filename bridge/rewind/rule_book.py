@@ -36,6 +36,8 @@ CALLING: set[Any] = set()
 """Stand-ins that call functions which they are given."""
 OPERATORS: dict[type[Any], Callable[..., Any]] = {}
 """What computes the operators between tracked values and objects of a class."""
+HOLDERS: dict[type[Any], tuple[str, type[Any]]] = {}
+"""The attribute of a library's objects that is memory, and the class that they are of while that is tracked."""
 GIVING_WAY: set[CodeType] = set()
 """Operators of those classes: told that the other operand is no array, they leave the operation to it."""
 
@@ -49,8 +51,11 @@ OF_USERS: set[Any] = set()
 class TrackedObject:
     """An object that holds tracked values and stands for one of a library's, made by the stand-in of its class.
 
-    It counts as a tracked value where calls look for stand-ins.
+    It counts as a tracked value where calls look for stand-ins. `library_class`, if it is not None, is the class of the
+    object that it stands for, to a program that asks.
     """
+
+    library_class: Any = None
 
 
 class Postponed(Exception):
@@ -78,6 +83,15 @@ def operators_of(x: Any) -> Callable[..., Any] | None:
     """What computes operators between tracked values and the object `x`; None if its class has nothing of the kind."""
     read_book()
     return next((OPERATORS[kind] for kind in type(x).__mro__ if kind in OPERATORS), None)
+
+
+def holder_of(kind: type[Any]) -> tuple[str, type[Any]] | None:
+    """The attribute of objects of a library's class that is memory, and their class while that is tracked."""
+    found = HOLDERS.get(kind)
+    if found is None and kind.__module__.startswith("scipy."):
+        read_book()
+        found = HOLDERS.get(kind)
+    return found
 
 
 def read_book() -> None:

@@ -1,7 +1,8 @@
 """What an entry keeps of its operands: tracked memory by reference, plain arrays as snapshots.
 
 Memory of the context is put back before a pull reads it; a plain array that the program changes later is
-not, so it is copied when an operation reads it: small ones always, large ones once per change.
+not, so it is copied when an operation reads it: small ones always, large ones once per change. A large one that is
+read-only is kept as it is; that it was made writable, and changed, is found before pulls read it.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from zlib import crc32
 
 import numpy as np
 
+from bridge.errors import AliasError
+from bridge.rewind.borrowed import mark_of
 from bridge.rewind.rule import Rule, Shaped
 
 SMALL = 16 * 1024
@@ -37,9 +40,10 @@ class constant(np.ndarray):
 class Snapshots:
     """Copies of the plain arrays that operations of one context have read."""
 
-    __slots__ = ("_large", "_outer", "_sums")
+    __slots__ = ("_frozen", "_large", "_outer", "_sums")
 
     def __init__(self) -> None:
+        self._frozen: dict[tuple[Any, ...], tuple[np.ndarray, np.ndarray | None]] = {}
         self._large: dict[tuple[Any, ...], tuple[np.ndarray, np.ndarray]] = {}
         self._sums: dict[tuple[Any, ...], int] = {}
         self._outer: dict[int, tuple[Any, int, Any]] = {}
@@ -53,14 +57,32 @@ class Snapshots:
             return self._of_outer(array)
         if array.nbytes <= SMALL:
             return array.copy()
-        if _is_frozen(array):
-            return array
         key = (array.__array_interface__["data"][0], array.shape, array.strides, array.dtype.str)
+        if is_frozen(array):
+            self._frozen.setdefault(key, (array, None))
+            return array
         found = self._large.get(key)
         if found is None or not _same_bits(found[1], array):
             found = self._large[key] = (array, array.copy())
             self._sums.pop(key, None)
         return found[1]
+
+    def mark_frozen(self) -> None:
+        """Before the program may change read-only arrays: remember what those hold that were kept as they are."""
+        for key, (array, mark) in self._frozen.items():
+            if mark is None:
+                self._frozen[key] = array, mark_of(array)
+
+    def check_frozen(self) -> None:
+        """Before pulls read them: AliasError if a read-only array that was kept as it is may have been changed."""
+        for array, mark in self._frozen.values():
+            if is_frozen(array) if mark is None else np.array_equal(mark, mark_of(array)):
+                continue
+            raise AliasError(
+                f"a read-only array of shape {array.shape} was changed after an operation has read it, or made "
+                "writable where that is not seen: the gradient would be of what it holds now",
+                remedy="leave it read-only until the backward pass is over; or write into a copy of it",
+            )
 
     def checksum(self, array: np.ndarray) -> int | None:
         """A number that tells the contents of a snapshot from others; None for large arrays that are none.
@@ -119,13 +141,14 @@ def copy_of_list(x: Any) -> Any:
     return type(x)(map(copy_of_list, x)) if type(x) in (list, tuple) else x
 
 
-def _is_frozen(array: np.ndarray) -> bool:
+def is_frozen(array: np.ndarray) -> bool:
+    """Whether an array, and all that its memory belongs to, is read-only."""
     owner: Any = array
     while isinstance(owner, np.ndarray):
         if owner.flags.writeable:
             return False
         owner = owner.base
-    return owner is None or isinstance(owner, bytes)
+    return (owner is None or isinstance(owner, bytes)) and not array.dtype.hasobject
 
 
 def _same_bits(a: np.ndarray, b: np.ndarray) -> bool:

@@ -32,8 +32,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from bridge.code_position import here, resolve
-from bridge.errors import TraceError
 from bridge.source.process_state import is_state, told
+from bridge.source.texts import reads_text
 
 
 class Notes(Protocol):
@@ -115,9 +115,7 @@ _OF_PATHS = frozenset({
 
 def is_asked(function: Any) -> bool:
     """Whether a function's results are not decided by its arguments, or may not be."""
-    return (
-        _is_chance(function) or _is_maker(function) or _is_told(function) or is_state(function) or function is np.geterr
-    )
+    return _is_chance(function) or _is_maker(function) or _is_told(function) or is_state(function)
 
 
 def gives_chance(function: Any) -> bool:
@@ -132,10 +130,11 @@ def asked(function: Any, notes: Notes) -> Any:
     if _is_maker(function):
         return functools.partial(_made, function)
     if _is_told(function):
-        return functools.partial(_noted, function, notes.note_asked)
+        reads = any(function is one for one in (np.loadtxt, np.genfromtxt))
+        return functools.partial(_noted, reads_text(function) if reads else function, notes.note_asked)
     if is_state(function):
         return functools.partial(_state, function, notes)
-    return _not_known if function is np.geterr else function
+    return function
 
 
 def _state(function: Any, notes: Notes, *args: Any, **kwargs: Any) -> Any:
@@ -144,14 +143,6 @@ def _state(function: Any, notes: Notes, *args: Any, **kwargs: Any) -> Any:
         functools.partial(told, function, args, kwargs),
     )
     return function(*args, **kwargs)
-
-
-def _not_known() -> Any:
-    raise TraceError(
-        "a compiled program asks what NumPy does with errors of numbers (np.geterr): XLA, which computes, has none",
-        where=resolve(here()),
-        remedy='ask before the call, and pass that as an argument, or use engine="native"',
-    )
 
 
 def _made(maker: Any, *args: Any, **kwargs: Any) -> Any:

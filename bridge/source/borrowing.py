@@ -20,6 +20,7 @@ import numpy as np
 from bridge.arrays.buffer import WeakScalar
 from bridge.code_position import here, resolve
 from bridge.errors import AliasError, EscapeError
+from bridge.rewind import rule_book
 from bridge.rewind.memory import grounded
 from bridge.rewind.values import is_abstract
 from bridge.source.ages import Births, age_found, checkpointed_calls
@@ -121,10 +122,20 @@ class Loan:
     def touch(self, array: np.ndarray) -> None:
         """Before the program writes plain values into a plain array: it may be lent later."""
         whole = whole_of(array)
+        if not whole.flags.writeable:
+            # Another view was made before it became read-only.
+            self.mark_frozen()
         if id(whole) not in self.touched and whole.dtype.kind in "fc":
             self._sweep()
             self._bytes += whole.nbytes
             self.touched[id(whole)] = (whole, whole.copy("K"))
+
+    def mark_frozen(self) -> None:
+        """Before read-only arrays may be changed: contexts remember what those hold that they keep as they are."""
+        context = self.context
+        while context is not None:
+            context.snapshots.mark_frozen()
+            context = context.outer
 
     def keep(self, things: type[Kept], thing: Any, name: Any, value: Any) -> None:
         """Before an attribute, an element or a variable of `thing` is exchanged for `value`."""
@@ -139,6 +150,15 @@ class Loan:
             kept.state.update(held)
             if not kept.tracked:
                 self._claim(kept)
+            self._hold(kept, name)
+
+    def _hold(self, kept: Kept, name: Any) -> None:
+        """An object of a library's that gets tracked memory is of the class that knows what to do with that."""
+        held = rule_book.holder_of(type(kept.thing))
+        if held is not None and held[0] == name:
+            kept.hold("__class__")
+            kept.state.add("__class__")
+            kept.thing.__class__ = held[1]
 
     def changed(self) -> list[Kept]:
         """What was kept, of the call or of one that is over."""

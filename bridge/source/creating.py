@@ -15,9 +15,11 @@ import numpy as np
 
 import bridge.numpy as tracked_numpy
 from bridge.arrays import creation
+from bridge.arrays.buffer import is_weak
 from bridge.code_position import here, resolve
 from bridge.errors import RefusedError
 from bridge.rewind.interpreter import current_context
+from bridge.rewind.values import is_abstract
 from bridge.source import lending
 from bridge.source.callees import SPECIAL
 from bridge.source.keeping import any_tracked, holds_tracked
@@ -96,6 +98,19 @@ def _number_type(kind: Any) -> Callable[..., Any]:
     return convert
 
 
+def _integer_type(kind: Any) -> Callable[..., Any]:
+    """`np.int8(x)` and its kin; where the number is known, they make a plain one of it."""
+
+    @functools.wraps(kind, updated=())
+    def convert(*args: Any, **kwargs: Any) -> Any:
+        if len(args) == 1 and not kwargs and is_abstract(args[0]):
+            x = args[0]
+            return creation.array([x], kind)[0] if is_weak(x) else x.astype(kind)
+        return kind(*args, **kwargs)
+
+    return convert
+
+
 def _fromiter(values: Any, dtype: Any = float, count: int = -1, **kwargs: Any) -> Any:
     if current_context() is None:
         return np.fromiter(values, dtype, count, **kwargs)
@@ -156,6 +171,7 @@ SPECIAL.update({getattr(np, name): _converter(getattr(np, name), getattr(tracked
 SPECIAL.update(
     {kind: _number_type(kind) for kind in (np.float64, np.float32, np.complex128, np.complex64, np.longdouble)}
 )
+SPECIAL.update({kind: _integer_type(kind) for kind in {np.dtype(code).type for code in np.typecodes["AllInteger"]}})
 SPECIAL.update({getattr(np, name): _joining(getattr(np, name)) for name in _JOIN})
 SPECIAL.update(
     {

@@ -58,7 +58,7 @@ class Expressions(Looker):
         if listed is not None:
             for k in listed:
                 node.args[k] = at(node.args[k], reader("array", node.args[k]))
-            return at(node, reader("seen", node)) if _evaluates(node) else node
+            return _evaluating(node)
         if isinstance(node.func, ast.Attribute):
             if not any(isinstance(one, ast.Starred) for one in node.args) and all(one.arg for one in node.keywords):
                 begin_at_attribute(node, node.func)
@@ -176,9 +176,12 @@ class _Seen(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> Any:
         node.args = [self.visit(one) for one in node.args]
         node.keywords = [self.visit(one) for one in node.keywords]
-        return at(node, reader("seen", node)) if _evaluates(node) else node
+        return _evaluating(node)
 
 
-def _evaluates(node: ast.Call) -> bool:
-    """Whether a call is `eval(...)`, which gives out what it likes."""
-    return isinstance(node.func, ast.Name) and node.func.id == "eval"
+def _evaluating(node: ast.Call) -> Any:
+    """A call that is left as it is; the text that `eval` runs is looked at, and what it gives out is looked up."""
+    name = node.func.id if isinstance(node.func, ast.Name) else ""
+    if name in ("eval", "exec") and node.args and not isinstance(node.args[0], ast.Starred):
+        node.args[0] = at(node.args[0], reader("evaluated", node.args[0]))
+    return at(node, reader("seen", node)) if name == "eval" else node

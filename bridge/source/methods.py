@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import collections
+import functools
+import re
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from bridge.arrays.unknown_text import ASKING, MAKING, UnknownText, refuse_decision
 from bridge.rewind.escapes import remember
 from bridge.rewind.interpreter import ARRAYS, current_context
-from bridge.rewind.values import is_abstract, known
+from bridge.rewind.values import describes, is_abstract, known
 from bridge.source import targets
-from bridge.source.callees import METHODS
+from bridge.source.callees import METHODS, SPECIAL
 from bridge.source.keeping import Contents, any_tracked
 from bridge.source.targets import own
+from bridge.source.texts import reads_text
 
 _CHANGE = {
     list: ("append", "extend", "insert", "pop", "remove", "clear", "reverse", "sort", "__setitem__", "__delitem__"),
@@ -119,11 +123,70 @@ def _draw(name: str) -> Callable[..., Any]:
     return call
 
 
+def _asked(plain: Callable[..., Any]) -> Callable[..., Any]:
+    """A method of texts that tells something of one: nobody knows it of what a compiled program computes."""
+
+    def call(text: str, /, *args: Any, **kwargs: Any) -> Any:
+        if is_unknown(text):
+            raise refuse_decision(text)
+        return plain(text, *args, **kwargs)
+
+    return call
+
+
+def _made_of(plain: Callable[..., Any]) -> Callable[..., Any]:
+    """A method that makes another text of one, of which nobody knows more."""
+
+    def call(text: str, /, *args: Any, **kwargs: Any) -> Any:
+        args = tuple([list(one) if hasattr(one, "__next__") else one for one in args])
+        made = plain(text, *args, **kwargs)
+        parts = (text, *(part for one in args for part in (one if type(one) is list else (one,))))
+        return UnknownText(made) if any(map(is_unknown, parts)) else made
+
+    return call
+
+
+def is_unknown(text: Any) -> bool:
+    """Whether something is a text that was written of a value which a compiled program computes."""
+    if not isinstance(text, str) or not describes(text):
+        return False
+    context = current_context()
+    return context is not None and context.home.is_abstract
+
+
+def _looking_into(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that looks into texts."""
+
+    @functools.wraps(function, updated=())
+    def call(*args: Any, **kwargs: Any) -> Any:
+        for one in (*args, *kwargs.values()):
+            if is_unknown(one):
+                raise refuse_decision(one)
+        return function(*args, **kwargs)
+
+    return call
+
+
+def _cast(array: Any, *args: Any, **kwargs: Any) -> Any:
+    """`array.astype(dtype)`, which makes numbers of an array of texts."""
+    found = array.astype(*args, **kwargs)
+    if array.dtype.kind in "USO" and found.dtype.kind in "fc":
+        reads_text(lambda texts: found)(array.ravel().tolist())
+    return found
+
+
+def _set_flags(array: Any, *args: Any, **kwargs: Any) -> None:
+    """`array.setflags(write=True)`."""
+    targets.mark_frozen()
+    array.setflags(*args, **kwargs)
+
+
 METHODS.update({(kind, name): _changing(kind, name) for kind, names in _CHANGE.items() for name in names})
 METHODS.update({(np.ndarray, name): _method(name) for name in _BY_FUNCTION})
 METHODS.update({(np.ndarray, name): _touching(getattr(np.ndarray, name)) for name in ("sort", "partition", "resize")})
 METHODS[np.ufunc, "at"] = _touching(np.ufunc.at)
-METHODS.update({(np.ndarray, "fill"): _filled, (np.ndarray, "put"): _put})
+METHODS.update({(np.ndarray, "fill"): _filled, (np.ndarray, "put"): _put, (np.ndarray, "setflags"): _set_flags})
+METHODS[np.ndarray, "astype"] = _cast
 METHODS.update({
     (kind, name): _draw(name)
     for kind in (np.random.Generator, np.random.RandomState)
@@ -131,3 +194,8 @@ METHODS.update({
     if not name.startswith("_") and name not in _NO_DRAWS
 })  # fmt: skip
 METHODS.update({(kind, "shuffle"): _shuffle for kind in (np.random.Generator, np.random.RandomState)})
+METHODS.update({(str, name): _asked(getattr(str, name)) for name in ASKING if not name.startswith("_")})
+METHODS.update({(str, name): _made_of(getattr(str, name)) for name in (*MAKING, "join") if not name.startswith("_")})
+_OF_PATTERNS = ("search", "match", "fullmatch", "split", "findall", "finditer", "sub", "subn")
+SPECIAL.update({getattr(re, name): _looking_into(getattr(re, name)) for name in _OF_PATTERNS})
+METHODS.update({(re.Pattern, name): _looking_into(getattr(re.Pattern, name)) for name in _OF_PATTERNS})

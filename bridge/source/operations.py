@@ -14,14 +14,27 @@ from bridge.arrays.buffer import Buffer
 from bridge.arrays.tracked import is_tracked
 from bridge.rewind.escapes import detach, note_texts
 from bridge.rewind.interpreter import ARRAYS, current_context
-from bridge.source import callees, creating, lending, methods, python_functions, reading, special_methods, targets
+from bridge.rewind.rule_book import HOLDERS, TrackedObject
+from bridge.source import (
+    callees,
+    creating,
+    introspection,
+    lending,
+    methods,
+    python_functions,
+    reading,
+    special_methods,
+    targets,
+    texts,
+)
 from bridge.source.iterating import elements
 from bridge.source.keeping import Attributes, Contents, Names, holds_tracked
 from bridge.source.nodes import HELPER
-from bridge.source.targets import own
+from bridge.source.targets import carries, own
 
 _SEQUENCES = (list, tuple)
 _CONTAINERS = (list, dict, collections.deque)
+FLAGS = type(np.empty(0).flags)
 
 
 class Reader:
@@ -36,6 +49,7 @@ class Reader:
 
     of = staticmethod(callees.of)
     touched = staticmethod(targets.touched)
+    evaluated = staticmethod(texts.evaluated)
     slice = slice
 
     def __init__(self) -> None:
@@ -79,6 +93,15 @@ class Reader:
             loan = targets.loan_for(value)
             if loan is not None:
                 loan.keep(Contents, target, None, value)
+            return target
+        if kind is FLAGS:
+            targets.mark_frozen()
+        elif kind in HOLDERS and carries(value):
+            # Its own operators change its memory in place.
+            name = HOLDERS[kind][0]
+            memory = own(getattr(target, name), value)
+            self.keep(target, name, memory)
+            setattr(target, name, memory)
         return target
 
     def into_own(self, target: Any, value: Any, temporary: Any) -> Any:
@@ -97,6 +120,9 @@ class Reader:
             return own(thing, value) if name in ("flat", "real", "imag") else thing
         context = current_context()
         if context is None or context.loan is None or is_tracked(thing):
+            return thing
+        if type(thing) is FLAGS:
+            targets.mark_frozen()
             return thing
         kind = Names if issubclass(type(thing), ModuleType) else Attributes
         context.loan.keep(kind, vars(thing) if kind is Names else thing, name, value)
@@ -128,6 +154,8 @@ class Reader:
 
     def kind(self, thing: Any) -> Any:
         """`thing.__class__`: of a tracked value, what it would be in the program."""
+        if issubclass(type(thing), TrackedObject):
+            return python_functions.of_library(thing)
         return python_functions.stands_for(thing) if is_tracked(thing) else thing.__class__
 
     def operand(self, thing: Any) -> Any:
@@ -172,7 +200,7 @@ def _written(right: Any) -> Any:
 
 
 READER = Reader()
-EXCHANGED = creating, methods, python_functions
+EXCHANGED = creating, introspection, methods, python_functions
 """The modules that say what is called in place of functions of Python's and NumPy's."""
 
 reading.Reads.reader = READER

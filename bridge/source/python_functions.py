@@ -9,11 +9,12 @@ import ast
 import builtins
 import contextlib
 import dataclasses
+import decimal
+import fractions
 import functools
 import itertools
 import json
 import operator
-import struct
 import types
 from collections.abc import Callable, Container
 from contextlib import nullcontext
@@ -26,10 +27,12 @@ from bridge.arrays.buffer import Buffer, Scalar, WeakScalar, is_weak
 from bridge.arrays.tracked import is_tracked
 from bridge.arrays.unknown_text import refuse_decision
 from bridge.code_position import here, resolve
-from bridge.errors import EscapeError, RefusedError
-from bridge.rewind.escapes import detach, note_texts, noted
+from bridge.errors import RefusedError
+from bridge.rewind import rule_book
+from bridge.rewind.escapes import detach, note_texts
 from bridge.rewind.interpreter import ARRAYS, current_context
 from bridge.rewind.memory import grounded
+from bridge.rewind.rule_book import TrackedObject
 from bridge.rewind.values import describes, is_abstract, needs_value
 from bridge.source import callees, lending
 from bridge.source.callees import OF_KIND, SPECIAL
@@ -39,7 +42,7 @@ from bridge.source.floats import as_float
 from bridge.source.iterating import elements
 from bridge.source.keeping import Attributes, any_tracked, holds_tracked
 from bridge.source.special_methods import setting, with_operand
-from bridge.source.targets import carries, own
+from bridge.source.targets import own
 from bridge.source.texts import reads_text
 
 
@@ -55,7 +58,9 @@ def _complex(*args: Any, **kwargs: Any) -> Any:
 def _isinstance(value: Any, kinds: Any) -> bool:
     """`isinstance`: a Buffer is an array, and a Scalar is a number, to a program that checks its arguments."""
     if not is_tracked(value) and type(value) is not ARRAYS.bounded:
-        return isinstance(value, kinds)
+        return isinstance(value, kinds) or (
+            issubclass(type(value), TrackedObject) and issubclass(of_library(value), kinds)
+        )
     listed = kinds if isinstance(kinds, tuple) else getattr(kinds, "__args__", (kinds,))
     real = stands_for(value)
     return any(
@@ -82,10 +87,17 @@ def stands_for(value: Any) -> type:
     return kind
 
 
+def of_library(thing: TrackedObject) -> type:
+    """The class of what an object that holds tracked values stands for."""
+    return thing.library_class or type(thing)
+
+
 def _type(*args: Any, **kwargs: Any) -> Any:
     """`type(x)` of a tracked value: what it would be in the program."""
     if len(args) == 1 and not kwargs and (is_tracked(args[0]) or type(args[0]) is ARRAYS.bounded):
         return stands_for(args[0])
+    if len(args) == 1 and issubclass(type(args[0]), TrackedObject):
+        return of_library(args[0])
     return type(*args, **kwargs)
 
 
@@ -106,6 +118,19 @@ def _over_elements(plain: Callable[..., Any], function: Callable[..., Any]) -> C
         return plain(*args, **kwargs)
 
     return call
+
+
+def _exact(kind: type) -> Callable[..., Any]:
+    """A class of exact numbers; where a tracked number is given, its stand-in."""
+
+    @functools.wraps(kind, updated=())
+    def make(*args: Any, **kwargs: Any) -> Any:
+        if any_tracked(args, kwargs):
+            rule_book.read_book()
+            return rule_book.STAND_INS[kind](*args, **kwargs)
+        return kind(*args, **kwargs)
+
+    return make
 
 
 def _repr(value: Any) -> str:
@@ -211,40 +236,6 @@ def _cached(function: Any, /, *args: Any, **kwargs: Any) -> Any:
     return ARRAYS.seen(function(*args, **kwargs))
 
 
-def _memory_of(function: Callable[..., Any], number: int) -> Callable[..., Any]:
-    """A function that writes or reads the memory of this argument, or of arrays in it, past NumPy's protocols."""
-
-    @functools.wraps(function, updated=())
-    def call(*args: Any, **kwargs: Any) -> Any:
-        if len(args) > number and carries(args[number]):
-            raise EscapeError(
-                f"{function.__name__}(...) looks at the memory of a tracked value: its gradient would be lost",
-                where=resolve(here()),
-                remedy="use the array itself; or bridge.detach(x), if no gradient should pass",
-            )
-        return function(*args, **kwargs)
-
-    return call
-
-
-def _bytes_of(kind: Callable[..., Any]) -> Callable[..., Any]:
-    """What gives out the bytes of an array: a tracked one's derivatives are not in them."""
-    name = getattr(kind, "__name__", str(kind))
-
-    @functools.wraps(kind, updated=())
-    def call(*args: Any, **kwargs: Any) -> Any:
-        if args and is_tracked(args[0]):
-            error = EscapeError(
-                f"{name}(...) looks at the bytes of a tracked value: its gradient would be lost",
-                where=resolve(here()),
-                remedy="use the array itself; or bridge.detach(x), if no gradient should pass",
-            )
-            raise noted(args[0], error)
-        return kind(*args, **kwargs)
-
-    return call
-
-
 def _next(iterator: Any, *default: Any) -> Any:
     """`next(it)`: an iterator of Python's may have arrays that are lent, or lists of them."""
     if lending.LENT:
@@ -333,8 +324,8 @@ def _gathered(made: Any, values: list[Any], shape: tuple[int, ...], k: int) -> A
 SPECIAL.update(
     {
         builtins.float: reads_text(as_float),
-        builtins.complex: _complex,
-        builtins.int: _int,
+        builtins.complex: reads_text(_complex),
+        builtins.int: reads_text(_int),
         builtins.isinstance: _isinstance,
         builtins.type: _type,
         builtins.setattr: _setattr,
@@ -377,13 +368,15 @@ SPECIAL.update(
     }
 )
 SPECIAL.update(
-    {kind: reads_text(SPECIAL.get(kind, kind)) for kind in (np.float64, np.float32, np.longdouble, ast.literal_eval)}
+    {
+        kind: reads_text(SPECIAL.get(kind, kind))
+        for kind in (np.float64, np.float32, np.longdouble, np.complex128, np.complex64, ast.literal_eval)
+    }
 )
 SPECIAL.update({function: reads_text(function) for function in (json.loads, np.fromstring)})
-SPECIAL.update({function: reads_text(SPECIAL[function]) for function in (np.array, np.asarray)})
-SPECIAL.update({np.nditer: _memory_of(np.nditer, 0), struct.pack_into: _memory_of(struct.pack_into, 1)})
+SPECIAL.update({one: reads_text(SPECIAL[one]) for one in (np.array, np.asarray, np.loadtxt, np.genfromtxt)})
+SPECIAL.update({kind: reads_text(_exact(kind)) for kind in (decimal.Decimal, fractions.Fraction)})
 SPECIAL.update({iter: _iter, next: _next, len: _len, pow: _pow})
-SPECIAL.update({kind: _bytes_of(kind) for kind in (memoryview, bytes, bytearray, np.frombuffer)})
 OF_KIND.update(
     {
         np.vectorize: _vectorized,

@@ -23,7 +23,7 @@ _ASKED = (*JOINERS, "__class__")
 
 _AS_THEY_ARE = frozenset({
     "super", "locals", "globals", "vars", "eval", "exec", "dir", "__import__", "issubclass", "len", "range",
-    "reversed", "hasattr", "callable", "id", "bool", "slice", "property",
+    "reversed", "callable", "id", "bool", "slice", "property",
     "classmethod", "staticmethod", "breakpoint", "input", "open", "delattr", "ord", "chr", "hash", "object", "print",
     *(name for name, value in vars(builtins).items() if isinstance(value, type) and issubclass(value, BaseException)),
 })  # fmt: skip

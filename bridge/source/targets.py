@@ -105,6 +105,13 @@ def borrowed(target: np.ndarray) -> Any:
     return loan.lend(target, None) if loan is not None and _is_watched(target) else target
 
 
+def mark_frozen() -> None:
+    """Before the program may make a read-only array writable: what those hold that were kept as they are is marked."""
+    context = current_context()
+    if context is not None and context.loan is not None:
+        context.loan.mark_frozen()
+
+
 def touched(target: Any) -> Any:
     """What code that is not read writes into: a plain array is remembered, since it may be lent later."""
     if type(target) is np.ndarray:

@@ -7,12 +7,16 @@ whose gradient is lost in silence; a context remembers which numbers were writte
 from __future__ import annotations
 
 import functools
+import io
 import math
+import numbers
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
+from bridge.arrays.tracked import is_tracked
 from bridge.code_position import here, resolve
 from bridge.errors import EscapeError
 from bridge.rewind.interpreter import current_context
@@ -24,15 +28,32 @@ def reads_text(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function, updated=())
     def call(*args: Any, **kwargs: Any) -> Any:
-        if not args or not _is_text(args[0]) or current_context() is None:
+        if not args or current_context() is None:
             return function(*args, **kwargs)
-        check_unwritten(args[0])
+        text = args[0].getvalue() if isinstance(args[0], (io.StringIO, io.BytesIO)) else args[0]
+        if not _is_text(text):
+            return function(*args, **kwargs)
+        check_unwritten(text)
         found = function(*args, **kwargs)
         for number in _numbers_in(found):
-            _check(number, args[0])
+            _check(number, text)
         return found
 
     return call
+
+
+def evaluated(text: Any) -> Any:
+    """A text that is run as code: an EscapeError if a tracked number was written into it."""
+    if _is_text(text) and current_context() is not None:
+        check_unwritten(text)
+        for number in _NUMERAL.findall(text if isinstance(text, str) else str(text)):
+            _check(float(number), text)
+            _check(-float(number), text)
+    return text
+
+
+_NUMERAL = re.compile(r"(?<![\w.])(?:\d+\.\d*|\.\d+|\d+(?=[eE]))(?:[eE][-+]?\d+)?")
+"""A float in a text of code, without its sign."""
 
 
 def check_unwritten(text: Any) -> None:
@@ -75,10 +96,14 @@ def _numbers_in(found: Any) -> Iterator[float]:
     if isinstance(found, (list, tuple)):
         for one in found[:_MOST]:
             yield from _numbers_in(one)
-    elif getattr(found, "shape", ()) != () and found.dtype.kind == "f":
+    elif is_tracked(found):
+        return
+    elif isinstance(found, np.ndarray) and found.dtype.kind == "f":
         yield from map(float, found.ravel()[:_MOST])
-    elif isinstance(found, (float, np.floating)) and math.isfinite(found):
-        yield float(found)
+    elif isinstance(found, (complex, np.complexfloating)):
+        yield from (float(found.real), float(found.imag))
+    elif isinstance(found, (float, np.floating, numbers.Number)) and math.isfinite(found):  # type: ignore[arg-type]
+        yield float(found)  # type: ignore[arg-type]
 
 
 _MOST = 64

@@ -9,6 +9,7 @@ import numpy as np
 from bridge.arrays.buffer import Buffer, Scalar, is_weak
 from bridge.errors import ArgumentError
 from bridge.rewind.borrowed import Borrowed, may_be_borrowed
+from bridge.rewind.labels import check_entering
 from bridge.rewind.memory import Strides, address, grounded, overlaps_itself
 from bridge.rewind.ownership import weak_scalar
 from bridge.rewind.places import Alias
@@ -55,6 +56,11 @@ def enter(context: Any, flat: list[Entering]) -> list[Any]:
             entered[k] = context.buffer(np.asarray(leaf))
         elif wanted and is_differentiable(leaf):
             entered[k] = _number(context, leaf)
+    foreign = [entry.leaf for entry in flat if entry.wanted and is_of_another_library(entry.leaf)]
+    if foreign:
+        context.foreign = tuple(foreign)
+        # Keys are looked at, whether they name labels.
+        context.lean = context.lean and not check_entering(foreign)
     for group in _groups([flat[k][0] for k in arrays]):
         _enter_group(context, [arrays[member] for member in group], flat, entered)
     return entered

@@ -96,12 +96,18 @@ class Captured:
             array = array[tuple(slice(0, 1) if stride == 0 else slice(None) for stride in array.strides)]
         whole = owner(array)
         key = (id(whole), address(array), array.shape, array.strides, array.dtype)
-        if key not in self._arrays and (whole.flags.writeable or array.flags.writeable):
+        # One that is read-only can be made writable again if its memory is NumPy's own.
+        may_change = whole.base is None or whole.flags.writeable or array.flags.writeable
+        if key not in self._arrays and may_change:
             lies = Strides(array.shape, array.strides, array.dtype)
             try:
                 self._arrays[key] = (weakref.ref(whole), address(array) - address(whole), lies, array.copy())
             except TypeError:  # a kind of array that cannot be referred to weakly
                 return
+
+    def note(self, name: str, read: Read) -> None:
+        """Note a value that the program has asked for."""
+        self._names.append((name, read, read()))
 
     def reaches(self, thing: Any) -> bool:
         """Whether the program can reach a thing by names, before it runs."""

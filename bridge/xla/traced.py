@@ -51,13 +51,14 @@ def given(leaves: list[Any]) -> Iterator[None]:
 
 
 @contextmanager
-def as_we_trace() -> Iterator[None]:
+def as_we_trace() -> Iterator[dict[str, str]]:
     """Inside, NumPy says nothing of numbers, and JAX looks for no leaks: outer frames know values of inner ones.
 
-    Around it, JAX does look, and finds nothing that is kept.
+    Around it, JAX does look, and finds nothing that is kept. Gives what NumPy does about such numbers outside of it.
     """
+    before: Any = np.geterr()
     with np.errstate(all="ignore"), jax.check_tracer_leaks(False):
-        yield
+        yield before
 
 
 class Program:
@@ -134,9 +135,10 @@ class Program:
             return outputs, jnp.append(fault, jnp.asarray(nan, fault.dtype))
 
     def _traced(self, never: Any, values: list[Any], allowances: Allowances) -> tuple[list[Any], Any, Any]:
-        with x64(), as_we_trace():
+        with x64(), as_we_trace() as errors:
             mode = self.settings.index_mode
             context = TraceContext(never, mode, self.mends, self.captured, flow, self.limits, allowances)
+            context.errors = errors
             with context:
                 context.faults.open()
                 leaves = [

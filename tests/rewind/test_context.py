@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import tracemalloc
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 
 import bridge
 from bridge import Context, errors
+from bridge.errors import AliasError
 from bridge.rewind.log import Operation
 from bridge.rewind.roots import Root
 from bridge.rewind.writes import Update, Write
@@ -246,6 +248,78 @@ def test_a_read_only_view_of_memory_that_can_change_is_copied() -> None:
     def f(x: Any) -> Any:
         y = np.sum(x[0] * view)
         memory[:] = 3.0
+        return y
+
+    assert bridge.grad(f)(X)[0] == 10_000
+
+
+def thawed(big: np.ndarray) -> None:
+    big.flags.writeable = True
+    big *= 3
+
+
+def thawed_by_name(big: np.ndarray) -> None:
+    big.flags["WRITEABLE"] = True
+    big[:] = 3
+
+
+def thawed_by_a_method(big: np.ndarray) -> None:
+    big.setflags(write=True)
+    big *= 3
+
+
+def thawed_for_a_while(big: np.ndarray) -> None:
+    big.flags.writeable = True
+    big *= 3
+    big.flags.writeable = False
+
+
+THAWED = [thawed, thawed_by_name, thawed_by_a_method, thawed_for_a_while]
+
+
+@pytest.mark.parametrize("change", THAWED)
+@pytest.mark.parametrize("part", [slice(None), slice(5, None)])
+def test_what_was_read_only_and_is_changed_is_an_error(change: Callable[[Any], None], part: slice) -> None:
+    def f(x: Any) -> Any:
+        big = np.ones(10_000)
+        big.flags.writeable = False
+        y = np.sum(x[0] * big[part])
+        change(big)
+        return y
+
+    with pytest.raises(AliasError, match=r"read-only array of shape .* was changed(.|\n)*remedy: leave it read-only"):
+        bridge.grad(f)(X)
+
+
+def test_a_view_from_before_is_written() -> None:
+    def f(x: Any) -> Any:
+        big = np.ones(10_000)
+        view = big[:]
+        big.flags.writeable = False
+        y = np.sum(x[0] * big)
+        view *= 3
+        return y
+
+    with pytest.raises(AliasError, match="read-only array"):
+        bridge.grad(f)(X)
+
+
+def test_a_read_only_array_that_is_changed_between_forward_and_backward() -> None:
+    big = np.ones(10_000)
+    big.flags.writeable = False
+    _, pull = bridge.vjp(lambda x: np.sum(x[0] * big), X)
+    assert pull(1.0)[0][0] == 10_000
+    big.flags.writeable = True
+    with pytest.raises(AliasError, match="made writable where that is not seen"):
+        pull(1.0)
+
+
+def test_a_read_only_array_may_be_made_writable() -> None:
+    def f(x: Any) -> Any:
+        big = np.ones(10_000)
+        big.flags.writeable = False
+        y = np.sum(x[0] * big)
+        big.flags.writeable = True
         return y
 
     assert bridge.grad(f)(X)[0] == 10_000

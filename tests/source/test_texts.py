@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import ast
+import decimal
+import fractions
+import io
 import json
 import logging
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -12,9 +16,19 @@ import numpy as np
 import pytest
 
 import bridge
-from bridge.errors import EscapeError
+from bridge.errors import BridgeError, EscapeError
 
 X = np.array([0.3, -0.7, 1.0])
+NUMBER = re.compile(r"[-\d.]+")
+
+
+def written(x: Any) -> io.StringIO:
+    file = io.StringIO()
+    file.write(str(float(x[0])))
+    file.seek(0)
+    return file
+
+
 # f: a text whose number is the tracked one.
 BACK: dict[str, Callable[[Any], Any]] = {
     "f-string": lambda x: float(f"{x[0]:.17g}") * 2,
@@ -31,6 +45,23 @@ BACK: dict[str, Callable[[Any], Any]] = {
     "a literal": lambda x: ast.literal_eval(f"[{x[0]}, 2.0]")[0],
     "array2string": lambda x: float(np.array2string(x[0])) * 2,
     "array_str": lambda x: float(np.array_str(x[:1])[1:-1]) * 2,
+    "a complex number": lambda x: complex(str(float(x[0]))).real,
+    "NumPy's complex number": lambda x: np.complex128(str(float(x[0]))).real,
+    "eval": lambda x: eval(repr(float(x[0]))),
+    "an expression": lambda x: eval("2 * " + str(float(x[1]))),
+    "eval of a list": lambda x: sum(eval(repr([float(v) for v in x]))),
+    "a literal of a list": lambda x: sum(ast.literal_eval(str([float(v) for v in x]))),
+    "a literal of an array": lambda x: ast.literal_eval(str(x.tolist()))[0],
+    "a text that is split": lambda x: float(("a " + str(float(x[0]))).split()[1]),
+    "texts that are joined": lambda x: float(" ".join(str(float(v)) for v in x).split()[0]),
+    "a file": lambda x: float(written(x).getvalue()),
+    "a file of numbers": lambda x: np.sum(np.loadtxt(written(x))),
+    "a decimal": lambda x: float(decimal.Decimal(str(float(x[0])))),
+    "a fraction": lambda x: float(fractions.Fraction(str(float(x[0])))),
+    "what a pattern finds": lambda x: float(re.findall(r"[-\d.]+", f"v {float(x[0])}")[0]),
+    "what a compiled pattern finds": lambda x: float(NUMBER.findall(f"v {float(x[0])}")[0]),
+    "a cast of texts": lambda x: np.sum(np.array([str(float(v)) for v in x]).astype(float)),
+    "f-string of the digits": lambda x: float(f"{float(x[0])!r}"),
     "an array of texts": lambda x: np.sum(np.array([str(v) for v in x], dtype=float)),
 }
 
@@ -46,6 +77,24 @@ def test_a_number_that_comes_back_as_text(name: str) -> None:
 def test_compiled(name: str) -> None:
     with pytest.raises(EscapeError, match=r"the text .*a traced float64 number.* is made a number"):
         bridge.grad(BACK[name], engine="xla")(X)
+
+
+@pytest.mark.parametrize("name", [name for name in BACK if name not in ("array2string", "array_str")])
+def test_compiled_by_name(name: str) -> None:
+    with pytest.raises(BridgeError, match=r"remedy"):
+        bridge.grad(BACK[name], engine="xla")(X)
+
+
+def logged(x: Any) -> Any:
+    lines = [str(float(v)) for v in x]
+    lines.append(f"sum: {np.sum(x)}".upper().replace(":", " ="))
+    print(", ".join(lines).strip(), file=io.StringIO())
+    return np.sum(x**2) * eval("0.25 + 0.5") * len(["a", "b"])
+
+
+@pytest.mark.parametrize("engine", ["native", "xla"])
+def test_what_is_logged(engine: str) -> None:
+    np.testing.assert_allclose(bridge.grad(logged, engine=engine)(X), 3 * X)
 
 
 def test_an_error_that_is_swallowed_is_told() -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import types
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
 import bridge
+from bridge.errors import ArgumentError, RefusedError
 
 X = np.array([1.0, -2.0, 0.5])
 
@@ -99,3 +102,66 @@ def test_an_outer_derivative_goes_through() -> None:
     found = bridge.grad(outer)(jax.numpy.asarray(X, jax.numpy.float32))
     assert isinstance(found, jax.Array)
     np.testing.assert_allclose(found, bridge.grad(outer)(X), rtol=1e-5)
+
+
+def series(values: Any, labels: Any = "abc") -> Any:
+    pandas = pytest.importorskip("pandas")
+    return pandas.Series(values, index=list(labels))
+
+
+def labelled(values: Any) -> Any:
+    xarray = pytest.importorskip("xarray")
+    return xarray.DataArray(values, dims="time", coords={"time": list("abc")})
+
+
+HOLDING: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
+    "itself": (lambda s: s, lambda s: s),
+    "a namespace": (lambda s: types.SimpleNamespace(s=s), lambda held: held.s),
+    "a dictionary": (lambda s: {"s": s}, lambda held: held["s"]),
+    "a list": (lambda s: [s], lambda held: held[0]),
+}
+OF_PANDAS: dict[str, Callable[[Any], Any]] = {
+    r"\.rolling of a pandas\.Series": lambda s: s.rolling(2).sum().dropna().sum(),
+    r"\['a'\] of a pandas\.Series": lambda s: s["a"] ** 2,
+    r"\.loc of": lambda s: s.loc["a"] ** 2,
+    r"\.iloc of": lambda s: (s * 2).iloc[1],
+    r"\.to_numpy of": lambda s: np.sum(s.to_numpy()),
+    r"\.a of": lambda s: s.a**2,
+    r"\.std\(\) of": lambda s: s.std(),
+    r"\.sum\(skipna\) of": lambda s: s.sum(skipna=False),
+    r"\[slice\('a', 'b', None\)\] of": lambda s: s["a":"b"].sum(),  # type: ignore[misc]
+}
+OF_XARRAY: dict[str, Callable[[Any], Any]] = {
+    r"\.sel of a xarray\.DataArray": lambda s: s.sel(time="a") ** 2,
+    r"\.rolling of": lambda s: s.rolling(time=2).sum().sum(),
+    r"\.sum\(dim\) of": lambda s: s.sum(dim="time"),
+    r"\[\{'time': 0\}\] of": lambda s: s[{"time": 0}],
+}
+
+
+@pytest.mark.parametrize("where", HOLDING)
+@pytest.mark.parametrize("message", [*OF_PANDAS, *OF_XARRAY])
+def test_what_only_their_own_arrays_do_is_named(where: str, message: str) -> None:
+    hold, held = HOLDING[where]
+    make, own = (series, OF_PANDAS[message]) if message in OF_PANDAS else (labelled, OF_XARRAY[message])
+    own(make(X))
+    with pytest.raises(RefusedError, match=message + r"(.|\n)*remedy: pass np.asarray"):
+        bridge.grad(lambda x: own(held(x)))(hold(make(X)))
+
+
+@pytest.mark.parametrize("where", HOLDING)
+def test_what_they_hold(where: str) -> None:
+    hold, held = HOLDING[where]
+    for make in (series, labelled):
+        value = bridge.value_and_grad(lambda x: np.sum(held(x).values ** 2) + held(x).sum())(hold(make(X)))[0]
+        assert value == np.sum(X**2) + np.sum(X)
+
+
+def test_arrays_that_would_meet_by_their_labels() -> None:
+    with pytest.raises(ArgumentError, match="with other labels"):
+        bridge.grad(lambda x, y: np.sum(x * y), (0, 1))(series(X), series(X, "bcd"))
+    with pytest.raises(ArgumentError, match="with NaNs, which its own functions skip"):
+        bridge.grad(lambda x: x.sum())(series([1.0, np.nan, 2.0]))
+    with pytest.raises(RefusedError, match=r"\[10\] of a pandas"):
+        bridge.grad(lambda x: x[10])(series(X, [10, 20, 30]))
+    assert np.all(bridge.grad(lambda x: np.sum(x * x[1]))(series(X, range(3))) != 0)

@@ -288,3 +288,16 @@ class Scaled:
 
     def loss(self, x: Any) -> Any:
         return np.sum(self.step(x))
+
+
+@pytest.mark.parametrize("size", [10, 10_000])
+@pytest.mark.parametrize("is_frozen_again", [False, True])
+def test_a_read_only_array_that_is_written_between_calls(size: int, is_frozen_again: bool) -> None:
+    big = np.ones(size)
+    big.flags.writeable = False
+    gradient = bridge.grad(lambda x: (big * x[0])[:10].sum(), engine="xla")
+    assert gradient(np.ones(2))[0] == 10
+    big.flags.writeable = True
+    big[:] = 3
+    big.flags.writeable = not is_frozen_again
+    assert gradient(np.ones(2))[0] == 30

@@ -53,3 +53,33 @@ def test_the_gradient_of_weights_is_found_in_their_bins(name: str, engine: Any) 
     inside = (data >= edges[0]) & (data <= edges[-1])
     expected = np.where(inside, factors[np.clip(number, 0, len(counts) - 1)], 0.0)
     np.testing.assert_array_equal(bridge.grad(total, engine=engine)(weights), expected)
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("options", [{}, {"bins": 3}, {"bins": 3, "density": True}, {"weights": np.ones(3)}])
+def test_data_that_have_no_range(wrong: float, options: dict[str, Any]) -> None:
+    def counted(a: Any) -> Any:
+        return np.histogram(a, **options)[0]
+
+    data = np.array([0.5, wrong, 2.0])
+    with pytest.raises(ValueError, match="autodetected range"):
+        counted(data)
+    compiled = bridge.xla(counted)
+    with pytest.raises(ValueError, match=r"autodetected range .* not finite, at .*test_histograms.py"):
+        compiled(data)
+    np.testing.assert_array_equal(compiled(np.arange(3.0)), counted(np.arange(3.0)))
+
+
+def test_data_without_a_range_in_a_loop() -> None:
+    def counted(a: Any) -> Any:
+        total = np.zeros(3)
+        for i in range(20):
+            total += np.histogram(a[i], 3)[0]
+        return total
+
+    data = np.random.default_rng(0).normal(size=(20, 5))
+    compiled = bridge.xla(counted)
+    np.testing.assert_array_equal(compiled(data), counted(data))
+    data[7, 2] = np.nan
+    with pytest.raises(ValueError, match="autodetected range"):
+        compiled(data)

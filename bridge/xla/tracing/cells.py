@@ -68,7 +68,8 @@ class Cell(Root):
     Writes of regions wait in `pending`, so that a read of the same region, or a write over it, never touches the
     array. `seen` are the regions that were read of the array as it is without them. `affine` is what is known of an
     integer, `run` the first of consecutive ones, `known` the integers or booleans that are known while tracing; `since`
-    says when an integer was made, which may be asked for as a linear form in a loop that comes later.
+    says when an integer was made, which may be asked for as a linear form in a loop that comes later; `version` counts
+    the writes, and `origin` tells memory apart that a part of the program which runs again has made of what is known.
     """
 
     __slots__ = (
@@ -78,11 +79,13 @@ class Cell(Root):
         "affine",
         "frame",
         "known",
+        "origin",
         "pending",
         "run",
         "seen",
         "seen_in",
         "since",
+        "version",
     )
 
     def __init__(self, context: TraceContext, abstract: Any, contents: Any) -> None:
@@ -94,6 +97,8 @@ class Cell(Root):
         self.affine: Affine | None = None
         self.run: Affine | None = None
         self.known: Any = None
+        self.origin: Any = None
+        self.version = 0
         self._contents = contents
         self.pending: list[tuple[Region, Any]] = []
         self.seen: list[tuple[Region, Any]] = []
@@ -125,7 +130,8 @@ class Cell(Root):
 
     def _note_write(self) -> None:
         frame = self.context.frames[-1]  # type: ignore[attr-defined]
-        self.run = self.known = None
+        self.run = self.known = self.origin = None
+        self.version += 1
         if self.frame is not frame and self not in frame.before:
             frame.before[self] = self._contents
 
@@ -133,6 +139,18 @@ class Cell(Root):
         """Contents of an outer frame again."""
         self.pending, self.seen = [], []
         self._contents = contents
+
+    def hide(self, contents: Any) -> None:
+        """Hold the same, in a form that XLA does not know for the same."""
+        version, origin = self.version, self.origin
+        self.contents = contents
+        self.version, self.origin = version, origin
+
+    def held_now(self) -> tuple[int, Any]:
+        """The version, and the contents where they are those of the program's outermost frame."""
+        frames = self.context.frames  # type: ignore[attr-defined]
+        is_outer = self.frame is frames[0] and not self.pending and not any(self in one.before for one in frames)
+        return self.version, self._contents if is_outer and isinstance(self._contents, jax.Array) else None
 
     def read(self, region: Region, mode: str) -> Any:
         """What a region holds."""

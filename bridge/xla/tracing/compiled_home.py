@@ -7,7 +7,9 @@ from contextlib import contextmanager
 from types import FunctionType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from bridge.code_position import is_internal
+import numpy as np
+
+from bridge.code_position import Position, is_internal
 from bridge.rewind.facts import facts_of, parameters_of
 from bridge.rewind.fingerprint import Fingerprint
 from bridge.rewind.memory import Home
@@ -68,6 +70,10 @@ class CompiledHome(Home):
             if earlier is None:
                 noted.close(noted)
 
+    def must_be_same(self, before: Any, now: Any, name: str, position: Position) -> None:
+        if before is not None and now is not None:
+            self.trace.faults.check_replay(before, now, name, position)
+
     def steps_of(self, function: Any) -> Callable[..., Any] | None:
         """A function of the program that JAX has no counterpart of is compiled as what it consists of."""
         rule = RULES.get(function)
@@ -101,6 +107,22 @@ class CompiledHome(Home):
             self.trace.captured.called(thing)
         else:
             self.trace.captured.add(thing)
+
+    def errors(self, now: dict[str, str]) -> dict[str, str]:
+        """What is silent because the program is traced is told as it is where the program is called."""
+        seen = self.trace.errors
+        if seen is None:
+            return now
+        self.trace.captured.note("np.geterr()", _errors)
+        return {name: Mode(held, seen[name]) if held == "ignore" else held for name, held in now.items()}
+
+    def set_errors(self, given: dict[str, Any]) -> dict[str, str] | None:
+        before = self.trace.errors
+        if before is not None:
+            shown = {name: getattr(mode, "shown", mode) for name, mode in given.items() if mode is not None}
+            everywhere = shown.pop("all", None)
+            self.trace.errors = {name: shown.get(name, everywhere or mode) for name, mode in before.items()}
+        return before
 
     def note_writes(self) -> None:
         self.trace.captured.writes = True
@@ -142,6 +164,36 @@ class CompiledHome(Home):
 
     def separate(self) -> None:
         self.trace.separate()
+
+
+class Mode(str):
+    """What NumPy does about a kind of numbers while a program is traced; to the program, what it does outside of it."""
+
+    shown: str
+
+    def __new__(cls, held: str, shown: str) -> Mode:
+        made = super().__new__(cls, held)
+        made.shown = shown
+        return made
+
+    def __eq__(self, other: object) -> bool:
+        return self.shown == other
+
+    def __ne__(self, other: object) -> bool:
+        return self.shown != other
+
+    def __hash__(self) -> int:
+        return hash(self.shown)
+
+    def __str__(self) -> str:
+        return self.shown
+
+    def __repr__(self) -> str:
+        return repr(self.shown)
+
+
+def _errors() -> str:
+    return str(np.geterr())
 
 
 def _is_of_stand_ins(values: tuple[Any, ...]) -> bool:

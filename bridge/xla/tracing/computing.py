@@ -13,6 +13,7 @@ from bridge.arrays.buffer import Buffer, Scalar, WeakScalar
 from bridge.code_position import here, resolve
 from bridge.errors import RefusedError
 from bridge.rewind.facts import facts_of
+from bridge.rewind.fingerprint import Fingerprint
 from bridge.rewind.interpreter import Call, Listener
 from bridge.rewind.places import Place
 from bridge.signatures import operation_name
@@ -41,6 +42,7 @@ class Computing:
     constant_buffer: Callable[..., Any]
     entered: Callable[..., Any]
     faults: Faults
+    fingerprint: Fingerprint | None
     frames: list[Frame]
     index_mode: str
     is_dry: bool
@@ -53,6 +55,12 @@ class Computing:
     def result(self, call: Call, value: Any) -> Any:
         if self.listener is not None:
             self.listener.heard("result", call, value)
+        made = self._result(call, value)
+        if self.fingerprint is not None and hasattr(made, "place"):
+            made.place.root.origin = self.fingerprint.recipe(call)
+        return made
+
+    def _result(self, call: Call, value: Any) -> Any:
         if facts_of(call.function).describes == "types":
             return value  # what NumPy says of abstract arrays, which have the dtypes of those that they stand for
         product = None if self.is_dry else product_of_transposed(self, call, value)
@@ -110,6 +118,7 @@ class Computing:
             found = self._found(function, operands, kwargs, value)
         self.faults.check_matrix(function, operands, found)
         self.faults.check_weights(function, operands, kwargs)
+        self.faults.check_span(function, operands, kwargs)
         result = self.wrapped(value, found, function)
         if type(result) in (Scalar, WeakScalar) and result.dtype.kind in "iu":
             result.place.affine = self._form_of_result(function, tuple(map(_form, call.args, call.inputs)), result)
@@ -217,6 +226,12 @@ class Computing:
     def copied(self, value: Any, source: Place) -> Any:
         if self.listener is not None:
             self.listener.heard("copied", value, source)
+        made = self._copied(value, source)
+        if self.fingerprint is not None:
+            made.place.root.origin = self.fingerprint.origin_of_copy(source)
+        return made
+
+    def _copied(self, value: Any, source: Place) -> Any:
         self.count()
         known = known_at(source)
         if known is not None and value.dtype.kind in "iub":

@@ -60,6 +60,8 @@ class TraceContext(Framing, Accessing, Computing, Context):
     """
 
     differentiates = checkpoints = False
+    # What NumPy does about numbers that overflow or are none, where the program is called.
+    errors: dict[str, str] | None = None
 
     def __init__(
         self,
@@ -146,11 +148,15 @@ class TraceContext(Framing, Accessing, Computing, Context):
         cell = Cell(self, abstract, Outline(array.shape, array.dtype) if self.is_dry else constant_contents(array))
         if array.dtype.kind in "iub" and array.size <= _MOST_KNOWN:
             cell.known = _as(array, abstract)
+        if self.fingerprint is not None:
+            cell.origin = hash((array.shape, array.dtype.str, array.tobytes()))
         return Buffer(abstract, cell)
 
     def blank(self, shape: tuple[int, ...], dtype: Any) -> Any:
         contents = Outline(shape, dtype) if self.is_dry else lax.full(shape, 0, dtype)
-        return self.entered(np.broadcast_to(np.zeros((), dtype), shape), contents)
+        made = self.entered(np.broadcast_to(np.zeros((), dtype), shape), contents)
+        made.place.root.origin = hash((tuple(shape), np.dtype(dtype).str))
+        return made
 
     def own_copy(self, array: Any) -> Any:
         return np.copy(array) if hasattr(array, "place") else super().own_copy(array)
@@ -216,6 +222,7 @@ class TraceContext(Framing, Accessing, Computing, Context):
         if self.listener is not None:
             self.listener.heard("write", target, key, place, value, source)
         self.count()
+        origin = None if self.fingerprint is None else self.fingerprint.recipe_of_write(place, value)
         if source is None:
             value = np.array(value) if place.dtype.kind not in "iu" else _integers_of(value, place.dtype)
             contents: Any = Outline(value.shape, value.dtype) if self.is_dry else value if value.ndim else value[()]
@@ -231,14 +238,15 @@ class TraceContext(Framing, Accessing, Computing, Context):
         if np.broadcast_shapes(np.shape(contents), place.shape) != place.shape:
             raise ValueError(f"could not broadcast input array from shape {shape} into shape {place.shape}")
         self.put(place, spread(in_dtype(contents, place.dtype), place.shape))
+        place.root.origin = origin
 
     def _check_fits(self, value: Any, contents: Any, place: Place) -> None:
         """Look whether a number fits into memory of integers, where NumPy asks: one of Python's, or of its classes."""
-        kind = type(value)
-        if kind in (int, float):
-            self.faults.check_fits(contents, place.dtype)
-        elif kind is np.float64 and place.dtype in (np.int32, np.int64) and type(place) is not Gathered:
-            self.faults.check_fits(contents, np.dtype(np.int64))
+        kind, dtype = type(value), place.dtype
+        is_looked_at = isinstance(value, np.generic) and dtype.kind == "i" and type(place) is not Gathered
+        is_looked_at = is_looked_at and value.dtype.kind != "c" and not np.can_cast(value.dtype, dtype)
+        if kind in (int, float) or is_looked_at:
+            self.faults.check_fits(contents, dtype)
 
     def update(self, call: Call, target: Any, mask: Any, run: Callable[[tuple[Any, ...]], Any]) -> None:
         self.writable(target)

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from bridge.code_position import here, resolve
+from bridge.code_position import Position, here, resolve
 from bridge.rewind.facts import facts_of, parameters_of
 from bridge.xla.lowering.calls import operand
 from bridge.xla.regions.advanced import out_of_range
@@ -35,8 +35,10 @@ from bridge.xla.tracing.sites import (
     MatrixSite,
     NegativeSite,
     RaiseSite,
+    ReplaySite,
     Site,
     SliceSite,
+    SpanSite,
     TurnsSite,
     WeightsSite,
     WideSite,
@@ -167,6 +169,11 @@ class Faults:
             return
         self._note(jnp.asarray(length.value()) == 0, EmptySite(here(), function))
 
+    def check_replay(self, before: Any, now: Any, name: str, position: Position) -> None:
+        """Look whether a checkpointed call has read other numbers when it was run again."""
+        same = jnp.shape(before) == jnp.shape(now) and jnp.array_equal(before, now, equal_nan=True)
+        self._note(~jnp.asarray(same), ReplaySite(position, name))
+
     def check_raises(self, test: Any, raised: BaseException) -> None:
         """Look whether the program takes a side of a branch that raises."""
         if self.context.is_dry:
@@ -196,6 +203,8 @@ class Faults:
         if number.dtype.kind == "f":
             whole = jnp.trunc(number)
             inside = (whole >= float(limits.min)) & (whole < float(limits.max + 1))
+        elif number.dtype == np.uint64:
+            inside = number <= limits.max
         else:
             number = lax.convert_element_type(number, np.int64)
             inside = (number >= limits.min) & (number <= min(limits.max, _LARGEST))
@@ -238,6 +247,22 @@ class Faults:
         whole = operand(given[parameters_of(function)[0]])
         axis = given.get("axis") if jnp.shape(product) == jnp.shape(whole) else None
         self._note(jnp.any(jnp.sum(product, axis) == 0), WeightsSite(here(), function))
+
+    def check_span(self, function: Any, operands: Any, named: Any) -> None:
+        """Look whether data have a range, for a function that counts in equal parts of it."""
+        spans = facts_of(function).spans
+        if not spans:
+            return
+        given = dict(zip(parameters_of(function), operands, strict=False)) | named
+        data = given[spans]
+        if given.get("range") is not None or np.ndim(given.get("bins", 10)) or not np.size(data):
+            return
+        if self.context.is_dry:
+            self._expect(True)
+            return
+        data = jnp.asarray(operand(data))
+        if data.dtype.kind == "f":
+            self._note(~jnp.isfinite(jnp.max(data) - jnp.min(data)), SpanSite(here(), function))
 
     def _expect(self, something: Any) -> None:
         """In a dry run: there may be something to note when the body runs."""

@@ -90,7 +90,7 @@ class Framing:
             return
         cells = [cell for cell in self.alive if cell.frame is self.frames[-1]]
         for cell, contents in zip(cells, lax.optimization_barrier([cell.contents for cell in cells]), strict=True):
-            cell.contents = contents
+            cell.hide(contents)
 
     def forget_copies(self) -> None:
         """Forget the copies of outer memory that contexts keep for a while: they belong to one frame."""

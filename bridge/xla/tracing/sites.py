@@ -10,6 +10,7 @@ import numpy as np
 from bridge.code_position import Position, resolve
 from bridge.errors import ArgumentError, IndexRangeError, TraceError
 from bridge.rewind.facts import facts_of
+from bridge.rewind.replays import other_constants
 from bridge.signatures import operation_name
 
 if TYPE_CHECKING:
@@ -173,6 +174,17 @@ class WeightsSite(Site):
         return ZeroDivisionError(f"{name}: weights sum to zero, at {resolve(self.position)}")
 
 
+@dataclass(frozen=True)
+class SpanSite(Site):
+    """A function that looks for the range of its data itself."""
+
+    function: Any
+
+    def error(self, value: int) -> Exception:
+        name = operation_name(self.function)
+        return ValueError(f"{name}: the autodetected range of the data is not finite, at {resolve(self.position)}")
+
+
 FIRST_LIMIT = 256
 """Turns that a loop may make at first whose length nobody knows."""
 
@@ -227,3 +239,13 @@ class ExponentSite(Site):
         return ValueError(
             f"Integers to negative integer powers are not allowed: an exponent is {value}, at {resolve(self.position)}"
         )
+
+
+@dataclass(frozen=True)
+class ReplaySite(Site):
+    """A checkpointed call that reads what it captured a second time."""
+
+    name: str
+
+    def error(self, value: int) -> Exception:
+        return other_constants(self.name, resolve(self.position))

@@ -1,0 +1,102 @@
+"""Arguments of other libraries: inside of the function they are arrays of NumPy's, and what only theirs do is told.
+
+An array of pandas or xarray has labels, by which it is indexed, and by which two of them meet; it skips NaNs, and a
+standard deviation of pandas is another one.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from bridge.code_position import here, resolve
+from bridge.errors import ArgumentError, RefusedError
+from bridge.rewind.escapes import noted
+
+_KEYWORDS = frozenset({"dim", "skipna", "level", "numeric_only", "min_count", "keep_attrs", "lower", "upper"})
+REMEDY = "pass np.asarray(x), or write it with NumPy's functions"
+
+
+def labels_of(leaf: Any) -> Any:
+    """What tells the labels of an array of pandas or xarray from others; None of one that has none."""
+    pandas, xarray = sys.modules.get("pandas"), sys.modules.get("xarray")
+    if pandas is not None and isinstance(leaf, pandas.Series):
+        return tuple(leaf.index)
+    if xarray is not None and isinstance(leaf, xarray.DataArray):
+        return leaf.dims, *(tuple(np.ravel(leaf[name].values)) for name in leaf.dims)
+    return None
+
+
+def check_entering(leaves: list[Any]) -> bool:
+    """ArgumentError for arrays that mean something else without their labels; whether any of them has labels."""
+    found = [(leaf, labels) for leaf in leaves if (labels := labels_of(leaf)) is not None]
+    for leaf, labels in found:
+        if np.isnan(np.asarray(leaf)).any():
+            raise ArgumentError(f"a {_name(leaf)} with NaNs, which its own functions skip", remedy=REMEDY)
+        for other, theirs in found:
+            if labels != theirs and np.shape(leaf) == np.shape(other):
+                raise ArgumentError(
+                    f"a {_name(leaf)} and a {_name(other)} of one shape {np.shape(leaf)} and with other labels: they "
+                    "would meet label by label, and meet element by element",
+                    remedy=REMEDY,
+                )
+    return bool(found)
+
+
+def attribute(tracked: Any, name: str) -> Any:
+    """What a tracked array lacks, and an argument of another library has: its values, or a RefusedError."""
+    for leaf in tracked.place.context.foreign:
+        if not name.startswith("__") and hasattr(leaf, name):
+            if name == "values" and labels_of(leaf) is not None:
+                return tracked
+            raise _refused(tracked, leaf, f".{name}")
+    raise AttributeError(f"'Buffer' object has no attribute {name!r}", name=name, obj=tracked)
+
+
+def check_method(tracked: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """RefusedError for a call of a method that NumPy has, too, and that does something else there."""
+    for leaf in tracked.place.context.foreign:
+        asks = not _KEYWORDS.isdisjoint(kwargs) or isinstance(kwargs.get("axis", args[0] if args else None), str)
+        other = name in ("std", "var") and "ddof" not in kwargs and _name(leaf).startswith("pandas.")
+        if labels_of(leaf) is not None and (asks or other):
+            raise _refused(tracked, leaf, f".{name}({', '.join(kwargs)})")
+
+
+def check_key(tracked: Any, key: Any) -> None:
+    """RefusedError for a key that names labels."""
+    parts = key if type(key) is tuple else (key,)
+    for leaf in tracked.place.context.foreign:
+        labels = labels_of(leaf)
+        if labels is None:
+            continue
+        is_numbered = _name(leaf).startswith("pandas.") and leaf.index.dtype.kind in "iu"
+        is_numbered = is_numbered and labels != tuple(range(len(labels)))
+        if any(_names_labels(part, is_numbered) for part in parts):
+            raise _refused(tracked, leaf, f"[{key!r}]")
+
+
+def _names_labels(part: Any, is_numbered: bool) -> bool:
+    if isinstance(part, (str, dict)):
+        return True
+    if isinstance(part, slice):
+        return any(isinstance(bound, str) for bound in (part.start, part.stop))
+    if isinstance(part, list):
+        return any(_names_labels(one, is_numbered) for one in part)
+    return is_numbered and getattr(part, "dtype", np.dtype(type(part) if type(part) is int else bool)).kind in "iu"
+
+
+def _name(leaf: Any) -> str:
+    kind = type(leaf)
+    return f"{kind.__module__.partition('.')[0]}.{kind.__name__}"
+
+
+def _refused(tracked: Any, leaf: Any, what: str) -> RefusedError:
+    error = RefusedError(
+        f"{what} of a {_name(leaf)} that is differentiated: inside of the function it is an array of NumPy's",
+        where=resolve(here()),
+        remedy=REMEDY,
+    )
+    made: RefusedError = noted(tracked, error)
+    return made

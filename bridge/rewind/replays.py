@@ -1,0 +1,119 @@
+"""Whether a checkpointed call that was run again has done the same: its values, what it read, its operations."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+from zlib import crc32
+
+import numpy as np
+
+from bridge.errors import ReplayError
+from bridge.rewind.fingerprint import Fingerprint, constants, parting
+from bridge.rewind.log import Entry
+from bridge.rewind.memory import grounded
+from bridge.rewind.places import places_in
+
+if TYPE_CHECKING:
+    from bridge.rewind.checkpoint import Checkpoint
+    from bridge.rewind.context import Context
+
+Constants = tuple[int, int, frozenset[int]]
+
+
+def check_same(entry: Checkpoint, results: list[Any], noted: Fingerprint | None) -> None:
+    """Raise ReplayError unless a call did the same when it was run again; `noted` is the fingerprint of that run.
+
+    What compiled programs cannot tell before they run, they are left to tell then.
+    """
+    pairs = zip(results, entry.results, strict=False)
+    same = len(results) == len(entry.results) and all(
+        _equal(new.value, old.value) for new, old in pairs if old.place.root in entry.out
+    )
+    writes = Counter(id(part.place.root) for part in entry.saved)
+    same = same and all(
+        _equal(array[key], saved) for place, array, key, saved in entry.saved if writes[id(place.root)] == 1
+    )
+    if same and not _same_constants(entry.constants, constants_of(entry.context, entry.context.log, entry.since)):
+        raise other_constants(entry.name, entry.where)
+    if not same:
+        raise ReplayError(
+            f"{entry.name} gave other values when it was run again for the backward pass",
+            where=entry.where,
+            remedy="make it depend on its arguments only: pass random numbers in, keep counters and files outside",
+        )
+    if entry.noted is None or noted is None:
+        return
+    differs = parting(entry.noted, noted)
+    if differs is not None:
+        raise ReplayError(
+            f"{entry.name} did something else when it was run again for the backward pass: {differs}",
+            where=entry.where,
+            remedy="make it depend on its arguments only, and leave what it reads as it is until the backward pass",
+        )
+    for before, now in zip(constants(entry.noted), constants(noted), strict=False):
+        is_as = before.is_as(now, (entry.noted, noted))
+        if is_as is None:
+            entry.context.home.must_be_same(before.contents, now.contents, entry.name, entry.position)
+        elif not is_as:
+            raise other_constants(entry.name, entry.where)
+
+
+def other_constants(name: str, where: Any) -> ReplayError:
+    """The error of a call that has read something else when it was run again."""
+    return ReplayError(
+        f"{name} has read other constants when it was run again for the backward pass: an array or a number that it "
+        "captured was changed in between",
+        where=where,
+        remedy="pass it as an argument, which is kept, or do not change it before the backward pass",
+    )
+
+
+def constants_of(context: Context, entries: list[Entry], since: int) -> Constants:
+    """Checksums of a call's operations; and of what their pulls and indices read that the call was not given.
+
+    That is plain arrays, numbers, and which memory that existed before the call, up to the serial number `since`.
+    """
+    steps = sums = 0
+    older: set[int] = set()
+    for entry in entries:
+        found: list[Any] = []
+        if entry.replays:
+            inner: Any = entry
+            found = [inner.constants[1]]
+            older |= inner.constants[2]
+            steps = hash((steps, inner.constants[0]))
+        elif entry.call is not None:
+            for x, place in zip(entry.call.args, entry.call.inputs, strict=False):
+                if type(x) in _PLAIN_ARRAYS:
+                    found.append(context.snapshots.checksum(x) if place is None else None)
+                elif place is None and isinstance(x, _NUMBERS):
+                    found.append(repr(x))
+            older.update(place.root.serial for place in places_in(entry.call.inputs))
+        picks = entry.out if entry.overwrites or entry.call is not None else next(entry.reads(), None)
+        key = getattr(picks, "key", None)
+        parts = key if type(key) is tuple else (key,)
+        found += [crc32(part.tobytes()) for part in parts if type(part) is np.ndarray]
+        steps = hash((steps, entry.name, *[one is None for one in found]))
+        if found:
+            sums = hash((sums, *found))
+    return steps, sums, frozenset(serial for serial in older if serial <= since)
+
+
+_PLAIN_ARRAYS = frozenset({np.ndarray, np.memmap})
+_NUMBERS = (int, float, complex, np.generic)
+
+
+def _same_constants(before: Constants, now: Constants) -> bool:
+    """Whether two runs read the same constants, where they logged the same operations.
+
+    An array may carry a gradient in the second run that it did not carry yet in the first: then more is logged.
+    """
+    return before[0] != now[0] or before == now
+
+
+def _equal(new: Any, old: Any) -> bool:
+    new, old = grounded(new), grounded(old)
+    return np.shape(new) == np.shape(old) and bool(
+        np.array_equal(new, old, equal_nan=np.asarray(new).dtype.kind in "fc")
+    )
