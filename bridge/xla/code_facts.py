@@ -16,12 +16,14 @@ class CodeFacts(NamedTuple):
     Attributes
     ----------
     names : of globals and of attributes.
+    variables : of globals alone.
     texts : those that could be names, as in `getattr(o, "k")` and `"K" in globals()`.
     modules : that it imports when it runs.
     is_open : it asks for names that are not written in it.
     """
 
     names: frozenset[str]
+    variables: frozenset[str]
     texts: frozenset[str]
     modules: frozenset[str]
     is_open: bool
@@ -31,7 +33,7 @@ class CodeFacts(NamedTuple):
 def facts_of_code(code: CodeType) -> CodeFacts:
     """What the code of a function asks for."""
     parts = [one for one in code.co_consts if isinstance(one, CodeType)]
-    names = set(code.co_names)
+    names, variables = set(code.co_names), _variables(code)
     texts = {name for one in code.co_consts for name in names_in(one)}
     modules, is_open = set(), not _OPEN.isdisjoint(names)
     if not _BY_TEXT.isdisjoint(names) or _IMPORT in code.co_code[::2]:
@@ -44,10 +46,24 @@ def facts_of_code(code: CodeType) -> CodeFacts:
         )
     for facts in map(facts_of_code, parts):
         names |= facts.names
+        variables |= facts.variables
         texts |= facts.texts
         modules |= facts.modules
         is_open = is_open or facts.is_open
-    return CodeFacts(frozenset(names), frozenset(texts), frozenset(modules), is_open)
+    return CodeFacts(frozenset(names), frozenset(variables), frozenset(texts), frozenset(modules), is_open)
+
+
+def _variables(code: CodeType) -> set[str]:
+    """Names that code asks for as variables, not as attributes; in one pass over its bytes, for there is much code."""
+    found, above = set(), 0
+    for step, argument in zip(code.co_code[::2], code.co_code[1::2], strict=True):
+        if step == dis.EXTENDED_ARG:
+            above = (above | argument) << 8
+            continue
+        if step in _OF_VARIABLES:
+            found.add(code.co_names[(above | argument) >> _SHIFTED.get(step, 0)])
+        above = 0
+    return found
 
 
 def names_in(constant: Any) -> Iterator[str]:
@@ -83,6 +99,25 @@ def _behind_a_name(steps: list[dis.Instruction], start: int) -> int:
             k += 1
     return k
 
+
+_OF_VARIABLES = frozenset(
+    dis.opmap[name]
+    for name in ("LOAD_GLOBAL", "STORE_GLOBAL", "DELETE_GLOBAL", "LOAD_NAME", "STORE_NAME", "DELETE_NAME",
+                 "LOAD_FROM_DICT_OR_GLOBALS")
+    if name in dis.opmap
+)  # fmt: skip
+
+
+def _asks_for_two() -> Any:
+    return _OPEN, _BY_TEXT
+
+
+_SHIFTED = {
+    dis.opmap[step.opname]: 1
+    for step in dis.get_instructions(_asks_for_two)
+    if step.opname == "LOAD_GLOBAL" and step.argval == "_BY_TEXT" and step.arg != 1
+}
+"""Steps whose argument has a bit below the number of the name, in this version of Python."""
 
 _OPEN = frozenset({"vars", "dir", "__dict__", "getmembers", "getmembers_static"})
 """What shows all names that an object or a class has."""

@@ -172,9 +172,9 @@ class Reach:
         self._add(*(one.__defaults__ or ()), *(one.__kwdefaults__ or {}).values(), *one.__dict__.values())
         self.asked.names |= facts.names | facts.texts
         self.asked.is_open = self.asked.is_open or facts.is_open
-        yield from self._may_come(one, facts.names | facts.texts)
+        yield from self._may_come(one, facts.variables | facts.texts)
         asks_for_all = not _OF_ALL.isdisjoint(facts.names)
-        asked = facts.names.union(names).difference(NOISE) if asks_for_all else facts.names
+        asked = facts.variables.union(names).difference(NOISE) if asks_for_all else facts.variables
         for name in sorted(asked):
             value = names.get(name, GONE)
             if value is not GONE:

@@ -1,8 +1,9 @@
-"""More than can be looked at before each call is refused by name."""
+"""What is looked at before each call: no more than the program reads; too much is refused by name."""
 
 from __future__ import annotations
 
 import types
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,3 +21,30 @@ def test_too_many_objects(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(TraceError, match="more than 100 objects") as caught:
         bridge.xla(lambda x: x * held[7].k)(np.ones(3))
     assert "as an argument" in str(caught.value) and __file__ in str(caught.value)
+
+
+kappa = 0.0
+
+
+class Named:
+    """An attribute has the name of a variable of this module, which the program does not read."""
+
+    def __init__(self, x: Any) -> None:
+        self.kappa = x * 1.0
+
+    def loss(self) -> Any:
+        return np.sum(self.kappa**2)
+
+
+class Reading(Named):
+    def loss(self) -> Any:
+        return np.sum(self.kappa**2) * kappa
+
+
+@pytest.mark.parametrize(("kind", "compiled"), [(Named, 1), (Reading, 3)])
+def test_an_attribute_is_no_variable(kind: Any, compiled: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = bridge.xla(lambda x: kind(x).loss())
+    for value in (1.0, 2.0, 3.0):
+        monkeypatch.setitem(globals(), "kappa", value)
+        assert run(np.ones(3)) == pytest.approx(3 * value if kind is Reading else 3)
+    assert len(run.compile_seconds) == compiled
