@@ -11,7 +11,8 @@ from bridge.code_position import here, resolve
 from bridge.errors import NoRuleError, RefusedError
 from bridge.rewind import rule_book
 from bridge.rewind.escapes import remember
-from bridge.rewind.interpreter import ARRAYS
+from bridge.rewind.interpreter import ARRAYS, current_context
+from bridge.rewind.labels import labels_of, meet
 from bridge.rewind.memory import grounded
 from bridge.rewind.rule_book import REFUSED, ZERO_PULL
 from bridge.rewind.snapshots import constant
@@ -68,13 +69,40 @@ def operand(x: Any) -> Any:
             return array(x)
         return np.asarray(x)
     if hasattr(x, "__array__"):
-        return np.asarray(x)
+        return _of_another_library(x)
     if not _is_asked_first(x) and hasattr(type(x), "__len__") and hasattr(type(x), "__getitem__"):
         # NumPy makes an array of what has elements, before it asks for an operator.
         parts = list(x)
         made = array(parts) if context_of(parts) is not None else np.asarray(x)
         return made if made.dtype.kind in "fciub" else NotImplemented
     return NotImplemented
+
+
+def _of_another_library(x: Any) -> Any:
+    """What holds an array, as that; NotImplemented if NumPy leaves an operation with an array to its operator.
+
+    RefusedError for what answers by NumPy's protocols, and would answer something else than an array of NumPy's.
+    """
+    kind = type(x)
+    if not _is_asked_first(x) or kind.__module__.partition(".")[0] in _ALIKE:
+        return np.asarray(x)
+    context = current_context()
+    if context is not None and labels_of(x) is not None:
+        meet(context, x)
+        return np.asarray(x)
+    if not hasattr(kind, "__array_ufunc__") and not hasattr(kind, "__array_function__"):
+        return NotImplemented
+    name = f"{kind.__module__.partition('.')[0]}.{kind.__name__}"
+    raise RefusedError(
+        f"a {name} is an operand beside a tracked array: NumPy would leave the operation to it, and the result would "
+        f"be a {name} (its units, its columns, its own functions), not an array",
+        where=resolve(here()),
+        remedy="use the numbers that it holds: np.asarray(x), or what it calls them (.magnitude, .to_numpy(), .values)",
+    )
+
+
+_ALIKE = frozenset({"jax", "jaxlib", "torch", "numpy", "bridge"})
+"""Libraries whose arrays mean what NumPy's mean."""
 
 
 def _check_meaning(x: np.ndarray) -> None:

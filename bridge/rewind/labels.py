@@ -45,10 +45,22 @@ def check_entering(leaves: list[Any]) -> bool:
     return bool(found)
 
 
+def meet(context: Any, x: Any) -> None:
+    """Take note that an array with labels is an operand: what comes of it is not asked for what only its own does."""
+    if any(x is one for one in context.foreign):
+        return
+    try:
+        check_entering([*context.foreign, x])
+    except ArgumentError as error:
+        raise RefusedError(error.what, where=resolve(here()), remedy=REMEDY) from None
+    # Keys are looked at from here on, whether they name labels.
+    context.foreign, context.lean = (*context.foreign, x), False
+
+
 def attribute(tracked: Any, name: str) -> Any:
     """What a tracked array lacks, and an argument of another library has: its values, or a RefusedError."""
     for leaf in tracked.place.context.foreign:
-        if not name.startswith("__") and hasattr(leaf, name):
+        if not name.startswith("_") and hasattr(leaf, name):
             if name == "values" and labels_of(leaf) is not None:
                 return tracked
             raise _refused(tracked, leaf, f".{name}")
@@ -94,7 +106,7 @@ def _name(leaf: Any) -> str:
 
 def _refused(tracked: Any, leaf: Any, what: str) -> RefusedError:
     error = RefusedError(
-        f"{what} of a {_name(leaf)} that is differentiated: inside of the function it is an array of NumPy's",
+        f"{what} of a {_name(leaf)}, or of what comes of it: where gradients are followed it is an array of NumPy's",
         where=resolve(here()),
         remedy=REMEDY,
     )

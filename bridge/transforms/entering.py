@@ -14,6 +14,7 @@ from bridge.rewind.memory import Strides, address, grounded, overlaps_itself
 from bridge.rewind.ownership import weak_scalar
 from bridge.rewind.places import Alias
 from bridge.rewind.roots import Root
+from bridge.trees import leaves_of, rebuilt
 
 
 class Entering(NamedTuple):
@@ -71,6 +72,29 @@ def is_of_another_library(leaf: Any) -> bool:
     if isinstance(leaf, (np.ndarray, np.floating, np.complexfloating)) or hasattr(leaf, "place"):
         return False
     return hasattr(leaf, "__array__") and hasattr(leaf, "shape")
+
+
+def of_numpy(result: Any) -> Any:
+    """What a function returned, with tracked arrays in place of arrays of other libraries that hold them.
+
+    EscapeError for one that holds a tracked array, and does not give it out.
+    """
+    if hasattr(result, "place"):
+        return result
+    leaves, structure = leaves_of(result)
+    if not any(map(is_of_another_library, leaves)):
+        return result
+    return rebuilt(structure, [_held_by(leaf) if is_of_another_library(leaf) else leaf for leaf in leaves])
+
+
+def _held_by(leaf: Any) -> Any:
+    data = getattr(leaf, "data", None)
+    if hasattr(data, "place"):
+        return data
+    if type(leaf).__module__.partition(".")[0] not in ("jax", "jaxlib"):
+        # Who holds a tracked array asks it for its values.
+        np.asarray(leaf)
+    return leaf
 
 
 def _stays_plain(leaf: Any, wanted: bool) -> bool:

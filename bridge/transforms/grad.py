@@ -14,6 +14,7 @@ from bridge.rewind.context import Context
 from bridge.source.programs import program, returned
 from bridge.transforms.arguments import Arguments, handed_out, number
 from bridge.transforms.chosen import Argnums, has_names
+from bridge.transforms.entering import of_numpy
 from bridge.transforms.options import GradOptions, configurable
 from bridge.transforms.transformed import Transformed
 
@@ -163,6 +164,7 @@ def shortcut(f: Any, transform: str) -> Any:
 
 def with_aux(result: Any, has_aux: bool) -> tuple[Any, Any]:
     """What a function returned, as value and aux."""
+    result = of_numpy(result)
     if not has_aux:
         return result, None
     if not isinstance(result, (tuple, list)) or len(result) != 2:
