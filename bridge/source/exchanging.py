@@ -12,18 +12,19 @@ import gc
 import itertools
 import threading
 from collections.abc import Iterable
+from functools import lru_cache
 from operator import is_
 from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
 
-from bridge.arrays.tracked import is_tracked
+from bridge.arrays.tracked import Tracked, is_tracked
 from bridge.code_position import here, resolve
 from bridge.errors import EscapeError
 from bridge.source.finding import is_library
 from bridge.source.keeping import Attributes, Cells, Contents, Defaults, Kept, Names, is_member, state_of
-from bridge.source.lending import LENT, NAMED, whole_of
+from bridge.source.lending import COUNT, LENT, NAMED, whole_of
 
 _NEAR, _FAR = 4, 12
 _MOST = {_NEAR: 256, _FAR: 4096}
@@ -243,7 +244,7 @@ class Exchange:
             "code that is not read is given an array that tracked values were written into, by way of an object that "
             f"keeps the array itself: a {kind.__module__}.{kind.__qualname__}",
             where=resolve(here()),
-            remedy="make that object after the write, or let the program itself use it",
+            remedy="use the array itself, or make that object after the write",
         )
 
     def _put(self, kind: type[Kept], thing: Any, name: Any, value: Any, new: Any) -> None:
@@ -264,6 +265,19 @@ def look_through(iterator: Any) -> None:
     """What stands for arrays that are lent comes to where an iterator of Python's has them."""
     if type(iterator) not in _PASSING:
         Exchange().inside(iterator, _FAR)
+
+
+@lru_cache(maxsize=1024)
+def shows_an_array(kind: type) -> bool:
+    """Whether objects of a class stand for arrays, whose memory may be another's: of pandas, xarray, torch."""
+    return hasattr(kind, "__array__") and not issubclass(kind, (np.ndarray, np.generic, Tracked))
+
+
+def look_into(value: Any) -> Any:
+    """An object that stands for an array: where it has memory that is lent it gets what stands for that, or is refused."""
+    if COUNT.number:
+        Exchange(is_far=True).inside(value, _FAR)
+    return value
 
 
 def _lent(array: np.ndarray) -> Any:

@@ -18,6 +18,7 @@ from bridge.rewind.rule_book import HOLDERS, TrackedObject
 from bridge.source import (
     callees,
     creating,
+    exchanging,
     introspection,
     lending,
     methods,
@@ -64,7 +65,9 @@ class Reader:
         if kind is Buffer:
             return value
         if kind is not np.ndarray:
-            return lending.stands_for(value) if issubclass(kind, lending.SHOWS) else value
+            if issubclass(kind, lending.SHOWS):
+                return lending.stands_for(value)
+            return exchanging.look_into(value) if exchanging.shows_an_array(kind) else value
         found = lending.lent_to(value)
         return value if found is None else found
 
