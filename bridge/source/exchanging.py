@@ -274,7 +274,7 @@ def shows_an_array(kind: type) -> bool:
 
 
 def look_into(value: Any) -> Any:
-    """An object that stands for an array: where it has memory that is lent it gets what stands for that, or is refused."""
+    """An object that stands for an array: for memory that is lent it gets what stands for that, or it is refused."""
     if COUNT.number:
         Exchange(is_far=True).inside(value, _FAR)
     return value
