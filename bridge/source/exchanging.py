@@ -11,7 +11,7 @@ import collections
 import gc
 import itertools
 import threading
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from functools import lru_cache
 from operator import is_
 from types import CellType, CodeType, FunctionType, ModuleType
@@ -268,9 +268,12 @@ def look_through(iterator: Any) -> None:
 
 
 @lru_cache(maxsize=1024)
-def shows_an_array(kind: type) -> bool:
+def shows_an_array(kind: Hashable) -> bool:
     """Whether objects of a class stand for arrays, whose memory may be another's: of pandas, xarray, torch."""
-    return hasattr(kind, "__array__") and not issubclass(kind, (np.ndarray, np.generic, Tracked))
+    return isinstance(kind, type) and hasattr(kind, "__array__") and not issubclass(kind, _ARRAYS)
+
+
+_ARRAYS = (np.ndarray, np.generic, Tracked)
 
 
 def look_into(value: Any) -> Any:

@@ -67,7 +67,7 @@ class Reader:
         if kind is not np.ndarray:
             if issubclass(kind, lending.SHOWS):
                 return lending.stands_for(value)
-            return exchanging.look_into(value) if exchanging.shows_an_array(kind) else value
+            return exchanging.look_into(value) if exchanging.shows_an_array(kind) else value  # type: ignore[arg-type]
         found = lending.lent_to(value)
         return value if found is None else found
 

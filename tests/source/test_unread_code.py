@@ -123,7 +123,7 @@ def test_an_object_that_keeps_the_array_itself_is_no_argument_of_unread_code() -
 
     with pytest.raises(EscapeError, match=r"an object that\s+keeps the array itself: a builtins.memoryview") as caught:
         bridge.grad(f)(1.5)
-    assert "remedy: make that object after the write" in str(caught.value)
+    assert "remedy: use the array itself, or make that object after the write" in str(caught.value)
 
 
 @pytest.mark.parametrize("function", [memoryview, bytes, bytearray, np.frombuffer], ids=lambda f: f.__name__)

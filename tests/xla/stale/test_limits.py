@@ -41,10 +41,10 @@ class Reading(Named):
         return np.sum(self.kappa**2) * kappa
 
 
-@pytest.mark.parametrize(("kind", "compiled"), [(Named, 1), (Reading, 3)])
-def test_an_attribute_is_no_variable(kind: Any, compiled: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("kind", [Named, Reading])
+def test_an_attribute_is_no_variable(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     run = bridge.xla(lambda x: kind(x).loss())
     for value in (1.0, 2.0, 3.0):
         monkeypatch.setitem(globals(), "kappa", value)
         assert run(np.ones(3)) == pytest.approx(3 * value if kind is Reading else 3)
-    assert len(run.compile_seconds) == compiled
+    assert len(run.compile_seconds) == 1
