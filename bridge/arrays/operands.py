@@ -12,7 +12,7 @@ from bridge.errors import NoRuleError, RefusedError
 from bridge.rewind import rule_book
 from bridge.rewind.escapes import remember
 from bridge.rewind.interpreter import ARRAYS, current_context
-from bridge.rewind.labels import labels_of, meet
+from bridge.rewind.labels import ALIKE, answers_itself, labels_of, meet
 from bridge.rewind.memory import grounded
 from bridge.rewind.rule_book import REFUSED, ZERO_PULL
 from bridge.rewind.snapshots import constant
@@ -84,13 +84,13 @@ def _of_another_library(x: Any) -> Any:
     RefusedError for what answers by NumPy's protocols, and would answer something else than an array of NumPy's.
     """
     kind = type(x)
-    if not _is_asked_first(x) or kind.__module__.partition(".")[0] in _ALIKE:
+    if not _is_asked_first(x) or kind.__module__.partition(".")[0] in ALIKE:
         return np.asarray(x)
     context = current_context()
     if context is not None and labels_of(x) is not None:
         meet(context, x)
         return np.asarray(x)
-    if not hasattr(kind, "__array_ufunc__") and not hasattr(kind, "__array_function__"):
+    if not answers_itself(kind):
         return NotImplemented
     name = f"{kind.__module__.partition('.')[0]}.{kind.__name__}"
     raise RefusedError(
@@ -99,10 +99,6 @@ def _of_another_library(x: Any) -> Any:
         where=resolve(here()),
         remedy="use the numbers that it holds: np.asarray(x), or what it calls them (.magnitude, .to_numpy(), .values)",
     )
-
-
-_ALIKE = frozenset({"jax", "jaxlib", "torch", "numpy", "bridge"})
-"""Libraries whose arrays mean what NumPy's mean."""
 
 
 def _check_meaning(x: np.ndarray) -> None:

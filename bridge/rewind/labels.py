@@ -29,6 +29,33 @@ def labels_of(leaf: Any) -> Any:
     return None
 
 
+ALIKE = frozenset({"jax", "jaxlib", "torch", "numpy", "bridge"})
+"""Libraries whose arrays mean what NumPy's mean."""
+
+
+def answers_itself(kind: type) -> bool:
+    """Whether arrays of a class answer NumPy's protocols, with something that is no array: units, columns."""
+    own = hasattr(kind, "__array_ufunc__") or hasattr(kind, "__array_function__")
+    return own and kind.__module__.partition(".")[0] not in ALIKE
+
+
+def plain_of(leaf: Any) -> np.ndarray:
+    """An argument of another library as an array of NumPy's; ArgumentError if it cannot be one, or means more."""
+    name = _name(leaf)
+    if not name.startswith(("pandas.", "xarray.")) and answers_itself(type(leaf)):
+        raise ArgumentError(
+            f"an argument is a {name}: its units, or what else it means, would be lost",
+            remedy="pass the numbers that it holds (np.asarray(x), x.magnitude), and put back their meaning afterwards",
+        )
+    try:
+        return np.asarray(leaf)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise ArgumentError(
+            f"an argument is a {name} that gives no array of NumPy's ({error})",
+            remedy="pass a copy of it in the memory of this machine: x.get(), x.cpu(), np.from_dlpack(x)",
+        ) from error
+
+
 def check_entering(leaves: list[Any]) -> bool:
     """ArgumentError for arrays that mean something else without their labels; whether any of them has labels."""
     found = [(leaf, labels) for leaf in leaves if (labels := labels_of(leaf)) is not None]

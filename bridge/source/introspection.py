@@ -83,6 +83,14 @@ def _bytes_of(kind: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+def _from_dlpack(array: Any, /, **options: Any) -> Any:
+    """`np.from_dlpack(x)`: a tracked array shows its own memory; `device=` and `copy=` are NumPy's to judge."""
+    if not is_tracked(array):
+        return np.from_dlpack(array, **options)
+    np.from_dlpack(np.empty(0), **options)
+    return array.copy() if options.get("copy") else array[...]
+
+
 def _geterr() -> Any:
     """`np.geterr()`."""
     context = current_context()
@@ -172,6 +180,14 @@ def _refused(thing: Any, name: str, why: str, remedy: str) -> RefusedError:
 
 
 SPECIAL.update({hasattr: _hasattr, getattr: _getattr, sys.getsizeof: _getsizeof})
-SPECIAL.update({np.geterr: _geterr, np.seterr: _seterr, np.errstate: _errstate, warnings.catch_warnings: _catch})
+SPECIAL.update(
+    {
+        np.from_dlpack: _from_dlpack,
+        np.geterr: _geterr,
+        np.seterr: _seterr,
+        np.errstate: _errstate,
+        warnings.catch_warnings: _catch,
+    }
+)
 SPECIAL.update({np.nditer: _memory_of(np.nditer, 0), struct.pack_into: _memory_of(struct.pack_into, 1)})
 SPECIAL.update({kind: _bytes_of(kind) for kind in (memoryview, bytes, bytearray, np.frombuffer)})

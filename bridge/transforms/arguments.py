@@ -186,7 +186,7 @@ def check_leaves(leaves: list[Any], structure: Any, key: int | str, allow_int: b
         described = f"dtype {kind}" if kind is not None else f"type {type(leaf).__name__}"
         raise ArgumentError(
             f"argument {key!r}{where} has {described}, and a gradient is asked of it (value {_short(leaf)})",
-            remedy="convert it to float"
+            remedy=("pass np.from_dlpack(x)" if hasattr(type(leaf), "__dlpack__") else "convert it to float")
             + (", or pass allow_int=True to get None for it" if integer else ", or leave it out of argnums"),
         )
     if not allow_int and not any(map(is_differentiable, leaves)):

@@ -9,7 +9,7 @@ import numpy as np
 from bridge.arrays.buffer import Buffer, Scalar, is_weak
 from bridge.errors import ArgumentError
 from bridge.rewind.borrowed import Borrowed, may_be_borrowed
-from bridge.rewind.labels import check_entering
+from bridge.rewind.labels import check_entering, plain_of
 from bridge.rewind.memory import Strides, address, grounded, overlaps_itself
 from bridge.rewind.ownership import weak_scalar
 from bridge.rewind.places import Alias
@@ -54,7 +54,7 @@ def enter(context: Any, flat: list[Entering]) -> list[Any]:
             _refuse_subclasses(leaf)
             arrays.append(k)
         elif wanted and is_of_another_library(leaf):
-            entered[k] = context.buffer(np.asarray(leaf))
+            entered[k] = context.buffer(plain_of(leaf))
         elif wanted and is_differentiable(leaf):
             entered[k] = _number(context, leaf)
     foreign = [entry.leaf for entry in flat if entry.wanted and is_of_another_library(entry.leaf)]

@@ -6,6 +6,7 @@ import sys
 from typing import Any
 
 from bridge.objects.anatomy import LIBRARIES, is_made_at_run_time
+from bridge.source.finding import is_library
 
 # fmt: off
 _NOT_READ = frozenset({
@@ -30,12 +31,18 @@ def is_module_not_read(name: str) -> bool:
 
 def is_users(function: Any) -> bool:
     """Whether what a function asks for is what the program asks for."""
-    return root_of(function) not in _CLASSES
+    if root_of(function) in _CLASSES:
+        return False
+    code = getattr(function, "__code__", None)
+    return code is None or not is_library(code.co_filename, str(function.__module__))
 
 
 def is_users_module(name: str) -> bool:
     """Whether a module is no library's."""
-    return name.partition(".")[0] not in _CLASSES
+    if name.partition(".")[0] in _CLASSES:
+        return False
+    file = getattr(sys.modules.get(name), "__file__", None)
+    return file is None or not is_library(file, name)
 
 
 def is_users_class(kind: type) -> bool:
@@ -45,7 +52,7 @@ def is_users_class(kind: type) -> bool:
         return False
     # What `exec` makes in a namespace without a name says that it is of builtins; what `abc.ABCMeta(...)`,
     # `dataclasses.make_dataclass` or `types.new_class` makes, that it is of a module where nothing has its name.
-    return root not in _CLASSES or root == "builtins" or not _is_in_its_module(kind)
+    return is_users_module(str(kind.__module__)) or root == "builtins" or not _is_in_its_module(kind)
 
 
 def _is_in_its_module(kind: type) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import types
 from collections.abc import Callable
 from typing import Any
@@ -165,3 +166,59 @@ def test_arrays_that_would_meet_by_their_labels() -> None:
     with pytest.raises(RefusedError, match=r"\[10\] of a pandas"):
         bridge.grad(lambda x: x[10])(series(X, [10, 20, 30]))
     assert np.all(bridge.grad(lambda x: np.sum(x * x[1]))(series(X, range(3))) != 0)
+
+
+class OnlyDlpack:
+    def __dlpack__(self, **options: Any) -> Any:
+        return X.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0
+
+
+class OnAnotherDevice:
+    dtype, shape = X.dtype, X.shape
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
+        raise TypeError("implicit conversion is not allowed: use .get()")
+
+
+class Quantity:
+    dtype, shape = X.dtype, X.shape
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
+        return X.copy()
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        return self
+
+
+@pytest.mark.parametrize(
+    ("given", "message", "remedy"),
+    [
+        (OnlyDlpack(), "has type OnlyDlpack", r"np\.from_dlpack\(x\)"),
+        (OnAnotherDevice(), r"OnAnotherDevice that gives no array of NumPy's \(implicit conversion", r"x\.get\(\)"),
+        (Quantity(), "a tests.Quantity: its units, or what else it means, would be lost", r"x\.magnitude"),
+    ],
+)
+@pytest.mark.parametrize("where", HOLDING)
+def test_what_is_no_array_of_numbers_is_named(given: Any, message: str, remedy: str, where: str) -> None:
+    if where == "a namespace" and isinstance(given, OnlyDlpack):
+        message = "OnlyDlpack, which may hold floats"
+        remedy = "hold NumPy arrays"
+    hold, held = HOLDING[where]
+    with pytest.raises(ArgumentError, match=message) as caught:
+        bridge.grad(lambda x: np.sum(held(x)))(hold(given))
+    assert re.search(f"remedy: .*{remedy}", str(caught.value))
+
+
+@pytest.mark.parametrize("engine", ["native", "xla"])
+def test_dlpack_of_a_tracked_array_is_its_memory(engine: Any) -> None:
+    pytest.importorskip("jax")
+
+    def f(x: Any) -> Any:
+        shown = np.from_dlpack(x)
+        shown *= 2.0
+        return np.sum(x * x) + np.sum(np.from_dlpack(x, copy=True) * x)
+
+    np.testing.assert_array_equal(bridge.grad(f, engine=engine)(X.copy()), 16 * X)

@@ -313,3 +313,19 @@ def test_jacobians_of_every_kind(made: Any, engine: str) -> None:
         close(found.u, ju)
         close(found.k, jk)
         close(jacobian(state, argnums=1, engine=engine)(m, X), bridge.jacrev(plain_state, argnums=2)(U, K, X))
+
+
+def test_a_layer_of_equinox(engine: str) -> None:
+    """An object of an installed library's class, whose code and whose modules hold no state of the program's."""
+    equinox = pytest.importorskip("equinox", reason="equinox.nn.Linear needs equinox")
+    jax = pytest.importorskip("jax")
+    layer = equinox.nn.Linear(3, 2, key=jax.random.key(0))
+
+    def loss(layer: Any, x: Any) -> Any:
+        return np.sum((layer.weight @ x + layer.bias) ** 2)
+
+    x = np.array([0.5, -1.0, 2.0])
+    found = bridge.grad(loss, engine=engine)(layer, x)
+    errors = np.asarray(layer.weight) @ x + np.asarray(layer.bias)
+    np.testing.assert_allclose(found.weight, 2 * np.outer(errors, x), rtol=1e-5)
+    np.testing.assert_allclose(found.bias, 2 * errors, rtol=1e-5)
