@@ -39,10 +39,13 @@ def answers_itself(kind: type) -> bool:
     return own and kind.__module__.partition(".")[0] not in ALIKE
 
 
+_LABELLED = ("pandas.", "xarray.")
+
+
 def plain_of(leaf: Any) -> np.ndarray:
     """An argument of another library as an array of NumPy's; ArgumentError if it cannot be one, or means more."""
     name = _name(leaf)
-    if not name.startswith(("pandas.", "xarray.")) and answers_itself(type(leaf)):
+    if answers_itself(type(leaf)) and not any(one.__module__.startswith(_LABELLED) for one in type(leaf).__mro__):
         raise ArgumentError(
             f"an argument is a {name}: its units, or what else it means, would be lost",
             remedy="pass the numbers that it holds (np.asarray(x), x.magnitude), and put back their meaning afterwards",
