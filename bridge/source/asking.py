@@ -20,7 +20,6 @@ import os
 import random
 import secrets
 import shutil
-import subprocess
 import sys
 import threading
 import time
@@ -32,7 +31,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from bridge.code_position import here, resolve
-from bridge.source.process_state import is_state, told
+from bridge.source.process_state import is_of, is_state, told
 from bridge.source.texts import reads_text
 
 
@@ -98,9 +97,9 @@ _FILES = frozenset(map(id, (
     os.getcwd, os.listdir, os.scandir, os.stat, os.path.exists, os.path.getmtime, os.path.getsize, os.path.isfile,
     os.path.isdir, os.path.islink, os.access, os.walk, glob.glob, glob.iglob, shutil.which, shutil.disk_usage,
     builtins.open, io.open, np.load, np.loadtxt, np.genfromtxt, np.fromfile, np.memmap, builtins.input,
-    importlib.util.find_spec, os.system, os.popen, subprocess.run, subprocess.call, subprocess.check_call,
-    subprocess.check_output, subprocess.getoutput,
+    importlib.util.find_spec, os.system, os.popen,
 )))  # fmt: skip
+_PROCESSES = {"subprocess": ("run", "call", "check_call", "check_output", "getoutput")}
 _INTERPRETER = frozenset(map(id, (
     sys._getframe, sys.exc_info, sys.getrefcount, inspect.currentframe, inspect.stack, gc.get_count, gc.get_objects,
     gc.get_referrers, gc.get_stats, threading.enumerate, *filter(None, [getattr(os, "getloadavg", None)]),
@@ -171,7 +170,9 @@ def _is_told(function: Any) -> bool:
 
 def _is_file(function: Any) -> bool:
     owner = _owner(function)
-    return function.__name__ in _OF_PATHS if isinstance(owner, os.PathLike) else id(function) in _FILES
+    if isinstance(owner, os.PathLike):
+        return function.__name__ in _OF_PATHS
+    return id(function) in _FILES or is_of(function, _PROCESSES)
 
 
 def _is_clock(function: Any) -> bool:

@@ -10,15 +10,13 @@ import decimal
 import gc
 import locale
 import logging
-import multiprocessing
 import os
 import random
 import signal
-import socket
 import sys
 import tempfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -56,9 +54,8 @@ _STATES: tuple[State, ...] = (
     *(State(function) for function in (
         np.get_printoptions, np.getbufsize, np.geterrcall, sys.getrecursionlimit, sys.getswitchinterval, sys.gettrace,
         sys.getprofile, gc.isenabled, gc.get_threshold, gc.get_debug, os.getpid, os.getppid, locale.getlocale,
-        locale.localeconv, locale.getpreferredencoding, signal.getsignal, socket.gethostname, tempfile.gettempdir,
+        locale.localeconv, locale.getpreferredencoding, signal.getsignal, tempfile.gettempdir,
         threading.get_ident, threading.get_native_id, threading.active_count, os.getlogin, os.cpu_count,
-        multiprocessing.current_process, multiprocessing.get_start_method,
     )),
     State(decimal.getcontext, _precision),
     State(logging.getLogger, _logger),
@@ -73,11 +70,25 @@ _BY_IDENTITY = {id(state.function): state for state in _STATES}
 """By identity: what cannot be hashed may be called, too."""
 
 
+_ELSEWHERE = {"socket": ("gethostname",), "multiprocessing": ("current_process", "get_start_method")}
+"""The same of modules that a program may have imported, and this one does not."""
+
+
+def is_of(function: Any, names: Mapping[str, tuple[str, ...]]) -> bool:
+    """Whether it is one of these functions, by module, of modules that are loaded."""
+    name = getattr(function, "__name__", None)
+    return any(
+        name in of_module and getattr(sys.modules.get(module), name, None) is function
+        for module, of_module in names.items()
+    )
+
+
 def is_state(function: Any) -> bool:
     """Whether a function tells how the process is set up."""
-    return id(function) in _BY_IDENTITY
+    return id(function) in _BY_IDENTITY or is_of(function, _ELSEWHERE)
 
 
 def told(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A text or number of what such a function tells now."""
-    return _BY_IDENTITY[id(function)].told(function(*args, **kwargs))
+    state = _BY_IDENTITY.get(id(function), State(function))
+    return state.told(function(*args, **kwargs))
