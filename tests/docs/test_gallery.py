@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -56,6 +57,15 @@ def test_an_example_finds_what_it_is_to_find(case: Short, runs: dict[str, Any]) 
     found = re.search(case.found, runs[case.name], re.MULTILINE)
     assert found is not None, runs[case.name]
     assert case.low <= float(found[1]) <= case.high
+
+
+@pytest.fixture(autouse=True)
+def settings() -> Iterator[None]:
+    """Examples may change what JAX does from then on; the tests after them want it as it was."""
+    jax = pytest.importorskip("jax", reason="most examples need jax: python -m pip install -e '.[test]'")
+    before = jax.config.jax_enable_x64
+    yield
+    jax.config.update("jax_enable_x64", before)
 
 
 @pytest.fixture(scope="module")
