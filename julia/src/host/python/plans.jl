@@ -11,7 +11,7 @@ struct Plan
     has_aux::Bool
     ad::Symbol
     engine::Base.RefValue{Symbol}   # who differentiates: `ad` itself, or the one that `:auto` has come to
-    verified::Base.RefValue{Bool}   # whether finite differences confirmed the answer of that one
+    verified::Set{Any}              # types of leaves for which finite differences did not contradict that one
     proven::Base.RefValue{Bool}
     owned::Dict{Any,Any}
 end
@@ -26,7 +26,7 @@ function plan(f, kinds, positional, names, keywords, keyword_names, wanted, writ
     named = isempty(keywords) ? nothing : structure_after(keywords, keyword_names, positional)
     made = Plan(
         f, Vector{UInt8}(kinds), structure(positional, names), named, numbers(wanted), numbers(written), has_aux == "aux",
-        Symbol(ad), Ref(Symbol(ad) === :auto ? first(MutationBridge.AUTOMATIC) : Symbol(ad)), Ref(false), Ref(false),
+        Symbol(ad), Ref(Symbol(ad) === :auto ? first(MutationBridge.AUTOMATIC) : Symbol(ad)), Set{Any}(), Ref(false),
         Dict{Any,Any}(),
     )
     return keep!(made)
