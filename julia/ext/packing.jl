@@ -58,15 +58,12 @@ function packed(slots, x, count::Int)
     return z
 end
 
-fill_in!(z, slots, ::Nothing) = nothing
-fill_in!(z, ::Constant, x) = nothing
-fill_in!(z, ::Constant, ::Nothing) = nothing
-fill_in!(z, slots::Tuple, x) = foreach((s, part) -> fill_in!(z, s, part), slots, Tuple(x))
-fill_in!(z, slots::NamedTuple{names}, x) where {names} =
+fill_in!(z, slots, x) = x === nothing ? nothing : place!(z, slots, x)
+place!(z, ::Constant, x) = nothing
+place!(z, s::Slot{T}, x) where {T} = (z[s.range] .= reals(T, x); nothing)
+place!(z, slots::Tuple, x) = foreach((s, part) -> fill_in!(z, s, part), slots, Tuple(x))
+place!(z, slots::NamedTuple{names}, x) where {names} =
     foreach(name -> haskey(x, name) && fill_in!(z, slots[name], x[name]), names)
-fill_in!(z, slots::Slots, ::Nothing) = nothing
-fill_in!(z, s::Slot{T}, x) where {T} = (z[s.range] .= reals(T, x); nothing)
-fill_in!(z, ::Slot, ::Nothing) = nothing
 
 # Also run by engines on values of their own, whose type is not that of the slot.
 reals(::Type{<:Real}, x::Number) = [real(x)]

@@ -1,7 +1,7 @@
 """The cross-check of a Julia function: its differentiators beside each other, finite differences, and a JAX twin.
 
-Any function that says by `differentiators()` who can differentiate it is checked in this way; by `remark()` it says whom
-it would take.
+Any function that says by `differentiators()` who can differentiate it, and by `remark()` whom it would take, is
+checked in this way.
 """
 
 from __future__ import annotations
