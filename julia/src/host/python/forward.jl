@@ -81,6 +81,9 @@ end
 without_effects(plan::Plan, f, arguments) =
     isempty(plan.written) ? f : Mutating(f, ntuple(k -> Val(k in plan.written), length(arguments)))
 
+"The function without side effects: on Buffers where our context differentiates it, else on the arrays of duals themselves."
+of_duals(plan::Plan, f, arguments) = plan.engine[] === :zygote ? without_effects(plan, f, arguments) : on_arrays(plan, f, arguments)
+
 "Run a function on dual numbers; Buffers that it makes of plain numbers are widened by a context."
 function run_on_duals(f, arguments)
     return try
@@ -99,7 +102,7 @@ function jvp(key::Int, given::PyPtr)::PyPtr
         leaves = entered(plan, tuple_item(given, 1), :own)
         values = moved(plan, leaves.values, tuple_item(given, 2))
         f, arguments = bound(plan, values)
-        value = with_random(() -> run_on_duals(without_effects(plan, f, arguments), arguments), random_of(before))
+        value = with_random(() -> run_on_duals(of_duals(plan, f, arguments), arguments), random_of(before))
         MutationBridge.poll()
         check_repeated(before, value)
         parts = leaves_of(value)
