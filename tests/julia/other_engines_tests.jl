@@ -71,6 +71,8 @@ end
         x = copy(X3)
         @test last(pullback_by(:auto, writes, x))(1.0)[1] ≈ ForwardDiff.gradient(writes ∘ copy, X3)
         @test x == X3
+        @test_throws "only Zygote gives a gradient by" pullback_by(:auto, x -> (y = copy(x[]); y[1] = 0; sum(y)), Ref(X3))
+        @test_throws "only Zygote gives a gradient by" pullback_by(:auto, x -> (y = copy(x[1]); y[1] = 0; sum(y)), [X3])
     else
         refusal = @test_throws NoEngine pullback_by(:auto, scan, X3, 0.7)
         @test contains(sprint(showerror, refusal.value), "Mooncake")

@@ -76,6 +76,12 @@ function next_engine(refusals)
     return isempty(left) ? throw(NoEngine(refusals)) : first(left)
 end
 
+"Raise if other engines would say `nothing` of an argument that may hold floats: they see numbers, arrays, and tuples of these."
+check_packable(x) = x isa Union{Number,AbstractString,AbstractChar,Symbol,Function,Type,Nothing} || throw(ArgumentError(
+    "only Zygote gives a gradient by a $(typeof(x)), and it refuses the function; pass its numbers and arrays as arguments"))
+check_packable(x::Union{Tuple,NamedTuple}) = foreach(check_packable, values(x))
+check_packable(x::AbstractArray{T}) where {T} = isconcretetype(T) && T <: Union{Number,AbstractString,Symbol} || invoke(check_packable, Tuple{Any}, x)
+
 """
 The pullback by the first engine that gives one. An engine may refuse on the way back too; the next one then has to find the same value.
 """
@@ -89,6 +95,7 @@ function pullback_by_any(f, args::Tuple)
         copy!(Random.default_rng(), random)
         value = f(deepcopy(kept)...)        # what the function itself raises comes before what engines say
         next_engine(refusals)
+        foreach(check_packable, args)
         value, nothing
     end
     expected = deepcopy(value)
