@@ -130,6 +130,12 @@ PROGRAMS = [
         engine="",
     ),
     Program(
+        "mutable structs in a vector",
+        "mutable struct AnyItem; v::Float64; end\n"
+        "x -> (c = [AnyItem(v) for v in x]; for k in 1:3; c[k+1].v += c[k].v^2; end; sum(i.v for i in c))",
+    ),
+    Program("a captured variable", "x -> (s = 0.0; map(v -> (s += v; s), x); s^2)", engine=ZYGOTE),
+    Program(
         "an immutable struct",
         "struct AnyDense; W::Matrix{Float64}; b::Vector{Float64}; end\n(d::AnyDense)(x) = tanh.(d.W * x .+ d.b)\n"
         "x -> (l = AnyDense(reshape(x, 2, 2), [0.1, 0.2]); sum(l(x[1:2])))",

@@ -66,8 +66,8 @@ function pullback_through_interface(ad::Symbol, f, args::Tuple, verify::Bool)
     return value, interface_pullback(backend(Val(ad)), f, deepcopy(args), deepcopy(value), random, verify)
 end
 
-"Whether no other engine could do better: an interrupt, or a gradient that our context lost, which says how to keep it."
-is_final(error) = error isa Union{InterruptException,LostGradient}
+"Whether no other engine is to be asked."
+is_final(error) = error isa InterruptException
 
 "The next engine of `:auto` that is loaded; `NoEngine` if there is none."
 function next_engine(refusals)
