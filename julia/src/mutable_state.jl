@@ -49,9 +49,9 @@ function (constructed::Constructed{T})(Δ) where {T}
     return constructed.back(kept)
 end
 
-for new in (Zygote.__new__, Zygote.__splatnew__)
+for (new, fields) in ((Zygote.__new__, Vararg{Any}), (Zygote.__splatnew__, Any))
     @eval function ZygoteRules._pullback(cx::Context, ::typeof($new), ::Type{T}, args...) where {T}
-        y, back = invoke(ZygoteRules._pullback, Tuple{AContext,typeof($new),Any,Vararg{Any}}, cx, $new, T, args...)
+        y, back = invoke(ZygoteRules._pullback, Tuple{AContext,typeof($new),Any,$fields}, cx, $new, T, args...)
         return y, ismutabletype(T) && fieldcount(T) > 0 ? Constructed{T}(back, Zygote.grad_mut(cx, y)) : back
     end
 end
