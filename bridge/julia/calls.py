@@ -41,6 +41,14 @@ class NotDifferentiable(Exception):
     """A leaf of which a gradient was asked has none."""
 
 
+class Passed(Exception):
+    """An engine refused a function that by itself runs: what it raised, as Julia tells it. Another one may be asked."""
+
+    def __init__(self, kind: str, message: str, short: str, full: str) -> None:
+        super().__init__(message)
+        self.kind, self.message, self.short, self.full = kind, message, short, full
+
+
 class Kept:
     """A Julia object that Python holds by number, given up with this object."""
 
@@ -128,7 +136,7 @@ def run(entry: Any, key: int, given: tuple[Any, ...], name: str = "") -> Any:
     Raises
     ------
     JuliaError, KeyboardInterrupt, CotangentError, RuleError, ReplayError : what Julia raised, as Python's.
-    OtherLayout, NotDifferentiable : for the caller to deal with.
+    OtherLayout, NotDifferentiable, Passed : for the caller to deal with.
     """
     try:
         return perform(_enter, entry, key, given)
@@ -163,10 +171,13 @@ def explain(number: int, name: str) -> NoReturn:
         raise NotDifferentiable
     if kind == "interrupt":
         raise session().interruption()
-    raise _translated(kind, message, short, full, name)
+    if kind.startswith("passed "):
+        raise Passed(kind.removeprefix("passed "), message, short, full)
+    raise translated(kind, message, short, full, name)
 
 
-def _translated(kind: str, message: str, short: str, full: str, name: str) -> BridgeError:
+def translated(kind: str, message: str, short: str, full: str, name: str) -> BridgeError:
+    """Python's exception for what Julia raised."""
     where = resolve(here())
     called = f"the Julia function {name}" if name else "Julia"
     if kind == "number":
@@ -186,9 +197,10 @@ def _translated(kind: str, message: str, short: str, full: str, name: str) -> Br
         )
     if kind == "replay":
         return ReplayError(
-            f"{called} gave other values when it was run again for a derivative of higher order",
+            f"{called} gave other values when it was run again for its derivative",
             where=where,
-            remedy="let it depend on its arguments and Random.default_rng() alone, or use first-order reverse mode",
+            remedy="let it depend on its arguments and Random.default_rng() alone, or use first-order reverse mode "
+            'by ad="zygote"',
         )
     return JuliaError(
         f"{called} raised: {message}" + (f"\n{short}" if short else ""),

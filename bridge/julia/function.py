@@ -10,14 +10,11 @@ from typing import Any
 from bridge.errors import ArgumentError, RefusedError
 from bridge.julia import mutating, programs
 from bridge.julia.calls import Kept, OtherLayout, ask, entries, kept_number, run
+from bridge.julia.choosing import ENGINES, PACKAGES, Choice, explained, packages_of, remark
 from bridge.julia.convert import checked_order, reversed_axes
 from bridge.julia.gradients import Derivatives
 from bridge.julia.plans import KINDS, Flattened, plan, run_plan
 from bridge.julia.session import session
-
-_ENGINES = {"zygote": (), "forwarddiff": ("ForwardDiff",), "mooncake": ("Mooncake",), "enzyme": ("Enzyme",)}
-# Who differentiates in a cross-check; Mooncake is an optional package.
-_CHECKED = {"Zygote": "zygote", "ForwardDiff": "forwarddiff", "Mooncake": "mooncake"}
 
 
 class JuliaFunction:
@@ -31,6 +28,8 @@ class JuliaFunction:
     ----------
     name : what messages call it.
     mutates : positions of the arguments that it writes.
+    ad : who differentiates it in reverse mode, as it was asked for.
+    choices : who does, under "auto", for each kind of calls.
     """
 
     def __init__(
@@ -42,6 +41,7 @@ class JuliaFunction:
         self.order = order
         self.ad = ad
         self.plans: dict[Any, Kept] = {}
+        self.choices: dict[int, Choice] = {}
         self.__bridge_derivatives__ = Derivatives(self)
         self._source = source
         self._quick: dict[tuple[type, ...], Kept] = {}
@@ -79,10 +79,22 @@ class JuliaFunction:
 
     def differentiators(self) -> dict[str, Callable[[], JuliaFunction]]:
         """The same function under each system that differentiates it in a cross-check, made when it is called for."""
-        return {name: partial(self._by, ad) for name, ad in _CHECKED.items()}
+        return {name: partial(self._by, ad) for ad, name in PACKAGES.items()}
+
+    def explain(self) -> str:
+        """Who differentiates it in reverse mode, and why: a line for each kind of calls that was seen."""
+        return explained(self)
+
+    def remark(self, refused: dict[str, str]) -> str:
+        """What a cross-check remarks on the choice, by what the differentiators said that gave no answer."""
+        return remark(refused) if self.ad == "auto" else ""
 
     def _by(self, ad: str) -> JuliaFunction:
-        return self if self.ad == ad else function(self, self.mutates, self.order, ad)
+        if self.ad == ad:
+            return self
+        made = function(self, self.mutates, self.order, ad)
+        made.name = made.__name__ = self.name
+        return made
 
     def __repr__(self) -> str:
         more = "".join(
@@ -90,7 +102,7 @@ class JuliaFunction:
             for name, value, default in (
                 ("mutates", self.mutates, ()),
                 ("order", self.order, "keep"),
-                ("ad", self.ad, "zygote"),
+                ("ad", self.ad, "auto"),
             )
             if value != default
         )
@@ -110,7 +122,7 @@ def function(
     code: Any = None,
     mutates: str | int | Sequence[str | int] = (),
     order: str = "keep",
-    ad: str = "zygote",
+    ad: str = "auto",
     *,
     path: str | Path | None = None,
 ) -> JuliaFunction:
@@ -123,8 +135,10 @@ def function(
     mutates : the arguments that it writes, by position (from 0) or by the name that its first method gives them.
     order : "keep": arrays have the same shape in Julia; "reversed": the axes are reversed, so that arrays in C's
         order are `Array`s without a copy.
-    ad : who differentiates it in reverse mode: "zygote" (under this package's context), "forwarddiff", "mooncake",
-        "enzyme" (the last two need their packages).
+    ad : who differentiates it in reverse mode: "zygote" (under this package's context, which refuses writes into plain
+        arrays by name), "forwarddiff", "reversediff", "mooncake", "enzyme" (which need their packages and
+        DifferentiationInterface); "auto": Zygote, and what it refuses by Mooncake and then by Enzyme, if the Julia
+        project has them. `function.explain()` says who, and why.
     path : a file to include first; without `code`, its last expression is the function.
 
     Raises
@@ -136,8 +150,8 @@ def function(
     ArgumentError
         If it is not a function, or `mutates` names no parameter of it.
     """
-    if ad not in _ENGINES:
-        raise ArgumentError(f"ad={ad!r}", remedy=f"use one of {', '.join(map(repr, _ENGINES))}")
+    if ad not in ENGINES:
+        raise ArgumentError(f"ad={ad!r}", remedy=f"use one of {', '.join(map(repr, ENGINES))}")
     checked_order(order)
     if code is None and path is None:
         raise ArgumentError("julia.function of nothing", remedy='julia.function("x -> ..."), or path="file.jl"')
@@ -158,9 +172,8 @@ def function(
             f"it is a {ask(kept.key, 'type_name')}",
             remedy="end the code with a function, or use julia.eval for a value",
         )
-    if ad != "zygote":
-        for package in ("DifferentiationInterface", *_ENGINES[ad]):
-            session().require(package)
+    for package in packages_of(ad):
+        session().require(package)
     source = (code, None if path is None else str(path)) if code is None or isinstance(code, str) else None
     return JuliaFunction(kept, name, source, _positions(kept, name, mutates), order, ad)
 
@@ -188,7 +201,7 @@ def _file(path: str | Path) -> Kept:
 
 def _as_python(kept: Kept, text: str, source: tuple[Any, ...]) -> Any:
     if ask(kept.key, "is_function"):
-        return JuliaFunction(kept, _title(kept, text), source, (), "keep", "zygote")
+        return JuliaFunction(kept, _title(kept, text), source, (), "keep", "auto")
     return run(entries().fetch, ask(kept.key, "again"), ())
 
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bridge.errors import CotangentError
-from bridge.julia.calls import Kept, NotDifferentiable, OtherLayout, entries, run
+from bridge.julia.calls import Kept, NotDifferentiable, OtherLayout, Passed, entries, run
+from bridge.julia.choosing import chosen
 from bridge.julia.convert import reversed_axes
 from bridge.julia.plans import KINDS, Flattened, filled, plan, run_plan
 from bridge.rewind.cotangents import conforming
@@ -44,7 +45,7 @@ class Derivatives:
                 try:
                     value, gradients = run(self._value_and_gradient, quick.key, args, self.function.name)
                     return value, gradients[0]
-                except (OtherLayout, NotDifferentiable):
+                except (OtherLayout, NotDifferentiable, Passed):
                     pass
             else:
                 leaves, structure = containers_of(args)
@@ -54,7 +55,7 @@ class Derivatives:
                     try:
                         value, gradients = run(self._value_and_gradient, made.key, tuple(leaves), self.function.name)
                         return value, rebuilt(containers, gradients)
-                    except (OtherLayout, NotDifferentiable):
+                    except (OtherLayout, NotDifferentiable, Passed):
                         pass
         return self._any_value_and_grad(args, kwargs, argnums, has_aux, allow_int)
 
@@ -93,7 +94,8 @@ class Derivatives:
         if has_aux or function.mutates or current_context() is not None or _tracked(flat):
             return NotImplemented
         wanted = flat.differentiable()
-        key, outputs, layout = run_plan(function, entries().pullback, plan(function, flat, wanted), flat.leaves, 0)
+        made = plan(function, flat, wanted)
+        key, outputs, layout = run_plan(function, entries().pullback, made, flat.leaves, 0)
         kept = Kept(key)
         numbers, structure = containers_of(filled(layout, range(len(outputs))))
         shapes = [reversed_axes(one) if function.order == "reversed" else one for one in outputs]
@@ -112,7 +114,7 @@ class Derivatives:
                 if ct is not None and np.asarray(look).dtype.kind in "fc":
                     ct = conforming(ct, look if hasattr(look, "dtype") else np.asarray(look))
                     cts[number] = np.array(reversed_axes(ct) if function.order == "reversed" else ct, order="F")
-            gradients = run(entries().pull, kept.key, tuple(cts), function.name)
+            gradients = chosen(function, made, lambda: run(entries().pull, kept.key, tuple(cts), function.name))
             return in_arguments(function, flat, wanted, gradients)
 
         value = filled(layout, shapes)

@@ -10,6 +10,7 @@ import numpy as np
 from bridge.code_position import here, resolve
 from bridge.errors import ArgumentError
 from bridge.julia.calls import Kept, OtherLayout, ask, kept_number, run
+from bridge.julia.choosing import begun, chosen
 from bridge.julia.convert import in_plain_layout, reversed_axes
 from bridge.rewind.memory import grounded
 from bridge.transforms.entering import is_differentiable
@@ -85,6 +86,8 @@ def plan(
             " ".join(map(str, wanted)), " ".join(map(str, written)), "aux" if has_aux else "", function.ad,
         )  # fmt: skip
         found = function.plans[key] = Kept(number)
+        if wanted:
+            begun(function, found, kinds)
     return found
 
 
@@ -145,6 +148,10 @@ def _sent(leaf: Any) -> Any:
 
 def run_plan(function: JuliaFunction, entry: Any, kept: Kept, leaves: Sequence[Any], *more: Any) -> Any:
     """Call an entry with leaves, which are copied into a plain layout if Julia cannot wrap them as they lie."""
+    return chosen(function, kept, lambda: _run_plan(function, entry, kept, leaves, *more))
+
+
+def _run_plan(function: JuliaFunction, entry: Any, kept: Kept, leaves: Sequence[Any], *more: Any) -> Any:
     try:
         given = sent(leaves, function.order)
         return run(entry, kept.key, (given, *more) if more else given, function.name)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bridge.julia.calls import Kept, entries
+from bridge.julia.calls import Kept, entries, run
+from bridge.julia.choosing import chosen
 from bridge.julia.convert import reversed_axes
 from bridge.julia.plans import Flattened, plan, run_plan
 from bridge.rewind.memory import grounded
@@ -40,7 +41,9 @@ class Run:
         """Cotangents of the wanted leaves; memory is as it was when the function ran."""
         assert self.pullback is not None
         given = tuple(self._sent(ct) for ct in cts)
-        return self._back(run_plan(self.function, _pull, self.pullback, [], given))
+        pulled = self.pullback.key
+        found = chosen(self.function, self.plan, lambda: run(entries().pull, pulled, given, self.function.name))
+        return self._back(found)
 
     def push(self, leaves: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, ...]:
         """Tangents of the outputs along tangents of the wanted leaves."""
@@ -74,10 +77,6 @@ class Run:
 
     def _back(self, found: Any) -> tuple[Any, ...]:
         return tuple(reversed_axes(tuple(found)) if self.function.order == "reversed" else found)
-
-
-def _pull(key: int, given: tuple[Any, ...]) -> Any:
-    return entries().pull(key, given[1])
 
 
 def _ground(flat: Flattened) -> Flattened:

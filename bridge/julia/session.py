@@ -78,6 +78,12 @@ class Session:
             raise RuntimeError(answer[1:])
         return answer[1:]
 
+    def has(self, name: str) -> bool:
+        """Whether the project has the Julia package `name`."""
+        if not re.fullmatch(r"[^\W\d]\w*", name):
+            raise ArgumentError(f"{name!r} is no name of a Julia package")
+        return self.text(f'{PACKAGE}.Session.installed("{name}")') == "true"
+
     def require(self, name: str) -> None:
         """Load the Julia package `name` into Main (`using`).
 
@@ -86,9 +92,7 @@ class Session:
         JuliaNotAvailable
             If the project does not have it, or it does not load; the remedy is the line to type.
         """
-        if not re.fullmatch(r"[^\W\d]\w*", name):
-            raise ArgumentError(f"{name!r} is no name of a Julia package")
-        if self.text(f'{PACKAGE}.Session.installed("{name}")') != "true":
+        if not self.has(name):
             line = add_line(self.candidate, [name]) or f"python -m juliapkg add {name} && {SET_UP}"
             raise JuliaNotAvailable(
                 f"the Julia project {self.candidate.project} does not have the package {name}",

@@ -13,6 +13,7 @@ from typing import Any
 
 from bridge.errors import ArgumentError, JuliaNotAvailable
 from bridge.julia import config
+from bridge.julia.choosing import AUTOMATIC, INTERFACE, PACKAGES, choices
 from bridge.julia.discovery import (
     CHOOSE,
     PACKAGE,
@@ -44,6 +45,9 @@ class Status:
     ready : whether everything was seen compiled, so that a session starts within seconds.
     started : whether this process has started Julia.
     missing : packages that the project does not have.
+    engines : the versions of the engines of `julia.function(ad=...)` that the project has, and of the package by which
+        all but Zygote are called.
+    chosen : what `ad="auto"` chose in this process, and why, where it was not Zygote.
     problem : what is wrong, if anything is.
     line : what to type next; `None` if nothing is needed.
     """
@@ -57,6 +61,8 @@ class Status:
     ready: bool = False
     started: bool = False
     missing: tuple[str, ...] = ()
+    engines: dict[str, str] = field(default_factory=dict)
+    chosen: tuple[str, ...] = ()
     problem: str | None = None
     line: str | None = None
 
@@ -68,6 +74,10 @@ class Status:
         lines += [f"{name:<16}{self.versions.get(name, 'missing')}" for name in SHOWN if self.found or self.versions]
         if self.missing:
             lines.append(f"{'missing':<16}{', '.join(self.missing)}")
+        if self.engines:
+            engines = ", ".join(f"{name} {version}" for name, version in self.engines.items())
+            lines += [f"{'engines':<16}{engines}", f"{'ad=auto':<16}{_automatic(self.engines)}"]
+        lines += [f"{'':<16}{one}" for one in self.chosen]
         if self.problem:
             lines.append(self.problem)
         if self.found:
@@ -98,6 +108,9 @@ def status() -> Status:
     missing = _missing(candidate, versions)
     versions.setdefault(PACKAGE, package_requirements()[0])
     shown = {name: versions[name] for name in SHOWN if name in versions}
+    recorded = _recorded_versions(candidate.project) | versions
+    engines = {name: recorded[name] for name in (*PACKAGES.values(), INTERFACE) if name in recorded}
+    known |= {"engines": engines, "chosen": choices()}
     known |= {"versions": shown, "ready": seen is not None, "missing": missing}
     if missing:
         return Status(False, **known, line=add_line(candidate, list(missing)) or SET_UP)
@@ -141,6 +154,14 @@ def setup(
         prepare(discover(), again=True)
     forget_failure()
     return status()
+
+
+def _automatic(engines: dict[str, str]) -> str:
+    """What `ad="auto"` takes, of the engines that are there."""
+    names = [PACKAGES[name] for name in AUTOMATIC]
+    there = [name for name in names if name in engines and (name == names[0] or INTERFACE in engines)]
+    absent = [name for name in (INTERFACE, *names) if name not in engines]
+    return f"{', then '.join(there)}" + (f" (not in the project: {', '.join(absent)})" if absent else "")
 
 
 def _line(error: JuliaNotAvailable) -> str | None:

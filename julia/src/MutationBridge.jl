@@ -22,6 +22,7 @@ include("gradients.jl")
 include("arguments.jl")
 include("second_order.jl")
 include("higher_order.jl")
+include("mutable_state.jl")
 
 include("mutating_rules.jl")
 include("arrays.jl")

@@ -1,6 +1,7 @@
 """The cross-check of a Julia function: its differentiators beside each other, finite differences, and a JAX twin.
 
-Any function that says by `differentiators()` who can differentiate it is checked in this way.
+Any function that says by `differentiators()` who can differentiate it, and by `remark()` whom it would take, is
+checked in this way.
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ def check(report: Report, subject: Subject, options: Options) -> None:
         evidence.answers[name] = found
         report.runs.append(found.run)
     judge(report, evidence)
+    refused = {name: answer.run.why for name, answer in evidence.answers.items() if not answer.ran}
+    report.remarks += filter(None, [program.remark(refused)])
     if options.twin is not None:
         _check_twin(report, evidence, options.twin)
     if options.shrink and report.differences:

@@ -1,22 +1,116 @@
-# Other reverse and forward engines of Julia for a function, by name; they come as optional packages.
+# Other engines of Julia for a function, by name, and the choice among them; they come as optional packages.
 
-const OTHER_ENGINES = (forwarddiff = "ForwardDiff", mooncake = "Mooncake", enzyme = "Enzyme")
+const OTHER_ENGINES = (forwarddiff = "ForwardDiff", reversediff = "ReverseDiff", mooncake = "Mooncake", enzyme = "Enzyme")
+
+"The engines that `:auto` tries, in this order: the last two differentiate functions that write plain arrays."
+const AUTOMATIC = (:zygote, :mooncake, :enzyme)
+
+"A function that was run again, for its derivative, gave other values."
+struct OtherValues <: Exception end
+Base.showerror(io::IO, ::OtherValues) = print(io, "the function gave other values when it was run again: it depends on \
+    more than its arguments and Random.default_rng()")
+
+"""
+    Disproved(msg)
+
+Finite differences say that an engine's gradient is wrong: the function writes global memory that the engine takes for constant, say.
+"""
+struct Disproved <: Exception
+    msg::String
+end
+Base.showerror(io::IO, error::Disproved) = print(io, "Disproved: ", error.msg)
+
+"""
+    NoEngine(refusals)
+
+No engine that is there differentiates a function; `refusals` are the engines and what each raised, in the order of the attempts.
+"""
+struct NoEngine <: Exception
+    refusals::Vector{Pair{Symbol,Any}}
+end
+
+function Base.showerror(io::IO, error::NoEngine)
+    showerror(io, last(first(error.refusals)))
+    for (engine, refusal) in error.refusals[2:end]
+        print(io, "\n$engine: ", first(split(sprint(showerror, refusal), '\n')))
+    end
+    missing = [OTHER_ENGINES[ad] for ad in AUTOMATIC[2:end] if all(pair -> first(pair) !== ad, error.refusals)]
+    isempty(missing) || print(io, "\nWhat differentiates functions that write plain arrays is not loaded: add one of the packages \
+        $(join(missing, ", ")), and using DifferentiationInterface, $(first(missing))")
+end
 
 """
     pullback_by(ad::Symbol, f, args...) -> value, back
 
 The value of `f(args...)` and its pullback by the engine `ad`: `:zygote` (this package's own [`pullback`](@ref)),
-`:forwarddiff`, `:mooncake` or `:enzyme`. The others are called through DifferentiationInterface, which must be loaded
-together with the engine's package. `f` may mutate its arguments if the engine differentiates mutation; it gets copies.
+`:forwarddiff`, `:reversediff`, `:mooncake`, `:enzyme`, or `:auto`: the first of `:zygote`, `:mooncake` and `:enzyme` that is loaded
+and differentiates the function. The others are called through DifferentiationInterface, which must be loaded together with the
+engine's package. `f` may write its arguments if the engine differentiates that; it gets copies. Their gradients are of numbers,
+arrays and nested tuples of these, `nothing` for anything else. Raises [`OtherValues`](@ref) if `f` depends on state of its own,
+and `:auto` [`NoEngine`](@ref) with what each engine said, [`Disproved`](@ref) among it where finite differences contradict.
 """
 function pullback_by(ad::Symbol, f, args...)
     ad === :zygote && return pullback(f, args...)
+    ad === :auto && return pullback_by_any(f, args)
     haskey(OTHER_ENGINES, ad) || throw(ArgumentError(
-        "ad=:$ad is no engine; use one of :zygote, $(join(map(repr, keys(OTHER_ENGINES)), ", "))"))
+        "ad=:$ad is no engine; use one of :auto, :zygote, $(join(map(repr, keys(OTHER_ENGINES)), ", "))"))
     available(Val(ad)) || throw(ArgumentError(
         "ad=:$ad needs the packages DifferentiationInterface and $(OTHER_ENGINES[ad]): load both with " *
         "using DifferentiationInterface, $(OTHER_ENGINES[ad])"))
-    return interface_pullback(backend(Val(ad)), f, args...)
+    return pullback_through_interface(ad, f, args, false)
+end
+
+function pullback_through_interface(ad::Symbol, f, args::Tuple, verify::Bool)
+    random = copy(Random.default_rng())
+    value = f(deepcopy(args)...)
+    return value, interface_pullback(backend(Val(ad)), f, deepcopy(args), deepcopy(value), random, verify)
+end
+
+"Whether no other engine is to be asked."
+is_final(error) = error isa InterruptException
+
+"The next engine of `:auto` that is loaded; `NoEngine` if there is none."
+function next_engine(refusals)
+    tried = findfirst(==(first(last(refusals))), AUTOMATIC)
+    left = filter(ad -> available(Val(ad)), collect(AUTOMATIC[tried+1:end]))
+    return isempty(left) ? throw(NoEngine(refusals)) : first(left)
+end
+
+"Raise if other engines would say `nothing` of an argument that may hold floats: they see numbers, arrays, and tuples of these."
+check_packable(x) = x isa Union{Number,AbstractString,AbstractChar,Symbol,Function,Type,Nothing} || throw(ArgumentError(
+    "only Zygote gives a gradient by a $(typeof(x)), and it refuses the function; pass its numbers and arrays as arguments"))
+check_packable(x::Union{Tuple,NamedTuple}) = foreach(check_packable, values(x))
+check_packable(x::AbstractArray{T}) where {T} = isconcretetype(T) && T <: Union{Number,AbstractString,Symbol} || invoke(check_packable, Tuple{Any}, x)
+
+"""
+The pullback by the first engine that gives one. An engine may refuse on the way back too; the next one then has to find the same value.
+"""
+function pullback_by_any(f, args::Tuple)
+    refusals, random, kept = Pair{Symbol,Any}[], copy(Random.default_rng()), deepcopy(args)
+    value, back = try
+        pullback(f, args...)
+    catch error
+        is_final(error) && rethrow()
+        push!(refusals, :zygote => error)
+        copy!(Random.default_rng(), random)
+        value = f(deepcopy(kept)...)        # what the function itself raises comes before what engines say
+        next_engine(refusals)
+        foreach(check_packable, args)
+        value, nothing
+    end
+    expected = deepcopy(value)
+    return value, function pull(ct)
+        while true
+            ad = isempty(refusals) ? :zygote : next_engine(refusals)
+            try
+                ad === :zygote && return back(ct)
+                return interface_pullback(backend(Val(ad)), f, deepcopy(kept), expected, random, true)(ct)
+            catch error
+                is_final(error) && rethrow()
+                push!(refusals, ad => error)
+            end
+        end
+    end
 end
 
 # The package extension of DifferentiationInterface adds the methods that do the work.

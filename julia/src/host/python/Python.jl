@@ -6,7 +6,7 @@ using ForwardDiff: ForwardDiff
 using LinearAlgebra: Transpose
 using Random: Random
 using Zygote: IRTools, Zygote, ZygoteRules
-using ..MutationBridge: MutationBridge, LostGradient, MutationError
+using ..MutationBridge: MutationBridge, LostGradient, MutationError, OtherValues
 
 include("interface.jl")
 include("kept.jl")
@@ -17,6 +17,7 @@ include("tangents.jl")
 include("plans.jl")
 include("results.jl")
 include("reverse.jl")
+include("engines.jl")
 include("mutating.jl")
 include("forward.jl")
 include("failures.jl")

@@ -35,6 +35,7 @@ kind(e::NotANumber) = "number"
 kind(e::NotDifferentiable) = "argument"
 kind(e::Undeclared) = "undeclared $(e.leaf - 1)"
 kind(e::OtherValues) = "replay"
+kind(e::Passed) = "passed " * kind(e.exception)
 kind(e::LoadError) = kind(e.error)
 kind(::Meta.ParseError) = "syntax"
 kind(e::TaskFailedException) = kind(e.task.exception)
@@ -42,7 +43,7 @@ kind(e::TaskFailedException) = kind(e.task.exception)
 "Kind, message, short and full stack of a kept failure, which is given up."
 function describe(key::Integer)
     failure = take!(key)
-    message = sprint(showerror, failure.exception; context=:limit => true)
+    message = sprint(showerror, failure.exception isa Passed ? failure.exception.exception : failure.exception; context=:limit => true)
     frames = filter(!is_ours, stacktrace(failure.backtrace))
     users = unique(filter(!isnothing, map(users_line, frames)))
     return (kind(failure.exception), message, lines(first(isempty(users) ? frames : users, 8)), lines(frames))

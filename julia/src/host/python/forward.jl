@@ -81,6 +81,9 @@ end
 without_effects(plan::Plan, f, arguments) =
     isempty(plan.written) ? f : Mutating(f, ntuple(k -> Val(k in plan.written), length(arguments)))
 
+"The function without side effects: on Buffers where our context differentiates it, else on the arrays of duals themselves."
+of_duals(plan::Plan, f, arguments) = plan.engine[] === :zygote ? without_effects(plan, f, arguments) : on_arrays(plan, f, arguments)
+
 "Run a function on dual numbers; Buffers that it makes of plain numbers are widened by a context."
 function run_on_duals(f, arguments)
     return try
@@ -99,7 +102,7 @@ function jvp(key::Int, given::PyPtr)::PyPtr
         leaves = entered(plan, tuple_item(given, 1), :own)
         values = moved(plan, leaves.values, tuple_item(given, 2))
         f, arguments = bound(plan, values)
-        value = with_random(() -> run_on_duals(without_effects(plan, f, arguments), arguments), random_of(before))
+        value = with_random(() -> run_on_duals(of_duals(plan, f, arguments), arguments), random_of(before))
         MutationBridge.poll()
         check_repeated(before, value)
         parts = leaves_of(value)
@@ -118,13 +121,15 @@ function pull_along(key::Int, given::PyPtr)::PyPtr
         before = run_before(integer_of(tuple_item(given, 3)))
         leaves = entered(plan, tuple_item(given, 1), :own)
         values = moved(plan, leaves.values, tuple_item(given, 2))
-        value, back = with_random(() -> value_and_pullback(plan, values), random_of(before))
+        value, back = attempted(plan, leaves.values, random_of(before)) do
+            with_random(() -> value_and_pullback(plan, values, engine_of_duals(plan)), random_of(before))
+        end
         check_repeated(before, value)
         parts = leaves_of(value)
         outputs = Any[looks(primal(part)) for part in parts]
-        again = Pulled(plan, back, values, structure_of(value), outputs, nothing, Any[], UnitRange{UInt}[])
+        again = Pulled(plan, Ref{Pair{Symbol,Any}}(:zygote => back), values, structure_of(value), outputs, nothing, Any[], UnitRange{UInt}[])
         cts = integer_of(tuple_item(given, 5)) == 1 ? Any[one(primal(number_of(value)))] : cotangents(again, tuple_item(given, 4))
-        found = pulled_back(again, back, cts)
+        found = attempted(() -> pulled_back(again, back, cts), plan, leaves.values, random_of(before))
         MutationBridge.poll()
         tangents = Any[tangent(gradient) for gradient in found]
         gradients_to_python(plan, tangents, leaves.values, wrapped(leaves))
@@ -150,13 +155,15 @@ function hessian(key::Int, given::PyPtr)::PyPtr
         i = only(plan.wanted)
         gradient(x) = begin
             values = replaced(leaves.values, i, x)
-            f, arguments = bound(plan, values)
-            _, _, gradients = value_aux_gradients(Val(:zygote), f, arguments, false)
+            _, _, gradients = seeded(value_and_pullback(plan, values, engine_of_duals(plan))..., false)
             conformed(by_leaf(plan, gradients)[i], x)
         end
-        to_python(forward_jacobian(gradient, leaves.values[i]))
+        to_python(attempted(() -> forward_jacobian(gradient, leaves.values[i]), plan, leaves.values))
     end
 end
+
+"Who differentiates a function of dual numbers: where our context does not, forward mode, once more."
+engine_of_duals(plan::Plan) = plan.engine[] === :zygote ? :zygote : :forwarddiff
 
 replaced(values, i, x) = (result = copy(values); result[i] = x; result)
 

@@ -15,6 +15,27 @@ function (m::Mutating)(args...)
     return map(contents_of, m.flags, inner), returned(result, inner)
 end
 
+"The same for engines that differentiate writes into arrays: it runs on the arrays that it is given."
+struct MutatingArrays{F,Flags<:Tuple}
+    f::F
+    flags::Flags
+end
+
+function (m::MutatingArrays)(args...)
+    result = m.f(args...)
+    return map(kept_if, m.flags, args), returned(result, m.flags, args)
+end
+
+kept_if(::Val{true}, x) = x
+kept_if(::Val{false}, x) = nothing
+
+function returned(result, flags::Tuple, args::Tuple)
+    for k in eachindex(args)
+        flags[k] === Val(true) && args[k] === result && return Returned(k - 1)
+    end
+    return result
+end
+
 written_inside(::Val{true}, x) = MutationBridge.Buffer(x)
 written_inside(::Val{false}, x) = x
 contents_of(::Val{true}, b) = copy(b)

@@ -10,6 +10,8 @@ struct Plan
     written::Vector{Int}
     has_aux::Bool
     ad::Symbol
+    engine::Base.RefValue{Symbol}   # who differentiates: `ad` itself, or the one that `:auto` has come to
+    verified::Set{Any}              # types of leaves for which finite differences did not contradict that one
     proven::Base.RefValue{Bool}
     owned::Dict{Any,Any}
 end
@@ -24,7 +26,8 @@ function plan(f, kinds, positional, names, keywords, keyword_names, wanted, writ
     named = isempty(keywords) ? nothing : structure_after(keywords, keyword_names, positional)
     made = Plan(
         f, Vector{UInt8}(kinds), structure(positional, names), named, numbers(wanted), numbers(written), has_aux == "aux",
-        Symbol(ad), Ref(false), Dict{Any,Any}(),
+        Symbol(ad), Ref(Symbol(ad) === :auto ? first(MutationBridge.AUTOMATIC) : Symbol(ad)), Set{Any}(), Ref(false),
+        Dict{Any,Any}(),
     )
     return keep!(made)
 end
@@ -113,5 +116,8 @@ function find_written(leaves::Leaves, sums, allowed)
     end
 end
 
-"Whether the arrays may be wrapped: not before one call has shown that the function leaves them alone."
-borrowing(plan::Plan) = plan.proven[] ? :borrow : :own
+"""
+Whether the arrays may be wrapped: not before one call has shown that the function leaves them alone, and not where an engine
+lets it write them.
+"""
+borrowing(plan::Plan) = plan.proven[] && plan.engine[] === :zygote ? :borrow : :own

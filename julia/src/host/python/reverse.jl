@@ -12,10 +12,6 @@ struct NotDifferentiable <: Exception
 end
 Base.showerror(io::IO, e::NotDifferentiable) = print(io, "argument number $(e.leaf - 1) cannot be differentiated")
 
-"A function that was run again gave other values."
-struct OtherValues <: Exception end
-Base.showerror(io::IO, ::OtherValues) = print(io, "the function gave other values when it was run again")
-
 differentiable(x::Number) = x isa Union{AbstractFloat,Complex{<:AbstractFloat}}
 differentiable(x::AbstractArray{T}) where {T} = T <: Union{AbstractFloat,Complex{<:AbstractFloat}}
 differentiable(x) = false
@@ -26,12 +22,11 @@ function check_wanted(plan::Plan, values)
     end
 end
 
-pullback_of(::Val{:zygote}, f::F, arguments::Tuple) where {F} = MutationBridge.pullback(f, arguments...)
-pullback_of(::Val{AD}, f::F, arguments::Tuple) where {F,AD} = MutationBridge.pullback_by(AD, f, arguments...)
-
 "Value, aux and gradients of all positional arguments; compiled for each function and types of arguments."
-function value_aux_gradients(ad::Val, f::F, arguments::A, has_aux::Bool) where {F,A<:Tuple}
-    result, back = pullback_of(ad, f, arguments)
+value_aux_gradients(f::F, arguments::A, has_aux::Bool) where {F,A<:Tuple} =
+    seeded(MutationBridge.pullback(f, arguments...)..., has_aux)
+
+function seeded(result, back, has_aux::Bool)
     if has_aux
         result isa Tuple{Any,Any} || throw(NotANumber(result))
         value, aux = result
@@ -59,11 +54,13 @@ function value_and_gradient(key::Int, given::PyPtr)::PyPtr
         plan = kept(key)::Plan
         leaves = entered(plan, given, borrowing(plan))
         check_wanted(plan, leaves.values)
-        compute() = begin
-            f, arguments = bound(plan, leaves.values)
-            value_aux_gradients(Val(plan.ad), f, arguments, plan.has_aux)
+        value, aux, gradients = attempted(plan, leaves.values) do
+            watched(plan, leaves) do
+                plan.engine[] === :zygote || return seeded(value_and_pullback(plan, leaves.values)..., plan.has_aux)
+                f, arguments = bound(plan, leaves.values)
+                return value_aux_gradients(f, arguments, plan.has_aux)
+            end
         end
-        value, aux, gradients = watched(compute, plan, leaves)
         MutationBridge.poll()
         found = by_leaf(plan, gradients)
         grads = gradients_to_python(plan, found, leaves.values, wrapped(leaves))
@@ -88,7 +85,7 @@ end
 "A pullback for Python, with what is needed to run the function again as it ran."
 struct Pulled
     plan::Plan
-    back::Any
+    back::Base.RefValue{Pair{Symbol,Any}}   # the engine, and its pullback
     values::Vector{Any}
     shape::Union{Leaf,Branch}
     outputs::Vector{Any}    # the types and shapes of the outputs' leaves, as zeros
@@ -113,11 +110,10 @@ struct LooksLike{T,N}
 end
 
 "Value and pullback; `written` positional arguments are Buffers inside, and their contents afterwards are outputs."
-function value_and_pullback(plan::Plan, values)
+function value_and_pullback(plan::Plan, values, engine::Symbol=plan.engine[])
+    engine === :zygote || return by_other_engine(plan, values, engine)
     f, arguments = bound(plan, values)
-    isempty(plan.written) && return pullback_of(Val(plan.ad), f, arguments)
-    flags = ntuple(k -> Val(k in plan.written), length(arguments))
-    return pullback_of(Val(plan.ad), Mutating(f, flags), arguments)
+    return MutationBridge.pullback(without_effects(plan, f, arguments), arguments...)
 end
 
 function pullback(key::Int, given::PyPtr)::PyPtr
@@ -125,12 +121,15 @@ function pullback(key::Int, given::PyPtr)::PyPtr
         plan = kept(key)::Plan
         leaves = entered(plan, tuple_item(given, 1), given_how(plan, given))
         random = copy(Random.default_rng())
-        value, back = watched(() -> value_and_pullback(plan, leaves.values), plan, leaves)
+        value, back = attempted(plan, leaves.values) do
+            watched(() -> value_and_pullback(plan, leaves.values), plan, leaves)
+        end
         MutationBridge.poll()
         shape = structure_of(value)
         parts = leaves_of(value)
         pulled = Pulled(
-            plan, back, leaves.values, shape, Any[looks(part) for part in parts], random, samples(parts), wrapped(leaves)
+            plan, Ref{Pair{Symbol,Any}}(plan.engine[] => back), leaves.values, shape, Any[looks(part) for part in parts], random, samples(parts),
+            wrapped(leaves),
         )
         outputs = new_tuple(PyPtr[to_python(part) for part in parts])
         new_tuple(new_integer(keep!(pulled)), outputs, to_python(spelled(shape)))
@@ -157,7 +156,10 @@ cotangent(::Nothing, item::PyPtr) = nothing
 function pull(key::Int, given::PyPtr)::PyPtr
     return guarded() do
         pulled = kept(key)::Pulled
-        found = pulled_back(pulled, pulled.back, cotangents(pulled, given))
+        cts = cotangents(pulled, given)
+        found = attempted(pulled.plan, pulled.values, pulled.random) do
+            pulled_back(pulled, pullback_now(pulled), cts)
+        end
         MutationBridge.poll()
         gradients_to_python(pulled.plan, found, pulled.values, pulled.taken)
     end

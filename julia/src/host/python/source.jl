@@ -49,6 +49,7 @@ question(::Val{:is_function}, key) = kept(key) isa Function
 question(::Val{:parameter_names}, key) = parameter_names(kept(key))
 question(::Val{:again}, key) = keep!(kept(key))
 question(::Val{:describe}, key) = describe(key)
+question(::Val{:engine}, key, name) = ((kept(key)::Plan).engine[] = Symbol(name); nothing)
 question(::Val{:plan}, key, texts...) = plan(kept(key), texts...)
 
 "Given (name, texts...): the answer about the kept value of this number, or about the texts alone for number 0."

@@ -1,0 +1,81 @@
+# Engines other than our context, and how one passes a function on to the next.
+
+"""
+An engine refused a function that by itself runs, and `:auto` may try the next one: Python looks which packages there are, loads
+them, names the engine to the plan, and calls again.
+"""
+struct Passed <: Exception
+    exception::Any
+end
+
+"Whether no other engine could do better, or the function is used wrongly."
+is_final(error) = MutationBridge.is_final(error) || error isa Union{NotANumber,NotDifferentiable,Undeclared,OtherLayout}
+
+"""
+Run a differentiation. If its engine refuses, under `:auto`: raise what the function itself raises when it runs alone, else `Passed`.
+The random generator is then where it was before, or at `random`.
+"""
+function attempted(run, plan::Plan, values::Vector{Any}, random=nothing)
+    plan.ad === :auto || return run()
+    before = copy(Random.default_rng())
+    return try
+        run()
+    catch error
+        is_final(error) && rethrow()
+        with_random(() -> run_alone(plan, values), something(random, before))
+        copy!(Random.default_rng(), before)
+        rethrow(Passed(error))
+    end
+end
+
+"The value of the function on copies of the leaves, as a function without side effects; it is an error if it writes others than it says."
+function run_alone(plan::Plan, values::Vector{Any})
+    copies = Any[deepcopy(value) for value in values]
+    f, arguments = bound(plan, copies)
+    value = on_arrays(plan, f, arguments)(arguments...)
+    allowed = Int[plan.positional.parts[k].index for k in plan.written]
+    for i in eachindex(values)
+        i in allowed || !(values[i] isa AbstractArray) || isequal(copies[i], values[i]) || throw(Undeclared(i))
+    end
+    return value
+end
+
+on_arrays(plan::Plan, f, arguments) =
+    isempty(plan.written) ? f : MutatingArrays(f, ntuple(k -> Val(k in plan.written), length(arguments)))
+
+"Value and pullback by another engine."
+function by_other_engine(plan::Plan, values::Vector{Any}, engine::Symbol)
+    random = copy(Random.default_rng())
+    value = run_alone(plan, values)
+    return value, pullback_from(plan, values, engine, value, random)
+end
+
+"""
+The pullback of a run that gave `value`. The first answer of an engine that `:auto` has come to is compared with finite differences,
+once for each plan and types of its leaves.
+"""
+function pullback_from(plan::Plan, values::Vector{Any}, engine::Symbol, value, random)
+    f, arguments = bound(plan, deepcopy(values))
+    program, kind = on_arrays(plan, f, arguments), (engine, map(typeof, values))
+    verify = plan.ad === :auto && kind ∉ plan.verified
+    back = MutationBridge.interface_pullback(
+        MutationBridge.backend(Val(engine)), program, arguments, deepcopy(value), random, verify
+    )
+    return function pull(ct)
+        found = back(ct)
+        push!(plan.verified, kind)
+        return found
+    end
+end
+
+"The pullback of a run: by the engine that its plan has come to since, which has to find the same value."
+function pullback_now(pulled)
+    engine, back = pulled.back[]
+    now = pulled.plan.engine[]
+    engine === now && return back
+    value = with_random(() -> run_alone(pulled.plan, pulled.values), pulled.random)
+    check_repeated(pulled, value)
+    back = pullback_from(pulled.plan, pulled.values, now, value, pulled.random)
+    pulled.back[] = now => back
+    return back
+end

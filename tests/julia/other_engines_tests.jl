@@ -1,0 +1,81 @@
+# Other engines by name, and the choice among those that are loaded.
+
+using MutationBridge: Disproved, NoEngine, OtherValues, pullback_by
+using DifferentiationInterface, ForwardDiff, Random
+
+const HAS_MOONCAKE = Base.find_package("Mooncake") !== nothing
+HAS_MOONCAKE && @eval using Mooncake
+HAS_MOONCAKE || @info "Mooncake is not in the project: what it differentiates is not tested"
+
+function scan(x, a)
+    y = copy(x)
+    for i in 2:length(y)
+        y[i] = tanh(y[i] + a * y[i-1])
+    end
+    return sum(y)
+end
+
+const scratch = zeros(3)
+into_scratch(x) = (scratch .= x .^ 2; sum(scratch))
+
+const X3 = [0.3, -0.5, 1.1]
+engines() = HAS_MOONCAKE ? (:forwarddiff, :mooncake) : (:forwarddiff,)
+
+@testset "a function that writes arrays, by $ad" for ad in engines()
+    value, back = pullback_by(ad, scan, X3, 0.7)
+    @test value == scan(X3, 0.7)
+    by_x, by_a = back(2.0)
+    both = 2 * ForwardDiff.gradient(z -> scan(z[1:3], z[4]), [X3; 0.7])
+    @test by_x ≈ both[1:3]
+    @test by_a ≈ both[4]
+end
+
+@testset "containers, complex numbers and several outputs, by $ad" for ad in engines()
+    f(p, z) = (sum(abs2, z) * p.a[1], (2 .* p.a, p.n))
+    value, back = pullback_by(ad, f, (a = [1.0, 2.0], n = 2), [1 + 2im, 3.0 + im])
+    @test value == (15.0, ([2.0, 4.0], 2))
+    @test back((1.0, nothing)) == ((a = [15.0, 0.0], n = nothing), [2.0 + 4im, 6.0 + 2im])
+    @test back((0.0, ([1.0, 3.0], nothing)))[1].a == [2.0, 6.0]
+    value, back = pullback_by(ad, (x, y) -> x[1] * y[1], Float32[2], [3.0])
+    @test back(1.0)[1] isa Vector{Float32} && back(1.0) == (Float32[3], [2.0])
+end
+
+@testset "one draw, and no state, by $ad" for ad in engines()
+    Random.seed!(1)
+    value, back = pullback_by(ad, x -> sum(x .* rand(3)), X3)
+    next = rand()
+    @test value ≈ back(1.0)[1]' * X3
+    Random.seed!(1)
+    rand(3)
+    @test next == rand()
+    n = Ref(0.0)
+    _, back = pullback_by(ad, x -> (n[] += 1; n[] * sum(x)), X3)
+    @test_throws OtherValues back(1.0)
+end
+
+@testset "the first engine that can" begin
+    value, back = pullback_by(:auto, x -> sum(abs2, x), X3)
+    @test back(1.0) == (2X3,)
+    @test_throws "of its own" pullback_by(:auto, x -> (y = copy(x); y[1] = 0; error("of its own")), X3)
+    if HAS_MOONCAKE
+        value, back = pullback_by(:auto, scan, X3, 0.7)
+        @test back(1.0)[1] ≈ ForwardDiff.gradient(x -> scan(x, 0.7), X3)
+        refusal = try
+            last(pullback_by(:auto, into_scratch, X3))(1.0)
+        catch error
+            error
+        end
+        @test refusal isa NoEngine && last(last(refusal.refusals)) isa Disproved
+        @test contains(sprint(showerror, refusal), "finite differences say")
+        writes(x) = (x[1] = 5 * x[2]; sum(abs2, x))
+        x = copy(X3)
+        @test last(pullback_by(:auto, writes, x))(1.0)[1] ≈ ForwardDiff.gradient(writes ∘ copy, X3)
+        @test x == X3
+        @test_throws "only Zygote gives a gradient by" pullback_by(:auto, x -> (y = copy(x[]); y[1] = 0; sum(y)), Ref(X3))
+        @test_throws "only Zygote gives a gradient by" pullback_by(:auto, x -> (y = copy(x[1]); y[1] = 0; sum(y)), [X3])
+    else
+        refusal = @test_throws NoEngine pullback_by(:auto, scan, X3, 0.7)
+        @test contains(sprint(showerror, refusal.value), "Mooncake")
+    end
+    @test_throws "is no engine" pullback_by(:tapenade, scan, X3, 0.7)
+end
