@@ -52,6 +52,7 @@ end
 for (new, fields) in ((Zygote.__new__, Vararg{Any}), (Zygote.__splatnew__, Any))
     @eval function ZygoteRules._pullback(cx::Context, ::typeof($new), ::Type{T}, args...) where {T}
         y, back = invoke(ZygoteRules._pullback, Tuple{AContext,typeof($new),Any,$fields}, cx, $new, T, args...)
-        return y, ismutabletype(T) && fieldcount(T) > 0 ? Constructed{T}(back, Zygote.grad_mut(cx, y)) : back
+        kept = ismutabletype(T) && fieldcount(T) > 0 ? Zygote.grad_mut(cx, y) : nothing
+        return y, kept isa Base.RefValue ? Constructed{T}(back, kept) : back
     end
 end

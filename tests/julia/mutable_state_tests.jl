@@ -21,6 +21,7 @@ const RIGHT = (
     "a captured variable in foreach" => x -> (s = 0.0; foreach(v -> (s += v^2), x); s),
     "a counter in a predicate" => x -> (n = 0; count(v -> (n += 1; v > 0), x); n * x[1]),
     "a dictionary in a map whose result is unused" => x -> (d = Dict(:a => zero(x[1])); map(v -> (d[:a] += v^2; 1), x); d[:a]),
+    "a dictionary by identity" => x -> (d = IdDict{Any,Any}(); d[1] = x[1]^2; d[1] * x[2]),
     "a Ref read before and after" => x -> (r = Ref(x[1]); a = r[]; r[] = a * 2; a * r[]),
     "a struct read before and after" => x -> (c = Cell(x[1]); y = c.v; c.v = y * 2 * x[2]; y * c.v),
     "two names of one struct" => x -> (c = Cell(x[1]); d = c; d.v *= x[2]; c.v += x[3]; c.v * d.v),
