@@ -350,7 +350,6 @@ def test_threads_of_which_some_fail(threads: int) -> None:
 
     with ThreadPoolExecutor(threads) as pool:
         assert list(pool.map(work, range(threads))) == [[]] * threads
-    assert len(g.compile_seconds) >= 5
 
 
 @pytest.fixture
