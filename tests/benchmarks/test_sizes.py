@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-pytest.importorskip("jax", reason="jax is needed: python -m pip install -e '.[test]'")
+jax = pytest.importorskip("jax", reason="jax is needed: python -m pip install -e '.[test]'")
 pytest.importorskip("matplotlib", reason="matplotlib is needed: python -m pip install -e '.[test]'")
 
 from benchmarks import sizes
 from benchmarks.peers import mutation_bridge
 from benchmarks.sizes import Effort, Series
+
+
+@pytest.fixture(autouse=True)
+def settings() -> Iterator[None]:
+    """A peer sets JAX up for a process of its own; the tests after these want it as it was."""
+    before = jax.config.jax_enable_x64, jax.config.jax_platforms
+    jax.config.update("jax_enable_x64", True)
+    yield
+    jax.config.update("jax_enable_x64", before[0])
+    jax.config.update("jax_platforms", before[1])
 
 
 @pytest.fixture
