@@ -11,9 +11,9 @@ import pytest
 jax = pytest.importorskip("jax", reason="jax is needed: python -m pip install -e '.[test]'")
 pytest.importorskip("matplotlib", reason="matplotlib is needed: python -m pip install -e '.[test]'")
 
-from benchmarks import sizes
-from benchmarks.peers import mutation_bridge
-from benchmarks.sizes import Effort, Series
+from benchmarks import sizes  # noqa: E402
+from benchmarks.peers import mutation_bridge  # noqa: E402
+from benchmarks.sizes import Effort, Series  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
