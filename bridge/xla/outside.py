@@ -102,7 +102,7 @@ class Keys:
 
 NOISE = frozenset({
     "__dict__", "__weakref__", "__module__", "__doc__", "__qualname__", "__static_attributes__", "__firstlineno__",
-    "__annotations_cache__", "__builtins__", "__warningregistry__",
+    "__annotations_cache__", "__builtins__", "__warningregistry__", "__loader__", "__spec__", "__cached__",
 })  # fmt: skip
 """Names that Python's own machinery keeps in classes and modules."""
 

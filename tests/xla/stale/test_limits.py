@@ -20,3 +20,12 @@ def test_too_many_objects(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(TraceError, match="more than 100 objects") as caught:
         bridge.xla(lambda x: x * held[7].k)(np.ones(3))
     assert "as an argument" in str(caught.value) and __file__ in str(caught.value)
+
+
+def test_tuples_of_numbers_are_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reach, "MOST", 100)
+    edges = [(k, k + 1) for k in range(200)]
+    run = bridge.xla(lambda x: x * edges[7][1])
+    np.testing.assert_array_equal(run(np.ones(3)), np.full(3, 8.0))
+    edges[7] = (7, 3)
+    np.testing.assert_array_equal(run(np.ones(3)), np.full(3, 3.0))
