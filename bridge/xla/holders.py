@@ -116,8 +116,8 @@ def _is_private(name: str) -> bool:
 
 
 _OPAQUE = frozenset({
-    "bridge", "jax", "jaxlib", "optree", "_pytest", "pytest", "pluggy", "hypothesis", "unittest", "IPython", "ipykernel",
-    "traitlets", "tqdm", "rich", "matplotlib", "_frozen_importlib", "_frozen_importlib_external",
+    "bridge", "jax", "jaxlib", "optree", "_pytest", "pytest", "pluggy", "hypothesis", "unittest", "IPython",
+    "ipykernel", "traitlets", "tqdm", "rich", "matplotlib", "_frozen_importlib", "_frozen_importlib_external",
 })  # fmt: skip
 
 _IN_C = {"pandas": frozenset({"blocks", "values", "axes"})}

@@ -97,9 +97,9 @@ class Reach:
             is_plain = kind is tuple and _NUMBERS.issuperset(map(type, thing))
             if kind is str or is_plain:
                 self.asked.names.update(names_in(thing))
-            if kind is np.ndarray or is_plain:
+            if kind is np.ndarray:
                 self.reached[id(thing)] = thing
-            elif kind not in _NUMBERS and (not isinstance(thing, VALUES) or is_users_class(kind)):
+            elif not is_plain and kind not in _NUMBERS and (not isinstance(thing, VALUES) or is_users_class(kind)):
                 self._waiting.append(thing)
 
     def _look(self, one: Any) -> Iterator[Found]:
