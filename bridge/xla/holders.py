@@ -115,7 +115,10 @@ def _is_private(name: str) -> bool:
     return name.startswith("__") and not name.endswith("__")
 
 
-_OPAQUE = frozenset({"bridge", "jax", "jaxlib", "optree"})
+_OPAQUE = frozenset({
+    "bridge", "jax", "jaxlib", "optree", "_pytest", "pytest", "pluggy", "hypothesis", "unittest", "IPython",
+    "ipykernel", "traitlets", "tqdm", "rich", "matplotlib", "_frozen_importlib", "_frozen_importlib_external",
+})  # fmt: skip
 
 _IN_C = {"pandas": frozenset({"blocks", "values", "axes"})}
 """What compiled code of libraries keeps, and the library's own Python code asks it for."""

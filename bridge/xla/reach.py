@@ -94,11 +94,12 @@ class Reach:
             if isinstance(thing, np.ndarray):
                 self.arrays.append(thing)
                 self._waiting += thing.ravel().tolist() if thing.dtype == object else []
-            elif kind is str:
+            is_plain = kind is tuple and _NUMBERS.issuperset(map(type, thing))
+            if kind is str or is_plain:
                 self.asked.names.update(names_in(thing))
             if kind is np.ndarray:
                 self.reached[id(thing)] = thing
-            elif kind not in _NUMBERS and (not isinstance(thing, VALUES) or is_users_class(kind)):
+            elif not is_plain and kind not in _NUMBERS and (not isinstance(thing, VALUES) or is_users_class(kind)):
                 self._waiting.append(thing)
 
     def _look(self, one: Any) -> Iterator[Found]:
@@ -293,7 +294,7 @@ class Reach:
             self._add(names[name])
 
 
-MOST = 20_000
+MOST = 100_000
 """How many objects may be watched."""
 
 _BUILTINS = vars(builtins)

@@ -48,3 +48,12 @@ def test_an_attribute_is_no_variable(kind: Any, monkeypatch: pytest.MonkeyPatch)
         monkeypatch.setitem(globals(), "kappa", value)
         assert run(np.ones(3)) == pytest.approx(3 * value if kind is Reading else 3)
     assert len(run.compile_seconds) == 1
+
+
+def test_tuples_of_numbers_are_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reach, "MOST", 100)
+    edges = [(k, k + 1) for k in range(200)]
+    run = bridge.xla(lambda x: x * edges[7][1])
+    np.testing.assert_array_equal(run(np.ones(3)), np.full(3, 8.0))
+    edges[7] = (7, 3)
+    np.testing.assert_array_equal(run(np.ones(3)), np.full(3, 3.0))
