@@ -150,7 +150,7 @@ def test_a_rule_in_julia_is_used() -> None:
 
 
 def test_without_a_rule_or_a_method_for_buffers_the_error_shows_how_to_write_one() -> None:
-    strict = bridge.julia.function("strict!(u::Vector{Float64}) = (u .*= 2; u)", mutates="u")
+    strict = bridge.julia.function("strict!(u::Vector{Float64}) = (u .*= 2; u)", mutates="u", ad="zygote")
     u = X.copy()
     strict(u)
     np.testing.assert_array_equal(u, 2 * X)
