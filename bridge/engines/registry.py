@@ -10,7 +10,7 @@ from bridge.amounts import bytes_of
 from bridge.engines.protocol import Compilation, Compiler, Engine, Settings, compiling
 from bridge.errors import ArgumentError
 from bridge.options import IndexMode
-from bridge.rewind.bounded import BoundedLog
+from bridge.rewind.bounded_log import BoundedLog
 from bridge.rewind.context import Context
 from bridge.rewind.forward import ForwardContext
 

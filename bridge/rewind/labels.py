@@ -66,13 +66,22 @@ def check_entering(leaves: list[Any]) -> bool:
         if np.isnan(np.asarray(leaf)).any():
             raise ArgumentError(f"a {_name(leaf)} with NaNs, which its own functions skip", remedy=REMEDY)
         for other, theirs in found:
-            if labels != theirs and np.shape(leaf) == np.shape(other):
+            if labels != theirs and _may_meet(np.shape(leaf), np.shape(other)):
                 raise ArgumentError(
-                    f"a {_name(leaf)} and a {_name(other)} of one shape {np.shape(leaf)} and with other labels: they "
-                    "would meet label by label, and meet element by element",
+                    f"a {_name(leaf)} of shape {np.shape(leaf)} and a {_name(other)} of shape {np.shape(other)} "
+                    "and with other labels: they would meet label by label, and meet element by element",
                     remedy=REMEDY,
                 )
     return bool(found)
+
+
+def _may_meet(shape: tuple[int, ...], other: tuple[int, ...]) -> bool:
+    """Whether NumPy computes with arrays of both shapes, along axes by their place; what it refuses is no matter."""
+    try:
+        np.broadcast_shapes(shape, other)
+    except ValueError:
+        return False
+    return shape != () != other
 
 
 def meet(context: Any, x: Any) -> None:

@@ -279,7 +279,7 @@ class Copy(Birth):
 
 
 def is_bounded(log: list[Entry]) -> bool:
-    """Whether a log is a `bridge.rewind.bounded.BoundedLog`."""
+    """Whether a log is a `bridge.rewind.bounded_log.BoundedLog`."""
     return hasattr(log, "amount")
 
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bridge.arrays.buffer import Buffer, Scalar, is_weak
-from bridge.errors import ArgumentError
+from bridge.errors import ArgumentError, BridgeError
 from bridge.rewind.borrowed import Borrowed, may_be_borrowed
 from bridge.rewind.labels import check_entering, plain_of
 from bridge.rewind.memory import Strides, address, grounded, overlaps_itself
@@ -92,8 +92,14 @@ def _held_by(leaf: Any) -> Any:
     if hasattr(data, "place"):
         return data
     if type(leaf).__module__.partition(".")[0] not in ("jax", "jaxlib"):
-        # Who holds a tracked array asks it for its values.
-        np.asarray(leaf)
+        try:
+            # Who holds a tracked array asks it for its values.
+            np.asarray(leaf)
+        except BridgeError:
+            raise
+        except (TypeError, ValueError, RuntimeError):
+            # It has no values for NumPy: a tensor of another device, or one that its library differentiates.
+            return leaf
     return leaf
 
 

@@ -59,6 +59,10 @@ def grid(dim: str = "x") -> Any:
     return pytest.importorskip("xarray").DataArray(X, dims=dim)
 
 
+def square() -> Any:
+    return pytest.importorskip("xarray").DataArray(np.outer(X, X + 1), dims=("x", "y"))
+
+
 Case = Callable[[Any, Any], Any]
 
 RIGHT: dict[str, tuple[Callable[[], Any], Case]] = {
@@ -73,6 +77,14 @@ RIGHT: dict[str, tuple[Callable[[], Any], Case]] = {
     "a product with a series": (weights, lambda x, w: x @ w),
     "a grid": (grid, lambda x, d: np.sum(x * d * d)),
     "a grid on the left": (grid, lambda x, d: np.sum(d * x)),
+    "grids that never meet": (
+        lambda: (grid(), pytest.importorskip("xarray").DataArray(np.ones(4), dims="t")),
+        lambda x, both: np.sum(x * both[0]) * np.sum(x[0] * both[1]),
+    ),
+    "a grid without axes": (
+        lambda: (grid(), pytest.importorskip("xarray").DataArray(2.0)),
+        lambda x, both: np.sum(x * both[0] * both[1]),
+    ),
     "a grid's item": (grid, lambda x, d: (d * x).sum().item()),
 }
 REFUSED: dict[str, tuple[Callable[[], Any], Case, str]] = {
@@ -87,6 +99,13 @@ REFUSED: dict[str, tuple[Callable[[], Any], Case, str]] = {
     "other labels": (
         lambda: (weights(labels=(2, 1, 0)), weights()), lambda x, both: ((x * both[0]) * both[1]).sum(),
         "with other labels",
+    ),
+    "other labels, of one element": (
+        lambda: (weights(), weights((2.0,), (7,))), lambda x, both: ((x * both[0]) * both[1]).sum(),
+        "with other labels",
+    ),
+    "rows by name": (
+        lambda: (square(), grid()), lambda x, both: ((np.outer(x, x) * both[0]) * both[1]).sum(), "with other labels",
     ),
     "other axes": (lambda: (grid(), grid("z")), lambda x, both: np.sum((x * both[0]) * both[1]), "with other labels"),
     "a table": (table, lambda x, t: np.sum(x * t), r"a pandas\.DataFrame is an operand"),
@@ -142,3 +161,14 @@ def test_results_that_hold_one_and_do_not_give_it_out() -> None:
 
     with pytest.raises(EscapeError):
         bridge.grad(lambda x: Closed(np.sum(x)))(X)
+
+
+def test_results_that_give_nothing_to_numpy_are_as_they_are() -> None:
+    class Elsewhere:
+        shape, dtype = (3,), np.dtype(float)
+
+        def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
+            raise TypeError("its values are on another device")
+
+    found = Elsewhere()
+    assert bridge.grad(lambda x: (np.sum(x), found), has_aux=True)(X)[1] is found
