@@ -51,3 +51,13 @@ def check(make: Make, way: Callable[[Program], Program]) -> None:
         np.testing.assert_allclose(run(X), expected, rtol=1e-13)
         shown.append(expected.tobytes())
     assert all(a != b for a, b in pairwise(shown)), "the record shows nothing"
+
+
+def programs_made(run: Any, *changes: Callable[[], Any]) -> int:
+    """How many programs a compiled function makes when it is called after each change; it keeps the last alone."""
+    made = []
+    for change in changes:
+        change()
+        run(X.copy())
+        made.append(next(iter(run._programs.values()))[0])
+    return len(set(map(id, made)))

@@ -7,12 +7,12 @@ import enum
 import heapq
 import types
 from array import array
+from functools import partial
 from typing import Any
 
-import numpy as np
 import pytest
 
-from tests.xla.stale.record import WAYS, Made, check, records
+from tests.xla.stale.record import WAYS, Made, check, programs_made, records
 
 pytest.importorskip("jax", reason='engine="xla" needs JAX: pip install "mutation-bridge[jax]"')
 
@@ -264,7 +264,5 @@ def test_new_attributes_that_nobody_asks_for_compile_nothing() -> None:
     bag: Any = Bag()
     bag.k = 2.0
     run = bridge.xla(lambda x: x * bag.k)
-    for turn in range(3):
-        run(np.ones(3))
-        setattr(bag, f"loss{turn}", float(turn))
-    assert len(run.compile_seconds) == 1
+    assert programs_made(run, *(partial(setattr, bag, f"loss{turn}", float(turn)) for turn in range(3))) == 1
+    assert programs_made(run, lambda: None, partial(setattr, bag, "k", 5)) == 2
