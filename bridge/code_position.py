@@ -22,7 +22,8 @@ _LIBRARIES = (
     os.path.join(os.path.dirname(_HERE[:-1]), "rules") + os.sep,
 )
 _USERS = (os.path.join(_HERE, "demo") + os.sep,)
-_internal: dict[str, bool] = {}
+# By its name, whether a file is one of these.
+INTERNAL: dict[str, bool] = {}
 _MOST = 10_000
 """How many names of files are remembered: what is made at run time often has a name of its own."""
 
@@ -46,7 +47,7 @@ def here(depth: int = 2) -> Position:
     frame: Any = sys._getframe(depth)
     while True:
         code = frame.f_code
-        internal = _internal.get(code.co_filename)
+        internal = INTERNAL.get(code.co_filename)
         if internal is None:
             internal = is_internal(code.co_filename)
         if not internal or frame.f_back is None:
@@ -56,11 +57,11 @@ def here(depth: int = 2) -> Position:
 
 def is_internal(file: str) -> bool:
     """Whether a file belongs to this package, NumPy, SciPy or JAX."""
-    internal = _internal.get(file)
+    internal = INTERNAL.get(file)
     if internal is None:
-        if len(_internal) > _MOST:
-            _internal.clear()
-        internal = _internal[file] = file.startswith(_LIBRARIES) and not file.startswith(_USERS)
+        if len(INTERNAL) > _MOST:
+            INTERNAL.clear()
+        internal = INTERNAL[file] = file.startswith(_LIBRARIES) and not file.startswith(_USERS)
     return internal
 
 

@@ -20,6 +20,7 @@ from types import ModuleType
 from typing import Any, NoReturn, Unpack
 
 from bridge.code_position import here, resolve
+from bridge.compiled import computes
 from bridge.errors import RefusedError, RuleError
 from bridge.rewind.aside import Aside, carries_gradient, is_tracked
 from bridge.rewind.composition import pull_of_equivalent
@@ -56,7 +57,7 @@ from bridge.signatures import as_key, operation_name, pull_parameters
 __all__ = [
     "MUTATING", "REFUSED", "RULES", "ZERO_PULL", "Aside", "Case", "Facts", "MutatingRule", "RefusedError", "Rule",
     "RuleError", "Shaped", "Supports", "TrackedObject", "as_array", "as_left", "carries_gradient", "composed",
-    "conj", "constant_of", "depth", "gradient", "holder", "is_abstract", "is_tracked", "jacobian", "known",
+    "computes", "conj", "constant_of", "depth", "gradient", "holder", "is_abstract", "is_tracked", "jacobian", "known",
     "lowering", "mutating_rule", "needs", "nondifferentiable", "note_texts", "operators", "pulls", "refuse",
     "refused", "rule", "solved", "stand_in", "sum_to_shape", "with_sensitivities", "without_gradient", "zeros",
 ]  # fmt: skip

@@ -11,15 +11,24 @@ from typing import Any
 
 import numpy as np
 
-from bridge.extend import Case, Facts, conj, pulls, rule
+from bridge.extend import Case, Facts, computes, conj, pulls, rule
 
-pulls(np.positive, lambda ct, out, x: ct, linear=True)
-pulls(np.negative, lambda ct, out, x: -ct, linear=True)
+pulls(np.positive, computes("ct", lambda ct, out, x: ct), linear=True)
+pulls(np.negative, computes("-ct", lambda ct, out, x: -ct), linear=True)
 pulls(np.conjugate, lambda ct, out, x: conj(ct), linear=True)
-pulls(np.add, lambda ct, out, x, y: ct, lambda ct, out, x, y: ct, facts=Facts(adds=1))
-pulls(np.subtract, lambda ct, out, x, y: ct, lambda ct, out, x, y: -ct, facts=Facts(adds=-1))
-pulls(np.multiply, lambda ct, out, x, y: ct * conj(y), lambda ct, out, x, y: ct * conj(x))
-pulls(np.divide, lambda ct, out, x, y: ct / conj(y), lambda ct, out, x, y: -ct * conj(out / y))
+_same, _negated = computes("ct", lambda ct, out, x, y: ct), computes("-ct", lambda ct, out, x, y: -ct)
+pulls(np.add, _same, _same, facts=Facts(adds=1))
+pulls(np.subtract, _same, _negated, facts=Facts(adds=-1))
+pulls(
+    np.multiply,
+    computes("ct * y", lambda ct, out, x, y: ct * conj(y)),
+    computes("ct * x", lambda ct, out, x, y: ct * conj(x)),
+)
+pulls(
+    np.divide,
+    computes("ct / y", lambda ct, out, x, y: ct / conj(y)),
+    computes("-ct * (out / y)", lambda ct, out, x, y: -ct * conj(out / y)),
+)
 pulls(np.reciprocal, lambda ct, out, x: -ct * conj(out * out))
 pulls(np.square, lambda ct, out, x: ct * (2 * conj(x)))
 pulls(np.sqrt, lambda ct, out, x: 0.5 * ct / conj(out))
@@ -53,7 +62,7 @@ def _power_of_exponent(ct: Any, out: Any, x: Any, y: Any) -> Any:
     return np.where(constant, 0, ct * conj(out * np.log(base)))
 
 
-pulls(np.power, _power_of_base, _power_of_exponent)
+pulls(np.power, computes("ct * (2 * x)", _power_of_base), _power_of_exponent)
 pulls(np.float_power, _power_of_base, _power_of_exponent)
 
 

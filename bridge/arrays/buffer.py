@@ -14,6 +14,7 @@ from bridge.arrays.tracked import Tracked
 from bridge.arrays.unknown_text import unknown_text
 from bridge.arrays.views import AbstractFlags, Flat
 from bridge.code_position import here, resolve
+from bridge.compiled import quick
 from bridge.errors import RefusedError
 from bridge.rewind import labels
 from bridge.rewind.escapes import escape, note_text, noted
@@ -184,6 +185,9 @@ class Buffer(Tracked, InPlace):
         if self.place.context.foreign:
             labels.check_key(self, key)
         assignment.assign(self, key, value)
+
+    __getitem__ = quick(__getitem__, "__getitem__")
+    __setitem__ = quick(__setitem__, "__setitem__")
 
     def __iter__(self) -> Iterator[Any]:
         return (self[k] for k in range(len(self)))

@@ -11,6 +11,7 @@ import numpy as np
 from bridge.arrays import dispatch
 from bridge.arrays.operands import operand
 from bridge.code_position import here, resolve
+from bridge.compiled import quick
 from bridge.errors import RefusedError
 from bridge.rewind import labels
 from bridge.rewind.escapes import escape
@@ -20,15 +21,23 @@ Method = Callable[..., Any]
 
 
 def _unary(function: Method, ufunc: np.ufunc) -> Method:
-    return lambda self: dispatch.operate_one(function, ufunc, self)
+    def method(self: Any) -> Any:
+        return dispatch.operate_one(function, ufunc, self)
+
+    return quick(method, function.__name__, ufunc)
 
 
 def _binary(function: Method, ufunc: np.ufunc) -> Method:
-    return lambda self, other: dispatch.operate_pair(function, ufunc, self, other)
+    def method(self: Any, other: Any) -> Any:
+        return dispatch.operate_pair(function, ufunc, self, other)
+
+    return quick(method, function.__name__, ufunc)
 
 
 def _reflected(function: Method, ufunc: np.ufunc) -> Method:
-    return lambda self, other: dispatch.operate_pair(function, ufunc, other, self)
+    return quick(
+        lambda self, other: dispatch.operate_pair(function, ufunc, other, self), function.__name__, ufunc, True
+    )
 
 
 def _inplace(function: Method, ufunc: np.ufunc) -> Method:

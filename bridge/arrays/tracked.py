@@ -12,6 +12,7 @@ from bridge.arrays import creation, dispatch, ufuncs
 from bridge.arrays.operators import Operators
 from bridge.arrays.unknown_text import unknown_text
 from bridge.code_position import here, resolve
+from bridge.compiled import quick
 from bridge.errors import ArgumentError, RefusedError
 from bridge.rewind.escapes import escape, note_text, rounds
 from bridge.rewind.interpreter import ARRAYS
@@ -45,6 +46,8 @@ class Tracked(Operators):
         if any(type(x) is ARRAYS.bounded for x in inputs):
             return NotImplemented
         return ufuncs.ufunc_call(ufunc, method, inputs, kwargs)
+
+    __array_ufunc__ = quick(__array_ufunc__, "__array_ufunc__")
 
     def __array_function__(self, function: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if ARRAYS.bounded in types:

@@ -16,6 +16,7 @@ from typing import Any, Self
 import numpy as np
 
 from bridge.code_position import here, resolve
+from bridge.compiled import walk
 from bridge.errors import ArgumentError, BridgeError
 from bridge.rewind import strong_zeros
 from bridge.rewind.cotangents import looks_of, numpy_numbers, places_of
@@ -246,7 +247,12 @@ class Context(Gradients, Lean):
             if place.active:
                 place.accumulate(ct)
         log = self.log
-        for number in range(len(log) - 1, -1, -1):
+        is_common = self.lean and present is None and not self.asked
+        number = len(log)
+        while number > 0:
+            number = walk(self, log, number - 1) if is_common else number - 1
+            if number < 0:
+                break
             entry = log[number]
             ct = entry.take()
             if entry.overwrites:

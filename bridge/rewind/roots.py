@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from bridge.rewind.context import Context
     from bridge.rewind.places import Walk
 
-_serials = itertools.count()
+SERIALS = itertools.count()
 
 
 def serial_now() -> int:
     """The serial number of the youngest root there is: roots made later have larger ones."""
-    return next(_serials)
+    return next(SERIALS)
 
 
 LAID_OUT = 2
@@ -47,7 +47,7 @@ class Root:
 
     def __init__(self, context: Any, value: Any, active: bool) -> None:
         self.context: Context = context
-        self.serial = next(_serials)
+        self.serial = next(SERIALS)
         self.shape = shape = value.shape
         self.dtype = value.dtype
         self.active = self.born_active = active

@@ -1,0 +1,80 @@
+"""The commonest events in C, where the package was built with a compiler; the Python they stand for is always there.
+
+What is not common is handed to Python, and results are the same to the last bit. `BRIDGE_PURE=1` in the environment
+leaves the compiled part out.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import ModuleType
+from typing import Any
+
+
+def _load() -> ModuleType | None:
+    if os.environ.get("BRIDGE_PURE", "0") not in ("", "0"):
+        return None
+    try:
+        from bridge.compiled import _steps
+    except ImportError:
+        return None
+    module: ModuleType = _steps
+    return module
+
+
+_STEPS = _load()
+AVAILABLE = _STEPS is not None
+"""Whether there is a compiled part, and it is used."""
+
+# The numbers of `Kind` in steps.h; ADD to NEGATIVE are the operators of that name.
+_KINDS = {
+    name: number
+    for number, name in enumerate(
+        ("add", "sub", "mul", "truediv", "pow", "neg", "__getitem__", "__setitem__", "__array_ufunc__")
+    )
+}
+
+# The numbers of `Shortcut` in backward.c, and the pulls that they stand for.
+_FORMULAS = {
+    name: number
+    for number, name in enumerate(("ct", "-ct", "ct * y", "ct * x", "ct / y", "-ct * (out / y)", "ct * (2 * x)"), 1)
+}
+_SHORTCUTS: dict[Callable[..., Any], int] = {}
+
+
+def quick(python: Callable[..., Any], name: str, ufunc: Any = None, reflected: bool = False) -> Callable[..., Any]:
+    """The method `python` with the compiled way for the cases that are common; itself where there is none."""
+    if _STEPS is None or name not in _KINDS:
+        return python
+    made: Callable[..., Any] = _STEPS.Method(python, ufunc, _KINDS[name], reflected)
+    return made
+
+
+def computes(formula: str, pull: Callable[..., Any]) -> Callable[..., Any]:
+    """`pull`, which for real operands computes `formula`, one of those that are compiled."""
+    _SHORTCUTS[pull] = _FORMULAS[formula]
+    return pull
+
+
+def bind(**given: Any) -> None:
+    """Tell the compiled part the classes whose slots it fills, and the tables that it looks into."""
+    if _STEPS is not None:
+        _STEPS.bind({**given, "shortcuts": _SHORTCUTS})
+
+
+def walk(context: Any, log: list[Any], number: int) -> int:
+    """Walk a log back from the entry `number`, as far as entries are common: the number of the first that is left."""
+    return number if _STEPS is None else _STEPS.walk(context, log, number)
+
+
+@contextmanager
+def pure() -> Iterator[None]:
+    """Inside, everything runs in Python, in all threads."""
+    before = _STEPS is not None and _STEPS.enable(False)
+    try:
+        yield
+    finally:
+        if _STEPS is not None:
+            _STEPS.enable(before)

@@ -1,0 +1,300 @@
+/* Reads and writes of elements and of views: `Buffer.__getitem__`, `assignment.assign`, and what these log. */
+#include "steps.h"
+
+static bool is_bound(PyObject *thing) { return thing == Py_None || PyLong_CheckExact(thing); }
+
+static bool is_plain_slice(PyObject *key)
+{
+    PySliceObject *slice = (PySliceObject *)key;
+    return PySlice_Check(key) && is_bound(slice->start) && is_bound(slice->stop) && is_bound(slice->step);
+}
+
+/* Whether a key gives a view, unless it is an integer for each axis: integers, slices of these, None, an ellipsis. */
+static bool is_view(PyObject *key)
+{
+    if (is_plain_slice(key) || PyLong_CheckExact(key))
+        return true;
+    if (!PyTuple_CheckExact(key))
+        return false;
+    for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(key); k++) {
+        PyObject *part = PyTuple_GET_ITEM(key, k);
+        if (!is_bound(part) && part != Py_Ellipsis && !is_plain_slice(part))
+            return false;
+    }
+    return true;
+}
+
+static Py_ssize_t depth_of(PyObject *place)
+{
+    return Py_IS_TYPE(place, bound.view) ? PyLong_AsSsize_t(SLOT(place, bound.depth)) : 0;
+}
+
+/* The place of the view `shown`, which `key` gives of `parent`. */
+static PyObject *view_place(PyObject *parent, PyObject *key, PyArrayObject *shown)
+{
+    bool is_part = Py_IS_TYPE(parent, bound.view);
+    PyObject *place = steps_make(bound.view);
+    if (place == NULL)
+        return NULL;
+    SLOT(place, bound.parent) = Py_NewRef(parent);
+    SLOT(place, bound.depth) = PyLong_FromSsize_t(depth_of(parent) + 1);
+    SLOT(place, bound.key) = Py_NewRef(key);
+    SLOT(place, bound.overlapping) = Py_NewRef(is_part ? SLOT(parent, bound.overlapping) : Py_False);
+    SLOT(place, bound.part_root) = Py_NewRef(steps_root(parent));
+    SLOT(place, bound.top) = Py_NewRef(is_part ? SLOT(parent, bound.top) : parent);
+    SLOT(place, bound.part_shape) = PyArray_IntTupleFromIntp(PyArray_NDIM(shown), PyArray_DIMS(shown));
+    SLOT(place, bound.part_dtype) = Py_NewRef((PyObject *)PyArray_DESCR(shown));
+    if (SLOT(place, bound.depth) == NULL || SLOT(place, bound.part_shape) == NULL)
+        Py_CLEAR(place);
+    return place;
+}
+
+/* `Lean.element`: one number, read at an index of integers. */
+static PyObject *read_element(PyObject *context, PyObject *place, PyObject *key, double number)
+{
+    PyObject *active = steps_active(place), *position = NULL;
+    if (active == NULL)
+        return NOT_HERE;
+    if (active == Py_True) {
+        position = steps_position();
+        if (position == NULL || position == NOT_HERE)
+            return position;
+    }
+    PyObject *value = PyArrayScalar_New(Double), *tracked = NULL, *entry = NULL;
+    if (value == NULL)
+        goto done;
+    PyArrayScalar_ASSIGN(value, Double, number);
+    tracked = steps_scalar(context, value, active);
+    if (tracked == NULL || active == Py_False)
+        goto done;
+    entry = steps_make(bound.element_read);
+    if (entry != NULL) {
+        SLOT(entry, bound.out) = Py_NewRef(SLOT(tracked, bound.place));
+        SLOT(entry, bound.position) = Py_NewRef(position);
+        SLOT(entry, bound.read_parent) = Py_NewRef(place);
+        SLOT(entry, bound.read_key) = Py_NewRef(key);
+    }
+    if (entry == NULL || steps_log(context, entry) < 0)
+        Py_CLEAR(tracked);
+done:
+    Py_XDECREF(entry);
+    Py_XDECREF(value);
+    Py_XDECREF(position);
+    return tracked;
+}
+
+/* `Buffer.__getitem__` of elements and views; NOT_HERE for all else. */
+PyObject *steps_getitem(PyObject *self, PyObject *key)
+{
+    PyObject *place = SLOT(self, bound.place), *array = SLOT(self, bound.value);
+    PyObject *context = steps_context_of(place);
+    if (context == NULL || !PyArray_CheckExact(array) || depth_of(place) > bound.deep || !steps_is_lean(context))
+        return NOT_HERE;
+    if (steps_is_index(key)) {
+        double *at = steps_element(array, key);
+        if (at != NULL)
+            return read_element(context, place, key, *at);
+    } else if (!is_view(key))
+        return NOT_HERE;
+    PyObject *shown = PyObject_GetItem(array, key);
+    if (shown == NULL)
+        return NULL;
+    PyObject *part = NULL, *buffer = NULL;
+    if (!PyArray_CheckExact(shown)) {
+        Py_DECREF(shown);
+        return NOT_HERE;
+    }
+    part = view_place(place, key, (PyArrayObject *)shown);
+    if (part != NULL && (buffer = steps_make(bound.buffer)) != NULL) {
+        SLOT(buffer, bound.value) = Py_NewRef(shown);
+        SLOT(buffer, bound.place) = Py_NewRef(part);
+    }
+    Py_XDECREF(part);
+    Py_DECREF(shown);
+    return buffer;
+}
+
+/* Whether `Ownership.writable` would find nothing but a number to count up. */
+static bool is_plainly_writable(PyObject *context, PyObject *root)
+{
+    PyObject *current = NULL;
+    if (PyContextVar_Get(bound.current, NULL, &current) < 0)
+        PyErr_Clear();
+    bool same = current == context;
+    Py_XDECREF(current);
+    PyObject *merged = steps_attribute(context, names.merged);
+    if (!same || merged == NULL || !PyDict_CheckExact(merged) || PyDict_GET_SIZE(merged) != 0)
+        return false;
+    if (Py_IS_TYPE(root, bound.root))
+        return true;
+    PyObject *shared = SLOT(root, bound.shared_by);
+    return SLOT(root, bound.written) == Py_True && PyTuple_CheckExact(shared) && PyTuple_GET_SIZE(shared) == 0;
+}
+
+/* `Ownership.writable`: raises if the memory of `target` may not be written. */
+static int writable(PyObject *context, PyObject *target, PyObject *root)
+{
+    if (!is_plainly_writable(context, root)) {
+        PyObject *done = PyObject_CallMethodOneArg(context, names.writable, target);
+        Py_XDECREF(done);
+        return done == NULL ? -1 : 0;
+    }
+    PyObject *writes = PyObject_GetAttr(context, names.writes);
+    if (writes == NULL)
+        return -1;
+    Py_SETREF(writes, PyLong_FromSsize_t(PyLong_AsSsize_t(writes) + 1));
+    int failed = writes == NULL ? -1 : PyObject_SetAttr(context, names.writes, writes);
+    Py_XDECREF(writes);
+    return failed;
+}
+
+/* An entry of what was written: `array[key]`, which held `saved`. */
+static PyObject *write_entry(PyTypeObject *type, PyObject *position, PyObject *array, PyObject *key, PyObject *saved,
+                             PyObject *source, PyObject *root)
+{
+    PyObject *entry = steps_make(type);
+    if (entry == NULL)
+        return NULL;
+    bool activates = source != Py_None && SLOT(root, bound.active) != Py_True;
+    SLOT(entry, bound.position) = Py_NewRef(position);
+    SLOT(entry, bound.array) = Py_NewRef(array);
+    SLOT(entry, bound.write_key) = Py_NewRef(key);
+    SLOT(entry, bound.saved) = Py_NewRef(saved);
+    SLOT(entry, bound.source) = Py_NewRef(source);
+    SLOT(entry, bound.activates) = Py_NewRef(activates ? Py_True : Py_False);
+    return entry;
+}
+
+static int log_write(PyObject *context, PyObject *entry, PyObject *source, PyObject *root)
+{
+    if (steps_log(context, entry) < 0)
+        return -1;
+    if (source != Py_None) {
+        PyObject *before = SLOT(root, bound.active);
+        SLOT(root, bound.active) = Py_NewRef(Py_True);
+        Py_DECREF(before);
+    }
+    return 0;
+}
+
+/* What a write takes from a value: its number or array, and its place if it carries a gradient; both borrowed. */
+typedef struct {
+    PyObject *value, *place, *source;
+} Written;
+
+static bool read_written(PyObject *context, PyObject *thing, Written *written)
+{
+    written->value = thing;
+    written->place = NULL;
+    written->source = Py_None;
+    if (!Py_IS_TYPE(thing, bound.scalar) && !Py_IS_TYPE(thing, bound.buffer))
+        return PyFloat_CheckExact(thing) || Py_IS_TYPE(thing, &PyDoubleArrType_Type);
+    written->value = SLOT(thing, bound.value);
+    written->place = SLOT(thing, bound.place);
+    PyObject *active = steps_active(written->place);
+    if (active == NULL || steps_context_of(written->place) != context)
+        return false;
+    if (active == Py_True)
+        written->source = written->place;
+    return true;
+}
+
+/* `Lean.write_element`: one number, written at an index of integers. */
+static int write_element(PyObject *self, PyObject *key, Written *written)
+{
+    PyObject *place = SLOT(self, bound.place), *root = steps_root(place), *context = SLOT(root, bound.context);
+    double number = PyFloat_CheckExact(written->value) ? PyFloat_AS_DOUBLE(written->value)
+                                                       : PyArrayScalar_VAL(written->value, Double);
+    PyObject *position = steps_position();
+    if (position == NULL || position == NOT_HERE)
+        return position == NULL ? -1 : 1;
+    int failed = writable(context, self, root);
+    PyObject *array = SLOT(self, bound.value), *entry = NULL;
+    double *at = failed ? NULL : steps_element(array, key);
+    PyObject *saved = at == NULL ? NULL : PyArrayScalar_New(Double);
+    if (saved != NULL) {
+        PyArrayScalar_ASSIGN(saved, Double, *at);
+        entry = write_entry(bound.element_write, position, array, key, saved, written->source, root);
+        Py_DECREF(saved);
+    }
+    if (entry != NULL) {
+        SLOT(entry, bound.write_parent) = Py_NewRef(place);
+        *at = number;
+        failed = log_write(context, entry, written->source, root);
+        Py_DECREF(entry);
+    } else
+        failed = -1;
+    Py_DECREF(position);
+    return failed;
+}
+
+/* `Context.write` into a view. */
+static int write_view(PyObject *self, PyObject *key, Written *written)
+{
+    PyObject *place = SLOT(self, bound.place), *root = steps_root(place), *context = SLOT(root, bound.context);
+    PyObject *shown = PyObject_GetItem(SLOT(self, bound.value), key);
+    if (shown == NULL)
+        return -1;
+    PyObject *position = NULL, *part = NULL, *saved = NULL, *entry = NULL;
+    int failed = 1;
+    if (!PyArray_CheckExact(shown))
+        goto done;
+    position = steps_position();
+    if (position == NOT_HERE) {
+        position = NULL;
+        goto done;
+    }
+    failed = -1;
+    part = position == NULL ? NULL : view_place(place, key, (PyArrayObject *)shown);
+    if (part == NULL || writable(context, self, root) < 0)
+        goto done;
+    saved = PyArray_NewCopy((PyArrayObject *)shown, NPY_CORDER);
+    if (saved == NULL)
+        goto done;
+    entry = write_entry(bound.write, position, SLOT(self, bound.value), key, saved, written->source, root);
+    if (entry == NULL)
+        goto done;
+    SLOT(entry, bound.out) = Py_NewRef(part);
+    if (PyObject_SetItem(SLOT(self, bound.value), key, written->value) < 0) {
+        /* Shapes that do not fit: nothing was written, and Python says so. */
+        PyErr_Clear();
+        failed = 1;
+        goto done;
+    }
+    failed = log_write(context, entry, written->source, root);
+done:
+    Py_DECREF(shown);
+    Py_XDECREF(position);
+    Py_XDECREF(part);
+    Py_XDECREF(saved);
+    Py_XDECREF(entry);
+    return failed;
+}
+
+/* `Buffer.__setitem__` of elements and views: 0 if it is done, -1 with an exception, 1 for all else. */
+int steps_setitem(PyObject *self, PyObject *key, PyObject *value)
+{
+    PyObject *place = SLOT(self, bound.place), *array = SLOT(self, bound.value), *root = steps_root(place);
+    Written written;
+    if (root == NULL || !PyArray_CheckExact(array) || depth_of(place) > bound.deep)
+        return 1;
+    PyObject *context = SLOT(root, bound.context);
+    if (!PyArray_ISWRITEABLE((PyArrayObject *)array) || !PyArray_ISFLOAT((PyArrayObject *)array) ||
+        !read_written(context, value, &written) || !steps_is_lean(context))
+        return 1;
+    bool is_number = !PyArray_CheckExact(written.value);
+    if (steps_is_index(key) && steps_element(array, key) != NULL) {
+        if (!PyFloat_CheckExact(written.value) && !Py_IS_TYPE(written.value, &PyDoubleArrType_Type))
+            return 1;
+        return write_element(self, key, &written);
+    }
+    if (!is_view(key))
+        return 1;
+    if (is_number)
+        return written.place == NULL || Py_IS_TYPE(written.value, &PyDoubleArrType_Type) ? write_view(self, key, &written)
+                                                                                         : 1;
+    if (steps_root(written.place) == root ||
+        PyArray_DESCR((PyArrayObject *)written.value) != PyArray_DESCR((PyArrayObject *)array))
+        return 1;
+    return write_view(self, key, &written);
+}

@@ -1,0 +1,397 @@
+/* The slots of the package's classes, and what is made of them: roots, tracked values, positions, entries. */
+#include "steps.h"
+
+#include <structmember.h>
+
+Bound bound;
+Names names;
+
+static int find_slot(PyTypeObject *type, const char *name, Py_ssize_t *offset)
+{
+    PyObject *found = PyObject_GetAttrString((PyObject *)type, name);
+    if (found == NULL)
+        return -1;
+    if (!Py_IS_TYPE(found, &PyMemberDescr_Type) ||
+        ((PyMemberDescrObject *)found)->d_member->type != T_OBJECT_EX) {
+        PyErr_Format(PyExc_TypeError, "%s.%s is no slot", type->tp_name, name);
+        Py_DECREF(found);
+        return -1;
+    }
+    *offset = ((PyMemberDescrObject *)found)->d_member->offset;
+    Py_DECREF(found);
+    return 0;
+}
+
+static int find_type(PyObject *given, const char *name, PyTypeObject **type)
+{
+    PyObject *found = PyDict_GetItemString(given, name);
+    if (found == NULL || !PyType_Check(found)) {
+        PyErr_Format(PyExc_TypeError, "no class %s", name);
+        return -1;
+    }
+    *type = (PyTypeObject *)Py_NewRef(found);
+    return 0;
+}
+
+static int find_object(PyObject *given, const char *name, PyObject **object)
+{
+    PyObject *found = PyDict_GetItemString(given, name);
+    if (found == NULL) {
+        PyErr_Format(PyExc_TypeError, "no object %s", name);
+        return -1;
+    }
+    *object = Py_NewRef(found);
+    return 0;
+}
+
+static int intern_names(void)
+{
+    struct {
+        PyObject **where;
+        const char *name;
+    } all[] = {
+        {&names.lean, "lean"},
+        {&names.listener, "listener"},
+        {&names.thread, "thread"},
+        {&names.log, "log"},
+        {&names.writes, "writes"},
+        {&names.merged, "merged"},
+        {&names.memory, "memory"},
+        {&names.undone_from, "undone_from"},
+        {&names.exchanging, "exchanging"},
+        {&names.accumulate, "accumulate"},
+        {&names.region, "region"},
+        {&names.writable, "writable"},
+        {&names.strides, "strides"},
+        {&names.foreign, "foreign"},
+        {&names.forget_before, "forget_before"},
+        {&names.swap, "swap"},
+        {&names.take, "take"},
+        {&names.append, "append"},
+    };
+    for (size_t k = 0; k < sizeof all / sizeof *all; k++) {
+        *all[k].where = PyUnicode_InternFromString(all[k].name);
+        if (*all[k].where == NULL)
+            return -1;
+    }
+    return 0;
+}
+
+/* Find classes, slots and tables in the dictionary that `bridge.compiled` gives. */
+int steps_bind(PyObject *given)
+{
+    struct {
+        const char *name;
+        PyTypeObject **type;
+    } types[] = {
+        {"Buffer", &bound.buffer},
+        {"Scalar", &bound.scalar},
+        {"Root", &bound.root},
+        {"Entered", &bound.entered},
+        {"View", &bound.view},
+        {"One", &bound.one},
+        {"Pair", &bound.pair},
+        {"ElementRead", &bound.element_read},
+        {"ElementWrite", &bound.element_write},
+        {"Write", &bound.write},
+        {"ArrayMemory", &bound.array_memory},
+    };
+    struct {
+        const char *name;
+        PyObject **object;
+    } objects[] = {
+        {"rules", &bound.rules},
+        {"unplanned", &bound.unplanned},
+        {"serials", &bound.serials},
+        {"internal", &bound.internal},
+        {"is_internal", &bound.is_internal},
+        {"replayed", &bound.replayed},
+        {"current", &bound.current},
+        {"blame", &bound.blame},
+        {"shortcuts", &bound.shortcuts},
+    };
+    PyTypeObject *rule;
+    PyObject *deep = PyDict_GetItemString(given, "deep");
+
+    if (deep == NULL || intern_names() < 0)
+        return -1;
+    bound.deep = PyLong_AsSsize_t(deep);
+    for (size_t k = 0; k < sizeof types / sizeof *types; k++)
+        if (find_type(given, types[k].name, types[k].type) < 0)
+            return -1;
+    for (size_t k = 0; k < sizeof objects / sizeof *objects; k++)
+        if (find_object(given, objects[k].name, objects[k].object) < 0)
+            return -1;
+    if (find_type(given, "Rule", &rule) < 0)
+        return -1;
+    struct {
+        PyTypeObject *type;
+        const char *name;
+        Py_ssize_t *offset;
+    } slots[] = {
+        {bound.buffer, "value", &bound.value},
+        {bound.buffer, "place", &bound.place},
+        {bound.root, "context", &bound.context},
+        {bound.root, "serial", &bound.serial},
+        {bound.root, "shape", &bound.shape},
+        {bound.root, "dtype", &bound.dtype},
+        {bound.root, "active", &bound.active},
+        {bound.root, "born_active", &bound.born_active},
+        {bound.root, "shadow", &bound.shadow},
+        {bound.root, "owned", &bound.owned},
+        {bound.root, "strides", &bound.strides},
+        {bound.entered, "read_as_constant", &bound.read_as_constant},
+        {bound.entered, "shared_by", &bound.shared_by},
+        {bound.entered, "written", &bound.written},
+        {bound.view, "parent", &bound.parent},
+        {bound.view, "depth", &bound.depth},
+        {bound.view, "key", &bound.key},
+        {bound.view, "overlapping", &bound.overlapping},
+        {bound.view, "root", &bound.part_root},
+        {bound.view, "top", &bound.top},
+        {bound.view, "shape", &bound.part_shape},
+        {bound.view, "dtype", &bound.part_dtype},
+        {bound.pair, "out", &bound.out},
+        {bound.pair, "position", &bound.position},
+        {bound.pair, "output", &bound.output},
+        {bound.pair, "wanted", &bound.wanted},
+        {bound.one, "rule", &bound.one_rule},
+        {bound.one, "x", &bound.one_x},
+        {bound.one, "place", &bound.one_place},
+        {bound.pair, "rule", &bound.pair_rule},
+        {bound.pair, "x", &bound.pair_x},
+        {bound.pair, "x_place", &bound.pair_x_place},
+        {bound.pair, "y", &bound.pair_y},
+        {bound.pair, "y_place", &bound.pair_y_place},
+        {bound.element_read, "parent", &bound.read_parent},
+        {bound.element_read, "key", &bound.read_key},
+        {bound.write, "activates", &bound.activates},
+        {bound.write, "array", &bound.array},
+        {bound.write, "key", &bound.write_key},
+        {bound.write, "saved", &bound.saved},
+        {bound.write, "source", &bound.source},
+        {bound.element_write, "parent", &bound.write_parent},
+        {rule, "plans", &bound.plans},
+        {rule, "per_argument", &bound.per_argument},
+    };
+    for (size_t k = 0; k < sizeof slots / sizeof *slots; k++)
+        if (find_slot(slots[k].type, slots[k].name, slots[k].offset) < 0)
+            return -1;
+    Py_DECREF(rule);
+    bound.ready = true;
+    return 0;
+}
+
+/* An object of a Python class, as `__new__` makes it: all slots are empty. */
+PyObject *steps_make(PyTypeObject *type) { return type->tp_alloc(type, 0); }
+
+/* An attribute of a context, borrowed: the context holds it. NULL without an exception if there is none. */
+PyObject *steps_attribute(PyObject *thing, PyObject *name)
+{
+    PyObject *found = PyObject_GetAttr(thing, name);
+    if (found == NULL) {
+        PyErr_Clear();
+        return NULL;
+    }
+    Py_DECREF(found);
+    return found;
+}
+
+/* Whether a context takes the short ways: it is open in this thread, and nobody listens. */
+bool steps_is_lean(PyObject *context)
+{
+    if (steps_attribute(context, names.lean) != Py_True || steps_attribute(context, names.listener) != Py_None)
+        return false;
+    PyObject *thread = steps_attribute(context, names.thread);
+    return thread != NULL && PyLong_CheckExact(thread) &&
+           PyLong_AsUnsignedLong(thread) == PyThread_get_thread_ident();
+}
+
+static bool is_root(PyObject *place) { return Py_IS_TYPE(place, bound.root) || Py_IS_TYPE(place, bound.entered); }
+
+/* The root of a place, borrowed; NULL for places that are left to Python. */
+PyObject *steps_root(PyObject *place)
+{
+    if (is_root(place))
+        return place;
+    if (!Py_IS_TYPE(place, bound.view))
+        return NULL;
+    PyObject *root = SLOT(place, bound.part_root);
+    return root != NULL && is_root(root) ? root : NULL;
+}
+
+/* The context of a place, borrowed; NULL for places that are left to Python. */
+PyObject *steps_context_of(PyObject *place)
+{
+    PyObject *root = steps_root(place);
+    return root == NULL ? NULL : SLOT(root, bound.context);
+}
+
+/* Py_True or Py_False: whether a gradient passes through a place; NULL if Python must be asked. */
+PyObject *steps_active(PyObject *place)
+{
+    PyObject *top = is_root(place) ? place : Py_IS_TYPE(place, bound.view) ? SLOT(place, bound.top) : NULL;
+    if (top == NULL || !is_root(top))
+        return NULL;
+    PyObject *active = SLOT(top, bound.active);
+    return active == Py_True || active == Py_False ? active : NULL;
+}
+
+/* Whether a thing is a plain number that an operator takes beside a tracked value. */
+bool steps_is_number(PyObject *thing)
+{
+    return PyFloat_CheckExact(thing) || PyLong_CheckExact(thing) || Py_IS_TYPE(thing, &PyDoubleArrType_Type);
+}
+
+/* Whether a key is an integer of Python's, or a tuple of these. */
+bool steps_is_index(PyObject *key)
+{
+    if (PyLong_CheckExact(key))
+        return true;
+    if (!PyTuple_CheckExact(key) || PyTuple_GET_SIZE(key) == 0)
+        return false;
+    for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(key); k++)
+        if (!PyLong_CheckExact(PyTuple_GET_ITEM(key, k)))
+            return false;
+    return true;
+}
+
+/* Where the element of `array` that an index names lies, if it is one double and the index is within bounds. */
+void *steps_element(PyObject *thing, PyObject *key)
+{
+    if (!PyArray_CheckExact(thing))
+        return NULL;
+    PyArrayObject *array = (PyArrayObject *)thing;
+    bool single = PyLong_CheckExact(key);
+    int axes = single ? 1 : (int)PyTuple_GET_SIZE(key);
+    if (PyArray_NDIM(array) != axes || PyArray_TYPE(array) != NPY_DOUBLE || !PyArray_ISBEHAVED_RO(array))
+        return NULL;
+    char *at = PyArray_BYTES(array);
+    for (int axis = 0; axis < axes; axis++) {
+        Py_ssize_t index = PyLong_AsSsize_t(single ? key : PyTuple_GET_ITEM(key, axis));
+        npy_intp length = PyArray_DIM(array, axis);
+        if (index == -1 && PyErr_Occurred()) {
+            PyErr_Clear();
+            return NULL;
+        }
+        if (index < 0)
+            index += length;
+        if (index < 0 || index >= length)
+            return NULL;
+        at += index * PyArray_STRIDE(array, axis);
+    }
+    return at;
+}
+
+/* `bridge.code_position.here`: the innermost frame outside of the package, NumPy, SciPy and JAX. */
+PyObject *steps_position(void)
+{
+    if (PyDict_GET_SIZE(bound.replayed) != 0)
+        return NOT_HERE;
+    PyFrameObject *frame = (PyFrameObject *)Py_XNewRef((PyObject *)PyEval_GetFrame());
+    while (frame != NULL) {
+        PyCodeObject *code = PyFrame_GetCode(frame);
+        PyObject *internal = PyDict_GetItemWithError(bound.internal, code->co_filename);
+        if (internal == NULL) {
+            internal = PyErr_Occurred() ? NULL : PyObject_CallOneArg(bound.is_internal, code->co_filename);
+            if (internal == NULL) {
+                Py_DECREF(code);
+                Py_DECREF(frame);
+                return NULL;
+            }
+            Py_DECREF(internal); /* True or False */
+        }
+        PyFrameObject *back = internal == Py_True ? PyFrame_GetBack(frame) : NULL;
+        if (back == NULL) {
+            PyObject *position = PyTuple_New(2);
+            PyObject *instruction = PyLong_FromLong(PyFrame_GetLasti(frame));
+            Py_DECREF(frame);
+            if (position == NULL || instruction == NULL) {
+                Py_DECREF(code);
+                Py_XDECREF(position);
+                Py_XDECREF(instruction);
+                return NULL;
+            }
+            PyTuple_SET_ITEM(position, 0, (PyObject *)code);
+            PyTuple_SET_ITEM(position, 1, instruction);
+            return position;
+        }
+        Py_DECREF(code);
+        Py_DECREF(frame);
+        frame = back;
+    }
+    return NOT_HERE;
+}
+
+/* A tracked value of a class on a new root of its shape and dtype, which are taken over. */
+static PyObject *rooted(PyObject *context, PyTypeObject *type, PyObject *value, PyObject *shape, PyObject *dtype,
+                        PyObject *active)
+{
+    PyObject *tracked = NULL, *root = NULL;
+    PyObject *strides = Py_NewRef(Py_None);
+    if (PyArray_CheckExact(value) && PyArray_NDIM((PyArrayObject *)value) > 1 &&
+        !PyArray_IS_C_CONTIGUOUS((PyArrayObject *)value))
+        Py_SETREF(strides, PyObject_GetAttr(value, names.strides));
+    PyObject *serial = Py_TYPE(bound.serials)->tp_iternext(bound.serials);
+    if (shape == NULL || serial == NULL || strides == NULL || (root = steps_make(bound.root)) == NULL)
+        goto done;
+    SLOT(root, bound.context) = Py_NewRef(context);
+    SLOT(root, bound.serial) = Py_NewRef(serial);
+    SLOT(root, bound.shape) = Py_NewRef(shape);
+    SLOT(root, bound.dtype) = Py_NewRef(dtype);
+    SLOT(root, bound.active) = Py_NewRef(active);
+    SLOT(root, bound.born_active) = Py_NewRef(active);
+    SLOT(root, bound.shadow) = Py_NewRef(Py_None);
+    SLOT(root, bound.owned) = Py_NewRef(Py_False);
+    SLOT(root, bound.strides) = Py_NewRef(strides);
+    tracked = steps_make(type);
+    if (tracked != NULL) {
+        SLOT(tracked, bound.value) = Py_NewRef(value);
+        SLOT(tracked, bound.place) = Py_NewRef(root);
+    }
+done:
+    Py_XDECREF(root);
+    Py_XDECREF(strides);
+    Py_XDECREF(serial);
+    Py_XDECREF(shape);
+    Py_XDECREF(dtype);
+    return tracked;
+}
+
+/* A tracked number of double precision on a new root. */
+PyObject *steps_scalar(PyObject *context, PyObject *value, PyObject *active)
+{
+    return rooted(context, bound.scalar, value, PyTuple_New(0), (PyObject *)PyArray_DescrFromType(NPY_DOUBLE), active);
+}
+
+/* `Lean._fresh`: a result that carries a gradient, tracked on a new root; NOT_HERE for what is left to Python. */
+PyObject *steps_fresh(PyObject *context, PyObject *value)
+{
+    if (Py_IS_TYPE(value, &PyDoubleArrType_Type))
+        return steps_scalar(context, value, Py_True);
+    if (!PyArray_CheckExact(value))
+        return NOT_HERE;
+    PyArrayObject *array = (PyArrayObject *)value;
+    if (PyArray_BASE(array) != NULL || !PyArray_ISFLOAT(array))
+        return NOT_HERE;
+    return rooted(context, bound.buffer, value, PyArray_IntTupleFromIntp(PyArray_NDIM(array), PyArray_DIMS(array)),
+                  Py_NewRef((PyObject *)PyArray_DESCR(array)), Py_True);
+}
+
+/* Append an entry to the log of a context. */
+int steps_log(PyObject *context, PyObject *entry)
+{
+    PyObject *log = PyObject_GetAttr(context, names.log);
+    if (log == NULL)
+        return -1;
+    int failed;
+    if (PyList_CheckExact(log))
+        failed = PyList_Append(log, entry);
+    else {
+        PyObject *done = PyObject_CallMethodOneArg(log, names.append, entry);
+        failed = done == NULL ? -1 : 0;
+        Py_XDECREF(done);
+    }
+    Py_DECREF(log);
+    return failed;
+}

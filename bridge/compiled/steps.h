@@ -1,0 +1,95 @@
+/* The commonest events of a differentiation in C: what `bridge/arrays` and `bridge/rewind` do in Python, step by step.
+ *
+ * The classes stay Python's: what is done here reads and fills their slots. Whatever is not the commonest case is handed
+ * to the Python method that it stands for, so that the two ways never differ in what they do, only in the time it takes.
+ */
+#ifndef BRIDGE_STEPS_H
+#define BRIDGE_STEPS_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <stdbool.h>
+
+#define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
+#define PY_ARRAY_UNIQUE_SYMBOL bridge_steps_array_api
+#ifndef STEPS_MODULE
+#define NO_IMPORT_ARRAY
+#endif
+#include <numpy/arrayobject.h>
+#include <numpy/arrayscalars.h>
+
+/* A slot of a Python class with `__slots__`, by its offset in the object. */
+#define SLOT(object, offset) (*(PyObject **)((char *)(object) + (offset)))
+
+/* What Python says about the classes whose slots are read here, filled by `bind`. A zero `ready` sends every call to
+ * Python. */
+typedef struct {
+    bool ready;
+    PyTypeObject *buffer, *scalar, *root, *entered, *view, *one, *pair, *element_read, *element_write, *write, *product;
+    PyTypeObject *array_memory;
+    Py_ssize_t value, place;                                                   /* Buffer, Scalar */
+    Py_ssize_t context, serial, shape, dtype, active, born_active, shadow, owned, strides; /* Root */
+    Py_ssize_t read_as_constant, shared_by, written;                           /* Entered */
+    Py_ssize_t parent, depth, key, overlapping, part_root, top, part_shape, part_dtype; /* View */
+    Py_ssize_t out, position;                                                  /* Entry */
+    Py_ssize_t output, wanted;                                                 /* Operation */
+    Py_ssize_t one_rule, one_x, one_place;
+    Py_ssize_t pair_rule, pair_x, pair_x_place, pair_y, pair_y_place;
+    Py_ssize_t read_parent, read_key;
+    Py_ssize_t activates, array, write_key, saved, source; /* Write */
+    Py_ssize_t write_parent;                               /* ElementWrite */
+    Py_ssize_t plans, per_argument;                        /* Rule */
+    PyObject *rules;    /* by ufunc */
+    PyObject *unplanned;
+    PyObject *serials;  /* the counter that numbers roots */
+    PyObject *internal; /* whether a file is one of this package's, by name */
+    PyObject *is_internal;
+    PyObject *replayed;
+    PyObject *current; /* the context variable */
+    PyObject *blame;
+    PyObject *shortcuts; /* what the book's pulls compute, by function: see backward.c */
+    Py_ssize_t deep;
+} Bound;
+
+extern Bound bound;
+extern PyTypeObject MethodType;
+
+/* slots.c */
+int steps_bind(PyObject *given);
+PyObject *steps_position(void);
+PyObject *steps_fresh(PyObject *context, PyObject *value);
+PyObject *steps_scalar(PyObject *context, PyObject *value, PyObject *active);
+PyObject *steps_make(PyTypeObject *type);
+int steps_log(PyObject *context, PyObject *entry);
+bool steps_is_lean(PyObject *context);
+PyObject *steps_context_of(PyObject *place);
+PyObject *steps_active(PyObject *place);
+PyObject *steps_root(PyObject *place);
+bool steps_is_number(PyObject *thing);
+bool steps_is_index(PyObject *key);
+void *steps_element(PyObject *array, PyObject *key);
+PyObject *steps_attribute(PyObject *thing, PyObject *name);
+
+/* operators.c */
+typedef enum { ADD, SUBTRACT, MULTIPLY, DIVIDE, POWER, NEGATIVE, GETITEM, SETITEM, CALLS } Kind;
+PyObject *steps_binary(PyObject *ufunc, Kind kind, PyObject *x, PyObject *y);
+PyObject *steps_unary(PyObject *ufunc, Kind kind, PyObject *x);
+
+/* indexing.c */
+PyObject *steps_getitem(PyObject *self, PyObject *key);
+int steps_setitem(PyObject *self, PyObject *key, PyObject *value);
+
+/* backward.c */
+PyObject *steps_walk(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
+
+/* Names of attributes, interned. */
+typedef struct {
+    PyObject *lean, *listener, *thread, *log, *writes, *merged, *memory, *undone_from, *exchanging, *accumulate, *region,
+        *writable, *strides, *foreign, *forget_before, *swap, *take, *append;
+} Names;
+extern Names names;
+
+/* What a fast path answers when it is not for it. A new reference is never NULL without an exception. */
+#define NOT_HERE ((PyObject *)&MethodType)
+
+#endif
