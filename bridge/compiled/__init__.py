@@ -32,7 +32,7 @@ AVAILABLE = _STEPS is not None
 _KINDS = {
     name: number
     for number, name in enumerate(
-        ("add", "sub", "mul", "truediv", "pow", "neg", "__getitem__", "__setitem__", "__array_ufunc__")
+        ("add", "sub", "mul", "truediv", "pow", "neg", "__getitem__", "__setitem__", "__array_ufunc__", "first")
     )
 }
 
@@ -45,7 +45,11 @@ _SHORTCUTS: dict[Callable[..., Any], int] = {}
 
 
 def quick(python: Callable[..., Any], name: str, ufunc: Any = None, reflected: bool = False) -> Callable[..., Any]:
-    """The method `python` with the compiled way for the cases that are common; itself where there is none."""
+    """The method `python` with the compiled way for the cases that are common; itself where there is none.
+
+    `name` is that of an operator or a method of Buffers, or "first" for a method that returns its argument if that is
+    a Buffer.
+    """
     if _STEPS is None or name not in _KINDS:
         return python
     made: Callable[..., Any] = _STEPS.Method(python, ufunc, _KINDS[name], reflected)
@@ -62,6 +66,12 @@ def bind(**given: Any) -> None:
     """Tell the compiled part the classes whose slots it fills, and the tables that it looks into."""
     if _STEPS is not None:
         _STEPS.bind({**given, "shortcuts": _SHORTCUTS})
+
+
+def watch(log: list[Any]) -> None:
+    """Let Python's garbage collector know what a log holds whose context has closed."""
+    if _STEPS is not None and log:
+        _STEPS.watch(log)
 
 
 def walk(context: Any, log: list[Any], number: int) -> int:

@@ -122,7 +122,7 @@ static bool is_plainly_writable(PyObject *context, PyObject *root)
         PyErr_Clear();
     bool same = current == context;
     Py_XDECREF(current);
-    PyObject *merged = steps_attribute(context, names.merged);
+    PyObject *merged = SLOT(context, bound.merged);
     if (!same || merged == NULL || !PyDict_CheckExact(merged) || PyDict_GET_SIZE(merged) != 0)
         return false;
     if (Py_IS_TYPE(root, bound.root))
@@ -139,13 +139,12 @@ static int writable(PyObject *context, PyObject *target, PyObject *root)
         Py_XDECREF(done);
         return done == NULL ? -1 : 0;
     }
-    PyObject *writes = PyObject_GetAttr(context, names.writes);
+    PyObject *before = SLOT(context, bound.writes), *writes = PyLong_FromSsize_t(PyLong_AsSsize_t(before) + 1);
     if (writes == NULL)
         return -1;
-    Py_SETREF(writes, PyLong_FromSsize_t(PyLong_AsSsize_t(writes) + 1));
-    int failed = writes == NULL ? -1 : PyObject_SetAttr(context, names.writes, writes);
-    Py_XDECREF(writes);
-    return failed;
+    SLOT(context, bound.writes) = writes;
+    Py_DECREF(before);
+    return 0;
 }
 
 /* An entry of what was written: `array[key]`, which held `saved`. */

@@ -34,6 +34,8 @@ static PyObject *shortly(Method *method, PyObject *const *arguments, Py_ssize_t 
             return NOT_HERE;
         return count == 4 ? steps_unary(arguments[1], CALLS, arguments[3])
                           : steps_binary(arguments[1], CALLS, arguments[3], arguments[4]);
+    case FIRST: /* what a Buffer is asked for that is a Buffer already */
+        return count > 1 && Py_IS_TYPE(arguments[1], bound.buffer) ? Py_NewRef(arguments[1]) : NOT_HERE;
     default:
         if (count != 2)
             return NOT_HERE;
@@ -139,9 +141,15 @@ static PyObject *enable(PyObject *module, PyObject *on)
     return PyBool_FromLong(before);
 }
 
+static PyObject *watch(PyObject *module, PyObject *log)
+{
+    return steps_watch(log) < 0 ? NULL : Py_NewRef(Py_None);
+}
+
 static PyMethodDef functions[] = {
     {"bind", bind, METH_O, "Learn the classes of the package and where their slots lie."},
     {"enable", enable, METH_O, "Take the short ways, or not; returns whether they were taken."},
+    {"watch", watch, METH_O, "Let the garbage collector know what a log holds."},
     {"walk", (PyCFunction)(void (*)(void))steps_walk, METH_FASTCALL, "Walk the log back, as far as entries are common."},
     {NULL, NULL, 0, NULL},
 };

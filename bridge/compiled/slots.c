@@ -50,12 +50,6 @@ static int intern_names(void)
         PyObject **where;
         const char *name;
     } all[] = {
-        {&names.lean, "lean"},
-        {&names.listener, "listener"},
-        {&names.thread, "thread"},
-        {&names.log, "log"},
-        {&names.writes, "writes"},
-        {&names.merged, "merged"},
         {&names.memory, "memory"},
         {&names.undone_from, "undone_from"},
         {&names.exchanging, "exchanging"},
@@ -63,10 +57,7 @@ static int intern_names(void)
         {&names.region, "region"},
         {&names.writable, "writable"},
         {&names.strides, "strides"},
-        {&names.foreign, "foreign"},
         {&names.forget_before, "forget_before"},
-        {&names.swap, "swap"},
-        {&names.take, "take"},
         {&names.append, "append"},
     };
     for (size_t k = 0; k < sizeof all / sizeof *all; k++) {
@@ -95,6 +86,9 @@ int steps_bind(PyObject *given)
         {"ElementWrite", &bound.element_write},
         {"Write", &bound.write},
         {"ArrayMemory", &bound.array_memory},
+        {"Call", &bound.call},
+        {"Part", &bound.part},
+        {"Lean", &bound.lean},
     };
     struct {
         const char *name;
@@ -171,6 +165,12 @@ int steps_bind(PyObject *given)
         {bound.write, "saved", &bound.saved},
         {bound.write, "source", &bound.source},
         {bound.element_write, "parent", &bound.write_parent},
+        {bound.lean, "lean", &bound.is_lean},
+        {bound.lean, "listener", &bound.listener},
+        {bound.lean, "log", &bound.log},
+        {bound.lean, "merged", &bound.merged},
+        {bound.lean, "thread", &bound.thread},
+        {bound.lean, "writes", &bound.writes},
         {rule, "plans", &bound.plans},
         {rule, "per_argument", &bound.per_argument},
     };
@@ -182,8 +182,52 @@ int steps_bind(PyObject *given)
     return 0;
 }
 
-/* An object of a Python class, as `__new__` makes it: all slots are empty. */
-PyObject *steps_make(PyTypeObject *type) { return type->tp_alloc(type, 0); }
+/* An object of a Python class, as `__new__` makes it: all slots are empty.
+ *
+ * Python's garbage collector does not know of it before `steps_watch`: a log has no garbage while its context is open,
+ * and looking at each entry would take as long as making it.
+ */
+PyObject *steps_make(PyTypeObject *type)
+{
+    PyObject *made = PyObject_GC_New(PyObject, type);
+    if (made != NULL)
+        memset((char *)made + sizeof(PyObject), 0, (size_t)type->tp_basicsize - sizeof(PyObject));
+    return made;
+}
+
+static bool is_made_here(PyTypeObject *type)
+{
+    return type == bound.root || type == bound.view || type == bound.one || type == bound.pair ||
+           type == bound.element_read || type == bound.element_write || type == bound.write;
+}
+
+static int watch(PyObject *thing, void *nothing)
+{
+    PyTypeObject *type = Py_TYPE(thing);
+    if (is_made_here(type)) {
+        if (PyObject_GC_IsTracked(thing))
+            return 0;
+        PyObject_GC_Track(thing);
+    } else if (type != bound.call && type != &PyTuple_Type && type != &PyList_Type && !PyType_IsSubtype(type, bound.part))
+        return 0;
+    return type->tp_traverse(thing, watch, nothing);
+}
+
+/* Let the garbage collector know what a log holds, when its context has closed: whoever keeps that may forget it. */
+int steps_watch(PyObject *log)
+{
+    steps_forget_positions();
+    if (!bound.ready || !PyList_Check(log))
+        return 0;
+    for (Py_ssize_t k = 0; k < PyList_GET_SIZE(log); k++) {
+        PyObject *entry = PyList_GET_ITEM(log, k);
+        if (is_made_here(Py_TYPE(entry)) && !PyObject_GC_IsTracked(entry))
+            PyObject_GC_Track(entry);
+        if (PyType_IS_GC(Py_TYPE(entry)) && Py_TYPE(entry)->tp_traverse(entry, watch, NULL) != 0)
+            return -1;
+    }
+    return 0;
+}
 
 /* An attribute of a context, borrowed: the context holds it. NULL without an exception if there is none. */
 PyObject *steps_attribute(PyObject *thing, PyObject *name)
@@ -200,11 +244,15 @@ PyObject *steps_attribute(PyObject *thing, PyObject *name)
 /* Whether a context takes the short ways: it is open in this thread, and nobody listens. */
 bool steps_is_lean(PyObject *context)
 {
-    if (steps_attribute(context, names.lean) != Py_True || steps_attribute(context, names.listener) != Py_None)
-        return false;
-    PyObject *thread = steps_attribute(context, names.thread);
-    return thread != NULL && PyLong_CheckExact(thread) &&
-           PyLong_AsUnsignedLong(thread) == PyThread_get_thread_ident();
+    static PyTypeObject *known;
+    if (Py_TYPE(context) != known) {
+        if (!PyType_IsSubtype(Py_TYPE(context), bound.lean))
+            return false;
+        Py_XSETREF(known, (PyTypeObject *)Py_NewRef((PyObject *)Py_TYPE(context)));
+    }
+    PyObject *thread = SLOT(context, bound.thread);
+    return SLOT(context, bound.is_lean) == Py_True && SLOT(context, bound.listener) == Py_None && thread != NULL &&
+           PyLong_CheckExact(thread) && PyLong_AsUnsignedLong(thread) == PyThread_get_thread_ident();
 }
 
 static bool is_root(PyObject *place) { return Py_IS_TYPE(place, bound.root) || Py_IS_TYPE(place, bound.entered); }
@@ -283,6 +331,39 @@ void *steps_element(PyObject *thing, PyObject *key)
     return at;
 }
 
+/* Positions that were asked for lately: a loop asks for the same ones in each turn. */
+enum { POSITIONS = 256 };
+static PyObject *positions[POSITIONS];
+
+void steps_forget_positions(void)
+{
+    for (int k = 0; k < POSITIONS; k++)
+        Py_CLEAR(positions[k]);
+}
+
+/* The instruction that a frame runs, as `(code, instruction)`. Takes over `code`. */
+static PyObject *position_of(PyFrameObject *frame, PyCodeObject *code)
+{
+    int instruction = PyFrame_GetLasti(frame);
+    PyObject **lately = &positions[(((uintptr_t)code >> 6) ^ ((uintptr_t)instruction >> 1)) % POSITIONS];
+    if (*lately != NULL && PyTuple_GET_ITEM(*lately, 0) == (PyObject *)code &&
+        PyLong_AsLong(PyTuple_GET_ITEM(*lately, 1)) == instruction) {
+        Py_DECREF(code);
+        return Py_NewRef(*lately);
+    }
+    PyObject *number = PyLong_FromLong(instruction), *position = number == NULL ? NULL : PyTuple_New(2);
+    if (position == NULL) {
+        Py_DECREF(code);
+        Py_XDECREF(number);
+        return NULL;
+    }
+    PyTuple_SET_ITEM(position, 0, (PyObject *)code);
+    PyTuple_SET_ITEM(position, 1, number);
+    PyObject_GC_UnTrack(position); /* what it holds is no garbage */
+    Py_XSETREF(*lately, Py_NewRef(position));
+    return position;
+}
+
 /* `bridge.code_position.here`: the innermost frame outside of the package, NumPy, SciPy and JAX. */
 PyObject *steps_position(void)
 {
@@ -303,17 +384,8 @@ PyObject *steps_position(void)
         }
         PyFrameObject *back = internal == Py_True ? PyFrame_GetBack(frame) : NULL;
         if (back == NULL) {
-            PyObject *position = PyTuple_New(2);
-            PyObject *instruction = PyLong_FromLong(PyFrame_GetLasti(frame));
+            PyObject *position = position_of(frame, code);
             Py_DECREF(frame);
-            if (position == NULL || instruction == NULL) {
-                Py_DECREF(code);
-                Py_XDECREF(position);
-                Py_XDECREF(instruction);
-                return NULL;
-            }
-            PyTuple_SET_ITEM(position, 0, (PyObject *)code);
-            PyTuple_SET_ITEM(position, 1, instruction);
             return position;
         }
         Py_DECREF(code);
@@ -381,17 +453,10 @@ PyObject *steps_fresh(PyObject *context, PyObject *value)
 /* Append an entry to the log of a context. */
 int steps_log(PyObject *context, PyObject *entry)
 {
-    PyObject *log = PyObject_GetAttr(context, names.log);
-    if (log == NULL)
-        return -1;
-    int failed;
+    PyObject *log = SLOT(context, bound.log);
     if (PyList_CheckExact(log))
-        failed = PyList_Append(log, entry);
-    else {
-        PyObject *done = PyObject_CallMethodOneArg(log, names.append, entry);
-        failed = done == NULL ? -1 : 0;
-        Py_XDECREF(done);
-    }
-    Py_DECREF(log);
-    return failed;
+        return PyList_Append(log, entry);
+    PyObject *done = PyObject_CallMethodOneArg(log, names.append, entry);
+    Py_XDECREF(done);
+    return done == NULL ? -1 : 0;
 }

@@ -25,8 +25,8 @@
  * Python. */
 typedef struct {
     bool ready;
-    PyTypeObject *buffer, *scalar, *root, *entered, *view, *one, *pair, *element_read, *element_write, *write, *product;
-    PyTypeObject *array_memory;
+    PyTypeObject *buffer, *scalar, *root, *entered, *view, *one, *pair, *element_read, *element_write, *write;
+    PyTypeObject *array_memory, *call, *part, *lean;
     Py_ssize_t value, place;                                                   /* Buffer, Scalar */
     Py_ssize_t context, serial, shape, dtype, active, born_active, shadow, owned, strides; /* Root */
     Py_ssize_t read_as_constant, shared_by, written;                           /* Entered */
@@ -39,7 +39,8 @@ typedef struct {
     Py_ssize_t activates, array, write_key, saved, source; /* Write */
     Py_ssize_t write_parent;                               /* ElementWrite */
     Py_ssize_t plans, per_argument;                        /* Rule */
-    PyObject *rules;    /* by ufunc */
+    Py_ssize_t is_lean, listener, log, merged, thread, writes; /* Lean */
+    PyObject *rules;                                           /* by ufunc */
     PyObject *unplanned;
     PyObject *serials;  /* the counter that numbers roots */
     PyObject *internal; /* whether a file is one of this package's, by name */
@@ -60,6 +61,8 @@ PyObject *steps_position(void);
 PyObject *steps_fresh(PyObject *context, PyObject *value);
 PyObject *steps_scalar(PyObject *context, PyObject *value, PyObject *active);
 PyObject *steps_make(PyTypeObject *type);
+int steps_watch(PyObject *log);
+void steps_forget_positions(void);
 int steps_log(PyObject *context, PyObject *entry);
 bool steps_is_lean(PyObject *context);
 PyObject *steps_context_of(PyObject *place);
@@ -71,7 +74,7 @@ void *steps_element(PyObject *array, PyObject *key);
 PyObject *steps_attribute(PyObject *thing, PyObject *name);
 
 /* operators.c */
-typedef enum { ADD, SUBTRACT, MULTIPLY, DIVIDE, POWER, NEGATIVE, GETITEM, SETITEM, CALLS } Kind;
+typedef enum { ADD, SUBTRACT, MULTIPLY, DIVIDE, POWER, NEGATIVE, GETITEM, SETITEM, CALLS, FIRST } Kind;
 PyObject *steps_binary(PyObject *ufunc, Kind kind, PyObject *x, PyObject *y);
 PyObject *steps_unary(PyObject *ufunc, Kind kind, PyObject *x);
 
@@ -84,8 +87,8 @@ PyObject *steps_walk(PyObject *module, PyObject *const *arguments, Py_ssize_t co
 
 /* Names of attributes, interned. */
 typedef struct {
-    PyObject *lean, *listener, *thread, *log, *writes, *merged, *memory, *undone_from, *exchanging, *accumulate, *region,
-        *writable, *strides, *foreign, *forget_before, *swap, *take, *append;
+    PyObject *memory, *undone_from, *exchanging, *accumulate, *region,
+        *writable, *strides, *forget_before, *append;
 } Names;
 extern Names names;
 

@@ -16,7 +16,7 @@ from typing import Any, Self
 import numpy as np
 
 from bridge.code_position import here, resolve
-from bridge.compiled import walk
+from bridge.compiled import walk, watch
 from bridge.errors import ArgumentError, BridgeError
 from bridge.rewind import strong_zeros
 from bridge.rewind.cotangents import looks_of, numpy_numbers, places_of
@@ -65,6 +65,7 @@ class Context(Gradients, Lean):
         self.zeros = zeros
         self.log: list[Entry] = []
         self.snapshots = Snapshots()
+        self.lean = False
         self.writes = 0
         self.checkpointing = self.busy = False
         self.roots: list[Root] = []
@@ -88,6 +89,12 @@ class Context(Gradients, Lean):
         events = all(getattr(type(self), name) is getattr(Context, name) for name in ("result", "copied", "write"))
         self.lean = events and self.outer is None and not self.home.is_abstract
         return self
+
+    def __exit__(self, *raised: Any) -> None:
+        try:
+            super().__exit__(*raised)
+        finally:
+            watch(self.log)
 
     # Forward: what arrays report becomes an entry of the log, if a gradient passes through it or memory is overwritten.
 

@@ -160,8 +160,11 @@ class ElementWrite(Write):
 class Lean(Ownership):
     """The commonest events of a context, for contexts in which they mean what `Context` makes of them."""
 
+    # Slots, because the compiled part asks for them at each operation.
+    __slots__ = ("lean", "listener", "log", "merged", "thread", "writes")
+
     # Whether they do: there is no context outside, numbers are known, and no subclass answers events in another way.
-    lean = False
+    lean: bool
     log: list[Entry]
     listener: Listener | None
 

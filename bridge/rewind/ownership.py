@@ -35,6 +35,8 @@ class Ownership:
 
     outer: Context | None
     home: Home
+    # Whether the commonest events take few steps.
+    lean = False
     writes: int
     roots: list[Root]
     originals: list[tuple[np.ndarray, Any]]

@@ -12,6 +12,7 @@ import numpy as np
 from bridge.arrays import creation
 from bridge.arrays.buffer import Buffer
 from bridge.arrays.tracked import is_tracked
+from bridge.compiled import quick
 from bridge.rewind.escapes import detach, note_texts
 from bridge.rewind.interpreter import ARRAYS, current_context
 from bridge.rewind.rule_book import HOLDERS, TrackedObject
@@ -71,6 +72,8 @@ class Reader:
         found = lending.lent_to(value)
         return value if found is None else found
 
+    seen = quick(seen, "first")
+
     def elements(self, values: Any) -> Any:
         """What a loop runs over: of a plain array, each element as it is when its turn comes."""
         return elements(values)
@@ -107,6 +110,8 @@ class Reader:
             setattr(target, name, memory)
         return target
 
+    into = quick(into, "first")
+
     def into_own(self, target: Any, value: Any, temporary: Any) -> Any:
         """The same where `target` is what a variable holds that one function alone has.
 
@@ -116,6 +121,8 @@ class Reader:
             is_alone = target.base is None and sys.getrefcount(target) <= sys.getrefcount(temporary) + 1
             return own(target, value, is_alone)
         return target if type(target) is Buffer else self.into(target, value)
+
+    into_own = quick(into_own, "first")
 
     def keep(self, thing: Any, name: str, value: Any) -> Any:
         """What an attribute of `thing` is set on, which is remembered as it is."""
@@ -154,6 +161,8 @@ class Reader:
             if context is not None and context.loan is not None:
                 context.loan.keep(Contents, container, None, None)
         return container
+
+    changed = quick(changed, "first")
 
     def kind(self, thing: Any) -> Any:
         """`thing.__class__`: of a tracked value, what it would be in the program."""
