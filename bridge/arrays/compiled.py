@@ -5,15 +5,15 @@ from __future__ import annotations
 from bridge.arrays.buffer import Buffer, Scalar
 from bridge.code_position import INTERNAL, REPLAYED, is_internal
 from bridge.compiled import bind
-from bridge.rewind.interpreter import CURRENT, Call
+from bridge.rewind.interpreter import CURRENT, NO_KEYWORDS, Call
 from bridge.rewind.lean import ElementRead, ElementWrite, Lean, One, Pair
-from bridge.rewind.log import blame
+from bridge.rewind.log import Operation, blame
 from bridge.rewind.memory import ArrayMemory
 from bridge.rewind.places import DEEP, Part, View
 from bridge.rewind.roots import SERIALS, Entered, Root
-from bridge.rewind.rule import UNPLANNED, Rule
-from bridge.rewind.rule_book import RULES
-from bridge.rewind.writes import Write
+from bridge.rewind.rule import Rule, Shaped
+from bridge.rewind.rule_book import MUTATING, RULES
+from bridge.rewind.writes import Update, Write
 
 bind(
     Buffer=Buffer,
@@ -29,10 +29,14 @@ bind(
     ArrayMemory=ArrayMemory,
     Rule=Rule,
     Lean=Lean,
+    Operation=Operation,
+    Update=Update,
+    Shaped=Shaped,
     Call=Call,
     Part=Part,
     rules=RULES,
-    unplanned=UNPLANNED,
+    mutating=MUTATING,
+    no_keywords=NO_KEYWORDS,
     serials=SERIALS,
     internal=INTERNAL,
     is_internal=is_internal,

@@ -47,7 +47,7 @@ def _inplace(function: Method, ufunc: np.ufunc) -> Method:
         other = operand(other)
         return other if other is NotImplemented else dispatch.operate_inplace(function, ufunc, self, other)
 
-    return assign
+    return quick(assign, function.__name__, ufunc)
 
 
 def _function(function: Any) -> Method:

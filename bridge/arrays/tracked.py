@@ -56,6 +56,8 @@ class Tracked(Operators):
             return creation.like(self.place.context, function, args, kwargs)
         return dispatch.call(function, args, kwargs)
 
+    __array_function__ = quick(__array_function__, "__array_function__")
+
     def __array_namespace__(self, *, api_version: Any = None) -> Any:
         """`bridge.numpy`, as the Python array API standard has it; ValueError for a version that NumPy has not."""
         np.empty(0).__array_namespace__(api_version=api_version)

@@ -28,13 +28,12 @@ _STEPS = _load()
 AVAILABLE = _STEPS is not None
 """Whether there is a compiled part, and it is used."""
 
-# The numbers of `Kind` in steps.h; ADD to NEGATIVE are the operators of that name.
-_KINDS = {
-    name: number
-    for number, name in enumerate(
-        ("add", "sub", "mul", "truediv", "pow", "neg", "__getitem__", "__setitem__", "__array_ufunc__", "first")
-    )
-}
+# The numbers of `Kind` in steps.h: operators by their names in the module `operator`, methods by their own.
+_NAMES = (
+    "add", "sub", "mul", "truediv", "pow", "neg", "__getitem__", "__setitem__", "__array_ufunc__", "first", "matmul",
+    "iadd", "isub", "imul", "itruediv", "__array_function__",
+)  # fmt: skip
+_KINDS = {name: number for number, name in enumerate(_NAMES)}
 
 # The numbers of `Shortcut` in backward.c, and the pulls that they stand for.
 _FORMULAS = {

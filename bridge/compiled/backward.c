@@ -4,191 +4,18 @@
 /* How many entries are walked before Python is asked again, which handles signals and lets other threads run. */
 enum { STRETCH = 256 };
 
-/* What the book's pulls of arithmetic compute, of real operands (`bridge.compiled.SHORTCUTS` names the functions). */
-typedef enum { CALLED, SAME, NEGATED, TIMES_Y, TIMES_X, OVER_Y, OF_DIVISOR, OF_BASE } Shortcut;
-
-static bool is_real(PyObject *thing)
-{
-    if (!PyArray_CheckExact(thing))
-        return steps_is_number(thing);
-    int type = PyArray_TYPE((PyArrayObject *)thing);
-    return PyTypeNum_ISFLOAT(type) || PyTypeNum_ISINTEGER(type);
-}
-
-static PyObject *doubled(PyObject *x)
-{
-    PyObject *two = PyLong_FromLong(2), *product = two == NULL ? NULL : PyNumber_Multiply(two, x);
-    Py_XDECREF(two);
-    return product;
-}
-
-/* The cotangent of an operand, as the pull gives it. */
-static PyObject *pulled(PyObject *pull, PyObject *ct, PyObject *output, PyObject *x, PyObject *y)
-{
-    PyObject *known = PyDict_GetItemWithError(bound.shortcuts, pull);
-    Shortcut shortcut = known == NULL ? CALLED : (Shortcut)PyLong_AsLong(known);
-    PyObject *first, *second, *made;
-    switch (shortcut) {
-    case SAME:
-        return Py_NewRef(ct);
-    case NEGATED:
-        return PyNumber_Negative(ct);
-    case TIMES_Y:
-        if (is_real(y))
-            return PyNumber_Multiply(ct, y);
-        break;
-    case TIMES_X:
-        if (is_real(x))
-            return PyNumber_Multiply(ct, x);
-        break;
-    case OVER_Y:
-        if (is_real(y))
-            return PyNumber_TrueDivide(ct, y);
-        break;
-    case OF_DIVISOR:
-        if (!is_real(y) || !is_real(output))
-            break;
-        first = PyNumber_Negative(ct);
-        second = first == NULL ? NULL : PyNumber_TrueDivide(output, y);
-        made = second == NULL ? NULL : PyNumber_Multiply(first, second);
-        Py_XDECREF(first);
-        Py_XDECREF(second);
-        return made;
-    case OF_BASE:
-        if (!is_real(x) || !PyLong_CheckExact(y) || PyLong_AsLong(y) != 2)
-            break;
-        first = doubled(x);
-        made = first == NULL ? NULL : PyNumber_Multiply(ct, first);
-        Py_XDECREF(first);
-        return made;
-    default:
-        break;
-    }
-    PyErr_Clear();
-    PyObject *arguments[] = {ct, output, x, y};
-    return PyObject_Vectorcall(pull, arguments, y == NULL ? 3 : 4, NULL);
-}
-
-/* The shadow of a place as an array that may be written (`Part.region`); a new reference. */
-static PyObject *region_of(PyObject *place)
-{
-    if (Py_IS_TYPE(place, bound.view)) {
-        PyObject *above = region_of(SLOT(place, bound.parent));
-        PyObject *part = above == NULL ? NULL : PyObject_GetItem(above, SLOT(place, bound.key));
-        Py_XDECREF(above);
-        return part;
-    }
-    if (steps_root(place) == place) {
-        PyObject *owned = SLOT(place, bound.owned), *shadow = SLOT(place, bound.shadow);
-        if (shadow != Py_None && PyLong_CheckExact(owned) && PyLong_AsLong(owned) == 2)
-            return Py_NewRef(shadow);
-    }
-    return PyObject_CallMethodNoArgs(place, names.region);
-}
-
-/* Whether a cotangent has the shape and the dtype of a place. */
-static bool fits(PyObject *ct, PyObject *shape, PyObject *dtype)
-{
-    if (Py_IS_TYPE(ct, &PyDoubleArrType_Type))
-        return PyTuple_GET_SIZE(shape) == 0 && ((PyArray_Descr *)dtype)->type_num == NPY_DOUBLE;
-    if (!PyArray_CheckExact(ct) || dtype != (PyObject *)PyArray_DESCR((PyArrayObject *)ct))
-        return false;
-    PyArrayObject *array = (PyArrayObject *)ct;
-    if (PyArray_NDIM(array) != PyTuple_GET_SIZE(shape))
-        return false;
-    for (int axis = 0; axis < PyArray_NDIM(array); axis++)
-        if (PyArray_DIM(array, axis) != PyLong_AsSsize_t(PyTuple_GET_ITEM(shape, axis)))
-            return false;
-    return true;
-}
-
-static int accumulate_by_python(PyObject *place, PyObject *ct)
-{
-    PyObject *done = PyObject_CallMethodOneArg(place, names.accumulate, ct);
-    Py_XDECREF(done);
-    return done == NULL ? -1 : 0;
-}
-
-static void set_slot(PyObject *object, Py_ssize_t offset, PyObject *value)
-{
-    PyObject *before = SLOT(object, offset);
-    SLOT(object, offset) = value;
-    Py_XDECREF(before);
-}
-
-/* `Root.accumulate`. */
-static int accumulate_root(PyObject *root, PyObject *ct)
-{
-    PyObject *shadow = SLOT(root, bound.shadow), *owned = SLOT(root, bound.owned), *sum;
-    if (!fits(ct, SLOT(root, bound.shape), SLOT(root, bound.dtype)))
-        return accumulate_by_python(root, ct);
-    if (shadow == Py_None) {
-        set_slot(root, bound.shadow, Py_NewRef(ct));
-        set_slot(root, bound.owned, Py_NewRef(Py_False));
-        return 0;
-    }
-    bool is_owned = owned != Py_False;
-    if (!is_owned && PyTuple_GET_SIZE(SLOT(root, bound.shape)) == 0)
-        sum = PyNumber_Add(shadow, ct);
-    else {
-        /* Held by the root alone, and on memory of its own: `adoption.is_held_alone`. */
-        bool alone = Py_REFCNT(shadow) == 1 && PyArray_CheckExact(shadow) &&
-                     PyArray_BASE((PyArrayObject *)shadow) == NULL && PyArray_ISWRITEABLE((PyArrayObject *)shadow);
-        if (!is_owned && !alone)
-            return accumulate_by_python(root, ct);
-        if (!is_owned)
-            set_slot(root, bound.owned, Py_NewRef(Py_True));
-        Py_INCREF(shadow);
-        sum = PyNumber_InPlaceAdd(shadow, ct);
-        Py_DECREF(shadow);
-    }
-    if (sum == NULL)
-        return -1;
-    set_slot(root, bound.shadow, sum);
-    return 0;
-}
-
-/* Add a cotangent to the shadow of a place. */
-static int accumulate(PyObject *place, PyObject *ct)
-{
-    if (steps_root(place) == place)
-        return accumulate_root(place, ct);
-    if (!Py_IS_TYPE(place, bound.view) || SLOT(place, bound.overlapping) != Py_False ||
-        !fits(ct, SLOT(place, bound.part_shape), SLOT(place, bound.part_dtype)))
-        return accumulate_by_python(place, ct);
-    PyObject *region = region_of(place);
-    if (region == NULL)
-        return -1;
-    PyObject *sum = PyNumber_InPlaceAdd(region, ct);
-    Py_DECREF(region);
-    Py_XDECREF(sum);
-    return sum == NULL ? -1 : 0;
-}
-
-/* Add to one element of a region. */
-static int add_at(PyObject *region, PyObject *key, PyObject *ct)
-{
-    double *at = steps_is_index(key) ? steps_element(region, key) : NULL;
-    if (at != NULL && Py_IS_TYPE(ct, &PyDoubleArrType_Type) && PyArray_ISWRITEABLE((PyArrayObject *)region)) {
-        *at += PyArrayScalar_VAL(ct, Double);
-        return 0;
-    }
-    PyObject *before = PyObject_GetItem(region, key);
-    PyObject *sum = before == NULL ? NULL : PyNumber_InPlaceAdd(before, ct);
-    int failed = sum == NULL ? -1 : PyObject_SetItem(region, key, sum);
-    Py_XDECREF(before);
-    Py_XDECREF(sum);
-    return failed;
-}
+/* Of a call that is walked here; elements from which on cotangents are added as they are made (`log._LARGE`); bytes of
+ * arrays that are exchanged as a whole (`memory._BLOCK`). */
+enum { MOST_OPERANDS = 6, LARGE = 1 << 16, BLOCK = 1 << 18 };
 
 static int push_operand(PyObject *rule, Py_ssize_t number, PyObject *place, PyObject *ct, PyObject *output, PyObject *x,
                         PyObject *y)
 {
     PyObject *pull = PyTuple_GET_ITEM(SLOT(rule, bound.per_argument), number);
-    PyObject *cotangent = pulled(pull, ct, output, x, y);
+    PyObject *cotangent = steps_pulled(pull, ct, output, x, y);
     if (cotangent == NULL)
         return -1;
-    int failed = cotangent == Py_None ? 0 : accumulate(place, cotangent);
+    int failed = cotangent == Py_None ? 0 : steps_accumulate(place, cotangent);
     Py_DECREF(cotangent);
     return failed;
 }
@@ -197,8 +24,8 @@ static int push_operand(PyObject *rule, Py_ssize_t number, PyObject *place, PyOb
 static int push_birth(PyObject *entry, PyObject *ct)
 {
     if (Py_IS_TYPE(entry, bound.element_read)) {
-        PyObject *region = region_of(SLOT(entry, bound.read_parent));
-        int failed = region == NULL ? -1 : add_at(region, SLOT(entry, bound.read_key), ct);
+        PyObject *region = steps_region(SLOT(entry, bound.read_parent));
+        int failed = region == NULL ? -1 : steps_add_at(region, SLOT(entry, bound.read_key), ct);
         Py_XDECREF(region);
         return failed;
     }
@@ -250,19 +77,25 @@ static Step walk_birth(PyObject *entry)
     return failed ? FAILED_AFTER_UNDO : DONE;
 }
 
-/* After the undo of a write: hand the cotangent on, and forget what lay there before the first one that carried any. */
-static Step end_write(PyObject *entry, PyObject *ct)
+/* Forget what lay at a place before the first write there that carried a gradient. */
+static Step forgotten(PyObject *entry, Py_ssize_t activates)
 {
-    PyObject *source = SLOT(entry, bound.source);
-    if (ct != NULL && source != Py_None && accumulate(source, ct) < 0) {
-        blame(entry);
-        return FAILED_AFTER_UNDO;
-    }
-    if (SLOT(entry, bound.activates) != Py_True)
+    if (SLOT(entry, activates) != Py_True)
         return DONE;
     PyObject *done = PyObject_CallMethodNoArgs(entry, names.forget_before);
     Py_XDECREF(done);
     return done == NULL ? FAILED_AFTER_UNDO : DONE;
+}
+
+/* After the undo of a write: hand the cotangent on. */
+static Step end_write(PyObject *entry, PyObject *ct)
+{
+    PyObject *source = SLOT(entry, bound.source);
+    if (ct != NULL && source != Py_None && steps_accumulate(source, ct) < 0) {
+        blame(entry);
+        return FAILED_AFTER_UNDO;
+    }
+    return forgotten(entry, bound.activates);
 }
 
 static Step walk_element_write(PyObject *entry)
@@ -275,7 +108,7 @@ static Step walk_element_write(PyObject *entry)
         return LEFT;
     PyObject *ct = NULL;
     if (SLOT(root, bound.shadow) != Py_None) {
-        PyObject *region = region_of(parent);
+        PyObject *region = steps_region(parent);
         double *at = region == NULL ? NULL : steps_element(region, key);
         if (at == NULL || !PyArray_ISWRITEABLE((PyArrayObject *)region)) {
             Py_XDECREF(region);
@@ -297,7 +130,7 @@ static Step walk_element_write(PyObject *entry)
     }
     PyArrayScalar_ASSIGN(written, Double, *memory);
     *memory = PyArrayScalar_VAL(saved, Double);
-    set_slot(entry, bound.saved, written);
+    steps_set(entry, bound.saved, written);
     Step step = end_write(entry, ct);
     Py_XDECREF(ct);
     return step;
@@ -319,7 +152,7 @@ static Step walk_write(PyObject *entry)
         return LEFT;
     }
     if (SLOT(root, bound.shadow) != Py_None) {
-        region = region_of(out);
+        region = steps_region(out);
         if (region == NULL)
             goto done;
         if (!PyArray_CheckExact(region)) {
@@ -329,12 +162,11 @@ static Step walk_write(PyObject *entry)
     }
     written = PyArray_NewCopy((PyArrayObject *)shown, NPY_CORDER);
     ct = region == NULL ? NULL : PyArray_NewCopy((PyArrayObject *)region, NPY_CORDER);
-    PyObject *zero = PyLong_FromLong(0);
-    if (written == NULL || zero == NULL || (region != NULL && ct == NULL) ||
-        (region != NULL && PyArray_FillWithScalar((PyArrayObject *)region, zero) < 0) ||
+    if (written == NULL || (region != NULL && ct == NULL) ||
+        (region != NULL && steps_clear_array((PyArrayObject *)region) < 0) ||
         PyArray_CopyInto((PyArrayObject *)shown, (PyArrayObject *)saved) < 0)
         goto done;
-    set_slot(entry, bound.saved, Py_NewRef(written));
+    steps_set(entry, bound.saved, Py_NewRef(written));
     step = end_write(entry, ct);
 done:
     Py_XDECREF(written);
@@ -344,6 +176,182 @@ done:
     return step;
 }
 
+/* What an entry with a `Call` has, borrowed. */
+typedef struct {
+    PyObject *rule, *inputs, *args;
+} Called;
+
+/* Whether the rule of an entry has a pull for each operand, which takes cotangent, output and operands, and no more. */
+static bool read_call(PyObject *entry, Called *called)
+{
+    PyObject *call = SLOT(entry, bound.call_of_entry);
+    if (!Py_IS_TYPE(call, bound.call))
+        return false;
+    called->rule = SLOT(call, bound.call_rule);
+    called->inputs = SLOT(call, bound.call_inputs);
+    called->args = SLOT(call, bound.call_args);
+    PyObject *kwargs = SLOT(call, bound.call_kwargs);
+    return PyTuple_CheckExact(called->inputs) && PyTuple_CheckExact(called->args) &&
+           PyTuple_GET_SIZE(called->args) <= MOST_OPERANDS && PyDict_CheckExact(kwargs) && PyDict_GET_SIZE(kwargs) == 0 &&
+           PyTuple_CheckExact(SLOT(called->rule, bound.per_argument)) &&
+           (SLOT(called->rule, bound.broadcasts) == Py_True || SLOT(called->rule, bound.takes_arrays) == Py_True);
+}
+
+/* The cotangent of the operand `number`. */
+static PyObject *pulled_call(Called *called, Py_ssize_t number, PyObject *ct, PyObject *output)
+{
+    PyObject *arguments[MOST_OPERANDS + 2] = {ct, output};
+    Py_ssize_t count = PyTuple_GET_SIZE(called->args);
+    for (Py_ssize_t k = 0; k < count; k++)
+        arguments[k + 2] = PyTuple_GET_ITEM(called->args, k);
+    PyObject *pull = PyTuple_GET_ITEM(SLOT(called->rule, bound.per_argument), number);
+    if (count == 2)
+        return steps_pulled(pull, ct, output, arguments[2], arguments[3]);
+    return PyObject_Vectorcall(pull, arguments, (size_t)count + 2, NULL);
+}
+
+/* Whether the arrays at the places that a cotangent goes to are small: large ones are added to as they are made. */
+static bool are_small(Called *called, PyObject *wanted)
+{
+    if (SLOT(called->rule, bound.adding) == Py_None)
+        return true;
+    for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(wanted); k++) {
+        PyObject *place = PyTuple_GET_ITEM(called->inputs, PyLong_AsSsize_t(PyTuple_GET_ITEM(wanted, k)));
+        PyObject *shape = steps_root(place) == place ? SLOT(place, bound.shape)
+                          : Py_IS_TYPE(place, bound.view) ? SLOT(place, bound.part_shape)
+                                                          : NULL;
+        if (shape == NULL)
+            return false;
+        double size = 1;
+        for (Py_ssize_t axis = 0; axis < PyTuple_GET_SIZE(shape); axis++)
+            size *= (double)PyLong_AsSsize_t(PyTuple_GET_ITEM(shape, axis));
+        if (size >= LARGE)
+            return false;
+    }
+    return true;
+}
+
+static int push_call(PyObject *entry, Called *called, PyObject *ct)
+{
+    PyObject *wanted = SLOT(entry, bound.wanted), *output = SLOT(entry, bound.output);
+    bool broadcasts = SLOT(called->rule, bound.broadcasts) == Py_True;
+    for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(wanted); k++) {
+        Py_ssize_t number = PyLong_AsSsize_t(PyTuple_GET_ITEM(wanted, k));
+        PyObject *place = PyTuple_GET_ITEM(called->inputs, number);
+        PyObject *cotangent = pulled_call(called, number, ct, output);
+        if (cotangent != NULL && cotangent != Py_None && !broadcasts && !steps_fits_place(cotangent, place))
+            Py_SETREF(cotangent, PyObject_CallMethodObjArgs(entry, names.checked, place, cotangent, NULL));
+        int failed = cotangent == NULL ? -1 : cotangent == Py_None ? 0 : steps_accumulate(place, cotangent);
+        Py_XDECREF(cotangent);
+        if (failed)
+            return -1;
+    }
+    return 0;
+}
+
+static Step walk_operation(PyObject *entry)
+{
+    PyObject *root = SLOT(entry, bound.out);
+    Called called;
+    if (!Py_IS_TYPE(root, bound.root) || !read_call(entry, &called) || !are_small(&called, SLOT(entry, bound.wanted)))
+        return LEFT;
+    PyObject *ct = SLOT(root, bound.shadow);
+    if (ct == Py_None)
+        return DONE;
+    SLOT(root, bound.shadow) = Py_NewRef(Py_None);
+    int failed = push_call(entry, &called, ct);
+    if (failed)
+        blame(entry);
+    Py_DECREF(ct);
+    return failed ? FAILED_AFTER_UNDO : DONE;
+}
+
+/* What a sweep takes from the place that an update wrote, which keeps it if the update only added (`Update.take`). */
+static int take_update(PyObject *out, PyObject *root, bool keeps, PyObject **ct)
+{
+    *ct = NULL;
+    if (SLOT(root, bound.shadow) == Py_None)
+        return 0;
+    if (out == root) {
+        *ct = Py_NewRef(SLOT(root, bound.shadow));
+        steps_set(root, bound.owned, Py_NewRef(Py_False));
+        if (!keeps)
+            steps_set(root, bound.shadow, Py_NewRef(Py_None));
+        return 0;
+    }
+    PyObject *region = steps_region(out);
+    if (region == NULL)
+        return -1;
+    if (!PyArray_CheckExact(region)) {
+        PyErr_SetString(PyExc_SystemError, "a shadow's region is no array");
+        Py_DECREF(region);
+        return -1;
+    }
+    *ct = PyArray_NewCopy((PyArrayObject *)region, NPY_CORDER);
+    int failed = *ct == NULL ? -1 : keeps ? 0 : steps_clear_array((PyArrayObject *)region);
+    Py_DECREF(region);
+    return failed;
+}
+
+/* Add what the pulls of an update give, all of them made before the first is added. */
+static int push_update(PyObject *entry, Called *called, PyObject *ct)
+{
+    PyObject *wanted = SLOT(entry, bound.wanted), *made[2] = {NULL, NULL};
+    Py_ssize_t count = PyTuple_GET_SIZE(wanted), numbers[2];
+    int failed = 0;
+    for (Py_ssize_t k = 0; k < count && !failed; k++) {
+        numbers[k] = PyLong_AsSsize_t(PyTuple_GET_ITEM(wanted, k));
+        made[k] = pulled_call(called, numbers[k], ct, SLOT(entry, bound.output));
+        failed = made[k] == NULL;
+    }
+    for (Py_ssize_t k = 0; k < count; k++) {
+        if (!failed && made[k] != Py_None)
+            failed = steps_accumulate(PyTuple_GET_ITEM(called->inputs, numbers[k]), made[k]);
+        Py_XDECREF(made[k]);
+    }
+    return failed ? -1 : 0;
+}
+
+static Step walk_update(PyObject *entry)
+{
+    PyObject *out = SLOT(entry, bound.out), *root = steps_root(out), *array = SLOT(entry, bound.update_array);
+    PyObject *saved = SLOT(entry, bound.update_saved);
+    Called called;
+    if (root == NULL || (out != root && SLOT(out, bound.overlapping) != Py_False) ||
+        SLOT(entry, bound.mask) != Py_None || !PyArray_CheckExact(array) || !PyArray_CheckExact(saved) ||
+        PyArray_NBYTES((PyArrayObject *)array) > BLOCK || !PyArray_ISWRITEABLE((PyArrayObject *)array) ||
+        !read_call(entry, &called) || SLOT(called.rule, bound.broadcasts) != Py_True ||
+        PyTuple_GET_SIZE(called.args) != 2 || PyTuple_GET_SIZE(SLOT(entry, bound.wanted)) > 2)
+        return LEFT;
+    bool keeps = SLOT(entry, bound.keeps) == Py_True;
+    PyObject *second = PyTuple_GET_ITEM(called.inputs, 1), *ct = NULL;
+    if (!(keeps && second == Py_None) && take_update(out, root, keeps, &ct) < 0)
+        return FAILED;
+    PyObject *written = PyArray_NewCopy((PyArrayObject *)array, NPY_CORDER);
+    if (written == NULL || PyArray_CopyInto((PyArrayObject *)array, (PyArrayObject *)saved) < 0) {
+        Py_XDECREF(written);
+        Py_XDECREF(ct);
+        return FAILED;
+    }
+    steps_set(entry, bound.update_saved, written);
+    int failed = 0;
+    if (ct != NULL && keeps) {
+        PyObject *sign = PyObject_GetAttr(SLOT(called.rule, bound.facts), names.adds);
+        PyObject *cotangent = sign == NULL ? NULL : PyLong_AsLong(sign) > 0 ? Py_NewRef(ct) : PyNumber_Negative(ct);
+        failed = cotangent == NULL ? -1 : steps_accumulate(second, cotangent);
+        Py_XDECREF(sign);
+        Py_XDECREF(cotangent);
+    } else if (ct != NULL) {
+        if (SLOT(entry, bound.output) != Py_None)
+            steps_set(entry, bound.output, Py_NewRef(written));
+        failed = push_update(entry, &called, ct);
+    }
+    if (failed)
+        blame(entry);
+    Py_XDECREF(ct);
+    return failed ? FAILED_AFTER_UNDO : forgotten(entry, bound.update_activates);
+}
+
 static Step walk_entry(PyObject *entry)
 {
     PyTypeObject *type = Py_TYPE(entry);
@@ -351,6 +359,10 @@ static Step walk_entry(PyObject *entry)
         return walk_birth(entry);
     if (type == bound.element_write)
         return walk_element_write(entry);
+    if (type == bound.operation)
+        return walk_operation(entry);
+    if (type == bound.update)
+        return walk_update(entry);
     return type == bound.write ? walk_write(entry) : LEFT;
 }
 

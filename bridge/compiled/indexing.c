@@ -132,7 +132,7 @@ static bool is_plainly_writable(PyObject *context, PyObject *root)
 }
 
 /* `Ownership.writable`: raises if the memory of `target` may not be written. */
-static int writable(PyObject *context, PyObject *target, PyObject *root)
+int steps_writable(PyObject *context, PyObject *target, PyObject *root)
 {
     if (!is_plainly_writable(context, root)) {
         PyObject *done = PyObject_CallMethodOneArg(context, names.writable, target);
@@ -207,7 +207,7 @@ static int write_element(PyObject *self, PyObject *key, Written *written)
     PyObject *position = steps_position();
     if (position == NULL || position == NOT_HERE)
         return position == NULL ? -1 : 1;
-    int failed = writable(context, self, root);
+    int failed = steps_writable(context, self, root);
     PyObject *array = SLOT(self, bound.value), *entry = NULL;
     double *at = failed ? NULL : steps_element(array, key);
     PyObject *saved = at == NULL ? NULL : PyArrayScalar_New(Double);
@@ -245,7 +245,7 @@ static int write_view(PyObject *self, PyObject *key, Written *written)
     }
     failed = -1;
     part = position == NULL ? NULL : view_place(place, key, (PyArrayObject *)shown);
-    if (part == NULL || writable(context, self, root) < 0)
+    if (part == NULL || steps_writable(context, self, root) < 0)
         goto done;
     saved = PyArray_NewCopy((PyArrayObject *)shown, NPY_CORDER);
     if (saved == NULL)
@@ -255,9 +255,9 @@ static int write_view(PyObject *self, PyObject *key, Written *written)
         goto done;
     SLOT(entry, bound.out) = Py_NewRef(part);
     if (PyObject_SetItem(SLOT(self, bound.value), key, written->value) < 0) {
-        /* Shapes that do not fit: nothing was written, and Python says so. */
+        /* What Python says of it, it says of memory that was not written yet. */
         PyErr_Clear();
-        failed = 1;
+        failed = PyArray_CopyInto((PyArrayObject *)shown, (PyArrayObject *)saved) < 0 ? -1 : 1;
         goto done;
     }
     failed = log_write(context, entry, written->source, root);
@@ -270,6 +270,18 @@ done:
     return failed;
 }
 
+/* Whether an augmented assignment stores the view that it has just updated (`assignment._is_this_part`). */
+static bool is_this_part(PyObject *place, PyObject *key, PyObject *value)
+{
+    if (!Py_IS_TYPE(value, bound.buffer))
+        return false;
+    PyObject *part = SLOT(value, bound.place);
+    if (!Py_IS_TYPE(part, bound.view) || SLOT(part, bound.parent) != place || !is_view(key))
+        return false;
+    PyObject *own = SLOT(part, bound.key);
+    return own == key || (is_view(own) && Py_TYPE(own) == Py_TYPE(key) && PyObject_RichCompareBool(own, key, Py_EQ) == 1);
+}
+
 /* `Buffer.__setitem__` of elements and views: 0 if it is done, -1 with an exception, 1 for all else. */
 int steps_setitem(PyObject *self, PyObject *key, PyObject *value)
 {
@@ -278,6 +290,8 @@ int steps_setitem(PyObject *self, PyObject *key, PyObject *value)
     if (root == NULL || !PyArray_CheckExact(array) || depth_of(place) > bound.deep)
         return 1;
     PyObject *context = SLOT(root, bound.context);
+    if (is_this_part(place, key, value))
+        return steps_is_lean(context) ? 0 : 1;
     if (!PyArray_ISWRITEABLE((PyArrayObject *)array) || !PyArray_ISFLOAT((PyArrayObject *)array) ||
         !read_written(context, value, &written) || !steps_is_lean(context))
         return 1;

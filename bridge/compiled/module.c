@@ -16,7 +16,7 @@ typedef struct {
 
 static PyObject *shortly(Method *method, PyObject *const *arguments, Py_ssize_t count)
 {
-    PyObject *self = arguments[0];
+    PyObject *self = arguments[0], *found;
     switch (method->kind) {
     case NEGATIVE:
         return count == 1 ? steps_unary(method->ufunc, NEGATIVE, self) : NOT_HERE;
@@ -32,8 +32,24 @@ static PyObject *shortly(Method *method, PyObject *const *arguments, Py_ssize_t 
         if ((count != 4 && count != 5) || !PyUnicode_Check(arguments[2]) ||
             PyUnicode_CompareWithASCIIString(arguments[2], "__call__") != 0)
             return NOT_HERE;
-        return count == 4 ? steps_unary(arguments[1], CALLS, arguments[3])
-                          : steps_binary(arguments[1], CALLS, arguments[3], arguments[4]);
+        if (count == 4)
+            return steps_unary(arguments[1], CALLS, arguments[3]);
+        found = steps_binary(arguments[1], CALLS, arguments[3], arguments[4]);
+        return found != NOT_HERE ? found : steps_product(arguments[1], CALLS, arguments[3], arguments[4]);
+    case FUNCTION: /* (self, function, types, (x, y), {}) */
+        if (count != 5 || !PyTuple_CheckExact(arguments[3]) || PyTuple_GET_SIZE(arguments[3]) != 2 ||
+            !PyDict_CheckExact(arguments[4]) || PyDict_GET_SIZE(arguments[4]) != 0)
+            return NOT_HERE;
+        return steps_product(arguments[1], CALLS, PyTuple_GET_ITEM(arguments[3], 0), PyTuple_GET_ITEM(arguments[3], 1));
+    case MATMUL:
+        return count == 2 && !method->reflected ? steps_product(method->ufunc, MATMUL, self, arguments[1]) : NOT_HERE;
+    case IADD:
+    case ISUBTRACT:
+    case IMULTIPLY:
+    case IDIVIDE:
+        return count == 2 && Py_IS_TYPE(self, bound.buffer)
+                   ? steps_update(method->ufunc, method->kind, self, arguments[1])
+                   : NOT_HERE;
     case FIRST: /* what a Buffer is asked for that is a Buffer already */
         return count > 1 && Py_IS_TYPE(arguments[1], bound.buffer) ? Py_NewRef(arguments[1]) : NOT_HERE;
     default:

@@ -1,14 +1,8 @@
 /* Ufuncs of one operand and of two: `dispatch.operate_one`, `dispatch.operate_pair`, and what these log. */
 #include "steps.h"
 
-/* An operand: what it holds, and its place if it is tracked; all borrowed. */
-typedef struct {
-    PyObject *value, *place, *context;
-    bool active;
-} Operand;
-
 /* Whether an operand is of the common kind: a Buffer, a Scalar, or a plain number; nothing complex. */
-static bool read_operand(PyObject *thing, Operand *operand)
+bool steps_operand(PyObject *thing, Operand *operand)
 {
     operand->place = operand->context = NULL;
     operand->active = false;
@@ -29,10 +23,10 @@ static bool read_operand(PyObject *thing, Operand *operand)
     return PyTypeNum_ISFLOAT(type) || PyTypeNum_ISINTEGER(type);
 }
 
-/* What an entry keeps of a ufunc (`Rule.plan`), borrowed; NULL if there is no pull for each operand. */
-static PyObject *plan_of(PyObject *ufunc, int number)
+/* What an entry keeps of a function (`Rule.plan`), borrowed; NULL if there is no pull for each operand. */
+PyObject *steps_plan(PyObject *function, int number)
 {
-    PyObject *rule = PyDict_GetItemWithError(bound.rules, ufunc);
+    PyObject *rule = PyDict_GetItemWithError(bound.rules, function);
     if (rule == NULL) {
         PyErr_Clear();
         return NULL;
@@ -109,13 +103,13 @@ static PyObject *computed(PyObject *ufunc, Kind kind, PyObject *x, PyObject *y)
 PyObject *steps_binary(PyObject *ufunc, Kind kind, PyObject *left, PyObject *right)
 {
     Operand x, y;
-    if (!read_operand(left, &x) || !read_operand(right, &y))
+    if (!steps_operand(left, &x) || !steps_operand(right, &y))
         return NOT_HERE;
     PyObject *context = x.context != NULL ? x.context : y.context;
     if (context == NULL || (x.context != NULL && y.context != NULL && x.context != y.context))
         return NOT_HERE;
     int active = x.active + 2 * y.active;
-    PyObject *plan = active ? plan_of(ufunc, active) : NULL;
+    PyObject *plan = active ? steps_plan(ufunc, active) : NULL;
     if (plan == NULL || !steps_is_lean(context))
         return NOT_HERE;
     PyObject *position = steps_position();
@@ -132,9 +126,9 @@ PyObject *steps_binary(PyObject *ufunc, Kind kind, PyObject *left, PyObject *rig
 PyObject *steps_unary(PyObject *ufunc, Kind kind, PyObject *operand)
 {
     Operand x;
-    if (!read_operand(operand, &x) || !x.active)
+    if (!steps_operand(operand, &x) || !x.active)
         return NOT_HERE;
-    PyObject *plan = plan_of(ufunc, 4);
+    PyObject *plan = steps_plan(ufunc, 4);
     if (plan == NULL || !steps_is_lean(x.context))
         return NOT_HERE;
     PyObject *position = steps_position();

@@ -59,6 +59,8 @@ static int intern_names(void)
         {&names.strides, "strides"},
         {&names.forget_before, "forget_before"},
         {&names.append, "append"},
+        {&names.adds, "adds"},
+        {&names.checked, "_checked"},
     };
     for (size_t k = 0; k < sizeof all / sizeof *all; k++) {
         *all[k].where = PyUnicode_InternFromString(all[k].name);
@@ -89,13 +91,17 @@ int steps_bind(PyObject *given)
         {"Call", &bound.call},
         {"Part", &bound.part},
         {"Lean", &bound.lean},
+        {"Operation", &bound.operation},
+        {"Update", &bound.update},
+        {"Shaped", &bound.shaped},
     };
     struct {
         const char *name;
         PyObject **object;
     } objects[] = {
         {"rules", &bound.rules},
-        {"unplanned", &bound.unplanned},
+        {"mutating", &bound.mutating},
+        {"no_keywords", &bound.no_keywords},
         {"serials", &bound.serials},
         {"internal", &bound.internal},
         {"is_internal", &bound.is_internal},
@@ -171,7 +177,26 @@ int steps_bind(PyObject *given)
         {bound.lean, "merged", &bound.merged},
         {bound.lean, "thread", &bound.thread},
         {bound.lean, "writes", &bound.writes},
+        {bound.operation, "call", &bound.call_of_entry},
+        {bound.update, "activates", &bound.update_activates},
+        {bound.update, "array", &bound.update_array},
+        {bound.update, "saved", &bound.update_saved},
+        {bound.update, "keeps", &bound.keeps},
+        {bound.update, "mask", &bound.mask},
+        {bound.call, "function", &bound.call_function},
+        {bound.call, "rule", &bound.call_rule},
+        {bound.call, "args", &bound.call_args},
+        {bound.call, "inputs", &bound.call_inputs},
+        {bound.call, "kwargs", &bound.call_kwargs},
+        {bound.call, "plain", &bound.call_plain},
+        {bound.call, "names", &bound.call_names},
+        {bound.shaped, "shape", &bound.shaped_shape},
+        {bound.shaped, "dtype", &bound.shaped_dtype},
         {rule, "plans", &bound.plans},
+        {rule, "broadcasts", &bound.broadcasts},
+        {rule, "takes_arrays", &bound.takes_arrays},
+        {rule, "adding", &bound.adding},
+        {rule, "facts", &bound.facts},
         {rule, "per_argument", &bound.per_argument},
     };
     for (size_t k = 0; k < sizeof slots / sizeof *slots; k++)
@@ -198,17 +223,17 @@ PyObject *steps_make(PyTypeObject *type)
 static bool is_made_here(PyTypeObject *type)
 {
     return type == bound.root || type == bound.view || type == bound.one || type == bound.pair ||
-           type == bound.element_read || type == bound.element_write || type == bound.write;
+           type == bound.element_read || type == bound.element_write || type == bound.write ||
+           type == bound.operation || type == bound.update || type == bound.call;
 }
 
 static int watch(PyObject *thing, void *nothing)
 {
     PyTypeObject *type = Py_TYPE(thing);
     if (is_made_here(type)) {
-        if (PyObject_GC_IsTracked(thing))
-            return 0;
-        PyObject_GC_Track(thing);
-    } else if (type != bound.call && type != &PyTuple_Type && type != &PyList_Type && !PyType_IsSubtype(type, bound.part))
+        if (!PyObject_GC_IsTracked(thing))
+            PyObject_GC_Track(thing);
+    } else if (type != &PyTuple_Type && type != &PyList_Type && !PyType_IsSubtype(type, bound.part))
         return 0;
     return type->tp_traverse(thing, watch, nothing);
 }

@@ -26,7 +26,7 @@
 typedef struct {
     bool ready;
     PyTypeObject *buffer, *scalar, *root, *entered, *view, *one, *pair, *element_read, *element_write, *write;
-    PyTypeObject *array_memory, *call, *part, *lean;
+    PyTypeObject *array_memory, *call, *part, *lean, *operation, *update, *shaped;
     Py_ssize_t value, place;                                                   /* Buffer, Scalar */
     Py_ssize_t context, serial, shape, dtype, active, born_active, shadow, owned, strides; /* Root */
     Py_ssize_t read_as_constant, shared_by, written;                           /* Entered */
@@ -38,10 +38,15 @@ typedef struct {
     Py_ssize_t read_parent, read_key;
     Py_ssize_t activates, array, write_key, saved, source; /* Write */
     Py_ssize_t write_parent;                               /* ElementWrite */
-    Py_ssize_t plans, per_argument;                        /* Rule */
+    Py_ssize_t call_of_entry;                              /* Operation */
+    Py_ssize_t update_activates, update_array, update_saved, keeps, mask; /* Update */
+    Py_ssize_t call_function, call_rule, call_args, call_inputs, call_kwargs, call_plain, call_names;
+    Py_ssize_t shaped_shape, shaped_dtype;
+    Py_ssize_t plans, per_argument, broadcasts, takes_arrays, adding, facts; /* Rule */
     Py_ssize_t is_lean, listener, log, merged, thread, writes; /* Lean */
     PyObject *rules;                                           /* by ufunc */
-    PyObject *unplanned;
+    PyObject *mutating; /* the same, of functions that write into their arguments */
+    PyObject *no_keywords;
     PyObject *serials;  /* the counter that numbers roots */
     PyObject *internal; /* whether a file is one of this package's, by name */
     PyObject *is_internal;
@@ -74,13 +79,41 @@ void *steps_element(PyObject *array, PyObject *key);
 PyObject *steps_attribute(PyObject *thing, PyObject *name);
 
 /* operators.c */
-typedef enum { ADD, SUBTRACT, MULTIPLY, DIVIDE, POWER, NEGATIVE, GETITEM, SETITEM, CALLS, FIRST } Kind;
+typedef enum {
+    ADD, SUBTRACT, MULTIPLY, DIVIDE, POWER, NEGATIVE, GETITEM, SETITEM, CALLS, FIRST,
+    MATMUL, IADD, ISUBTRACT, IMULTIPLY, IDIVIDE, FUNCTION
+} Kind;
+
+/* An operand: what it holds, and its place if it is tracked; all borrowed. */
+typedef struct {
+    PyObject *value, *place, *context;
+    bool active;
+} Operand;
+
+bool steps_operand(PyObject *thing, Operand *operand);
+PyObject *steps_plan(PyObject *function, int number);
 PyObject *steps_binary(PyObject *ufunc, Kind kind, PyObject *x, PyObject *y);
 PyObject *steps_unary(PyObject *ufunc, Kind kind, PyObject *x);
 
+/* operations.c */
+PyObject *steps_product(PyObject *function, Kind kind, PyObject *left, PyObject *right);
+PyObject *steps_update(PyObject *ufunc, Kind kind, PyObject *target, PyObject *other);
+
 /* indexing.c */
+int steps_writable(PyObject *context, PyObject *target, PyObject *root);
 PyObject *steps_getitem(PyObject *self, PyObject *key);
 int steps_setitem(PyObject *self, PyObject *key, PyObject *value);
+
+/* cotangents.c */
+PyObject *steps_pulled(PyObject *pull, PyObject *ct, PyObject *output, PyObject *x, PyObject *y);
+PyObject *steps_region(PyObject *place);
+bool steps_fits(PyObject *ct, PyObject *shape, PyObject *dtype);
+bool steps_fits_place(PyObject *ct, PyObject *place);
+int steps_accumulate(PyObject *place, PyObject *ct);
+int steps_accumulate_by_python(PyObject *place, PyObject *ct);
+int steps_add_at(PyObject *region, PyObject *key, PyObject *ct);
+int steps_clear_array(PyArrayObject *array);
+void steps_set(PyObject *object, Py_ssize_t offset, PyObject *value);
 
 /* backward.c */
 PyObject *steps_walk(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
@@ -88,7 +121,7 @@ PyObject *steps_walk(PyObject *module, PyObject *const *arguments, Py_ssize_t co
 /* Names of attributes, interned. */
 typedef struct {
     PyObject *memory, *undone_from, *exchanging, *accumulate, *region,
-        *writable, *strides, *forget_before, *append;
+        *writable, *strides, *forget_before, *append, *adds, *checked;
 } Names;
 extern Names names;
 

@@ -57,7 +57,7 @@ class Shaped:
 
 
 class Plan(NamedTuple):
-    """What the pulls `wanted` of a ufunc of one operand or two read."""
+    """What the pulls `wanted` of a ufunc of one operand or two, or of a product of two arrays, read."""
 
     rule: Rule
     wanted: tuple[int, ...]
@@ -74,7 +74,7 @@ def unplanned() -> list[Any]:
     return [UNPLANNED] * len(_WANTED)
 
 
-_WANTED: tuple[tuple[int, ...], ...] = ((), (0,), (1,), (0, 1), (0,))
+_WANTED: tuple[tuple[int, ...], ...] = ((), (0,), (1,), (0, 1), (0,), (0,), (1,), (0, 1))
 
 
 class Rule:
@@ -152,14 +152,21 @@ class Rule:
         """Whether it is that of a ufunc, and has a pull for each of `count` operands."""
         return self.broadcasts and self.per_argument is not None and len(self.per_argument) == count
 
+    @property
+    def is_product(self) -> bool:
+        """Whether it is that of a function of two arrays, linear in each, which is called as it is."""
+        is_called = self.function not in ARRAYS.handled and self.supports is None
+        return self.structure == "multilinear" and self.takes_arrays and is_called and len(self.per_argument or ()) == 2
+
     def plan(self, number: int) -> Plan | None:
         """What an entry of a ufunc keeps of one operand or two; None unless there is a pull for each.
 
-        `number` says which carry a gradient: 1 the first of two, 2 the second, 3 both; 4 the only one.
+        `number` says which carry a gradient: 1 the first of two, 2 the second, 3 both; 4 the only one; 5 to 7 as 1 to
+        3, of a product.
         """
         wanted = _WANTED[number]
         found = None
-        if self.pulls(1 if number == 4 else 2):
+        if self.is_product if number > 4 else self.pulls(1 if number == 4 else 2):
             reads_output, reads = self.needs(wanted)
             found = Plan(self, wanted, reads_output, 0 in reads, 1 in reads)
         self.plans[number] = found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from typing import Any
 
 import numpy as np
@@ -214,6 +214,67 @@ def checkpointed(x: Any) -> Any:
     return part(x) * x[0] + part(x * 2)
 
 
+def products(x: Any) -> Any:
+    a = x.reshape(3, 4) * 1.0
+    plain = np.arange(12.0).reshape(4, 3)
+    s = np.dot(x[:4], x[4:8]) + x[1:5] @ x[:4] + np.dot(a[0], a[1] * 2) + np.inner(a[1], x[:4])
+    b = a @ a.T + np.dot(a, plain) + np.matmul(a, a.T)
+    s = s + np.sum(np.outer(x[:2], x[2:4])) + np.sum(np.tensordot(a, b, (0, 0))) + np.sum(np.vdot(x, x))
+    with_constant = np.zeros(4)
+    with_constant[:2] = 3.0
+    return s + np.dot(with_constant, a[2]) + np.dot(a[1], np.dot(plain, b[0])) + np.sum(np.dot(b, b[0]) * b[:, 1])
+
+
+def updates(x: Any) -> Any:
+    a = np.zeros((4, 3))
+    a += x[:3]
+    a[1] -= x[3:6] * a[0]
+    a[1:, 0] *= x[1:4]
+    a[2] /= x[0] + a[1]
+    a[2] *= a[2]
+    a[3] += a[3]
+    a[:, 1] += 2.0
+    b = a[1:3]
+    b -= x[4]
+    b *= 0.5
+    y = x * 1.0
+    y += y[::-1]
+    y[2:] += y[:-2]
+    y -= np.float64(0.5)
+    y += 1
+    y **= 2
+    return np.sum(a * a) + np.sum(y) + np.sum(b)
+
+
+def updates_of_memory_without_gradient(x: Any) -> Any:
+    y = np.ones(12)
+    y += 1.0
+    y *= 2.0
+    y -= x
+    y[0:3] *= 3.0
+    return np.sum(y * x)
+
+
+def wrong_update(x: Any) -> Any:
+    x[1:4] += x[:2]
+    return np.sum(x)
+
+
+def raising_update(x: Any) -> Any:
+    with np.errstate(all="raise"):
+        try:
+            x[2:4] /= x[:2] * 0
+        except FloatingPointError:
+            x[2] = 5.0
+        with suppress(FloatingPointError):
+            x *= 1e308 * x
+    return np.sum(x[:3] * x[1:4])
+
+
+def wrong_product(x: Any) -> Any:
+    return np.dot(x[:3], x[:4])
+
+
 def fails_to_fit(x: Any) -> Any:
     x[0] = x[1] * 2
     x[2:5] = x[:2]
@@ -242,8 +303,9 @@ def no_number(x: Any) -> Any:
 
 
 OWN = [
-    elements, matrix, views, functions, many_views, second_names, kinds, broadcast, floats, checkpointed, fails_to_fit,
-    beyond, beyond_written, read_only, no_number,
+    elements, matrix, views, functions, many_views, second_names, kinds, broadcast, floats, checkpointed, products,
+    updates, updates_of_memory_without_gradient, wrong_update, raising_update, wrong_product, fails_to_fit, beyond,
+    beyond_written, read_only, no_number,
 ]  # fmt: skip
 
 
@@ -253,7 +315,9 @@ def test_own_programs(program: Callable[..., Any], options: Any, logs: list[Any]
     same(lambda: bridge.value_and_grad(program, engine="native", **options)(X), logs)
 
 
-@pytest.mark.parametrize("program", [elements, matrix, views, functions, second_names, broadcast, floats])
+@pytest.mark.parametrize(
+    "program", [elements, matrix, views, functions, second_names, broadcast, floats, products, updates]
+)
 def test_higher_derivatives_and_tangents(program: Callable[..., Any], logs: list[Any]) -> None:
     same(lambda: bridge.hvp(program, X, np.cos(X), engine="native"), logs)
     same(lambda: bridge.jvp(program, (X,), (np.cos(X),), engine="native"), logs)
