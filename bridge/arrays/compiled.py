@@ -9,7 +9,7 @@ from bridge.rewind.interpreter import CURRENT, NO_KEYWORDS, Call
 from bridge.rewind.lean import ElementRead, ElementWrite, Lean, One, Pair
 from bridge.rewind.log import Operation, blame
 from bridge.rewind.memory import ArrayMemory
-from bridge.rewind.places import DEEP, Part, View
+from bridge.rewind.places import DEEP, View
 from bridge.rewind.roots import SERIALS, Entered, Root
 from bridge.rewind.rule import Rule, Shaped
 from bridge.rewind.rule_book import MUTATING, RULES
@@ -33,7 +33,6 @@ bind(
     Update=Update,
     Shaped=Shaped,
     Call=Call,
-    Part=Part,
     rules=RULES,
     mutating=MUTATING,
     no_keywords=NO_KEYWORDS,

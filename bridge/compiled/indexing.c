@@ -67,7 +67,7 @@ static PyObject *read_element(PyObject *context, PyObject *place, PyObject *key,
     tracked = steps_scalar(context, value, active);
     if (tracked == NULL || active == Py_False)
         goto done;
-    entry = steps_make(bound.element_read);
+    entry = steps_make_entry(bound.element_read);
     if (entry != NULL) {
         SLOT(entry, bound.out) = Py_NewRef(SLOT(tracked, bound.place));
         SLOT(entry, bound.position) = Py_NewRef(position);
@@ -151,7 +151,7 @@ int steps_writable(PyObject *context, PyObject *target, PyObject *root)
 static PyObject *write_entry(PyTypeObject *type, PyObject *position, PyObject *array, PyObject *key, PyObject *saved,
                              PyObject *source, PyObject *root)
 {
-    PyObject *entry = steps_make(type);
+    PyObject *entry = steps_make_entry(type);
     if (entry == NULL)
         return NULL;
     bool activates = source != Py_None && SLOT(root, bound.active) != Py_True;

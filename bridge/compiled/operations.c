@@ -4,7 +4,7 @@
 /* `Call(function, rule, args, inputs)` of two operands; takes over nothing. */
 static PyObject *call_of(PyObject *function, PyObject *rule, PyObject *x, PyObject *y, Operand *left, Operand *right)
 {
-    PyObject *call = steps_make(bound.call);
+    PyObject *call = steps_make_entry(bound.call);
     if (call == NULL)
         return NULL;
     SLOT(call, bound.call_function) = Py_NewRef(function);
@@ -23,7 +23,7 @@ static PyObject *call_of(PyObject *function, PyObject *rule, PyObject *x, PyObje
 /* `Shaped(value.shape, value.dtype)`: what a pull gets of an array that it does not read. */
 static PyObject *looks_of(PyObject *value)
 {
-    PyObject *looks = steps_make(bound.shaped);
+    PyObject *looks = steps_make_entry(bound.shaped);
     if (looks == NULL)
         return NULL;
     if (PyArray_CheckExact(value)) {
@@ -67,7 +67,7 @@ PyObject *steps_product(PyObject *function, Kind kind, PyObject *left, PyObject 
     output = PyTuple_GET_ITEM(plan, 2) == Py_True ? Py_NewRef(value) : looks_of(value);
     if (kept_x != NULL && kept_y != NULL && output != NULL)
         call = call_of(function, PyTuple_GET_ITEM(plan, 0), kept_x, kept_y, &x, &y);
-    entry = call == NULL ? NULL : steps_make(bound.operation);
+    entry = call == NULL ? NULL : steps_make_entry(bound.operation);
     if (entry != NULL) {
         SLOT(entry, bound.out) = Py_NewRef(SLOT(tracked, bound.place));
         SLOT(entry, bound.position) = Py_NewRef(position);
@@ -138,7 +138,7 @@ PyObject *steps_update(PyObject *ufunc, Kind kind, PyObject *target, PyObject *o
         goto done;
     call = call_of(ufunc, rule, PyTuple_GET_ITEM(plan, 3) == Py_True ? array : Py_None,
                    PyTuple_GET_ITEM(plan, 4) == Py_True ? y.value : Py_None, &x, &y);
-    entry = call == NULL ? NULL : steps_make(bound.update);
+    entry = call == NULL ? NULL : steps_make_entry(bound.update);
     if (entry == NULL)
         goto done;
     bool keeps = x.active && adds(rule);

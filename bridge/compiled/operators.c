@@ -49,7 +49,7 @@ static PyObject *logged(PyObject *plan, Operand *x, Operand *y, PyObject *value,
         Py_XDECREF(value);
         return tracked;
     }
-    PyObject *entry = steps_make(y == NULL ? bound.one : bound.pair);
+    PyObject *entry = steps_make_entry(y == NULL ? bound.one : bound.pair);
     if (entry == NULL)
         goto failed;
     SLOT(entry, bound.out) = Py_NewRef(SLOT(tracked, bound.place));

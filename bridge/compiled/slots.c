@@ -89,7 +89,6 @@ int steps_bind(PyObject *given)
         {"Write", &bound.write},
         {"ArrayMemory", &bound.array_memory},
         {"Call", &bound.call},
-        {"Part", &bound.part},
         {"Lean", &bound.lean},
         {"Operation", &bound.operation},
         {"Update", &bound.update},
@@ -207,12 +206,11 @@ int steps_bind(PyObject *given)
     return 0;
 }
 
-/* An object of a Python class, as `__new__` makes it: all slots are empty.
+/* An entry, or a part of one: Python's garbage collector does not know of it before `steps_watch`.
  *
- * Python's garbage collector does not know of it before `steps_watch`: a log has no garbage while its context is open,
- * and looking at each entry would take as long as making it.
+ * Only the log has it, which holds no garbage while its context is open; looking at it takes as long as making it.
  */
-PyObject *steps_make(PyTypeObject *type)
+PyObject *steps_make_entry(PyTypeObject *type)
 {
     PyObject *made = PyObject_GC_New(PyObject, type);
     if (made != NULL)
@@ -220,20 +218,28 @@ PyObject *steps_make(PyTypeObject *type)
     return made;
 }
 
-static bool is_made_here(PyTypeObject *type)
+/* An object of a Python class, as `__new__` makes it: all slots are empty. */
+PyObject *steps_make(PyTypeObject *type)
 {
-    return type == bound.root || type == bound.view || type == bound.one || type == bound.pair ||
-           type == bound.element_read || type == bound.element_write || type == bound.write ||
+    PyObject *made = steps_make_entry(type);
+    if (made != NULL)
+        PyObject_GC_Track(made);
+    return made;
+}
+
+static bool is_entry(PyTypeObject *type)
+{
+    return type == bound.one || type == bound.pair || type == bound.element_read || type == bound.element_write || type == bound.write ||
            type == bound.operation || type == bound.update || type == bound.call;
 }
 
 static int watch(PyObject *thing, void *nothing)
 {
     PyTypeObject *type = Py_TYPE(thing);
-    if (is_made_here(type)) {
+    if (is_entry(type)) {
         if (!PyObject_GC_IsTracked(thing))
             PyObject_GC_Track(thing);
-    } else if (type != &PyTuple_Type && type != &PyList_Type && !PyType_IsSubtype(type, bound.part))
+    } else if (type != &PyTuple_Type && type != &PyList_Type)
         return 0;
     return type->tp_traverse(thing, watch, nothing);
 }
@@ -246,7 +252,7 @@ int steps_watch(PyObject *log)
         return 0;
     for (Py_ssize_t k = 0; k < PyList_GET_SIZE(log); k++) {
         PyObject *entry = PyList_GET_ITEM(log, k);
-        if (is_made_here(Py_TYPE(entry)) && !PyObject_GC_IsTracked(entry))
+        if (is_entry(Py_TYPE(entry)) && !PyObject_GC_IsTracked(entry))
             PyObject_GC_Track(entry);
         if (PyType_IS_GC(Py_TYPE(entry)) && Py_TYPE(entry)->tp_traverse(entry, watch, NULL) != 0)
             return -1;

@@ -26,7 +26,7 @@
 typedef struct {
     bool ready;
     PyTypeObject *buffer, *scalar, *root, *entered, *view, *one, *pair, *element_read, *element_write, *write;
-    PyTypeObject *array_memory, *call, *part, *lean, *operation, *update, *shaped;
+    PyTypeObject *array_memory, *call, *lean, *operation, *update, *shaped;
     Py_ssize_t value, place;                                                   /* Buffer, Scalar */
     Py_ssize_t context, serial, shape, dtype, active, born_active, shadow, owned, strides; /* Root */
     Py_ssize_t read_as_constant, shared_by, written;                           /* Entered */
@@ -66,6 +66,7 @@ PyObject *steps_position(void);
 PyObject *steps_fresh(PyObject *context, PyObject *value);
 PyObject *steps_scalar(PyObject *context, PyObject *value, PyObject *active);
 PyObject *steps_make(PyTypeObject *type);
+PyObject *steps_make_entry(PyTypeObject *type);
 int steps_watch(PyObject *log);
 void steps_forget_positions(void);
 int steps_log(PyObject *context, PyObject *entry);
