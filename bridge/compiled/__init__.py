@@ -12,19 +12,13 @@ from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
 
-
-def _load() -> ModuleType | None:
-    if os.environ.get("BRIDGE_PURE", "0") not in ("", "0"):
-        return None
+_STEPS: ModuleType | None = None
+if os.environ.get("BRIDGE_PURE", "0") in ("", "0"):
     try:
-        from bridge.compiled import _steps
+        from bridge.compiled import _steps as _STEPS
     except ImportError:
-        return None
-    module: ModuleType = _steps
-    return module
+        _STEPS = None
 
-
-_STEPS = _load()
 AVAILABLE = _STEPS is not None
 """Whether there is a compiled part, and it is used."""
 
