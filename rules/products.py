@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.extend import Case, Facts, conj, pulls, rule
+from bridge.extend import Case, Facts, computes, conj, pulls, rule
 from bridge.rules.contractions import add_product, as_operand, fitted, tensordot_left, tensordot_right
 
 
@@ -55,8 +55,14 @@ def _add_right(region, ct, out, a, b):
 for _matmul in (np.matmul, np.linalg.matmul):
     pulls(
         _matmul,
-        lambda ct, out, x1, x2: fitted(_left_factor(ct, x2, x1.shape), x1.shape, x1.dtype),
-        lambda ct, out, x1, x2: fitted(_right_factor(ct, x1, x2.shape), x2.shape, x2.dtype),
+        computes(
+            "ct * y of vectors",
+            lambda ct, out, x1, x2: fitted(_left_factor(ct, x2, x1.shape), x1.shape, x1.dtype),
+        ),
+        computes(
+            "x * ct of vectors",
+            lambda ct, out, x1, x2: fitted(_right_factor(ct, x1, x2.shape), x2.shape, x2.dtype),
+        ),
         structure="multilinear",
         facts=Facts(promotes=("x1", "x2")),
         adding=(_add_left, _add_right),
@@ -129,7 +135,8 @@ def _dot_right(ct, out, a, b):
 
 
 pulls(
-    np.dot, _dot_left, _dot_right, structure="multilinear",
+    np.dot, computes("ct * y of vectors", _dot_left), computes("x * ct of vectors", _dot_right),
+    structure="multilinear",
     facts=Facts(promotes=("a", "b"), parameters=("a", "b", "out")), adding=(_add_left, _add_right),
 )  # fmt: skip
 

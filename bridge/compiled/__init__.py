@@ -25,23 +25,24 @@ AVAILABLE = _STEPS is not None
 # The numbers of `Kind` in steps.h: operators by their names in the module `operator`, methods by their own.
 _NAMES = (
     "add", "sub", "mul", "truediv", "pow", "neg", "__getitem__", "__setitem__", "__array_ufunc__", "first", "matmul",
-    "iadd", "isub", "imul", "itruediv", "__array_function__",
+    "iadd", "isub", "imul", "itruediv", "__array_function__", "operand",
 )  # fmt: skip
 _KINDS = {name: number for number, name in enumerate(_NAMES)}
 
 # The numbers of `Shortcut` in backward.c, and the pulls that they stand for.
-_FORMULAS = {
-    name: number
-    for number, name in enumerate(("ct", "-ct", "ct * y", "ct * x", "ct / y", "-ct * (out / y)", "ct * (2 * x)"), 1)
-}
+_PULLS = (
+    "ct", "-ct", "ct * y", "ct * x", "ct / y", "-ct * (out / y)", "ct * (2 * x)", "ct * y of vectors",
+    "x * ct of vectors",
+)  # fmt: skip
+_FORMULAS = {name: number for number, name in enumerate(_PULLS, 1)}
 _SHORTCUTS: dict[Callable[..., Any], int] = {}
 
 
 def quick(python: Callable[..., Any], name: str, ufunc: Any = None, reflected: bool = False) -> Callable[..., Any]:
     """The method `python` with the compiled way for the cases that are common; itself where there is none.
 
-    `name` is that of an operator or a method of Buffers, or "first" for a method that returns its argument if that is
-    a Buffer.
+    `name` is that of an operator or a method of Buffers, "first" for a method that returns its argument if that is
+    tracked, or "operand" for one that does so for numbers and arrays too.
     """
     if _STEPS is None or name not in _KINDS:
         return python

@@ -2,7 +2,7 @@
 #include "steps.h"
 
 /* What the book's pulls of arithmetic compute, of real operands (`bridge.compiled.SHORTCUTS` names the functions). */
-typedef enum { CALLED, SAME, NEGATED, TIMES_Y, TIMES_X, OVER_Y, OF_DIVISOR, OF_BASE } Shortcut;
+typedef enum { CALLED, SAME, NEGATED, TIMES_Y, TIMES_X, OVER_Y, OF_DIVISOR, OF_BASE, VECTORS_Y, VECTORS_X } Shortcut;
 
 static bool is_real(PyObject *thing)
 {
@@ -10,6 +10,15 @@ static bool is_real(PyObject *thing)
         return steps_is_number(thing);
     int type = PyArray_TYPE((PyArrayObject *)thing);
     return PyTypeNum_ISFLOAT(type) || PyTypeNum_ISINTEGER(type);
+}
+
+/* Whether an operand is a vector of double precision, or what looks like one. */
+static bool is_vector(PyObject *thing)
+{
+    if (PyArray_CheckExact(thing))
+        return PyArray_NDIM((PyArrayObject *)thing) == 1 && PyArray_TYPE((PyArrayObject *)thing) == NPY_DOUBLE;
+    return Py_IS_TYPE(thing, bound.shaped) && PyTuple_GET_SIZE(SLOT(thing, bound.shaped_shape)) == 1 &&
+           ((PyArray_Descr *)SLOT(thing, bound.shaped_dtype))->type_num == NPY_DOUBLE;
 }
 
 static PyObject *doubled(PyObject *x)
@@ -58,6 +67,14 @@ PyObject *steps_pulled(PyObject *pull, PyObject *ct, PyObject *output, PyObject 
         made = first == NULL ? NULL : PyNumber_Multiply(ct, first);
         Py_XDECREF(first);
         return made;
+    case VECTORS_Y:
+        if (is_vector(x) && is_vector(y) && PyArray_CheckExact(y) && Py_IS_TYPE(ct, &PyDoubleArrType_Type))
+            return PyNumber_Multiply(ct, y);
+        break;
+    case VECTORS_X:
+        if (is_vector(x) && is_vector(y) && PyArray_CheckExact(x) && Py_IS_TYPE(ct, &PyDoubleArrType_Type))
+            return PyNumber_Multiply(x, ct);
+        break;
     default:
         break;
     }

@@ -1,7 +1,10 @@
 /* Reads and writes of elements and of views: `Buffer.__getitem__`, `assignment.assign`, and what these log. */
 #include "steps.h"
 
-static bool is_bound(PyObject *thing) { return thing == Py_None || PyLong_CheckExact(thing); }
+static bool is_bound(PyObject *thing)
+{
+    return thing == Py_None || PyLong_CheckExact(thing) || PyArray_IsScalar(thing, Integer);
+}
 
 static bool is_plain_slice(PyObject *key)
 {
@@ -83,6 +86,12 @@ done:
     return tracked;
 }
 
+/* Whether an index of integers names one element. */
+static bool is_whole_index(PyObject *key, PyObject *array)
+{
+    return PyArray_NDIM((PyArrayObject *)array) == (PyTuple_CheckExact(key) ? PyTuple_GET_SIZE(key) : 1);
+}
+
 /* `Buffer.__getitem__` of elements and views; NOT_HERE for all else. */
 PyObject *steps_getitem(PyObject *self, PyObject *key)
 {
@@ -94,6 +103,8 @@ PyObject *steps_getitem(PyObject *self, PyObject *key)
         double *at = steps_element(array, key);
         if (at != NULL)
             return read_element(context, place, key, *at);
+        if (is_whole_index(key, array) && PyArray_ISINTEGER((PyArrayObject *)array))
+            return PyObject_GetItem(array, key); /* integers carry no gradient, and are not tracked */
     } else if (!is_view(key))
         return NOT_HERE;
     PyObject *shown = PyObject_GetItem(array, key);

@@ -50,8 +50,15 @@ static PyObject *shortly(Method *method, PyObject *const *arguments, Py_ssize_t 
         return count == 2 && Py_IS_TYPE(self, bound.buffer)
                    ? steps_update(method->ufunc, method->kind, self, arguments[1])
                    : NOT_HERE;
-    case FIRST: /* what a Buffer is asked for that is a Buffer already */
-        return count > 1 && Py_IS_TYPE(arguments[1], bound.buffer) ? Py_NewRef(arguments[1]) : NOT_HERE;
+    case FIRST: /* what stands for a thing that is tracked already */
+        return count > 1 && (Py_IS_TYPE(arguments[1], bound.buffer) || Py_IS_TYPE(arguments[1], bound.scalar))
+                   ? Py_NewRef(arguments[1])
+                   : NOT_HERE;
+    case OPERAND: /* what stands for an object whose class the program may have written */
+        return count == 2 && (Py_IS_TYPE(arguments[1], bound.buffer) || Py_IS_TYPE(arguments[1], bound.scalar) ||
+                              steps_is_number(arguments[1]) || PyArray_CheckExact(arguments[1]))
+                   ? Py_NewRef(arguments[1])
+                   : NOT_HERE;
     default:
         if (count != 2)
             return NOT_HERE;

@@ -82,7 +82,7 @@ PyObject *steps_attribute(PyObject *thing, PyObject *name);
 /* operators.c */
 typedef enum {
     ADD, SUBTRACT, MULTIPLY, DIVIDE, POWER, NEGATIVE, GETITEM, SETITEM, CALLS, FIRST,
-    MATMUL, IADD, ISUBTRACT, IMULTIPLY, IDIVIDE, FUNCTION
+    MATMUL, IADD, ISUBTRACT, IMULTIPLY, IDIVIDE, FUNCTION, OPERAND
 } Kind;
 
 /* An operand: what it holds, and its place if it is tracked; all borrowed. */

@@ -174,6 +174,8 @@ class Reader:
         """An object as an operator, a loop or another construct gets it that calls special methods of its class."""
         return special_methods.operand(thing)
 
+    operand = quick(operand, "operand")
+
     def set_attribute(self, thing: Any, name: str, value: Any) -> None:
         """An assignment to an attribute that may be a property of the program's."""
         special_methods.set_attribute(self.keep(thing, name, value), name, value)

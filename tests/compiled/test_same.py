@@ -215,6 +215,16 @@ def checkpointed(x: Any) -> Any:
     return part(x) * x[0] + part(x * 2)
 
 
+def sparse(x: Any, rows: Any, columns: Any) -> Any:
+    total = np.zeros(3)
+    for i in range(3):
+        own = columns[rows[i] : rows[i + 1]]
+        total[i] = x[rows[i] : rows[i + 1]] @ x[own] + x[rows[i]] * x[(rows[i] + 1,)]
+        total[rows[0] :] *= 1.5
+        total[rows[0]] += x[columns[-1]]
+    return np.sum(total)
+
+
 def products(x: Any) -> Any:
     a = x.reshape(3, 4) * 1.0
     plain = np.arange(12.0).reshape(4, 3)
@@ -322,6 +332,13 @@ def test_own_programs(program: Callable[..., Any], options: Any, logs: list[Any]
 def test_higher_derivatives_and_tangents(program: Callable[..., Any], logs: list[Any]) -> None:
     same(lambda: bridge.hvp(program, X, np.cos(X), engine="native"), logs)
     same(lambda: bridge.jvp(program, (X,), (np.cos(X),), engine="native"), logs)
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.uint32, np.int8, bool])
+def test_integers_among_the_arguments(dtype: Any, logs: list[Any]) -> None:
+    rows, columns = np.array([0, 1, 1, 1], dtype), np.array([0, 1, 0, 1, 1], dtype)
+    same(lambda: bridge.value_and_grad(sparse, engine="native")(X, rows, columns), logs)
+    same(lambda: bridge.value_and_grad(sparse, engine="native")(X, rows.tolist(), columns.tolist()), logs)
 
 
 def test_pulls_that_are_called_again(logs: list[Any]) -> None:
