@@ -5,6 +5,7 @@ from __future__ import annotations
 from bridge.arrays.buffer import Buffer, Scalar
 from bridge.code_position import INTERNAL, REPLAYED, is_internal
 from bridge.compiled import bind
+from bridge.rewind.borrowed import Borrowed
 from bridge.rewind.interpreter import CURRENT, NO_KEYWORDS, Call
 from bridge.rewind.lean import ElementRead, ElementWrite, Lean, One, Pair
 from bridge.rewind.log import Operation, blame
@@ -20,6 +21,7 @@ bind(
     Scalar=Scalar,
     Root=Root,
     Entered=Entered,
+    Borrowed=Borrowed,
     View=View,
     One=One,
     Pair=Pair,

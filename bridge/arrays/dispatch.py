@@ -272,9 +272,6 @@ def _product(function: Any, x: Any, y: Any) -> Any:
     context.check_usable()
     value = function(x.value, y.value)
     inputs = (x.place if x.place.active else None, y.place if y.place.active else None)
-    plan = 4 + (inputs[0] is not None) + 2 * (inputs[1] is not None)
-    if plan > 4 and rule.plans[plan] is UNPLANNED:
-        rule.plan(plan)
     made = Call(function, rule, (x.value, y.value), inputs)
     return wrap_result(context, value, (x, y), lambda fresh: context.result(made, fresh))
 

@@ -120,6 +120,12 @@ PyObject *steps_getitem(PyObject *self, PyObject *key)
         SLOT(buffer, bound.value) = Py_NewRef(shown);
         SLOT(buffer, bound.place) = Py_NewRef(part);
     }
+    if (buffer != NULL && steps_is_borrowed(steps_root(place))) {
+        PyObject *done = PyObject_CallMethodOneArg(steps_root(place), names.note, buffer);
+        if (done == NULL)
+            Py_CLEAR(buffer);
+        Py_XDECREF(done);
+    }
     Py_XDECREF(part);
     Py_DECREF(shown);
     return buffer;
@@ -301,6 +307,8 @@ int steps_setitem(PyObject *self, PyObject *key, PyObject *value)
     if (root == NULL || !PyArray_CheckExact(array) || depth_of(place) > bound.deep)
         return 1;
     PyObject *context = SLOT(root, bound.context);
+    if (steps_is_borrowed(root))
+        return 1;
     if (is_this_part(place, key, value))
         return steps_is_lean(context) ? 0 : 1;
     if (!PyArray_ISWRITEABLE((PyArrayObject *)array) || !PyArray_ISFLOAT((PyArrayObject *)array) ||

@@ -120,7 +120,7 @@ PyObject *steps_update(PyObject *ufunc, Kind kind, PyObject *target, PyObject *o
     if (!steps_operand(target, &x) || !steps_operand(other, &y) || (y.context != NULL && y.context != x.context))
         return NOT_HERE;
     PyObject *array = x.value, *root = steps_root(x.place), *context = x.context;
-    if (!PyArray_CheckExact(array) || !PyArray_ISFLOAT((PyArrayObject *)array) ||
+    if (steps_is_borrowed(root) || !PyArray_CheckExact(array) || !PyArray_ISFLOAT((PyArrayObject *)array) ||
         !PyArray_ISWRITEABLE((PyArrayObject *)array))
         return NOT_HERE;
     int active = x.active + 2 * y.active;

@@ -32,6 +32,14 @@ PyObject *steps_plan(PyObject *function, int number)
         return NULL;
     }
     PyObject *plan = PyList_GET_ITEM(SLOT(rule, bound.plans), number);
+    if (!PyTuple_Check(plan) && plan != Py_None) {
+        /* It was not asked for yet. */
+        PyObject *made = PyObject_CallMethod(rule, "plan", "i", number);
+        if (made == NULL)
+            PyErr_Clear();
+        Py_XDECREF(made);
+        plan = PyList_GET_ITEM(SLOT(rule, bound.plans), number);
+    }
     return PyTuple_Check(plan) ? plan : NULL;
 }
 

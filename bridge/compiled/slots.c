@@ -60,6 +60,7 @@ static int intern_names(void)
         {&names.forget_before, "forget_before"},
         {&names.append, "append"},
         {&names.adds, "adds"},
+        {&names.note, "note"},
         {&names.checked, "_checked"},
     };
     for (size_t k = 0; k < sizeof all / sizeof *all; k++) {
@@ -88,6 +89,7 @@ int steps_bind(PyObject *given)
         {"ElementWrite", &bound.element_write},
         {"Write", &bound.write},
         {"ArrayMemory", &bound.array_memory},
+        {"Borrowed", &bound.borrowed_root},
         {"Call", &bound.call},
         {"Lean", &bound.lean},
         {"Operation", &bound.operation},
@@ -142,6 +144,7 @@ int steps_bind(PyObject *given)
         {bound.entered, "read_as_constant", &bound.read_as_constant},
         {bound.entered, "shared_by", &bound.shared_by},
         {bound.entered, "written", &bound.written},
+        {bound.borrowed_root, "borrowed", &bound.borrowed},
         {bound.view, "parent", &bound.parent},
         {bound.view, "depth", &bound.depth},
         {bound.view, "key", &bound.key},
@@ -286,7 +289,16 @@ bool steps_is_lean(PyObject *context)
            PyLong_CheckExact(thread) && PyLong_AsUnsignedLong(thread) == PyThread_get_thread_ident();
 }
 
-static bool is_root(PyObject *place) { return Py_IS_TYPE(place, bound.root) || Py_IS_TYPE(place, bound.entered); }
+static bool is_root(PyObject *place)
+{
+    return Py_IS_TYPE(place, bound.root) || Py_IS_TYPE(place, bound.entered) || Py_IS_TYPE(place, bound.borrowed_root);
+}
+
+/* Whether the memory of a root is the caller's own still: the first write moves it. */
+bool steps_is_borrowed(PyObject *root)
+{
+    return Py_IS_TYPE(root, bound.borrowed_root) && SLOT(root, bound.borrowed) != Py_False;
+}
 
 /* The root of a place, borrowed; NULL for places that are left to Python. */
 PyObject *steps_root(PyObject *place)

@@ -26,10 +26,10 @@
 typedef struct {
     bool ready;
     PyTypeObject *buffer, *scalar, *root, *entered, *view, *one, *pair, *element_read, *element_write, *write;
-    PyTypeObject *array_memory, *call, *lean, *operation, *update, *shaped;
+    PyTypeObject *array_memory, *borrowed_root, *call, *lean, *operation, *update, *shaped;
     Py_ssize_t value, place;                                                   /* Buffer, Scalar */
     Py_ssize_t context, serial, shape, dtype, active, born_active, shadow, owned, strides; /* Root */
-    Py_ssize_t read_as_constant, shared_by, written;                           /* Entered */
+    Py_ssize_t read_as_constant, shared_by, written, borrowed;                 /* Entered, Borrowed */
     Py_ssize_t parent, depth, key, overlapping, part_root, top, part_shape, part_dtype; /* View */
     Py_ssize_t out, position;                                                  /* Entry */
     Py_ssize_t output, wanted;                                                 /* Operation */
@@ -74,6 +74,7 @@ bool steps_is_lean(PyObject *context);
 PyObject *steps_context_of(PyObject *place);
 PyObject *steps_active(PyObject *place);
 PyObject *steps_root(PyObject *place);
+bool steps_is_borrowed(PyObject *root);
 bool steps_is_number(PyObject *thing);
 bool steps_is_index(PyObject *key);
 void *steps_element(PyObject *array, PyObject *key);
@@ -122,7 +123,7 @@ PyObject *steps_walk(PyObject *module, PyObject *const *arguments, Py_ssize_t co
 /* Names of attributes, interned. */
 typedef struct {
     PyObject *memory, *undone_from, *exchanging, *accumulate, *region,
-        *writable, *strides, *forget_before, *append, *adds, *checked;
+        *writable, *strides, *forget_before, *append, *adds, *checked, *note;
 } Names;
 extern Names names;
 

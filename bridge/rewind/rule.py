@@ -170,8 +170,6 @@ class Rule:
             reads_output, reads = self.needs(wanted)
             found = Plan(self, wanted, reads_output, 0 in reads, 1 in reads)
         self.plans[number] = found
-        if number < 4 and self.is_product:
-            self.plan(number + 4)
         return found
 
     def needs(self, wanted: tuple[int, ...]) -> tuple[bool, frozenset[Any]]:

@@ -15,6 +15,7 @@ import bridge.numpy
 from bridge import compiled
 from bridge.errors import BridgeWarning
 from bridge.extend import RULES
+from bridge.rewind.borrowed import LARGE
 from bridge.rewind.gradients import Gradients
 from tests.programs import PROGRAMS, Program
 from tests.programs.test_programs import argnums
@@ -339,6 +340,23 @@ def test_integers_among_the_arguments(dtype: Any, logs: list[Any]) -> None:
     rows, columns = np.array([0, 1, 1, 1], dtype), np.array([0, 1, 0, 1, 1], dtype)
     same(lambda: bridge.value_and_grad(sparse, engine="native")(X, rows, columns), logs)
     same(lambda: bridge.value_and_grad(sparse, engine="native")(X, rows.tolist(), columns.tolist()), logs)
+
+
+def large(x: Any, y: Any) -> Any:
+    """Of arguments that stay the caller's memory until they are written."""
+    total = x[0, 1] * y[5] + np.sum(x[:3] * y) + x[2, 4:9] @ y[1:6]
+    rows = x[1:][::2]
+    x[3] = rows[0] * 2
+    y[7:9] -= x[1, :2]
+    y[0] = x[0, 0] * rows[1, 1]
+    return total + np.sum(rows[:2]) + np.sum(y) + np.dot(x[3], y)
+
+
+@pytest.mark.parametrize("written", [large, lambda x, y: x[0] @ y[:] + np.sum(x[5] * y * x[1, 2])])
+def test_large_arguments(written: Any, logs: list[Any]) -> None:
+    x, y = np.linspace(0.0, 1.0, LARGE // 4).reshape(8, -1), np.linspace(0.5, 1.0, LARGE // 32)
+    same(lambda: bridge.value_and_grad(written, (0, 1), engine="native")(x, y), logs)
+    same(lambda: bridge.vjp(written, x, y, engine="native")[1](2.0), logs)
 
 
 def test_pulls_that_are_called_again(logs: list[Any]) -> None:
