@@ -17,12 +17,11 @@ import pytest
 
 import bridge
 import bridge.numpy
-from bridge.errors import ArgumentError, MemoryBoundError
+from bridge.errors import ArgumentError, BridgeError, MemoryBoundError
 from bridge.rewind import bounded_log, spilled
 from bridge.rewind.bounded_log import BoundedLog
 from tests.programs import PROGRAMS, Program
 from tests.programs.test_programs import argnums
-from tests.random_programs.program import RandomProgram
 from tests.random_programs.writing import program_of
 
 if not hasattr(sys, "getrefcount"):
@@ -142,16 +141,21 @@ def test_programs_as_they_stand_have_the_same_bits(program: Any, everything_goes
 
 @pytest.mark.parametrize("first", range(7_000, 7_100, 10))
 def test_random_programs_have_the_same_bits(first: int, everything_goes: list[BoundedLog]) -> None:
+    compared = 0
     for seed in range(first, first + 10):
-        random: RandomProgram = program_of(seed, ("arrays",))
+        random = program_of(seed)
+        if random is None:
+            continue
         try:
             with np.errstate(all="ignore"):
-                expected = bridge.value_and_grad(random.function, engine="native")(*random.inputs())
-        except Exception:
+                expected = bridge.value_and_grad(random.function(bridge.numpy), engine="native")(*random.inputs)
+        except BridgeError:
             continue
         with np.errstate(all="ignore"):
-            found = bridge.value_and_grad(random.function, engine="native", memory="1GB")(*random.inputs())
+            found = bridge.value_and_grad(random.function(bridge.numpy), engine="native", memory="1GB")(*random.inputs)
         assert same_bits(found, expected), seed
+        compared += 1
+    assert compared > 3
 
 
 def peak(run: Callable[[], Any]) -> int:
