@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import sysconfig
@@ -58,7 +59,15 @@ class Additions(BuildHookInterface):
 
         root = Path(self.root)
         sources = [os.path.relpath(source, root) for source in sorted((root / FOLDER).glob("*.c"))]
-        extension = Extension("_steps", sources, include_dirs=[np.get_include()], depends=[str(FOLDER / "steps.h")])
+        texts = b"".join(path.read_bytes() for path in sorted((root / FOLDER).glob("*.[ch]")))
+        stamp = hashlib.sha256(texts).hexdigest()
+        extension = Extension(
+            "_steps",
+            sources,
+            include_dirs=[np.get_include()],
+            depends=[str(FOLDER / "steps.h")],
+            define_macros=[("STEPS_SOURCES", f'"{stamp}"')],
+        )
         before = Path.cwd()
         os.chdir(root)
         try:

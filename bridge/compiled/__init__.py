@@ -9,15 +9,31 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from hashlib import sha256
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 _STEPS: ModuleType | None = None
-if os.environ.get("BRIDGE_PURE", "0") in ("", "0"):
+WHY_NOT: str | None = None
+"""Why everything runs in Python, if it does."""
+
+
+def _is_of(sources: str) -> bool:
+    """Whether what was compiled is of the sources that lie here, if any do: an editable installation may be older."""
+    texts = b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.[ch]")))
+    return not texts or sha256(texts).hexdigest() == sources
+
+
+if os.environ.get("BRIDGE_PURE", "0") not in ("", "0"):
+    WHY_NOT = "BRIDGE_PURE is set"
+else:
     try:
         from bridge.compiled import _steps as _STEPS
-    except ImportError:
-        _STEPS = None
+    except ImportError as error:
+        _STEPS, WHY_NOT = None, f"it was not built, for want of a compiler, or for another Python or NumPy ({error})"
+    if _STEPS is not None and not _is_of(_STEPS.SOURCES):
+        _STEPS, WHY_NOT = None, "it is older than its sources; install the checkout again: python -m pip install -e ."
 
 AVAILABLE = _STEPS is not None
 """Whether there is a compiled part, and it is used."""

@@ -1,6 +1,8 @@
 from collections.abc import Callable
 from typing import Any
 
+SOURCES: str
+
 class Method:
     def __new__(cls, python: Callable[..., Any], ufunc: Any, kind: int, reflected: bool, /) -> Method: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...

@@ -191,7 +191,8 @@ PyMODINIT_FUNC PyInit__steps(void)
     if (PyType_Ready(&MethodType) < 0)
         return NULL;
     PyObject *module = PyModule_Create(&definition);
-    if (module == NULL || PyModule_AddObjectRef(module, "Method", (PyObject *)&MethodType) < 0) {
+    if (module == NULL || PyModule_AddObjectRef(module, "Method", (PyObject *)&MethodType) < 0 ||
+        PyModule_AddStringConstant(module, "SOURCES", STEPS_SOURCES) < 0) {
         Py_XDECREF(module);
         return NULL;
     }

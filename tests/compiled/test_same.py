@@ -25,10 +25,7 @@ from tests.random_programs.hosts import HOSTS
 from tests.random_programs.writing import STATEMENTS, program_of
 
 if not compiled.AVAILABLE:
-    pytest.skip(
-        "the compiled part is not there: BRIDGE_PURE is set, or the package was installed without a compiler",
-        allow_module_level=True,
-    )
+    pytest.skip(f"there is no compiled part: {compiled.WHY_NOT}", allow_module_level=True)
 
 
 def place_as_text(place: Any) -> Any:

@@ -1,0 +1,65 @@
+"""Which way is taken, and why: told by the module and by the doctor."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import bridge
+from bridge import compiled
+
+ROOT = Path(__file__).parents[2]
+PROBE = """
+import numpy as np
+import bridge
+from bridge import compiled
+print(compiled.AVAILABLE, compiled.WHY_NOT)
+print(bridge.grad(lambda x: np.sum(x[1:] * x[:-1]))(np.arange(3.0)).tolist())
+"""
+
+
+def told(folder: Path, **environment: str) -> list[str]:
+    run = [sys.executable, "-c", PROBE]
+    env = {**os.environ, "PYTHONPATH": str(folder), **environment}
+    return subprocess.run(run, capture_output=True, text=True, check=True, cwd=folder, env=env).stdout.splitlines()
+
+
+def test_pure_python_is_asked_for() -> None:
+    assert told(ROOT, BRIDGE_PURE="1") == ["False BRIDGE_PURE is set", "[1.0, 2.0, 1.0]"]
+
+
+def test_without_what_is_compiled(tmp_path: Path) -> None:
+    for name in ("bridge", "rules"):
+        (tmp_path / name).mkdir()
+        for path in (ROOT / name).rglob("*.py"):
+            copy = tmp_path / path.relative_to(ROOT)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy.write_bytes(path.read_bytes())
+    line, answer = told(tmp_path, BRIDGE_PURE="0")
+    assert line.startswith("False it was not built, for want of a compiler")
+    assert answer == "[1.0, 2.0, 1.0]"
+    if compiled.AVAILABLE:
+        (made,) = (ROOT / "bridge" / "compiled").glob("_steps*.so") or (ROOT / "bridge" / "compiled").glob(
+            "_steps*.pyd"
+        )
+        (tmp_path / "bridge" / "compiled" / made.name).write_bytes(made.read_bytes())
+        assert told(tmp_path, BRIDGE_PURE="0")[0] == "True None"
+        (tmp_path / "bridge" / "compiled" / "steps.h").write_text("/* changed since */")
+        line, answer = told(tmp_path, BRIDGE_PURE="0")
+        assert line == "False it is older than its sources; install the checkout again: python -m pip install -e ."
+        assert answer == "[1.0, 2.0, 1.0]"
+
+
+@pytest.mark.skipif(not compiled.AVAILABLE, reason=f"there is no compiled part: {compiled.WHY_NOT}")
+def test_one_thing_may_be_run_in_python() -> None:
+    def f(x: np.ndarray) -> np.ndarray:
+        return np.sum(x * x)
+
+    with compiled.pure(), compiled.pure():
+        assert bridge.grad(f)(np.arange(3.0)).tolist() == [0.0, 2.0, 4.0]
+    assert type(bridge.arrays.buffer.Buffer.__add__).__module__ == "bridge.compiled._steps"
