@@ -2,7 +2,7 @@
 
 Times tell little on a machine that others use; the number of instructions that Python executes is the same in each run.
 What an operation takes is found from two lengths of a program; the rest is what a call takes before and after. NumPy's
-own work is no part of it. Counts belong to a minor version of Python, and are compared with those of the same.
+own work is no part of it, and nothing runs in C that could run in Python. Counts belong to a minor version of Python, and are compared with those of the same.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from rich.table import Table
 
 import bridge
 from benchmarks.programs import PROGRAMS, digits_parameters
+from bridge import compiled
 
 FILE = Path(__file__).parent / "instructions.json"
 ALLOWED = 1.05
@@ -51,17 +52,18 @@ def instructions(run: Callable[[], Any]) -> int:
         frame.f_trace_opcodes, frame.f_trace_lines = True, False
         return local
 
-    for _ in range(3):
-        run()
-    gc.collect()
-    gc.disable()
     before = sys.gettrace()
-    sys.settrace(entered)
-    try:
-        run()
-    finally:
-        sys.settrace(before)
-        gc.enable()
+    with compiled.pure():
+        for _ in range(3):
+            run()
+        gc.collect()
+        gc.disable()
+        sys.settrace(entered)
+        try:
+            run()
+        finally:
+            sys.settrace(before)
+            gc.enable()
     return found
 
 

@@ -84,9 +84,12 @@ def watch(log: list[Any]) -> None:
         _STEPS.watch(log)
 
 
-def walk(context: Any, log: list[Any], number: int) -> int:
-    """Walk a log back from the entry `number`, as far as entries are common: the number of the first that is left."""
-    return number if _STEPS is None else _STEPS.walk(context, log, number)
+def walker() -> Callable[[Any, list[Any], int], int] | None:
+    """What walks a log back from an entry, as far as entries are common: the number of the first that is left.
+
+    None where everything runs in Python.
+    """
+    return _STEPS.walk if _STEPS is not None and _STEPS.enabled() else None
 
 
 @contextmanager

@@ -167,7 +167,8 @@ bool steps_fits_place(PyObject *ct, PyObject *place)
 {
     if (steps_root(place) == place)
         return steps_fits(ct, SLOT(place, bound.shape), SLOT(place, bound.dtype));
-    return Py_IS_TYPE(place, bound.view) && steps_fits(ct, SLOT(place, bound.part_shape), SLOT(place, bound.part_dtype));
+    return Py_IS_TYPE(place, bound.view) &&
+           steps_fits(ct, SLOT(place, bound.part_shape), SLOT(place, bound.part_dtype));
 }
 
 /* Write zeros. */

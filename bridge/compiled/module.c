@@ -1,4 +1,5 @@
-/* The module `bridge.compiled._steps`: methods of tracked values that take the short way, or call the one that Python has. */
+/* The module `bridge.compiled._steps`: methods of tracked values that take the short way, or call the one that Python
+ * has. */
 #define STEPS_MODULE
 #include "steps.h"
 
@@ -6,8 +7,7 @@
 
 /* A method of a class, beside the Python function that does the same for whatever there is. */
 typedef struct {
-    PyObject_HEAD
-    vectorcallfunc vectorcall;
+    PyObject_HEAD vectorcallfunc vectorcall;
     PyObject *python;
     PyObject *ufunc;
     Kind kind;
@@ -164,16 +164,17 @@ static PyObject *enable(PyObject *module, PyObject *on)
     return PyBool_FromLong(before);
 }
 
-static PyObject *watch(PyObject *module, PyObject *log)
-{
-    return steps_watch(log) < 0 ? NULL : Py_NewRef(Py_None);
-}
+static PyObject *watch(PyObject *module, PyObject *log) { return steps_watch(log) < 0 ? NULL : Py_NewRef(Py_None); }
+
+static PyObject *enabled(PyObject *module, PyObject *nothing) { return PyBool_FromLong(bound.ready); }
 
 static PyMethodDef functions[] = {
     {"bind", bind, METH_O, "Learn the classes of the package and where their slots lie."},
     {"enable", enable, METH_O, "Take the short ways, or not; returns whether they were taken."},
+    {"enabled", enabled, METH_NOARGS, "Whether the short ways are taken."},
     {"watch", watch, METH_O, "Let the garbage collector know what a log holds."},
-    {"walk", (PyCFunction)(void (*)(void))steps_walk, METH_FASTCALL, "Walk the log back, as far as entries are common."},
+    {"walk", (PyCFunction)(void (*)(void))steps_walk, METH_FASTCALL,
+     "Walk the log back, as far as entries are common."},
     {NULL, NULL, 0, NULL},
 };
 

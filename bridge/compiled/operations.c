@@ -132,8 +132,8 @@ PyObject *steps_update(PyObject *ufunc, Kind kind, PyObject *target, PyObject *o
         return position;
     Py_INCREF(plan);
     PyObject *rule = PyTuple_GET_ITEM(plan, 0), *found = NULL, *call = NULL, *entry = NULL, *written = NULL;
-    PyObject *saved = steps_writable(context, target, root) < 0 ? NULL
-                                                                  : PyArray_NewCopy((PyArrayObject *)array, NPY_CORDER);
+    PyObject *saved =
+        steps_writable(context, target, root) < 0 ? NULL : PyArray_NewCopy((PyArrayObject *)array, NPY_CORDER);
     if (saved == NULL)
         goto done;
     call = call_of(ufunc, rule, PyTuple_GET_ITEM(plan, 3) == Py_True ? array : Py_None,

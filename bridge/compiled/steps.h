@@ -1,7 +1,8 @@
 /* The commonest events of a differentiation in C: what `bridge/arrays` and `bridge/rewind` do in Python, step by step.
  *
- * The classes stay Python's: what is done here reads and fills their slots. Whatever is not the commonest case is handed
- * to the Python method that it stands for, so that the two ways never differ in what they do, only in the time it takes.
+ * The classes stay Python's: what is done here reads and fills their slots. Whatever is not the commonest case is
+ * handed to the Python method that it stands for, so that the two ways never differ in what they do, only in the time
+ * it takes.
  */
 #ifndef BRIDGE_STEPS_H
 #define BRIDGE_STEPS_H
@@ -27,24 +28,24 @@ typedef struct {
     bool ready;
     PyTypeObject *buffer, *scalar, *root, *entered, *view, *one, *pair, *element_read, *element_write, *write;
     PyTypeObject *array_memory, *borrowed_root, *call, *lean, *operation, *update, *shaped;
-    Py_ssize_t value, place;                                                   /* Buffer, Scalar */
+    Py_ssize_t value, place;                                                               /* Buffer, Scalar */
     Py_ssize_t context, serial, shape, dtype, active, born_active, shadow, owned, strides; /* Root */
-    Py_ssize_t read_as_constant, shared_by, written, borrowed;                 /* Entered, Borrowed */
-    Py_ssize_t parent, depth, key, overlapping, part_root, top, part_shape, part_dtype; /* View */
-    Py_ssize_t out, position;                                                  /* Entry */
-    Py_ssize_t output, wanted;                                                 /* Operation */
+    Py_ssize_t read_as_constant, shared_by, written, borrowed;                             /* Entered, Borrowed */
+    Py_ssize_t parent, depth, key, overlapping, part_root, top, part_shape, part_dtype;    /* View */
+    Py_ssize_t out, position;                                                              /* Entry */
+    Py_ssize_t output, wanted;                                                             /* Operation */
     Py_ssize_t one_rule, one_x, one_place;
     Py_ssize_t pair_rule, pair_x, pair_x_place, pair_y, pair_y_place;
     Py_ssize_t read_parent, read_key;
-    Py_ssize_t activates, array, write_key, saved, source; /* Write */
-    Py_ssize_t write_parent;                               /* ElementWrite */
-    Py_ssize_t call_of_entry;                              /* Operation */
+    Py_ssize_t activates, array, write_key, saved, source;                /* Write */
+    Py_ssize_t write_parent;                                              /* ElementWrite */
+    Py_ssize_t call_of_entry;                                             /* Operation */
     Py_ssize_t update_activates, update_array, update_saved, keeps, mask; /* Update */
     Py_ssize_t call_function, call_rule, call_args, call_inputs, call_kwargs, call_plain, call_names;
     Py_ssize_t shaped_shape, shaped_dtype;
     Py_ssize_t plans, per_argument, broadcasts, takes_arrays, adding, facts; /* Rule */
-    Py_ssize_t is_lean, listener, log, merged, thread, writes; /* Lean */
-    PyObject *rules;                                           /* by ufunc */
+    Py_ssize_t is_lean, listener, log, merged, thread, writes;               /* Lean */
+    PyObject *rules;                                                         /* by ufunc */
     PyObject *mutating; /* the same, of functions that write into their arguments */
     PyObject *no_keywords;
     PyObject *serials;  /* the counter that numbers roots */
@@ -82,8 +83,23 @@ PyObject *steps_attribute(PyObject *thing, PyObject *name);
 
 /* operators.c */
 typedef enum {
-    ADD, SUBTRACT, MULTIPLY, DIVIDE, POWER, NEGATIVE, GETITEM, SETITEM, CALLS, FIRST,
-    MATMUL, IADD, ISUBTRACT, IMULTIPLY, IDIVIDE, FUNCTION, OPERAND
+    ADD,
+    SUBTRACT,
+    MULTIPLY,
+    DIVIDE,
+    POWER,
+    NEGATIVE,
+    GETITEM,
+    SETITEM,
+    CALLS,
+    FIRST,
+    MATMUL,
+    IADD,
+    ISUBTRACT,
+    IMULTIPLY,
+    IDIVIDE,
+    FUNCTION,
+    OPERAND
 } Kind;
 
 /* An operand: what it holds, and its place if it is tracked; all borrowed. */
@@ -101,7 +117,10 @@ PyObject *steps_unary(PyObject *ufunc, Kind kind, PyObject *x);
 PyObject *steps_product(PyObject *function, Kind kind, PyObject *left, PyObject *right);
 PyObject *steps_update(PyObject *ufunc, Kind kind, PyObject *target, PyObject *other);
 
-/* indexing.c */
+/* reading.c, writing.c */
+bool steps_is_view(PyObject *key);
+Py_ssize_t steps_depth(PyObject *place);
+PyObject *steps_view(PyObject *parent, PyObject *key, PyArrayObject *shown);
 int steps_writable(PyObject *context, PyObject *target, PyObject *root);
 PyObject *steps_getitem(PyObject *self, PyObject *key);
 int steps_setitem(PyObject *self, PyObject *key, PyObject *value);
@@ -118,12 +137,21 @@ int steps_clear_array(PyArrayObject *array);
 void steps_set(PyObject *object, Py_ssize_t offset, PyObject *value);
 
 /* backward.c */
+/* What became of an entry: nothing yet, an error before it was undone or after, or all. */
+typedef enum { LEFT, FAILED, FAILED_AFTER_UNDO, DONE } Step;
+
+void steps_blame(PyObject *entry);
+Step steps_forgotten(PyObject *entry, Py_ssize_t activates);
 PyObject *steps_walk(PyObject *module, PyObject *const *arguments, Py_ssize_t count);
+
+/* calls.c */
+Step steps_walk_operation(PyObject *entry);
+Step steps_walk_update(PyObject *entry);
 
 /* Names of attributes, interned. */
 typedef struct {
-    PyObject *memory, *undone_from, *exchanging, *accumulate, *region,
-        *writable, *strides, *forget_before, *append, *adds, *checked, *note;
+    PyObject *memory, *undone_from, *exchanging, *accumulate, *region, *writable, *strides, *forget_before, *append,
+        *adds, *checked, *note;
 } Names;
 extern Names names;
 

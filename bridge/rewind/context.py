@@ -16,7 +16,7 @@ from typing import Any, Self
 import numpy as np
 
 from bridge.code_position import here, resolve
-from bridge.compiled import walk, watch
+from bridge.compiled import walker, watch
 from bridge.errors import ArgumentError, BridgeError
 from bridge.rewind import strong_zeros
 from bridge.rewind.cotangents import looks_of, numpy_numbers, places_of
@@ -254,10 +254,10 @@ class Context(Gradients, Lean):
             if place.active:
                 place.accumulate(ct)
         log = self.log
-        is_common = self.lean and present is None and not self.asked
+        walk = walker() if self.lean and present is None and not self.asked else None
         number = len(log)
         while number > 0:
-            number = walk(self, log, number - 1) if is_common else number - 1
+            number = number - 1 if walk is None else walk(self, log, number - 1)
             if number < 0:
                 break
             entry = log[number]

@@ -1,135 +1,5 @@
-/* Reads and writes of elements and of views: `Buffer.__getitem__`, `assignment.assign`, and what these log. */
+/* Writes of elements and of views: `assignment.assign`, `Ownership.writable`, and what these log. */
 #include "steps.h"
-
-static bool is_bound(PyObject *thing)
-{
-    return thing == Py_None || PyLong_CheckExact(thing) || PyArray_IsScalar(thing, Integer);
-}
-
-static bool is_plain_slice(PyObject *key)
-{
-    PySliceObject *slice = (PySliceObject *)key;
-    return PySlice_Check(key) && is_bound(slice->start) && is_bound(slice->stop) && is_bound(slice->step);
-}
-
-/* Whether a key gives a view, unless it is an integer for each axis: integers, slices of these, None, an ellipsis. */
-static bool is_view(PyObject *key)
-{
-    if (is_plain_slice(key) || PyLong_CheckExact(key))
-        return true;
-    if (!PyTuple_CheckExact(key))
-        return false;
-    for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(key); k++) {
-        PyObject *part = PyTuple_GET_ITEM(key, k);
-        if (!is_bound(part) && part != Py_Ellipsis && !is_plain_slice(part))
-            return false;
-    }
-    return true;
-}
-
-static Py_ssize_t depth_of(PyObject *place)
-{
-    return Py_IS_TYPE(place, bound.view) ? PyLong_AsSsize_t(SLOT(place, bound.depth)) : 0;
-}
-
-/* The place of the view `shown`, which `key` gives of `parent`. */
-static PyObject *view_place(PyObject *parent, PyObject *key, PyArrayObject *shown)
-{
-    bool is_part = Py_IS_TYPE(parent, bound.view);
-    PyObject *place = steps_make(bound.view);
-    if (place == NULL)
-        return NULL;
-    SLOT(place, bound.parent) = Py_NewRef(parent);
-    SLOT(place, bound.depth) = PyLong_FromSsize_t(depth_of(parent) + 1);
-    SLOT(place, bound.key) = Py_NewRef(key);
-    SLOT(place, bound.overlapping) = Py_NewRef(is_part ? SLOT(parent, bound.overlapping) : Py_False);
-    SLOT(place, bound.part_root) = Py_NewRef(steps_root(parent));
-    SLOT(place, bound.top) = Py_NewRef(is_part ? SLOT(parent, bound.top) : parent);
-    SLOT(place, bound.part_shape) = PyArray_IntTupleFromIntp(PyArray_NDIM(shown), PyArray_DIMS(shown));
-    SLOT(place, bound.part_dtype) = Py_NewRef((PyObject *)PyArray_DESCR(shown));
-    if (SLOT(place, bound.depth) == NULL || SLOT(place, bound.part_shape) == NULL)
-        Py_CLEAR(place);
-    return place;
-}
-
-/* `Lean.element`: one number, read at an index of integers. */
-static PyObject *read_element(PyObject *context, PyObject *place, PyObject *key, double number)
-{
-    PyObject *active = steps_active(place), *position = NULL;
-    if (active == NULL)
-        return NOT_HERE;
-    if (active == Py_True) {
-        position = steps_position();
-        if (position == NULL || position == NOT_HERE)
-            return position;
-    }
-    PyObject *value = PyArrayScalar_New(Double), *tracked = NULL, *entry = NULL;
-    if (value == NULL)
-        goto done;
-    PyArrayScalar_ASSIGN(value, Double, number);
-    tracked = steps_scalar(context, value, active);
-    if (tracked == NULL || active == Py_False)
-        goto done;
-    entry = steps_make_entry(bound.element_read);
-    if (entry != NULL) {
-        SLOT(entry, bound.out) = Py_NewRef(SLOT(tracked, bound.place));
-        SLOT(entry, bound.position) = Py_NewRef(position);
-        SLOT(entry, bound.read_parent) = Py_NewRef(place);
-        SLOT(entry, bound.read_key) = Py_NewRef(key);
-    }
-    if (entry == NULL || steps_log(context, entry) < 0)
-        Py_CLEAR(tracked);
-done:
-    Py_XDECREF(entry);
-    Py_XDECREF(value);
-    Py_XDECREF(position);
-    return tracked;
-}
-
-/* Whether an index of integers names one element. */
-static bool is_whole_index(PyObject *key, PyObject *array)
-{
-    return PyArray_NDIM((PyArrayObject *)array) == (PyTuple_CheckExact(key) ? PyTuple_GET_SIZE(key) : 1);
-}
-
-/* `Buffer.__getitem__` of elements and views; NOT_HERE for all else. */
-PyObject *steps_getitem(PyObject *self, PyObject *key)
-{
-    PyObject *place = SLOT(self, bound.place), *array = SLOT(self, bound.value);
-    PyObject *context = steps_context_of(place);
-    if (context == NULL || !PyArray_CheckExact(array) || depth_of(place) > bound.deep || !steps_is_lean(context))
-        return NOT_HERE;
-    if (steps_is_index(key)) {
-        double *at = steps_element(array, key);
-        if (at != NULL)
-            return read_element(context, place, key, *at);
-        if (is_whole_index(key, array) && PyArray_ISINTEGER((PyArrayObject *)array))
-            return PyObject_GetItem(array, key); /* integers carry no gradient, and are not tracked */
-    } else if (!is_view(key))
-        return NOT_HERE;
-    PyObject *shown = PyObject_GetItem(array, key);
-    if (shown == NULL)
-        return NULL;
-    PyObject *part = NULL, *buffer = NULL;
-    if (!PyArray_CheckExact(shown)) {
-        Py_DECREF(shown);
-        return NOT_HERE;
-    }
-    part = view_place(place, key, (PyArrayObject *)shown);
-    if (part != NULL && (buffer = steps_make(bound.buffer)) != NULL) {
-        SLOT(buffer, bound.value) = Py_NewRef(shown);
-        SLOT(buffer, bound.place) = Py_NewRef(part);
-    }
-    if (buffer != NULL && steps_is_borrowed(steps_root(place))) {
-        PyObject *done = PyObject_CallMethodOneArg(steps_root(place), names.note, buffer);
-        if (done == NULL)
-            Py_CLEAR(buffer);
-        Py_XDECREF(done);
-    }
-    Py_XDECREF(part);
-    Py_DECREF(shown);
-    return buffer;
-}
 
 /* Whether `Ownership.writable` would find nothing but a number to count up. */
 static bool is_plainly_writable(PyObject *context, PyObject *root)
@@ -261,7 +131,7 @@ static int write_view(PyObject *self, PyObject *key, Written *written)
         goto done;
     }
     failed = -1;
-    part = position == NULL ? NULL : view_place(place, key, (PyArrayObject *)shown);
+    part = position == NULL ? NULL : steps_view(place, key, (PyArrayObject *)shown);
     if (part == NULL || steps_writable(context, self, root) < 0)
         goto done;
     saved = PyArray_NewCopy((PyArrayObject *)shown, NPY_CORDER);
@@ -293,10 +163,11 @@ static bool is_this_part(PyObject *place, PyObject *key, PyObject *value)
     if (!Py_IS_TYPE(value, bound.buffer))
         return false;
     PyObject *part = SLOT(value, bound.place);
-    if (!Py_IS_TYPE(part, bound.view) || SLOT(part, bound.parent) != place || !is_view(key))
+    if (!Py_IS_TYPE(part, bound.view) || SLOT(part, bound.parent) != place || !steps_is_view(key))
         return false;
     PyObject *own = SLOT(part, bound.key);
-    return own == key || (is_view(own) && Py_TYPE(own) == Py_TYPE(key) && PyObject_RichCompareBool(own, key, Py_EQ) == 1);
+    return own == key ||
+           (steps_is_view(own) && Py_TYPE(own) == Py_TYPE(key) && PyObject_RichCompareBool(own, key, Py_EQ) == 1);
 }
 
 /* `Buffer.__setitem__` of elements and views: 0 if it is done, -1 with an exception, 1 for all else. */
@@ -304,7 +175,7 @@ int steps_setitem(PyObject *self, PyObject *key, PyObject *value)
 {
     PyObject *place = SLOT(self, bound.place), *array = SLOT(self, bound.value), *root = steps_root(place);
     Written written;
-    if (root == NULL || !PyArray_CheckExact(array) || depth_of(place) > bound.deep)
+    if (root == NULL || !PyArray_CheckExact(array) || steps_depth(place) > bound.deep)
         return 1;
     PyObject *context = SLOT(root, bound.context);
     if (steps_is_borrowed(root))
@@ -320,11 +191,12 @@ int steps_setitem(PyObject *self, PyObject *key, PyObject *value)
             return 1;
         return write_element(self, key, &written);
     }
-    if (!is_view(key))
+    if (!steps_is_view(key))
         return 1;
     if (is_number)
-        return written.place == NULL || Py_IS_TYPE(written.value, &PyDoubleArrType_Type) ? write_view(self, key, &written)
-                                                                                         : 1;
+        return written.place == NULL || Py_IS_TYPE(written.value, &PyDoubleArrType_Type)
+                   ? write_view(self, key, &written)
+                   : 1;
     if (steps_root(written.place) == root ||
         PyArray_DESCR((PyArrayObject *)written.value) != PyArray_DESCR((PyArrayObject *)array))
         return 1;
