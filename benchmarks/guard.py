@@ -2,7 +2,8 @@
 
 Times tell little on a machine that others use; the number of instructions that Python executes is the same in each run.
 What an operation takes is found from two lengths of a program; the rest is what a call takes before and after. NumPy's
-own work is no part of it, and nothing runs in C that could run in Python. Counts belong to a minor version of Python, and are compared with those of the same.
+own work is no part of it, and nothing runs in C that could run in Python. Counts belong to a minor version of Python,
+and are compared with those of the same.
 """
 
 from __future__ import annotations
