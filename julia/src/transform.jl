@@ -22,9 +22,9 @@ function transformed_edges(world, cx, f, args)
     (match === nothing || match.method.sig != TRANSFORM || Zygote.ignore_sig(Tuple{f,args...})) && return nothing
     of_rule = Zygote.is_kwfunc(f, args...) ? args[2:end] : (f, args...)
     has_rule, edge = Zygote.has_chain_rrule(Tuple{Zygote.ZygoteRuleConfig{cx},of_rule...}, world)
-    has_rule && return nothing
-    generic = Core.Compiler.specialize_method(match)
-    return edge === nothing ? [generic] : [generic, edge]
+    (has_rule || edge === nothing) && return nothing
+    fallback = Base._which(Tuple{typeof(rrule),of_rule...}; world, raise = false)
+    return Core.MethodInstance[map(Core.Compiler.specialize_method, filter(!isnothing, [match, fallback])); edge]
 end
 
 """Zygote's reading of `f`, or `nothing` where it has none: then Zygote says why."""
@@ -49,8 +49,9 @@ function forward_code(world, cx, f, args)
     Zygote.argnames!(meta, Symbol("#self#"), :cx, :f, :args)
     forward = Zygote.varargs!(meta, with_stacks!(adjoint, T), 3)
     forward = Zygote.slots!(Zygote.pis!(Zygote.inlineable!(forward)))
-    foreach(edge -> Zygote.edge!(meta, edge), edges)
-    return Zygote.update!(meta.code, forward)
+    code = Zygote.update!(meta.code, forward)
+    foreach(edge -> Zygote.edge!(meta, edge), edges)    # after `update!`, which forgets those that are there
+    return code
 end
 
 has_loop(ir::IR) = any(b -> any(br -> !isreturn(br) && br.block <= b.id, branches(b)), blocks(ir))
