@@ -42,7 +42,7 @@ ChainRulesCore.rrule(::typeof(times_log1p), x::Number, y::Number) =
 @elementwise scipy.special.expit(x) = logistic(x)
 @elementwise scipy.special.log_expit(x) = x < 0 ? x - log1p(exp(x)) : -log1p(exp(-x))
 @elementwise scipy.special.logit(x) = log(x) - log1p(-x)
-@elementwise scipy.special.entr(x) = x > 0 ? -x * log(x) : iszero(x) ? zero(x) : oftype(x, -Inf)
+@elementwise scipy.special.entr(x) = x >= 0 ? -times_log(x, x) : oftype(x, -Inf)
 @elementwise scipy.special.xlogy(x, y) = times_log(x, y)
 @elementwise scipy.special.xlog1py(x, y) = times_log1p(x, y)
 @elementwise scipy.special.rel_entr(x, y) = times_log(x, x / y)
@@ -63,7 +63,7 @@ ChainRulesCore.rrule(::typeof(times_log1p), x::Number, y::Number) =
 @elementwise scipy.special.cosdg(x) = cosd(x)
 @elementwise scipy.special.tandg(x) = tand(x)
 @elementwise scipy.special.cotdg(x) = cotd(x)
-@elementwise scipy.special.powm1(x, y) = expm1(y * log(x))
+@elementwise scipy.special.powm1(x, y) = x > 0 ? expm1(y * log(x)) : x^y - 1
 @elementwise scipy.special.inv_boxcox(x, y) = iszero(y) ? notcovered("the power is zero, where Julia's quotient has no slope") : exp(log1p(y * x) / y)
 @elementwise scipy.special.inv_boxcox1p(x, y) = abs(y) < 1e-6 ? notcovered("the power is so small that Julia's quotient cancels") : expm1(log1p(y * x) / y)
 @elementwise scipy.special.boxcox(x, y) = iszero(y) ? notcovered("the power is zero, where Julia's quotient has no slope") : expm1(y * log(x)) / y
