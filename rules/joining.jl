@@ -58,3 +58,31 @@ function ranges_of(n, places)
     return Tuple((a + 1):max(b, a) for (a, b) in zip([0; at], [at; n]))
 end
 @non_differentiable ranges_of(::Any, ::Any)
+
+# What is inserted goes behind the array, then everything to its place.
+@numpy function np.insert(arr, obj, values; axis=nothing, out)
+    obj isa Union{Integer,AbstractArray{<:Integer},Tuple{Vararg{Integer}}} || notcovered("the entry is for places that are integers")
+    whole = axis === nothing ? vec(asarray(arr)) : arr
+    d = axis === nothing ? 1 : dim(arr, axis)
+    count = size(out, d) - size(whole, d)
+    given = obj isa Integer || obj isa AbstractArray{<:Integer,0} ? along_axis(asarray(values), ndims(whole), d) : asarray(values)
+    behind = given .+ zeros(eltype(whole), ntuple(k -> k == d ? count : size(whole, k), ndims(whole)))
+    order = inserted_order(obj, size(whole, d), count)
+    return getindex(cat(whole, behind; dims=d), key(whole, d, order)...)
+end
+"`values`, whose first axis in NumPy is the one along which they are inserted."
+function along_axis(values, n, d)
+    filled = reshape(values, size(values)..., ntuple(_ -> 1, n - ndims(values))...)
+    return permutedims(filled, with_last_at(n, d))
+end
+with_last_at(n, d) = insert!(collect(1:n-1), d, n)
+@non_differentiable with_last_at(::Any, ::Any)
+"Which of `n` elements, and of the `count` behind them, comes at each place."
+function inserted_order(obj, n, count)
+    eltype(obj) == Bool && notcovered("the entry is for places that are integers, not for a mask")
+    places = [k < 0 ? k + n : Int(k) for k in (obj isa Tuple ? obj : vec(asarray(obj)))]
+    length(places) == 1 && (places = fill(only(places), count))
+    before = [(k, 1, j) for (j, k) in enumerate(places)]
+    return [last(entry) for entry in sort!([[(k, t, n + j) for (k, t, j) in before]; [(j - 1, 2, j) for j in 1:n]])]
+end
+@non_differentiable inserted_order(::Any, ::Any, ::Any)

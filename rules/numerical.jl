@@ -30,3 +30,17 @@ ChainRulesCore.rrule(::typeof(cardinal_sine), x::Number) = sinc(x), ct -> (NoTan
 
 @numpy np.nan_to_num(x; nan=0.0, posinf=nothing, neginf=nothing, out) =
     choose(nondifferentiable(isfinite.(x)), x, nondifferentiable(out))
+
+# Weights alone have a derivative; edges that depend on the data, and densities, the entry leaves to the rule book.
+@numpy function np.histogram(a, bins; weights, density=nothing, out)
+    bins isa AbstractVector || notcovered("the entry is for edges that are given")
+    density in (nothing, false) || notcovered("the entry is for counts, not for a density")
+    return of_bins(a, out[2]) * vec(asarray(weights)), asarray(bins)
+end
+"Which elements each bin counts; the last one has its right edge."
+function of_bins(a, edges)
+    n = length(edges) - 1
+    bin(x) = x == edges[end] ? n : searchsortedlast(edges, x)
+    return [bin(x) == k ? 1.0 : 0.0 for k in 1:n, x in vec(collect(a))]
+end
+@non_differentiable of_bins(::Any, ::Any)

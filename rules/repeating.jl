@@ -44,3 +44,14 @@ function triangle(m, k, keeps)
            [column - row >= k for column in 1:columns, row in 1:rows]
 end
 @non_differentiable triangle(::Any, ::Any, ::Any)
+
+@numpy function np.trim_zeros(filt; trim="fb", axis=nothing, out)
+    return getindex(filt, kept_ranges(filt, size(out), lowercase(trim), dims(filt, axis))...)
+end
+function kept_ranges(x, lengths, trim, trimmed)
+    cells = findall(!iszero, x)
+    first_cell(d) = isempty(cells) ? 1 : minimum(cell[d] for cell in cells)
+    start(d) = 'f' in trim && d in trimmed && lengths[d] > 0 ? first_cell(d) : 1
+    return ntuple(d -> start(d):start(d)+lengths[d]-1, ndims(x))
+end
+@non_differentiable kept_ranges(::Any, ::Any, ::Any, ::Any)

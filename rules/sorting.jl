@@ -49,3 +49,28 @@ end
 means_of_equals(x, values) = transpose(equals(x, values)) * x
 equals(x, values) = (same = x .== permutedims(values); same ./ sum(same; dims=1))
 @non_differentiable equals(::Any, ::Any)
+
+# --- a table that is read between its places
+
+@numpy function np.interp(x, xp, fp; left=nothing, right=nothing, period=nothing)
+    places, values = vec(asarray(xp)), vec(asarray(fp))
+    period === nothing && return between(real.(asarray(x)), places, values, left, right)
+    order = sortperm(mod.(places, abs(period)))
+    knots, there = mod.(places, abs(period))[order], values[order]
+    knots = vcat(knots[end:end] .- abs(period), knots, knots[1:1] .+ abs(period))
+    return between(mod.(real.(asarray(x)), abs(period)), knots, vcat(there[end:end], there, there[1:1]), nothing, nothing)
+end
+function between(x, places, values, left, right)
+    n = length(places)
+    before, after = left === nothing ? values[1] : left, right === nothing ? values[n] : right
+    inner = if n == 1
+        values[1] .+ zero.(x)
+    else
+        k = interval.(x, Ref(places), n)
+        values[k] .+ (values[k .+ 1] .- values[k]) .* ((x .- places[k]) ./ (places[k .+ 1] .- places[k]))
+    end
+    return ifelse.(x .< places[1], before, ifelse.(x .> places[n], after, inner))
+end
+interval(x, places, n) = clamp(searchsortedlast(places, x), 1, n - 1)
+@non_differentiable interval(::Any, ::Any, ::Any)
+@non_differentiable sortperm(::Any)

@@ -65,3 +65,29 @@ end
 "The diagonal matrix that turns each column of `vectors` to the phase of the same column of `like`."
 phases(vectors, like) = Diagonal([sign(sum(conj.(x) .* y)) for (x, y) in zip(eachcol(vectors), eachcol(like))])
 @non_differentiable phases(::Any, ::Any)
+
+# --- matrices that are not Hermitian
+
+"The eigenvalues of `m` in the order of `like`; the pull is ChainRules'."
+own_eigenvalues(m, like) = (found = eigvals(m); found[places_of(like, found)])
+"For each of `wanted` the place in `found` of the nearest that no other has taken."
+function places_of(wanted, found)
+    free = collect(eachindex(found))
+    return map(vec(collect(wanted))) do x
+        place = argmin([abs(found[k] - x) for k in free])
+        popat!(free, place)
+    end
+end
+@non_differentiable places_of(::Any, ::Any)
+
+@numpy np.linalg.eigvals(a; out) = matrixwise((m, like) -> own_eigenvalues(m, like[1]), a; reference=(out,))
+@numpy np.linalg.eig(a; out) = matrixwise((m, like) -> own_eigenpairs(m, like...), a; reference=out)
+function own_eigenpairs(m, values, vectors)
+    found = eigen(m)
+    order = places_of(values, found.values)
+    told_apart(found.values) || notcovered("ChainRules divides by the differences of values, two of which are equal")
+    kept = found.vectors[:, order]
+    return found.values[order], kept * phases(kept, vectors)
+end
+told_apart(w) = all(abs(w[j] - w[k]) > 10 * length(w) * eps(real(eltype(w))) * maximum(abs, w) for j in eachindex(w) for k in 1:j-1)
+@non_differentiable told_apart(::Any)

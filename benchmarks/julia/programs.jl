@@ -104,6 +104,29 @@ function heat_zygote(steps)
     return f
 end
 
+# The same program over an array, for what differentiates writes into arrays.
+function heat_arrays(steps)
+    function f(u0)
+        u, n = copy(u0), length(u0)
+        for _ in 1:steps
+            u[2:n-1] = u[2:n-1] .+ 0.1 .* (u[3:n] .- 2 .* u[2:n-1] .+ u[1:n-2])
+        end
+        return sum(abs2, u)
+    end
+    return f
+end
+
+# What Zygote's transform itself costs: the arithmetic of the recurrence, over a constant array that is only read.
+const CONSTANT = rand(1000)
+function floor_loop(y)
+    total = y
+    for i in 2:length(CONSTANT)
+        y = tanh(CONSTANT[i] + 0.5 * y)
+        total += y
+    end
+    return total
+end
+
 function heat_loop(steps)
     function f(u0)
         u, v, n = copy(u0), copy(u0), length(u0)

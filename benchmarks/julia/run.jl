@@ -75,11 +75,15 @@ end
 x = rand(1000)
 scalar = row("scalar recurrence, N = 1000", ours(Programs.recurrence_ours, x), zygote(Programs.recurrence_zygote, x),
     mooncake(Programs.recurrence_loop, x), reversediff(Programs.recurrence_reversediff, x))
-row("heat equation, 1e3 × 200", ours(Programs.heat_ours(200), x), zygote(Programs.heat_zygote(200), x),
-    mooncake(Programs.heat_loop(200), x), nothing)
+row("the same arithmetic, no array written", ours(Programs.floor_loop, 0.3), zygote(Programs.floor_loop, 0.3),
+    mooncake(Programs.floor_loop, 0.3), nothing)
+heat = [row("heat equation, 1e3 × 200", ours(Programs.heat_ours(200), x), zygote(Programs.heat_zygote(200), x),
+    mooncake(Programs.heat_loop(200), x), nothing)]
 QUICK || let u = rand(10^6)
-    row("heat equation, 1e6 × 20", ours(Programs.heat_ours(20), u), zygote(Programs.heat_zygote(20), u),
-        mooncake(Programs.heat_loop(20), u), nothing)
+    push!(heat, row("heat equation, 1e6 × 20", ours(Programs.heat_ours(20), u), zygote(Programs.heat_zygote(20), u),
+        mooncake(Programs.heat_loop(20), u), nothing))
+    row("heat equation, Mooncake's with slices too", ours(Programs.heat_ours(20), u), nothing,
+        mooncake(Programs.heat_arrays(20), u), nothing)
 end
 
 # One O(N) set-up (the Buffer and its shadow) is taken off before sizes are compared.
@@ -96,4 +100,9 @@ for (n, times) in zip(sizes, only)
     verdict("slice writes alone, N = $n: ours / Zygote.Buffer", times[1] / times[2], "≤ 1.5")
 end
 verdict("scalar recurrence: ours / Zygote.Buffer", scalar[1] / scalar[2], "≤ 1")
+if MOONCAKE !== nothing
+    verdict("scalar recurrence: ours / Mooncake", scalar[1] / scalar[3], "≤ 3")
+    foreach((n, times) -> verdict("slice reads and writes, N = $n: ours / Mooncake", times[1] / times[3], "≤ 3"), sizes, slices)
+    foreach((name, times) -> verdict("heat equation, $name: ours / Mooncake's loop", times[1] / times[3], "≤ 3"), ("1e3 × 200", "1e6 × 20"), heat)
+end
 flush(stdout)

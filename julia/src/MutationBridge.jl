@@ -12,6 +12,7 @@ export Buffer, gradient, withgradient, pullback, hessian, LostGradient, Mutation
 include("errors.jl")
 include("buffer.jl")
 include("context.jl")
+include("transform.jl")
 include("log.jl")
 include("refusals.jl")
 include("births.jl")

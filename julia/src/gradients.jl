@@ -51,7 +51,7 @@ function play(f::F, args...) where {F}
     cx = Context{widest_dual(f, args...)}()
     foreach(b -> touch!(cx, b.r), buffers_in(args))
     y, back = try
-        ZygoteRules._pullback(cx, f, args...)
+        differentiated(cx, f, args...)
     catch
         unwind!(cx)
         rethrow()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -45,6 +45,7 @@ class JuliaRule(EngineRule):
         self, ct: Any, out: Any, args: tuple[Any, ...], kwargs: dict[str, Any], wanted: tuple[int, ...]
     ) -> Iterator[tuple[int, Any]]:
         """Yield `(position, cotangent)` for the arguments at the `wanted` positions."""
+        self._refuse_unpulled(wanted, len(args), kwargs)
         ct, out, args, kwargs = (_untracked(self.name, x) for x in (ct, out, args, kwargs))
         args = self.spread(args, ct, wanted)
         call = arranged(self.row, self.native, self.function, args, kwargs)
@@ -60,6 +61,8 @@ class JuliaRule(EngineRule):
     def pushed(self, value: Any, args: tuple[Any, ...], kwargs: dict[str, Any], tangents: tuple[Any, ...]) -> Any:
         """The tangent of the outputs, by transposing the pull: one pull for each element of the output."""
         value, args, kwargs, tangents = (_untracked(self.name, x) for x in (value, args, kwargs, tangents))
+        moving = (k for k, tangent in enumerate(tangents) if tangent is not None)
+        self._refuse_unpulled(moving, len(args), kwargs)
         call = arranged(self.row, self.native, self.function, args, kwargs)
         made = _like(value, floats_only=True)
         values = (*args, *kwargs.values())
@@ -67,6 +70,23 @@ class JuliaRule(EngineRule):
             "push_forward!", call, {k: t for k, t in enumerate(tangents) if t is not None}, None, value, made, values
         )
         return made if isinstance(made, tuple) else made[()]
+
+    def _refuse_unpulled(self, wanted: Iterable[int], count: int, keywords: Iterable[str]) -> None:
+        """Raise NoRuleError for an argument by which the rule book has no derivative: Julia's would be a silent 0.
+
+        `wanted` are positions among `count` arguments and then the `keywords`.
+        """
+        pulls = None if self.native is None else self.native.per_argument
+        if pulls is None:
+            return
+        names = tuple(keywords)
+        for k in wanted:
+            place = k if k < count else self._parameters.index(names[k - count])
+            if place >= len(pulls) or pulls[place] is None:
+                raise NoRuleError(
+                    f'engine="julia" has no rule for {self.name} with respect to its argument number {place}',
+                    remedy="detach that argument",
+                )
 
     def _perform(self, *asked: Any) -> None:
         session().perform(self._ask, *asked)
