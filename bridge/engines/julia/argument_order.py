@@ -50,6 +50,7 @@ def arranged(
     positional: list[Any] = []
     keywords: dict[str, Any] = {}
     leading = len(row.positional) - row.variadic
+    skipped = ""
     for name, parameter in found.parameters.items():
         if parameter.kind is parameter.VAR_POSITIONAL:
             positional.extend(positions.get(name, ()))
@@ -57,12 +58,17 @@ def arranged(
             for other in positions.get(name, {}):
                 _check_neutral(row, other)
         elif name not in positions or _is_default(values[positions[name]], parameter.default):
-            continue
-        elif len(positional) < leading:
+            skipped = skipped or (name if name in row.positional[:leading] else "")
+        elif len(positional) < leading and not skipped:
             positional.append(positions[name])
         elif name in row.keywords:
             keywords[name] = positions[name]
         elif values[positions[name]] is not None:
+            if name in row.positional and skipped:
+                raise NoRuleError(
+                    f'engine="julia" has no rule for {row.name} with {name}= and without {skipped}=',
+                    remedy=f'give {skipped}= too, or use engine="native"',
+                )
             _check_neutral(row, name)
     return Arrangement(tuple(positional), keywords)
 
