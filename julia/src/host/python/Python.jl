@@ -6,7 +6,7 @@ using ForwardDiff: ForwardDiff
 using LinearAlgebra: Transpose
 using Random: Random
 using Zygote: IRTools, Zygote, ZygoteRules
-using ..MutationBridge: MutationBridge, LostGradient, MutationError, OtherValues
+using ..MutationBridge: MutationBridge, Disproved, LostGradient, MutationError, OtherValues, Outside
 
 include("interface.jl")
 include("kept.jl")

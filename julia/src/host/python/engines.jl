@@ -51,20 +51,63 @@ function by_other_engine(plan::Plan, values::Vector{Any}, engine::Symbol)
 end
 
 """
-The pullback of a run that gave `value`. The first answer of an engine that `:auto` has come to is compared with finite differences,
-once for each plan and types of its leaves.
+The pullback of a run that gave `value`. The first answer of an engine other than Zygote is held against finite differences, once for
+each plan and types of its leaves; and each where the function writes memory that outlives the call.
 """
 function pullback_from(plan::Plan, values::Vector{Any}, engine::Symbol, value, random)
     f, arguments = bound(plan, deepcopy(values))
     program, kind = on_arrays(plan, f, arguments), (engine, map(typeof, values))
-    verify = plan.ad === :auto && kind ∉ plan.verified
+    memory = memory_in_reach(plan)
+    always = kind ∉ plan.verified || MutationBridge.is_doubtful(engine, plan.outside[])
     back = MutationBridge.interface_pullback(
-        MutationBridge.backend(Val(engine)), program, arguments, deepcopy(value), random, verify
+        MutationBridge.backend(Val(engine)), program, arguments, deepcopy(value), random, always, memory
     )
     return function pull(ct)
         found = back(ct)
         push!(plan.verified, kind)
         return found
+    end
+end
+
+"The memory that the function of a plan does not make and may write: its code is looked through once, what it holds in each call."
+function memory_in_reach(plan::Plan)
+    found = plan.outside[]
+    if found === nothing || found.world != Base.get_world_counter()
+        found = plan.outside[] = Outside(plan.f)
+    end
+    return MutationBridge.memory_of(found)
+end
+
+"The function of the wanted leaves alone; `part` is what is taken of its value."
+struct OfLeaves{P}
+    plan::Plan
+    values::Vector{Any}
+    part::P
+end
+function (of::OfLeaves)(wanted...)
+    values = Any[deepcopy(value) for value in of.values]
+    values[of.plan.wanted] .= wanted
+    f, arguments = bound(of.plan, values)
+    return of.part(on_arrays(of.plan, f, arguments)(arguments...))
+end
+
+"Raise `Disproved` if the gradients by leaf that Zygote `found` are wrong, where the function writes memory that outlives the call."
+function hold_leaves(plan::Plan, values::Vector{Any}, found, outputs, ct, random, part=identity)
+    memory = memory_in_reach(plan)
+    isempty(memory) && return
+    wanted, gradients = Tuple(values[plan.wanted]), Tuple(conformed(found[i], values[i]) for i in plan.wanted)
+    MutationBridge.held(gradients, "Zygote", OfLeaves(plan, values, part), wanted, outputs, ct, random, memory)
+    return
+end
+
+"The same for a pullback."
+function held_pullback(plan::Plan, values::Vector{Any}, value, back, random)
+    plan.engine[] === :zygote && !isempty(memory_in_reach(plan)) || return back
+    outputs = first(MutationBridge.slots_of(value, 1))
+    return function pull(ct)
+        gradients = back(ct)
+        hold_leaves(plan, values, by_leaf(plan, gradients), outputs, ct, random)
+        return gradients
     end
 end
 

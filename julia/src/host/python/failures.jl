@@ -35,6 +35,7 @@ kind(e::NotANumber) = "number"
 kind(e::NotDifferentiable) = "argument"
 kind(e::Undeclared) = "undeclared $(e.leaf - 1)"
 kind(e::OtherValues) = "replay"
+kind(::Disproved) = "disproved"
 kind(e::Passed) = "passed " * kind(e.exception)
 kind(e::LoadError) = kind(e.error)
 kind(::Meta.ParseError) = "syntax"
@@ -46,7 +47,8 @@ function describe(key::Integer)
     message = sprint(showerror, failure.exception isa Passed ? failure.exception.exception : failure.exception; context=:limit => true)
     frames = filter(!is_ours, stacktrace(failure.backtrace))
     users = unique(filter(!isnothing, map(users_line, frames)))
-    return (kind(failure.exception), message, lines(first(isempty(users) ? frames : users, 8)), lines(frames))
+    short = isempty(users) ? filter(!lies_in_package, frames) : users
+    return (kind(failure.exception), message, lines(first(short, 8)), lines(frames))
 end
 
 lines(frames) = join((string("  [", k, "] ", frame) for (k, frame) in enumerate(frames)), "\n")
@@ -65,6 +67,8 @@ end
 
 "Frames between Python and the user's code."
 is_ours(frame) = frame.from_c || lies_in(frame, HERE) || occursin("PythonCall", String(frame.file))
+
+lies_in_package(frame) = lies_in(frame, (pkgdir(MutationBridge),)) || startswith(basename(String(frame.file)), "MutationBridge")
 
 "Frames of the packages that differentiate, and of Julia itself."
 is_machinery(frame) = lies_in(frame, MACHINERY) || startswith(String(frame.file), "./") || startswith(String(frame.file), "none")

@@ -44,17 +44,7 @@ function moved(plan::Plan, values::Vector{Any}, given::PyPtr)
 end
 
 "Run `body` with the random generator in a state from before, and put it back."
-function with_random(body, state)
-    state === nothing && return body()
-    generator = Random.default_rng()
-    now = copy(generator)
-    copy!(generator, state)
-    try
-        return body()
-    finally
-        copy!(generator, now)
-    end
-end
+with_random(body, state) = state === nothing ? body() : MutationBridge.keeping_random(body, state)
 
 "The run that a call repeats, by number; `nothing` for number 0."
 run_before(key::Integer) = key == 0 ? nothing : kept(key)::Pulled

@@ -12,6 +12,7 @@ struct Plan
     ad::Symbol
     engine::Base.RefValue{Symbol}   # who differentiates: `ad` itself, or the one that `:auto` has come to
     verified::Set{Any}              # types of leaves for which finite differences did not contradict that one
+    outside::Base.RefValue{Union{Nothing,Outside}}
     proven::Base.RefValue{Bool}
     owned::Dict{Any,Any}
 end
@@ -26,7 +27,8 @@ function plan(f, kinds, positional, names, keywords, keyword_names, wanted, writ
     named = isempty(keywords) ? nothing : structure_after(keywords, keyword_names, positional)
     made = Plan(
         f, Vector{UInt8}(kinds), structure(positional, names), named, numbers(wanted), numbers(written), has_aux == "aux",
-        Symbol(ad), Ref(Symbol(ad) === :auto ? first(MutationBridge.AUTOMATIC) : Symbol(ad)), Set{Any}(), Ref(false),
+        Symbol(ad), Ref(Symbol(ad) === :auto ? first(MutationBridge.AUTOMATIC) : Symbol(ad)), Set{Any}(),
+        Ref{Union{Nothing,Outside}}(nothing), Ref(false),
         Dict{Any,Any}(),
     )
     return keep!(made)

@@ -54,15 +54,21 @@ function value_and_gradient(key::Int, given::PyPtr)::PyPtr
         plan = kept(key)::Plan
         leaves = entered(plan, given, borrowing(plan))
         check_wanted(plan, leaves.values)
-        value, aux, gradients = attempted(plan, leaves.values) do
-            watched(plan, leaves) do
+        random = copy(Random.default_rng())
+        value, aux, found = attempted(plan, leaves.values) do
+            value, aux, gradients = watched(plan, leaves) do
                 plan.engine[] === :zygote || return seeded(value_and_pullback(plan, leaves.values)..., plan.has_aux)
                 f, arguments = bound(plan, leaves.values)
                 return value_aux_gradients(f, arguments, plan.has_aux)
             end
+            found = by_leaf(plan, gradients)
+            if plan.engine[] === :zygote
+                outputs = first(MutationBridge.slots_of(value, 1))
+                hold_leaves(plan, leaves.values, found, outputs, one(value), random, plan.has_aux ? first : number_of)
+            end
+            value, aux, found
         end
         MutationBridge.poll()
-        found = by_leaf(plan, gradients)
         grads = gradients_to_python(plan, found, leaves.values, wrapped(leaves))
         out = plan.has_aux ? new_tuple(to_python(value), to_python(aux)) : to_python(value)
         new_tuple(out, grads)
@@ -122,7 +128,8 @@ function pullback(key::Int, given::PyPtr)::PyPtr
         leaves = entered(plan, tuple_item(given, 1), given_how(plan, given))
         random = copy(Random.default_rng())
         value, back = attempted(plan, leaves.values) do
-            watched(() -> value_and_pullback(plan, leaves.values), plan, leaves)
+            value, back = watched(() -> value_and_pullback(plan, leaves.values), plan, leaves)
+            value, held_pullback(plan, leaves.values, value, back, random)
         end
         MutationBridge.poll()
         shape = structure_of(value)
