@@ -215,8 +215,8 @@ _REMEDIES = {
     "method": "Julia has no method for these types: a C-ordered matrix arrives as a Transpose (np.asfortranarray "
     "gives a Matrix), float32 as Float32; widen the signature (AbstractMatrix, Real) or convert the argument",
     "mutation": "use MutationBridge.Buffer in the Julia code, or declare the arguments that it writes (mutates=)",
-    "disproved": "make the memory that the function writes inside of it, or pass it as an argument, so that no call finds what "
-    "another one left; bridge.crosscheck(function)(...) says which engines are right",
+    "disproved": "make the memory that the function writes inside of it, or pass it as an argument, so that no call "
+    "finds what another one left; bridge.crosscheck(function)(...) says which engines are right",
     "syntax": "see the marked place in the message",
 }
 

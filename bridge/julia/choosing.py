@@ -100,7 +100,8 @@ def chosen(function: JuliaFunction, plan: Kept, attempt: Callable[[], Any]) -> A
 
     Raises
     ------
-    JuliaError : of the first engine, with what the others said and which packages to add, if none is left.
+    JuliaError : of the first engine, with what the others said and which packages to add, if none is left; or of the
+        one that `ad=` names.
     """
     first: Passed | None = None
     while True:
@@ -108,6 +109,8 @@ def chosen(function: JuliaFunction, plan: Kept, attempt: Callable[[], Any]) -> A
             return attempt()
         except Passed as passed:
             refusal = passed
+        if function.ad != "auto":
+            raise _refused(function, refusal) from None
         first = first or refusal
         choice = function.choices.setdefault(plan.key, Choice("(...)", AUTOMATIC[0]))
         if choice.failed:
@@ -138,6 +141,22 @@ def _next(choice: Choice) -> str | None:
                 continue
             return engine
     return None
+
+
+def _refused(function: JuliaFunction, refusal: Passed) -> BridgeError:
+    """The error of an engine that was asked for by name, about a function that by itself runs."""
+    error = translated(refusal.kind, refusal.message, refusal.short, refusal.full, function.name)
+    if refusal.kind != "replay":
+        own = _OWN_NUMBERS if refusal.kind == "method" else error.remedy
+        error.remedy = f"{own}; or {_OTHERS}" if own else _OTHERS
+    return error
+
+
+_OWN_NUMBERS = (
+    "make arrays with similar(x) or zeros(eltype(x), n), and take Real where the code takes Float64: engines run it on "
+    "numbers of their own"
+)
+_OTHERS = 'let ad="auto" try one engine after another; bridge.crosscheck(function)(...) says which can'
 
 
 def _no_engine(function: JuliaFunction, choice: Choice, first: Passed) -> BridgeError:

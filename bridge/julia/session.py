@@ -50,7 +50,6 @@ class Session:
         self.main = main
         self.candidate = candidate
         self._evaluate = evaluate
-        self._process = os.getpid()
 
     @cached_property
     def package(self) -> Any:
@@ -142,11 +141,8 @@ def session() -> Session:
                 except JuliaNotAvailable as failure:
                     _failure = failure
                     raise
-    if _session._process != os.getpid():
-        raise JuliaNotAvailable(
-            f"Julia was started in process {_session._process}, and this is its fork {os.getpid()}",
-            remedy="start worker processes with multiprocessing's method 'spawn', or before Julia's first use",
-        )
+    if threads.is_fork():
+        raise threads.fork_error()
     return _session
 
 

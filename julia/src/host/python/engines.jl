@@ -1,22 +1,21 @@
 # Engines other than our context, and how one passes a function on to the next.
 
 """
-An engine refused a function that by itself runs, and `:auto` may try the next one: Python looks which packages there are, loads
-them, names the engine to the plan, and calls again.
+An engine refused a function that by itself runs. Under `:auto` Python looks which packages there are, loads those of the next engine,
+names it to the plan, and calls again.
 """
 struct Passed <: Exception
     exception::Any
 end
 
 "Whether no other engine could do better, or the function is used wrongly."
-is_final(error) = MutationBridge.is_final(error) || error isa Union{NotANumber,NotDifferentiable,Undeclared,OtherLayout}
+is_final(error) = MutationBridge.is_final(error) || error isa Union{NotANumber,NotDifferentiable,Undeclared,OtherLayout,PythonException}
 
 """
-Run a differentiation. If its engine refuses, under `:auto`: raise what the function itself raises when it runs alone, else `Passed`.
+Run a differentiation. If its engine refuses: raise what the function itself raises when it runs alone, else `Passed`.
 The random generator is then where it was before, or at `random`.
 """
 function attempted(run, plan::Plan, values::Vector{Any}, random=nothing)
-    plan.ad === :auto || return run()
     before = copy(Random.default_rng())
     return try
         run()
