@@ -46,7 +46,9 @@ class Functions:
             "function stress_smooth!(u, a); for i in 2:length(u); u[i] += a * u[i-1]; end; end", mutates="u"
         )
         self.failing = julia.function('x -> (x[1] < 0 && error("on purpose"); sum(abs2, x))')
-        self.failing_back = julia.function("x -> (b = MutationBridge.Buffer(x); b[1] = b[2]; stress_back(copy(b)))")
+        self.failing_back = julia.function(
+            "x -> (b = MutationBridge.Buffer(x); b[1] = b[2]; stress_back(copy(b)))", ad="zygote"
+        )
         self.calling = julia.function("(x, f) -> (stress_call(f); sum(abs2, x))")
         self.collect = julia.function("full -> (GC.gc(full); 0)")
 
@@ -58,6 +60,11 @@ def jobs(functions: Functions) -> dict[str, Job]:
     def point(random: Random, n: int = 5) -> np.ndarray:
         return np.array([random.uniform(0.1, 1.0) for _ in range(n)])
 
+    def collect(random: Random) -> None:
+        """Python's youngest objects mostly, all of them now and then; the same in Julia."""
+        gc.collect(random.choice([0, 0, 0, 1, 2]))
+        f.collect(random.random() < 0.1)
+
     def small(random: Random) -> None:
         x = point(random)
         _same(bridge.grad(f.squares)(x), 2 * x)
@@ -65,8 +72,7 @@ def jobs(functions: Functions) -> dict[str, Job]:
     def large(random: Random) -> None:
         k = random.uniform(0.5, 2)
         by_x, by_y = bridge.grad(f.product, argnums=(0, 1))(np.full(LARGE, k), np.full(LARGE, 2.0))
-        gc.collect()
-        f.collect(False)
+        collect(random)
         assert np.all(by_x == 2) and np.all(by_y == k), "memory of a large gradient was used again"
 
     def buffers(random: Random) -> None:
@@ -93,7 +99,7 @@ def jobs(functions: Functions) -> dict[str, Job]:
         _, pull = bridge.vjp(f.squares, x)
         x[:] = 0
         del x
-        gc.collect()
+        collect(random)
         for _ in range(random.randrange(3)):  # also dropped without a pull
             _same(pull(1.0)[0], expected)
 
@@ -106,7 +112,7 @@ def jobs(functions: Functions) -> dict[str, Job]:
 
     def callback(random: Random) -> None:
         x = point(random)
-        _same(bridge.grad(f.calling)(x, lambda: gc.collect() and None), 2 * x)
+        _same(bridge.grad(f.calling)(x, lambda: collect(random)), 2 * x)
 
     def callback_raising(random: Random) -> None:
         def broken() -> None:
@@ -121,23 +127,13 @@ def jobs(functions: Functions) -> dict[str, Job]:
     def collected(random: Random) -> None:
         x = point(random)
         gradient = bridge.grad(f.squares)(x)
-        f.collect(random.random() < 0.2)
-        gc.collect()
+        collect(random)
         _same(gradient, 2 * x)
 
-    named = [
-        small,
-        large,
-        buffers,
-        in_a_program,
-        pulls_kept,
-        raising,
-        callback,
-        callback_raising,
-        second_order,
-        collected,
-    ]
-    return {job.__name__: job for job in [*named, *([plain] if f.has_mooncake else [])]}
+    numbers = [small, large, buffers, in_a_program, pulls_kept, second_order, collected]
+    if f.has_mooncake:
+        numbers.append(plain)
+    return {job.__name__: job for job in [*numbers, raising, callback, callback_raising]}
 
 
 def _scanned(x: np.ndarray) -> np.ndarray:

@@ -5,11 +5,12 @@ An engine refused a function that by itself runs. Under `:auto` Python looks whi
 names it to the plan, and calls again.
 """
 struct Passed <: Exception
+    engine::Symbol
     exception::Any
 end
 
 "Whether no other engine could do better, or the function is used wrongly."
-is_final(error) = MutationBridge.is_final(error) || error isa Union{NotANumber,NotDifferentiable,Undeclared,OtherLayout,PythonException}
+is_final(error) = MutationBridge.is_final(error) || error isa Union{NotANumber,NotDifferentiable,Undeclared,OtherLayout,PythonException} || is_of_python(error)
 
 """
 Run a differentiation. If its engine refuses: raise what the function itself raises when it runs alone, else `Passed`.
@@ -23,7 +24,7 @@ function attempted(run, plan::Plan, values::Vector{Any}, random=nothing)
         is_final(error) && rethrow()
         with_random(() -> run_alone(plan, values), something(random, before))
         copy!(Random.default_rng(), before)
-        rethrow(Passed(error))
+        rethrow(Passed(plan.engine[], error))
     end
 end
 

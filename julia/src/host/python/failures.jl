@@ -25,7 +25,7 @@ function failed(@nospecialize(exception), trace)
 end
 
 "What the exception is to Python: which of its own exceptions stands for it."
-kind(::Any) = "julia"
+kind(e) = is_of_python(e) ? "python $(keep!(e.v))" : "julia"
 kind(::InterruptException) = "interrupt"
 kind(::LostGradient) = "lost"
 kind(::MutationError) = "mutation"
@@ -36,10 +36,13 @@ kind(e::NotDifferentiable) = "argument"
 kind(e::Undeclared) = "undeclared $(e.leaf - 1)"
 kind(e::OtherValues) = "replay"
 kind(::Disproved) = "disproved"
-kind(e::Passed) = "passed " * kind(e.exception)
+kind(e::Passed) = "passed $(e.engine) $(kind(e.exception))"
 kind(e::LoadError) = kind(e.error)
 kind(::Meta.ParseError) = "syntax"
 kind(e::TaskFailedException) = kind(e.task.exception)
+
+"Whether it is PythonCall's wrapper of an exception that Python code raised, which Julia called."
+is_of_python(e) = nameof(typeof(e)) === :PyException && nameof(Base.moduleroot(parentmodule(typeof(e)))) === :PythonCall
 
 "Kind, message, short and full stack of a kept failure, which is given up."
 function describe(key::Integer)
