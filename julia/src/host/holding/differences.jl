@@ -70,8 +70,8 @@ function compared(who, run, z, gradient, along, direction, moved)
     below2, here, above2 = values
     far, right, left = (above2 - below2) / 4h, (above - here) / h, (here - below) / h
     abs(near - far) <= scale / 100 + floor && abs(right - left) <= scale / 20 + floor || return false
-    throw(Disproved("$who says that the derivative along one direction is $told, and finite differences say $near" *
-        (isempty(moved) ? "" : "; $(told_of(moved)), which is taken for constant")))
+    because = isempty(moved) ? "" : "$(told_of(moved)), which is taken for constant: "
+    throw(Disproved("$(because)$who says that the derivative along one direction is $told, and finite differences say $near"))
 end
 
 "The gradients in the containers of the arguments, held where the function writes `memory`; `outputs` are the slots of its value."

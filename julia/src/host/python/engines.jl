@@ -116,9 +116,9 @@ function pullback_now(pulled)
     engine, back = pulled.back[]
     now = pulled.plan.engine[]
     engine === now && return back
-    value = with_random(() -> run_alone(pulled.plan, pulled.values), pulled.random)
+    value, back = with_random(() -> value_and_pullback(pulled.plan, pulled.values, now), pulled.random)
     check_repeated(pulled, value)
-    back = pullback_from(pulled.plan, pulled.values, now, value, pulled.random)
+    back = held_pullback(pulled.plan, pulled.values, value, back, pulled.random)
     pulled.back[] = now => back
     return back
 end
