@@ -4,7 +4,7 @@ module MutationBridgeDifferentiationInterfaceExt
 import MutationBridge
 using DifferentiationInterface: AutoEnzyme, AutoForwardDiff, AutoMooncake, AutoReverseDiff, check_available,
     prepare_gradient, prepare_pullback, value_and_gradient, value_and_pullback
-using MutationBridge: ForwardDiff, OtherValues, Packed, Redrawn, Slot, gradient_in, hold, keeping_random, packed, slots_of, zeros_or_nothing
+using MutationBridge: ForwardDiff, OtherValues, Packed, Redrawn, Slot, again, gradient_in, hold, keeping_random, packed, slots_of, zeros_or_nothing
 using Random: Random
 
 MutationBridge.backend(::Val{:forwarddiff}) = AutoForwardDiff()
@@ -22,7 +22,7 @@ name_of(backend) = replace(String(nameof(typeof(backend))), "Auto" => "")
 runs_code(::Union{AutoForwardDiff,AutoReverseDiff}) = true
 runs_code(backend) = false
 
-function MutationBridge.interface_pullback(backend, f, args::Tuple, value, random, always::Bool, memory)
+function MutationBridge.interface_pullback(backend, f, args::Tuple, value, random, always::Bool, remembered)
     arguments, after = slots_of(args, 1)
     outputs, end_of_outputs = slots_of(value, 1)
     (after == 1 || end_of_outputs == 1) && return _ -> map(s -> zeros_or_nothing(s), arguments)
@@ -31,8 +31,8 @@ function MutationBridge.interface_pullback(backend, f, args::Tuple, value, rando
     return function pull(ct)
         along = packed(outputs, ct, length(expected))
         keeping_random(random) do
-            gradient = engine_gradient(backend, program, z, expected, along, random)
-            hold(name_of(backend), Redrawn(program, random), z, gradient, along, memory, always)
+            gradient = again(() -> engine_gradient(backend, program, z, expected, along, random), remembered)
+            hold(name_of(backend), Redrawn(program, random), z, gradient, along, remembered, always)
             return gradient_in(arguments, gradient)
         end
     end

@@ -58,9 +58,9 @@ function pullback_by(ad::Symbol, f, args...)
     available(Val(ad)) || throw(ArgumentError(
         "ad=:$ad needs the packages DifferentiationInterface and $(OTHER_ENGINES[ad]): load both with " *
         "using DifferentiationInterface, $(OTHER_ENGINES[ad])"))
-    random = copy(Random.default_rng())
+    random, remembered = copy(Random.default_rng()), Remembered(memory_of(Outside(f)))
     value = f(deepcopy(args)...)
-    return value, interface_pullback(backend(Val(ad)), f, deepcopy(args), deepcopy(value), random, true, memory_of(Outside(f)))
+    return value, interface_pullback(backend(Val(ad)), f, deepcopy(args), deepcopy(value), random, true, remembered)
 end
 
 """
@@ -89,13 +89,14 @@ check_packable(x::AbstractArray{T}) where {T} = isconcretetype(T) && T <: Union{
 The pullback by the first engine that gives one. An engine may refuse on the way back too; the next one then has to find the same value.
 """
 function pullback_by_any(f, args::Tuple)
-    refusals, random, kept, memory = Pair{Symbol,Any}[], copy(Random.default_rng()), deepcopy(args), memory_of(Outside(f))
+    refusals, random, kept, remembered = Pair{Symbol,Any}[], copy(Random.default_rng()), deepcopy(args), Remembered(memory_of(Outside(f)))
     value, back = try
         pullback(f, args...)
     catch error
         is_final(error) && rethrow()
         push!(refusals, :zygote => error)
         copy!(Random.default_rng(), random)
+        put_back!(remembered)
         value = f(deepcopy(kept)...)        # what the function itself raises comes before what engines say
         next_engine(refusals)
         foreach(check_packable, args)
@@ -106,8 +107,8 @@ function pullback_by_any(f, args::Tuple)
         while true
             ad = isempty(refusals) ? :zygote : next_engine(refusals)
             try
-                ad === :zygote && return held(back(ct), "Zygote", f, kept, first(slots_of(expected, 1)), ct, random, memory)
-                return interface_pullback(backend(Val(ad)), f, deepcopy(kept), expected, random, true, memory)(ct)
+                ad === :zygote && return held(back(ct), "Zygote", f, kept, first(slots_of(expected, 1)), ct, random, remembered)
+                return interface_pullback(backend(Val(ad)), f, deepcopy(kept), expected, random, true, remembered)(ct)
             catch error
                 is_final(error) && rethrow()
                 push!(refusals, ad => error)

@@ -16,29 +16,28 @@ end
 (r::Redrawn)(z) = (copy!(Random.default_rng(), r.random); r.packed(z))
 
 """
-    hold(who, run, z, gradient, along, memory, always)
+    hold(who, run, z, gradient, along, remembered, always)
 
 Raise `Disproved` if finite differences say that the gradient of `dot(run(z), along)` is wrong: `always`, or only where `run`, a
-little beside `z`, leaves other contents in the `memory` that outlives it. An engine takes what was written there, in this run or in
-an earlier one, for constant. Afterwards the memory holds what it held.
+little beside `z`, leaves other contents in memory that outlives it. An engine takes what was written there, in this run or in an
+earlier one, for constant.
 """
-function hold(who, run, z, gradient, along, memory, always::Bool)
-    always || !isempty(memory) || return nothing
+function hold(who, run, z, gradient, along, remembered::Remembered, always::Bool)
+    always || !isempty(remembered) || return nothing
     eltype(z) <: AbstractFloat && !isempty(z) || return nothing
-    with_memory_put_back(memory) do changed
-        moved = isempty(memory) ? String[] : (attempt(() -> run(z .+ step_of(z) .* direction(z, 0))); changed())
-        isempty(moved) && !always && return nothing
-        for k in 0:(isempty(moved) ? 0 : 2)
-            compared(who, run, z, gradient, along, direction(z, k), moved) && return nothing
-        end
-        # A kink, or an error beside the point: only what is written where nobody looks could be wrong.
-        isempty(moved) || throw(Disproved("$(told_of(moved)), finite differences do not say whether the gradient is right here, and \
-            an engine may take that memory for constant"))
-        return nothing
+    names = again(() -> (isempty(remembered) || attempt(() -> run(z .+ step_of(z) .* direction(z, 0))); changed(remembered)), remembered)
+    isempty(names) && !always && return nothing
+    at(point) = again(() -> dot(run(point), along), remembered)
+    for k in 0:(isempty(names) ? 0 : 2)
+        compared(who, at, z, gradient, direction(z, k), names) && return nothing
     end
+    # A kink, or an error beside the point: only what is written where nobody looks could be wrong.
+    isempty(names) || throw(Disproved("$(told_of(names)), finite differences do not say whether the gradient is right here, and an \
+        engine may take that memory for constant"))
+    return nothing
 end
 
-told_of(moved) = "the function writes memory that outlives the call ($(join(first(moved, 3), ", ")))"
+told_of(names) = "the function writes memory that outlives the call ($(join(first(names, 3), ", ")))"
 attempt(run) = try
     run()
 catch error
@@ -55,9 +54,9 @@ function direction(z, k)
 end
 
 "Whether finite differences agree; false if there is a kink, or the function raises beside the point. They raise where they contradict."
-function compared(who, run, z, gradient, along, direction, moved)
-    T, h = eltype(z), step_of(z)
-    at(t) = dot(run(z .+ t .* direction), along)
+function compared(who, value_at, z, gradient, direction, names)
+    h = step_of(z)
+    at(t) = value_at(z .+ t .* direction)
     all(isfinite, gradient) || return false
     values = attempt(() -> (at(-h), at(h)))
     values !== nothing && all(isfinite, values) || return false
@@ -70,19 +69,19 @@ function compared(who, run, z, gradient, along, direction, moved)
     below2, here, above2 = values
     far, right, left = (above2 - below2) / 4h, (above - here) / h, (here - below) / h
     abs(near - far) <= scale / 100 + floor && abs(right - left) <= scale / 20 + floor || return false
-    because = isempty(moved) ? "" : "$(told_of(moved)), which is taken for constant: "
+    because = isempty(names) ? "" : "$(told_of(names)), which is taken for constant: "
     throw(Disproved("$(because)$who says that the derivative along one direction is $told, and finite differences say $near"))
 end
 
-"The gradients in the containers of the arguments, held where the function writes `memory`; `outputs` are the slots of its value."
-function held(gradients, who, f, arguments::Tuple, outputs, ct, random, memory)
-    isempty(memory) && return gradients
+"The gradients in the containers of the arguments, held where the function moves memory; `outputs` are the slots of its value."
+function held(gradients, who, f, arguments::Tuple, outputs, ct, random, remembered::Remembered)
+    isempty(remembered) && return gradients
     slots, after = slots_of(arguments, 1)
     after == 1 && return gradients
     z, gradient = packed(slots, arguments, after - 1), packed(slots, gradients, after - 1)
     along = packed(outputs, ct, count_of(outputs))
     keeping_random(random) do
-        hold(who, Redrawn(Packed(f, slots, outputs), random), z, gradient, along, memory, false)
+        hold(who, Redrawn(Packed(f, slots, outputs), random), z, gradient, along, remembered, false)
     end
     return gradients
 end

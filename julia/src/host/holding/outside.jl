@@ -24,7 +24,7 @@ end
 # More than this is not looked at, and taken to write.
 const MOST = 20_000
 
-function Outside(f)
+function Outside(@nospecialize(f))
     found = Outside(Base.get_world_counter(), Pair{Any,String}[], false, Base.IdSet{Any}())
     root!(found, f, "what it captures")
     return found
@@ -51,7 +51,7 @@ const WITHOUT_FLOATS = Union{Number,AbstractString,AbstractChar,Symbol,Nothing,M
     Random.AbstractRNG,Expr,Method,Core.MethodInstance,Core.CodeInfo,LineNumberNode,Core.SimpleVector,Core.TypeName}
 
 "Call `what(x, name)` with a value, and with everything that it holds."
-function visit(what, x, name::String, seen::Base.IdSet{Any})
+function visit(@nospecialize(what), @nospecialize(x), name::String, seen::Base.IdSet{Any})
     x isa WITHOUT_FLOATS && return
     length(seen) < MOST && (!ismutable(x) || x ∉ seen) || return
     ismutable(x) && push!(seen, x)
@@ -61,16 +61,18 @@ function visit(what, x, name::String, seen::Base.IdSet{Any})
     end
 end
 
-parts_of(x::Array, name) = isbitstype(eltype(x)) ? () : ((x[k], name) for k in eachindex(x) if isassigned(x, k))
-parts_of(d::AbstractDict, name) = ((part, name) for part in values(d))
+parts_of(@nospecialize(x::Array), name) = isbitstype(eltype(x)) ? () : ((x[k], name) for k in eachindex(x) if isassigned(x, k))
+parts_of(@nospecialize(d::AbstractDict), name) = ((part, name) for part in values(d))
 parts_of(::Binding, name) = ()
-function parts_of(x, name)
+function parts_of(@nospecialize(x), name)
     T, captures = typeof(x), x isa Function
-    return ((getfield(x, k), captures ? "the captured $(fieldname(T, k))" : name) for k in 1:fieldcount(T) if isdefined(x, k))
+    return ((field(x, k), captures ? "the captured $(fieldname(T, k))" : name) for k in 1:fieldcount(T) if isdefined(x, k))
 end
 
+field(@nospecialize(x), k::Int) = Base.isfieldatomic(typeof(x), k) ? getfield(x, k, :sequentially_consistent) : getfield(x, k)
+
 "Note a value that outlives the call, and look into the code of all functions that it holds."
-function root!(found::Outside, x, name)
+function root!(found::Outside, @nospecialize(x), name)
     x in found.seen && return
     push!(found.seen, x)
     push!(found.roots, x => name)
@@ -109,7 +111,7 @@ function look_into!(found::Outside, code::Core.CodeInfo)
 end
 
 "Look at what a part of lowered code names; returns the module that it is, if it is one."
-look_at!(found::Outside, x, modules) = nothing
+look_at!(found::Outside, @nospecialize(x), modules) = nothing
 look_at!(found::Outside, x::QuoteNode, modules) = (x.value isa Symbol || root!(found, x.value, "a constant of its code"); nothing)
 look_at!(found::Outside, x::Core.SSAValue, modules) = get(modules, x, nothing)
 look_at!(found::Outside, x::Core.ReturnNode, modules) = isdefined(x, :val) ? look_at!(found, x.val, modules) : nothing

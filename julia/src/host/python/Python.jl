@@ -6,7 +6,7 @@ using ForwardDiff: ForwardDiff
 using LinearAlgebra: Transpose
 using Random: Random
 using Zygote: IRTools, Zygote, ZygoteRules
-using ..MutationBridge: MutationBridge, Disproved, LostGradient, MutationError, OtherValues, Outside
+using ..MutationBridge: MutationBridge, Disproved, LostGradient, MutationError, OtherValues, Outside, Remembered, again, put_back!
 
 include("interface.jl")
 include("kept.jl")

@@ -14,15 +14,17 @@ is_final(error) = MutationBridge.is_final(error) || error isa Union{NotANumber,N
 
 """
 Run a differentiation. If its engine refuses: raise what the function itself raises when it runs alone, else `Passed`.
-The random generator is then where it was before, or at `random`.
+The random generator is then where it was before, or at `random`, and memory that outlives the call as it was.
 """
-function attempted(run, plan::Plan, values::Vector{Any}, random=nothing)
+function attempted(run, plan::Plan, values::Vector{Any}, remembered::Remembered, random=nothing)
     before = copy(Random.default_rng())
     return try
         run()
     catch error
         is_final(error) && rethrow()
+        put_back!(remembered)
         with_random(() -> run_alone(plan, values), something(random, before))
+        put_back!(remembered)
         copy!(Random.default_rng(), before)
         rethrow(Passed(plan.engine[], error))
     end
@@ -44,23 +46,22 @@ on_arrays(plan::Plan, f, arguments) =
     isempty(plan.written) ? f : MutatingArrays(f, ntuple(k -> Val(k in plan.written), length(arguments)))
 
 "Value and pullback by another engine."
-function by_other_engine(plan::Plan, values::Vector{Any}, engine::Symbol)
+function by_other_engine(plan::Plan, values::Vector{Any}, engine::Symbol, remembered::Remembered)
     random = copy(Random.default_rng())
     value = run_alone(plan, values)
-    return value, pullback_from(plan, values, engine, value, random)
+    return value, pullback_from(plan, values, engine, value, random, remembered)
 end
 
 """
 The pullback of a run that gave `value`. The first answer of an engine other than Zygote is held against finite differences, once for
 each plan and types of its leaves; and each where the function writes memory that outlives the call.
 """
-function pullback_from(plan::Plan, values::Vector{Any}, engine::Symbol, value, random)
+function pullback_from(plan::Plan, values::Vector{Any}, engine::Symbol, value, random, remembered::Remembered)
     f, arguments = bound(plan, deepcopy(values))
     program, kind = on_arrays(plan, f, arguments), (engine, map(typeof, values))
-    memory = memory_in_reach(plan)
     always = kind ∉ plan.verified || MutationBridge.is_doubtful(engine, plan.outside[])
     back = MutationBridge.interface_pullback(
-        MutationBridge.backend(Val(engine)), program, arguments, deepcopy(value), random, always, memory
+        MutationBridge.backend(Val(engine)), program, arguments, deepcopy(value), random, always, remembered
     )
     return function pull(ct)
         found = back(ct)
@@ -70,12 +71,12 @@ function pullback_from(plan::Plan, values::Vector{Any}, engine::Symbol, value, r
 end
 
 "The memory that the function of a plan does not make and may write: its code is looked through once, what it holds in each call."
-function memory_in_reach(plan::Plan)
+function remembered_by(plan::Plan)
     found = plan.outside[]
     if found === nothing || found.world != Base.get_world_counter()
         found = plan.outside[] = Outside(plan.f)
     end
-    return MutationBridge.memory_of(found)
+    return Remembered(MutationBridge.memory_of(found))
 end
 
 "The function of the wanted leaves alone; `part` is what is taken of its value."
@@ -92,21 +93,19 @@ function (of::OfLeaves)(wanted...)
 end
 
 "Raise `Disproved` if the gradients by leaf that Zygote `found` are wrong, where the function writes memory that outlives the call."
-function hold_leaves(plan::Plan, values::Vector{Any}, found, outputs, ct, random, part=identity)
-    memory = memory_in_reach(plan)
-    isempty(memory) && return
+function hold_leaves(plan::Plan, values::Vector{Any}, found, outputs, ct, random, remembered::Remembered, part=identity)
     wanted, gradients = Tuple(values[plan.wanted]), Tuple(conformed(found[i], values[i]) for i in plan.wanted)
-    MutationBridge.held(gradients, "Zygote", OfLeaves(plan, values, part), wanted, outputs, ct, random, memory)
+    MutationBridge.held(gradients, "Zygote", OfLeaves(plan, values, part), wanted, outputs, ct, random, remembered)
     return
 end
 
 "The same for a pullback."
-function held_pullback(plan::Plan, values::Vector{Any}, value, back, random)
-    plan.engine[] === :zygote && !isempty(memory_in_reach(plan)) || return back
+function held_pullback(plan::Plan, values::Vector{Any}, value, back, random, remembered::Remembered)
+    plan.engine[] === :zygote && !isempty(remembered) || return back
     outputs = first(MutationBridge.slots_of(value, 1))
     return function pull(ct)
         gradients = back(ct)
-        hold_leaves(plan, values, by_leaf(plan, gradients), outputs, ct, random)
+        hold_leaves(plan, values, by_leaf(plan, gradients), outputs, ct, random, remembered)
         return gradients
     end
 end
@@ -116,9 +115,10 @@ function pullback_now(pulled)
     engine, back = pulled.back[]
     now = pulled.plan.engine[]
     engine === now && return back
-    value, back = with_random(() -> value_and_pullback(pulled.plan, pulled.values, now), pulled.random)
+    plan, values, remembered = pulled.plan, pulled.values, pulled.remembered
+    value, back = with_random(() -> again(() -> value_and_pullback(plan, values, remembered, now), remembered), pulled.random)
     check_repeated(pulled, value)
-    back = held_pullback(pulled.plan, pulled.values, value, back, pulled.random)
+    back = held_pullback(plan, values, value, back, pulled.random, remembered)
     pulled.back[] = now => back
     return back
 end

@@ -111,15 +111,16 @@ function pull_along(key::Int, given::PyPtr)::PyPtr
         before = run_before(integer_of(tuple_item(given, 3)))
         leaves = entered(plan, tuple_item(given, 1), :own)
         values = moved(plan, leaves.values, tuple_item(given, 2))
-        value, back = attempted(plan, leaves.values, random_of(before)) do
-            with_random(() -> value_and_pullback(plan, values, engine_of_duals(plan)), random_of(before))
+        remembered = remembered_by(plan)
+        value, back = attempted(plan, leaves.values, remembered, random_of(before)) do
+            with_random(() -> value_and_pullback(plan, values, remembered, engine_of_duals(plan)), random_of(before))
         end
         check_repeated(before, value)
         parts = leaves_of(value)
         outputs = Any[looks(primal(part)) for part in parts]
-        again = Pulled(plan, Ref{Pair{Symbol,Any}}(:zygote => back), values, structure_of(value), outputs, nothing, Any[], UnitRange{UInt}[])
-        cts = integer_of(tuple_item(given, 5)) == 1 ? Any[one(primal(number_of(value)))] : cotangents(again, tuple_item(given, 4))
-        found = attempted(() -> pulled_back(again, back, cts), plan, leaves.values, random_of(before))
+        run = Pulled(plan, Ref{Pair{Symbol,Any}}(:zygote => back), values, structure_of(value), outputs, nothing, remembered, Any[], UnitRange{UInt}[])
+        cts = integer_of(tuple_item(given, 5)) == 1 ? Any[one(primal(number_of(value)))] : cotangents(run, tuple_item(given, 4))
+        found = attempted(() -> pulled_back(run, back, cts), plan, leaves.values, remembered, random_of(before))
         MutationBridge.poll()
         tangents = Any[tangent(gradient) for gradient in found]
         gradients_to_python(plan, tangents, leaves.values, wrapped(leaves))
@@ -142,13 +143,13 @@ function hessian(key::Int, given::PyPtr)::PyPtr
         plan = kept(key)::Plan
         leaves = entered(plan, given, :own)
         check_wanted(plan, leaves.values)
-        i = only(plan.wanted)
+        i, remembered = only(plan.wanted), remembered_by(plan)
         gradient(x) = begin
             values = replaced(leaves.values, i, x)
-            _, _, gradients = seeded(value_and_pullback(plan, values, engine_of_duals(plan))..., false)
+            _, _, gradients = seeded(value_and_pullback(plan, values, remembered, engine_of_duals(plan))..., false)
             conformed(by_leaf(plan, gradients)[i], x)
         end
-        to_python(attempted(() -> forward_jacobian(gradient, leaves.values[i]), plan, leaves.values))
+        to_python(attempted(() -> forward_jacobian(gradient, leaves.values[i]), plan, leaves.values, remembered))
     end
 end
 
