@@ -75,7 +75,8 @@ field(@nospecialize(x), k::Int) = Base.isfieldatomic(typeof(x), k) ? getfield(x,
 function root!(found::Outside, @nospecialize(x), name)
     x in found.seen && return
     push!(found.seen, x)
-    push!(found.roots, x => name)
+    holds_nothing = x isa WITHOUT_FLOATS || Base.issingletontype(typeof(x))
+    holds_nothing && !isempty(found.roots) || push!(found.roots, x => name)
     visit((part, _) -> look_into!(found, typeof(part)), x, name, Base.IdSet{Any}())
 end
 
