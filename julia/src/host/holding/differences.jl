@@ -37,6 +37,23 @@ function hold(who, run, z, gradient, along, remembered::Remembered, always::Bool
     return nothing
 end
 
+"""
+The same for forward mode: `told` is to be the derivative of `at(t)`, a vector, by `t` at 0; `h` is a small step. Where memory moves and
+finite differences do not agree, it is refused.
+"""
+function hold_along(at, told, h, remembered::Remembered)
+    isempty(remembered) && return nothing
+    names = again(() -> (attempt(() -> at(h)); changed(remembered)), remembered)
+    isempty(names) && return nothing
+    values = attempt(() -> map(t -> again(() -> at(t), remembered), (-h, h)))
+    if values !== nothing && all(value -> length(value) == length(told), values)
+        near = (last(values) - first(values)) / 2h
+        floor = 100 * step_of(told)^2 * maximum(value -> maximum(abs, value; init=0.0), values)
+        norm(near - told) <= max(norm(near), norm(told)) / 50 + floor && return nothing
+    end
+    throw(Disproved("$(told_of(names)), which forward mode takes for constant: finite differences do not agree"))
+end
+
 told_of(names) = "the function writes memory that outlives the call ($(join(first(names, 3), ", ")))"
 attempt(run) = try
     run()
