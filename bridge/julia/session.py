@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import ctypes
+import gc
 import os
 import re
 import sys
@@ -186,6 +187,7 @@ def _start() -> Session:
                 raise unusable(candidate, f"{PACKAGE} does not load: {answer[1:]}", line_to_type)
         evaluate, outside, inside = map(int, answer[1:].split())
         _leave_julia(outside, inside)
+        _spare_forks(juliacall)
         return Session(juliacall.Main, candidate, ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.c_char_p)(evaluate))
 
 
@@ -236,8 +238,21 @@ def _leave_julia(outside: int, inside: int) -> None:
 
     @atexit.register
     def before_julia_ends() -> None:
-        if threading.get_ident() == thread:
+        if threading.get_ident() == thread and not threads.is_fork():
             mark(inside)()
+
+
+def _spare_forks(juliacall: Any) -> None:
+    """Let a forked process end: it must not end Julia, nor free what Julia holds, both of which crash there."""
+
+    def after_fork() -> None:
+        juliacall.CONFIG["lib"].jl_atexit_hook = lambda status: None
+        for one in (*vars(juliacall).values(), *gc.get_objects()):
+            if issubclass(type(one), juliacall.AnyValue):
+                ctypes.pythonapi.Py_IncRef(ctypes.py_object(one))
+
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=after_fork)
 
 
 def _has_option(name: str) -> bool:

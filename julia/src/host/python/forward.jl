@@ -101,9 +101,9 @@ end
 function hold_forward(run, found, remembered::Remembered, values::Vector{Any}, moved_values::Vector{Any})
     isempty(remembered) && return
     is_moved = values .!== moved_values
-    size = norm(reals_of(map(tangent, Tuple(moved_values[is_moved]))))
-    size == 0 && return
-    h = cbrt(eps()) * max(norm(reals_of(Tuple(values[is_moved]))), 1) / size
+    speed = norm(reals_of(map(tangent, Tuple(moved_values[is_moved]))))
+    speed == 0 && return
+    h = cbrt(eps()) * max(norm(reals_of(Tuple(values[is_moved]))), 1) / speed
     along(t) = Any[x === y ? x : x .+ t .* tangent(y) for (x, y) in zip(values, moved_values)]
     hold_along(t -> reals_of(run(along(t))), reals_of(tangent(found)), h, remembered)
 end
