@@ -44,8 +44,9 @@ class NotDifferentiable(Exception):
 class Passed(Exception):
     """An engine refused a function that by itself runs: what it raised, as Julia tells it. Another one may be asked."""
 
-    def __init__(self, kind: str, message: str, short: str, full: str) -> None:
+    def __init__(self, engine: str, kind: str, message: str, short: str, full: str) -> None:
         super().__init__(message)
+        self.engine = engine
         self.kind, self.message, self.short, self.full = kind, message, short, full
 
 
@@ -172,7 +173,13 @@ def explain(number: int, name: str) -> NoReturn:
     if kind == "interrupt":
         raise session().interruption()
     if kind.startswith("passed "):
-        raise Passed(kind.removeprefix("passed "), message, short, full)
+        _, engine, kind = kind.split(" ", 2)
+        raise Passed(engine, kind, message, short, full)
+    if kind.startswith("python "):
+        raised = perform(lambda: entries().julia.take_b(int(kind.removeprefix("python "))))
+        if isinstance(raised, BaseException) and not isinstance(raised, Exception):
+            raise raised  # Ctrl-C, or an exit
+        raise translated(kind, message, short, full, name) from (raised if isinstance(raised, Exception) else None)
     raise translated(kind, message, short, full, name)
 
 
@@ -215,6 +222,8 @@ _REMEDIES = {
     "method": "Julia has no method for these types: a C-ordered matrix arrives as a Transpose (np.asfortranarray "
     "gives a Matrix), float32 as Float32; widen the signature (AbstractMatrix, Real) or convert the argument",
     "mutation": "use MutationBridge.Buffer in the Julia code, or declare the arguments that it writes (mutates=)",
+    "disproved": "make the memory that the function writes inside of it, or pass it as an argument, so that no call "
+    "finds what another one left; bridge.crosscheck(function)(...) says which engines are right",
     "syntax": "see the marked place in the message",
 }
 

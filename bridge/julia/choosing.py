@@ -100,25 +100,30 @@ def chosen(function: JuliaFunction, plan: Kept, attempt: Callable[[], Any]) -> A
 
     Raises
     ------
-    JuliaError : of the first engine, with what the others said and which packages to add, if none is left.
+    JuliaError : of the first engine, with what the others said and which packages to add, if none is left; or of the
+        one that `ad=` names.
     """
-    first: Passed | None = None
-    while True:
+    refused: dict[str, Passed] = {}
+    for _ in range(_MOST_ATTEMPTS):
         try:
             return attempt()
         except Passed as passed:
             refusal = passed
-        first = first or refusal
-        choice = function.choices.setdefault(plan.key, Choice("(...)", AUTOMATIC[0]))
-        if choice.failed:
-            choice.failed, choice.refusals = False, []
-        choice.refusals.append((choice.engine, shorten(refusal.message, 160, placeholder=" ...")))
-        following = _next(choice)
+        if function.ad != "auto":
+            raise _refused(function, refusal) from None
+        # An engine may refuse twice: another thread can name it to the plan again before this one's next attempt.
+        refused.setdefault(refusal.engine, refusal)
+        following, reasons = _next(refused)
         # A later call of this kind may have other values: it begins with the engine that is right without a check.
         ask(plan.key, "engine", following or AUTOMATIC[0])
-        choice.failed, choice.engine = following is None, following or AUTOMATIC[0]
+        choice = function.choices.setdefault(plan.key, Choice("(...)", AUTOMATIC[0]))
+        choice.failed, choice.engine, choice.refusals = following is None, following or AUTOMATIC[0], reasons
         if following is None:
-            raise _no_engine(function, choice, first) from None
+            break
+    raise _no_engine(function, reasons, refused) from None
+
+
+_MOST_ATTEMPTS = 100
 
 
 def packages_of(engine: str) -> tuple[str, ...]:
@@ -126,25 +131,45 @@ def packages_of(engine: str) -> tuple[str, ...]:
     return () if engine in ("auto", "zygote") else (INTERFACE, PACKAGES[engine])
 
 
-def _next(choice: Choice) -> str | None:
-    """The next engine that the project has, loaded; None if there is none."""
-    for engine in AUTOMATIC[AUTOMATIC.index(choice.engine) + 1 :]:
-        if all(session().has(package) for package in packages_of(engine)):
+def _next(refused: dict[str, Passed]) -> tuple[str | None, list[tuple[str, str]]]:
+    """The first engine that the project has and that did not refuse, loaded, or None; who was passed over, and why."""
+    reasons = []
+    following = None
+    for engine in AUTOMATIC:
+        if engine in refused:
+            reasons.append((engine, shorten(refused[engine].message, 160, placeholder=" ...")))
+        elif following is None and all(session().has(package) for package in packages_of(engine)):
             try:
                 for package in packages_of(engine):
                     session().require(package)
+                following = engine
             except JuliaNotAvailable as error:
-                choice.refusals.append((engine, error.what))
-                continue
-            return engine
-    return None
+                reasons.append((engine, error.what))
+    return following, reasons
 
 
-def _no_engine(function: JuliaFunction, choice: Choice, first: Passed) -> BridgeError:
+def _refused(function: JuliaFunction, refusal: Passed) -> BridgeError:
+    """The error of an engine that was asked for by name, about a function that by itself runs."""
+    error = translated(refusal.kind, refusal.message, refusal.short, refusal.full, function.name)
+    if refusal.kind != "replay":
+        own = _OWN_NUMBERS if refusal.kind == "method" else error.remedy
+        error.remedy = f"{own}; or {_OTHERS}" if own else _OTHERS
+    return error
+
+
+_OWN_NUMBERS = (
+    "make arrays with similar(x) or zeros(eltype(x), n), and take Real where the code takes Float64: engines run it on "
+    "numbers of their own"
+)
+_OTHERS = 'let ad="auto" try one engine after another; bridge.crosscheck(function)(...) says which can'
+
+
+def _no_engine(function: JuliaFunction, reasons: list[tuple[str, str]], refused: dict[str, Passed]) -> BridgeError:
     """The error of the first engine, with what is to be done."""
+    first = refused.get(AUTOMATIC[0]) or next(iter(refused.values()))
     error = translated(first.kind, first.message, first.short, first.full, function.name)
-    others = [f"{PACKAGES[engine]} refused: {reason}" for engine, reason in choice.refusals if engine != AUTOMATIC[0]]
-    tried = {engine for engine, _ in choice.refusals}
+    others = [f"{PACKAGES[engine]} refused: {reason}" for engine, reason in reasons if engine != AUTOMATIC[0]]
+    tried = {engine for engine, _ in reasons}
     absent = [PACKAGES[engine] for engine in AUTOMATIC if engine not in tried]
     remedies = [error.remedy, *others] if error.remedy else others
     if absent:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import ctypes
+import gc
 import os
 import re
 import sys
@@ -50,7 +51,6 @@ class Session:
         self.main = main
         self.candidate = candidate
         self._evaluate = evaluate
-        self._process = os.getpid()
 
     @cached_property
     def package(self) -> Any:
@@ -142,11 +142,8 @@ def session() -> Session:
                 except JuliaNotAvailable as failure:
                     _failure = failure
                     raise
-    if _session._process != os.getpid():
-        raise JuliaNotAvailable(
-            f"Julia was started in process {_session._process}, and this is its fork {os.getpid()}",
-            remedy="start worker processes with multiprocessing's method 'spawn', or before Julia's first use",
-        )
+    if threads.is_fork():
+        raise threads.fork_error()
     return _session
 
 
@@ -190,6 +187,7 @@ def _start() -> Session:
                 raise unusable(candidate, f"{PACKAGE} does not load: {answer[1:]}", line_to_type)
         evaluate, outside, inside = map(int, answer[1:].split())
         _leave_julia(outside, inside)
+        _spare_forks(juliacall)
         return Session(juliacall.Main, candidate, ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.c_char_p)(evaluate))
 
 
@@ -240,8 +238,21 @@ def _leave_julia(outside: int, inside: int) -> None:
 
     @atexit.register
     def before_julia_ends() -> None:
-        if threading.get_ident() == thread:
+        if threading.get_ident() == thread and not threads.is_fork():
             mark(inside)()
+
+
+def _spare_forks(juliacall: Any) -> None:
+    """Let a forked process end: it must not end Julia, nor free what Julia holds, both of which crash there."""
+
+    def after_fork() -> None:
+        juliacall.CONFIG["lib"].jl_atexit_hook = lambda status: None
+        for one in (*vars(juliacall).values(), *gc.get_objects()):
+            if issubclass(type(one), juliacall.AnyValue):
+                ctypes.pythonapi.Py_IncRef(ctypes.py_object(one))
+
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=after_fork)
 
 
 def _has_option(name: str) -> bool:

@@ -1,16 +1,20 @@
 """Julia's threads in a Python process: the main thread, and one helper that makes the calls of all others.
 
 A thread that called Julia tells it when it ends, without the GIL. If another thread's call collects garbage at that
-moment, the process crashes, since Julia's signal handlers are off. So only threads that never end call Julia.
+moment, the process crashes, since Julia's signal handlers are off. So only threads that never end call Julia. None of
+a forked process does: its Julia is a copy of one whose other threads are gone, and may wait for them for ever.
 """
 
 from __future__ import annotations
 
 import contextvars
+import os
 import threading
 from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Any, TypeVar
+
+from bridge.errors import JuliaNotAvailable
 
 T = TypeVar("T")
 
@@ -37,6 +41,8 @@ _LOCK = threading.Lock()
 _calls: SimpleQueue[_Call] = SimpleQueue()
 _helper: threading.Thread | None = None
 _able: set[int] = set()
+_process: int | None = None  # where Julia runs, or ran when this process was forked
+_forked = False
 
 
 def able() -> bool:
@@ -48,6 +54,8 @@ def perform(function: Callable[..., T], *arguments: Any) -> T:
     """Return `function(*arguments)`, called in a thread that may call Julia: this one, if it may."""
     if threading.get_ident() in _able:
         return function(*arguments)
+    if _forked:
+        raise fork_error()
     call = _Call(function, arguments)
     _help()
     _calls.put(call)
@@ -63,9 +71,38 @@ def perform(function: Callable[..., T], *arguments: Any) -> T:
 
 def start(function: Callable[..., T], *arguments: Any) -> T:
     """Perform the call that starts Julia: in the main thread if this is it, else in the helper."""
+    global _process
     if threading.current_thread() is threading.main_thread():
         _able.add(threading.get_ident())
-    return perform(function, *arguments)
+    result = perform(function, *arguments)
+    _process = os.getpid()
+    return result
+
+
+def fork_error() -> JuliaNotAvailable:
+    """What a process raises that was forked from one with a Julia."""
+    return JuliaNotAvailable(
+        f"Julia was started in process {_process}, and this is its fork {os.getpid()}",
+        remedy="start worker processes with multiprocessing's method 'spawn', or before Julia's first use",
+    )
+
+
+def is_fork() -> bool:
+    """Whether this process was forked from one with a Julia, which it cannot use."""
+    return _forked
+
+
+def _after_fork() -> None:
+    """In the child: no thread of it may call Julia, and nobody holds locks any more."""
+    global _LOCK, _calls, _helper, _forked
+    _LOCK, _calls, _helper = threading.Lock(), SimpleQueue(), None
+    if _process is not None:
+        _forked = True
+        _able.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def _help() -> None:

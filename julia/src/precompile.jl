@@ -20,8 +20,18 @@ function first_gradients(x, A)
     back(value)
 end
 
+# None of a user's functions is defined in this module, whose code is not looked into.
+function first_look(f)
+    found = Outside(f)
+    look_into!(found, Base.uncompressed_ast(only(methods(f))))
+    remembered = Remembered(Pair{Any,String}[[1.0] => "an array", Dict(1 => 2.0) => "a dictionary", Ref(1.0) => "a number"])
+    again(() -> changed(remembered), remembered)
+    return memory_of(found)
+end
+
 @compile_workload begin
     first_gradients([1.0, 2.0, 3.0], [1.0 2.0 3.0; 4.0 5.0 6.0])
+    first_look(x -> (x[1] = 2; sum(x)))
 end
 
 # Entries need a Python to run: these are only compiled.

@@ -48,9 +48,14 @@ end
     Random.seed!(1)
     rand(3)
     @test next == rand()
-    n = Ref(0.0)
-    _, back = pullback_by(ad, x -> (n[] += 1; n[] * sum(x)), X3)
+    own = Random.Xoshiro(1)
+    _, back = pullback_by(ad, x -> rand(own) * sum(x), X3)
     @test_throws OtherValues back(1.0)
+    n = Ref(0.0)
+    for k in 1:3
+        value, back = pullback_by(ad, x -> (n[] += 1; n[] * sum(x)), X3)
+        @test value == k * sum(X3) && only(back(1.0)) == fill(k, 3) && n[] == k
+    end
 end
 
 @testset "the first engine that can" begin

@@ -202,7 +202,11 @@ PROGRAMS = [
         "any_global = zeros(4)\nx -> (global any_global; any_global[1] = x[1]^2; any_global[1] * x[2])",
         raises="mutates a plain",
     ),
-    Program("counts its calls", "let n = [0.0]; x -> (n[1] += 1; n[1] * sum(x)); end", raises="mutates a plain"),
+    Program(
+        "draws from a generator of its own",
+        "let own = Random.Xoshiro(1); x -> (y = copy(x); y[1] *= rand(own); sum(y)); end",
+        raises="mutates a plain",
+    ),
     Program("writes its argument", "x -> (x[1] = 2.0; sum(x))", raises="is not declared to"),
     Program("writes its argument by .=", "x -> (x .*= 2; sum(x))", raises="is not declared to"),
     Program("catches an error", 'x -> try; error("always"); catch; sum(x); end', raises="LostGradient"),
@@ -213,7 +217,7 @@ PROGRAMS = [
 
 @pytest.fixture(scope="module", autouse=True)
 def packages() -> None:
-    bridge.julia.using("LinearAlgebra", "SparseArrays")
+    bridge.julia.using("LinearAlgebra", "SparseArrays", "Random")
 
 
 def has(package: str) -> bool:

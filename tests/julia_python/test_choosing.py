@@ -9,6 +9,7 @@ import pytest
 
 import bridge
 from bridge.errors import JuliaError
+from bridge.julia.choosing import PACKAGES
 from bridge.julia.session import Session
 
 pytestmark = pytest.mark.julia
@@ -96,3 +97,40 @@ def test_a_pull_that_zygote_refuses_on_the_way_back() -> None:
     value, found = bridge.value_and_grad(lambda x: function(2.0 * x))(X)
     assert value == pytest.approx(found @ X / 2)
     assert "Mooncake" in function.explain()
+
+
+def test_an_engine_that_was_passed_over_is_asked_again() -> None:
+    """What Mooncake takes for constant, Zygote differentiates; what Zygote refuses, Mooncake differentiates."""
+    if "Mooncake" not in bridge.julia.status().engines:
+        pytest.skip("there is no Mooncake")
+    function = bridge.julia.function(
+        """
+        const choosing_total = Ref(0.0)
+        function (x, writes)
+            writes && (y = copy(x); y[1] *= 2; return sum(abs2, y))
+            choosing_total[] = 0.0
+            for v in x
+                choosing_total[] += v^2
+            end
+            return choosing_total[]
+        end
+        """
+    )
+    for _ in range(2):
+        np.testing.assert_allclose(bridge.grad(function)(X, True), 2 * X * [4, 1, 1])
+        assert "Mooncake (Zygote refused: MutationError" in function.explain()
+        np.testing.assert_allclose(bridge.grad(function)(X, False), 2 * X)
+        assert "Zygote (Mooncake refused: Disproved: the function writes memory that outlives" in function.explain()
+
+
+@pytest.mark.parametrize("ad", ["mooncake", "forwarddiff"])
+def test_a_refusal_of_an_engine_by_name_says_what_else_to_do(ad: str) -> None:
+    if PACKAGES[ad] not in bridge.julia.status().engines:
+        pytest.skip(f"there is no {PACKAGES[ad]}")
+    code = "x -> (y = zeros(3); for i in 1:3; y[i] = try; log(x[i]); catch; 0.0; end; end; sum(y))"
+    with pytest.raises(JuliaError, match=r'let ad="auto" try one engine after another') as caught:
+        bridge.grad(bridge.julia.function(code, ad=ad))(X)
+    assert ad == "mooncake" or "zeros(eltype(x), n)" in str(caught.value)
+    with pytest.raises(JuliaError, match="of its own") as caught:
+        bridge.grad(bridge.julia.function('x -> error("of its own")', ad=ad))(X)
+    assert "ad=" not in str(caught.value)

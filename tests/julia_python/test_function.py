@@ -244,3 +244,25 @@ def test_a_rule_error_in_julia_names_the_python_line() -> None:
     with pytest.raises(JuliaError) as caught:
         bridge.julia.function("x -> sqrt(x)")(-1.0)
     assert "DomainError" in caught.value.julia_message and __file__ in str(caught.value)
+
+
+@pytest.mark.parametrize("raised", [KeyboardInterrupt(), SystemExit(3)])
+def test_what_ends_a_program_passes_through_a_callback(raised: BaseException) -> None:
+    function = bridge.julia.function(
+        "(x, f) -> (MutationBridge.ChainRulesCore.ignore_derivatives(() -> f()); sum(abs2, x))"
+    )
+    x = np.array([1.0, 2.0])
+
+    def ends() -> None:
+        raise raised
+
+    def fails() -> None:
+        raise ValueError("of the callback")
+
+    for run in (function, bridge.grad(function)):
+        with pytest.raises(type(raised)):
+            run(x, ends)
+        with pytest.raises(JuliaError, match="of the callback") as caught:
+            run(x, fails)
+        assert isinstance(caught.value.__cause__, ValueError)
+    np.testing.assert_array_equal(bridge.grad(function)(x, lambda: None), 2 * x)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import bridge
-from bridge.errors import RefusedError, ReplayError
+from bridge.errors import JuliaError, RefusedError, ReplayError
 from tests.helpers import finite_differences
 
 pytestmark = pytest.mark.julia
@@ -186,10 +186,43 @@ def test_random_draws_are_those_of_the_forward_run() -> None:
 
 
 def test_a_function_that_changes_between_runs_is_named() -> None:
-    counting = bridge.julia.function("let n = Ref(0.0); x -> (n[] += 1; sum(x) * n[]) end")
-    np.testing.assert_allclose(bridge.grad(lambda x: counting(x) * 1.0)(X), np.ones(3))
+    bridge.julia.using("Random")
+    drawing = bridge.julia.function("let own = Random.Xoshiro(1); x -> sum(x) * rand(own) end")
+    assert np.ptp(bridge.grad(lambda x: drawing(x) * 1.0)(X)) == 0
     with pytest.raises(ReplayError, match="gave other values when it was run again"):
-        bridge.jvp(lambda x: counting(x) * 1.0, (X,), (X,))
+        bridge.jvp(lambda x: drawing(x) * 1.0, (X,), (X,))
+
+
+def test_state_moves_on_once_a_derivative() -> None:
+    counting = bridge.julia.function("let n = Ref(0.0); x -> (n[] += 1; sum(x .^ 2) * n[]) end")
+    for k, made in enumerate(
+        (
+            lambda: bridge.grad(lambda x: counting(x) * 1.0)(X) / (2 * X),
+            lambda: bridge.jvp(lambda x: counting(x) * 1.0, (X,), (X,))[1] / (2 * X @ X),
+            lambda: bridge.jvp(counting, (X,), (X,))[1] / (2 * X @ X),
+            lambda: np.diag(bridge.hessian(counting)(X)) / 2,
+            lambda: bridge.hvp(counting, (X,), (X,)) / (2 * X),
+            lambda: bridge.jacfwd(counting)(X) / (2 * X),
+        ),
+        start=1,
+    ):
+        np.testing.assert_allclose(made(), k)
+
+
+def test_forward_mode_finds_out_a_memo() -> None:
+    memo = bridge.julia.function("let kept = Dict{UInt,Any}(); x -> sum(get!(() -> x .^ 2, kept, hash(x)) .* x) end")
+    value = memo(X)
+    for made in (
+        lambda: bridge.jvp(memo, (X,), (X,)),
+        lambda: bridge.jacfwd(memo)(X),
+        lambda: bridge.hessian(memo)(X),
+        lambda: bridge.hvp(memo, (X,), (X,)),
+    ):
+        with pytest.raises(JuliaError, match=r"writes memory that outlives the call \(the captured kept\)"):
+            made()
+        assert memo(X) == value and isinstance(memo(X), float)
+    other = X + 1
+    np.testing.assert_allclose(bridge.jvp(memo, (other,), (other,))[1], 3 * np.sum(other**3))
 
 
 def test_third_derivatives_are_refused_by_name(squares: Any) -> None:

@@ -202,6 +202,37 @@ print(session().text("1 + 1"))
     assert said.endswith("\n2\n")
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+def test_calls_in_a_fork_are_refused_while_a_thread_is_in_julia(variables: dict[str, str]) -> None:
+    """Also calls that need nothing new of Julia: they would wait for what a thread of the parent held."""
+    code = """
+import os, sys, threading, time, warnings
+import numpy as np
+import bridge
+warnings.simplefilter("ignore", DeprecationWarning)
+slow = bridge.julia.function("x -> (Libc.systemsleep(0.5); sum(abs2, x))")
+squares = bridge.julia.function("x -> sum(abs2, x)")
+x = np.ones(3)
+bridge.grad(squares)(x), slow(x)
+thread = threading.Thread(target=slow, args=(x,))
+thread.start()
+time.sleep(0.1)
+child = os.fork()
+if child == 0:
+    for run in (squares, bridge.grad(squares), lambda x: bridge.grad(lambda y: squares(2 * y))(x), slow):
+        try:
+            run(x)
+        except bridge.errors.JuliaNotAvailable as error:
+            print("refused:", error.what.partition(", ")[2].partition(" its ")[0])
+    sys.exit(0)  # an end like any other, with what was registered for it
+_, status = os.waitpid(child, 0)
+thread.join()
+print(status, bridge.grad(squares)(x))
+"""
+    said = answer(code, variables).splitlines()
+    assert said == ["refused: and this is"] * 4 + ["0 [2. 2. 2.]"]
+
+
 def test_package_that_is_broken_is_named(variables: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / "Broken" / "src").mkdir(parents=True)
     (tmp_path / "Broken" / "src" / "Broken.jl").write_text('module Broken\nerror("on purpose")\nend\n')

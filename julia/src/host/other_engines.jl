@@ -13,7 +13,8 @@ Base.showerror(io::IO, ::OtherValues) = print(io, "the function gave other value
 """
     Disproved(msg)
 
-Finite differences say that an engine's gradient is wrong: the function writes global memory that the engine takes for constant, say.
+Finite differences say that an engine's gradient is wrong, or cannot say whether it is right where that is in doubt: the function
+writes memory that outlives the call, which the engine takes for constant, say.
 """
 struct Disproved <: Exception
     msg::String
@@ -57,14 +58,16 @@ function pullback_by(ad::Symbol, f, args...)
     available(Val(ad)) || throw(ArgumentError(
         "ad=:$ad needs the packages DifferentiationInterface and $(OTHER_ENGINES[ad]): load both with " *
         "using DifferentiationInterface, $(OTHER_ENGINES[ad])"))
-    return pullback_through_interface(ad, f, args, false)
+    random, remembered = copy(Random.default_rng()), Remembered(memory_of(Outside(f)))
+    value = f(deepcopy(args)...)
+    return value, interface_pullback(backend(Val(ad)), f, deepcopy(args), deepcopy(value), random, true, remembered)
 end
 
-function pullback_through_interface(ad::Symbol, f, args::Tuple, verify::Bool)
-    random = copy(Random.default_rng())
-    value = f(deepcopy(args)...)
-    return value, interface_pullback(backend(Val(ad)), f, deepcopy(args), deepcopy(value), random, verify)
-end
+"""
+Whether each answer of an engine about a function is to be held against finite differences, not the first alone. Mooncake (0.5.45) keeps
+the cotangents of arrays that code names as constants from one call to the next, where a branch chooses between them and others.
+"""
+is_doubtful(engine::Symbol, found::Outside) = engine === :mooncake && names_memory(found)
 
 "Whether no other engine is to be asked."
 is_final(error) = error isa InterruptException
@@ -86,13 +89,14 @@ check_packable(x::AbstractArray{T}) where {T} = isconcretetype(T) && T <: Union{
 The pullback by the first engine that gives one. An engine may refuse on the way back too; the next one then has to find the same value.
 """
 function pullback_by_any(f, args::Tuple)
-    refusals, random, kept = Pair{Symbol,Any}[], copy(Random.default_rng()), deepcopy(args)
+    refusals, random, kept, remembered = Pair{Symbol,Any}[], copy(Random.default_rng()), deepcopy(args), Remembered(memory_of(Outside(f)))
     value, back = try
         pullback(f, args...)
     catch error
         is_final(error) && rethrow()
         push!(refusals, :zygote => error)
         copy!(Random.default_rng(), random)
+        put_back!(remembered)
         value = f(deepcopy(kept)...)        # what the function itself raises comes before what engines say
         next_engine(refusals)
         foreach(check_packable, args)
@@ -103,8 +107,8 @@ function pullback_by_any(f, args::Tuple)
         while true
             ad = isempty(refusals) ? :zygote : next_engine(refusals)
             try
-                ad === :zygote && return back(ct)
-                return interface_pullback(backend(Val(ad)), f, deepcopy(kept), expected, random, true)(ct)
+                ad === :zygote && return held(back(ct), "Zygote", f, kept, first(slots_of(expected, 1)), ct, random, remembered)
+                return interface_pullback(backend(Val(ad)), f, deepcopy(kept), expected, random, true, remembered)(ct)
             catch error
                 is_final(error) && rethrow()
                 push!(refusals, ad => error)

@@ -3,10 +3,10 @@ module Python
 
 using ChainRulesCore: ChainRulesCore, AbstractThunk, AbstractZero, Tangent, canonicalize, ignore_derivatives, unthunk
 using ForwardDiff: ForwardDiff
-using LinearAlgebra: Transpose
+using LinearAlgebra: Transpose, norm
 using Random: Random
 using Zygote: IRTools, Zygote, ZygoteRules
-using ..MutationBridge: MutationBridge, LostGradient, MutationError, OtherValues
+using ..MutationBridge: MutationBridge, Disproved, LostGradient, MutationError, OtherValues, Outside, Remembered, again, hold_along, put_back!
 
 include("interface.jl")
 include("kept.jl")

@@ -25,7 +25,7 @@ function failed(@nospecialize(exception), trace)
 end
 
 "What the exception is to Python: which of its own exceptions stands for it."
-kind(::Any) = "julia"
+kind(e) = is_of_python(e) ? "python $(keep!(e.v))" : "julia"
 kind(::InterruptException) = "interrupt"
 kind(::LostGradient) = "lost"
 kind(::MutationError) = "mutation"
@@ -35,10 +35,14 @@ kind(e::NotANumber) = "number"
 kind(e::NotDifferentiable) = "argument"
 kind(e::Undeclared) = "undeclared $(e.leaf - 1)"
 kind(e::OtherValues) = "replay"
-kind(e::Passed) = "passed " * kind(e.exception)
+kind(::Disproved) = "disproved"
+kind(e::Passed) = "passed $(e.engine) $(kind(e.exception))"
 kind(e::LoadError) = kind(e.error)
 kind(::Meta.ParseError) = "syntax"
 kind(e::TaskFailedException) = kind(e.task.exception)
+
+"Whether it is PythonCall's wrapper of an exception that Python code raised, which Julia called."
+is_of_python(e) = nameof(typeof(e)) === :PyException && nameof(Base.moduleroot(parentmodule(typeof(e)))) === :PythonCall
 
 "Kind, message, short and full stack of a kept failure, which is given up."
 function describe(key::Integer)
@@ -46,7 +50,8 @@ function describe(key::Integer)
     message = sprint(showerror, failure.exception isa Passed ? failure.exception.exception : failure.exception; context=:limit => true)
     frames = filter(!is_ours, stacktrace(failure.backtrace))
     users = unique(filter(!isnothing, map(users_line, frames)))
-    return (kind(failure.exception), message, lines(first(isempty(users) ? frames : users, 8)), lines(frames))
+    short = isempty(users) ? filter(!lies_in_package, frames) : users
+    return (kind(failure.exception), message, lines(first(short, 8)), lines(frames))
 end
 
 lines(frames) = join((string("  [", k, "] ", frame) for (k, frame) in enumerate(frames)), "\n")
@@ -65,6 +70,8 @@ end
 
 "Frames between Python and the user's code."
 is_ours(frame) = frame.from_c || lies_in(frame, HERE) || occursin("PythonCall", String(frame.file))
+
+lies_in_package(frame) = lies_in(frame, (pkgdir(MutationBridge),)) || startswith(basename(String(frame.file)), "MutationBridge")
 
 "Frames of the packages that differentiate, and of Julia itself."
 is_machinery(frame) = lies_in(frame, MACHINERY) || startswith(String(frame.file), "./") || startswith(String(frame.file), "none")

@@ -44,17 +44,7 @@ function moved(plan::Plan, values::Vector{Any}, given::PyPtr)
 end
 
 "Run `body` with the random generator in a state from before, and put it back."
-function with_random(body, state)
-    state === nothing && return body()
-    generator = Random.default_rng()
-    now = copy(generator)
-    copy!(generator, state)
-    try
-        return body()
-    finally
-        copy!(generator, now)
-    end
-end
+with_random(body, state) = state === nothing ? body() : MutationBridge.keeping_random(body, state)
 
 "The run that a call repeats, by number; `nothing` for number 0."
 run_before(key::Integer) = key == 0 ? nothing : kept(key)::Pulled
@@ -94,6 +84,37 @@ function run_on_duals(f, arguments)
     end
 end
 
+"""
+Forward mode, `run(remembered)`, from memory as it was before the call, or before the run that is repeated. What it writes there, numbers
+of ForwardDiff's, is put back; a call runs the function once more for what it does to memory.
+"""
+function on_memory(run, plan::Plan, values::Vector{Any}, before)
+    remembered = before === nothing ? remembered_by(plan) : before.remembered
+    isempty(remembered) && return run(remembered)
+    random = copy(Random.default_rng())
+    result = again(() -> run(remembered), remembered)
+    before === nothing && with_random(() -> run_alone(plan, values), random)
+    return result
+end
+
+"Hold the tangents of `found` against differences of `run(values)` along the tangents of `moved_values`, where memory moves."
+function hold_forward(run, found, remembered::Remembered, values::Vector{Any}, moved_values::Vector{Any})
+    isempty(remembered) && return
+    is_moved = values .!== moved_values
+    speed = norm(reals_of(map(tangent, Tuple(moved_values[is_moved]))))
+    speed == 0 && return
+    h = cbrt(eps()) * max(norm(reals_of(Tuple(values[is_moved]))), 1) / speed
+    along(t) = Any[x === y ? x : x .+ t .* tangent(y) for (x, y) in zip(values, moved_values)]
+    hold_along(t -> reals_of(run(along(t))), reals_of(tangent(found)), h, remembered)
+end
+
+"The floats of a value in one vector."
+function reals_of(value)
+    nested = value isa Vector{Any} ? Tuple(value) : value
+    slots, after = MutationBridge.slots_of(nested, 1)
+    return MutationBridge.packed(slots, nested, after - 1)
+end
+
 "Given (leaves, tangents, number of the run or 0): (values, tangents of the outputs' leaves, their structure)."
 function jvp(key::Int, given::PyPtr)::PyPtr
     return guarded() do
@@ -101,8 +122,14 @@ function jvp(key::Int, given::PyPtr)::PyPtr
         before = run_before(integer_of(tuple_item(given, 3)))
         leaves = entered(plan, tuple_item(given, 1), :own)
         values = moved(plan, leaves.values, tuple_item(given, 2))
-        f, arguments = bound(plan, values)
-        value = with_random(() -> run_on_duals(of_duals(plan, f, arguments), arguments), random_of(before))
+        value = on_memory(plan, leaves.values, before) do remembered
+            run_at(values) = ((f, arguments) = bound(plan, values); run_on_duals(of_duals(plan, f, arguments), arguments))
+            value = with_random(() -> run_at(values), random_of(before))
+            hold_forward(value, remembered, leaves.values, values) do moved_values
+                with_random(() -> run_at(moved_values), random_of(before))
+            end
+            value
+        end
         MutationBridge.poll()
         check_repeated(before, value)
         parts = leaves_of(value)
@@ -121,15 +148,20 @@ function pull_along(key::Int, given::PyPtr)::PyPtr
         before = run_before(integer_of(tuple_item(given, 3)))
         leaves = entered(plan, tuple_item(given, 1), :own)
         values = moved(plan, leaves.values, tuple_item(given, 2))
-        value, back = attempted(plan, leaves.values, random_of(before)) do
-            with_random(() -> value_and_pullback(plan, values, engine_of_duals(plan)), random_of(before))
+        found = on_memory(plan, leaves.values, before) do remembered
+            gradients_at(values, before) = attempted(plan, leaves.values, Remembered(remembered.memory), random_of(before)) do
+                value, back = with_random(() -> value_and_pullback(plan, values, remembered, engine_of_duals(plan)), random_of(before))
+                check_repeated(before, value)
+                outputs = Any[looks(primal(part)) for part in leaves_of(value)]
+                run = Pulled(plan, Ref{Pair{Symbol,Any}}(:zygote => back), values, structure_of(value), outputs, nothing, remembered,
+                    Any[], UnitRange{UInt}[])
+                first_order = integer_of(tuple_item(given, 5)) == 1
+                pulled_back(run, back, first_order ? Any[one(primal(number_of(value)))] : cotangents(run, tuple_item(given, 4)))
+            end
+            found = gradients_at(values, before)
+            hold_forward(values -> gradients_at(values, nothing), Tuple(found), remembered, leaves.values, values)
+            found
         end
-        check_repeated(before, value)
-        parts = leaves_of(value)
-        outputs = Any[looks(primal(part)) for part in parts]
-        again = Pulled(plan, Ref{Pair{Symbol,Any}}(:zygote => back), values, structure_of(value), outputs, nothing, Any[], UnitRange{UInt}[])
-        cts = integer_of(tuple_item(given, 5)) == 1 ? Any[one(primal(number_of(value)))] : cotangents(again, tuple_item(given, 4))
-        found = attempted(() -> pulled_back(again, back, cts), plan, leaves.values, random_of(before))
         MutationBridge.poll()
         tangents = Any[tangent(gradient) for gradient in found]
         gradients_to_python(plan, tangents, leaves.values, wrapped(leaves))
@@ -142,7 +174,7 @@ function jacobian(key::Int, given::PyPtr)::PyPtr
         plan = kept(key)::Plan
         leaves = entered(plan, given, :own)
         check_wanted(plan, leaves.values)
-        to_python(forward_jacobian(x -> call_at(plan, leaves.values, x), leaves.values[only(plan.wanted)]))
+        to_python(held_jacobian(x -> call_at(plan, leaves.values, x), plan, leaves.values))
     end
 end
 
@@ -152,13 +184,13 @@ function hessian(key::Int, given::PyPtr)::PyPtr
         plan = kept(key)::Plan
         leaves = entered(plan, given, :own)
         check_wanted(plan, leaves.values)
-        i = only(plan.wanted)
+        i, remembered = only(plan.wanted), remembered_by(plan)
         gradient(x) = begin
             values = replaced(leaves.values, i, x)
-            _, _, gradients = seeded(value_and_pullback(plan, values, engine_of_duals(plan))..., false)
+            _, _, gradients = seeded(value_and_pullback(plan, values, remembered, engine_of_duals(plan))..., false)
             conformed(by_leaf(plan, gradients)[i], x)
         end
-        to_python(attempted(() -> forward_jacobian(gradient, leaves.values[i]), plan, leaves.values))
+        to_python(attempted(() -> held_jacobian(gradient, plan, leaves.values), plan, leaves.values, remembered))
     end
 end
 
@@ -170,6 +202,19 @@ replaced(values, i, x) = (result = copy(values); result[i] = x; result)
 function call_at(plan::Plan, values, x)
     f, arguments = bound(plan, replaced(values, only(plan.wanted), x))
     return run_on_duals(f, arguments)
+end
+
+"The Jacobian of `f` by the one wanted leaf, held against differences where the function moves memory that outlives the call."
+function held_jacobian(f, plan::Plan, values::Vector{Any})
+    x = values[only(plan.wanted)]
+    return on_memory(plan, values, nothing) do remembered
+        found = forward_jacobian(f, x)
+        isempty(remembered) && return found
+        h, d = MutationBridge.step_of(x), MutationBridge.direction(vec(collect(x)), 0)
+        told = reshape(found, :, length(x)) * d
+        hold_along(t -> vec(collect(f(x isa Real ? x + t * only(d) : x .+ t .* reshape(d, size(x))))), told, h, remembered)
+        return found
+    end
 end
 
 forward_jacobian(f, x::Real) = ForwardDiff.derivative(f, x)

@@ -12,6 +12,7 @@ struct Plan
     ad::Symbol
     engine::Base.RefValue{Symbol}   # who differentiates: `ad` itself, or the one that `:auto` has come to
     verified::Set{Any}              # types of leaves for which finite differences did not contradict that one
+    outside::Base.RefValue{Union{Nothing,Outside}}
     proven::Base.RefValue{Bool}
     owned::Dict{Any,Any}
 end
@@ -26,7 +27,8 @@ function plan(f, kinds, positional, names, keywords, keyword_names, wanted, writ
     named = isempty(keywords) ? nothing : structure_after(keywords, keyword_names, positional)
     made = Plan(
         f, Vector{UInt8}(kinds), structure(positional, names), named, numbers(wanted), numbers(written), has_aux == "aux",
-        Symbol(ad), Ref(Symbol(ad) === :auto ? first(MutationBridge.AUTOMATIC) : Symbol(ad)), Set{Any}(), Ref(false),
+        Symbol(ad), Ref(Symbol(ad) === :auto ? first(MutationBridge.AUTOMATIC) : Symbol(ad)), Set{Any}(),
+        Ref{Union{Nothing,Outside}}(nothing), Ref(false),
         Dict{Any,Any}(),
     )
     return keep!(made)
@@ -95,12 +97,17 @@ struct Undeclared <: Exception
 end
 Base.showerror(io::IO, e::Undeclared) = print(io, "the function wrote its array argument number $(e.leaf - 1)")
 
-"Run `body` on the leaves; it is an error if it writes an array, also if it throws."
+"""
+Run `body` on the leaves; it is an error if it writes an array that is not `allowed`, also if it throws. If it throws, allowed ones
+hold what they held before.
+"""
 function unwritten_by(body, plan::Plan, leaves::Leaves, allowed=())
-    sums = [checksum(e) for (_, e) in leaves.arrays]
+    sums = [i in allowed ? zero(UInt64) : checksum(e) for (i, e) in leaves.arrays]
+    saved = [copy(e.base) for (i, e) in leaves.arrays if i in allowed]
     result = try
         body()
     catch
+        foreach((e, before) -> copyto!(e.base, before), (e for (i, e) in leaves.arrays if i in allowed), saved)
         find_written(leaves, sums, allowed)
         rethrow()
     end

@@ -54,15 +54,22 @@ function value_and_gradient(key::Int, given::PyPtr)::PyPtr
         plan = kept(key)::Plan
         leaves = entered(plan, given, borrowing(plan))
         check_wanted(plan, leaves.values)
-        value, aux, gradients = attempted(plan, leaves.values) do
-            watched(plan, leaves) do
-                plan.engine[] === :zygote || return seeded(value_and_pullback(plan, leaves.values)..., plan.has_aux)
+        random, remembered = copy(Random.default_rng()), remembered_by(plan)
+        value, aux, found = attempted(plan, leaves.values, remembered) do
+            value, aux, gradients = watched(plan, leaves) do
+                plan.engine[] === :zygote || return seeded(value_and_pullback(plan, leaves.values, remembered)..., plan.has_aux)
                 f, arguments = bound(plan, leaves.values)
                 return value_aux_gradients(f, arguments, plan.has_aux)
             end
+            found = by_leaf(plan, gradients)
+            if plan.engine[] === :zygote && !isempty(remembered)
+                outputs = first(MutationBridge.slots_of(value, 1))
+                part = plan.has_aux ? first : number_of
+                hold_leaves(plan, leaves.values, found, outputs, one(value), random, remembered, part)
+            end
+            value, aux, found
         end
         MutationBridge.poll()
-        found = by_leaf(plan, gradients)
         grads = gradients_to_python(plan, found, leaves.values, wrapped(leaves))
         out = plan.has_aux ? new_tuple(to_python(value), to_python(aux)) : to_python(value)
         new_tuple(out, grads)
@@ -70,17 +77,10 @@ function value_and_gradient(key::Int, given::PyPtr)::PyPtr
 end
 
 """
-Run a differentiation. Our context refuses writes into arrays, rules of others may still do it: copies are
-compared every time, wrapped arrays by the first call, which gets copies of all.
+Run a differentiation. Our context refuses writes into arrays, rules of others may still do it: copies are compared, of wrapped
+arrays checksums. The first call gets copies of all.
 """
-function watched(compute, plan::Plan, leaves::Leaves)
-    result = compute()
-    for (i, e) in leaves.arrays
-        unwritten(e) || throw(Undeclared(i))
-    end
-    plan.proven[] = true
-    return result
-end
+watched(compute, plan::Plan, leaves::Leaves) = unwritten_by(compute, plan, leaves)
 
 "A pullback for Python, with what is needed to run the function again as it ran."
 struct Pulled
@@ -90,6 +90,7 @@ struct Pulled
     shape::Union{Leaf,Branch}
     outputs::Vector{Any}    # the types and shapes of the outputs' leaves, as zeros
     random::Any             # the random generator's state before the run
+    remembered::Remembered  # memory that outlives the run, before it
     sample::Vector{Any}     # some elements of the outputs
     taken::Vector{UnitRange{UInt}}
 end
@@ -110,8 +111,8 @@ struct LooksLike{T,N}
 end
 
 "Value and pullback; `written` positional arguments are Buffers inside, and their contents afterwards are outputs."
-function value_and_pullback(plan::Plan, values, engine::Symbol=plan.engine[])
-    engine === :zygote || return by_other_engine(plan, values, engine)
+function value_and_pullback(plan::Plan, values, remembered::Remembered, engine::Symbol=plan.engine[])
+    engine === :zygote || return by_other_engine(plan, values, engine, remembered)
     f, arguments = bound(plan, values)
     return MutationBridge.pullback(without_effects(plan, f, arguments), arguments...)
 end
@@ -120,16 +121,17 @@ function pullback(key::Int, given::PyPtr)::PyPtr
     return guarded() do
         plan = kept(key)::Plan
         leaves = entered(plan, tuple_item(given, 1), given_how(plan, given))
-        random = copy(Random.default_rng())
-        value, back = attempted(plan, leaves.values) do
-            watched(() -> value_and_pullback(plan, leaves.values), plan, leaves)
+        random, remembered = copy(Random.default_rng()), remembered_by(plan)
+        value, back = attempted(plan, leaves.values, remembered) do
+            value, back = watched(() -> value_and_pullback(plan, leaves.values, remembered), plan, leaves)
+            value, held_pullback(plan, leaves.values, value, back, random, remembered)
         end
         MutationBridge.poll()
         shape = structure_of(value)
         parts = leaves_of(value)
         pulled = Pulled(
-            plan, Ref{Pair{Symbol,Any}}(plan.engine[] => back), leaves.values, shape, Any[looks(part) for part in parts], random, samples(parts),
-            wrapped(leaves),
+            plan, Ref{Pair{Symbol,Any}}(plan.engine[] => back), leaves.values, shape, Any[looks(part) for part in parts], random, remembered,
+            samples(parts), wrapped(leaves),
         )
         outputs = new_tuple(PyPtr[to_python(part) for part in parts])
         new_tuple(new_integer(keep!(pulled)), outputs, to_python(spelled(shape)))
@@ -157,7 +159,7 @@ function pull(key::Int, given::PyPtr)::PyPtr
     return guarded() do
         pulled = kept(key)::Pulled
         cts = cotangents(pulled, given)
-        found = attempted(pulled.plan, pulled.values, pulled.random) do
+        found = attempted(pulled.plan, pulled.values, Remembered(pulled.remembered.memory), pulled.random) do
             pulled_back(pulled, pullback_now(pulled), cts)
         end
         MutationBridge.poll()

@@ -42,6 +42,11 @@ slot(::Type{T}, count::Int, dims::D, start::Int) where {T,D} = Slot{T,D}(start:s
 width(::Type{<:Real}) = 1
 width(::Type{<:Complex}) = 2
 
+"How many reals the slots take."
+count_of(::Constant) = 0
+count_of(s::Slot) = length(s.range)
+count_of(slots::Slots) = sum(count_of, values(slots); init=0)
+
 real_type(::Constant) = Union{}
 real_type(::Slot{T}) where {T} = real(T)
 real_type(slots::Slots) = mapreduce(real_type, promote_type, values(slots); init=Union{})
@@ -110,3 +115,9 @@ gathered_parts(slots::Tuple, y::Tuple) = (of_part(first(slots), first(y))..., ga
 of_part(::Constant, y) = ()
 of_part(s::Slot{T}, y) where {T} = (reals(T, y),)
 of_part(slots::Slots, y) = gathered_parts(values(slots), values(y))
+
+"No gradient at all, in the containers of the arguments."
+zeros_or_nothing(::Constant) = nothing
+zeros_or_nothing(slots::Slots) = map(zeros_or_nothing, slots)
+zeros_or_nothing(s::Slot{T,Nothing}) where {T} = zero(T)
+zeros_or_nothing(s::Slot{T}) where {T} = zeros(T, s.dims)

@@ -1,0 +1,141 @@
+# Memory that outlives a call: what a function captures, and the globals that its code names. An engine may take it for constant.
+
+"A global variable that code assigns."
+struct Binding
+    owner::Module
+    name::Symbol
+end
+
+"""
+    Outside
+
+What was found from a function without running it, in a `world`.
+
+- `roots`: the function itself, which holds what it captures, and the globals that the code names which it may run, and what to call them.
+- `writes`: whether some of that code writes: calls a function whose name ends with `!`, or assigns a global.
+"""
+mutable struct Outside
+    const world::UInt
+    const roots::Vector{Pair{Any,String}}
+    writes::Bool
+    const seen::Base.IdSet{Any}
+end
+
+# More than this is not looked at, and taken to write.
+const MOST = 20_000
+
+function Outside(@nospecialize(f))
+    found = Outside(Base.get_world_counter(), Pair{Any,String}[], false, Base.IdSet{Any}())
+    root!(found, f, "what it captures")
+    return found
+end
+
+"The memory in reach that may hold floats and may be written, and what to call it."
+memory_of(found::Outside) = found.writes ? memory_in(found.roots) : Pair{Any,String}[]
+
+"Whether the code names globals that hold arrays or other memory."
+names_memory(found::Outside) = !isempty(memory_in(@view found.roots[2:end]))
+
+function memory_in(roots)
+    memory, seen = Pair{Any,String}[], Base.IdSet{Any}()
+    for (x, name) in roots
+        visit(x, name, seen) do part, name
+            ismutable(part) || part isa Binding || return
+            part isa AbstractArray{<:Union{Integer,AbstractString,Symbol}} || push!(memory, part => name)
+        end
+    end
+    return memory
+end
+
+const WITHOUT_FLOATS = Union{Number,AbstractString,AbstractChar,Symbol,Nothing,Missing,Regex,IO,Task,Ptr,Module,Type,Base.AbstractLock,
+    Random.AbstractRNG,Expr,Method,Core.MethodInstance,Core.CodeInfo,LineNumberNode,Core.SimpleVector,Core.TypeName}
+
+"Call `what(x, name)` with a value, and with everything that it holds."
+function visit(@nospecialize(what), @nospecialize(x), name::String, seen::Base.IdSet{Any})
+    x isa WITHOUT_FLOATS && return
+    length(seen) < MOST && (!ismutable(x) || x ∉ seen) || return
+    ismutable(x) && push!(seen, x)
+    what(x, name)
+    for (part, part_name) in parts_of(x, name)
+        visit(what, part, part_name, seen)
+    end
+end
+
+parts_of(@nospecialize(x::Array), name) = isbitstype(eltype(x)) ? () : ((x[k], name) for k in eachindex(x) if isassigned(x, k))
+parts_of(@nospecialize(d::AbstractDict), name) = ((part, name) for part in values(d))
+parts_of(::Binding, name) = ()
+function parts_of(@nospecialize(x), name)
+    T, captures = typeof(x), x isa Function
+    return ((field(x, k), captures ? "the captured $(fieldname(T, k))" : name) for k in 1:fieldcount(T) if isdefined(x, k))
+end
+
+field(@nospecialize(x), k::Int) = Base.isfieldatomic(typeof(x), k) ? getfield(x, k, :sequentially_consistent) : getfield(x, k)
+
+"Note a value that outlives the call, and look into the code of all functions that it holds."
+function root!(found::Outside, @nospecialize(x), name)
+    x in found.seen && return
+    push!(found.seen, x)
+    holds_nothing = x isa WITHOUT_FLOATS || Base.issingletontype(typeof(x))
+    holds_nothing && !isempty(found.roots) || push!(found.roots, x => name)
+    visit((part, _) -> look_into!(found, typeof(part)), x, name, Base.IdSet{Any}())
+end
+
+# The code of these writes nothing that a user's function keeps, but for functions whose name says so.
+const NOT_LOOKED_INTO = Set{Module}((Core, Base, Zygote, ZygoteRules, ChainRulesCore, ForwardDiff))
+function is_looked_into(owner::Module)
+    root = Base.moduleroot(owner)
+    (root in NOT_LOOKED_INTO || root === MutationBridge) && return false
+    path = pathof(root)
+    return path === nothing || !startswith(path, Sys.STDLIB)
+end
+
+"Look into the code that a call of a `T`, or the construction of one, may run."
+function look_into!(found::Outside, @nospecialize(T))
+    T isa Union{DataType,UnionAll} && is_looked_into(parentmodule(T)) && T ∉ found.seen || return
+    push!(found.seen, T)
+    for called in (T, Type{T})
+        for match in something(Base._methods_by_ftype(Tuple{called,Vararg{Any}}, -1, found.world), ())
+            method = match.method
+            is_looked_into(method.module) && isdefined(method, :source) && method ∉ found.seen || continue
+            push!(found.seen, method)
+            length(found.seen) < MOST ? look_into!(found, Base.uncompressed_ast(method)) : (found.writes = true)
+        end
+    end
+end
+
+function look_into!(found::Outside, code::Core.CodeInfo)
+    modules = IdDict{Any,Module}()     # the statements whose value is a module
+    for (k, statement) in enumerate(code.code)
+        named = look_at!(found, statement, modules)
+        named isa Module && (modules[Core.SSAValue(k)] = named)
+    end
+end
+
+"Look at what a part of lowered code names; returns the module that it is, if it is one."
+look_at!(found::Outside, @nospecialize(x), modules) = nothing
+look_at!(found::Outside, x::QuoteNode, modules) = (x.value isa Symbol || root!(found, x.value, "a constant of its code"); nothing)
+look_at!(found::Outside, x::Core.SSAValue, modules) = get(modules, x, nothing)
+look_at!(found::Outside, x::Core.ReturnNode, modules) = isdefined(x, :val) ? look_at!(found, x.val, modules) : nothing
+look_at!(found::Outside, x::Core.GotoIfNot, modules) = look_at!(found, x.cond, modules)
+look_at!(found::Outside, x::GlobalRef, modules) = look_at_global!(found, x.mod, x.name)
+
+function look_at!(found::Outside, x::Expr, modules)
+    x.head in (:meta, :inbounds, :boundscheck, :loopinfo, :line) && return nothing
+    if x.head === :(=) && first(x.args) isa GlobalRef
+        target = first(x.args)::GlobalRef
+        found.writes = true
+        push!(found.roots, Binding(target.mod, target.name) => "$(target.mod).$(target.name)")
+    end
+    parts = Any[look_at!(found, part, modules) for part in x.args]
+    x.head === :call && length(x.args) == 3 && parts[2] isa Module && x.args[3] isa QuoteNode && x.args[3].value isa Symbol || return nothing
+    return look_at_global!(found, parts[2], x.args[3].value)    # Module.name
+end
+
+function look_at_global!(found::Outside, owner::Module, name::Symbol)
+    endswith(String(name), '!') && (found.writes = true)
+    isdefined(owner, name) || return nothing
+    x = getglobal(owner, name)
+    x isa Module && return x
+    x isa Type ? look_into!(found, x) : root!(found, x, "$owner.$name")
+    return nothing
+end
