@@ -114,7 +114,7 @@ def first(node: ast.AST) -> ast.AST:
 
 def copied(node: Node) -> Node:
     """A copy of a tree, positions included."""
-    made = type(node)()
+    made = type(node).__new__(type(node))
     vars(made).update({name: _copied(value) for name, value in vars(node).items()})
     return made
 
