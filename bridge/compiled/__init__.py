@@ -80,7 +80,7 @@ def bind(**given: Any) -> None:
 
 def watch(log: list[Any]) -> None:
     """Let Python's garbage collector know what a log holds whose context has closed."""
-    if _STEPS is not None and log:
+    if _STEPS is not None:
         _STEPS.watch(log)
 
 

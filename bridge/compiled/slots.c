@@ -43,7 +43,7 @@ static int watch(PyObject *thing, void *nothing)
 int steps_watch(PyObject *log)
 {
     steps_forget_positions();
-    if (!bound.ready || !PyList_Check(log))
+    if (bound.buffer == NULL || !PyList_Check(log))
         return 0;
     for (Py_ssize_t k = 0; k < PyList_GET_SIZE(log); k++) {
         PyObject *entry = PyList_GET_ITEM(log, k);
