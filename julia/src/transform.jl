@@ -5,7 +5,7 @@
 # pullback says so, and Julia compiles the way back, whose code stays Zygote's, without dispatch and without allocations.
 
 using Zygote: IRTools
-using .IRTools: IR, Slot, Variable, blocks, branches, isreturn, prewalk!, xcall
+using .IRTools: IR, Variable, blocks, branches, isreturn, prewalk!, xcall
 
 """
     differentiated(cx, f, args...) -> (value, pullback)
@@ -71,9 +71,9 @@ function typed_stacks!(adjoint, T)
     _, kept = Zygote.forward_stacks!(Zygote.Adjoint(copy(adjoint.primal), adjoint.adjoint), T)
     forward = adjoint.primal
     places = Dict{Any,Any}((block, alpha) => Variable(alpha) for (block, alpha, once) in kept if once)
-    slots = Slot[]
+    slots = IRTools.Slot[]
     for b in blocks(forward), alphas in Iterators.partition([alpha for (block, alpha, once) in kept if block == b.id && !once], ROW)
-        slot = Slot(Symbol(:rows_, length(slots) + 1))
+        slot = IRTools.Slot(Symbol(:rows_, length(slots) + 1))
         row = push!(b, Zygote.xtuple(map(Variable, alphas)...))
         push!(b, :($slot = $(xcall(here, :pushed, slot, row))))
         push!(slots, slot)
