@@ -84,7 +84,8 @@ def test_an_exception_in_the_pullback_has_its_message_and_stack() -> None:
         "using ChainRulesCore; with_bad_pull(x) = sum(x);"
         'ChainRulesCore.rrule(::typeof(with_bad_pull), x) = (sum(x), ct -> error("the pull is bad"))'
     )
-    bad = bridge.julia.function("x -> with_bad_pull(x)")
+    # Under "auto" an engine that has a derivative of its own would answer.
+    bad = bridge.julia.function("x -> with_bad_pull(x)", ad="zygote")
     x = X.copy()
     for call in (lambda: bridge.grad(bad)(x), lambda: bridge.grad(lambda y: bad(y * 2))(x)):
         with pytest.raises(JuliaError, match="the pull is bad") as caught:
@@ -105,9 +106,7 @@ def test_the_short_stack_shows_the_users_frames_only(ad: str) -> None:
         bridge.grad(deep)(X)
     text = str(caught.value)
     assert "inner_of_deep" in text and "outer_of_deep" in text and "Zygote" not in text
-    stack = caught.value.julia_stack
-    # "auto" asks the function alone what it raises, before it asks another engine.
-    assert ad == "auto" or "interface2.jl" in stack or "Zygote" in stack
+    assert "inner_of_deep" in caught.value.julia_stack
 
 
 def test_wrong_dtypes_and_layouts_say_what_to_do() -> None:
