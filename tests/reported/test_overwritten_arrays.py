@@ -100,6 +100,6 @@ def test_the_programs_of_the_report_in_julia(body: str, gradient: np.ndarray) ->
 
 @pytest.mark.julia
 def test_a_plain_array_that_is_written_is_refused_by_name() -> None:
-    function = bridge.julia.function("x -> (y = copy(x); y[1] = 0.0; sum(abs2, y))")
+    function = bridge.julia.function("x -> (y = copy(x); y[1] = 0.0; sum(abs2, y))", ad="zygote")
     with pytest.raises(bridge.errors.BridgeError, match="Buffer"):
         bridge.grad(function)(X)
