@@ -104,7 +104,8 @@ PyObject *steps_region(PyObject *place)
 bool steps_fits(PyObject *ct, PyObject *shape, PyObject *dtype)
 {
     if (Py_IS_TYPE(ct, &PyDoubleArrType_Type))
-        return PyTuple_GET_SIZE(shape) == 0 && ((PyArray_Descr *)dtype)->type_num == NPY_DOUBLE;
+        return PyTuple_GET_SIZE(shape) == 0 && ((PyArray_Descr *)dtype)->type_num == NPY_DOUBLE &&
+               PyDataType_ISNOTSWAPPED((PyArray_Descr *)dtype);
     if (!PyArray_CheckExact(ct) || dtype != (PyObject *)PyArray_DESCR((PyArrayObject *)ct))
         return false;
     PyArrayObject *array = (PyArrayObject *)ct;

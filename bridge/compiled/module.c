@@ -189,6 +189,7 @@ static struct PyModuleDef definition = {
 PyMODINIT_FUNC PyInit__steps(void)
 {
     import_array();
+    import_umath();
     if (PyType_Ready(&MethodType) < 0)
         return NULL;
     PyObject *module = PyModule_Create(&definition);

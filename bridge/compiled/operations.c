@@ -32,11 +32,17 @@ static PyObject *looks_of(PyObject *value)
         SLOT(looks, bound.shaped_dtype) = Py_NewRef((PyObject *)PyArray_DESCR(array));
     } else {
         SLOT(looks, bound.shaped_shape) = PyTuple_New(0);
-        SLOT(looks, bound.shaped_dtype) = (PyObject *)PyArray_DescrFromType(NPY_DOUBLE);
+        SLOT(looks, bound.shaped_dtype) = (PyObject *)PyArray_DescrFromScalar(value);
     }
-    if (SLOT(looks, bound.shaped_shape) == NULL)
+    if (SLOT(looks, bound.shaped_shape) == NULL || SLOT(looks, bound.shaped_dtype) == NULL)
         Py_CLEAR(looks);
     return looks;
+}
+
+/* Whether a result is an operand, or what that is a view of: then it is no new memory. */
+static bool is_memory_of(PyObject *value, PyObject *operand)
+{
+    return value == operand || (PyArray_CheckExact(operand) && PyArray_BASE((PyArrayObject *)operand) == value);
 }
 
 /* `dispatch._product`: a product of two Buffers of one context; NOT_HERE for all else. */
@@ -59,7 +65,7 @@ PyObject *steps_product(PyObject *function, Kind kind, PyObject *left, PyObject 
                                      : PyObject_CallFunctionObjArgs(function, x.value, y.value, NULL);
     if (value == NULL)
         goto done;
-    tracked = steps_fresh(x.context, value);
+    tracked = is_memory_of(value, x.value) || is_memory_of(value, y.value) ? NOT_HERE : steps_fresh(x.context, value);
     if (tracked == NULL || tracked == NOT_HERE)
         goto done;
     kept_x = PyTuple_GET_ITEM(plan, 3) == Py_True ? Py_NewRef(x.value) : looks_of(x.value);

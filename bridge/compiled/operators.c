@@ -43,6 +43,15 @@ PyObject *steps_plan(PyObject *function, int number)
     return PyTuple_Check(plan) ? plan : NULL;
 }
 
+/* Whether a ufunc calls a function of Python's for each element: what that does must not be done twice. */
+static bool calls_python(PyObject *ufunc, Kind kind)
+{
+    if (kind != CALLS)
+        return false;
+    PyUFuncObject *made = (PyUFuncObject *)ufunc;
+    return !PyObject_TypeCheck(ufunc, &PyUFunc_Type) || made->ntypes < 1 || made->types[0] == NPY_OBJECT;
+}
+
 static PyObject *kept(PyObject *plan, int which, PyObject *value)
 {
     return Py_NewRef(PyTuple_GET_ITEM(plan, which) == Py_True ? value : Py_None);
@@ -118,7 +127,7 @@ PyObject *steps_binary(PyObject *ufunc, Kind kind, PyObject *left, PyObject *rig
         return NOT_HERE;
     int active = x.active + 2 * y.active;
     PyObject *plan = active ? steps_plan(ufunc, active) : NULL;
-    if (plan == NULL || !steps_is_lean(context))
+    if (plan == NULL || calls_python(ufunc, kind) || !steps_is_lean(context))
         return NOT_HERE;
     PyObject *position = steps_position();
     if (position == NULL || position == NOT_HERE)
@@ -137,7 +146,7 @@ PyObject *steps_unary(PyObject *ufunc, Kind kind, PyObject *operand)
     if (!steps_operand(operand, &x) || !x.active)
         return NOT_HERE;
     PyObject *plan = steps_plan(ufunc, 4);
-    if (plan == NULL || !steps_is_lean(x.context))
+    if (plan == NULL || calls_python(ufunc, kind) || !steps_is_lean(x.context))
         return NOT_HERE;
     PyObject *position = steps_position();
     if (position == NULL || position == NOT_HERE)

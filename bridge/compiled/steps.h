@@ -18,6 +18,11 @@
 #endif
 #include <numpy/arrayobject.h>
 #include <numpy/arrayscalars.h>
+#define PY_UFUNC_UNIQUE_SYMBOL bridge_steps_ufunc_api
+#ifndef STEPS_MODULE
+#define NO_IMPORT_UFUNC
+#endif
+#include <numpy/ufuncobject.h>
 
 /* A slot of a Python class with `__slots__`, by its offset in the object. */
 #define SLOT(object, offset) (*(PyObject **)((char *)(object) + (offset)))

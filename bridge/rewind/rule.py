@@ -154,8 +154,12 @@ class Rule:
 
     @property
     def is_product(self) -> bool:
-        """Whether it is that of a function of two arrays, linear in each, which is called as it is."""
-        is_called = self.function not in ARRAYS.handled and self.supports is None
+        """Whether it is that of a function of NumPy's of two arrays, linear in each, which is called as it is.
+
+        A function of somebody else may do more than compute, and must not be called again.
+        """
+        is_numpys = isinstance(self.function, np.ufunc) or self.function.__module__.partition(".")[0] == "numpy"
+        is_called = is_numpys and self.function not in ARRAYS.handled and self.supports is None
         return self.structure == "multilinear" and self.takes_arrays and is_called and len(self.per_argument or ()) == 2
 
     def plan(self, number: int) -> Plan | None:

@@ -366,6 +366,48 @@ def test_large_arguments(written: Any, logs: list[Any]) -> None:
     same(lambda: bridge.vjp(written, x, y, engine="native")[1](2.0), logs)
 
 
+@pytest.mark.parametrize("dtype", [">f8", np.float32, ">f4", np.float16])
+def test_other_floats(dtype: Any, logs: list[Any]) -> None:
+    def f(x: Any, s: Any) -> Any:
+        y = x * s
+        y[1:] += x[0] * y[:-1]
+        y[0] = x[1] * 2 - s[...] / x[2]
+        return np.sum(y * y) + np.sum(np.sin(x) @ y) + s * x[3] * np.sum(x[:0])
+
+    x, s = np.linspace(0.5, 1.0, 6).astype(dtype), np.array(0.75, dtype)
+    found = same(lambda: bridge.value_and_grad(f, (0, 1), engine="native")(x, s), logs)
+    assert isinstance(found[0], list)
+
+
+def test_functions_of_somebody_else_run_once(logs: list[Any]) -> None:
+    calls = []
+
+    def product(x: Any, y: Any) -> Any:
+        calls.append(1)
+        return x if len(y) == 12 else x[:1] * y[0]
+
+    def element(x: Any) -> Any:
+        calls.append(1)
+        return 2.0 * x
+
+    ufunc = np.frompyfunc(element, 1, 1)
+    bridge.extend.pulls(ufunc, lambda ct, out, x: 2.0 * ct)
+    rule = bridge.extend.pulls(
+        product, lambda ct, out, x, y: ct, lambda ct, out, x, y: np.zeros(y.shape), structure="multilinear"
+    )
+
+    def f(x: Any) -> Any:
+        y = rule(x, x * 1.0)
+        y[0] = 3.0 * x[1]
+        return np.sum(y * x)
+
+    same(lambda: bridge.grad(f, engine="native")(X), logs)
+    assert len(calls) == 2
+    calls.clear()
+    same(lambda: bridge.grad(lambda x: np.sum(ufunc(x)), engine="native")(X), logs)
+    assert len(calls) == 24
+
+
 def test_pulls_that_are_called_again(logs: list[Any]) -> None:
     def run() -> Any:
         value, pull = bridge.vjp(lambda x: x * elements(x), X, engine="native")
