@@ -12,11 +12,11 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-FOLDER = Path("bridge", "compiled")
+FOLDER = Path("bridge", "in_c")
 
 
 class Additions(BuildHookInterface):
-    """Compiles `bridge/compiled`, if there is a compiler; without one everything runs in Python, and is the same.
+    """Compiles `bridge/in_c`, if there is a compiler; without one everything runs in Python, and is the same.
 
     `BRIDGE_PURE=1` asks for a wheel without it, and `BRIDGE_PURE=0` for an error where it cannot be compiled.
     """

@@ -24,7 +24,7 @@ from rich.table import Table
 
 import bridge
 from benchmarks.programs import PROGRAMS, digits_parameters
-from bridge import compiled
+from bridge import in_c
 
 FILE = Path(__file__).parent / "instructions.json"
 ALLOWED = 1.05
@@ -54,7 +54,7 @@ def instructions(run: Callable[[], Any]) -> int:
         return local
 
     before = sys.gettrace()
-    with compiled.pure():
+    with in_c.pure():
         for _ in range(3):
             run()
         gc.collect()

@@ -20,8 +20,8 @@ from types import ModuleType
 from typing import Any, NoReturn, Unpack
 
 from bridge.code_position import here, resolve
-from bridge.compiled import computes
 from bridge.errors import RefusedError, RuleError
+from bridge.in_c import computes
 from bridge.rewind.aside import Aside, carries_gradient, is_tracked
 from bridge.rewind.composition import pull_of_equivalent
 from bridge.rewind.cotangents import conj, sum_to_shape, zeros

@@ -15,7 +15,7 @@ import numpy as np
 import optree
 import pytest
 
-from bridge import compiled
+from bridge import in_c
 
 ROOT = Path(__file__).parents[1]
 
@@ -107,9 +107,9 @@ def test_wheel_holds_the_package_and_the_rule_book(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         inside = {name for name in archive.namelist() if ".dist-info/" not in name}
     expected = {path.relative_to(ROOT).as_posix() for path in (ROOT / "bridge").rglob("*.py")} | {"bridge/py.typed"}
-    expected |= {"bridge/compiled/_steps.pyi"}
-    if compiled.AVAILABLE:
-        expected |= {f"bridge/compiled/_steps{sysconfig.get_config_var('EXT_SUFFIX')}"}
+    expected |= {"bridge/in_c/_steps.pyi"}
+    if in_c.AVAILABLE:
+        expected |= {f"bridge/in_c/_steps{sysconfig.get_config_var('EXT_SUFFIX')}"}
     expected |= {path.relative_to(ROOT).as_posix() for path in (ROOT / "bridge").rglob("*.jl")}
     expected |= {f"bridge/rules/{path.name}" for pattern in ("*.py", "*.jl") for path in (ROOT / "rules").glob(pattern)}
     # The Julia package, and what asks juliapkg for it, move in beside the code that uses them.

@@ -2,5 +2,5 @@
 
 from bridge.arrays import buffer as buffer
 from bridge.arrays import callbacks as callbacks
-from bridge.arrays import compiled as compiled
 from bridge.arrays import functions as functions
+from bridge.arrays import in_c as in_c

@@ -14,8 +14,8 @@ from bridge.arrays.tracked import Tracked
 from bridge.arrays.unknown_text import unknown_text
 from bridge.arrays.views import AbstractFlags, Flat
 from bridge.code_position import here, resolve
-from bridge.compiled import quick
 from bridge.errors import RefusedError
+from bridge.in_c import quick
 from bridge.rewind import labels
 from bridge.rewind.escapes import escape, note_text, noted
 from bridge.rewind.indices import ADVANCED, BOUNDS, ELEMENT, VIEW, frozen, is_of_integers, kind_of

@@ -11,8 +11,8 @@ import numpy as np
 from bridge.arrays import dispatch
 from bridge.arrays.operands import operand
 from bridge.code_position import here, resolve
-from bridge.compiled import quick
 from bridge.errors import RefusedError
+from bridge.in_c import quick
 from bridge.rewind import labels
 from bridge.rewind.escapes import escape
 from bridge.rewind.interpreter import ARRAYS

@@ -12,8 +12,8 @@ from bridge.arrays import creation, dispatch, ufuncs
 from bridge.arrays.operators import Operators
 from bridge.arrays.unknown_text import unknown_text
 from bridge.code_position import here, resolve
-from bridge.compiled import quick
 from bridge.errors import ArgumentError, RefusedError
+from bridge.in_c import quick
 from bridge.rewind.escapes import escape, note_text, rounds
 from bridge.rewind.interpreter import ARRAYS
 from bridge.rewind.memory import grounded, lies_in_order

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 import bridge
-from bridge import compiled
+from bridge import in_c
 from bridge.engines import registry
 from bridge.errors import DISTRIBUTION, install_line
 
@@ -42,7 +42,7 @@ def examine() -> tuple[list[str], bool]:
     lines = [
         f"{DISTRIBUTION} {bridge.__version__} in {Path(bridge.__path__[0])}",
         f"Python {platform.python_version()} on {platform.system()} {platform.machine()}",
-        "compiled part: in use" if compiled.AVAILABLE else f"compiled part: not in use, {compiled.WHY_NOT}",
+        "compiled part: in use" if in_c.AVAILABLE else f"compiled part: not in use, {in_c.WHY_NOT}",
     ]
     healthy = True
     try:

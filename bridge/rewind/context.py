@@ -16,8 +16,8 @@ from typing import Any, Self
 import numpy as np
 
 from bridge.code_position import here, resolve
-from bridge.compiled import walker, watch
 from bridge.errors import ArgumentError, BridgeError
+from bridge.in_c import walker, watch
 from bridge.rewind import strong_zeros
 from bridge.rewind.cotangents import looks_of, numpy_numbers, places_of
 from bridge.rewind.gradients import Gradients, Seeds

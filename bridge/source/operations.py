@@ -12,7 +12,7 @@ import numpy as np
 from bridge.arrays import creation
 from bridge.arrays.buffer import Buffer
 from bridge.arrays.tracked import is_tracked
-from bridge.compiled import quick
+from bridge.in_c import quick
 from bridge.rewind.escapes import detach, note_texts
 from bridge.rewind.interpreter import ARRAYS, current_context
 from bridge.rewind.rule_book import HOLDERS, TrackedObject

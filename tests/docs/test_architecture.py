@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import bridge
-from bridge import compiled
+from bridge import in_c
 from bridge.engines import registry
 
 ROOT = Path(__file__).parents[2]
@@ -70,7 +70,7 @@ def taken(engine: str) -> list[tuple[str, str]]:
     before = sys.getprofile()
     sys.setprofile(note)
     try:
-        with compiled.pure():
+        with in_c.pure():
             gradient(np.arange(4.0), np.ones(2))
     finally:
         sys.setprofile(before)

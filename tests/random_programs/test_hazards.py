@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bridge import compiled
+from bridge import in_c
 from bridge.rewind.writes import Write
 from tests.random_programs.hazards import HAZARDS
 from tests.random_programs.hosts import HOSTS
@@ -68,7 +68,7 @@ def test_an_error_without_a_name_is_found(monkeypatch: pytest.MonkeyPatch) -> No
         raise KeyError("lost")
 
     monkeypatch.setattr(Write, "pull", fails)
-    with compiled.pure():
+    with in_c.pure():
         verdict = judged(program("x[1:] = x[:-1]"), "native")
     assert verdict.kind == UNNAMED
     assert verdict.what.startswith("KeyError in test_hazards.py")

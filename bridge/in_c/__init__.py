@@ -29,7 +29,7 @@ if os.environ.get("BRIDGE_PURE", "0") not in ("", "0"):
     WHY_NOT = "BRIDGE_PURE is set"
 else:
     try:
-        from bridge.compiled import _steps as _STEPS
+        from bridge.in_c import _steps as _STEPS
     except ImportError as error:
         _STEPS, WHY_NOT = None, f"it was not built, for want of a compiler, or for another Python or NumPy ({error})"
     if _STEPS is not None and not _is_of(_STEPS.SOURCES):

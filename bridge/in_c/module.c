@@ -1,4 +1,4 @@
-/* The module `bridge.compiled._steps`: methods of tracked values that take the short way, or call the one that Python
+/* The module `bridge.in_c._steps`: methods of tracked values that take the short way, or call the one that Python
  * has. */
 #define STEPS_MODULE
 #include "steps.h"
@@ -134,7 +134,7 @@ static void free_method(PyObject *self)
 }
 
 PyTypeObject MethodType = {
-    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "bridge.compiled._steps.Method",
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "bridge.in_c._steps.Method",
     .tp_doc = "Method(function, ufunc, kind, reflected): the short way of a method, where it is one.",
     .tp_basicsize = sizeof(Method),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR,
@@ -180,7 +180,7 @@ static PyMethodDef functions[] = {
 
 static struct PyModuleDef definition = {
     PyModuleDef_HEAD_INIT,
-    .m_name = "bridge.compiled._steps",
+    .m_name = "bridge.in_c._steps",
     .m_doc = "The commonest events of a differentiation.",
     .m_size = -1,
     .m_methods = functions,

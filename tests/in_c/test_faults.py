@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import bridge
-from bridge import compiled
+from bridge import in_c
 from bridge.arrays.tracked import Tracked
 from bridge.extend import RULES
 from bridge.rewind.context import Context
@@ -22,8 +22,8 @@ from bridge.rewind.places import Part
 from bridge.rewind.roots import Root
 from bridge.rewind.rule_book import read_book
 
-if not compiled.AVAILABLE:
-    pytest.skip(f"there is no compiled part: {compiled.WHY_NOT}", allow_module_level=True)
+if not in_c.AVAILABLE:
+    pytest.skip(f"there is no compiled part: {in_c.WHY_NOT}", allow_module_level=True)
 
 X = np.linspace(0.3, 1.7, 12)
 

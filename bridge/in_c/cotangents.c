@@ -1,7 +1,7 @@
 /* Cotangents: what pulls give of them, and how they are added into shadows. */
 #include "steps.h"
 
-/* What the book's pulls of arithmetic compute, of real operands (`bridge.compiled.SHORTCUTS` names the functions). */
+/* What the book's pulls of arithmetic compute, of real operands (`bridge.in_c.SHORTCUTS` names the functions). */
 typedef enum { CALLED, SAME, NEGATED, TIMES_Y, TIMES_X, OVER_Y, OF_DIVISOR, OF_BASE, VECTORS_Y, VECTORS_X } Shortcut;
 
 static bool is_real(PyObject *thing)

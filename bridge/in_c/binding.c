@@ -70,7 +70,7 @@ static int intern_names(void)
     return 0;
 }
 
-/* Find classes, slots and tables in the dictionary that `bridge.compiled` gives. */
+/* Find classes, slots and tables in the dictionary that `bridge.in_c` gives. */
 int steps_bind(PyObject *given)
 {
     struct {

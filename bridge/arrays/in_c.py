@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bridge.arrays.buffer import Buffer, Scalar
 from bridge.code_position import INTERNAL, REPLAYED, is_internal
-from bridge.compiled import bind
+from bridge.in_c import bind
 from bridge.rewind.borrowed import Borrowed
 from bridge.rewind.interpreter import CURRENT, NO_KEYWORDS, Call
 from bridge.rewind.lean import ElementRead, ElementWrite, Lean, One, Pair

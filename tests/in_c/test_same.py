@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -13,19 +13,33 @@ import pytest
 
 import bridge
 import bridge.numpy
-from bridge import compiled
+from bridge import in_c
 from bridge.errors import BridgeWarning
 from bridge.extend import RULES
 from bridge.rewind.borrowed import LARGE
 from bridge.rewind.gradients import Gradients
+from tests.in_c.programs import (
+    OWN,
+    X,
+    broadcast,
+    elements,
+    floats,
+    functions,
+    matrix,
+    products,
+    second_names,
+    sparse,
+    updates,
+    views,
+)
 from tests.programs import PROGRAMS, Program
 from tests.programs.test_programs import argnums
 from tests.random_programs.hazards import HAZARDS
 from tests.random_programs.hosts import HOSTS
 from tests.random_programs.writing import STATEMENTS, program_of
 
-if not compiled.AVAILABLE:
-    pytest.skip(f"there is no compiled part: {compiled.WHY_NOT}", allow_module_level=True)
+if not in_c.AVAILABLE:
+    pytest.skip(f"there is no compiled part: {in_c.WHY_NOT}", allow_module_level=True)
 
 
 def place_as_text(place: Any) -> Any:
@@ -85,7 +99,7 @@ def outcome(run: Callable[[], Any], logs: list[Any], pure: bool) -> Any:
     """Bits of the result, or the error; what was logged; what was warned of, and in which line."""
     logs.clear()
     with (
-        compiled.pure() if pure else nullcontext(),
+        in_c.pure() if pure else nullcontext(),
         warnings.catch_warnings(record=True) as caught,
         np.errstate(all="ignore"),
     ):
@@ -135,197 +149,6 @@ def test_random_programs(first: int, logs: list[Any]) -> None:
             found = same(lambda r=random: bridge.value_and_grad(r.function(Zeroed()), engine="native")(*r.inputs), logs)
             ended.append(type(found[0][0]))
     assert ended.count(list) + ended.count(tuple) > 3
-
-
-X = np.linspace(0.3, 1.7, 12)
-
-
-def elements(x: Any) -> Any:
-    y = np.zeros_like(x)
-    for i in range(1, len(x)):
-        y[i] = y[i - 1] * x[-i] + x[i] ** 2 / x[0] - 3.0 * x[i]
-        y[i - 1] = 0.5
-        y[i] = -y[i]
-    return np.sum(y)
-
-
-def matrix(x: Any) -> Any:
-    a = x.reshape(3, 4).T
-    b = np.zeros((4, 3))
-    for i in range(4):
-        b[i, 1:] = a[i, :2] * x[i]
-        b[i, 0] = a[i, -1]
-        b[i] = b[i] * 2.0 + a[i]
-        b[:, None, 1][..., 0] = a[:, 0] / 3
-    a[0, 0] = b[3, 2]
-    return np.sum(a * b)
-
-
-def views(x: Any) -> Any:
-    y = x[2:][::2][1:]
-    y[:2] = x[:2] * y[-2:]
-    y[-1:] = 0.25
-    x[4:8] = np.float64(0.5)
-    x[1:3] = x[0]
-    return np.sum(x[::-1] * np.sin(x)) + y[0]
-
-
-def functions(x: Any) -> Any:
-    y = np.exp(-x) * np.sqrt(x) + np.maximum(x, 1.0) - np.power(x, 2) + x**0.5 + 2**x + x**3
-    return np.sum(np.hypot(y, x) + abs(y)) + np.sum(+x - (1 - x) / (2 + x))
-
-
-def many_views(x: Any) -> Any:
-    y = x
-    for _ in range(40):
-        y = y[:]
-    y[0] = y[1] * 2
-    return np.sum(x * y[3])
-
-
-def second_names(x: Any) -> Any:
-    y = x
-    y[1:] = y[:-1]
-    y[0:4] += x[4:8]
-    x[2] += x[3]
-    x[3:5] *= 2
-    return np.sum(x * x)
-
-
-def kinds(x: Any) -> Any:
-    small = x.astype(np.float32)
-    whole = np.arange(12)
-    small[2] = small[3] * x[0]
-    small[4:6] = small[1]
-    z = x * 1j
-    z[2] = x[2] * 2
-    return np.sum(small * 2).astype(float) + np.sum(np.real(z * z)) + np.sum(x * x.copy()[whole]) + x[np.int64(3)]
-
-
-def broadcast(x: Any) -> Any:
-    a = np.zeros((3, 12))
-    a[1:] = x
-    a[0] = x[3]
-    a[:, 2] = x[:3] * a[:, 3]
-    return np.sum(a * x) + np.sum(x[:3, None] * a)
-
-
-def floats(x: Any) -> Any:
-    t = float(x.sum() * 0 + 2) if False else 2.0
-    s = x[0].item() if hasattr(x[0], "item") else x[0]
-    for k in range(5):
-        s = s * t + x[k] / (1 + s)
-    return s
-
-
-def checkpointed(x: Any) -> Any:
-    part = bridge.checkpoint(lambda x: np.sum(x[1:] * x[:-1]) + elements(x))
-    return part(x) * x[0] + part(x * 2)
-
-
-def sparse(x: Any, rows: Any, columns: Any) -> Any:
-    total = np.zeros(3)
-    for i in range(3):
-        own = columns[rows[i] : rows[i + 1]]
-        total[i] = x[rows[i] : rows[i + 1]] @ x[own] + x[rows[i]] * x[(rows[i] + 1,)]
-        total[rows[0] :] *= 1.5
-        total[rows[0]] += x[columns[-1]]
-    return np.sum(total)
-
-
-def products(x: Any) -> Any:
-    a = x.reshape(3, 4) * 1.0
-    plain = np.arange(12.0).reshape(4, 3)
-    s = np.dot(x[:4], x[4:8]) + x[1:5] @ x[:4] + np.dot(a[0], a[1] * 2) + np.inner(a[1], x[:4])
-    b = a @ a.T + np.dot(a, plain) + np.matmul(a, a.T)
-    s = s + np.sum(np.outer(x[:2], x[2:4])) + np.sum(np.tensordot(a, b, (0, 0))) + np.sum(np.vdot(x, x))
-    with_constant = np.zeros(4)
-    with_constant[:2] = 3.0
-    return s + np.dot(with_constant, a[2]) + np.dot(a[1], np.dot(plain, b[0])) + np.sum(np.dot(b, b[0]) * b[:, 1])
-
-
-def updates(x: Any) -> Any:
-    a = np.zeros((4, 3))
-    a += x[:3]
-    a[1] -= x[3:6] * a[0]
-    a[1:, 0] *= x[1:4]
-    a[2] /= x[0] + a[1]
-    a[2] *= a[2]
-    a[3] += a[3]
-    a[:, 1] += 2.0
-    b = a[1:3]
-    b -= x[4]
-    b *= 0.5
-    y = x * 1.0
-    y += y[::-1]
-    y[2:] += y[:-2]
-    y -= np.float64(0.5)
-    y += 1
-    y **= 2
-    return np.sum(a * a) + np.sum(y) + np.sum(b)
-
-
-def updates_of_memory_without_gradient(x: Any) -> Any:
-    y = np.ones(12)
-    y += 1.0
-    y *= 2.0
-    y -= x
-    y[0:3] *= 3.0
-    return np.sum(y * x)
-
-
-def wrong_update(x: Any) -> Any:
-    x[1:4] += x[:2]
-    return np.sum(x)
-
-
-def raising_update(x: Any) -> Any:
-    with np.errstate(all="raise"):
-        try:
-            x[2:4] /= x[:2] * 0
-        except FloatingPointError:
-            x[2] = 5.0
-        with suppress(FloatingPointError):
-            x *= 1e308 * x
-    return np.sum(x[:3] * x[1:4])
-
-
-def wrong_product(x: Any) -> Any:
-    return np.dot(x[:3], x[:4])
-
-
-def fails_to_fit(x: Any) -> Any:
-    x[0] = x[1] * 2
-    x[2:5] = x[:2]
-    return np.sum(x)
-
-
-def beyond(x: Any) -> Any:
-    x[3] = 1.0
-    return x[12] * x[0]
-
-
-def beyond_written(x: Any) -> Any:
-    x[-13] = x[0]
-    return np.sum(x)
-
-
-def read_only(x: Any) -> Any:
-    y = np.broadcast_to(x, (2, 12))
-    y[0, 0] = x[0]
-    return np.sum(y)
-
-
-def no_number(x: Any) -> Any:
-    x[0] = x[1] * "a"
-    return np.sum(x)
-
-
-OWN = [
-    elements, matrix, views, functions, many_views, second_names, kinds, broadcast, floats, checkpointed, products,
-    updates, updates_of_memory_without_gradient, wrong_update, raising_update, wrong_product, fails_to_fit, beyond,
-    beyond_written, read_only, no_number,
-]  # fmt: skip
 
 
 @pytest.mark.parametrize("program", OWN)

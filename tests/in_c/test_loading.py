@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 
 import bridge
-from bridge import compiled
+from bridge import in_c
 
 ROOT = Path(__file__).parents[2]
 PROBE = """
 import numpy as np
 import bridge
-from bridge import compiled
-print(compiled.AVAILABLE, compiled.WHY_NOT)
+from bridge import in_c
+print(in_c.AVAILABLE, in_c.WHY_NOT)
 print(bridge.grad(lambda x: np.sum(x[1:] * x[:-1]))(np.arange(3.0)).tolist())
 """
 
@@ -43,23 +43,21 @@ def test_without_what_is_compiled(tmp_path: Path) -> None:
     line, answer = told(tmp_path, BRIDGE_PURE="0")
     assert line.startswith("False it was not built, for want of a compiler")
     assert answer == "[1.0, 2.0, 1.0]"
-    if compiled.AVAILABLE:
-        (made,) = (ROOT / "bridge" / "compiled").glob("_steps*.so") or (ROOT / "bridge" / "compiled").glob(
-            "_steps*.pyd"
-        )
-        (tmp_path / "bridge" / "compiled" / made.name).write_bytes(made.read_bytes())
+    if in_c.AVAILABLE:
+        (made,) = (ROOT / "bridge" / "in_c").glob("_steps*.so") or (ROOT / "bridge" / "in_c").glob("_steps*.pyd")
+        (tmp_path / "bridge" / "in_c" / made.name).write_bytes(made.read_bytes())
         assert told(tmp_path, BRIDGE_PURE="0")[0] == "True None"
-        (tmp_path / "bridge" / "compiled" / "steps.h").write_text("/* changed since */")
+        (tmp_path / "bridge" / "in_c" / "steps.h").write_text("/* changed since */")
         line, answer = told(tmp_path, BRIDGE_PURE="0")
         assert line == "False it is older than its sources; install the checkout again: python -m pip install -e ."
         assert answer == "[1.0, 2.0, 1.0]"
 
 
-@pytest.mark.skipif(not compiled.AVAILABLE, reason=f"there is no compiled part: {compiled.WHY_NOT}")
+@pytest.mark.skipif(not in_c.AVAILABLE, reason=f"there is no compiled part: {in_c.WHY_NOT}")
 def test_one_thing_may_be_run_in_python() -> None:
     def f(x: np.ndarray) -> np.ndarray:
         return np.sum(x * x)
 
-    with compiled.pure(), compiled.pure():
+    with in_c.pure(), in_c.pure():
         assert bridge.grad(f)(np.arange(3.0)).tolist() == [0.0, 2.0, 4.0]
-    assert type(bridge.arrays.buffer.Buffer.__add__).__module__ == "bridge.compiled._steps"
+    assert type(bridge.arrays.buffer.Buffer.__add__).__module__ == "bridge.in_c._steps"
