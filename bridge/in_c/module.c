@@ -179,7 +179,7 @@ static PyMethodDef functions[] = {
 };
 
 static struct PyModuleDef definition = {
-    PyModuleDef_HEAD_INIT,
+    .m_base = PyModuleDef_HEAD_INIT,
     .m_name = "bridge.in_c._steps",
     .m_doc = "The commonest events of a differentiation.",
     .m_size = -1,
