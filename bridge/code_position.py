@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dis
+import inspect
 import itertools
 import os
 import sys
@@ -81,6 +82,12 @@ def resolve(position: Position | None) -> str | None:
         if start <= instruction < end and number is not None:
             line = number
     return f"{code.co_filename}:{line} in {code.co_name}"
+
+
+def defined_at(function: Any) -> str | None:
+    """`file:line` of a function's definition; None where it is not Python's."""
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    return None if code is None else f"{code.co_filename}:{code.co_firstlineno}"
 
 
 def span(position: Position) -> tuple[Any, ...]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, ClassVar
 
 DISTRIBUTION = "mutation-bridge"
+_MOST_NAMES = 20
 
 
 def printable(text: str, lines: bool = True) -> str:
@@ -19,6 +21,15 @@ def printable(text: str, lines: bool = True) -> str:
         return text
     kept = "\n\t" if lines else ""
     return "".join(c if c.isprintable() or c in kept else c.encode("unicode_escape").decode() for c in text)
+
+
+def choice(name: object, known: Iterable[str], several: str = "use one of") -> str:
+    """A remedy for a name that is not known: the one that was meant, if one is near, and all of them."""
+    names = list(known)
+    near = get_close_matches(name, names, 1) if isinstance(name, str) else []
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    every = f"{several} {', '.join(map(repr, names[:_MOST_NAMES]))}{more}"
+    return f"did you mean {near[0]!r}? {every}" if near else every
 
 
 class BridgeError(Exception):

@@ -7,7 +7,8 @@ import ast
 import importlib
 import importlib.util
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -15,7 +16,7 @@ from typing import Any
 import numpy as np
 
 import bridge
-from bridge.errors import ArgumentError, BridgeError
+from bridge.errors import ArgumentError, BridgeError, choice
 
 OK, DIFFERENT, UNUSABLE = 0, 1, 2
 
@@ -118,7 +119,8 @@ def find(name: str) -> Callable[..., Any]:
     for part in path.split("."):
         if not hasattr(found, part):
             there = sorted(key for key, value in vars(found).items() if callable(value) and not key.startswith("_"))
-            raise ArgumentError(f"{where} has no {path!r}", remedy=f"it has: {', '.join(there) or 'no functions'}")
+            remedy = choice(part, there, "it has") if there else "it has no functions"
+            raise ArgumentError(f"{where} has no {path!r}", remedy=remedy)
         found = getattr(found, part)
     if not callable(found):
         raise ArgumentError(f"{name} is no function but a {type(found).__name__}", remedy="name a function")
@@ -221,7 +223,21 @@ def _checked(function: Callable[..., Any], values: list[Any], options: argparse.
     chosen["seconds"] = options.seconds
     if options.engines is not None:
         chosen["engines"] = tuple(name.strip() for name in options.engines.split(",") if name.strip())
-    return _ran(function, bridge.crosscheck(function, **chosen), values)
+    with _status(f"checking {options.function}") as progress:
+        return _ran(function, bridge.crosscheck(function, **chosen, progress=progress), values)
+
+
+@contextmanager
+def _status(what: str) -> Iterator[Callable[[str], None]]:
+    """What is told of the stage that begins: one line of a terminal, gone at the end; nothing where there is none."""
+    try:
+        from rich.console import Console
+        from rich.markup import escape
+    except ImportError:
+        yield lambda stage: None
+        return
+    with Console(stderr=True).status(escape(what)) as line:
+        yield lambda stage: line.update(f"{escape(what)}: {escape(stage)}")
 
 
 def _ran(function: Callable[..., Any], call: Callable[..., Any], values: list[Any]) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 
 from bridge.amounts import bytes_of
 from bridge.engines.protocol import Compilation, Compiler, Engine, Settings, compiling
-from bridge.errors import ArgumentError
+from bridge.errors import ArgumentError, choice
 from bridge.options import IndexMode
 from bridge.rewind.bounded_log import BoundedLog
 from bridge.rewind.context import Context
@@ -52,7 +52,7 @@ def engine(name: str) -> Engine:
     """The engine of that name, whether or not it is there; ArgumentError if nobody has registered one."""
     home = _HOMES.get(name)
     if home is None:
-        raise ArgumentError(f"engine={name!r}", remedy=f"use one of {', '.join(map(repr, _HOMES))}")
+        raise ArgumentError(f"engine={name!r}", remedy=choice(name, _HOMES))
     return _at(home)
 
 
@@ -74,7 +74,7 @@ def replaying() -> tuple[str, ...]:
 def checked(name: str, index_mode: str = "error") -> Engine:
     """The engine of that name; ArgumentError for an unknown one, EngineNotAvailable for one that is not there."""
     if index_mode not in _INDEX_MODES:
-        raise ArgumentError(f"index_mode={index_mode!r}", remedy=f"use one of {', '.join(map(repr, _INDEX_MODES))}")
+        raise ArgumentError(f"index_mode={index_mode!r}", remedy=choice(index_mode, _INDEX_MODES))
     found = engine(name)
     if index_mode != "error" and not found.has_settings:
         raise ArgumentError(

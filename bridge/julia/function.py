@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bridge.errors import ArgumentError, RefusedError
+from bridge.errors import ArgumentError, RefusedError, choice
 from bridge.julia import mutating, programs
 from bridge.julia.calls import Kept, OtherLayout, ask, entries, kept_number, run
 from bridge.julia.choosing import ENGINES, PACKAGES, Choice, explained, packages_of, remark
@@ -151,7 +151,7 @@ def function(
         If it is not a function, or `mutates` names no parameter of it.
     """
     if ad not in ENGINES:
-        raise ArgumentError(f"ad={ad!r}", remedy=f"use one of {', '.join(map(repr, ENGINES))}")
+        raise ArgumentError(f"ad={ad!r}", remedy=choice(ad, ENGINES))
     checked_order(order)
     if code is None and path is None:
         raise ArgumentError("julia.function of nothing", remedy='julia.function("x -> ..."), or path="file.jl"')

@@ -15,7 +15,7 @@ import numpy as np
 
 from bridge.amounts import bytes_of
 from bridge.engines.protocol import Settings, compiling
-from bridge.errors import ArgumentError, BridgeWarning, TraceError
+from bridge.errors import ArgumentError, BridgeWarning, TraceError, choice
 from bridge.options import IndexMode
 from bridge.rewind.interpreter import current_context
 from bridge.trees import leaves_of
@@ -57,7 +57,7 @@ class Compiled(Carriable):
         self, function: Callable[..., Any], index_mode: IndexMode = "error", cache: Any = None, memory: Any = None
     ) -> None:
         if index_mode not in MODES:
-            raise ArgumentError(f"index_mode={index_mode!r}", remedy=f"use one of {', '.join(map(repr, MODES))}")
+            raise ArgumentError(f"index_mode={index_mode!r}", remedy=choice(index_mode, MODES))
         super().__init__(function)
         self.settings = Settings(index_mode, bytes_of(memory))
         self.cache = cache

@@ -80,7 +80,7 @@ def answer(report: Report, engine: str) -> str:
         return "not run"
     if run.status == "refused":
         return f"refused: {run.why.partition(':')[0].strip() or 'error'}"
-    kinds = [one.kind for one in report.differences if engine in one.engines[:1]]
+    kinds = [one.kind for one in report.differences if engine in one.suspects]
     return kinds[0] if kinds else AGREES
 
 

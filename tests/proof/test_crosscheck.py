@@ -44,6 +44,22 @@ def nested(parameters: Any) -> Any:
     return {"loss": np.sum(np.tanh(parameters["w"])), "parts": (parameters["b"] * 2.0, 3)}
 
 
+def test_what_begins_is_told() -> None:
+    told: list[str] = []
+    bridge.crosscheck(heat, engines=("native",), progress=told.append)(np.linspace(0, 1, 6), 2)
+    assert told == ["numpy", "finite differences", "native"]
+    wrong = bridge.rule(lambda x: np.asarray(x) * 2.0)(lambda ct, out, x: ct * 3.0)
+    told.clear()
+    bridge.crosscheck(lambda x: np.sum(wrong(x)), engines=("native",), progress=told.append)(X)
+    assert told[-2:] == ["the operation to blame under native", "a smaller input"]
+
+
+def test_engines_that_were_not_asked_are_named() -> None:
+    report = bridge.crosscheck(heat, engines="native")(np.linspace(0, 1, 6), 2)
+    assert report.remarks[-1] == "not asked: julia, jax, xla"
+    assert "not asked" not in repr(bridge.crosscheck(heat)(np.linspace(0, 1, 6), 2))
+
+
 HONEST: dict[str, tuple[Any, tuple[Any, ...], dict[str, Any]]] = {
     "stencil": (heat, (np.linspace(0, 1, 6) ** 2, 3), {}),
     "written arguments": (filled, (X,), {"out": np.zeros(4)}),

@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from dataclasses import replace
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -256,6 +257,30 @@ def test_notebook_gets_a_fragment(report: Report) -> None:
     assert "<script" not in fragment
     assert complaints(f"<html lang=en><title>t</title><main><h1>n</h1>{fragment}</main></html>".replace(
         "<table>", "<table><caption>c</caption>")) == []  # fmt: skip
+
+
+def test_notebook_opens_the_page_below_its_tables(report: Report) -> None:
+    fragment = report._repr_html_()
+    assert report.timeline is not None
+    if len(report.timeline.operations) > html.IN_A_CELL:
+        assert "<iframe" not in fragment
+        return
+    (framed,) = re.findall(r'<iframe .*sandbox="allow-scripts".* srcdoc="([^"]*)"></iframe>', fragment, re.DOTALL)
+    assert unescape(framed) == report.to_html()
+
+
+def test_a_narrow_terminal_gets_lines_that_hold_everything(report: Report, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    shown = str(report)
+    assert max(map(len, shown.splitlines())) <= 40
+    words = " ".join(shown.split())
+    for run in report.runs:
+        assert run.engine in words
+        assert run.status != "ran" or f"✓ {run.engine}: ran in" in words
+    for one in report.differences:
+        assert f"{text.MARKS[one.kind]} {one.kind}: {one.what}" in words
+    narrow = " ".join(str(Trace("f", None, small_report().timeline)).split())  # type: ignore[arg-type]
+    assert "0 np.sin, " in narrow and "overwrites" in narrow
 
 
 def test_long_texts_leave_out_the_middle() -> None:

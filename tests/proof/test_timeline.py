@@ -61,7 +61,7 @@ def test_timeline_names_memory_and_counts_bytes() -> None:
     assert (first.name, first.reads) == ("np.sin", (Region(0, 16, 48, (4,), "float64"),))
     assert write.name == "setitem"
     assert write.overwrites
-    assert timeline.memory[write.writes[0].memory].name == "a new array"
+    assert timeline.memory[write.writes[0].memory].name == "y"
     assert (write.writes[0].start, write.writes[0].stop) == (8, 40)
 
 

@@ -40,7 +40,7 @@ def test_every_operation_its_line_its_bytes_and_what_is_overwritten() -> None:
     assert operations[1].source == "y[1:3] = np.sin(x[2:4])"
     assert operations[1].where.startswith(__file__)  # type: ignore[union-attr]
     assert operations[1].reads == (Region(0, 16, 32, (2,), "float64"),)
-    assert [memory.name for memory in trace.timeline.memory[:3]] == ["x", "k", "a new array"]
+    assert [memory.name for memory in trace.timeline.memory[:3]] == ["x", "k", "y"]
     assert operations[2].writes == (Region(2, 8, 24, (2,), "float64"),)
     assert [text.notes(one, trace.timeline) for one in operations[2:4]] == [
         ["overwrites"],
@@ -225,4 +225,5 @@ def test_nothing_is_traced_without_arrays() -> None:
     trace = bridge.trace(lambda x: x * 2.0)(3.0)
     assert trace.value == 6.0
     assert trace.timeline.operations == ()
+    assert "no operation on an array among the arguments was seen" in repr(trace)
     assert complaints(trace.to_html()) == []

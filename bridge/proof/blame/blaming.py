@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from bridge.code_position import defined_at
 from bridge.errors import ValueDiffersError
 from bridge.proof.blame.observing import Step, flat_values
 from bridge.proof.blame.proving import Proof
 from bridge.proof.blame.recorded import Recorded, Walk
 from bridge.proof.numerics.arrays import short
 from bridge.proof.numerics.tolerances import apart
+from bridge.proof.report.text import place
 from bridge.proof.report.timeline import source_at
 from bridge.rewind.facts import facts_of
 from bridge.rewind.log import Entry
@@ -22,7 +24,8 @@ from bridge.rewind.log import Entry
 class Blame:
     """The operation at which a gradient goes wrong: where it is, what it got and what it should have given.
 
-    `kind` is the kind of difference that it makes by itself; `others` counts further operations that disagree.
+    `kind` is the kind of difference that it makes by itself; `others` counts further operations that disagree;
+    `argument` names the operands whose cotangents are wrong, and `pull` says where the pull is defined.
     """
 
     kind: str
@@ -32,6 +35,8 @@ class Blame:
     operation: int | None = None
     shapes: tuple[tuple[int, ...], ...] = ()
     others: int = 0
+    argument: str = ""
+    pull: str | None = None
 
     @property
     def source(self) -> str | None:
@@ -56,20 +61,44 @@ def blamed(recorded: Recorded, walk: Walk) -> Blame | None:
     first = next((proof for proof in wrong if not _is_kink(proof)), wrong[0])
     step = recorded.by_entry.get(first.number)
     kind = _kind(first, step)
-    detail = (
-        f"along a random direction its pull gives {first.got:.6g}, and differences of the operation itself give "
-        f"{first.expected:.6g}"
-    )
+    argument, pull = _argument(first), _pull(first)
+    defined = f" ({place(pull)})" if pull else ""
+    says = f"along a random direction its pull{defined} gives {first.got:.6g}"
+    if argument:
+        says = f"its pull{defined} gives a wrong cotangent of {argument}: along a random direction {first.got:.6g}"
+    detail = f"{says}, and differences of the operation itself give {first.expected:.6g}"
     if kind == "primal":
         detail = f"{_other_value(first.entry, step)}; {detail}"
     same = {(proof.entry.name, proof.entry.where) for proof in wrong}
-    return of_entry(recorded, first.number, kind, detail, len(same) - 1)
+    found = of_entry(recorded, first.number, kind, detail, len(same) - 1)
+    return replace(found, argument=argument, pull=pull)
 
 
 def of_entry(recorded: Recorded, number: int, kind: str, detail: str = "", others: int = 0) -> Blame:
     """The blame of an entry of the log."""
     entry, step = recorded.context.log[number], recorded.by_entry.get(number)
     return Blame(kind, entry.name, entry.where, detail, number, () if step is None else step.shapes, others)
+
+
+def _argument(proof: Proof) -> str:
+    """The operands whose cotangents are wrong, as the pull calls them."""
+    call = proof.entry.call
+    if call is None:
+        return ""
+    known = [*getattr(call.rule, "parameters", ())][: len(call.args) - len(call.names)]
+    unknown = [f"argument {k}" for k in range(len(known), len(call.args) - len(call.names))]
+    names = [*known, *unknown, *call.names]
+    return " and ".join(names[position] for position in proof.operands)
+
+
+def _pull(proof: Proof) -> str | None:
+    """Where the pull of an entry is defined; None where it is not a function of Python's."""
+    rule = None if proof.entry.call is None else proof.entry.call.rule
+    joint = getattr(rule, "joint", None) or getattr(rule, "pull_function", None)
+    if joint is not None:
+        return defined_at(getattr(joint, "equivalent", joint))
+    own = getattr(rule, "per_argument", None) or ()
+    return next((defined_at(own[k]) for k in proof.operands if k < len(own)), None)
 
 
 def of_step(step: Step, kind: str, detail: str = "") -> Blame:

@@ -9,6 +9,7 @@ wrong pull, a lost index and a cotangent that went to the wrong place are all se
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,6 +60,8 @@ class Proof:
     agrees: bool | None
     where_zero: bool = False
     """Whether the pull gave zeros (or nothing) where the reference is not zero."""
+    operands: tuple[int, ...] = ()
+    """Of an entry that disagrees, the operands whose cotangents do so by themselves."""
 
 
 def prove(visited: Visited, rng: np.random.Generator) -> list[Proof]:
@@ -74,19 +77,36 @@ def prove(visited: Visited, rng: np.random.Generator) -> list[Proof]:
         if proof.agrees is not False:
             return [proof]
         made.append(proof)
-    return [max(made, key=lambda proof: proof.largest)]
+    worst = max(made, key=lambda proof: proof.largest)
+    worst.operands = tuple(_wrong_operands(visited, after, rng))
+    return [worst]
+
+
+def _wrong_operands(visited: Visited, after: Shadows, rng: np.random.Generator) -> Iterator[int]:
+    """The positions of the operands along which alone the identity does not hold."""
+    call = visited.entry.call
+    for position, place in enumerate(() if call is None else call.inputs):
+        moving = [one for one in (place if isinstance(place, (list, tuple)) else (place,)) if one is not None]
+        if moving and _proof(visited, _Sides(visited, after, rng, moving)).agrees is False:
+            yield position
 
 
 class _Sides:
-    """Both sides of the identity along one random tangent of the memory before the entry."""
+    """Both sides of the identity along a random tangent of the memory before the entry, or of what lies at `moving`."""
 
-    def __init__(self, visited: Visited, after: Shadows, rng: np.random.Generator) -> None:
+    def __init__(
+        self, visited: Visited, after: Shadows, rng: np.random.Generator, moving: Sequence[Any] | None = None
+    ) -> None:
         entry, roots = visited.entry, visited.roots
         self.before, self.after = visited.before, after
         self.outs, self.how = list(places_in(entry.out)), reach(entry)
         born = {place.root for place in self.outs} if self.how == "born" else set()
         still = set(visited.woken) | born
-        self.tangents: Tangents = {root: blank(root) if root in still else random_tangent(root, rng) for root in roots}
+        fixed = still if moving is None else set(roots)
+        self.tangents: Tangents = {root: blank(root) if root in fixed else random_tangent(root, rng) for root in roots}
+        for place in () if moving is None else moving:
+            if place.root not in still:
+                write(place, self.tangents[place.root], read(place, random_tangent(place.root, rng)))
         self.old = [root for root in roots if root not in born]
         self.moved = moved_outputs(entry, visited.step, self.tangents)
         self.center = self.moved(0.0)

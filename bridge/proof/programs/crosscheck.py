@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from bridge.engines import registry
-from bridge.errors import AliasError, ArgumentError
+from bridge.errors import AliasError, ArgumentError, choice
 from bridge.proof.generators import preserved
 from bridge.proof.numerics.arrays import describe_call
 from bridge.proof.numerics.tolerances import alike
 from bridge.proof.programs import jax_functions, julia_functions, numpy_programs
-from bridge.proof.programs.evidence import Options
+from bridge.proof.programs.evidence import Options, quiet
 from bridge.proof.report.model import Report
 from bridge.proof.subject import Subject, name_of
 from bridge.random import held
@@ -36,6 +36,7 @@ def crosscheck(
     shrink: bool = True,
     seed: int = 0,
     seconds: float | None = None,
+    progress: Callable[[str], None] = quiet,
 ) -> Callable[..., Report]:
     """A function that runs `f` under every engine and reports where, why and by whose fault answers differ.
 
@@ -55,6 +56,7 @@ def crosscheck(
     seed : of the random cotangents and directions.
     seconds : after so long no other engine of a NumPy program begins, and its input is not made smaller; the report
         says what was left out. The first engine runs in any case, and what has begun ends. None: no limit.
+    progress : is called with what begins ("finite differences", "xla", "the operation to blame", ...): `print` will do.
 
     Returns
     -------
@@ -68,13 +70,15 @@ def crosscheck(
     """
     known = registry.compared()
     names = (engines,) if isinstance(engines, str) else known if engines is None else tuple(engines)
-    if any(name not in known for name in names):
-        raise ArgumentError(f"engines={names!r}", remedy=f"choose among {', '.join(map(repr, known))}")
+    unknown = next((name for name in names if name not in known), None)
+    if unknown is not None:
+        raise ArgumentError(f"engines={names!r}", remedy=choice(unknown, known, "choose among"))
     options = Options(names, fd, argnums, rtol, atol, twin, shrink, seed)
 
     def checked(*args: Any, **kwargs: Any) -> Report:
         report = Report(name_of(f), describe_call("", args, kwargs)[1:-1])
         limited = options if seconds is None else replace(options, until=perf_counter() + seconds)
+        limited = replace(limited, progress=progress)
         before = [np.array(x) for x in _arrays(args, kwargs)]
         with preserved(f) as generators, held(), warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
@@ -86,6 +90,8 @@ def crosscheck(
                 )
             report.differentiated, report.left_out = list(subject.labels), subject.left_out()
             _checker(f, twin)(report, subject, limited)
+            if len(names) < len(known) and not hasattr(f, "differentiators"):
+                report.remarks.append(f"not asked: {', '.join(name for name in known if name not in names)}")
         if not alike(before, _arrays(args, kwargs)):
             raise AliasError(
                 f"{name_of(f)} wrote into a caller's array under a global or captured name while it was cross-checked",

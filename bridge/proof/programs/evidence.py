@@ -27,6 +27,10 @@ from bridge.transforms.chosen import Argnums
 EVERY_COORDINATE = 48
 
 
+def quiet(begins: str) -> None:
+    """Say nothing of what begins."""
+
+
 @dataclass(frozen=True)
 class Options:
     """What a caller of `bridge.crosscheck` asked for, as it documents it."""
@@ -40,6 +44,7 @@ class Options:
     shrink: bool
     seed: int
     until: float = math.inf  # by the clock of perf_counter; what has not begun by then is left out
+    progress: Callable[[str], None] = quiet
 
     @property
     def is_over(self) -> bool:
@@ -49,7 +54,7 @@ class Options:
     def without_shrinking(self, engines: Sequence[str]) -> Options:
         """The same for those of `engines` that were asked for (for all, if none of them is one), without shrinking."""
         chosen = tuple(engine for engine in self.engines if engine in engines)
-        return replace(self, engines=chosen or self.engines, shrink=False)
+        return replace(self, engines=chosen or self.engines, shrink=False, progress=quiet)
 
 
 @dataclass(frozen=True)
@@ -74,7 +79,7 @@ class Conflict:
         if blame is None:
             return Difference(kind, self.engines, *known)
         at = (blame.operation, blame.name, blame.where, blame.source, blame.shapes)
-        return Difference(kind, self.engines, *known, *at)
+        return Difference(kind, self.engines, *known, *at, argument=blame.argument, pull=blame.pull)
 
 
 @dataclass
@@ -141,6 +146,7 @@ class Evidence:
 
     def blame(self, engine: str) -> Blame | None:
         """The operation to blame under an engine; None if none disagrees by itself."""
+        self.options.progress(f"the operation to blame under {engine}")
         if engine == "xla" and self.replays:
             return blamed_under_xla(self.recorded("native"), self.tolerance)
         recorded = self.replay(engine)
@@ -205,6 +211,7 @@ def gathered(subject: Subject, value: Any, options: Options, plain: str, replays
     evidence = Evidence(subject, value, options, plain, replays, tolerance, rounding(subject, [value]))
     evidence.wide = _in_double_precision(subject) if replays else None
     if options.fd and not subject.mixed and np.isfinite(np.asarray(value)):
+        options.progress("finite differences")
         base = evidence.wide or subject
         epsilon = _arithmetic(base) if replays else evidence.epsilon
         evidence.sampled = sampled(base, epsilon, EVERY_COORDINATE, options.seed)

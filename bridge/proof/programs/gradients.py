@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from bridge.engines import registry
 from bridge.proof.blame.blaming import Blame, blamed, born_blame
 from bridge.proof.blame.lost_gradients import lost, tied
 from bridge.proof.numerics.arrays import short
@@ -39,7 +40,8 @@ def gradient_differences(evidence: Evidence, engines: list[str]) -> list[Differe
             continue
         alike = next((one for one in found if not evidence.gap(engine, one.engines[0])[0]), None)
         if alike is not None:
-            found += [_repeated(one, engine) for one in found if one.engines[0] == alike.engines[0]]
+            same = alike.engines[0]
+            found = [replace(one, shared=(*one.shared, engine)) if one.engines[0] == same else one for one in found]
             continue
         finite = [sample for sample in wrong if math.isfinite(sample.got)]
         coordinates = [sample for sample in wrong if not math.isfinite(sample.got) and sample.leaf is not None]
@@ -49,12 +51,6 @@ def gradient_differences(evidence: Evidence, engines: list[str]) -> list[Differe
             wrong = finite
         found.append(_verdict(evidence, _conflict(evidence, engine, reference, wrong, gap)))
     return found
-
-
-def _repeated(known: Difference, engine: str) -> Difference:
-    """The difference of an engine that gives what another one, judged already, gives."""
-    words = f"{engine} gives the same as {known.engines[0]}. {known.explanation}"
-    return replace(known, engines=(engine, known.engines[1]), explanation=words)
 
 
 def _kink_convention(evidence: Evidence, engine: str) -> list[Difference]:
@@ -180,13 +176,16 @@ def _confidence(evidence: Evidence, conflict: Conflict, kind: str, blame: Blame 
     """How sure a verdict is: each independent witness halves the doubt, those for the other side take from it.
 
     Witnesses are finite differences that converge, every engine that disagrees with the suspect, and the suspect's own
-    operation where its differences contradict its pull.
+    operation where its differences contradict its pull; where they do so under engines that give the same, these too.
     """
     engine, against = conflict.engines
-    others = [one for one in evidence.ran if one != engine]
-    witnesses = sum(bool(evidence.gap(one, engine)[0]) for one in others)
-    # Engines have a core in common: that they agree says less than that they differ.
-    objections = 0.25 * (len(others) - witnesses) if shared else 0.0
+    agreeing = [one for one in evidence.ran if one != engine and not evidence.gap(one, engine)[0]]
+    witnesses = len(evidence.ran) - 1 - len(agreeing)
+    # Engines have a core in common: that they agree says less than that they differ, and nothing where a rule is wrong.
+    objections = 0.25 * len(agreeing) if shared and blame is None else 0.0
+    if blame is not None and blame.operation is not None:
+        walked = [evidence.blame(one) for one in agreeing if one in registry.replaying()]
+        witnesses += sum(one is not None and one.operation == blame.operation for one in walked)
     sample = conflict.sample
     if against == DIFFERENCES and sample is not None and sample.slope.kind in ("smooth", "kink"):
         witnesses += 1 + (len(evidence.mismatches(engine)) > 2)

@@ -61,6 +61,7 @@ def check(report: Report, subject: Subject, options: Options) -> None:
         _check_batches(report, evidence, real)
     _check_twin(report, evidence)
     if options.shrink and report.differences:
+        options.progress("a smaller input")
         few = options.without_shrinking(options.engines)
         report.smallest = shrunk(subject, report.differences, check, few)
 
@@ -138,7 +139,7 @@ def _check_twin(report: Report, evidence: Evidence) -> None:
     )
     if known.ran and reference is not None:
         found = beside(evidence, known.run, replace(reference, engine=TWIN))
-        mine = next((one for one in report.differences if one.engines[0] == NAME), None)
+        mine = next((one for one in report.differences if NAME in one.suspects), None)
         if found and mine is not None and found[0].kind == mine.kind:
             # One difference, seen twice. At kinks and infinite slopes the twin says more than differences do.
             if mine.kind == "kink" or not np.isfinite(complex(mine.expected)):

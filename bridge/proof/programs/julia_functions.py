@@ -30,6 +30,7 @@ def check(report: Report, subject: Subject, options: Options) -> None:
     evidence = gathered(subject, value, options, "julia")
     program: Any = subject.f
     for name, make in program.differentiators().items():
+        options.progress(name)
         # Forward mode is the same one for all of them.
         forward = None if evidence.answers else partial(_derivative, make, subject)
         found = answered(name, subject, evidence.directions, partial(_gradient, make, subject), forward)
@@ -41,6 +42,7 @@ def check(report: Report, subject: Subject, options: Options) -> None:
     if options.twin is not None:
         _check_twin(report, evidence, options.twin)
     if options.shrink and report.differences:
+        options.progress("a smaller input")
         few = options.without_shrinking(())
         report.smallest = shrunk(subject, report.differences, check, few)
 

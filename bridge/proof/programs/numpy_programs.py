@@ -25,6 +25,7 @@ PLAIN = "numpy"
 
 def check(report: Report, subject: Subject, options: Options) -> None:
     """Fill the report of a NumPy program."""
+    options.progress(PLAIN)
     try:
         result, seconds = timed(subject.plain)
     except Exception as error:
@@ -41,6 +42,7 @@ def check(report: Report, subject: Subject, options: Options) -> None:
     if options.shrink and report.differences and options.is_over:
         report.remarks.append("the input was not made smaller: the time that was given is over")
     elif options.shrink and report.differences:
+        options.progress("a smaller input")
         concerned = [name.partition(",")[0] for one in report.differences for name in one.engines]
         few = options.without_shrinking(concerned)
         report.smallest = shrunk(subject, report.differences, _check_again, few)
@@ -51,6 +53,8 @@ def _answered(subject: Subject, value: Any, options: Options) -> Evidence:
     evidence = gathered(subject, value, options, PLAIN, replays=True)
     for engine in options.engines:
         is_left_out = options.is_over and evidence.answers
+        if not is_left_out:
+            options.progress(engine)
         found = Answer(Run(engine, "not available", _TOO_LATE)) if is_left_out else None
         evidence.answers[engine] = found or answer(engine, subject, evidence.directions)
     return evidence

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -28,17 +29,32 @@ def judge(report: Report, evidence: Evidence) -> None:
         name = "complex step" if evidence.sampled.exact else "finite differences"
         report.runs.append(Run(name, "ran", "", None, evidence.sampled.gradient(evidence.subject)))
     found = value_differences(evidence)
-    other = {difference.engines[0] for difference in found}
+    other = {engine for difference in found for engine in difference.suspects}
     sound = [engine for engine in evidence.ran if engine not in other]
     found += gradient_differences(evidence, sound)
-    other = {difference.engines[0] for difference in found}
+    other = {engine for difference in found for engine in difference.suspects}
     found += forward_differences(evidence, [engine for engine in sound if engine not in other])
-    report.differences += found
+    report.differences += one_for_each_fault(found)
     report.differences += precision_differences(evidence, report.differences)
     replayed = next((engine for engine in registry.replaying() if engine in evidence.ran), None)
     if replayed is not None:
         report.timeline = evidence.recorded(replayed).timeline()
     remark(report, evidence)
+
+
+def one_for_each_fault(found: list[Difference]) -> list[Difference]:
+    """The same, but what several engines do wrong in the same operation once: each of them is a witness."""
+    kept: list[Difference] = []
+    for one in found:
+        fault = (one.kind, one.name, one.where, one.operation)
+        same = [k for k, other in enumerate(kept) if (other.kind, other.name, other.where, other.operation) == fault]
+        if not (same and one.name and one.where) or one.engines[0] in kept[same[0]].suspects:
+            kept.append(one)
+            continue
+        known = kept[same[0]]
+        sure = round(min(0.99, 1 - 0.5 * (1 - max(known.confidence, one.confidence))), 2)
+        kept[same[0]] = replace(known, shared=(*known.shared, *one.suspects), confidence=sure)
+    return kept
 
 
 def value_differences(evidence: Evidence) -> list[Difference]:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from functools import cache
 from html import escape
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ from bridge.proof.report.model import Report, Timeline
 from bridge.proof.report.payload import payload
 
 TEMPLATES = Path(__file__).parent / "templates"
+IN_A_CELL = 2_000
+"""How many operations a page may hold that comes along in a notebook's cell; of longer programs the tables do."""
 MOST_MEMORY = 200
 """How many pieces of memory the page lists; the timeline shows them all."""
 
@@ -83,7 +86,10 @@ _CELL = 'style="text-align:left;vertical-align:top;padding:2px 10px 2px 0"'
 
 
 def fragment(shown: Any) -> str:
-    """A report or a trace in a notebook's cell: tables without a script."""
+    """A report or a trace in a notebook's cell: tables without a script, and the page to be opened below them.
+
+    A notebook that is not trusted, or is shown by a site that takes frames out, has the tables.
+    """
     shown = text.readable(shown)
     if isinstance(shown, Report):
         mark = "✓" if shown.ok else "✗"
@@ -106,13 +112,28 @@ def fragment(shown: Any) -> str:
             rows.append(["…", f"{left_out:,} more: .to_html(path) shows them all", "", "", "", ""])
         rows += [_operation_cells(one, shown.timeline) for one in last]
         parts = [_table(["no.", "operation", "where", "reads", "writes", "memory"], rows)]
-    return f"<div><p><strong>{escape(heading)}</strong></p>{''.join(parts)}</div>"
+    return f"<div><p><strong>{escape(heading)}</strong></p>{''.join(parts)}{_page_below(shown)}</div>"
+
+
+def _page_below(shown: Any) -> str:
+    """The page in a frame that loads when it is opened; nothing where there is no timeline, or a very long one."""
+    if shown.timeline is None or not 0 < len(shown.timeline.operations) <= IN_A_CELL or not _has_templates():
+        return ""
+    content = f'title="{escape(shown.program)}" srcdoc="{escape(page([shown]))}"'
+    return f"<details><summary>Timeline and operations</summary><iframe {_FRAME} {content}></iframe></details>"
+
+
+_FRAME = 'loading="lazy" sandbox="allow-scripts" style="width:100%;height:44em;border:1px solid #8886"'
+
+
+def _has_templates() -> bool:
+    return find_spec("jinja2") is not None
 
 
 def _difference_cells(one: Any) -> list[str]:
     kind = f"{text.MARKS[one.kind]} {one.kind}"
     values = f"{one.found} / {one.expected}"
-    engines = " / ".join(one.engines)
+    engines = f"{', '.join(one.suspects)} / {one.engines[1]}"
     return [kind, engines, one.what, text.number(one.largest), one.name, text.place(one.where), values]
 
 

@@ -167,4 +167,5 @@ def _run(x: dict[str, Any]) -> Run:
 
 def _difference(x: dict[str, Any]) -> Difference:
     shapes = tuple(map(tuple, x["shapes"]))
-    return Difference(**(x | {"engines": tuple(x["engines"]), "shapes": shapes, "largest": _number(x["largest"])}))
+    names = {key: tuple(x.get(key, ())) for key in ("engines", "shared")}
+    return Difference(**(x | names | {"shapes": shapes, "largest": _number(x["largest"])}))

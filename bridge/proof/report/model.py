@@ -81,9 +81,10 @@ class Run:
 class Difference:
     """Where two answers differ.
 
-    `engines` are the two that differ, the suspect first; `what` is "value", "gradient of x[3]", ...; `largest` the
-    largest relative difference; `operation` the number in the timeline to blame, if it was found; `confidence` of the
-    verdict, from 0 to 1.
+    `engines` are the two that differ, the suspect first; `shared` further engines with the suspect's fault; `what` is
+    "value", "gradient of x[3]", ...; `largest` the largest relative difference; `operation` the number in the timeline
+    to blame, if it was found; `argument` whose cotangent it gets wrong, and `pull` where the pull is defined, if that
+    is known; `confidence` of the verdict, from 0 to 1.
     """
 
     kind: str
@@ -99,6 +100,14 @@ class Difference:
     where: str | None = None
     source: str | None = None
     shapes: tuple[tuple[int, ...], ...] = ()
+    shared: tuple[str, ...] = ()
+    argument: str = ""
+    pull: str | None = None
+
+    @property
+    def suspects(self) -> tuple[str, ...]:
+        """The engines that are wrong."""
+        return (self.engines[0], *self.shared)
 
 
 class Shown:
@@ -119,7 +128,7 @@ class Shown:
         return str(_renderer("html").fragment(self))
 
     def __rich_console__(self, console: Any, options: Any) -> Any:
-        yield from _renderer("rendering").renderables(self)
+        yield from _renderer("rendering").renderables(self, options.max_width)
 
     def __str__(self) -> str:
         """Tables if rich is installed, lines of text otherwise."""

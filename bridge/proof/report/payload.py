@@ -62,7 +62,7 @@ def payload(timeline: Timeline, differences: Sequence[Difference] = ()) -> dict[
                 "kind": one.kind,
                 "mark": MARKS[one.kind],
                 "number": number,
-                "what": f"{one.kind}: {one.what}, {' / '.join(one.engines)}",
+                "what": f"{one.kind}: {one.what}, {', '.join(one.suspects)} / {one.engines[1]}",
             }
             for number, one in enumerate(differences, 1)
             if one.operation in position

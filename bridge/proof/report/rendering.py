@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Iterator
 from typing import Any
 
-from bridge.proof.report.model import Operation, Report, Timeline, Trace
+from bridge.proof.report.model import Operation, Report, Run, Timeline, Trace
 from bridge.proof.report.text import (
     MARKS,
     chosen,
@@ -27,6 +27,8 @@ from bridge.proof.report.text import (
 
 WIDTH = 140
 """Columns of tables that go into a file or a string, where no terminal says how wide it is."""
+NARROW = 72
+"""A terminal of fewer columns has no room for the columns of a table: it gets their cells as lines."""
 
 
 def tables(shown: Any) -> str:
@@ -41,17 +43,17 @@ def tables(shown: Any) -> str:
     return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines())  # type: ignore[attr-defined]
 
 
-def renderables(shown: Any) -> Iterator[Any]:
-    """What a rich console prints."""
+def renderables(shown: Any, width: int) -> Iterator[Any]:
+    """What a rich console of so many columns prints."""
     shown = readable(shown)
     if isinstance(shown, Report):
-        yield from _report(shown)
+        yield from _report(shown, width < NARROW)
     else:
         assert isinstance(shown, Trace)
-        yield from _trace(shown)
+        yield from _narrow_trace(shown) if width < NARROW else _trace(shown)
 
 
-def _report(report: Report) -> Iterator[Any]:
+def _report(report: Report, narrow: bool) -> Iterator[Any]:
     from rich.text import Text
 
     style = "bold green" if report.ok else "bold red"
@@ -62,14 +64,15 @@ def _report(report: Report) -> Iterator[Any]:
         (verdict(report), style),
     )
     if report.differences:
-        yield _differences(report)
+        if not narrow:
+            yield _differences(report)
         for position, one in enumerate(report.differences, 1):
             yield Text("\n".join([f"{position}. {difference_lines(one)[0]}", *_indented(difference_lines(one)[1:])]))
     if report.smallest is not None:
         yield Text(f"smallest input that shows the first: {report.smallest}")
     if report.differentiated:
         yield Text(f"differentiated: {differentiated(report)}")
-    yield _runs(report)
+    yield from map(_narrow_run, report.runs) if narrow else [_runs(report)]
     for remark in report.remarks:
         yield Text(f"noted: {remark}", style="dim")
 
@@ -88,7 +91,7 @@ def _differences(report: Report) -> Any:
         table.add_row(
             str(position),
             Text(f"{MARKS[one.kind]} {one.kind}", style="yellow" if harmless else "red"),
-            Text("\n".join(one.engines)),
+            Text("\n".join([", ".join(one.suspects), one.engines[1]])),
             Text(one.what),
             number(one.largest),
             Text(f"{one.name or 'not found'}\n{_line(one.where)}".rstrip()),
@@ -110,6 +113,24 @@ def _runs(report: Report) -> Any:
             Text(run.engine), status, Text(short(run.value)), gradients, number(run.seconds) if ran else "",
         )  # fmt: skip
     return table
+
+
+def _narrow_run(run: Run) -> Any:
+    from rich.text import Text
+
+    if run.status != "ran":
+        return Text.assemble((f"– {run.engine}", "yellow"), f": {run.status}: {run.why.partition(chr(10))[0]}")
+    gradients = f", largest |gradient| {', '.join(map(largest, run.gradients))}" if run.gradients else ""
+    value = f", value {short(run.value)}" if run.value is not None else ""
+    return Text.assemble((f"✓ {run.engine}", "green"), f": ran in {number(run.seconds)} s{value}{gradients}")
+
+
+def _narrow_trace(trace: Trace) -> Iterator[Any]:
+    from rich.text import Text
+
+    heading, *lines = text_of(trace).split("\n")
+    yield Text(heading, style="bold")
+    yield from map(Text, lines)
 
 
 def _trace(trace: Trace) -> Iterator[Any]:

@@ -98,7 +98,7 @@ def verdict(report: Report) -> str:
     if not any(name.startswith(REFERENCES) for name in ran):
         # Nobody has said where they are right together.
         unsaid = f", beside no differences{unsaid}"
-    parted = {name for one in report.differences for name in one.engines} & set(ran)
+    parted = {name for one in report.differences for name in (*one.engines, *one.shared)} & set(ran)
     if not parted:
         return f"{', '.join(ran)} agree{unsaid}"
     return f"{', '.join(ran)} agree but for {harmless} ({', '.join(n for n in ran if n in parted)}){unsaid}"
@@ -119,7 +119,7 @@ def _report_lines(report: Report) -> list[str]:
 
 def difference_lines(one: Difference) -> list[str]:
     """A difference: what, where, the values, why."""
-    suspect, other = one.engines
+    suspect, other = ", ".join(one.suspects), one.engines[1]
     relative = f"relative difference {number(one.largest)}"
     lines = [f"{MARKS[one.kind]} {one.kind}: {one.what} differs between {suspect} and {other}, {relative}"]
     if one.name or one.where:
@@ -127,6 +127,9 @@ def difference_lines(one: Difference) -> list[str]:
         lines.append(f"blamed: {one.name}{operation}, {place(one.where)}")
     if one.source:
         lines.append(f"  {one.source}")
+    if one.argument or one.pull:
+        of = f" of {one.argument}" if one.argument else ""
+        lines.append(f"its cotangent{of} is wrong" + (f": the pull is {place(one.pull)}" if one.pull else ""))
     lines.append(f"{suspect}: {one.found}   {other}: {one.expected}")
     if one.shapes:
         lines.append(f"shapes of the inputs: {', '.join(map(str, one.shapes))}")
@@ -226,6 +229,8 @@ def chosen(timeline: Timeline) -> tuple[list[Operation], int, list[Operation]]:
 
 def counts(timeline: Timeline) -> str:
     """How many operations, overwrites and pieces of memory."""
+    if not timeline.operations:
+        return "no operation on an array among the arguments was seen (numbers and plain arrays are not followed)"
     overwriting = sum(operation.overwrites for operation in timeline.operations)
     return (
         f"{len(timeline.operations):,} operations, {overwriting:,} overwrite memory, "

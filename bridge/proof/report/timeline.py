@@ -10,6 +10,7 @@ from typing import Any
 from bridge.code_position import Position, resolve
 from bridge.proof.report.extents import extent_of, size_of
 from bridge.proof.report.model import Memory, Operation, Region, Timeline
+from bridge.proof.report.naming import made_at, written_at
 from bridge.rewind.roots import Root
 from bridge.transforms.arguments import Arguments
 from bridge.trees import leaves_of, paths_of
@@ -24,7 +25,8 @@ def timeline_of(
     ----------
     context : a context of reverse mode whose forward pass has run, and whose log was not dropped.
     cotangents : for each entry, the largest absolute value of the cotangent that went into its pull, None for none.
-    names : names of roots, `names_of(f, arguments)`; others are named after the operation that made them.
+    names : names of roots, `names_of(f, arguments)`; others are called as the program calls them, and what has no
+        name there after the operation that made it.
 
     The log holds the operations through which a gradient passes and those that overwrite memory. A checkpointed call
     is one operation. Plain arrays that operations read are not in it; `bridge.trace` shows them.
@@ -35,9 +37,10 @@ def timeline_of(
     for root in context.roots:
         builder.memory_of(root, "an argument")
     for number, entry in enumerate(context.log):
-        # Memory is named after the operation that makes it; what the first one overwrites was made without a gradient.
-        made = {root: entry.name for root in entry.bore()}
-        written = tuple(builder.region(place, made.get(place.root, "a new array")) for place in entry.writes())
+        # What the first operation overwrites was made without a gradient.
+        made = dict.fromkeys(entry.bore(), builder.made(entry.position) or entry.name)
+        others = builder.written(entry.position)
+        written = tuple(builder.region(place, made.get(place.root, others)) for place in entry.writes())
         read = tuple(builder.region(place, "a new array") for place in entry.reads())
         cotangent = None if cotangents is None else cotangents[number]
         builder.add(entry.name, entry.position, read, written, entry.overwrites, cotangent)
@@ -78,6 +81,7 @@ class Builder:
         self.memory: list[Memory] = []
         self._numbers: dict[Root, int] = {}
         self._places: dict[Position, tuple[str | None, str | None]] = {}
+        self._names: dict[tuple[str, Position], str | None] = {}
 
     def timeline(self) -> Timeline:
         """What was added."""
@@ -94,6 +98,19 @@ class Builder:
         if number is None:
             number = self._numbers[root] = self.new_memory(name, root.shape, root.dtype, size_of(root))
         return number
+
+    def made(self, position: Position) -> str | None:
+        """What the program calls the memory that the operation at a position makes, if it calls it anything."""
+        return self._kept(("made", position), made_at)
+
+    def written(self, position: Position) -> str:
+        """What the program calls the memory into which the operation at a position writes."""
+        return self._kept(("written", position), written_at) or "a new array"
+
+    def _kept(self, key: tuple[str, Position], naming: Callable[[Position], str | None]) -> str | None:
+        if key not in self._names:
+            self._names[key] = naming(key[1])
+        return self._names[key]
 
     def region(self, place: Any, name: str) -> Region:
         """The bytes of a place."""

@@ -152,7 +152,7 @@ class TraceContext(KeepsArguments, Context):
         parts = out if isinstance(out, (tuple, list)) else (out,)
         for part in parts:
             if hasattr(part, "place"):
-                self._born(part.value, part.place.root, name)
+                self._born(part.value, part.place.root, self.builder.made(here()) or name)
         writes = tuple(self._place(part.place) for part in parts if hasattr(part, "place"))
         self.builder.add(name, here(), reads, writes, False)
         return out
@@ -170,7 +170,7 @@ class TraceContext(KeepsArguments, Context):
         self._arrays[id(array)] = weakref.ref(array), number
 
     def _place(self, place: Any) -> Region:
-        return self.builder.region(place, "a new array")
+        return self.builder.region(place, self.builder.written(here()))
 
     def _read(self, values: Any) -> tuple[Region, ...]:
         return tuple(region for value in _arrays_in(values) if (region := self._region(value)) is not None)
