@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import sysconfig
+import tomllib
 import venv
 import zipfile
 from pathlib import Path
@@ -15,6 +17,7 @@ import numpy as np
 import optree
 import pytest
 
+import bridge
 from bridge import in_c
 
 ROOT = Path(__file__).parents[1]
@@ -158,3 +161,23 @@ def test_wheel_works_from_elsewhere(with_wheel: Path, tmp_path: Path) -> None:
 
 def test_editable_install_works_from_elsewhere(with_checkout: Path, tmp_path: Path) -> None:
     assert json.loads(run(with_checkout, "-c", PROBE, cwd=tmp_path)) == checkout_answer(tmp_path)
+
+
+def test_the_conda_recipe_says_what_the_package_says() -> None:
+    """The recipe itself is built by conda-forge; here it is held against pyproject.toml."""
+    recipe = (ROOT / "conda" / "recipe.yaml").read_text(encoding="utf-8")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+    def listed(key: str) -> set[str]:
+        found = re.search(rf"\n  {key}:\n((?:    - .*\n)+)", recipe)
+        assert found is not None, key
+        return {line.strip("- ").replace(" ", "") for line in found[1].splitlines()}
+
+    declared = project["project"]
+    assert f'version: "{bridge.__version__}"' in recipe
+    assert listed("run") == {*declared["dependencies"], f"python{declared['requires-python']}"}
+    required = {re.split(r"[<>=]", name)[0] for name in project["build-system"]["requires"]}
+    assert listed("host") == {"python", "pip", *required}
+    optional = {one for extra in ("jax", "julia", "torch") for one in declared["optional-dependencies"][extra]}
+    assert {one.replace("pytorch", "torch") for one in listed("run_constraints")} == optional - {"rich>=13"}
+    assert f"summary: {declared['description']}\n" in recipe
