@@ -5,13 +5,14 @@ It stands outside the package, so that test runs which do not use it import neit
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 _FAILED = pytest.StashKey[list[Any]]()
+_PASSED = pytest.StashKey[bool]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -39,7 +40,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.fixture
-def crosscheck(request: pytest.FixtureRequest) -> Callable[..., Callable[..., Any]]:
+def crosscheck(request: pytest.FixtureRequest) -> Iterator[Callable[..., Callable[..., Any]]]:
     """`crosscheck(f, **options)(*args)`: the Report if the engines agree; fails the test with its text otherwise.
 
     Options are those of `bridge.crosscheck`; the marker's are used where none are given here. `--bridge-engines`
@@ -49,13 +50,16 @@ def crosscheck(request: pytest.FixtureRequest) -> Callable[..., Callable[..., An
     if marker is not None and marker.args:
         pytest.fail(f"the marker crosscheck takes keywords only, and has {marker.args}: write engines=(...)", False)
     defaults = dict(marker.kwargs) if marker is not None else {}
+    waiting = _Waiting("crosscheck")
 
     def prepare(f: Callable[..., Any], **options: Any) -> Callable[..., Any]:
         options = defaults | options
         _restrict(options, request.config.getoption("--bridge-engines"))
+        waiting.prepared(f)
 
         def run(*args: Any, **kwargs: Any) -> Any:
             __tracebackhide__ = True
+            waiting.called(f)
             import bridge
 
             report = bridge.crosscheck(f, **options)(*args, **kwargs)
@@ -66,7 +70,29 @@ def crosscheck(request: pytest.FixtureRequest) -> Callable[..., Callable[..., An
 
         return run
 
-    return prepare
+    yield prepare
+    waiting.check(request)
+
+
+class _Waiting:
+    """The functions that a fixture has made a check of, and that the test has not called yet."""
+
+    def __init__(self, fixture: str) -> None:
+        self.fixture = fixture
+        self.functions: list[Callable[..., Any]] = []
+
+    def prepared(self, f: Callable[..., Any]) -> None:
+        self.functions.append(f)
+
+    def called(self, f: Callable[..., Any]) -> None:
+        self.functions = [one for one in self.functions if one is not f]
+
+    def check(self, request: pytest.FixtureRequest) -> None:
+        """Fail a test that has passed, and has checked nothing of a function that it named."""
+        if self.functions and request.node.stash.get(_PASSED, False):
+            name = getattr(self.functions[0], "__name__", "f")
+            text = f"{self.fixture}({name}) was never called with arguments, and has checked nothing"
+            pytest.fail(f"{text}: write {self.fixture}({name})(x)", False)
 
 
 @pytest.fixture
@@ -87,22 +113,28 @@ def check_rule() -> Callable[..., Any]:
 
 
 @pytest.fixture
-def check_gradient() -> Callable[..., Callable[..., Any]]:
+def check_gradient(request: pytest.FixtureRequest) -> Iterator[Callable[..., Callable[..., Any]]]:
     """`check_gradient(f, **options)(*args)`: the report if the gradient is right; fails the test with its text if not.
 
     Options are those of `bridge.check_gradient`.
     """
 
+    waiting = _Waiting("check_gradient")
+
     def prepare(f: Callable[..., Any], *positions: Any, **options: Any) -> Callable[..., Any]:
+        waiting.prepared(f)
+
         def run(*args: Any, **kwargs: Any) -> Any:
             __tracebackhide__ = True
+            waiting.called(f)
             import bridge
 
             return _passed(bridge.check_gradient(f, *positions, **options), *args, **kwargs)
 
         return run
 
-    return prepare
+    yield prepare
+    waiting.check(request)
 
 
 def _passed(check: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
@@ -140,6 +172,8 @@ def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     made = yield
+    if call.when == "call":
+        item.stash[_PASSED] = made.passed
     failed = item.stash.get(_FAILED, [])
     if call.when == "call" and failed and item.config.getoption("--bridge-report") is not None:
         # As text, so that it also travels from the workers of pytest-xdist.

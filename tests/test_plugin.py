@@ -108,6 +108,27 @@ def test_gradients_are_proved_by_a_fixture(project: pytest.Pytester) -> None:
     result.stdout.fnmatch_lines(["*check_gradient(program, seed=3)(np.ones(3))", "E*check_gradient(*: 1 failure*"])
 
 
+def test_a_check_that_was_never_called_fails_its_test(project: pytest.Pytester) -> None:
+    code = RIGHT + (
+        "import pytest\n"
+        "def test_forgotten(check_gradient):\n"
+        "    check_gradient(program)\n"
+        "def test_forgotten_too(crosscheck):\n"
+        "    crosscheck(program, engines=('native',))\n"
+        "def test_called(check_gradient, crosscheck):\n"
+        "    check_gradient(program)(np.ones(3))\n"
+        "    crosscheck(program, engines=('native',))(np.ones(3))\n"
+        "def test_failed_before(check_gradient):\n"
+        "    check = check_gradient(program)\n"
+        "    assert False\n"
+    )
+    result = run(project, code)
+    result.assert_outcomes(passed=3, errors=2, failed=1)
+    for fixture in ("check_gradient", "crosscheck"):
+        said = f"{fixture}(program) was never called with arguments, and has checked nothing"
+        result.stdout.fnmatch_lines([f"{said}: write {fixture}(program)(x)"])
+
+
 def test_marker_chooses_engines_and_options(project: pytest.Pytester) -> None:
     code = RIGHT + (
         "import pytest\n"

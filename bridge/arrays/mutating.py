@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
@@ -53,9 +53,10 @@ def _logged(context: Any, rule: MutatingRule, args: tuple[Any, ...], kwargs: dic
             )
     targets = [tuple(named.values())[k] for k in written]
     _refuse_aliases(rule, targets)
+    _refuse_overlaps(rule, tuple(named), values, written)
     saved = tuple(target.value.copy() for target in targets)
     try:
-        result = _run(context, rule, named, values, targets)
+        result = _run(context, rule, named, values, written)
     except BridgeError:
         raise
     except BaseException as error:
@@ -90,10 +91,65 @@ def _refuse_aliases(rule: MutatingRule, targets: list[Any]) -> None:
             )
 
 
-def _run(context: Any, rule: MutatingRule, named: dict[str, Any], values: tuple[Any, ...], targets: list[Any]) -> Any:
+def _refuse_overlaps(rule: MutatingRule, names: tuple[str, ...], values: tuple[Any, ...], written: list[int]) -> None:
+    """Raise if an argument that is written overlaps another one: the function reads there what it has written."""
+    arrays = [grounded(value) for value in values]
+    for k, other in product(written, range(len(values))):
+        if k == other or not isinstance(arrays[other], np.ndarray) or not np.shares_memory(arrays[k], arrays[other]):
+            continue
+        whole = _same_window(arrays[k], arrays[other])
+        if whole and (rule.supports is None or rule.supports.aliased):
+            continue
+        how = "are the same array" if whole else "overlap in part"
+        raise AliasError(
+            f"{rule.name} writes its argument {names[k]}, and {names[k]} and {names[other]} {how}: what it reads there "
+            "depends on what it has written, and its pull does not know of that",
+            where=resolve(here()),
+            remedy=f"pass {names[other]}.copy()",
+        )
+
+
+def _same_window(a: np.ndarray, b: np.ndarray) -> bool:
+    return (a.ctypes.data, a.shape, a.strides, a.dtype) == (b.ctypes.data, b.shape, b.strides, b.dtype)
+
+
+WATCHED = 1 << 14
+"""Arrays of up to so many bytes are held against what they were in every call of a rule, larger ones in its first."""
+
+
+class _Untouched:
+    """Arrays that a function may not write, as its rule says, and what they held before the call."""
+
+    def __init__(self, rule: MutatingRule, names: tuple[str, ...], values: tuple[Any, ...], written: list[int]) -> None:
+        self.rule, self.names = rule, names
+        own = [values[k] for k in written]
+        others = [(k, x) for k, x in enumerate(values) if isinstance(x, np.ndarray) and k not in written]
+        watched = [(k, x) for k, x in others if x.nbytes <= WATCHED or not rule.has_run]
+        self.before = [(k, x, x.copy()) for k, x in watched if not any(np.shares_memory(x, one) for one in own)]
+
+    def check(self) -> None:
+        """Raise if one of them was written; they hold what they held then."""
+        self.rule.has_run = True
+        for k, array, before in self.before:
+            if array.tobytes() == before.tobytes():
+                continue
+            for _, changed, held in self.before:
+                if changed.flags.writeable:
+                    changed[...] = held
+            name, mutates = self.names[k], (*self.rule.mutates, self.names[k])
+            raise RuleError(
+                f"{self.rule.name} has written its argument {name}, which its rule does not declare",
+                where=resolve(here()),
+                remedy=f"declare it: mutating_rule(mutates={mutates!r}), with a cotangent of its own in the pull",
+            )
+
+
+def _run(context: Any, rule: MutatingRule, named: dict[str, Any], values: tuple[Any, ...], written: list[int]) -> Any:
     """Call the function on plain memory; in a nested context the new contents are written back as logged writes."""
     if context.outer is None:
+        untouched = _Untouched(rule, tuple(named), values, written)
         result = _call(rule, values, named)
+        untouched.check()
         return _handed_back(rule, result, values, named)
     result = rule(**dict(zip(named, values, strict=True))) if rule.signature else rule(*values)
     return _handed_back(rule, result, values, named)

@@ -33,6 +33,7 @@ class Declared(TypedDict, total=False):
     dtypes: Any
     layouts: Layouts
     empty: bool
+    aliased: bool
 
 
 class Complaint(NamedTuple):
@@ -55,12 +56,15 @@ class Supports:
     dtypes : of the float and complex arrays that it takes; None: all of them.
     layouts : "C" if arrays must be contiguous, row by row. Cotangents come so, too, whatever made them.
     empty : whether arrays without elements may be among the arguments.
+    aliased : whether an argument that is written may be the same array as another one. That two of them overlap in
+        part is refused in any case.
     """
 
     orders: int | None = None
     dtypes: tuple[np.dtype[Any], ...] | None = None
     layouts: Layouts = "any"
     empty: bool = True
+    aliased: bool = True
 
     def __str__(self) -> str:
         return ", ".join(said for _, said in self.said())
@@ -75,6 +79,8 @@ class Supports:
             yield "layouts", "C-contiguous arrays"
         if not self.empty:
             yield "empty", "arrays with elements"
+        if not self.aliased:
+            yield "aliased", "arguments that share no memory"
 
     @property
     def forward(self) -> bool:
@@ -178,7 +184,11 @@ def declared(name: str, given: Mapping[str, Any]) -> Supports | None:
         raise RuleError(f"the rule of {name} says orders={orders!r}", remedy="say 1 for gradients alone; leave it out")
     if layouts not in ("any", "C"):
         raise RuleError(f"the rule of {name} says layouts={layouts!r}", remedy='say "any" or "C" (contiguous)')
-    made = Supports(orders, _dtypes(name, given.get("dtypes")), layouts, bool(given.get("empty", True)))
+    for key in ("empty", "aliased"):
+        if type(given.get(key, True)) is not bool:
+            raise RuleError(f"the rule of {name} says {key}={given[key]!r}", remedy="say True or False")
+    empty, aliased = given.get("empty", True), given.get("aliased", True)
+    made = Supports(orders, _dtypes(name, given.get("dtypes")), layouts, empty, aliased)
     return None if made == Supports() else made
 
 

@@ -201,7 +201,8 @@ class MutatingCall(Entry):
         if "after" in names_read(pull) and "after" in inspect.signature(pull).parameters:
             extra["after"] = self.saved[0] if len(self.saved) == 1 else self.saved
         result = pull(ct[0] if len(ct) == 1 else ct, *args, **extra)
-        arrays = [k for k, value in enumerate(args) if hasattr(value, "dtype") and value.dtype.kind in "fc"]
+        wanted = [place is not None for place in self.call.inputs]
+        arrays = [k for k, x in enumerate(args) if wanted[k] or (hasattr(x, "dtype") and x.dtype.kind in "fc")]
         results = result if isinstance(result, tuple) else (result,)
         if len(results) == len(args):
             arrays = list(range(len(args)))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
-from bridge.errors import ArgumentError
+from bridge.errors import ArgumentError, BridgeWarning
 from bridge.options import Engine
 from bridge.transforms.entering import is_differentiable
 from bridge.transforms.grad import value_and_grad
@@ -58,10 +59,24 @@ class Objective:
                     f"start{path} has dtype {np.asarray(leaf).dtype}, and an optimiser varies real numbers",
                     remedy="pass real and imaginary part apart, and put them together in the function",
                 )
+        still = [f"start{path}" for path in self._integers()]
+        if still:
+            warnings.warn(
+                f"integers in start will not vary: {', '.join(still)}. Write floats (0.0), or leave them out of start "
+                "and pass them as args",
+                BridgeWarning,
+                stacklevel=3,
+            )
         if not any(self._varies):
             raise ArgumentError("start holds no float and no float array", remedy="convert what shall vary to float")
         self.x0: Vector = self.flattened(start)
         self._last: tuple[Vector, float, Vector] | None = None
+
+    def _integers(self) -> Iterator[str]:
+        """Where `start` holds integers, which somebody may have meant as numbers that vary."""
+        for leaf, (path, held) in zip(self._leaves, paths_of(self._structure), strict=True):
+            if not held and type(leaf) is not bool and np.asarray(leaf).dtype.kind in "iu":
+                yield path
 
     def fun(self, x: Any) -> float:
         """The value at a vector."""

@@ -36,13 +36,17 @@ def writing(**declared: Any) -> Any:
     return made.pull(lambda ct, a, factor: scale_adjoint(ct, factor))
 
 
+UNPROVED = "not differentiated: factor; the pull has no cotangent for it, and a gradient by it is an error"
+
+
 def test_a_kernel_that_declares_what_it_takes_passes() -> None:
     for report in (check_rule(of_stand_ins(**KERNEL), X), check_rule(writing(**KERNEL), X, 2.5)):
         names = {check.name for check in report.checks}
         assert {"gradient", "in context", "memory after undo", "0-d arrays", "called twice on the same arrays"} <= names
         assert not names & {"second order", "forward mode", "float32", "complex arguments", "empty arrays"}
         said = "supports first derivatives only, float64, C-contiguous arrays, arrays with elements; nothing else was"
-        assert said in report.notes[0] and len(report.notes) == 1
+        assert said in report.notes[-1]
+        assert report.notes[:-1] in ([], [UNPROVED])
     assert "on views" in names and "on strided views" not in names
 
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -56,3 +60,19 @@ def test_what_cannot_be_sent_is_named() -> None:
     case = Case(rules_that_end.doubled, (X,), loss=lambda out: np.sum(out))
     with pytest.raises(ArgumentError, match="cannot be checked in a process of its own"):
         check_rule(rules_that_end.RIGHT, case, subprocess=True)
+
+
+def test_a_script_without_a_guard_is_told_so(tmp_path: Path) -> None:
+    script = tmp_path / "unguarded.py"
+    script.write_text(
+        "import numpy as np, bridge\n"
+        "from tests.proof import rules_that_end\n"
+        "print(bridge.check_rule(rules_that_end.RIGHT, np.ones(3), subprocess=True).ok)\n"
+    )
+    variables = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+    done = subprocess.run([sys.executable, str(script)], env=variables, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "anew, and did not get through it" in done.stderr and 'if __name__ == "__main__":' in done.stderr
+    script.write_text(script.read_text().replace("print(", 'if __name__ == "__main__": print('))
+    done = subprocess.run([sys.executable, str(script)], env=variables, capture_output=True, text=True, check=True)
+    assert done.stdout == "True\n"

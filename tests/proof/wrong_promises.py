@@ -8,6 +8,8 @@ import bridge
 from bridge.extend import mutating_rule, rule
 from tests.proof.wrong_pulls import A, Wrong, X, Y, Z, real_only, squaring
 
+LARGE = np.linspace(0.5, 1.5, 2100), np.linspace(1.0, 2.0, 2100)  # more than is looked at in every call
+
 
 def constant_added():
     return squaring(lambda ct, out, x: 2 * ct * x + 1)
@@ -132,6 +134,19 @@ def writes_more_when_tracked():
     return doubled.pull(lambda ct, a, b: (2 * ct, None))
 
 
+def writes_more_when_tracked_again():
+    tracked = []
+
+    @mutating_rule(mutates="a")
+    def doubled(a, b):
+        a *= 2
+        if bridge.current_context():
+            tracked.append(1)
+            b += len(tracked) - 1
+
+    return doubled.pull(lambda ct, a, b: (2 * ct, None))
+
+
 def keeps_the_last_tracked_call():
     seen = {}
 
@@ -171,7 +186,14 @@ WRONG_PROMISES = [
         ("forward-mode", "wrong-second-order"),
         "disagree",
     ),
-    Wrong("writes more when tracked", writes_more_when_tracked, (X, Y), ("memory-not-restored",), "undo and redo"),
+    Wrong(
+        "writes more when tracked",
+        writes_more_when_tracked,
+        (X, Y),
+        ("raises-in-context",),
+        "has written its argument b",
+    ),
+    Wrong("writes more, later", writes_more_when_tracked_again, LARGE, ("memory-not-restored",), "undo and redo"),
     Wrong(
         "keeps the last tracked call",
         keeps_the_last_tracked_call,

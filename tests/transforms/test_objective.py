@@ -111,7 +111,7 @@ def test_products_with_the_hessian() -> None:
     ("start", "message"),
     [
         ({"a": np.ones(2, complex)}, r"start\['a'\] has dtype complex128, and an optimiser varies real numbers"),
-        ({"n": 3, "name": "x"}, "start holds no float and no float array"),
+        ({"fixed": True, "name": "x"}, "start holds no float and no float array"),
     ],
 )
 def test_starts_that_cannot_vary(start: Any, message: str) -> None:
@@ -125,3 +125,12 @@ def test_vectors_and_containers_that_do_not_fit() -> None:
         fit.fun(np.ones(2))
     with pytest.raises(errors.ArgumentError, match="that of start is"):
         fit.flattened({"rates": 1.0})
+
+
+def test_integers_in_start_are_named_since_they_will_not_vary() -> None:
+    start = {"off": 0, "width": 2.0, "ph": (0.1, 1), "mask": np.array([1, 0]), "flag": True}
+    with pytest.warns(
+        errors.BridgeWarning, match=r"will not vary: start\['mask'\], start\['off'\], start\['ph'\]\[1\]\."
+    ):
+        fit = bridge.objective(lambda p: p["width"] ** 2 + p["ph"][0], start)
+    np.testing.assert_array_equal(fit.x0, [0.1, 2.0])

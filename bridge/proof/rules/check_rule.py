@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from bridge.errors import RuleError
 from bridge.proof.report.checks import CheckReport
 from bridge.proof.rules.calls import Call
 from bridge.proof.rules.contract import prove_contract, prove_function
@@ -26,7 +27,8 @@ def check_rule(rule: Any, /, *args: Any, subprocess: bool = False, **kwargs: Any
     Parameters
     ----------
     rule : a `Rule`, a `MutatingRule`, or a function that has one.
-    args, kwargs : a call of the function; every float or complex array in it is differentiated. One
+    args, kwargs : a call of the function; every float or complex array in it, and every such number among `args`, is
+        differentiated. One
         `bridge.extend.Case` stands for its own arguments, loss and tolerance. Without any, the rule's
         cases are taken (`cases()` beside the rule), and without cases arguments are invented.
     subprocess : prove it in a process of its own. A compiled function that ends its process is a failure of the
@@ -78,11 +80,36 @@ def _is_supported(call: Call, report: CheckReport) -> bool:
     return True
 
 
+def _with_numbers(rule: Rule | MutatingRule, case: Case, report: CheckReport) -> Case:
+    """A call whose numbers are NumPy's, which are differentiated as arrays are, if the pull has cotangents for them."""
+    numbers = {float: np.float64, complex: np.complex128}
+    args = tuple(numbers.get(type(arg), lambda same: same)(arg) for arg in case.args)
+    with_numbers = Case(case.function, args, case.kwargs)
+    try:
+        call = call_of(rule, with_numbers)
+        call.pull(call.hand(call.outputs()))
+    except RuleError:
+        given = [k for k, arg in enumerate(case.args) if type(arg) in numbers]
+        names = ", ".join(call_of(rule, case).parameter(k) for k in given)
+        if given:
+            report.note(
+                f"not differentiated: {names}; the pull has no cotangent for it, and a gradient by it is an error"
+            )
+        return case
+    except Exception:
+        # What else the function or its pull raises, the proof of this call will meet, and say.
+        return case
+    return with_numbers
+
+
 def _cases(rule: Rule | MutatingRule, args: tuple[Any, ...], kwargs: dict[str, Any], report: CheckReport) -> list[Case]:
     if len(args) == 1 and isinstance(args[0], Case):
         return [args[0]]
     if args or kwargs:
-        return [Case(rule.function, args, kwargs)]
+        named = [name for name, value in kwargs.items() if isinstance(value, (float, complex))]
+        if named:
+            report.note(f"not differentiated: {', '.join(named)}, given by keyword; give it by position")
+        return [_with_numbers(rule, Case(rule.function, args, kwargs), report)]
     if isinstance(rule, MutatingRule) and rule.pull_function is None:
         name = rule.name.rpartition(".")[2]
         report.failed(

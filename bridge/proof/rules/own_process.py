@@ -18,6 +18,8 @@ from bridge.proof.report.checks import CheckReport
 from bridge.proof.rules.inputs import parts_of, rule_of
 from bridge.rewind.rule import MutatingRule, Rule
 
+_UNGUARDED = 3
+
 
 class Reference(NamedTuple):
     """Where another process finds a rule: modules that register it, and a name in one of them, or its function."""
@@ -41,6 +43,9 @@ def proved_in_own_process(
     ------
     ArgumentError : the rule, or an argument, cannot be sent to another process.
     """
+    if getattr(multiprocessing.process.current_process(), "_inheriting", False):
+        # This is the other process, which runs the program's main module anew before it does what it is for.
+        raise SystemExit(_UNGUARDED)
     context = multiprocessing.get_context("spawn")
     receiving, sending = context.Pipe(duplex=False)
     with tempfile.TemporaryDirectory() as folder, receiving:
@@ -53,6 +58,13 @@ def proved_in_own_process(
         except EOFError:
             found = None
         process.join()
+        if found is None and not trace.exists():
+            main = getattr(sys.modules["__main__"], "__file__", "that of an interpreter")
+            raise ArgumentError(
+                f"{rule.name} cannot be checked in a process of its own: that runs the main module ({main}) anew, and "
+                "did not get through it",
+                remedy='put the calls of the main module under `if __name__ == "__main__":`',
+            )
         if found is None:
             return _ended(rule, process.exitcode or 0, trace)
     if isinstance(found, BaseException):

@@ -72,7 +72,7 @@ def programs(call: Call) -> Iterator[Program]:
             "ignores-alias",
             lambda run, xs: run([xs[0]] * len(call.paths)),
             "the function treats arguments that share memory otherwise than its pull does: copy what it reads before "
-            "it writes, or refuse aliased arguments",
+            "it writes, or let its rule say aliased=False",
             points=[call.points[0]],
         )
     if isinstance(call, MutatingCall) and all(np.ndim(point) for point in call.points):
@@ -82,7 +82,7 @@ def programs(call: Call) -> Iterator[Program]:
 
 
 def _can_alias(call: Call) -> bool:
-    if len(call.points) < 2 or call.loss is not None:
+    if len(call.points) < 2 or call.loss is not None or not call.supports.aliased:
         return False
     first = call.points[0]
     return all(isinstance(p, np.ndarray) and p.shape == first.shape and p.dtype == first.dtype for p in call.points)
