@@ -222,6 +222,24 @@ def test_themes(window: Browser, pages: dict[str, Path]) -> None:
     window.devtools("Emulation.setEmulatedMedia", features=[])
 
 
+def test_a_narrow_screen_shows_every_column(window: Browser, pages: dict[str, Path]) -> None:
+    window.devtools("Emulation.setDeviceMetricsOverride", width=400, height=900, deviceScaleFactor=1, mobile=True)
+    try:
+        window.open(pages["small"])
+        beyond = (
+            "return [...document.querySelectorAll('.differences *, .engines *')]"
+            ".filter((one) => one.getBoundingClientRect().right > 400 && !one.closest('thead'))"
+            ".map((one) => one.outerHTML)"
+        )
+        assert window.run(beyond) == []
+        shown = window.run("return document.querySelector('.differences').innerText")
+        assert "mismatch" in shown
+        labels = "return getComputedStyle(document.querySelector('.engines td[data-label]'), '::before').content"
+        assert "Status" in window.run(labels)
+    finally:
+        window.devtools("Emulation.clearDeviceMetricsOverride")
+
+
 def test_page_prints(window: Browser, pages: dict[str, Path]) -> None:
     window.open(pages["large"])
     window.devtools("Emulation.setEmulatedMedia", media="print")
