@@ -216,7 +216,8 @@ def into_plain(context: Any, function: Any, args: Any, target: Any) -> Any:
     An array of a program that is read may be lent to the context; else it is the array itself.
     """
     for x in args:
-        if hasattr(x, "place") and (x.place.active or is_abstract(x)) and function not in ZERO_PULL:
+        takes = hasattr(x, "place") and (x.place.active or is_abstract(x) or context.borrows_everything)
+        if takes and function not in ZERO_PULL:
             found = ARRAYS.own_target(x, target)
             if found is not None:
                 return found

@@ -1,8 +1,9 @@
-# Other engines through DifferentiationInterface: all float arguments travel as one vector, so that they widen together.
+# Other engines through DifferentiationInterface, and this package as one of its backends.
 module MutationBridgeDifferentiationInterfaceExt
 
+import DifferentiationInterface as DI
 import MutationBridge
-using DifferentiationInterface: AutoEnzyme, AutoForwardDiff, AutoMooncake, AutoReverseDiff, check_available,
+using DifferentiationInterface: AbstractADType, AutoEnzyme, AutoForwardDiff, AutoMooncake, AutoReverseDiff, check_available,
     prepare_gradient, prepare_pullback, value_and_gradient, value_and_pullback
 using MutationBridge: ForwardDiff, OtherValues, Packed, Redrawn, Slot, again, gradient_in, hold, keeping_random, packed, slots_of, zeros_or_nothing
 using Random: Random
@@ -15,6 +16,8 @@ MutationBridge.backend(::Val{:enzyme}) = AutoEnzyme()
 for engine in keys(MutationBridge.OTHER_ENGINES)
     @eval MutationBridge.available(ad::Val{$(QuoteNode(engine))}) = check_available(MutationBridge.backend(ad))
 end
+
+# All float arguments travel as one vector, so that they widen together.
 
 name_of(backend) = replace(String(nameof(typeof(backend))), "Auto" => "")
 
@@ -31,7 +34,9 @@ function MutationBridge.interface_pullback(backend, f, args::Tuple, value, rando
     return function pull(ct)
         along = packed(outputs, ct, length(expected))
         keeping_random(random) do
-            gradient = again(() -> engine_gradient(backend, program, z, expected, along, random), remembered)
+            # An answer that is held against differences is an engine's first, or one of an engine that may keep what it should not.
+            keeps = !always && isempty(remembered) && isbits(program)
+            gradient = again(() -> engine_gradient(backend, program, z, expected, along, random, keeps), remembered)
             hold(name_of(backend), Redrawn(program, random), z, gradient, along, remembered, always)
             return gradient_in(arguments, gradient)
         end
@@ -39,20 +44,50 @@ function MutationBridge.interface_pullback(backend, f, args::Tuple, value, rando
 end
 
 # A number as value has a gradient, which forward engines make in chunks.
-function engine_gradient(backend, program, z, expected, along, random)
+function engine_gradient(backend, program, z, expected, along, random, keeps::Bool)
     run = runs_code(backend) ? Redrawn(program, random) : program
     if program.outputs isa Slot{<:Real,Nothing}
-        prepared = prepare_gradient(run, backend, z)
-        copy!(Random.default_rng(), random)
-        y, gradient = value_and_gradient(run, prepared, backend, z)
-        check_same(y, expected)
+        prepare() = prepare_gradient(run, backend, z)
+        gradient = prepared(prepare, backend, run, z, along, keeps) do preparation
+            copy!(Random.default_rng(), random)
+            y, gradient = value_and_gradient(run, preparation, backend, z)
+            check_same(y, expected)
+            copy(gradient)
+        end
         return only(along) .* gradient
     end
-    prepared = prepare_pullback(run, backend, z, (along,))
-    copy!(Random.default_rng(), random)
-    y, gradients = value_and_pullback(run, prepared, backend, z, (along,))
-    check_same(y, expected)
-    return only(gradients)
+    prepare_outputs() = prepare_pullback(run, backend, z, (along,))
+    return prepared(prepare_outputs, backend, run, z, along, keeps) do preparation
+        copy!(Random.default_rng(), random)
+        y, gradients = value_and_pullback(run, preparation, backend, z, (along,))
+        check_same(y, expected)
+        copy(only(gradients))
+    end
+end
+
+# What engines prepare for a program, by program, sizes and world: taken out while it is used, since it holds their scratch.
+const PREPARED = Dict{Any,Vector{Any}}()
+const PREPARED_LOCK = ReentrantLock()
+const MOST_PREPARED = 64
+
+"""
+`use(preparation)`, with one that `prepare()` has made before if the program `keeps` nothing that changes: functions without captured
+memory. A method that was defined since makes all of them anew.
+"""
+function prepared(use, prepare, backend, run, z, along, keeps::Bool)
+    keeps && !runs_code(backend) || return use(prepare())
+    key = (backend, run, eltype(z), length(z), length(along), Base.get_world_counter())
+    preparation = @lock PREPARED_LOCK begin
+        there = get(PREPARED, key, nothing)
+        there === nothing || isempty(there) ? nothing : pop!(there)
+    end
+    preparation = @something preparation prepare()
+    found = use(preparation)
+    @lock PREPARED_LOCK begin
+        length(PREPARED) >= MOST_PREPARED && !haskey(PREPARED, key) && empty!(PREPARED)
+        push!(get!(Vector{Any}, PREPARED, key), preparation)
+    end
+    return found
 end
 
 "Raise unless the engine's run gave the value that was returned, but for rounding."
@@ -65,5 +100,63 @@ function check_same(y, expected)
 end
 eps_of(x::AbstractFloat) = eps(typeof(x))
 eps_of(x::ForwardDiff.Dual) = eps_of(ForwardDiff.value(x))
+
+# This package as a backend.
+
+"The backend that [`MutationBridge.AutoMutationBridge`](@ref) makes: `AD` is the engine, `:auto` for the first that can."
+struct Backend{AD} <: AbstractADType end
+
+function MutationBridge.AutoMutationBridge(; ad::Symbol=:auto)
+    ad in (:auto, :zygote, keys(MutationBridge.OTHER_ENGINES)...) || throw(ArgumentError("ad=:$ad is no engine"))
+    return Backend{ad}()
+end
+
+Base.show(io::IO, ::Backend{AD}) where {AD} = print(io, "AutoMutationBridge(", AD === :auto ? "" : "ad=:$AD", ")")
+
+DI.ADTypes.mode(::Backend) = DI.ADTypes.ReverseMode()
+DI.check_available(::Backend{AD}) where {AD} = AD in (:auto, :zygote) || MutationBridge.available(Val(AD))
+DI.inplace_support(::Backend) = DI.InPlaceSupported()
+
+DI.prepare_pullback_nokwarg(strict::Val, f, backend::Backend, x, ty::NTuple, contexts::Vararg{DI.Context,C}) where {C} =
+    DI.NoPullbackPrep(DI.signature(f, backend, x, ty, contexts...; strict))
+DI.prepare_pullback_nokwarg(strict::Val, f!, y, backend::Backend, x, ty::NTuple, contexts::Vararg{DI.Context,C}) where {C} =
+    DI.NoPullbackPrep(DI.signature(f!, y, backend, x, ty, contexts...; strict))
+
+function DI.value_and_pullback(f, prep::DI.NoPullbackPrep, backend::Backend, x, ty::NTuple, contexts::Vararg{DI.Context,C}) where {C}
+    DI.check_prep(f, prep, backend, x, ty, contexts...)
+    return pulled(f, backend, x, ty, contexts)
+end
+
+function DI.value_and_pullback(f!, y, prep::DI.NoPullbackPrep, backend::Backend, x, ty::NTuple, contexts::Vararg{DI.Context,C}) where {C}
+    DI.check_prep(f!, y, prep, backend, x, ty, contexts...)
+    value, gradients = pulled(Filling(f!, y), backend, x, ty, contexts)
+    copyto!(y, value)
+    return y, gradients
+end
+
+"`f!(y, x, ...)` as a function of `x` that returns what it fills."
+struct Filling{F,Y}
+    f!::F
+    y::Y
+end
+function (filling::Filling)(x, rest...)
+    y = similar(filling.y, promote_type(eltype(filling.y), eltype(x)))
+    filling.f!(y, x, rest...)
+    return y
+end
+
+"The value, and the gradient by `x` for each cotangent: a pullback runs memory back, and serves once."
+function pulled(f, ::Backend{AD}, x, ty::NTuple, contexts) where {AD}
+    rest = map(DI.unwrap, contexts)
+    pairs = map(ty) do dy
+        value, back = MutationBridge.pullback_by(AD, f, x, rest...)
+        value, back(dy)[1]
+    end
+    return first(first(pairs)), map(pair -> filled(last(pair), x), pairs)
+end
+
+"A gradient as other backends return it, where the value does not depend on `x`."
+filled(::Nothing, x) = zero(x)
+filled(gradient, x) = gradient
 
 end

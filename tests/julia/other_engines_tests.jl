@@ -84,3 +84,39 @@ end
     end
     @test_throws "is no engine" pullback_by(:tapenade, scan, X3, 0.7)
 end
+
+const DI = DifferentiationInterface
+
+@testset "a backend of DifferentiationInterface" begin
+    backend = MutationBridge.AutoMutationBridge()
+    @test string(backend) == "AutoMutationBridge()"
+    @test DI.check_available(backend)
+    f(x) = (y = Buffer(copy(x)); y[1] = y[1] * y[2]; sum(abs2, copy(y)))
+    expected = ForwardDiff.gradient(x -> (x[1] * x[2])^2 + x[2]^2 + x[3]^2, X3)
+    @test DI.gradient(f, backend, X3) ≈ expected
+    value, gradient = DI.value_and_gradient(f, backend, X3)
+    @test value == f(X3) && gradient ≈ expected
+    prepared = DI.prepare_gradient(f, backend, zero(X3))
+    @test DI.gradient(f, prepared, backend, X3) ≈ expected
+    @test DI.gradient!(f, zero(X3), backend, X3) ≈ expected
+    @test DI.gradient((x, a) -> a * sum(x), backend, X3, DI.Constant(2.0)) == fill(2.0, 3)
+    @test DI.jacobian(x -> x .^ 2, backend, X3) ≈ ForwardDiff.jacobian(x -> x .^ 2, X3)
+    @test DI.derivative(sin, backend, 0.3) ≈ cos(0.3)
+    @test DI.gradient(x -> 1.0, backend, X3) == zero(X3)
+    @test DI.pullback(x -> x .^ 2, backend, X3, ([1.0, 0, 0], [0.0, 1, 0])) == ([2X3[1], 0, 0], [0, 2X3[2], 0])
+    @test_throws "ad=:zigote is no engine" MutationBridge.AutoMutationBridge(ad=:zigote)
+    named = MutationBridge.AutoMutationBridge(ad=:forwarddiff)
+    @test string(named) == "AutoMutationBridge(ad=:forwarddiff)"
+    @test DI.gradient(x -> (y = copy(x); y[1] *= y[2]; sum(y)), named, X3) ≈ [X3[2], 1 + X3[1], 1]
+end
+
+HAS_MOONCAKE && @testset "the backend takes what writes plain arrays" begin
+    backend = MutationBridge.AutoMutationBridge()
+    @test DI.gradient(x -> scan(x, 0.7), backend, X3) ≈ ForwardDiff.gradient(x -> scan(x, 0.7), X3)
+    squares!(y, x) = (y .= x .^ 2; y[1] += x[2]; nothing)
+    y = zeros(3)
+    out, (by_x,) = DI.value_and_pullback(squares!, y, backend, X3, ([1.0, 2.0, 3.0],))
+    @test out === y && y ≈ [X3[1]^2 + X3[2], X3[2]^2, X3[3]^2]
+    @test by_x ≈ [2X3[1], 4X3[2] + 1, 6X3[3]]
+    @test DI.jacobian(squares!, zeros(3), backend, X3) ≈ [2X3[1] 1 0; 0 2X3[2] 0; 0 0 2X3[3]]
+end

@@ -100,12 +100,12 @@ class TraceContext(KeepsArguments, Context):
         return root
 
     def constant_buffer(self, array: Any) -> Any:
-        return self._noted("a new array", (), super().constant_buffer(array))
+        return self._noted(None, (), super().constant_buffer(array))
 
     def blank(self, shape: tuple[int, ...], dtype: Any) -> Any:
         if self.outer is None:
             return super().blank(shape, dtype)
-        return self._noted("a new array", (), super().blank(shape, dtype))
+        return self._noted(None, (), super().blank(shape, dtype))
 
     def result(self, call: Call, value: Any) -> Any:
         reads = self._read((call.args, call.kwargs))
@@ -148,11 +148,15 @@ class TraceContext(KeepsArguments, Context):
         self.log.clear()
         self.builder.add(name, here(), reads, writes, True)
 
-    def _noted(self, name: str, reads: tuple[Region, ...], out: Any) -> Any:
+    def _noted(self, operation: str | None, reads: tuple[Region, ...], out: Any) -> Any:
+        """Note an operation that makes memory; None for a plain array that is taken up where it is written."""
+        name = operation or "a new array"
         parts = out if isinstance(out, (tuple, list)) else (out,)
         for part in parts:
             if hasattr(part, "place"):
-                self._born(part.value, part.place.root, self.builder.made(here()) or name)
+                self._born(
+                    part.value, part.place.root, self.builder.made(here()) or operation or self.builder.written(here())
+                )
         writes = tuple(self._place(part.place) for part in parts if hasattr(part, "place"))
         self.builder.add(name, here(), reads, writes, False)
         return out

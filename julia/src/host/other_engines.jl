@@ -117,6 +117,15 @@ function pullback_by_any(f, args::Tuple)
     end
 end
 
+"""
+    AutoMutationBridge(; ad=:auto)
+
+This package as a backend of DifferentiationInterface: `DifferentiationInterface.gradient(f, AutoMutationBridge(), x)`. It chooses as
+[`pullback_by`](@ref) does: Zygote under our context, and for functions that write plain arrays, `f!(y, x)` among them, Mooncake or
+Enzyme if they are loaded. `ad` names one engine instead. Needs DifferentiationInterface to be loaded.
+"""
+function AutoMutationBridge end
+
 # The package extension of DifferentiationInterface adds the methods that do the work.
 available(::Val) = false
 function backend end
