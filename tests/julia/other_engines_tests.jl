@@ -1,6 +1,6 @@
 # Other engines by name, and the choice among those that are loaded.
 
-using MutationBridge: Disproved, NoEngine, OtherValues, pullback_by
+using MutationBridge: MutationBridge, AutoMutationBridge, Buffer, Disproved, NoEngine, OtherValues, pullback_by
 using DifferentiationInterface, ForwardDiff, Random
 
 const HAS_MOONCAKE = Base.find_package("Mooncake") !== nothing
@@ -88,7 +88,7 @@ end
 const DI = DifferentiationInterface
 
 @testset "a backend of DifferentiationInterface" begin
-    backend = MutationBridge.AutoMutationBridge()
+    backend = AutoMutationBridge()
     @test string(backend) == "AutoMutationBridge()"
     @test DI.check_available(backend)
     f(x) = (y = Buffer(copy(x)); y[1] = y[1] * y[2]; sum(abs2, copy(y)))
@@ -104,14 +104,14 @@ const DI = DifferentiationInterface
     @test DI.derivative(sin, backend, 0.3) ≈ cos(0.3)
     @test DI.gradient(x -> 1.0, backend, X3) == zero(X3)
     @test DI.pullback(x -> x .^ 2, backend, X3, ([1.0, 0, 0], [0.0, 1, 0])) == ([2X3[1], 0, 0], [0, 2X3[2], 0])
-    @test_throws "ad=:zigote is no engine" MutationBridge.AutoMutationBridge(ad=:zigote)
-    named = MutationBridge.AutoMutationBridge(ad=:forwarddiff)
+    @test_throws "ad=:zigote is no engine" AutoMutationBridge(ad=:zigote)
+    named = AutoMutationBridge(ad=:forwarddiff)
     @test string(named) == "AutoMutationBridge(ad=:forwarddiff)"
     @test DI.gradient(x -> (y = copy(x); y[1] *= y[2]; sum(y)), named, X3) ≈ [X3[2], 1 + X3[1], 1]
 end
 
 HAS_MOONCAKE && @testset "the backend takes what writes plain arrays" begin
-    backend = MutationBridge.AutoMutationBridge()
+    backend = AutoMutationBridge()
     @test DI.gradient(x -> scan(x, 0.7), backend, X3) ≈ ForwardDiff.gradient(x -> scan(x, 0.7), X3)
     squares!(y, x) = (y .= x .^ 2; y[1] += x[2]; nothing)
     y = zeros(3)
