@@ -67,6 +67,38 @@ def reversed_axes(value: Any) -> Any:
     return value
 
 
+_OF_THIS_MACHINE = frozenset({1, 3})
+"""DLPack's numbers of memory that the processor reads: its own, and what CUDA has pinned there."""
+
+
+def shared(leaf: Any) -> Any:
+    """An array of another library (JAX, PyTorch) as NumPy's on the same memory, by DLPack; anything else as it is.
+
+    Raises
+    ------
+    ArgumentError : it lies on a device, or its library does not hand it out.
+    """
+    kind = type(leaf)
+    if isinstance(leaf, (np.ndarray, np.generic)) or hasattr(leaf, "place") or not hasattr(kind, "__dlpack__"):
+        return leaf
+    name = f"{kind.__module__.partition('.')[0]}.{kind.__name__}"
+    try:
+        if leaf.__dlpack_device__()[0] in _OF_THIS_MACHINE:
+            return np.from_dlpack(leaf)
+    except (TypeError, ValueError, RuntimeError, BufferError) as error:
+        raise ArgumentError(
+            f"an argument is a {name} that cannot be handed to Julia: {str(error).partition(chr(10))[0]}",
+            where=resolve(here()),
+            remedy="differentiate by PyTorch through bridge.torch.function, by JAX through function.to_jax(); or pass "
+            "np.asarray(x), x.detach()",
+        ) from error
+    raise ArgumentError(
+        f"an argument is a {name} in the memory of a device, which Julia does not see here",
+        where=resolve(here()),
+        remedy="pass a copy in the memory of this machine: np.asarray(x), x.cpu()",
+    )
+
+
 def in_plain_layout(leaf: Any) -> Any:
     """An array as it is if Julia can wrap it, else a copy in Fortran's order and the machine's byte order."""
     if not isinstance(leaf, (np.ndarray, np.generic)):

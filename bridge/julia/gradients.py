@@ -16,6 +16,7 @@ from bridge.rewind.cotangents import conforming
 from bridge.rewind.interpreter import current_context
 from bridge.transforms.arguments import check_leaves
 from bridge.transforms.chosen import normalised
+from bridge.transforms.kinds import in_kind_of
 from bridge.trees import containers_of, rebuilt
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ class Derivatives:
         value, gradients = run_plan(function, self._value_and_gradient, made, flat.leaves)
         if function.order == "reversed":
             value, gradients = reversed_axes(value), reversed_axes(gradients)
-        by_leaf = {leaf: _as_given(g, flat.leaves[leaf]) for leaf, g in zip(wanted, gradients, strict=True)}
+        by_leaf = {leaf: _as_given(g, flat, leaf) for leaf, g in zip(wanted, gradients, strict=True)}
         parts = [flat.argument(k, [by_leaf.get(leaf) for leaf in flat.of_argument(k)]) for k in numbers]
         kinds = tuple(map(type, args))
         single = isinstance(argnums, (int, np.integer))
@@ -175,16 +176,18 @@ def in_arguments(
     """Gradients of the wanted leaves in the containers of all positional arguments; None for the other leaves."""
     if function.order == "reversed":
         gradients = reversed_axes(tuple(gradients))
-    by_leaf = {leaf: _as_given(g, flat.leaves[leaf]) for leaf, g in zip(wanted, gradients, strict=True)}
+    by_leaf = {leaf: _as_given(g, flat, leaf) for leaf, g in zip(wanted, gradients, strict=True)}
     return tuple(
         flat.argument(k, [by_leaf.get(leaf) for leaf in flat.of_argument(k)]) for k in range(len(flat.positions))
     )
 
 
-def _as_given(gradient: Any, leaf: Any) -> Any:
+def _as_given(gradient: Any, flat: Flattened, number: int) -> Any:
+    """A gradient as what its argument was: in its order of bytes, an array of its library."""
+    leaf, given = flat.leaves[number], flat.given[number]
     if isinstance(leaf, np.ndarray) and gradient.dtype != leaf.dtype:
-        return gradient.astype(leaf.dtype)  # bytes in the other order
-    return gradient
+        gradient = gradient.astype(leaf.dtype)
+    return gradient if given is leaf else in_kind_of(given, gradient)
 
 
 def _tracked(flat: Flattened) -> bool:

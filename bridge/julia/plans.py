@@ -11,7 +11,7 @@ from bridge.code_position import here, resolve
 from bridge.errors import ArgumentError
 from bridge.julia.calls import Kept, OtherLayout, ask, kept_number, run
 from bridge.julia.choosing import begun, chosen
-from bridge.julia.convert import in_plain_layout, reversed_axes
+from bridge.julia.convert import in_plain_layout, reversed_axes, shared
 from bridge.rewind.memory import grounded
 from bridge.transforms.entering import is_differentiable
 from bridge.trees import containers_of, rebuilt
@@ -25,9 +25,12 @@ KINDS = {np.ndarray: "a", float: "f", int: "i", bool: "b", complex: "c", str: "s
 
 
 class Flattened:
-    """The arguments of one call: leaves, and the structures around them."""
+    """The arguments of one call: leaves, and the structures around them.
 
-    __slots__ = ("keywords", "leaves", "named", "positional", "positions")
+    `given` are the leaves as the caller has them, `leaves` with NumPy's arrays for those of other libraries.
+    """
+
+    __slots__ = ("given", "keywords", "leaves", "named", "positional", "positions")
 
     def __init__(self, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
         self.leaves, self.positional = containers_of(tuple(args))
@@ -37,6 +40,8 @@ class Flattened:
             leaves, self.keywords = containers_of(kwargs)
             self.named = len(leaves)
             self.leaves += leaves
+        self.given = self.leaves
+        self.leaves = [leaf if type(leaf) in KINDS else shared(leaf) for leaf in self.leaves]
         self.positions = [child.num_leaves for child in self.positional.children()]
 
     def of_argument(self, number: int) -> range:

@@ -26,6 +26,11 @@ def _of_jax(leaf: Any, gradient: np.ndarray) -> Any:
     return jax.device_put(gradient, leaf.sharding) if isinstance(leaf, jax.Array) else gradient
 
 
+def _of_torch(leaf: Any, gradient: np.ndarray) -> Any:
+    torch = sys.modules["torch"]
+    return torch.from_numpy(gradient) if isinstance(leaf, torch.Tensor) else gradient
+
+
 def _of_xarray(leaf: Any, gradient: np.ndarray) -> Any:
     return leaf.copy(data=gradient) if isinstance(leaf, sys.modules["xarray"].DataArray) else gradient
 
@@ -37,4 +42,4 @@ def _of_pandas(leaf: Any, gradient: np.ndarray) -> Any:
     return pandas.Series(gradient, index=leaf.index, name=leaf.name)
 
 
-_MADE = {"jaxlib": _of_jax, "xarray": _of_xarray, "pandas": _of_pandas}
+_MADE = {"jaxlib": _of_jax, "torch": _of_torch, "xarray": _of_xarray, "pandas": _of_pandas}
