@@ -13,7 +13,7 @@ from tests.helpers.pages import ROOT, examples, printed_alone, text_of
 PEERS = ("autograd", "jax", "torch", "scipy")
 BLOCKS = [
     pytest.param(*example, id=f"{page} {k}")
-    for page in ("index", "migration")
+    for page in ("index", "migration", "performance")
     for k, example in enumerate(examples(f"docs/{page}.md"))
 ]
 
@@ -29,8 +29,8 @@ def test_blocks_print_what_they_say(code: str, output: str, tmp_path: Path) -> N
 
 
 def test_there_are_blocks_of_both_sides() -> None:
-    assert len(BLOCKS) == 9
-    assert sum("import bridge" in block.values[0] for block in BLOCKS) == 6
+    assert len(BLOCKS) == 10
+    assert sum("import bridge" in block.values[0] for block in BLOCKS) == 7
 
 
 def test_each_page_has_its_place_in_the_site() -> None:
