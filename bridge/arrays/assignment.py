@@ -94,6 +94,8 @@ def _taken_apart(context: Any, dtype: np.dtype[Any], value: Any) -> tuple[Any, A
         is_fitted = dtype.kind == "i" and tracked_inside(value)
         value = array(value, dtype) if is_fitted else operand(value)
     source = getattr(value, "place", None)
+    if type(value) is ARRAYS.labelled:
+        value, source = value.array, value.array.place
     if source is not None:
         if source.context is context:
             value = value.value

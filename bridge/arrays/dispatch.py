@@ -28,6 +28,7 @@ from bridge.rewind import rule_book
 from bridge.rewind.escapes import note_texts
 from bridge.rewind.facts import facts_of
 from bridge.rewind.interpreter import ARRAYS, Call
+from bridge.rewind.labels import refuse_operand
 from bridge.rewind.memory import grounded, holds_arrays
 from bridge.rewind.rule import UNPLANNED
 from bridge.rewind.rule_book import MUTATING, REFUSED, RULES, ZERO_PULL
@@ -127,7 +128,7 @@ def operate(function: Callable[..., Any], ufunc: np.ufunc, *args: Any) -> Any:
         if not isinstance(x, NUMBERS):
             foreign, x = x, operand(x)
             if x is NotImplemented:
-                combine = rule_book.operators_of(foreign)
+                combine = ARRAYS.combine(foreign) or rule_book.operators_of(foreign)
                 if combine is not None:
                     return combine(ufunc, *args)
                 if foreign is None and ufunc in (np.equal, np.not_equal) and hasattr(args[0], "view_as"):
@@ -235,6 +236,8 @@ def call_by_rule(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -
             return found
     context = context_of((*args, *kwargs.values()))
     if context is None:
+        for x in (*args, *kwargs.values()):
+            refuse_operand(x, operation_name(function))
         return function(*args, **kwargs)
     args, kwargs = concrete_shape(function, args, kwargs)
     args, kwargs = outputs_by_name(function, args, kwargs)

@@ -32,6 +32,7 @@ class Tracked(Operators):
     __slots__ = ("__weakref__", "place", "value")
 
     __array_priority__ = 1000.0
+    __pandas_priority__ = 10_000
 
     def __init__(self, value: Any, place: Any) -> None:
         self.value = value

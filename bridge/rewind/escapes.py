@@ -9,6 +9,8 @@ import numpy as np
 
 from bridge.code_position import here, resolve
 from bridge.errors import BridgeError, EscapeError
+from bridge.rewind.interpreter import ARRAYS
+from bridge.rewind.labels import around
 from bridge.rewind.memory import grounded
 from bridge.rewind.rule_book import TrackedObject
 from bridge.rewind.values import is_abstract, known, needs_value, settled
@@ -139,6 +141,8 @@ def detach(value: Any) -> Any:
         return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
     if isinstance(value, dict):
         return {key: detach(part) for key, part in value.items()}
+    if type(value) is ARRAYS.labelled:
+        return around(value.label, detach(value.array))
     if not hasattr(type(value), "place"):
         # Asked of the class: an object may say that it has every attribute.
         return value

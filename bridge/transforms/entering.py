@@ -7,9 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bridge.arrays.buffer import Buffer, Scalar, is_weak
-from bridge.errors import ArgumentError, BridgeError
+from bridge.arrays.tracked import is_tracked
+from bridge.errors import ArgumentError, BridgeError, RefusedError
 from bridge.rewind.borrowed import Borrowed, may_be_borrowed
-from bridge.rewind.labels import check_entering, plain_of
+from bridge.rewind.interpreter import ARRAYS
+from bridge.rewind.labels import answers_itself, is_labelled, name_of, plain_of
 from bridge.rewind.memory import Strides, address, grounded, overlaps_itself
 from bridge.rewind.ownership import weak_scalar
 from bridge.rewind.places import Alias
@@ -54,22 +56,25 @@ def enter(context: Any, flat: list[Entering]) -> list[Any]:
             _refuse_subclasses(leaf)
             arrays.append(k)
         elif wanted and is_of_another_library(leaf):
-            entered[k] = context.buffer(plain_of(leaf))
+            entered[k] = _of_another_library(context, leaf)
         elif wanted and is_differentiable(leaf):
             entered[k] = _number(context, leaf)
-    foreign = [entry.leaf for entry in flat if entry.wanted and is_of_another_library(entry.leaf)]
-    if foreign:
-        context.foreign = tuple(foreign)
-        # Keys are looked at, whether they name labels.
-        context.lean = context.lean and not check_entering(foreign)
     for group in _groups([flat[k][0] for k in arrays]):
         _enter_group(context, [arrays[member] for member in group], flat, entered)
     return entered
 
 
+def _of_another_library(context: Any, leaf: Any) -> Any:
+    """An array of another library as the function gets it; with labels, if it has any."""
+    if type(leaf) is ARRAYS.labelled:
+        return ARRAYS.labelled(leaf.label, context.buffer(leaf.array))
+    buffer = context.buffer(plain_of(leaf))
+    return ARRAYS.labelled(leaf, buffer) if is_labelled(leaf) else buffer
+
+
 def is_of_another_library(leaf: Any) -> bool:
     """Whether a leaf is an array of another library, of which the function gets a Buffer."""
-    if isinstance(leaf, (np.ndarray, np.floating, np.complexfloating)) or hasattr(leaf, "place"):
+    if isinstance(leaf, (np.ndarray, np.floating, np.complexfloating)) or is_tracked(leaf):
         return False
     return hasattr(leaf, "__array__") and hasattr(leaf, "shape")
 
@@ -79,7 +84,7 @@ def of_numpy(result: Any) -> Any:
 
     EscapeError for one that holds a tracked array, and does not give it out.
     """
-    if hasattr(result, "place"):
+    if is_tracked(result):
         return result
     leaves, structure = leaves_of(result)
     if not any(map(is_of_another_library, leaves)):
@@ -88,6 +93,10 @@ def of_numpy(result: Any) -> Any:
 
 
 def _held_by(leaf: Any) -> Any:
+    if type(leaf) is ARRAYS.labelled:
+        return leaf.array
+    if answers_itself(type(leaf)) and not is_labelled(leaf):
+        return _without_units(leaf)
     data = getattr(leaf, "data", None)
     if hasattr(data, "place"):
         return data
@@ -101,6 +110,25 @@ def _held_by(leaf: Any) -> Any:
             # It has no values for NumPy: a tensor of another device, or one that its library differentiates.
             return leaf
     return leaf
+
+
+def _without_units(leaf: Any) -> Any:
+    """A result of a library whose arrays answer for themselves, unless something tracked is in it: a RefusedError."""
+    # A quantity has the attributes of the number that it is of.
+    held = hasattr(leaf, "place")
+    try:
+        held = held or hasattr(np.asarray(leaf), "place")
+    except BridgeError:
+        held = True
+    except (TypeError, ValueError, RuntimeError):
+        return leaf
+    if not held:
+        return leaf
+    raise RefusedError(
+        f"the function returned a {name_of(leaf)} of tracked numbers: its units, or what else it means, would be lost",
+        remedy="return the numbers that it holds (x.magnitude, x.value), in units that you say, and put them back "
+        "afterwards",
+    )
 
 
 def _stays_plain(leaf: Any, wanted: bool) -> bool:
