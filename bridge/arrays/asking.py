@@ -66,9 +66,9 @@ class Twins:
         kind = np.asarray(plain).dtype
         if self.actual or kind.kind not in "fc":
             return plain.copy() if type(plain) is np.ndarray else plain
-        if np.shape(plain) == ():
+        if type(plain) is not np.ndarray:
             return type(plain)(0.5 + _NUMBERS.random())
-        drawn = (0.5 + _NUMBERS.random(plain.shape)).astype(kind)
+        drawn = np.asarray(0.5 + _NUMBERS.random(plain.shape), kind)
         if kind.kind == "c":
             drawn += 1j * _NUMBERS.random(plain.shape)
         drawn[np.isnan(plain)] = np.nan

@@ -12,9 +12,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+import optree
 
 from bridge.arrays.asking import Twins, ask
 from bridge.arrays.buffer import Buffer
+from bridge.objects.levels import NAMESPACE
 from bridge.rewind import labels
 from bridge.rewind.escapes import note_text
 from bridge.rewind.interpreter import ARRAYS, current_context
@@ -40,6 +42,7 @@ class Labelled(TrackedObject):
 
     def __init__(self, label: Any, array: Any) -> None:
         self.label, self.array, self.handed_out = label, array, False
+        ARRAYS.has_labels = True
 
     @property
     def library_class(self) -> Any:  # type: ignore[override]
@@ -95,20 +98,36 @@ class Labelled(TrackedObject):
     def __iter__(self) -> Iterator[Any]:
         if hasattr(self.label, "dims"):
             return (self[k] for k in range(len(self)))
-        return iter(self.array)
+        return map(ARRAYS.own_number, self.array)
 
     def __contains__(self, value: Any) -> bool:
         if hasattr(self.label, "dims"):
             return value in self.array
         raise labels.refused(f"`in` a {labels.name_of(self.label)}", "pandas may look among its labels")
 
+    def number(self, how: str) -> Any:
+        """The number that an array without axes is of."""
+        if self.array.shape:
+            raise labels.refused(f"{how} of a {labels.name_of(self.label)}", "it has labels", "write x.values[0]")
+        return self.array[()]
+
     def __bool__(self) -> bool:
-        raise labels.refused(f"a {labels.name_of(self.label)} as a condition", "pandas and xarray have their own word")
+        return bool(self.number("a condition"))
 
     def __float__(self) -> float:
-        raise labels.refused(f"a number of a {labels.name_of(self.label)}", "it has labels", "write x.values[0]")
+        return float(self.number("float()"))
 
-    __int__ = __complex__ = __index__ = __float__  # type: ignore[assignment]
+    def __int__(self) -> int:
+        return int(self.number("int()"))
+
+    def __complex__(self) -> complex:
+        return complex(self.number("complex()"))
+
+    def __index__(self) -> int:
+        return operator.index(self.number("an index"))
+
+    def __format__(self, spec: str) -> str:
+        return format(self.number("a text"), spec) if spec else repr(self)
 
     def __repr__(self) -> str:
         if hasattr(self.array, "place"):
@@ -123,7 +142,14 @@ class Labelled(TrackedObject):
         return self
 
     def __getitem__(self, key: Any) -> Any:
-        return _called(f"[{_short(key)}]", operator.getitem, (self, key), {})
+        what, twins = f"[{_short(key)}]", Twins()
+        _check_caller(what)
+        found = ask(what, operator.getitem, (self, key), {}, twins)
+        key = _plain(key)
+        if hasattr(found, "dims") and not found.ndim:
+            # An element of xarray's is a view.
+            key = (*(key if type(key) is tuple else (key,)), ...)
+        return _labelled_as(what, found, self.array[key], [(self, twins(self)[0])])
 
     def __setitem__(self, key: Any, value: Any) -> None:
         what = f"[{_short(key)}] = ..."
@@ -242,19 +268,23 @@ def _called(what: str, function: Callable[..., Any], args: tuple[Any, ...], kwar
         raise labels.refused(f"{what} with out=", "it is written into, or labelled", "write out[...] = result")
     twins = Twins()
     found = ask(what, function, args, kwargs, twins)
-    if function is not operator.getitem:
-        ask(what, function, args, kwargs, Twins(actual=True))
+    ask(what, function, args, kwargs, Twins(actual=True))
     made = function(*_plain(args), **_plain(kwargs))
-    return _labelled_as(what, found, made, [(x.array, twins(x)[0]) for x in args if type(x) is Labelled])
+    return _labelled_as(what, found, made, [(x, twins(x)[0]) for x in args if type(x) is Labelled])
 
 
 def _labelled_as(what: str, found: Any, made: Any, operands: list[tuple[Any, Any]]) -> Any:
     """What a call made of numbers, labelled as what their library made of the twins of its operands."""
     if isinstance(found, (tuple, list)):
         return type(found)(_labelled_as(what, one, part, operands) for one, part in zip(found, made, strict=True))
+    same = next((x for x, twin in operands if twin is found), None)
+    if same is not None:
+        return same
+    if hasattr(found, "dims") and hasattr(made, "place") and not isinstance(made, Buffer):
+        made = np.reshape(made, (1,))[0, ...]
     if not isinstance(made, Buffer):
         return made
-    of = [twin for x, twin in operands if isinstance(x, Buffer) and x.place.root is made.place.root]
+    of = [x for x, _ in operands if isinstance(x.array, Buffer) and x.array.place.root is made.place.root]
     numbers = labels.values_of(found)
     is_labelled = labels.is_labelled(found)
     # What pandas makes of its array does not change with it, wherever it lies.
@@ -262,6 +292,8 @@ def _labelled_as(what: str, found: Any, made: Any, operands: list[tuple[Any, Any
     is_view = is_view and any(np.may_share_memory(numbers, labels.values_of(twin)) for _, twin in operands)
     if is_view and not of:
         raise labels.refused(what, "its result shares memory with its argument there, and not in NumPy")
+    for x in of:
+        x.handed_out = x.handed_out or not is_labelled
     if of:
         made = _view(made, getattr(numbers, "flags", None)) if is_view else made.copy()
     return Labelled(found, made) if is_labelled else made
@@ -310,9 +342,39 @@ def _plain(x: Any) -> Any:
     return labels.values_of(x) if labels.is_labelled(x) else x
 
 
-def unlabelled(x: Any) -> Any:
-    """The numbers of a labelled array; anything else as it is."""
-    return x.values if type(x) is Labelled else x
+class _Kind:
+    """What is labelled alike is of one kind, where containers are compared."""
+
+    def __init__(self, label: Any) -> None:
+        self.label = label
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Kind) and labels.same_labels(self.label, other.label)
+
+    def __hash__(self) -> int:
+        return hash(self.label.shape)
+
+
+# To transforms it is a container of its numbers.
+optree.register_pytree_node(
+    Labelled,
+    lambda x: ((x.array,), _Kind(x.label), ("array",)),  # type: ignore[attr-defined]
+    lambda kind, children: Labelled(kind.label, children[0]),
+    namespace=NAMESPACE,
+)
+
+
+def without_labels(tree: Any) -> Any:
+    """Containers with the numbers of labelled arrays in the place of these."""
+    if not ARRAYS.has_labels:
+        return tree
+    return optree.tree_map(
+        lambda x: x.array[...] if type(x) is Labelled and x.array.shape else x.number("") if type(x) is Labelled else x,
+        tree,
+        is_leaf=lambda x: type(x) is Labelled,
+        none_is_leaf=True,
+        namespace=NAMESPACE,
+    )
 
 
 def combine(x: Any) -> Callable[..., Any] | None:

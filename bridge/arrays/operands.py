@@ -84,9 +84,11 @@ def _of_another_library(x: Any) -> Any:
     RefusedError for what answers by NumPy's protocols, and would answer something else than an array of NumPy's.
     """
     kind = type(x)
+    if kind is ARRAYS.labelled:
+        return NotImplemented
     if not _is_asked_first(x) or kind.__module__.partition(".")[0] in ALIKE:
         return np.asarray(x)
-    if type(x) is ARRAYS.labelled or (current_context() is not None and is_labelled(x)):
+    if current_context() is not None and is_labelled(x):
         # pandas' arrays are combined in `operate`, those of xarray take tracked arrays into them.
         return NotImplemented
     if not answers_itself(kind):

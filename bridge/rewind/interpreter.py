@@ -129,6 +129,8 @@ class Arrays:
     bounded: type[Any] = type("Nothing", (), {})
     # Arrays of pandas and xarray whose numbers are tracked.
     labelled: type[Any] = type("Nothing", (), {})
+    # Whether there ever were any.
+    has_labels = False
     # What computes an operation of a tracked value and an array of these libraries; None for any other operand.
     combine: Callable[[Any], Callable[..., Any] | None] = staticmethod(lambda operand: None)
     call: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]

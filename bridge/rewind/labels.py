@@ -38,13 +38,13 @@ def is_table(x: Any) -> bool:
 
 def root_of(x: Any) -> str:
     """The library that an object is of: of a class that derives from pandas' or xarray's, these."""
-    roots = [kind.__module__.partition(".")[0] for kind in type(x).__mro__]
+    roots = [kind.__module__.partition(".")[0] for kind in x.__class__.__mro__]
     return next((root for root in roots if root in LABELLED), roots[0])
 
 
 def name_of(x: Any) -> str:
     """What messages call the class of an object of another library."""
-    kind = type(x)
+    kind = x.__class__
     return f"{kind.__module__.partition('.')[0]}.{kind.__name__}"
 
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bridge.arrays.buffer import Buffer, Scalar, is_weak
+from bridge.arrays.labelled import without_labels
 from bridge.arrays.tracked import is_tracked
 from bridge.errors import ArgumentError, BridgeError, RefusedError
 from bridge.rewind.borrowed import Borrowed, may_be_borrowed
@@ -66,8 +67,6 @@ def enter(context: Any, flat: list[Entering]) -> list[Any]:
 
 def _of_another_library(context: Any, leaf: Any) -> Any:
     """An array of another library as the function gets it; with labels, if it has any."""
-    if type(leaf) is ARRAYS.labelled:
-        return ARRAYS.labelled(leaf.label, context.buffer(leaf.array))
     buffer = context.buffer(plain_of(leaf))
     return ARRAYS.labelled(leaf, buffer) if is_labelled(leaf) else buffer
 
@@ -86,6 +85,7 @@ def of_numpy(result: Any) -> Any:
     """
     if is_tracked(result):
         return result
+    result = without_labels(result)
     leaves, structure = leaves_of(result)
     if not any(map(is_of_another_library, leaves)):
         return result
@@ -93,8 +93,6 @@ def of_numpy(result: Any) -> Any:
 
 
 def _held_by(leaf: Any) -> Any:
-    if type(leaf) is ARRAYS.labelled:
-        return leaf.array
     if answers_itself(type(leaf)) and not is_labelled(leaf):
         return _without_units(leaf)
     data = getattr(leaf, "data", None)

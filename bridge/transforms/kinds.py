@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from bridge.rewind.interpreter import ARRAYS
-
 
 def in_kind_of(leaf: Any, gradient: Any) -> Any:
     """A gradient as the kind of array that its argument is: of JAX on its devices, of xarray or pandas with its labels.
@@ -16,8 +14,6 @@ def in_kind_of(leaf: Any, gradient: Any) -> Any:
     NumPy's for what has no labels (an index of pandas), for any other library, and a value of the context outside for a
     derivative that is differentiated again.
     """
-    if type(leaf) is ARRAYS.labelled:
-        return ARRAYS.labelled(leaf.label, gradient)
     if type(gradient) is not np.ndarray:
         return gradient
     modules = {kind.__module__.partition(".")[0] for kind in type(leaf).__mro__}
