@@ -76,7 +76,7 @@ class Twins:
 
 
 def ask(what: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], twins: Any) -> Any:
-    """What their library answers to a call; RefusedError, which says `what` it is, where NumPy answers something else."""
+    """What their library answers to a call; RefusedError, saying `what` it is, where NumPy answers something else."""
     theirs, ours = twins((args, kwargs))
     name = next((labels.name_of(x) for x in _flat(theirs) if labels.is_labelled(x)), "labelled array")
     what = f"{what} of a {name}, or of what comes of it"
@@ -88,7 +88,7 @@ def ask(what: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: 
     if isinstance(plain, Exception) or not _agree(found, plain):
         theirs, ours = Twins(actual=True)((args, kwargs))
         told = f"{_told(_answer(function, *theirs))}, without labels {_told(_answer(function, *ours))}"
-        raise labels.refused(what, f"its labels or names, or NaNs, which it skips, or defaults of its own count: it gives {told}")
+        raise labels.refused(what, f"labels, or NaNs, which it skips, or defaults of its own count: it gives {told}")
     if any(not np.array_equal(one, then, equal_nan=one.dtype.kind in "fc") for one, then in before):
         raise labels.refused(what, "it writes into it", "write x[...] = values")
     return found
@@ -99,7 +99,7 @@ def _answer(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             return function(*args, **kwargs)
-    except Exception as error:  # noqa: BLE001 - whatever a library raises is its answer, and is told
+    except Exception as error:
         return error
 
 

@@ -56,6 +56,11 @@ def holds_tracked(x: Any) -> bool:
     return hasattr(getattr(x, "variable", x)._data, "place")
 
 
+def kept(x: Any) -> Any:
+    """What labels as `x` does now: a program may give a series other labels."""
+    return x.copy(deep=False) if hasattr(x, "iloc") or hasattr(x, "dims") else x
+
+
 def around(x: Any, values: Any) -> Any:
     """What is labelled as `x`, and holds other values of the same shape."""
     if hasattr(x, "dims"):
@@ -116,8 +121,9 @@ def refused(what: str, why: str, remedy: str = REMEDY) -> RefusedError:
     """The error of what would be another number without labels; code that swallows it cannot hide it."""
     error = RefusedError(f"{what}: {why}", where=resolve(here()), remedy=remedy)
     context = current_context()
-    if context is not None and context.escaped is None:
-        context.escaped = error
+    while context is not None:
+        context.escaped = context.escaped or error
+        context = context.outer
     return error
 
 

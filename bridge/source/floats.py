@@ -25,6 +25,8 @@ class Float(WeakScalar):
 
 def as_float(*args: Any, **kwargs: Any) -> Any:
     """`float(x)`."""
+    if len(args) == 1 and type(args[0]) is ARRAYS.labelled:
+        args = (args[0].number("float()"),)
     if len(args) != 1 or kwargs or not is_tracked(args[0]):
         return float(*args, **kwargs)
     x = args[0]

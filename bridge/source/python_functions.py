@@ -153,6 +153,8 @@ def _pow(base: Any, exp: Any, mod: Any = None) -> Any:
 
 def _int(*args: Any, **kwargs: Any) -> Any:
     """`int(x)` of a tracked number: its derivative is zero wherever it has one, as that of `astype(int)` is."""
+    if len(args) == 1 and type(args[0]) is ARRAYS.labelled:
+        args = (args[0].number("int()"),)
     if len(args) == 1 and is_tracked(args[0]) and np.size(grounded(args[0])) == 1 and not is_abstract(args[0]):
         context = args[0].place.context
         context.check_usable()

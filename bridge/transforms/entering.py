@@ -12,7 +12,7 @@ from bridge.arrays.tracked import is_tracked
 from bridge.errors import ArgumentError, BridgeError, RefusedError
 from bridge.rewind.borrowed import Borrowed, may_be_borrowed
 from bridge.rewind.interpreter import ARRAYS
-from bridge.rewind.labels import answers_itself, is_labelled, name_of, plain_of
+from bridge.rewind.labels import answers_itself, is_labelled, kept, name_of, plain_of
 from bridge.rewind.memory import Strides, address, grounded, overlaps_itself
 from bridge.rewind.ownership import weak_scalar
 from bridge.rewind.places import Alias
@@ -68,7 +68,7 @@ def enter(context: Any, flat: list[Entering]) -> list[Any]:
 def _of_another_library(context: Any, leaf: Any) -> Any:
     """An array of another library as the function gets it; with labels, if it has any."""
     buffer = context.buffer(plain_of(leaf))
-    return ARRAYS.labelled(leaf, buffer) if is_labelled(leaf) else buffer
+    return ARRAYS.labelled(kept(leaf), buffer) if is_labelled(leaf) else buffer
 
 
 def is_of_another_library(leaf: Any) -> bool:
