@@ -45,8 +45,8 @@ class Twins:
 
     def _pair(self, x: Any) -> tuple[Any, Any]:
         if type(x) is ARRAYS.labelled:
-            values = self.numbers(x.array)
-            return labels.around(x.label, values), np.array(values)
+            values = self.numbers(x.__bridge_array__)
+            return labels.around(x.__bridge_label__, values), np.array(values)
         if hasattr(x, "place"):
             values = self.numbers(x)
             return values, values.copy() if type(values) is np.ndarray else values

@@ -95,7 +95,7 @@ def _taken_apart(context: Any, dtype: np.dtype[Any], value: Any) -> tuple[Any, A
         value = array(value, dtype) if is_fitted else operand(value)
     source = getattr(value, "place", None)
     if type(value) is ARRAYS.labelled:
-        value, source = value.array, value.array.place
+        value, source = value.__bridge_array__, value.__bridge_array__.place
     if source is not None:
         if source.context is context:
             value = value.value

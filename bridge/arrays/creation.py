@@ -97,7 +97,7 @@ def array(
         if (copy and not is_number) or not lies_in_order(grounded(result), order):
             result = result.copy(order)
     elif type(x) is ARRAYS.labelled:
-        return array(x.values, dtype, copy=copy, order=order, ndmin=ndmin)
+        return array(x.__bridge_array__ if copy else x.values, dtype, copy=copy, order=order, ndmin=ndmin)
     elif type(x) is ARRAYS.bounded:
         result = x.copy() if copy else x
     else:

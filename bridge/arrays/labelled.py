@@ -15,7 +15,18 @@ import optree
 
 from bridge.arrays.asking import Twins, ask
 from bridge.arrays.buffer import Buffer
-from bridge.arrays.labelled_calls import called, check_caller, combine, labelled_as, operated, plain, spelled, view
+from bridge.arrays.labelled_calls import (
+    called,
+    check_caller,
+    combine,
+    labelled_as,
+    note,
+    number,
+    operated,
+    plain,
+    spelled,
+    view,
+)
 from bridge.objects.levels import NAMESPACE
 from bridge.rewind import labels
 from bridge.rewind.escapes import note_text
@@ -26,19 +37,22 @@ from bridge.signatures import operation_name
 
 
 class Labelled(TrackedObject):
-    """Numbers, a Buffer or an array, and `label`: an array of their library, of other numbers under their labels."""
+    """Numbers, a Buffer or an array, and an array of their library, of other numbers under their labels.
+
+    Its own attributes have names that no label has: `s.label` is a number of a series that has such a label.
+    """
 
     __hash__ = None  # type: ignore[assignment]
     __array_priority__ = 2000.0
     __pandas_priority__ = 100_000
 
     def __init__(self, label: Any, array: Any) -> None:
-        vars(self).update(label=label, array=array, handed_out=False)
+        vars(self).update(__bridge_label__=label, __bridge_array__=array)
         ARRAYS.has_labels = True
 
     @property
     def library_class(self) -> Any:
-        return type(self.label)
+        return type(self.__bridge_label__)
 
     # A program may ask what it was given, also in code that is not read.
     __class__ = library_class
@@ -50,97 +64,87 @@ class Labelled(TrackedObject):
 
     def to_numpy(self, *args: Any, **kwargs: Any) -> Any:
         """The numbers without their labels; a copy, if that is asked."""
-        if not hasattr(self.label, "to_numpy") or args or kwargs.keys() - {"copy"}:
+        if not hasattr(self.__bridge_label__, "to_numpy") or args or kwargs.keys() - {"copy"}:
             return self.__getattr__("to_numpy")
         numbers = self._numbers("to_numpy()")
         return numbers.copy() if kwargs.get("copy") else numbers
 
     def _numbers(self, how: str) -> Any:
         check_caller(f".{how}")
-        self.hand_out()
-        return view(self.array, getattr(labels.values_of(self.label), "flags", None))
+        note(self, "handed_out")
+        return view(self.__bridge_array__, getattr(labels.values_of(self.__bridge_label__), "flags", None))
 
-    shape = property(lambda self: self.array.shape)
-    ndim = property(lambda self: self.array.ndim)
-    size = property(lambda self: self.array.size)
-    dtype = property(lambda self: self.array.dtype)
-    nbytes = property(lambda self: self.array.nbytes)
+    shape = property(lambda self: self.__bridge_array__.shape)
+    ndim = property(lambda self: self.__bridge_array__.ndim)
+    size = property(lambda self: self.__bridge_array__.size)
+    dtype = property(lambda self: self.__bridge_array__.dtype)
+    nbytes = property(lambda self: self.__bridge_array__.nbytes)
     T = property(lambda self: called(".T", lambda x: x.T, (self,), {}))
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise labels.refused(
-            f".{name} = ... of a {labels.name_of(self.label)}, or of what comes of it",
+            f".{name} = ... of a {labels.name_of(self)}, or of what comes of it",
             "it may get other labels, or other numbers, by that",
         )
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or not hasattr(self.label, name):
-            raise AttributeError(f"'{type(self.label).__name__}' object has no attribute {name!r}", name=name, obj=self)
+        if name.startswith("__") or not hasattr(self.__bridge_label__, name):
+            raise AttributeError(f"'{self.__class__.__name__}' object has no attribute {name!r}", name=name, obj=self)
         check_caller(f".{name}")
-        if name == "data" and hasattr(self.label, "dims"):
+        if name == "data" and hasattr(self.__bridge_label__, "dims"):
             return self.values
         if not name.startswith("_") and hasattr(Buffer, name) and name not in _OF_MEMORY:
-            if callable(getattr(self.label, name)):
+            if callable(getattr(self.__bridge_label__, name)):
                 return lambda *args, **kwargs: called(
                     f".{name}({', '.join(kwargs)})", _method(name), (self, *args), kwargs
                 )
             return called(f".{name}", operator.attrgetter(name), (self,), {})
         raise labels.refused(
-            f".{name} of a {labels.name_of(self.label)}, or of what comes of it",
+            f".{name} of a {labels.name_of(self)}, or of what comes of it",
             "where gradients are followed it is an array of NumPy's",
         )
 
     def __len__(self) -> int:
-        return len(self.array)
+        return len(self.__bridge_array__)
 
     def __iter__(self) -> Iterator[Any]:
-        if hasattr(self.label, "dims"):
+        if hasattr(self.__bridge_label__, "dims"):
             return (self[k] for k in range(len(self)))
-        return map(ARRAYS.own_number, self.array)
+        return map(ARRAYS.own_number, self.__bridge_array__)
 
     def __contains__(self, value: Any) -> bool:
-        if hasattr(self.label, "coords"):
-            return value in self.array
-        raise labels.refused(f"`in` a {labels.name_of(self.label)}", "it may look among its labels")
-
-    def hand_out(self) -> None:
-        """Take note that its memory has another name, without labels."""
-        vars(self)["handed_out"] = True
-
-    def number(self, how: str) -> Any:
-        """The number that an array without axes is of."""
-        if self.array.shape:
-            raise labels.refused(f"{how} of a {labels.name_of(self.label)}", "it has labels", "write x.values[0]")
-        return self.array[()]
+        if hasattr(self.__bridge_label__, "coords"):
+            return value in self.__bridge_array__
+        raise labels.refused(f"`in` a {labels.name_of(self)}", "it may look among its labels")
 
     def __bool__(self) -> bool:
-        return bool(self.number("a condition"))
+        return bool(number(self, "a condition"))
 
     def __float__(self) -> float:
-        return float(self.number("float()"))
+        return float(number(self, "float()"))
 
     def __int__(self) -> int:
-        return int(self.number("int()"))
+        return int(number(self, "int()"))
 
     def __complex__(self) -> complex:
-        return complex(self.number("complex()"))
+        return complex(number(self, "complex()"))
 
     def __index__(self) -> int:
-        return operator.index(self.number("an index"))
+        return operator.index(number(self, "an index"))
 
     def __format__(self, spec: str) -> str:
-        return format(self.number("a text"), spec) if spec else repr(self)
+        return format(number(self, "a text"), spec) if spec else repr(self)
 
     def __repr__(self) -> str:
-        if hasattr(self.array, "place"):
-            note_text(self.array)
-        return repr(labels.around(self.label, grounded(self.array)))
+        if hasattr(self.__bridge_array__, "place"):
+            note_text(self.__bridge_array__)
+        return repr(labels.around(self.__bridge_label__, grounded(self.__bridge_array__)))
 
     def _updated(self, function: Callable[..., Any], other: Any) -> Any:
         what = spelled(function)
         self._check_writable(what)
         ask(what, _in_place(function), (self, other), {}, Twins())
-        function(self.array, plain(other))
+        function(self.__bridge_array__, plain(other))
         return self
 
     def __divmod__(self, other: Any) -> Any:
@@ -157,24 +161,24 @@ class Labelled(TrackedObject):
         if hasattr(found, "dims") and not found.ndim:
             # An element of xarray's is a view.
             key = (*(key if type(key) is tuple else (key,)), ...)
-        return labelled_as(what, found, self.array[key], [(self, twins(self)[0])])
+        return labelled_as(what, found, self.__bridge_array__[key], [(self, twins(self)[0])])
 
     def __setitem__(self, key: Any, value: Any) -> None:
         what = f"[{_short(key)}] = ..."
         self._check_writable(what)
         ask(what, _written, (self, key, value), {}, Twins())
-        self.array[plain(key)] = plain(value)
+        self.__bridge_array__[plain(key)] = plain(value)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         check_caller("NumPy")
         if self.dtype.kind in "fc":
             raise labels.refused(
-                f"an array of NumPy's is made of a {labels.name_of(self.label)}, or it meets arrays in a function of "
-                "NumPy's that does not look for labels",
+                f"an array of NumPy's is made of a {labels.name_of(self)}, or it meets arrays in a function of NumPy's "
+                "that does not look for labels",
                 "its gradient would be lost",
                 "use its numbers there: x.values (np.asarray(x) in code that is read)",
             )
-        return np.asarray(self.array, dtype=dtype)
+        return np.asarray(self.__bridge_array__, dtype=dtype)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         if method == "__call__":
@@ -185,19 +189,25 @@ class Labelled(TrackedObject):
         return called(operation_name(function), function, args, kwargs)
 
     def __copy__(self) -> Any:
-        return Labelled(self.label, self.array.copy())
+        return Labelled(self.__bridge_label__, self.__bridge_array__.copy())
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        return Labelled(self.label, self.array.copy())
+        return Labelled(self.__bridge_label__, self.__bridge_array__.copy())
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        return self.array.__reduce_ex__(protocol)
+        return self.__bridge_array__.__reduce_ex__(protocol)
 
     def _check_writable(self, what: str) -> None:
         check_caller(what)
-        if self.handed_out and not hasattr(self.label, "dims"):
+        if "shared" in vars(self):
             raise labels.refused(
-                f"{what} of a {labels.name_of(self.label)} whose numbers were taken out before",
+                f"{what} of a {labels.name_of(self)} that shares memory with another argument",
+                "each of them has a copy, and the other would not follow",
+                "pass copies (x.copy())",
+            )
+        if "handed_out" in vars(self) and not hasattr(self.__bridge_label__, "dims"):
+            raise labels.refused(
+                f"{what} of a {labels.name_of(self)} whose numbers were taken out before",
                 "whether they change, too, is not known",
                 "take a copy of them: np.array(x), x.to_numpy(copy=True)",
             )
@@ -267,7 +277,7 @@ class _Kind:
 
 
 def _taken_apart(x: Any) -> Any:
-    return (x.array,), _Kind(x.label), ("array",)
+    return (x.__bridge_array__,), _Kind(x.__bridge_label__), ("array",)
 
 
 def _put_together(kind: Any, children: Any) -> Labelled:
@@ -282,7 +292,7 @@ def without_labels(tree: Any) -> Any:
     if not ARRAYS.has_labels:
         return tree
     return optree.tree_map(
-        lambda x: x if type(x) is not Labelled else x.array if x.array.shape else x.array[()],
+        lambda x: x if type(x) is not Labelled else number(x, "") if not x.shape else x.__bridge_array__,
         tree,
         is_leaf=lambda x: type(x) is Labelled,
         none_is_leaf=True,

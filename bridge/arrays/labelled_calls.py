@@ -54,9 +54,13 @@ def _one_label(args: tuple[Any, ...]) -> Any:
     found = None
     for x in args:
         if type(x) is ARRAYS.labelled:
-            if found is not None and x.label is not found and not labels.same_labels(x.label, found):
+            if (
+                found is not None
+                and x.__bridge_label__ is not found
+                and not labels.same_labels(x.__bridge_label__, found)
+            ):
                 return None
-            found = x.label
+            found = x.__bridge_label__
         elif not isinstance(x, _NUMBERS) and not (hasattr(x, "place") and not isinstance(x, Buffer)):
             return None
     return found
@@ -85,7 +89,11 @@ def labelled_as(what: str, found: Any, made: Any, operands: list[tuple[Any, Any]
         made = np.reshape(made, (1,))[0, ...]
     if not isinstance(made, Buffer):
         return made
-    of = [x for x, _ in operands if isinstance(x.array, Buffer) and x.array.place.root is made.place.root]
+    of = [
+        x
+        for x, _ in operands
+        if isinstance(x.__bridge_array__, Buffer) and x.__bridge_array__.place.root is made.place.root
+    ]
     numbers = labels.values_of(found)
     is_labelled = labels.is_labelled(found)
     # What pandas makes of its array does not change with it, wherever it lies.
@@ -94,10 +102,14 @@ def labelled_as(what: str, found: Any, made: Any, operands: list[tuple[Any, Any]
     if is_view and not of:
         raise labels.refused(what, "its result shares memory with its argument there, and not in NumPy")
     for x in () if is_labelled else of:
-        x.hand_out()
+        note(x, "handed_out")
     if of:
         made = view(made, getattr(numbers, "flags", None)) if is_view else made.copy()
     return ARRAYS.labelled(found, made) if is_labelled else made
+
+
+def _is_on(array: Any, root: Any) -> bool:
+    return isinstance(array, Buffer) and array.place.root is root
 
 
 def view(array: Any, flags: Any) -> Any:
@@ -111,7 +123,7 @@ def view(array: Any, flags: Any) -> Any:
 def plain(x: Any) -> Any:
     """Operands without labels."""
     if type(x) is ARRAYS.labelled:
-        return x.array
+        return x.__bridge_array__
     if type(x) in (list, tuple):
         return type(x)(map(plain, x))
     if type(x) is dict:
@@ -119,6 +131,18 @@ def plain(x: Any) -> Any:
     if type(x) is slice:
         return x
     return labels.values_of(x) if labels.is_labelled(x) else x
+
+
+def note(x: Any, what: str) -> None:
+    """Take note that memory has another name, without labels ("handed_out") or in another argument ("shared")."""
+    vars(x)[what] = True
+
+
+def number(x: Any, how: str) -> Any:
+    """The number that an array without axes is of."""
+    if x.shape:
+        raise labels.refused(f"{how} of a {labels.name_of(x)}", "it has labels", "write x.values[0]")
+    return x.__bridge_array__[()]
 
 
 def combine(x: Any) -> Callable[..., Any] | None:

@@ -17,9 +17,9 @@ from bridge.rewind.memory import grounded
 from bridge.rewind.values import is_abstract
 from bridge.transforms.chosen import Argnums, chosen, is_single
 from bridge.transforms.comparing import holds_same
-from bridge.transforms.entering import Entering, enter, is_differentiable, is_of_another_library
+from bridge.transforms.entering import Entering, enter, is_differentiable
 from bridge.transforms.held_twice import HeldTwice
-from bridge.transforms.kinds import in_kind_of
+from bridge.transforms.kinds import in_kind_of, is_of_another_library
 from bridge.transforms.overlapping import said_once
 from bridge.trees import Mismatch, leaves_along, leaves_of, paths_of, rebuilt
 
@@ -98,7 +98,7 @@ class Arguments:
         for k in self.argnums:
             for leaf, tracked in zip(self._given[k], self._tracked[k], strict=True):
                 if is_differentiable(leaf):
-                    buffer = tracked.array if type(tracked) is ARRAYS.labelled else tracked
+                    buffer = tracked.__bridge_array__ if type(tracked) is ARRAYS.labelled else tracked
                     self.buffers.append(buffer)
                     self.places.append(buffer.place)
 

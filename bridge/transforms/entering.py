@@ -7,17 +7,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bridge.arrays.buffer import Buffer, Scalar, is_weak
-from bridge.arrays.labelled import without_labels
-from bridge.arrays.tracked import is_tracked
-from bridge.errors import ArgumentError, BridgeError, RefusedError
+from bridge.errors import ArgumentError
 from bridge.rewind.borrowed import Borrowed, may_be_borrowed
-from bridge.rewind.interpreter import ARRAYS
-from bridge.rewind.labels import answers_itself, is_labelled, kept, name_of, plain_of
 from bridge.rewind.memory import Strides, address, grounded, overlaps_itself
 from bridge.rewind.ownership import weak_scalar
 from bridge.rewind.places import Alias
 from bridge.rewind.roots import Root
-from bridge.trees import leaves_of, rebuilt
+from bridge.transforms.kinds import check_shared, entered_in, is_of_another_library
 
 
 class Entering(NamedTuple):
@@ -57,76 +53,13 @@ def enter(context: Any, flat: list[Entering]) -> list[Any]:
             _refuse_subclasses(leaf)
             arrays.append(k)
         elif wanted and is_of_another_library(leaf):
-            entered[k] = _of_another_library(context, leaf)
+            entered[k] = entered_in(context, leaf)
         elif wanted and is_differentiable(leaf):
             entered[k] = _number(context, leaf)
+    check_shared(flat, entered)
     for group in _groups([flat[k][0] for k in arrays]):
         _enter_group(context, [arrays[member] for member in group], flat, entered)
     return entered
-
-
-def _of_another_library(context: Any, leaf: Any) -> Any:
-    """An array of another library as the function gets it; with labels, if it has any."""
-    buffer = context.buffer(plain_of(leaf))
-    return ARRAYS.labelled(kept(leaf), buffer) if is_labelled(leaf) else buffer
-
-
-def is_of_another_library(leaf: Any) -> bool:
-    """Whether a leaf is an array of another library, of which the function gets a Buffer."""
-    if isinstance(leaf, (np.ndarray, np.floating, np.complexfloating)) or is_tracked(leaf):
-        return False
-    return hasattr(leaf, "__array__") and hasattr(leaf, "shape")
-
-
-def of_numpy(result: Any) -> Any:
-    """What a function returned, with tracked arrays in place of arrays of other libraries that hold them.
-
-    EscapeError for one that holds a tracked array, and does not give it out.
-    """
-    if is_tracked(result):
-        return result
-    result = without_labels(result)
-    leaves, structure = leaves_of(result)
-    if not any(map(is_of_another_library, leaves)):
-        return result
-    return rebuilt(structure, [_held_by(leaf) if is_of_another_library(leaf) else leaf for leaf in leaves])
-
-
-def _held_by(leaf: Any) -> Any:
-    if answers_itself(type(leaf)) and not is_labelled(leaf):
-        return _without_units(leaf)
-    data = getattr(leaf, "data", None)
-    if hasattr(data, "place"):
-        return data
-    if type(leaf).__module__.partition(".")[0] not in ("jax", "jaxlib"):
-        try:
-            # Who holds a tracked array asks it for its values.
-            np.asarray(leaf)
-        except BridgeError:
-            raise
-        except (TypeError, ValueError, RuntimeError):
-            # It has no values for NumPy: a tensor of another device, or one that its library differentiates.
-            return leaf
-    return leaf
-
-
-def _without_units(leaf: Any) -> Any:
-    """A result of a library whose arrays answer for themselves, unless something tracked is in it: a RefusedError."""
-    # A quantity has the attributes of the number that it is of.
-    held = hasattr(leaf, "place")
-    try:
-        held = held or hasattr(np.asarray(leaf), "place")
-    except BridgeError:
-        held = True
-    except (TypeError, ValueError, RuntimeError):
-        return leaf
-    if not held:
-        return leaf
-    raise RefusedError(
-        f"the function returned a {name_of(leaf)} of tracked numbers: its units, or what else it means, would be lost",
-        remedy="return the numbers that it holds (x.magnitude, x.value), in units that you say, and put them back "
-        "afterwards",
-    )
 
 
 def _stays_plain(leaf: Any, wanted: bool) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import bridge
-from bridge.errors import RefusedError
+from bridge.errors import ArgumentError, EscapeError, RefusedError
 
 pandas = pytest.importorskip("pandas")
 xarray = pytest.importorskip("xarray")
@@ -210,3 +210,27 @@ def test_what_pandas_locks_is_locked() -> None:
     if not S.to_numpy().flags.writeable:
         with pytest.raises(ValueError, match="read-only"):
             bridge.grad(program)(S)
+
+
+def test_arguments_that_share_memory() -> None:
+    def program(a: Any, b: Any) -> Any:
+        a[...] = 2.0 * b
+        return (a * b).sum()
+
+    assert bridge.value_and_grad(lambda a, b: (a * b).sum(), (0, 1))(A, A)[0] == 30.0
+    with pytest.raises(RefusedError, match=r"of a xarray\.DataArray that shares memory with another argument"):
+        bridge.grad(program, (0, 1))(A, A)
+    with pytest.raises(ArgumentError, match=r"a xarray\.DataArray, and .*, an array of NumPy's, share memory"):
+        bridge.grad(lambda a, b: np.sum(a) * np.sum(b))(A, A.values)
+
+
+def test_numbers_of_what_xarray_has_around_a_tracked_one() -> None:
+    assert bridge.value_and_grad(lambda k: np.sum((k * A).data[0]))(2.0) == (6.0, 3.0)
+    with pytest.raises(EscapeError, match=r"remedy: take the numbers of what xarray has by \.data"):
+        bridge.grad(lambda k: np.sum((k * A).values))(2.0)
+
+
+@pytest.mark.parametrize("label", ["label", "array", "note", "number", "shared", "handed_out", "compress"])
+def test_labels_are_not_its_own_names(label: str) -> None:
+    with pytest.raises((RefusedError, AttributeError)):
+        bridge.grad(lambda s: getattr(s, label) ** 2)(pandas.Series([3.0, 1.0], index=[label, "b"]))
