@@ -75,6 +75,29 @@ class Twins:
         return drawn
 
 
+def method(name: str) -> Callable[..., Any]:
+    """The method of this name of whatever is its first argument."""
+    return lambda x, *args, **kwargs: getattr(x, name)(*args, **kwargs)
+
+
+def in_place(function: Callable[..., Any]) -> Callable[..., Any]:
+    """What an augmented assignment makes of a copy, and whether it is that very copy."""
+
+    def update(x: Any, other: Any) -> Any:
+        copied = x.copy()
+        updated = function(copied, other)
+        return updated, copied, updated is copied
+
+    return update
+
+
+def written(x: Any, key: Any, value: Any) -> Any:
+    """A copy of an array in which something was written."""
+    x = x.copy()
+    x[key] = value
+    return x
+
+
 def ask(what: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], twins: Any) -> Any:
     """What their library answers to a call; RefusedError, saying `what` it is, where NumPy answers something else."""
     theirs, ours = twins((args, kwargs))

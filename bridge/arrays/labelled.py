@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import optree
 
-from bridge.arrays.asking import Twins, ask
+from bridge.arrays.asking import Twins, ask, in_place, method, written
 from bridge.arrays.buffer import Buffer
 from bridge.arrays.labelled_calls import (
     called,
@@ -96,7 +96,7 @@ class Labelled(TrackedObject):
         if not name.startswith("_") and hasattr(Buffer, name) and name not in _OF_MEMORY:
             if callable(getattr(self.__bridge_label__, name)):
                 return lambda *args, **kwargs: called(
-                    f".{name}({', '.join(kwargs)})", _method(name), (self, *args), kwargs
+                    f".{name}({', '.join(kwargs)})", method(name), (self, *args), kwargs
                 )
             return called(f".{name}", operator.attrgetter(name), (self,), {})
         raise labels.refused(
@@ -143,7 +143,7 @@ class Labelled(TrackedObject):
     def _updated(self, function: Callable[..., Any], other: Any) -> Any:
         what = spelled(function)
         self._check_writable(what)
-        ask(what, _in_place(function), (self, other), {}, Twins())
+        ask(what, in_place(function), (self, other), {}, Twins())
         function(self.__bridge_array__, plain(other))
         return self
 
@@ -166,7 +166,7 @@ class Labelled(TrackedObject):
     def __setitem__(self, key: Any, value: Any) -> None:
         what = f"[{_short(key)}] = ..."
         self._check_writable(what)
-        ask(what, _written, (self, key, value), {}, Twins())
+        ask(what, written, (self, key, value), {}, Twins())
         self.__bridge_array__[plain(key)] = plain(value)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
@@ -239,28 +239,6 @@ for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
     setattr(Labelled, f"__{_name}__", _binary(getattr(operator, _name)))
 for _name in ("neg", "pos", "abs", "invert"):
     setattr(Labelled, f"__{_name}__", _unary(getattr(operator, _name)))
-
-
-def _method(name: str) -> Callable[..., Any]:
-    return lambda x, *args, **kwargs: getattr(x, name)(*args, **kwargs)
-
-
-def _in_place(function: Callable[..., Any]) -> Callable[..., Any]:
-    """What an augmented assignment makes of a copy, and whether it is that very copy."""
-
-    def update(x: Any, other: Any) -> Any:
-        copied = x.copy()
-        updated = function(copied, other)
-        return updated, copied, updated is copied
-
-    return update
-
-
-def _written(x: Any, key: Any, value: Any) -> Any:
-    """A copy of an array in which something was written."""
-    x = x.copy()
-    x[key] = value
-    return x
 
 
 class _Kind:

@@ -85,7 +85,9 @@ def labelled_as(what: str, found: Any, made: Any, operands: list[tuple[Any, Any]
     same = next((x for x, twin in operands if twin is found), None)
     if same is not None:
         return same
-    if hasattr(found, "dims") and hasattr(made, "place") and not isinstance(made, Buffer):
+    if labels.is_labelled(found) and not hasattr(made, "place"):
+        return labels.around(found, np.asarray(made))
+    if hasattr(found, "dims") and not isinstance(made, Buffer):
         made = np.reshape(made, (1,))[0, ...]
     if not isinstance(made, Buffer):
         return made

@@ -168,6 +168,7 @@ SAME: dict[str, tuple[Any, Program]] = {
     "rows from the end": (A, lambda a: ((a - a.mean(axis=0)) ** 2).sum() * float(a.sum())),
     "deviation of a grid": (A, lambda a: (a - a.mean()).std()),
     "a grid on the right": (A, lambda a: (a * A).sum()),
+    "a truth": (A, lambda a: (a * (a.any() * A)).sum() + a[0, 0] * (1.0 in a)),
     "captured": (2.0, lambda k: np.sum(S * k) + np.sum(k * S * S) + (k * A).sum()),
     "a checkpoint": (S, lambda s: np.sum(bridge.checkpoint(lambda t: t * t)(s) * s)),
     "a loop": (S, lambda s: np.sum(bridge.fori_loop(0, 3, lambda k, x: x * s, s))),
