@@ -94,8 +94,6 @@ def _taken_apart(context: Any, dtype: np.dtype[Any], value: Any) -> tuple[Any, A
         is_fitted = dtype.kind == "i" and tracked_inside(value)
         value = array(value, dtype) if is_fitted else operand(value)
     source = getattr(value, "place", None)
-    if type(value) is ARRAYS.labelled:
-        value, source = value.__bridge_array__, value.__bridge_array__.place
     if source is not None:
         if source.context is context:
             value = value.value
@@ -112,6 +110,8 @@ def _taken_apart(context: Any, dtype: np.dtype[Any], value: Any) -> tuple[Any, A
         if value.dtype.kind == "O":
             value = value.astype(dtype)
         context.check_original(value)
+    elif type(value) is ARRAYS.labelled:
+        return _taken_apart(context, dtype, value.__bridge_array__)
     return value, source
 
 

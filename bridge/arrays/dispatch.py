@@ -236,8 +236,8 @@ def call_by_rule(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -
             return found
     context = context_of((*args, *kwargs.values()))
     if context is None:
-        for x in (*args, *kwargs.values()):
-            refuse_operand(x, operation_name(function))
+        if ARRAYS.has_labels:
+            _refuse_labelled(function, (*args, *kwargs.values()))
         return function(*args, **kwargs)
     args, kwargs = concrete_shape(function, args, kwargs)
     args, kwargs = outputs_by_name(function, args, kwargs)
@@ -262,6 +262,13 @@ def call_by_rule(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -
         positional, named = made.spelled(values)
         return wrap_result(context, call(function, positional, named), args, lambda fresh: context.result(made, fresh))
     return _call_with_rule(context, function, rule or rule_for(function, context), args, kwargs)
+
+
+def _refuse_labelled(function: Any, operands: tuple[Any, ...]) -> None:
+    """Raise for labelled arrays in a function that has a rule and is none of NumPy's, which would not see them."""
+    for x in operands:
+        if type(x) is ARRAYS.labelled:
+            refuse_operand(x, operation_name(function))
 
 
 def _product(function: Any, x: Any, y: Any) -> Any:

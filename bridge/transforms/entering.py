@@ -9,6 +9,7 @@ import numpy as np
 from bridge.arrays.buffer import Buffer, Scalar, is_weak
 from bridge.errors import ArgumentError
 from bridge.rewind.borrowed import Borrowed, may_be_borrowed
+from bridge.rewind.interpreter import ARRAYS
 from bridge.rewind.memory import Strides, address, grounded, overlaps_itself
 from bridge.rewind.ownership import weak_scalar
 from bridge.rewind.places import Alias
@@ -54,9 +55,10 @@ def enter(context: Any, flat: list[Entering]) -> list[Any]:
             arrays.append(k)
         elif wanted and is_of_another_library(leaf):
             entered[k] = entered_in(context, leaf)
+            if type(entered[k]) is ARRAYS.labelled:
+                check_shared(k, flat, entered)
         elif wanted and is_differentiable(leaf):
             entered[k] = _number(context, leaf)
-    check_shared(flat, entered)
     for group in _groups([flat[k][0] for k in arrays]):
         _enter_group(context, [arrays[member] for member in group], flat, entered)
     return entered

@@ -21,20 +21,22 @@ def entered_in(context: Any, leaf: Any) -> Any:
     return Labelled(kept(leaf), buffer) if is_labelled(leaf) else buffer
 
 
-def check_shared(flat: list[Any], entered: list[Any]) -> None:
-    """Take note of labelled arrays that share memory; ArgumentError for one that shares it with an array of NumPy's."""
-    labelled = [k for k, one in enumerate(entered) if type(one) is Labelled]
-    for k in labelled:
-        for j, other in enumerate(flat):
-            is_array = j in labelled or isinstance(other.leaf, np.ndarray)
-            if j == k or not is_array or not np.may_share_memory(np.asarray(flat[k].leaf), np.asarray(other.leaf)):
-                continue
-            if j not in labelled:
-                raise ArgumentError(
-                    f"{flat[k].name}, a {name_of(flat[k].leaf)}, and {other.name}, an array of NumPy's, share memory",
-                    remedy="pass copies (x.copy())",
-                )
-            note(entered[k], "shared")
+def check_shared(k: int, flat: list[Any], entered: list[Any]) -> None:
+    """Take note that a labelled array shares memory with one that has entered; ArgumentError for one of NumPy's."""
+    given = np.asarray(flat[k].leaf)
+    for j, other in enumerate(flat):
+        is_labelled_too = j < k and type(entered[j]) is Labelled
+        if j == k or not (is_labelled_too or isinstance(other.leaf, np.ndarray)):
+            continue
+        if not np.may_share_memory(given, np.asarray(other.leaf)):
+            continue
+        if not is_labelled_too:
+            raise ArgumentError(
+                f"{flat[k].name}, a {name_of(flat[k].leaf)}, and {other.name}, an array of NumPy's, share memory",
+                remedy="pass copies (x.copy())",
+            )
+        note(entered[k], "shared")
+        note(entered[j], "shared")
 
 
 def is_of_another_library(leaf: Any) -> bool:

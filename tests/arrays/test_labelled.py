@@ -168,7 +168,7 @@ SAME: dict[str, tuple[Any, Program]] = {
     "rows from the end": (A, lambda a: ((a - a.mean(axis=0)) ** 2).sum() * float(a.sum())),
     "deviation of a grid": (A, lambda a: (a - a.mean()).std()),
     "a grid on the right": (A, lambda a: (a * A).sum()),
-    "a truth": (A, lambda a: (a * (a.any() * A)).sum() + a[0, 0] * (1.0 in a)),
+    "a truth": (A, lambda a: (a * (a.any() * A)).sum() + a[0, 0] * (7.0 in a)),
     "captured": (2.0, lambda k: np.sum(S * k) + np.sum(k * S * S) + (k * A).sum()),
     "a checkpoint": (S, lambda s: np.sum(bridge.checkpoint(lambda t: t * t)(s) * s)),
     "a loop": (S, lambda s: np.sum(bridge.fori_loop(0, 3, lambda k, x: x * s, s))),
@@ -235,3 +235,21 @@ def test_numbers_of_what_xarray_has_around_a_tracked_one() -> None:
 def test_labels_are_not_its_own_names(label: str) -> None:
     with pytest.raises((RefusedError, AttributeError)):
         bridge.grad(lambda s: getattr(s, label) ** 2)(pandas.Series([3.0, 1.0], index=[label, "b"]))
+
+
+def twice_or_thrice(x: Any) -> Any:
+    return x * 2.0
+
+
+def test_a_function_with_a_rule_gets_numbers() -> None:
+    def pull(ct: Any, out: Any, x: Any) -> Any:
+        return 3.0 * ct
+
+    bridge.rule(twice_or_thrice)(pull)
+    with pytest.raises(RefusedError, match=r"a pandas\.Series beside a tracked array in .*twice_or_thrice"):
+        bridge.grad(lambda s: np.sum(twice_or_thrice(s)))(S)
+    np.testing.assert_array_equal(bridge.grad(lambda s: np.sum(twice_or_thrice(s.to_numpy())))(S), np.full(3, 3.0))
+
+
+def test_what_is_captured_and_meets_nothing_tracked_is_pandas_own() -> None:
+    assert bridge.grad(lambda k: k * np.sum(np.where(S > 1.0, S, 0.0)) * np.sum(S[1:] - S[:-1]) * S.std())(2.0) == 0.0
