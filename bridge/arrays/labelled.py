@@ -160,7 +160,8 @@ class Labelled(TrackedObject):
         key = plain(key)
         if hasattr(found, "dims") and not found.ndim:
             # An element of xarray's is a view.
-            key = (*(key if type(key) is tuple else (key,)), ...)
+            parts = key if type(key) is tuple else (key,)
+            key = parts if any(part is ... for part in parts) else (*parts, ...)
         return labelled_as(what, found, self.__bridge_array__[key], [(self, twins(self)[0])])
 
     def __setitem__(self, key: Any, value: Any) -> None:

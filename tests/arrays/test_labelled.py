@@ -161,6 +161,7 @@ SAME: dict[str, tuple[Any, Program]] = {
     "other names of a grid": (A, other_names),
     "into an array": (S, into_an_array),
     "an element in place": (A, an_element_in_place),
+    "an element by an ellipsis": (A, lambda a: a[..., 1, 0] * a[1, ..., 0]),
     "its class": (S, if_it_is_a_series),
     "no NaNs": (S, lambda s: np.mean(np.sqrt(s))),
     "one by one": (S, lambda s: sum([v * v for v in s])),
