@@ -28,7 +28,6 @@ from bridge.rewind import rule_book
 from bridge.rewind.escapes import note_texts
 from bridge.rewind.facts import facts_of
 from bridge.rewind.interpreter import ARRAYS, Call
-from bridge.rewind.labels import refuse_operand
 from bridge.rewind.memory import grounded, holds_arrays
 from bridge.rewind.rule import UNPLANNED
 from bridge.rewind.rule_book import MUTATING, REFUSED, RULES, ZERO_PULL
@@ -236,8 +235,6 @@ def call_by_rule(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -
             return found
     context = context_of((*args, *kwargs.values()))
     if context is None:
-        if ARRAYS.has_labels:
-            _refuse_labelled(function, (*args, *kwargs.values()))
         return function(*args, **kwargs)
     args, kwargs = concrete_shape(function, args, kwargs)
     args, kwargs = outputs_by_name(function, args, kwargs)
@@ -262,13 +259,6 @@ def call_by_rule(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -
         positional, named = made.spelled(values)
         return wrap_result(context, call(function, positional, named), args, lambda fresh: context.result(made, fresh))
     return _call_with_rule(context, function, rule or rule_for(function, context), args, kwargs)
-
-
-def _refuse_labelled(function: Any, operands: tuple[Any, ...]) -> None:
-    """Raise for labelled arrays in a function that has a rule and is none of NumPy's, which would not see them."""
-    for x in operands:
-        if type(x) is ARRAYS.labelled:
-            refuse_operand(x, operation_name(function))
 
 
 def _product(function: Any, x: Any, y: Any) -> Any:

@@ -188,7 +188,7 @@ def unwrapped(context: Any, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], tup
                 plain += (k,)
             context.check_original(x)
         elif hasattr(x, "__array__") and not isinstance(x, (np.generic, type)):
-            refuse_operand(x, "a function of NumPy's")
+            refuse_operand(x, "a function")
             x = np.asarray(x)
             plain += (k,)
         elif type(x) in (list, tuple) and context_of(x) is not None:

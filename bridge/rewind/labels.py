@@ -131,7 +131,7 @@ def refuse_operand(x: Any, what: str) -> None:
     """Raise for what a function of NumPy's is given beside a tracked array, if labels mean something to it."""
     if is_labelled(x) or is_table(x):
         raise refused(
-            f"a {name_of(x)} beside a tracked array in {what}",
+            f"a {name_of(x)} beside a tracked array, or as one, in {what}",
             "whether its labels are to count is not known there",
             "use the numbers that it holds: np.asarray(x)",
         )
