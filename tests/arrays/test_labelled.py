@@ -93,10 +93,10 @@ SILENT: dict[str, tuple[Any, Program, str]] = {
     "captured": (2.0, lambda k: np.sum((k * S)[1:] * (k * S)[:-1]), "`*` of a pandas.Series"),
     "captured, on the left": (2.0, lambda k: np.sum((S * k)[1:] * (S * k)[:-1]), "`*` of a pandas.Series"),
     "in a list beside an array": (
-        S, lambda s: np.sum(np.select([np.asarray(s) > 1], [s * S], 0)), "a pandas.Series beside a tracked array, or as one, in a",
+        S, lambda s: np.sum(np.select([np.asarray(s) > 1], [s * S], 0)), "a pandas.Series beside a tracked array, or",
     ),
     "beside an array, with keywords": (
-        S, lambda s: np.sum(np.add(np.asarray(s), s, dtype=float)), "a pandas.Series beside a tracked array, or as one, in a",
+        S, lambda s: np.sum(np.add(np.asarray(s), s, dtype=float)), "a pandas.Series beside a tracked array, or",
     ),
     "through a checkpoint": (
         S, lambda s: np.sum(bridge.checkpoint(lambda t: t * t)(s)[1:] * s[:-1]), "`*` of a pandas.Series",

@@ -117,10 +117,10 @@ REFUSED: dict[str, tuple[Callable[[], Any], Case, str]] = {
         r"`\*` of a pandas\.Series",
     ),
     "in place": (
-        weights, lambda x, w: np.sum(x.__iadd__(w)), r"a pandas\.Series beside a tracked array, or as one, in add, in place",
+        weights, lambda x, w: np.sum(x.__iadd__(w)), r"a pandas\.Series beside a tracked array, .* in add, in place",
     ),
     "in a function": (
-        weights, lambda x, w: np.sum(np.where(x > 1, w, x)), r"a pandas\.Series beside a tracked array, or as one, in a function",
+        weights, lambda x, w: np.sum(np.where(x > 1, w, x)), r"a pandas\.Series beside a tracked array, .* a function",
     ),
     "a table": (table, lambda x, t: np.sum(x * t), r"a pandas\.DataFrame is an operand"),
 }  # fmt: skip
