@@ -19,6 +19,8 @@ _LIBRARIES = (
     _NUMPY + os.sep,
     os.path.join(os.path.dirname(_NUMPY), "scipy") + os.sep,
     os.path.join(os.path.dirname(_NUMPY), "jax") + os.sep,
+    os.path.join(os.path.dirname(_NUMPY), "pandas") + os.sep,
+    os.path.join(os.path.dirname(_NUMPY), "xarray") + os.sep,
     _HERE,
     os.path.join(os.path.dirname(_HERE[:-1]), "rules") + os.sep,
 )

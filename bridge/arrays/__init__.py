@@ -4,3 +4,4 @@ from bridge.arrays import buffer as buffer
 from bridge.arrays import callbacks as callbacks
 from bridge.arrays import functions as functions
 from bridge.arrays import in_c as in_c
+from bridge.arrays import labelled as labelled

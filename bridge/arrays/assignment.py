@@ -110,6 +110,8 @@ def _taken_apart(context: Any, dtype: np.dtype[Any], value: Any) -> tuple[Any, A
         if value.dtype.kind == "O":
             value = value.astype(dtype)
         context.check_original(value)
+    elif type(value) is ARRAYS.labelled:
+        return _taken_apart(context, dtype, value.__bridge_array__)
     return value, source
 
 

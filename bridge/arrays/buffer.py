@@ -16,7 +16,6 @@ from bridge.arrays.views import AbstractFlags, Flat
 from bridge.code_position import here, resolve
 from bridge.errors import RefusedError
 from bridge.in_c import quick
-from bridge.rewind import labels
 from bridge.rewind.escapes import escape, note_text, noted
 from bridge.rewind.indices import ADVANCED, BOUNDS, ELEMENT, VIEW, frozen, is_of_integers, kind_of
 from bridge.rewind.interpreter import ARRAYS
@@ -135,11 +134,6 @@ class Buffer(Tracked, InPlace):
 
     __slots__ = ()
 
-    def __getattr__(self, name: str) -> Any:
-        if name not in Tracked.__slots__ and self.place.context.foreign:
-            return labels.attribute(self, name)
-        raise AttributeError(f"'Buffer' object has no attribute {name!r}", name=name, obj=self)
-
     def __len__(self) -> int:
         if not self.value.shape:
             raise TypeError("len() of unsized object")
@@ -161,8 +155,6 @@ class Buffer(Tracked, InPlace):
             if type(value) is np.ndarray:
                 return shown(value, View(place, key, value))
             return context.element(value, place, key) if type(value) in FLOATS else self._copied(value, key)
-        if context.foreign:
-            labels.check_key(self, key)
         if context.home.is_abstract:
             key = context.home.key(key, array.shape)
             if context.home.is_windowed(key):
@@ -182,8 +174,6 @@ class Buffer(Tracked, InPlace):
         return self.place.context.copied(value, Element(self.place, key, value))
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        if self.place.context.foreign:
-            labels.check_key(self, key)
         assignment.assign(self, key, value)
 
     __getitem__ = quick(__getitem__, "__getitem__")

@@ -96,6 +96,8 @@ def array(
         result = np.reshape(x, (1,))[0, ...] if is_number else x
         if (copy and not is_number) or not lies_in_order(grounded(result), order):
             result = result.copy(order)
+    elif type(x) is ARRAYS.labelled:
+        return array(x.__bridge_array__ if copy else x.values, dtype, copy=copy, order=order, ndmin=ndmin)
     elif type(x) is ARRAYS.bounded:
         result = x.copy() if copy else x
     else:
@@ -145,7 +147,7 @@ def tracked_inside(x: Any) -> bool:
     """Whether a tracked value lies in `x`, a possibly nested list."""
     if isinstance(x, (list, tuple)):
         return any(map(tracked_inside, x))
-    return hasattr(x, "place") or type(x) is ARRAYS.bounded
+    return hasattr(x, "place") or type(x) is ARRAYS.bounded or type(x) is ARRAYS.labelled
 
 
 def _like(function: Any, a: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -127,7 +127,7 @@ def operate(function: Callable[..., Any], ufunc: np.ufunc, *args: Any) -> Any:
         if not isinstance(x, NUMBERS):
             foreign, x = x, operand(x)
             if x is NotImplemented:
-                combine = rule_book.operators_of(foreign)
+                combine = ARRAYS.combine(foreign) or rule_book.operators_of(foreign)
                 if combine is not None:
                     return combine(ufunc, *args)
                 if foreign is None and ufunc in (np.equal, np.not_equal) and hasattr(args[0], "view_as"):

@@ -12,7 +12,7 @@ from bridge.errors import NoRuleError, RefusedError
 from bridge.rewind import rule_book
 from bridge.rewind.escapes import remember
 from bridge.rewind.interpreter import ARRAYS, current_context
-from bridge.rewind.labels import ALIKE, answers_itself, labels_of, meet
+from bridge.rewind.labels import ALIKE, answers_itself, is_labelled, name_of, refuse_operand
 from bridge.rewind.memory import grounded
 from bridge.rewind.rule_book import REFUSED, ZERO_PULL
 from bridge.rewind.snapshots import constant
@@ -84,15 +84,16 @@ def _of_another_library(x: Any) -> Any:
     RefusedError for what answers by NumPy's protocols, and would answer something else than an array of NumPy's.
     """
     kind = type(x)
+    if kind is ARRAYS.labelled:
+        return NotImplemented
     if not _is_asked_first(x) or kind.__module__.partition(".")[0] in ALIKE:
         return np.asarray(x)
-    context = current_context()
-    if context is not None and labels_of(x) is not None:
-        meet(context, x)
-        return np.asarray(x)
+    if current_context() is not None and is_labelled(x):
+        # pandas' arrays are combined in `operate`, those of xarray take tracked arrays into them.
+        return NotImplemented
     if not answers_itself(kind):
         return NotImplemented
-    name = f"{kind.__module__.partition('.')[0]}.{kind.__name__}"
+    name = name_of(x)
     raise RefusedError(
         f"a {name} is an operand beside a tracked array: NumPy would leave the operation to it, and the result would "
         f"be a {name} (its units, its columns, its own functions), not an array",
@@ -187,6 +188,7 @@ def unwrapped(context: Any, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], tup
                 plain += (k,)
             context.check_original(x)
         elif hasattr(x, "__array__") and not isinstance(x, (np.generic, type)):
+            refuse_operand(x, "a function")
             x = np.asarray(x)
             plain += (k,)
         elif type(x) in (list, tuple) and context_of(x) is not None:

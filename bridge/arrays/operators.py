@@ -13,9 +13,9 @@ from bridge.arrays.operands import operand
 from bridge.code_position import here, resolve
 from bridge.errors import RefusedError
 from bridge.in_c import quick
-from bridge.rewind import labels
 from bridge.rewind.escapes import escape
 from bridge.rewind.interpreter import ARRAYS
+from bridge.rewind.labels import refuse_operand
 
 Method = Callable[..., Any]
 
@@ -44,16 +44,18 @@ def _inplace(function: Method, ufunc: np.ufunc) -> Method:
     def assign(self: Any, other: Any) -> Any:
         if type(other) is ARRAYS.bounded:
             return other.update(ufunc, self)
-        other = operand(other)
-        return other if other is NotImplemented else dispatch.operate_inplace(function, ufunc, self, other)
+        given, other = other, operand(other)
+        if other is NotImplemented:
+            # What has labels would be a new array, which NumPy's is not.
+            refuse_operand(given, f"{ufunc.__name__}, in place")
+            return other
+        return dispatch.operate_inplace(function, ufunc, self, other)
 
     return quick(assign, function.__name__, ufunc)
 
 
 def _function(function: Any) -> Method:
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if self.place.context.foreign:
-            labels.check_method(self, function.__name__, args, kwargs)
         return dispatch.call(function, (self, *args), kwargs)
 
     method.__name__ = function.__name__
@@ -143,8 +145,6 @@ class Operators:
 
     def clip(self, min: Any = None, max: Any = None, out: Any = None, **kwargs: Any) -> Any:
         """`np.clip` of this array."""
-        if self.place.context.foreign:  # type: ignore[attr-defined]
-            labels.check_method(self, "clip", (), kwargs)
         return dispatch.call(np.clip, (self, min, max), kwargs if out is None else {**kwargs, "out": out})
 
     def compress(self, condition: Any, axis: Any = None, out: Any = None) -> Any:

@@ -32,6 +32,7 @@ class Tracked(Operators):
     __slots__ = ("__weakref__", "place", "value")
 
     __array_priority__ = 1000.0
+    __pandas_priority__ = 10_000
 
     def __init__(self, value: Any, place: Any) -> None:
         self.value = value
@@ -58,10 +59,13 @@ class Tracked(Operators):
 
     __array_function__ = quick(__array_function__, "__array_function__")
 
-    def __array_namespace__(self, *, api_version: Any = None) -> Any:
-        """`bridge.numpy`, as the Python array API standard has it; ValueError for a version that NumPy has not."""
-        np.empty(0).__array_namespace__(api_version=api_version)
-        return ARRAYS.namespace
+    @property
+    def __array_namespace__(self) -> Any:
+        """What gives `bridge.numpy`, as the Python array API standard has it."""
+        if sys._getframe(1).f_globals.get("__name__", "").startswith("xarray."):
+            # An element of an array without the standard is a view to xarray, as one of NumPy's is.
+            raise AttributeError("__array_namespace__")
+        return _namespace
 
     def to_device(self, device: Any, /, *, stream: Any = None) -> Any:
         """Itself: tracked arrays are where NumPy's are."""
@@ -185,6 +189,12 @@ class Tracked(Operators):
         context.check_usable()
         value = self.value.astype(dtype, order, casting) if self.shape else self.value.astype(dtype)
         return context.copied(value, self.place) if context.carries(dtype) else context.inactive(value)
+
+
+def _namespace(*, api_version: Any = None) -> Any:
+    """`bridge.numpy`; ValueError for a version of the standard that NumPy has not."""
+    np.empty(0).__array_namespace__(api_version=api_version)
+    return ARRAYS.namespace
 
 
 def _asked_by_operator() -> bool:

@@ -30,7 +30,6 @@ class Gone:
     home = ON_ARRAYS
     touched = None
     asked: dict[Any, Any] = {}  # noqa: RUF012
-    foreign = ()
 
     def __init__(self, what: str, remedy: str) -> None:
         self.what, self.remedy = what, remedy

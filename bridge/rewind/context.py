@@ -54,8 +54,6 @@ class Context(Gradients, Lean):
     # Of the sweep that is under way: whether it carries marks in place of cotangents, and whether it knows from marks
     # which cotangents exist.
     walking = mending = False
-    # Arguments that are arrays of other libraries.
-    foreign: tuple[Any, ...] = ()
 
     def __init__(self, *, zeros: str = "strong") -> None:
         if zeros not in ("strong", "ieee"):

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from traceback import walk_stack
 from typing import Any
 
 import numpy as np
 
 from bridge.code_position import here, resolve
 from bridge.errors import BridgeError, EscapeError
+from bridge.rewind.interpreter import ARRAYS
+from bridge.rewind.labels import around
 from bridge.rewind.memory import grounded
 from bridge.rewind.rule_book import TrackedObject
 from bridge.rewind.values import is_abstract, known, needs_value, settled
@@ -108,11 +111,15 @@ def remember(tracked: Any, how: str) -> EscapeError:
     position = here()
     loan = tracked.place.context.loan
     unread = "" if loan is None else loan.reason(position[0])
+    in_xarray = any(frame.f_globals.get("__name__", "").startswith("xarray.") for frame, _ in walk_stack(None))
     error = EscapeError(
         f"a tracked value of shape {tracked.shape} and dtype {tracked.dtype} leaves tracking through {how}: "
         f"its gradient would be lost (value {_short(grounded(tracked))}){unread}",
         where=resolve(position),
-        remedy="keep it tracked: np.stack([...]) for np.array([...]), np.zeros_like(x), np.empty(n, like=x) or "
+        remedy="take the numbers of what xarray has by .data, which stay tracked, not by .values or a function that "
+        "converts what it gets"
+        if in_xarray
+        else "keep it tracked: np.stack([...]) for np.array([...]), np.zeros_like(x), np.empty(n, like=x) or "
         "`import bridge.numpy as np` for arrays that are written into, np.* for math.*; "
         "or let it go on purpose with bridge.detach(value)",
     )
@@ -139,6 +146,8 @@ def detach(value: Any) -> Any:
         return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
     if isinstance(value, dict):
         return {key: detach(part) for key, part in value.items()}
+    if type(value) is ARRAYS.labelled:
+        return around(value.__bridge_label__, detach(value.__bridge_array__))
     if not hasattr(type(value), "place"):
         # Asked of the class: an object may say that it has every attribute.
         return value

@@ -127,6 +127,12 @@ class Arrays:
     weak_scalar: type[Any]
     # Arrays whose length is known only when a compiled program runs; there are none where nothing is compiled.
     bounded: type[Any] = type("Nothing", (), {})
+    # Arrays of pandas and xarray whose numbers are tracked.
+    labelled: type[Any] = type("Nothing", (), {})
+    # Whether there ever were any.
+    has_labels = False
+    # What computes an operation of a tracked value and an array of these libraries; None for any other operand.
+    combine: Callable[[Any], Callable[..., Any] | None] = staticmethod(lambda operand: None)
     call: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
     # What moves or makes memory, by no rule: functions that the core handles itself.
     handled: Mapping[Any, Any] = {}

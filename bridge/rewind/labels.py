@@ -1,7 +1,6 @@
-"""Arguments of other libraries: inside of the function they are arrays of NumPy's, and what only theirs do is told.
+"""Arrays of pandas and xarray: what tells one from another array, and what holds other numbers under the same labels.
 
-An array of pandas or xarray has labels, by which it is indexed, and by which two of them meet; it skips NaNs, and a
-standard deviation of pandas is another one.
+They are indexed by labels or names, two of them meet by these, and they skip NaNs.
 """
 
 from __future__ import annotations
@@ -13,24 +12,86 @@ import numpy as np
 
 from bridge.code_position import here, resolve
 from bridge.errors import ArgumentError, RefusedError
-from bridge.rewind.escapes import noted
+from bridge.rewind.interpreter import current_context
 
-_KEYWORDS = frozenset({"dim", "skipna", "level", "numeric_only", "min_count", "keep_attrs", "lower", "upper"})
-REMEDY = "pass np.asarray(x), or write it with NumPy's functions"
-
-
-def labels_of(leaf: Any) -> Any:
-    """What tells the labels of an array of pandas or xarray from others; None of one that has none."""
-    pandas, xarray = sys.modules.get("pandas"), sys.modules.get("xarray")
-    if pandas is not None and isinstance(leaf, pandas.Series):
-        return tuple(leaf.index)
-    if xarray is not None and isinstance(leaf, xarray.DataArray):
-        return leaf.dims, *(tuple(np.ravel(leaf[name].values)) for name in leaf.dims)
-    return None
-
-
+REMEDY = "pass np.asarray(x), or go on with the numbers alone: x.to_numpy() of pandas, x.values of xarray"
+LABELLED = ("pandas", "xarray")
 ALIKE = frozenset({"jax", "jaxlib", "torch", "numpy", "bridge"})
 """Libraries whose arrays mean what NumPy's mean."""
+
+
+def is_labelled(x: Any) -> bool:
+    """Whether something is an array of pandas or xarray, but for tables."""
+    pandas, xarray = sys.modules.get("pandas"), sys.modules.get("xarray")
+    kinds: tuple[type, ...] = ()
+    if pandas is not None and hasattr(pandas, "Series"):
+        kinds += (pandas.Series, pandas.Index, pandas.api.extensions.ExtensionArray)
+    if xarray is not None and hasattr(xarray, "DataArray"):
+        kinds += (xarray.DataArray, xarray.Variable)
+    return isinstance(x, kinds)
+
+
+def is_table(x: Any) -> bool:
+    """Whether something is several arrays with labels: a DataFrame, a Dataset."""
+    return root_of(x) in LABELLED and type(x).__name__ in ("DataFrame", "Dataset", "DataTree")
+
+
+def root_of(x: Any) -> str:
+    """The library that an object is of: of a class that derives from pandas' or xarray's, these."""
+    roots = [kind.__module__.partition(".")[0] for kind in x.__class__.__mro__]
+    return next((root for root in roots if root in LABELLED), roots[0])
+
+
+def name_of(x: Any) -> str:
+    """What messages call the class of an object of another library."""
+    kind = x.__class__
+    return f"{kind.__module__.partition('.')[0]}.{kind.__name__}"
+
+
+def holds_tracked(x: Any) -> bool:
+    """Whether an array of xarray's is around a tracked one: then all that it does is xarray's."""
+    xarray = sys.modules.get("xarray")
+    if xarray is None or not isinstance(x, (xarray.DataArray, xarray.Variable)):
+        return False
+    return hasattr(getattr(x, "variable", x)._data, "place")
+
+
+def kept(x: Any) -> Any:
+    """What labels as `x` does now: a program may give a series other labels."""
+    return x.copy(deep=False) if hasattr(x, "iloc") or hasattr(x, "dims") else x
+
+
+def around(x: Any, values: Any) -> Any:
+    """What is labelled as `x`, and holds other values of the same shape."""
+    if hasattr(x, "dims"):
+        return x.copy(data=values)
+    if hasattr(x, "index") and hasattr(x, "iloc"):
+        return type(x)(values, index=x.index, name=x.name)
+    pandas = sys.modules["pandas"]
+    return pandas.Index(values) if isinstance(x, pandas.Index) else pandas.array(values)
+
+
+def values_of(x: Any) -> Any:
+    """The numbers of an array of any library; a masked one has NaNs where it has nothing."""
+    if hasattr(x, "_mask") and hasattr(x, "to_numpy"):
+        return x.to_numpy(dtype=x.dtype.numpy_dtype, na_value=np.nan) if x.dtype.kind == "f" else x.to_numpy()
+    return np.asarray(x)
+
+
+def same_labels(one: Any, other: Any) -> bool:
+    """Whether two labelled arrays are labelled alike."""
+    if root_of(one) != root_of(other) or np.shape(one) != np.shape(other):
+        return False
+    if hasattr(one, "dims") or hasattr(other, "dims"):
+        return bool(getattr(one, "dims", 0) == getattr(other, "dims", 1)) and _same_coordinates(one, other)
+    if hasattr(one, "iloc") and hasattr(other, "iloc"):
+        return bool(one.index.equals(other.index))
+    return type(one) is type(other)
+
+
+def _same_coordinates(one: Any, other: Any) -> bool:
+    first, second = getattr(one, "indexes", {}), getattr(other, "indexes", {})
+    return set(first) == set(second) and all(index.equals(second[name]) for name, index in first.items())
 
 
 def answers_itself(kind: type) -> bool:
@@ -39,13 +100,10 @@ def answers_itself(kind: type) -> bool:
     return own and kind.__module__.partition(".")[0] not in ALIKE
 
 
-_LABELLED = ("pandas.", "xarray.")
-
-
 def plain_of(leaf: Any) -> np.ndarray:
     """An argument of another library as an array of NumPy's; ArgumentError if it cannot be one, or means more."""
-    name = _name(leaf)
-    if answers_itself(type(leaf)) and not any(one.__module__.startswith(_LABELLED) for one in type(leaf).__mro__):
+    name = name_of(leaf)
+    if is_table(leaf) or (answers_itself(type(leaf)) and not is_labelled(leaf)):
         raise ArgumentError(
             f"an argument is a {name}: its units, or what else it means, would be lost",
             remedy="pass the numbers that it holds (np.asarray(x), x.magnitude), and put back their meaning afterwards",
@@ -59,95 +117,21 @@ def plain_of(leaf: Any) -> np.ndarray:
         ) from error
 
 
-def check_entering(leaves: list[Any]) -> bool:
-    """ArgumentError for arrays that mean something else without their labels; whether any of them has labels."""
-    found = [(leaf, labels) for leaf in leaves if (labels := labels_of(leaf)) is not None]
-    for leaf, labels in found:
-        if np.isnan(np.asarray(leaf)).any():
-            raise ArgumentError(f"a {_name(leaf)} with NaNs, which its own functions skip", remedy=REMEDY)
-        for other, theirs in found:
-            if labels != theirs and _may_meet(np.shape(leaf), np.shape(other)):
-                raise ArgumentError(
-                    f"a {_name(leaf)} of shape {np.shape(leaf)} and a {_name(other)} of shape {np.shape(other)} "
-                    "and with other labels: they would meet label by label, and meet element by element",
-                    remedy=REMEDY,
-                )
-    return bool(found)
+def refused(what: str, why: str, remedy: str = REMEDY) -> RefusedError:
+    """The error of what would be another number without labels; code that swallows it cannot hide it."""
+    error = RefusedError(f"{what}: {why}", where=resolve(here()), remedy=remedy)
+    context = current_context()
+    while context is not None:
+        context.escaped = context.escaped or error
+        context = context.outer
+    return error
 
 
-def _may_meet(shape: tuple[int, ...], other: tuple[int, ...]) -> bool:
-    """Whether NumPy computes with arrays of both shapes, along axes by their place; what it refuses is no matter."""
-    try:
-        np.broadcast_shapes(shape, other)
-    except ValueError:
-        return False
-    return shape != () != other
-
-
-def meet(context: Any, x: Any) -> None:
-    """Take note that an array with labels is an operand: what comes of it is not asked for what only its own does."""
-    if any(x is one for one in context.foreign):
-        return
-    try:
-        check_entering([*context.foreign, x])
-    except ArgumentError as error:
-        raise RefusedError(error.what, where=resolve(here()), remedy=REMEDY) from None
-    # Keys are looked at from here on, whether they name labels.
-    context.foreign, context.lean = (*context.foreign, x), False
-
-
-def attribute(tracked: Any, name: str) -> Any:
-    """What a tracked array lacks, and an argument of another library has: its values, or a RefusedError."""
-    for leaf in tracked.place.context.foreign:
-        if not name.startswith("_") and hasattr(leaf, name):
-            if name == "values" and labels_of(leaf) is not None:
-                return tracked
-            raise _refused(tracked, leaf, f".{name}")
-    raise AttributeError(f"'Buffer' object has no attribute {name!r}", name=name, obj=tracked)
-
-
-def check_method(tracked: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """RefusedError for a call of a method that NumPy has, too, and that does something else there."""
-    for leaf in tracked.place.context.foreign:
-        asks = not _KEYWORDS.isdisjoint(kwargs) or isinstance(kwargs.get("axis", args[0] if args else None), str)
-        other = name in ("std", "var") and "ddof" not in kwargs and _name(leaf).startswith("pandas.")
-        if labels_of(leaf) is not None and (asks or other):
-            raise _refused(tracked, leaf, f".{name}({', '.join(kwargs)})")
-
-
-def check_key(tracked: Any, key: Any) -> None:
-    """RefusedError for a key that names labels."""
-    parts = key if type(key) is tuple else (key,)
-    for leaf in tracked.place.context.foreign:
-        labels = labels_of(leaf)
-        if labels is None:
-            continue
-        is_numbered = _name(leaf).startswith("pandas.") and leaf.index.dtype.kind in "iu"
-        is_numbered = is_numbered and labels != tuple(range(len(labels)))
-        if any(_names_labels(part, is_numbered) for part in parts):
-            raise _refused(tracked, leaf, f"[{key!r}]")
-
-
-def _names_labels(part: Any, is_numbered: bool) -> bool:
-    if isinstance(part, (str, dict)):
-        return True
-    if isinstance(part, slice):
-        return any(isinstance(bound, str) for bound in (part.start, part.stop))
-    if isinstance(part, list):
-        return any(_names_labels(one, is_numbered) for one in part)
-    return is_numbered and getattr(part, "dtype", np.dtype(type(part) if type(part) is int else bool)).kind in "iu"
-
-
-def _name(leaf: Any) -> str:
-    kind = type(leaf)
-    return f"{kind.__module__.partition('.')[0]}.{kind.__name__}"
-
-
-def _refused(tracked: Any, leaf: Any, what: str) -> RefusedError:
-    error = RefusedError(
-        f"{what} of a {_name(leaf)}, or of what comes of it: where gradients are followed it is an array of NumPy's",
-        where=resolve(here()),
-        remedy=REMEDY,
-    )
-    made: RefusedError = noted(tracked, error)
-    return made
+def refuse_operand(x: Any, what: str) -> None:
+    """Raise for what a function of NumPy's is given beside a tracked array, if labels mean something to it."""
+    if is_labelled(x) or is_table(x):
+        raise refused(
+            f"a {name_of(x)} beside a tracked array, or as one, in {what}",
+            "whether its labels are to count is not known there",
+            "use the numbers that it holds: np.asarray(x)",
+        )

@@ -8,6 +8,7 @@ import numpy as np
 
 from bridge.arrays import buffer
 from bridge.arrays.buffer import WeakScalar
+from bridge.arrays.labelled_calls import number
 from bridge.arrays.tracked import is_tracked
 from bridge.rewind.interpreter import ARRAYS
 from bridge.rewind.memory import grounded
@@ -25,6 +26,8 @@ class Float(WeakScalar):
 
 def as_float(*args: Any, **kwargs: Any) -> Any:
     """`float(x)`."""
+    if len(args) == 1 and type(args[0]) is ARRAYS.labelled:
+        args = (number(args[0], "float()"),)
     if len(args) != 1 or kwargs or not is_tracked(args[0]):
         return float(*args, **kwargs)
     x = args[0]

@@ -24,6 +24,7 @@ import numpy as np
 
 from bridge.arrays import creation
 from bridge.arrays.buffer import Buffer, Scalar, WeakScalar, is_weak
+from bridge.arrays.labelled_calls import number
 from bridge.arrays.tracked import is_tracked
 from bridge.arrays.unknown_text import refuse_decision
 from bridge.code_position import here, resolve
@@ -153,6 +154,8 @@ def _pow(base: Any, exp: Any, mod: Any = None) -> Any:
 
 def _int(*args: Any, **kwargs: Any) -> Any:
     """`int(x)` of a tracked number: its derivative is zero wherever it has one, as that of `astype(int)` is."""
+    if len(args) == 1 and type(args[0]) is ARRAYS.labelled:
+        args = (number(args[0], "int()"),)
     if len(args) == 1 and is_tracked(args[0]) and np.size(grounded(args[0])) == 1 and not is_abstract(args[0]):
         context = args[0].place.context
         context.check_usable()

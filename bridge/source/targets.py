@@ -22,7 +22,7 @@ def carries(value: Any) -> bool:
     if issubclass(type(value), (list, tuple)):
         return any(map(carries, value))
     if not is_tracked(value):
-        return type(value) is ARRAYS.bounded
+        return type(value) is ARRAYS.bounded or (type(value) is ARRAYS.labelled and carries(value.__bridge_array__))
     while is_tracked(value):
         if value.place.active or is_abstract(value) or value.place.context.borrows_everything:
             return True
@@ -45,6 +45,8 @@ def _first_tracked(value: Any) -> Any:
     """A tracked value in a container; None if there is none."""
     if is_tracked(value):
         return value
+    if type(value) is ARRAYS.labelled:
+        return _first_tracked(value.__bridge_array__)
     kind = type(value)
     if issubclass(kind, (dict, list, tuple, set, collections.deque)):
         for part in value.values() if issubclass(kind, dict) else value:

@@ -11,14 +11,15 @@ import numpy as np
 from bridge.errors import ArgumentError, CotangentError
 from bridge.objects.structure import ObjectStructure
 from bridge.rewind.borrowed import changed
-from bridge.rewind.interpreter import current_context
+from bridge.rewind.interpreter import ARRAYS, current_context
+from bridge.rewind.labels import is_table, name_of
 from bridge.rewind.memory import grounded
 from bridge.rewind.values import is_abstract
 from bridge.transforms.chosen import Argnums, chosen, is_single
 from bridge.transforms.comparing import holds_same
-from bridge.transforms.entering import Entering, enter, is_differentiable, is_of_another_library
+from bridge.transforms.entering import Entering, enter, is_differentiable
 from bridge.transforms.held_twice import HeldTwice
-from bridge.transforms.kinds import in_kind_of
+from bridge.transforms.kinds import in_kind_of, is_of_another_library
 from bridge.transforms.overlapping import said_once
 from bridge.trees import Mismatch, leaves_along, leaves_of, paths_of, rebuilt
 
@@ -97,8 +98,9 @@ class Arguments:
         for k in self.argnums:
             for leaf, tracked in zip(self._given[k], self._tracked[k], strict=True):
                 if is_differentiable(leaf):
-                    self.buffers.append(tracked)
-                    self.places.append(tracked.place)
+                    buffer = tracked.__bridge_array__ if type(tracked) is ARRAYS.labelled else tracked
+                    self.buffers.append(buffer)
+                    self.places.append(buffer.place)
 
     def check_originals(self, rewound: bool = False) -> None:
         """Raise if the function wrote into a caller's array itself.
@@ -183,6 +185,11 @@ def check_leaves(leaves: list[Any], structure: Any, key: int | str, allow_int: b
         integer = getattr(kind, "kind", "") in ("i", "u", "b") or isinstance(leaf, (int, bool))
         if allow_int and (integer or (kind is None and not _hides_floats(leaf))):
             continue
+        if is_table(leaf):
+            raise ArgumentError(
+                f"argument {key!r}{where} is a {name_of(leaf)}, a table whose columns have labels",
+                remedy="pass its numbers (x.to_numpy()), or its columns ({name: x[name] for name in x})",
+            )
         described = f"dtype {kind}" if kind is not None else f"type {type(leaf).__name__}"
         raise ArgumentError(
             f"argument {key!r}{where} has {described}, and a gradient is asked of it (value {_short(leaf)})",

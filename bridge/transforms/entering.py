@@ -7,14 +7,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bridge.arrays.buffer import Buffer, Scalar, is_weak
-from bridge.errors import ArgumentError, BridgeError
+from bridge.errors import ArgumentError
 from bridge.rewind.borrowed import Borrowed, may_be_borrowed
-from bridge.rewind.labels import check_entering, plain_of
+from bridge.rewind.interpreter import ARRAYS
 from bridge.rewind.memory import Strides, address, grounded, overlaps_itself
 from bridge.rewind.ownership import weak_scalar
 from bridge.rewind.places import Alias
 from bridge.rewind.roots import Root
-from bridge.trees import leaves_of, rebuilt
+from bridge.transforms.kinds import check_shared, entered_in, is_of_another_library
 
 
 class Entering(NamedTuple):
@@ -54,53 +54,14 @@ def enter(context: Any, flat: list[Entering]) -> list[Any]:
             _refuse_subclasses(leaf)
             arrays.append(k)
         elif wanted and is_of_another_library(leaf):
-            entered[k] = context.buffer(plain_of(leaf))
+            entered[k] = entered_in(context, leaf)
+            if type(entered[k]) is ARRAYS.labelled:
+                check_shared(k, flat, entered)
         elif wanted and is_differentiable(leaf):
             entered[k] = _number(context, leaf)
-    foreign = [entry.leaf for entry in flat if entry.wanted and is_of_another_library(entry.leaf)]
-    if foreign:
-        context.foreign = tuple(foreign)
-        # Keys are looked at, whether they name labels.
-        context.lean = context.lean and not check_entering(foreign)
     for group in _groups([flat[k][0] for k in arrays]):
         _enter_group(context, [arrays[member] for member in group], flat, entered)
     return entered
-
-
-def is_of_another_library(leaf: Any) -> bool:
-    """Whether a leaf is an array of another library, of which the function gets a Buffer."""
-    if isinstance(leaf, (np.ndarray, np.floating, np.complexfloating)) or hasattr(leaf, "place"):
-        return False
-    return hasattr(leaf, "__array__") and hasattr(leaf, "shape")
-
-
-def of_numpy(result: Any) -> Any:
-    """What a function returned, with tracked arrays in place of arrays of other libraries that hold them.
-
-    EscapeError for one that holds a tracked array, and does not give it out.
-    """
-    if hasattr(result, "place"):
-        return result
-    leaves, structure = leaves_of(result)
-    if not any(map(is_of_another_library, leaves)):
-        return result
-    return rebuilt(structure, [_held_by(leaf) if is_of_another_library(leaf) else leaf for leaf in leaves])
-
-
-def _held_by(leaf: Any) -> Any:
-    data = getattr(leaf, "data", None)
-    if hasattr(data, "place"):
-        return data
-    if type(leaf).__module__.partition(".")[0] not in ("jax", "jaxlib"):
-        try:
-            # Who holds a tracked array asks it for its values.
-            np.asarray(leaf)
-        except BridgeError:
-            raise
-        except (TypeError, ValueError, RuntimeError):
-            # It has no values for NumPy: a tensor of another device, or one that its library differentiates.
-            return leaf
-    return leaf
 
 
 def _stays_plain(leaf: Any, wanted: bool) -> bool:

@@ -1,4 +1,4 @@
-"""Arrays of other libraries as arguments: a gradient comes back as what its argument was, where that is known."""
+"""Arrays of other libraries as arguments and results: a gradient comes back as what its argument was, if it can."""
 
 from __future__ import annotations
 
@@ -6,6 +6,95 @@ import sys
 from typing import Any
 
 import numpy as np
+
+from bridge.arrays.labelled import Labelled, without_labels
+from bridge.arrays.labelled_calls import note
+from bridge.arrays.tracked import is_tracked
+from bridge.errors import ArgumentError, BridgeError, RefusedError
+from bridge.rewind.labels import answers_itself, is_labelled, kept, name_of, plain_of
+from bridge.trees import leaves_of, rebuilt
+
+
+def entered_in(context: Any, leaf: Any) -> Any:
+    """An array of another library as the function gets it; with labels, if it has any."""
+    buffer = context.buffer(plain_of(leaf))
+    return Labelled(kept(leaf), buffer) if is_labelled(leaf) else buffer
+
+
+def check_shared(k: int, flat: list[Any], entered: list[Any]) -> None:
+    """Take note that a labelled array shares memory with one that has entered; ArgumentError for one of NumPy's."""
+    given = np.asarray(flat[k].leaf)
+    for j, other in enumerate(flat):
+        is_labelled_too = j < k and type(entered[j]) is Labelled
+        if j == k or not (is_labelled_too or isinstance(other.leaf, np.ndarray)):
+            continue
+        if not np.may_share_memory(given, np.asarray(other.leaf)):
+            continue
+        if not is_labelled_too:
+            raise ArgumentError(
+                f"{flat[k].name}, a {name_of(flat[k].leaf)}, and {other.name}, an array of NumPy's, share memory",
+                remedy="pass copies (x.copy())",
+            )
+        note(entered[k], "shared")
+        note(entered[j], "shared")
+
+
+def is_of_another_library(leaf: Any) -> bool:
+    """Whether a leaf is an array of another library, of which the function gets a Buffer."""
+    if isinstance(leaf, (np.ndarray, np.floating, np.complexfloating)) or is_tracked(leaf):
+        return False
+    return hasattr(leaf, "__array__") and hasattr(leaf, "shape")
+
+
+def of_numpy(result: Any) -> Any:
+    """What a function returned, with tracked arrays in place of arrays of other libraries that hold them.
+
+    EscapeError for one that holds a tracked array, and does not give it out.
+    """
+    if is_tracked(result):
+        return result
+    result = without_labels(result)
+    leaves, structure = leaves_of(result)
+    if not any(map(is_of_another_library, leaves)):
+        return result
+    return rebuilt(structure, [_held_by(leaf) if is_of_another_library(leaf) else leaf for leaf in leaves])
+
+
+def _held_by(leaf: Any) -> Any:
+    if answers_itself(type(leaf)) and not is_labelled(leaf):
+        return _without_units(leaf)
+    data = getattr(leaf, "data", None)
+    if hasattr(data, "place"):
+        return data
+    if type(leaf).__module__.partition(".")[0] not in ("jax", "jaxlib"):
+        try:
+            # Who holds a tracked array asks it for its values.
+            np.asarray(leaf)
+        except BridgeError:
+            raise
+        except (TypeError, ValueError, RuntimeError):
+            # It has no values for NumPy: a tensor of another device, or one that its library differentiates.
+            return leaf
+    return leaf
+
+
+def _without_units(leaf: Any) -> Any:
+    """A result of a library whose arrays answer for themselves, unless something tracked is in it: a RefusedError."""
+    # A quantity has the attributes of the number that it is of.
+    held = hasattr(leaf, "place")
+    try:
+        held = held or hasattr(np.asarray(leaf), "place")
+    except BridgeError:
+        held = True
+    except (TypeError, ValueError, RuntimeError):
+        return leaf
+    if not held:
+        return leaf
+    raise RefusedError(
+        f"the function returned a {name_of(leaf)} of tracked numbers: its units, or what else it means, would be lost",
+        remedy="return the numbers that it holds (x.magnitude, x.value), in units that you say, and put them back "
+        "afterwards",
+    )
 
 
 def in_kind_of(leaf: Any, gradient: Any) -> Any:
