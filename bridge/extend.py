@@ -252,6 +252,9 @@ def _unless_constant(function: Any, computes: Callable[..., Any]) -> Callable[..
 def without_gradient(value: Any, what: str, remedy: str) -> Any:
     """A plain copy of what may be tracked but must not carry a gradient; a RefusedError, if `what` is not so."""
     plain = constant_of((value,))
+    if plain is None and any(map(is_abstract, value if isinstance(value, (tuple, list)) else (value,))):
+        what += ": their values are not known while the program is compiled"
+        remedy = 'make them before the program, which reads them as a global or a closure; or use engine="native"'
     return refuse(what, remedy) if plain is None else plain[0]
 
 

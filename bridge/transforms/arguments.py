@@ -184,9 +184,10 @@ def check_leaves(leaves: list[Any], structure: Any, key: int | str, allow_int: b
         if allow_int and (integer or (kind is None and not _hides_floats(leaf))):
             continue
         described = f"dtype {kind}" if kind is not None else f"type {type(leaf).__name__}"
+        value = f" (value {_short(leaf)})" if not is_abstract(leaf) else ""
         raise ArgumentError(
-            f"argument {key!r}{where} has {described}, and a gradient is asked of it (value {_short(leaf)})",
-            remedy=("pass np.from_dlpack(x)" if hasattr(type(leaf), "__dlpack__") else "convert it to float")
+            f"argument {key!r}{where} has {described}, and a gradient is asked of it{value}",
+            remedy=_instead(leaf)
             + (", or pass allow_int=True to get None for it" if integer else ", or leave it out of argnums"),
         )
     if not allow_int and not any(map(is_differentiable, leaves)):
@@ -194,6 +195,20 @@ def check_leaves(leaves: list[Any], structure: Any, key: int | str, allow_int: b
             f"argument {key!r} is an object that holds no float and no float array, and a gradient is asked of it",
             remedy="convert what it holds to float, or leave it out of argnums",
         )
+
+
+def _instead(leaf: Any) -> str:
+    """What to pass in the place of a leaf that cannot be differentiated, for a remedy."""
+    array = grounded(leaf)
+    if not isinstance(array, np.ndarray):
+        return "pass np.from_dlpack(x)" if hasattr(type(leaf), "__dlpack__") else "convert it to float"
+    if array.dtype.names is not None:
+        return f"pass its fields as arrays of floats (x[{array.dtype.names[0]!r}].copy())"
+    if array.dtype.kind == "O":
+        others = {type(x).__name__ for x in array.flat if not isinstance(x, (int, float, np.floating, np.integer))}
+        if others:
+            return f"pass a list of its elements, which are no real numbers (a {min(others)})"
+    return f"pass x.astype(float){', if its texts are numbers' if array.dtype.kind in 'US' else ''}"
 
 
 def _check_held(leaf: Any, name: str) -> None:
