@@ -17,7 +17,7 @@ import numpy as np
 
 import bridge
 from bridge.cli.parsing import amount, check_writable, natural, written
-from bridge.errors import ArgumentError, BridgeError, choice
+from bridge.errors import ArgumentError, BridgeError, choice, with_article
 
 OK, DIFFERENT, UNUSABLE = 0, 1, 2
 
@@ -126,7 +126,7 @@ def find(name: str) -> Callable[..., Any]:
             raise ArgumentError(f"{where} has no {path!r}", remedy=remedy)
         found = getattr(found, part)
     if not callable(found):
-        raise ArgumentError(f"{name} is no function but a {type(found).__name__}", remedy="name a function")
+        raise ArgumentError(f"{name} is no function but {with_article(type(found).__name__)}", remedy="name a function")
     return found
 
 

@@ -16,7 +16,7 @@ T = TypeVar("T")
 class Parser(argparse.ArgumentParser):
     """Names what was meant, and shows the usage of the command at hand, not that of all commands."""
 
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # type: ignore[override]
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """The arguments; an error for those that nobody knows."""
         found, unknown = super().parse_known_args(args, namespace)
         if unknown:

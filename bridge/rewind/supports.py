@@ -178,6 +178,9 @@ def declared(name: str, given: Mapping[str, Any]) -> Supports | None:
         raise RuleError(f"the rule of {name} says orders={orders!r}", remedy="say 1 for gradients alone; leave it out")
     if layouts not in ("any", "C"):
         raise RuleError(f"the rule of {name} says layouts={layouts!r}", remedy='say "any" or "C" (contiguous)')
+    if not isinstance(given.get("empty", True), (bool, np.bool_)):
+        remedy = "say False where there must be elements"
+        raise RuleError(f"the rule of {name} says empty={given['empty']!r}", remedy=remedy)
     made = Supports(orders, _dtypes(name, given.get("dtypes")), layouts, bool(given.get("empty", True)))
     return None if made == Supports() else made
 

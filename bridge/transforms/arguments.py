@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.errors import ArgumentError, CotangentError
+from bridge.errors import ArgumentError, CotangentError, with_article
 from bridge.objects.structure import ObjectStructure
 from bridge.rewind.borrowed import changed
 from bridge.rewind.interpreter import current_context
@@ -207,7 +207,7 @@ def _instead(leaf: Any) -> str:
     if array.dtype.kind == "O":
         others = {type(x).__name__ for x in array.flat if not isinstance(x, (int, float, np.floating, np.integer))}
         if others:
-            return f"pass a list of its elements, which are no real numbers (a {min(others)})"
+            return f"pass a list of its elements, which are no real numbers ({with_article(min(others))})"
     return f"pass x.astype(float){', if its texts are numbers' if array.dtype.kind in 'US' else ''}"
 
 
@@ -280,7 +280,7 @@ def number(value: Any) -> Any:
     if shape != () or kind not in "fiub":
         plain = grounded(value)
         name = "ndarray" if isinstance(plain, np.ndarray) else type(plain).__name__
-        described = f"a {name} of shape {shape}" if kind in "fciub" else f"a {type(value).__name__}"
+        described = f"{with_article(name)} of shape {shape}" if kind in "fciub" else with_article(type(value).__name__)
         raise CotangentError(
             f"the function returned {described}{' and complex dtype' if kind == 'c' else ''}; "
             "a gradient needs one real number",

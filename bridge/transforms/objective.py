@@ -63,6 +63,9 @@ class Objective:
         self.x0: Vector = self.flattened(start)
         self._last: tuple[Vector, float, Vector] | None = None
 
+    def __repr__(self) -> str:
+        return f"<objective({getattr(self._function, '__name__', 'function')}) of {self.x0.size} numbers>"
+
     def fun(self, x: Any) -> float:
         """The value at a vector."""
         return self._at(x)[1]
