@@ -20,7 +20,7 @@ from bridge.transforms.entering import Entering, enter, is_differentiable, is_of
 from bridge.transforms.held_twice import HeldTwice
 from bridge.transforms.kinds import in_kind_of
 from bridge.transforms.overlapping import said_once
-from bridge.trees import Mismatch, leaves_along, leaves_of, paths_of, rebuilt
+from bridge.trees import Mismatch, leaves_along, leaves_of, paths_of, rebuilt, shown
 
 
 class Arguments:
@@ -136,7 +136,8 @@ class Arguments:
                 leaves = [None] * len(self._given[k]) if none else leaves_along(self._structures[k], tangents[k])
             except Mismatch as error:
                 raise CotangentError(
-                    f"the tangent of argument {k} has the structure {error}, the argument has {self._structures[k]}",
+                    f"the tangent of argument {k} has the structure {error}, the argument has "
+                    f"{shown(self._structures[k])}",
                     remedy="give a tangent in the containers of its primal",
                 ) from error
             found += [t for t, leaf in zip(leaves, self._given[k], strict=True) if is_differentiable(leaf)]

@@ -16,7 +16,7 @@ from bridge.source.programs import part
 from bridge.transforms.loops import fori_loop
 from bridge.transforms.options import BatchOptions, configurable
 from bridge.transforms.transformed import Transformed
-from bridge.trees import NAMESPACE, leaves_of, rebuilt
+from bridge.trees import NAMESPACE, leaves_of, rebuilt, shown
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -63,7 +63,7 @@ def vmap(f: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable
         for k in range(1, batch.size):
             more, other = leaves_of(batch.call(run, k))
             if other != structure:
-                raise ArgumentError(f"element {k} of a batch gives {other}, the first one {structure}")
+                raise ArgumentError(f"element {k} of a batch gives {shown(other)}, the first one {shown(structure)}")
             rows.append([_kept(leaf) for leaf in more])
         columns = zip(*rows, strict=True)
         return rebuilt(structure, [_stacked(column, axis) for column, axis in zip(columns, axes, strict=True)])
@@ -167,7 +167,7 @@ def _in_a_loop(
     def turn(k: Any, rows: list[Any]) -> list[Any]:
         leaves, other = leaves_of(batch.call(run, k))
         if other != structure:
-            raise ArgumentError(f"an element of a batch gives {other}, the first one {structure}")
+            raise ArgumentError(f"an element of a batch gives {shown(other)}, the first one {shown(structure)}")
         for place, row in zip(places, rows, strict=True):
             row[k] = _looking_as(leaves[place], row)
         return rows

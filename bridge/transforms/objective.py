@@ -12,7 +12,7 @@ from bridge.options import Engine
 from bridge.transforms.entering import is_differentiable
 from bridge.transforms.grad import value_and_grad
 from bridge.transforms.jacobians import hvp
-from bridge.trees import Mismatch, leaves_along, leaves_of, paths_of, rebuilt
+from bridge.trees import Mismatch, leaves_along, leaves_of, paths_of, rebuilt, shown
 
 Vector = np.ndarray[tuple[int], np.dtype[np.float64]]
 
@@ -102,7 +102,7 @@ class Objective:
             leaves = leaves_along(self._structure, tree)
         except Mismatch as error:
             raise ArgumentError(
-                f"the structure is {error}, that of start is {self._structure}",
+                f"the structure is {error}, that of start is {shown(self._structure)}",
                 remedy="give the containers of start",
             ) from error
         parts = []

@@ -22,7 +22,7 @@ from bridge.source.programs import called, lent_again, program, returned
 from bridge.transforms.arguments import Arguments, check_leaves, handed_out
 from bridge.transforms.grad import belongs, shortcut, with_aux
 from bridge.transforms.transformed import Pull
-from bridge.trees import Mismatch, leaves_along, leaves_of, rebuilt
+from bridge.trees import Mismatch, leaves_along, leaves_of, rebuilt, shown
 
 R = TypeVar("R")
 A = TypeVar("A")
@@ -103,7 +103,7 @@ def vjp(  # type: ignore[misc]
             cts = leaves_along(container, cotangent)
         except Mismatch as error:
             raise CotangentError(
-                f"the cotangent has the structure {error}, the value has {container}",
+                f"the cotangent has the structure {error}, the value has {shown(container)}",
                 remedy="give a cotangent in the containers of the value",
             ) from error
         seeds = []

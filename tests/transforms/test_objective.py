@@ -125,3 +125,9 @@ def test_vectors_and_containers_that_do_not_fit() -> None:
         fit.fun(np.ones(2))
     with pytest.raises(errors.ArgumentError, match="that of start is"):
         fit.flattened({"rates": 1.0})
+
+
+def test_structures_are_shown_as_containers() -> None:
+    fit = bridge.objective(lambda p: p["a"] ** 2, {"a": 1.0})
+    with pytest.raises(errors.ArgumentError, match=r"the structure is \{'b': \*\}, that of start is \{'a': \*\}\n"):
+        fit.flattened({"b": 1.0})

@@ -98,6 +98,8 @@ def crosscheck(
                 f"{name_of(f)} wrote into a caller's array under a global or captured name while it was cross-checked",
                 remedy="write into the argument under its own name, or pass a copy (x.copy())",
             )
+        # One line for each, also of an error that has more.
+        report.remarks = [" ".join(map(str.strip, text.splitlines())) for text in report.remarks]
         return report
 
     checked.__name__ = checked.__qualname__ = f"crosscheck({name_of(f)})"
