@@ -62,7 +62,7 @@ def crosscheck(request: pytest.FixtureRequest) -> Iterator[Callable[..., Callabl
             waiting.called(f)
             import bridge
 
-            report = bridge.crosscheck(f, **options)(*args, **kwargs)
+            report = _passed(bridge.crosscheck(f, **options), *args, **kwargs)
             if not report.ok:
                 request.node.stash.setdefault(_FAILED, []).append(report)
                 pytest.fail(repr(report))
@@ -139,12 +139,15 @@ def check_gradient(request: pytest.FixtureRequest) -> Iterator[Callable[..., Cal
 
 def _passed(check: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     __tracebackhide__ = True
-    from bridge.errors import CheckError
+    from bridge.errors import BridgeError, CheckError
 
     try:
         return check(*args, **kwargs)
     except CheckError as error:
         text = str(error)
+    except BridgeError as error:
+        # It says itself what is wrong and where; the lines of bridge do not.
+        raise error.with_traceback(None) from None
     pytest.fail(text)
 
 

@@ -68,6 +68,22 @@ def is_internal(file: str) -> bool:
     return internal
 
 
+def variable_of(thing: Any) -> str | None:
+    """The name that the user's code, as far as it runs now, has for an object; None if it has none.
+
+    For messages: it looks through the variables of all frames.
+    """
+    frame: Any = sys._getframe(1)
+    while frame is not None:
+        if not is_internal(frame.f_code.co_filename):
+            for names in (frame.f_locals, frame.f_globals):
+                for name, value in list(names.items()):
+                    if value is thing and name.isidentifier() and not name.startswith("_"):
+                        return str(name)
+        frame = frame.f_back
+    return None
+
+
 def assigns_here(depth: int = 2) -> bool:
     """Whether the frame `depth` above runs a statement `a[key] = value`, not a call of something that assigns."""
     frame = sys._getframe(depth)

@@ -32,6 +32,11 @@ def choice(name: object, known: Iterable[str], several: str = "use one of") -> s
     return f"did you mean {near[0]!r}? {every}" if near else every
 
 
+def with_article(name: str) -> str:
+    """The name of a class with its article, as a message has it: `an int`, `a list`."""
+    return f"{'an' if name[:1].lower() in 'aeio' or name.startswith('nd') else 'a'} {name}"
+
+
 class BridgeError(Exception):
     """Base of all errors of this package.
 

@@ -17,7 +17,7 @@ import sys
 from collections.abc import Callable, Iterable
 from importlib import import_module
 from types import ModuleType
-from typing import Any, NoReturn, Unpack
+from typing import Any, NoReturn, ParamSpec, TypeVar, Unpack
 
 from bridge.code_position import here, resolve
 from bridge.errors import RefusedError, RuleError
@@ -50,6 +50,7 @@ from bridge.rewind.rule_book import (
 )
 from bridge.rewind.sensitivities import with_sensitivities
 from bridge.rewind.supports import Declared, Supports, declared
+from bridge.rewind.typed import TypedMutatingRule, TypedRule
 from bridge.rewind.values import is_abstract
 from bridge.rewind.values import known as known_of_tracked
 from bridge.signatures import as_key, operation_name, pull_parameters
@@ -63,15 +64,19 @@ __all__ = [
 ]  # fmt: skip
 
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
 def rule(
-    function: Callable[..., Any],
+    function: Callable[P, R],
     *,
     reads: Iterable[str] | None = None,
     linear: bool = False,
     structure: Structure | None = None,
     facts: Facts | None = None,
     **supports: Unpack[Declared],
-) -> Callable[[Callable[..., Any]], Rule]:
+) -> Callable[[Callable[..., Any]], TypedRule[P, R]]:
     """Register the decorated `pull(ct, out, *args, **kwargs)` as the rule of `function`.
 
     The pull returns one cotangent for each positional argument (a tuple, or one value for the
@@ -90,12 +95,12 @@ def rule(
     supports : what it is limited to: `orders=1`, `dtypes=(np.float64,)`, `layouts="C"`, `empty=False`, for a pull over
         compiled code. The rest is refused by name where it is asked for (see `Supports`).
     """
-    function = as_key(function)
-    limits = declared(operation_name(function), supports)
+    key = as_key(function)
+    limits = declared(operation_name(key), supports)
 
-    def register(pull: Callable[..., Any]) -> Rule:
-        guarded = pull if limits is None else limits.guarded(operation_name(function), pull)
-        made = Rule(function, guarded, None, reads=reads, linear=linear, structure=structure, facts=facts)
+    def register(pull: Callable[..., Any]) -> Any:
+        guarded = pull if limits is None else limits.guarded(operation_name(key), pull)
+        made = Rule(key, guarded, None, reads=reads, linear=linear, structure=structure, facts=facts)
         made.supports = limits
         return _entered(made, facts)
 
@@ -159,7 +164,7 @@ def _enter_facts(function: Any, facts: Facts) -> None:
 
 def mutating_rule(
     *, mutates: str | tuple[str, ...], parameters: tuple[str, ...] | None = None, **supports: Unpack[Declared]
-) -> Callable[[Callable[..., Any]], MutatingRule]:
+) -> Callable[[Callable[P, R]], TypedMutatingRule[P, R]]:
     """Wrap a function that writes into some of its arguments (C, Numba, an FFT plan, a Julia `f!`).
 
     Parameters
@@ -169,8 +174,10 @@ def mutating_rule(
     supports : what the rule is limited to, as for `rule`.
     """
     names = (mutates,) if isinstance(mutates, str) else tuple(mutates)
+    if len(set(names)) < len(names):
+        raise RuleError(f"mutating_rule(mutates={mutates!r}) names a parameter twice", remedy="name it once")
 
-    def register(function: Callable[..., Any]) -> MutatingRule:
+    def register(function: Callable[..., Any]) -> Any:
         function = as_key(function)
         made = MutatingRule(function, names, parameters, declared(operation_name(function), supports))
         enter(MUTATING.__setitem__, function, made)
@@ -252,6 +259,9 @@ def _unless_constant(function: Any, computes: Callable[..., Any]) -> Callable[..
 def without_gradient(value: Any, what: str, remedy: str) -> Any:
     """A plain copy of what may be tracked but must not carry a gradient; a RefusedError, if `what` is not so."""
     plain = constant_of((value,))
+    if plain is None and any(map(is_abstract, value if isinstance(value, (tuple, list)) else (value,))):
+        what += ": their values are not known while the program is compiled"
+        remedy = 'make them before the program, which reads them as a global or a closure; or use engine="native"'
     return refuse(what, remedy) if plain is None else plain[0]
 
 

@@ -61,6 +61,12 @@ def rebuilt(structure: Any, leaves: Sequence[Any]) -> Any:
     return structure.unflatten(leaves)
 
 
+def shown(structure: Any) -> str:
+    """A structure as a message has it: the containers, with `*` for each leaf."""
+    text = str(structure)
+    return text.removeprefix("PyTreeSpec(").partition(", NoneIsLeaf")[0] if text.startswith("PyTreeSpec(") else text
+
+
 def leaves_along(structure: Any, tree: Any) -> list[Any]:
     """The leaves of a tree that is to have `structure`; Mismatch if it has another.
 
@@ -70,7 +76,7 @@ def leaves_along(structure: Any, tree: Any) -> list[Any]:
         return structure.along(tree)
     leaves, given = leaves_of(tree)
     if given != structure:
-        raise Mismatch(str(given))
+        raise Mismatch(shown(given))
     return leaves
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from bridge.extend import TrackedObject, needs, refuse, stand_in, without_gradient
 from bridge.rules.contractions import as_operand
 from bridge.rules.factorizations import LU_SOLVED
-from bridge.rules.piecewise import float_points, in_period, intervals, laid_out, spread
+from bridge.rules.piecewise import float_points, in_period, intervals, laid_out, spread, taken
 
 interpolate = needs("scipy.interpolate")
 
@@ -39,11 +39,11 @@ class Spline(TrackedObject):
         points = in_period(x, first, last) if extrapolate == "periodic" else x
         number = intervals(t[k : count + 1], points, count - k - 1) + k
         # Knots that coincide make empty intervals, which no point lies in; de Boor's algorithm.
-        parts = [np.take(self.c, number - k + j, axis=0) for j in range(k + 1)]
+        parts = [taken(self.c, number - k + j) for j in range(k + 1)]
         behind = self.c.ndim - 1
         for level in range(1, k + 1):
             for j in range(k, level - 1, -1):
-                left, right = np.take(t, number - k + j), np.take(t, number + 1 + j - level)
+                left, right = taken(t, number - k + j), taken(t, number + 1 + j - level)
                 share = spread((points - left) / (right - left), behind)
                 parts[j] = (1 - share) * parts[j - 1] + share * parts[j]
         value = parts[k] + 0 * spread(points, behind)

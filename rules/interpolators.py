@@ -11,7 +11,7 @@ from bridge.extend import TrackedObject, needs, refuse, stand_in, without_gradie
 from bridge.rules.bsplines import make_interp_spline
 from bridge.rules.bsplines import of_plain as spline_of_plain
 from bridge.rules.contractions import as_operand
-from bridge.rules.piecewise import float_points, intervals, laid_out, spread
+from bridge.rules.piecewise import float_points, intervals, laid_out, spread, taken
 
 interpolate = needs("scipy.interpolate")
 
@@ -53,9 +53,9 @@ class Interpolator(TrackedObject):
         if self.kind == "linear":
             right = np.clip(np.searchsorted(self.x, x), 1, last)
             left = right - 1
-            start, low = np.take(self.x, left), np.take(self.values, left, axis=0)
-            width = spread(np.take(self.x, right) - start, behind)
-            return (np.take(self.values, right, axis=0) - low) / width * spread(x - start, behind) + low
+            start, low = taken(self.x, left), taken(self.values, left)
+            width = spread(taken(self.x, right) - start, behind)
+            return (taken(self.values, right) - low) / width * spread(x - start, behind) + low
         if self.kind.startswith("nearest"):
             middles = self.x / 2.0
             middles = middles[1:] + middles[:-1]
@@ -64,7 +64,7 @@ class Interpolator(TrackedObject):
             number = np.searchsorted(np.nextafter(self.x, -np.inf), x, side="left") - 1
         else:
             number = np.searchsorted(np.nextafter(self.x, np.inf), x, side="right")
-        return np.take(self.values, np.clip(number, 0, last), axis=0) + 0 * spread(x, behind)
+        return taken(self.values, np.clip(number, 0, last)) + 0 * spread(x, behind)
 
 
 @stand_in(interpolate.interp1d)
@@ -182,7 +182,7 @@ class GridInterpolator(TrackedObject):
         for x, line in zip(columns, self.grid, strict=True):
             number = intervals(line, x, line.size - 2)
             numbers.append(number)
-            shares.append((x - np.take(line, number)) / (np.take(line, number + 1) - np.take(line, number)))
+            shares.append((x - taken(line, number)) / (taken(line, number + 1) - taken(line, number)))
         if method == "nearest":
             chosen = [np.where(share <= 0.5, n, n + 1) for share, n in zip(shares, numbers, strict=True)]
             return self._at(chosen) + 0 * spread(shares[0], behind)
@@ -201,7 +201,7 @@ class GridInterpolator(TrackedObject):
         place = numbers[0]
         for number, length in zip(numbers[1:], lengths[1:], strict=True):
             place = place * length + number
-        return np.take(np.reshape(self.values, (-1, *self.values.shape[len(lengths) :])), place, axis=0)
+        return taken(np.reshape(self.values, (-1, *self.values.shape[len(lengths) :])), place)
 
 
 def _checked(method: str) -> str:

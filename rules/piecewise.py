@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.extend import TrackedObject, needs, refuse, stand_in, without_gradient
+from bridge.extend import TrackedObject, is_abstract, is_tracked, needs, refuse, stand_in, without_gradient
 from bridge.rules.contractions import as_operand
 
 interpolate = needs("scipy.interpolate")
@@ -38,6 +38,14 @@ def spread(x: Any, ndim: int) -> Any:
     return np.reshape(x, (*x.shape, *(1,) * ndim))
 
 
+def taken(values: Any, number: Any) -> Any:
+    """`np.take(values, number, axis=0)`; NumPy asks `values` alone who answers, and only `number` may be traced."""
+    if not is_abstract(number) or is_tracked(values):
+        return np.take(values, number, axis=0)
+    places = np.reshape(number, (-1, *(1,) * (values.ndim - 1)))
+    return np.reshape(np.take_along_axis(values, places, axis=0), (*number.shape, *values.shape[1:]))
+
+
 def float_points(x: Any) -> Any:
     """Points of evaluation as an array of floats."""
     x = as_operand(x)
@@ -62,10 +70,10 @@ class Piecewise(TrackedObject):
         x = float_points(x)
         points = in_period(x, self.x[0], self.x[-1]) if extrapolate == "periodic" else x
         number = intervals(self.x, points, self.c.shape[1] - 1)
-        step = spread(points - np.take(self.x, number), self.c.ndim - 2)
-        total = np.take(self.c[0], number, axis=0) + 0 * step
+        step = spread(points - taken(self.x, number), self.c.ndim - 2)
+        total = taken(self.c[0], number) + 0 * step
         for k in range(1, self.c.shape[0]):
-            total = total * step + np.take(self.c[k], number, axis=0)
+            total = total * step + taken(self.c[k], number)
         if not extrapolate:
             outside = spread((x < self.x[0]) | (x > self.x[-1]), self.c.ndim - 2)
             total = np.where(outside, np.nan, total)

@@ -58,3 +58,8 @@ def test_an_error_inside_numpy_or_scipy_names_the_user_s_line() -> None:
 
     with pytest.raises(errors.BridgeError, match=r"test_errors\.py"):
         bridge.grad(f, source=False)(np.ones(3))
+
+
+@pytest.mark.parametrize(("name", "said"), [("int", "an int"), ("ndarray", "an ndarray"), ("float", "a float")])
+def test_classes_have_their_article(name: str, said: str) -> None:
+    assert errors.with_article(name) == said

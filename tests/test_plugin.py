@@ -236,6 +236,16 @@ def test_programs_own_error_is_the_tests_error(project: pytest.Pytester) -> None
     result.stdout.fnmatch_lines(["*no_such_thing*"])
 
 
+def test_errors_of_bridge_come_without_its_lines(project: pytest.Pytester) -> None:
+    code = RIGHT + "\ndef test_it(crosscheck):\n    crosscheck(program)(np.arange(3))\n"
+    code += "\ndef test_other(check_gradient):\n    check_gradient(program)(np.arange(3))\n"
+    result = run(project, code)
+    assert result.ret == 1
+    said = result.stdout.str()
+    assert said.count("ArgumentError") >= 2
+    assert "bridge/proof" not in said and len(said.splitlines()) < 60
+
+
 def test_fixture_and_options_describe_themselves(project: pytest.Pytester) -> None:
     result = run(project, "", "--help")
     result.stdout.fnmatch_lines(["*--bridge-engines=NAMES*", "*--bridge-report=FILE*"])

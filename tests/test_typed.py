@@ -100,6 +100,30 @@ def test_options_that_there_are_not() -> None:
         bridge.xla(indexmode="clip")  # type: ignore[call-overload]
 
 
+def test_functions_say_what_they_are() -> None:
+    pytest.importorskip("jax")
+    assert repr(bridge.xla(program)) == f"<xla(program) of {__name__}>"
+    assert repr(bridge.grad(program, engine="xla")) == f"<xla(grad(program)) of {__name__}>"
+    assert repr(bridge.objective(program, X)) == "<objective(program) of 2 numbers>"
+    assert "Sum of powers" in (bridge.xla(program).__doc__ or "")
+    assert "one program that XLA compiles" in (bridge.xla(lambda x: x).__doc__ or "")
+    for section in ("Parameters", "Returns", "Raises"):
+        assert section in (bridge.grad.__doc__ or "")
+    with pytest.raises(errors.ArgumentError, match=r"bridge.xla has no option foo= \(1\)"):
+        bridge.xla(program, foo=1)  # type: ignore[call-overload]
+
+
+def test_names_of_several_arguments_are_no_argnums() -> None:
+    def f(*rows: Any, **k: Any) -> Any:
+        return np.sum(k["b"]) + len(rows)
+
+    with pytest.raises(errors.ArgumentError, match=r"\*\*k of f is several arguments\n  remedy: use the name that"):
+        bridge.grad(f, "k")(b=X)
+    with pytest.raises(errors.ArgumentError, match=r"\*rows of f is several arguments\n  remedy: use their positions"):
+        bridge.grad(f, "rows")(X)
+    np.testing.assert_allclose(bridge.grad(f, "b")(b=X), np.ones(2))
+
+
 @pytest.mark.parametrize("transform", [bridge.grad, bridge.value_and_grad, bridge.jacrev, bridge.hessian])
 def test_what_is_no_function_has_no_gradient(transform: Any) -> None:
     with pytest.raises(errors.ArgumentError, match=rf"{transform.__name__} of a float.*\n.*give a function"):

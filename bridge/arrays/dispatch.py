@@ -13,7 +13,6 @@ from bridge.arrays.call_forms import concrete_shape, lists_as_arrays, outputs_by
 from bridge.arrays.operands import (
     NUMBERS,
     check_not_complex,
-    check_reflected,
     context_of,
     operand,
     refuse_complex,
@@ -21,6 +20,7 @@ from bridge.arrays.operands import (
     unwrapped,
 )
 from bridge.arrays.outputs import Into
+from bridge.arrays.own_numbers import PLAIN, asked_first, combined
 from bridge.arrays.views import wrap_result
 from bridge.code_position import here, resolve
 from bridge.errors import RefusedError
@@ -68,12 +68,12 @@ def operate_pair(function: Callable[..., Any], ufunc: np.ufunc, x: Any, y: Any) 
     # Which of them carry a gradient, by the bits 1 and 2.
     active = 0
     if y_place is None:
-        if not isinstance(y, NUMBERS):
+        if type(y) not in PLAIN:
             return operate(function, ufunc, x, y)
         context = x_place.context
         x = x.value
     elif x_place is None:
-        if not isinstance(x, NUMBERS):
+        if type(x) not in PLAIN:
             return operate(function, ufunc, x, y)
         context = y_place.context
         y = y.value
@@ -124,19 +124,19 @@ def operate(function: Callable[..., Any], ufunc: np.ufunc, *args: Any) -> Any:
             inputs.append(place if place.active else None)
             continue
         inputs.append(None)
-        if not isinstance(x, NUMBERS):
-            foreign, x = x, operand(x)
+        if type(x) not in PLAIN:
+            foreign, x = x, NotImplemented if asked_first(function, ufunc, args) else operand(x)
             if x is NotImplemented:
                 combine = ARRAYS.combine(foreign) or rule_book.operators_of(foreign)
-                if combine is not None:
-                    return combine(ufunc, *args)
+                found = combined(function, ufunc, args, operate) if combine is None else combine(ufunc, *args)
+                if combine is not None or found is not NotImplemented:
+                    return found
                 if foreign is None and ufunc in (np.equal, np.not_equal) and hasattr(args[0], "view_as"):
                     return creation.full_like(args[0], ufunc is np.not_equal, dtype=bool)
-                check_reflected(ufunc, args)
                 return NotImplemented
             if hasattr(x, "place"):
                 return operate(function, ufunc, *(operand(y) for y in args))
-            if type(x) is not constant:
+            if type(x) is not constant and type(x) not in PLAIN:
                 plain += (k,)
         values.append(x)
     context.check_usable()

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from bridge.arrays.creation import array
+from bridge.arrays.own_numbers import is_asked_first, plain_number
 from bridge.code_position import here, resolve
 from bridge.errors import NoRuleError, RefusedError
 from bridge.rewind import rule_book
@@ -57,8 +58,10 @@ def refuse_complex(target: Any) -> None:
 
 def operand(x: Any) -> Any:
     """An operand that is neither tracked nor a NumPy array, as one or the other."""
-    if type(x) is np.ndarray or hasattr(x, "place") or isinstance(x, NUMBERS):
+    if type(x) is np.ndarray or hasattr(x, "place"):
         return x
+    if isinstance(x, NUMBERS):
+        return plain_number(x)
     if isinstance(x, np.ndarray):
         _check_meaning(x)
         return x
@@ -70,7 +73,7 @@ def operand(x: Any) -> Any:
         return np.asarray(x)
     if hasattr(x, "__array__"):
         return _of_another_library(x)
-    if not _is_asked_first(x) and hasattr(type(x), "__len__") and hasattr(type(x), "__getitem__"):
+    if not is_asked_first(x) and hasattr(type(x), "__len__") and hasattr(type(x), "__getitem__"):
         # NumPy makes an array of what has elements, before it asks for an operator.
         parts = list(x)
         made = array(parts) if context_of(parts) is not None else np.asarray(x)
@@ -86,7 +89,7 @@ def _of_another_library(x: Any) -> Any:
     kind = type(x)
     if kind is ARRAYS.labelled:
         return NotImplemented
-    if not _is_asked_first(x) or kind.__module__.partition(".")[0] in ALIKE:
+    if not is_asked_first(x) or kind.__module__.partition(".")[0] in ALIKE:
         return np.asarray(x)
     if current_context() is not None and is_labelled(x):
         # pandas' arrays are combined in `operate`, those of xarray take tracked arrays into them.
@@ -138,34 +141,6 @@ _MEANING = frozenset(
 """What a class may change of arrays that changes what operations on them give."""
 
 
-def _is_asked_first(x: Any) -> bool:
-    """Whether NumPy leaves an operation to an object on its right, as one with the array."""
-    kind = type(x)
-    return hasattr(kind, "__array_ufunc__") or getattr(kind, "__array_priority__", 0.0) > 0.0
-
-
-def check_reflected(ufunc: np.ufunc, args: tuple[Any, ...]) -> None:
-    """Raise if NumPy would ask an object on the right for its operator element by element, not with the array."""
-    if len(args) != 2 or not getattr(args[0], "shape", ()) or _is_asked_first(args[1]):
-        return
-    kind, name = type(args[1]), _REFLECTED.get(ufunc, "")
-    if getattr(kind, name, None) is not getattr(object, name, None):
-        raise RefusedError(
-            f"{operation_name(ufunc)} of a tracked array of shape {args[0].shape} and a {kind.__name__}: NumPy calls "
-            f"{kind.__name__}.{name} for each element",
-            where=resolve(here()),
-            remedy=f"give {kind.__name__} an __array_priority__ above 0, so that it is called once with the array, or "
-            "put it on the left",
-        )
-
-
-_REFLECTED: dict[np.ufunc, str] = {
-    np.add: "__radd__", np.subtract: "__rsub__", np.multiply: "__rmul__", np.divide: "__rtruediv__",
-    np.power: "__rpow__", np.matmul: "__rmatmul__", np.floor_divide: "__rfloordiv__", np.remainder: "__rmod__",
-    np.less: "__gt__", np.less_equal: "__ge__", np.greater: "__lt__", np.greater_equal: "__le__",
-}  # fmt: skip
-
-
 def unwrapped(context: Any, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...], tuple[int, ...]]:
     """Values, active places and positions of plain arrays of a call's arguments."""
     values: list[Any] = []
@@ -187,7 +162,9 @@ def unwrapped(context: Any, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], tup
             if type(x) is not constant:
                 plain += (k,)
             context.check_original(x)
-        elif hasattr(x, "__array__") and not isinstance(x, (np.generic, type)):
+        elif isinstance(x, NUMBERS):
+            x = plain_number(x)
+        elif hasattr(x, "__array__") and not isinstance(x, type):
             refuse_operand(x, "a function")
             x = np.asarray(x)
             plain += (k,)

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 import bridge
-from bridge.errors import ArgumentError, BridgeError, choice
+from bridge.cli.parsing import amount, check_writable, natural, written
+from bridge.errors import ArgumentError, BridgeError, choice, with_article
 
 OK, DIFFERENT, UNUSABLE = 0, 1, 2
 
@@ -38,9 +39,9 @@ def add_command(commands: Any) -> None:
         help="which arguments to differentiate, by position from 0 or by name, separated by commas (float arrays, else "
         "floats)",
     )
-    parser.add_argument("--rtol", type=float, metavar="NUMBER", help="what counts as equal (what the dtype allows)")
-    parser.add_argument("--seed", type=int, default=0, metavar="NUMBER", help="of random directions (%(default)s)")
-    parser.add_argument("--seconds", type=float, metavar="NUMBER", help="begin no other engine after so long")
+    parser.add_argument("--rtol", type=amount, metavar="NUMBER", help="what counts as equal (what the dtype allows)")
+    parser.add_argument("--seed", type=natural, default=0, metavar="NUMBER", help="of random directions (%(default)s)")
+    parser.add_argument("--seconds", type=amount, metavar="NUMBER", help="begin no other engine after so long")
     _add_files(parser)
     parser.set_defaults(command=run)
 
@@ -79,17 +80,22 @@ def run(options: argparse.Namespace) -> int:
     try:
         function = find(options.function)
         values = [argument(text) for text in options.values]
-        _check_folders(options.html, options.json)
+        check_writable(options.html, options.json)
         report = _checked(function, values, options)
         _print(report)
-        if options.html is not None:
-            report.to_html(options.html)
-        if options.json is not None:
-            report.to_json(options.json)
+        _write(report, options)
     except BridgeError as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         return UNUSABLE
     return OK if report.ok else DIFFERENT
+
+
+def _write(shown: Any, options: argparse.Namespace) -> None:
+    """The files that were asked for."""
+    if options.html is not None:
+        written(options.html, lambda: shown.to_html(options.html))
+    if options.json is not None:
+        written(options.json, lambda: shown.to_json(options.json))
 
 
 def run_trace(options: argparse.Namespace) -> int:
@@ -97,13 +103,10 @@ def run_trace(options: argparse.Namespace) -> int:
     try:
         function = find(options.function)
         values = [argument(text) for text in options.values]
-        _check_folders(options.html, options.json)
+        check_writable(options.html, options.json)
         found = _ran(function, bridge.trace(function), values)
         _print(found)
-        if options.html is not None:
-            found.to_html(options.html)
-        if options.json is not None:
-            found.to_json(options.json)
+        _write(found, options)
     except BridgeError as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         return UNUSABLE
@@ -123,13 +126,17 @@ def find(name: str) -> Callable[..., Any]:
             raise ArgumentError(f"{where} has no {path!r}", remedy=remedy)
         found = getattr(found, part)
     if not callable(found):
-        raise ArgumentError(f"{name} is no function but a {type(found).__name__}", remedy="name a function")
+        raise ArgumentError(f"{name} is no function but {with_article(type(found).__name__)}", remedy="name a function")
     return found
 
 
 def _module(name: str) -> ModuleType:
     if name.endswith(".py"):
         return _module_at(Path(name))
+    if not all(part.isidentifier() for part in name.split(".")):
+        raise ArgumentError(
+            f"{name!r} is no name of a module", remedy="write module:function, or path/to/file.py:function"
+        )
     if "" not in sys.path and str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
     try:
@@ -139,7 +146,7 @@ def _module(name: str) -> ModuleType:
             raise _unusable(name, error) from error
         remedy = "start it where the module can be imported, or give the path of its .py file"
         raise ArgumentError(f"there is no module {name!r}", remedy=remedy) from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise _unusable(name, error) from error
 
 
@@ -153,12 +160,12 @@ def _module_at(path: Path) -> ModuleType:
     sys.path.insert(0, str(path.resolve().parent))
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise _unusable(str(path), error) from error
     return module
 
 
-def _unusable(name: str, error: Exception) -> ArgumentError:
+def _unusable(name: str, error: BaseException) -> ArgumentError:
     return ArgumentError(
         f"{name} raised {type(error).__name__} when it was imported: {error}", remedy="mend the module first"
     )
@@ -204,12 +211,6 @@ def _as_arrays(value: Any) -> Any:
     return type(value)(_as_arrays(part) for part in value)
 
 
-def _check_folders(*paths: Path | None) -> None:
-    for path in paths:
-        if path is not None and not path.resolve().parent.is_dir():
-            raise ArgumentError(f"{path} cannot be written: there is no folder {path.parent}", remedy="make it first")
-
-
 def _positions(text: str) -> tuple[int | str, ...]:
     parts = [part.strip() for part in text.split(",") if part.strip()]
     wrong = [part for part in parts if not (part.removeprefix("-").isdecimal() or part.isidentifier())]
@@ -223,6 +224,10 @@ def _checked(function: Callable[..., Any], values: list[Any], options: argparse.
     chosen["seconds"] = options.seconds
     if options.engines is not None:
         chosen["engines"] = tuple(name.strip() for name in options.engines.split(",") if name.strip())
+        if not chosen["engines"]:
+            raise ArgumentError(
+                f"--engines {options.engines!r} names no engine", remedy="write native,jax or leave --engines out"
+            )
     with _status(f"checking {options.function}") as progress:
         return _ran(function, bridge.crosscheck(function, **chosen, progress=progress), values)
 
@@ -245,7 +250,7 @@ def _ran(function: Callable[..., Any], call: Callable[..., Any], values: list[An
         return call(*values)
     except BridgeError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         name = getattr(function, "__name__", "the function")
         raise ArgumentError(
             f"{name} raised {type(error).__name__}: {error}", remedy="check that it runs with these arguments"

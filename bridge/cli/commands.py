@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -11,17 +12,36 @@ from typing import Any
 
 import bridge
 from bridge.cli import check, coverage, doctor, libraries, rules
+from bridge.cli.parsing import Parser, written
+from bridge.errors import BridgeError
+
+UNUSABLE, INTERRUPTED, NOBODY_READS = 2, 130, 141
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return the exit status; `arguments` default to those of the process."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            # A terminal that lacks a character shows its number.
+            stream.reconfigure(errors="backslashreplace")
     options = _parser().parse_args(arguments)
-    status: int = options.command(options)
+    try:
+        status: int = options.command(options)
+        sys.stdout.flush()
+    except BridgeError as error:
+        print(f"{type(error).__name__}: {error}", file=sys.stderr)
+        return UNUSABLE
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        # What is left to write goes nowhere: else Python complains when it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return NOBODY_READS
     return status
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m bridge", description=bridge.__doc__)
+    parser = Parser(prog="python -m bridge", description=bridge.__doc__)
     parser.add_argument("--version", action="version", version=f"{doctor.DISTRIBUTION} {bridge.__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
@@ -57,7 +77,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _demo(options: argparse.Namespace) -> int:
     # By name: the demo stands above the commands.
-    status: int = import_module("bridge.demo").run(options.output, options.quick)
+    status: int = written(options.output, lambda: import_module("bridge.demo").run(options.output, options.quick))
     return status
 
 
@@ -94,5 +114,5 @@ def _coverage(options: argparse.Namespace) -> int:
     if options.write is None:
         print(page, end="")
     else:
-        options.write.write_text(page, encoding="utf-8")
+        written(options.write, lambda: options.write.write_text(page, encoding="utf-8"))
     return 0

@@ -55,8 +55,10 @@ def entries() -> list[Entry]:
     return sorted(found.values(), key=lambda one: one.name)
 
 
-def entry_of(name: str) -> Entry:
-    """The entry that a name means: the one of messages, that of an import, or `path/to/file.py:function`.
+def entries_of(name: str) -> list[Entry]:
+    """The entries that a name may mean: the one of messages, that of an import, or `path/to/file.py:function`.
+
+    Of several that end with it, NumPy's comes first, then SciPy's.
 
     Raises
     ------
@@ -73,7 +75,7 @@ def entry_of(name: str) -> Entry:
         spelled = f"np.{name.removeprefix('numpy.')}" if name.startswith("numpy.") else name
         found = [one for one in listed if one.name == spelled] or _with_ending(listed, spelled)
     if found:
-        return found[0]
+        return sorted(found, key=lambda one: (not one.name.startswith("np."), not one.name.startswith("scipy.")))
     near = get_close_matches(name, [one.name for one in listed], 3, 0.7)
     raise ArgumentError(
         f"nothing is said of {name}",
@@ -108,6 +110,9 @@ def details(entry: Entry) -> Iterator[tuple[str, str]]:
     rule = entry.rule
     if rule is not None:
         yield "arguments", ", ".join(rule.parameters)
+    elif entry.kind == "stand-in":
+        yield "arguments", _parameters_of(entry)
+        yield "derivatives", "those of the operations that it is made of"
     if isinstance(rule, Rule):
         yield "pull reads", _read_by(rule)
         yield "derivatives", str(rule.supports) if rule.supports else "of every order, dtype and layout"
@@ -189,9 +194,22 @@ def _place(said: Any) -> str:
 def _read_by(rule: Rule) -> str:
     if rule.reads is not None:
         return ", ".join(sorted(rule.reads)) or "nothing"
-    out, positions = rule.needs(tuple(range(len(rule.per_argument or rule.parameters))))
-    names = [str(name) for name in positions if isinstance(name, str) and name not in ("out", "*")]
+    pulls = rule.per_argument or (rule.joint,) * len(rule.parameters)
+    out, positions = rule.needs(tuple(k for k, pull in enumerate(pulls) if pull is not None))
+    options = _signature_of(rule.function)
+    names = [name for name in positions if isinstance(name, str) and (name in rule.parameters or name in options)]
     return ", ".join([*(["out"] if out else []), *sorted(names)]) or "nothing"
+
+
+def _parameters_of(entry: Entry) -> str:
+    return ", ".join(_signature_of(entry.function) or _signature_of(entry.said))
+
+
+def _signature_of(function: Any) -> list[str]:
+    try:
+        return list(inspect.signature(function).parameters)
+    except (TypeError, ValueError):
+        return []
 
 
 def _facts(facts: Facts) -> Iterator[str]:

@@ -8,7 +8,7 @@ import sys
 from typing import Any
 
 from bridge.cli.check import DIFFERENT, OK, UNUSABLE
-from bridge.cli.entries import Entry, details, entries, entry_of
+from bridge.cli.entries import Entry, details, entries, entries_of
 from bridge.errors import ArgumentError, BridgeError, CheckError
 from bridge.proof.rules.check_rule import check_rule
 
@@ -60,8 +60,10 @@ def _list(options: argparse.Namespace) -> int:
 
 
 def _explain(options: argparse.Namespace) -> int:
-    entry = entry_of(options.name)
+    entry, *others = entries_of(options.name)
     print(f"{entry.name}: {entry.kind}")
+    if others:
+        print(f"  {'also':<13}{', '.join(one.name for one in others)}")
     for heading, words in details(entry):
         print(f"  {heading:<13}{words}")
     about = _about(entry)
@@ -71,7 +73,7 @@ def _explain(options: argparse.Namespace) -> int:
 
 
 def _check(options: argparse.Namespace) -> int:
-    entry = entry_of(options.name)
+    entry = entries_of(options.name)[0]
     if entry.rule is None:
         raise ArgumentError(
             f"{entry.name} has no rule to prove: {entry.kind}",

@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bridge.arrays.dispatch import call
 from bridge.random import draws
@@ -30,7 +31,7 @@ def uniform(
     maxval: Any = 1.0,
     *,
     gradient: Gradient = "pathwise",
-) -> Any:
+) -> NDArray[Any]:
     """Uniform numbers in [minval, maxval), as `jax.random.uniform`.
 
     Parameters
@@ -63,7 +64,7 @@ def uniform(
     return scaled()
 
 
-def normal(key: Any, shape: Any = (), dtype: Any = None) -> Any:
+def normal(key: Any, shape: Any = (), dtype: Any = None) -> NDArray[Any]:
     """Normal numbers of mean 0 and variance 1, as `jax.random.normal`; write `mean + deviation * normal(key, shape)`.
 
     `dtype` is float32 or float64 (the default).
@@ -71,17 +72,17 @@ def normal(key: Any, shape: Any = (), dtype: Any = None) -> Any:
     return _standard(draws.standard_normal, "normal", key, shape, dtype)
 
 
-def exponential(key: Any, shape: Any = (), dtype: Any = None) -> Any:
+def exponential(key: Any, shape: Any = (), dtype: Any = None) -> NDArray[Any]:
     """Exponential numbers of mean 1, as `jax.random.exponential`; write `exponential(key, shape) / rate`."""
     return _standard(draws.standard_exponential, "exponential", key, shape, dtype)
 
 
-def gumbel(key: Any, shape: Any = (), dtype: Any = None) -> Any:
+def gumbel(key: Any, shape: Any = (), dtype: Any = None) -> NDArray[Any]:
     """Gumbel numbers of location 0 and scale 1, as `jax.random.gumbel` in its mode "low"."""
     return _standard(draws.standard_gumbel, "gumbel", key, shape, dtype)
 
 
-def gamma(key: Any, a: Any, shape: Any = None, dtype: Any = None, *, gradient: Gradient = "pathwise") -> Any:
+def gamma(key: Any, a: Any, shape: Any = None, dtype: Any = None, *, gradient: Gradient = "pathwise") -> NDArray[Any]:
     """Gamma numbers of shape parameter `a > 0` and scale 1, as `jax.random.gamma`; write `gamma(key, a) / rate`.
 
     Parameters

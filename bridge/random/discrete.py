@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bridge.arrays.creation import array
 from bridge.arrays.dispatch import call
@@ -25,7 +26,7 @@ from bridge.random.draws import noise
 from bridge.random.keys import checked_key
 
 
-def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, *, gradient: Gradient = "pathwise") -> Any:
+def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, *, gradient: Gradient = "pathwise") -> NDArray[Any]:
     """Booleans that are true with probability `p`, as `jax.random.bernoulli`: `uniform(key, shape, dtype of p) < p`.
 
     A `p` that carries a gradient raises RandomGradientError, except under `gradient="frozen"`.
@@ -45,7 +46,9 @@ def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, *, gradient: Gradient =
     return noise("frozen bernoulli", own, sides, np.dtype(bool), below, chosen) if gradient == "frozen" else below()
 
 
-def categorical(key: Any, logits: Any, axis: int = -1, shape: Any = None, *, gradient: Gradient = "pathwise") -> Any:
+def categorical(
+    key: Any, logits: Any, axis: int = -1, shape: Any = None, *, gradient: Gradient = "pathwise"
+) -> NDArray[Any]:
     """Indices drawn with the probabilities `softmax(logits, axis)`, as `jax.random.categorical` with replacement.
 
     Parameters
@@ -80,7 +83,7 @@ def categorical(key: Any, logits: Any, axis: int = -1, shape: Any = None, *, gra
     return largest()
 
 
-def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False) -> Any:
+def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False) -> NDArray[Any]:
     """The integers below `x` in random order, or an array with its parts along `axis` in random order.
 
     As `jax.random.permutation`: with `independent`, each column along `axis` has an order of its own. Gradients pass

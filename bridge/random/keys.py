@@ -6,6 +6,7 @@ import sys
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bridge.arrays.creation import array
 from bridge.arrays.dispatch import call
@@ -16,7 +17,7 @@ from bridge.random.checking import checked_shape, is_integer, known_integer, wro
 _NEW_KEY = "make one with bridge.random.key(seed), and new ones from it with bridge.random.split or fold_in"
 
 
-def key(seed: Any) -> Any:
+def key(seed: Any) -> NDArray[Any]:
     """The key of an integer: a uint32 array of shape (2,), as `jax.random.key_data(jax.random.key(seed))`.
 
     All 64 bits of the seed count, as in JAX where it keeps 64 bits; from 0 to 2**32 - 1 its setting does not matter.
@@ -29,7 +30,7 @@ def key(seed: Any) -> Any:
     return call(draws.seeded, (seed if known is None else known,), {})
 
 
-def split(key: Any, num: Any = 2) -> Any:
+def split(key: Any, num: Any = 2) -> NDArray[Any]:
     """`num` new keys, independent of each other and of `key`, which is not to be used again.
 
     Returns a uint32 array of shape (num, 2), or (*num, 2) for a tuple: iterate over it, or unpack it.
@@ -37,7 +38,7 @@ def split(key: Any, num: Any = 2) -> Any:
     return call(draws.split_keys, (checked_key("split", key),), {"shape": checked_shape("split", num)})
 
 
-def fold_in(key: Any, data: Any) -> Any:
+def fold_in(key: Any, data: Any) -> NDArray[Any]:
     """A new key from a key and an integer, as the step of a loop; it may be one that is known at run time only."""
     own = checked_key("fold_in", key)
     if not is_integer(data):
@@ -48,7 +49,7 @@ def fold_in(key: Any, data: Any) -> Any:
     return call(draws.folded, (own, data if known is None else known), {})
 
 
-def bits(key: Any, shape: Any = (), dtype: Any = np.uint32) -> Any:
+def bits(key: Any, shape: Any = (), dtype: Any = np.uint32) -> NDArray[Any]:
     """Random unsigned integers of 8, 16, 32 or 64 bits, every bit of which is random."""
     kind = np.dtype(dtype)
     if kind.kind != "u":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from traceback import walk_stack
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -15,6 +15,8 @@ from bridge.rewind.labels import around
 from bridge.rewind.memory import grounded
 from bridge.rewind.rule_book import TrackedObject
 from bridge.rewind.values import is_abstract, known, needs_value, settled
+
+T = TypeVar("T")
 
 
 def escape(tracked: Any, how: str) -> Any:
@@ -136,18 +138,22 @@ def noted(tracked: Any, error: BridgeError) -> Any:
     return error
 
 
-def detach(value: Any) -> Any:
+def detach(value: T) -> T:
     """The plain NumPy value of a tracked one, without its gradient; anything else as it is.
 
     Accepts Buffers, Scalars, and tuples, lists and dicts of them. Arrays are copies.
     """
+    return cast(T, _detached(value))
+
+
+def _detached(value: Any) -> Any:
     if isinstance(value, (tuple, list)):
-        parts = [detach(part) for part in value]
+        parts = [_detached(part) for part in value]
         return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
     if isinstance(value, dict):
-        return {key: detach(part) for key, part in value.items()}
+        return {key: _detached(part) for key, part in value.items()}
     if type(value) is ARRAYS.labelled:
-        return around(value.__bridge_label__, detach(value.__bridge_array__))
+        return around(value.__bridge_label__, _detached(value.__bridge_array__))
     if not hasattr(type(value), "place"):
         # Asked of the class: an object may say that it has every attribute.
         return value

@@ -122,9 +122,10 @@ class Supports:
         if not self.forward:
             raise RefusedError(
                 f"{rule.name} is to become a part of a compiled program; its rule says orders=1, "
-                "as for code that is compiled already",
+                "as for code that is compiled already, which XLA cannot read",
                 where=resolve(here()),
-                remedy='run the program under engine="eager" or "native"',
+                remedy='run the program under engine="eager" or "native"; or give the function and its adjoint rules '
+                "without orders=, and say with bridge.extend.lowering what each is in JAX (jax.pure_callback)",
             )
 
     def conformed(self, value: Any) -> Any:

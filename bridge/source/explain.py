@@ -6,7 +6,7 @@ import ast
 from types import FunctionType, MethodType
 from typing import Any
 
-from bridge.errors import ArgumentError
+from bridge.errors import ArgumentError, with_article
 from bridge.source.finding import Unread, is_library, statement_of
 from bridge.source.nodes import HELPER, READER, copied
 from bridge.source.reading import rewritten_tree
@@ -29,7 +29,8 @@ def explain_source(function: Any) -> str:
     """
     plain = function.__func__ if isinstance(function, MethodType) else function
     if not isinstance(plain, FunctionType):
-        raise ArgumentError(f"a {type(function).__name__} has no source", remedy="give a Python function or method")
+        kind = with_article(type(function).__name__)
+        raise ArgumentError(f"{kind} has no source", remedy="give a Python function or method")
     code, names = plain.__code__, plain.__globals__
     try:
         if is_library(code.co_filename, names.get("__name__") or ""):

@@ -191,6 +191,9 @@ def _asserting(text: Text, key: tuple[int, int, int], file: str) -> tuple[CodeTy
     return found
 
 
+_TIMED = {"<timed exec>": "%%time", "<timed eval>": "%%time", "<magic-timeit>": "%%timeit"}
+
+
 def text_of(code: CodeType, names: dict[str, Any]) -> Text:
     """The text of a code object's file; Unread if it cannot be had."""
     file = code.co_filename
@@ -198,6 +201,11 @@ def text_of(code: CodeType, names: dict[str, Any]) -> Text:
     known = _texts.get(file)
     if known is not None and known.lines == lines:
         return known
+    if not lines and file in _TIMED:
+        raise Unread(
+            f"{code.co_qualname} is defined in a cell that begins with {_TIMED[file]}, of which IPython keeps no text: "
+            "define it in a cell of its own"
+        )
     if not lines:
         raise Unread(f"the source of {code.co_qualname} cannot be had ({file})")
     try:

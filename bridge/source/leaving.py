@@ -10,6 +10,7 @@ import numpy as np
 
 from bridge.arrays.buffer import WeakScalar
 from bridge.arrays.tracked import is_tracked
+from bridge.code_position import variable_of
 from bridge.source.keeping import DEPTH, PLAIN, Cells, Kept, inner_of
 from bridge.source.state import Part
 
@@ -36,7 +37,8 @@ def note_left_array(context: Any, array: np.ndarray, is_log: bool) -> None:
     """The same of an array that the program has by a name, and that keeps what is written into it if it `is_log`."""
     trace = context.home.trace
     if trace is not None and (trace is context or is_log) and trace.captured.reaches(array):
-        trace.left_behind[f"an array of shape {array.shape}"] = None
+        name = variable_of(array)
+        trace.left_behind[f"an array {f'{name!r} ' if name else ''}of shape {array.shape}"] = None
 
 
 def _leaves(value: Any, trace: Any, seen: set[int], depth: int) -> bool:

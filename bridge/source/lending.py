@@ -236,8 +236,16 @@ def refuse_foreign(array: np.ndarray, whole: np.ndarray) -> None:
         f"a tracked value is written into a plain array of shape {array.shape} and dtype {array.dtype} that cannot be "
         f"lent to the differentiation: {what}",
         where=resolve(here()),
-        remedy="write into a copy of it: np.array(x, dtype=float)",
+        remedy=_instead(array.dtype),
     )
+
+
+def _instead(dtype: Any) -> str:
+    if dtype.names is not None:
+        return f"write into arrays of floats in the place of its fields {', '.join(map(repr, dtype.names))}"
+    if dtype.kind == "O":
+        return "keep tracked values in a list, or in an array of floats"
+    return "write into a copy of it: np.array(x, dtype=float)"
 
 
 def refuse_thread(thread: int, what: str) -> None:

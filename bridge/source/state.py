@@ -11,6 +11,7 @@ from contextlib import ExitStack, contextmanager
 from types import CellType
 from typing import Any
 
+from bridge.code_position import variable_of
 from bridge.source.keeping import GONE, Attributes, Cells, Contents, Kept
 
 
@@ -47,7 +48,14 @@ class Part:
     def __init__(self, things: type[Kept], thing: Any, name: Any) -> None:
         self.kept = things(thing)
         self.part = name
-        self.name = f"{type(thing).__name__}.{name}" if things is Attributes else str(name or type(thing).__name__)
+
+    @property
+    def name(self) -> str:
+        """What it is called: by the name of its class, or as what the running code calls it."""
+        kind = type(self.kept.thing).__name__
+        if type(self.kept) is Attributes:
+            return f"{kind}.{self.part}"
+        return str(self.part or kind if (name := variable_of(self.kept.thing)) is None else f"{kind} {name!r}")
 
     @property
     def key(self) -> tuple[Any, ...]:

@@ -17,7 +17,8 @@ import numpy as np
 import torch
 
 from bridge.engines import registry
-from bridge.errors import ArgumentError, ReplayError
+from bridge.errors import ArgumentError, ReplayError, with_article
+from bridge.options import Engine, Zeros
 from bridge.torch.tensors import array_of, is_float, is_numeric, tensor_of
 from bridge.transforms.grad import renamed
 from bridge.transforms.jvp import jvp
@@ -28,8 +29,8 @@ from bridge.trees import containers_of, leaves_of, rebuilt
 
 def function(
     f: Callable[..., Any],
-    engine: str = "eager",
-    zeros: str = "strong",
+    engine: Engine = "eager",
+    zeros: Zeros = "strong",
     source: bool | None = None,
     memory: str | int | None = None,
 ) -> Callable[..., Any]:
@@ -56,6 +57,11 @@ def function(
         gradient and is no argument.
     ReplayError : `f` is run again for a further derivative, and gives other values.
     """
+    if not callable(f):
+        raise ArgumentError(
+            f"bridge.torch.function of {with_article(type(f).__name__)}, which cannot be called",
+            remedy="give a function of arrays, and then tensors: bridge.torch.function(f)(x)",
+        )
     registry.checked(engine)
     made = _Wrapped(f, {"engine": engine, "zeros": zeros, "source": source, "memory": memory})
 

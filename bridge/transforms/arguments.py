@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.errors import ArgumentError, CotangentError
+from bridge.errors import ArgumentError, CotangentError, with_article
 from bridge.objects.structure import ObjectStructure
 from bridge.rewind.borrowed import changed
 from bridge.rewind.interpreter import ARRAYS, current_context
@@ -21,7 +21,7 @@ from bridge.transforms.entering import Entering, enter, is_differentiable
 from bridge.transforms.held_twice import HeldTwice
 from bridge.transforms.kinds import in_kind_of, is_of_another_library
 from bridge.transforms.overlapping import said_once
-from bridge.trees import Mismatch, leaves_along, leaves_of, paths_of, rebuilt
+from bridge.trees import Mismatch, leaves_along, leaves_of, paths_of, rebuilt, shown
 
 
 class Arguments:
@@ -138,7 +138,8 @@ class Arguments:
                 leaves = [None] * len(self._given[k]) if none else leaves_along(self._structures[k], tangents[k])
             except Mismatch as error:
                 raise CotangentError(
-                    f"the tangent of argument {k} has the structure {error}, the argument has {self._structures[k]}",
+                    f"the tangent of argument {k} has the structure {error}, the argument has "
+                    f"{shown(self._structures[k])}",
                     remedy="give a tangent in the containers of its primal",
                 ) from error
             found += [t for t, leaf in zip(leaves, self._given[k], strict=True) if is_differentiable(leaf)]
@@ -191,9 +192,10 @@ def check_leaves(leaves: list[Any], structure: Any, key: int | str, allow_int: b
                 remedy="pass its numbers (x.to_numpy()), or its columns ({name: x[name] for name in x})",
             )
         described = f"dtype {kind}" if kind is not None else f"type {type(leaf).__name__}"
+        value = f" (value {_short(leaf)})" if not is_abstract(leaf) else ""
         raise ArgumentError(
-            f"argument {key!r}{where} has {described}, and a gradient is asked of it (value {_short(leaf)})",
-            remedy=("pass np.from_dlpack(x)" if hasattr(type(leaf), "__dlpack__") else "convert it to float")
+            f"argument {key!r}{where} has {described}, and a gradient is asked of it{value}",
+            remedy=_instead(leaf)
             + (", or pass allow_int=True to get None for it" if integer else ", or leave it out of argnums"),
         )
     if not allow_int and not any(map(is_differentiable, leaves)):
@@ -201,6 +203,20 @@ def check_leaves(leaves: list[Any], structure: Any, key: int | str, allow_int: b
             f"argument {key!r} is an object that holds no float and no float array, and a gradient is asked of it",
             remedy="convert what it holds to float, or leave it out of argnums",
         )
+
+
+def _instead(leaf: Any) -> str:
+    """What to pass in the place of a leaf that cannot be differentiated, for a remedy."""
+    array = grounded(leaf)
+    if not isinstance(array, np.ndarray):
+        return "pass np.from_dlpack(x)" if hasattr(type(leaf), "__dlpack__") else "convert it to float"
+    if array.dtype.names is not None:
+        return f"pass its fields as arrays of floats (x[{array.dtype.names[0]!r}].copy())"
+    if array.dtype.kind == "O":
+        others = {type(x).__name__ for x in array.flat if not isinstance(x, (int, float, np.floating, np.integer))}
+        if others:
+            return f"pass a list of its elements, which are no real numbers ({with_article(min(others))})"
+    return f"pass x.astype(float){', if its texts are numbers' if array.dtype.kind in 'US' else ''}"
 
 
 def _check_held(leaf: Any, name: str) -> None:
@@ -272,7 +288,7 @@ def number(value: Any) -> Any:
     if shape != () or kind not in "fiub":
         plain = grounded(value)
         name = "ndarray" if isinstance(plain, np.ndarray) else type(plain).__name__
-        described = f"a {name} of shape {shape}" if kind in "fciub" else f"a {type(value).__name__}"
+        described = f"{with_article(name)} of shape {shape}" if kind in "fciub" else with_article(type(value).__name__)
         raise CotangentError(
             f"the function returned {described}{' and complex dtype' if kind == 'c' else ''}; "
             "a gradient needs one real number",

@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, ParamSpec, Unpack, overload
+from typing import Any, ParamSpec, TypeVar, Unpack, overload
 
 import numpy as np
 import optree
+from numpy.typing import NDArray
 
-from bridge.errors import ArgumentError
+from bridge.errors import ArgumentError, with_article
 from bridge.rewind.values import is_abstract
 from bridge.source.programs import part
 from bridge.transforms.loops import fori_loop
 from bridge.transforms.options import BatchOptions, configurable
 from bridge.transforms.transformed import Transformed
-from bridge.trees import NAMESPACE, leaves_of, rebuilt
+from bridge.trees import NAMESPACE, leaves_of, rebuilt, shown
 
 P = ParamSpec("P")
+R = TypeVar("R")
 
 
 @overload
-def vmap(f: Callable[P, Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable[P, Any]: ...
+def vmap(f: Callable[P, float], in_axes: Any = 0, out_axes: Any = 0) -> Callable[P, NDArray[Any]]: ...
+@overload
+def vmap(f: Callable[P, R], in_axes: Any = 0, out_axes: Any = 0) -> Callable[P, R]: ...
 @overload
 def vmap(**options: Unpack[BatchOptions]) -> Callable[[Callable[P, Any]], Callable[P, Any]]: ...
 @configurable
@@ -59,7 +63,7 @@ def vmap(f: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable
         for k in range(1, batch.size):
             more, other = leaves_of(batch.call(run, k))
             if other != structure:
-                raise ArgumentError(f"element {k} of a batch gives {other}, the first one {structure}")
+                raise ArgumentError(f"element {k} of a batch gives {shown(other)}, the first one {shown(structure)}")
             rows.append([_kept(leaf) for leaf in more])
         columns = zip(*rows, strict=True)
         return rebuilt(structure, [_stacked(column, axis) for column, axis in zip(columns, axes, strict=True)])
@@ -107,7 +111,7 @@ def _size(leaf: Any, axis: int) -> int:
     shape = getattr(leaf, "shape", ())
     if not -len(shape) <= axis < len(shape):
         raise ArgumentError(
-            f"a {type(leaf).__name__} of shape {shape} among the arguments of vmap has no axis {axis}",
+            f"{with_article(type(leaf).__name__)} of shape {shape} among the arguments of vmap has no axis {axis}",
             remedy="give None in in_axes for what is no batch",
         )
     return int(shape[axis])
@@ -158,15 +162,16 @@ def _in_a_loop(
     if any(axis is None and leaf is not None for leaf, axis in zip(first, axes, strict=True)):
         raise ArgumentError("out_axes=None is not known to hold in a compiled program", remedy="give it an axis")
     places = [k for k, leaf in enumerate(first) if leaf is not None]
-    rows = [np.repeat(np.expand_dims(first[k], 0), batch.size, axis=0) for k in places]
+    rows: list[Any] = [np.repeat(np.expand_dims(first[k], 0), batch.size, axis=0) for k in places]
 
     def turn(k: Any, rows: list[Any]) -> list[Any]:
         leaves, other = leaves_of(batch.call(run, k))
         if other != structure:
-            raise ArgumentError(f"an element of a batch gives {other}, the first one {structure}")
+            raise ArgumentError(f"an element of a batch gives {shown(other)}, the first one {shown(structure)}")
         for place, row in zip(places, rows, strict=True):
             row[k] = _looking_as(leaves[place], row)
         return rows
 
-    made = dict(zip(places, fori_loop(1, batch.size, turn, rows), strict=True))
+    filled: list[Any] = fori_loop(1, batch.size, turn, rows)
+    made = dict(zip(places, filled, strict=True))
     return [None if axis is None or k not in made else np.moveaxis(made[k], 0, axis) for k, axis in enumerate(axes)]

@@ -94,7 +94,13 @@ def _of_name(f: Any, name: str, argnums: Any, args: tuple[Any, ...], kwargs: Kwa
         return name, kwargs
     parameters = _parameters(f)
     one = parameters.get(name)
-    if one is None or one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD):
+    if one is not None and one.kind in _SEVERAL:
+        is_named = one.kind is one.VAR_KEYWORD
+        raise ArgumentError(
+            f"argnums={argnums!r}: {'**' if is_named else '*'}{name} of {_name_of(f)} is several arguments",
+            remedy="use the name that the call gives one of them" if is_named else "use their positions",
+        )
+    if one is None:
         raise ArgumentError(
             f"argnums={argnums!r}: {_name_of(f)} has no argument {name!r}", remedy=_near(name, parameters)
         )
@@ -106,8 +112,11 @@ def _of_name(f: Any, name: str, argnums: Any, args: tuple[Any, ...], kwargs: Kwa
     return name, {**kwargs, name: one.default}
 
 
-def _near(name: str, parameters: Iterable[str]) -> str:
-    names = list(parameters)
+_SEVERAL = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
+
+def _near(name: str, parameters: dict[str, inspect.Parameter]) -> str:
+    names = [name for name, one in parameters.items() if one.kind not in _SEVERAL]
     near = difflib.get_close_matches(name, names, 1)
     if near:
         return f"did you mean {near[0]!r}?"

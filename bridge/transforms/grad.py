@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, ParamSpec, Unpack, overload
 
 from bridge.engines import registry
-from bridge.errors import ArgumentError
+from bridge.errors import ArgumentError, with_article
 from bridge.options import Engine, IndexMode, Zeros
 from bridge.rewind import strong_zeros
 from bridge.rewind.collecting import collecting_rarely
@@ -140,7 +140,27 @@ def grad(
     source: bool | None = None,
     memory: str | int | None = None,
 ) -> Callable[..., Any]:
-    """A function that returns the gradient of `f`; with `has_aux`, `(gradient, aux)`. See `value_and_grad`."""
+    """A function that returns the gradient of `f`.
+
+    Parameters
+    ----------
+    f : returns one real number; NumPy code that may write into its arguments and its own arrays. Without it, what is
+        returned waits for it: `@bridge.grad(argnums=1)`.
+    argnums : position or name, or a tuple of these, of the arguments to differentiate.
+    has_aux : `f` returns `(number, anything)`, and the gradient comes with the second: `(gradient, aux)`.
+    engine, zeros, allow_int, index_mode, source, memory : as in `value_and_grad`, which says more of all of them.
+
+    Returns
+    -------
+    Callable : of the arguments of `f`; the gradient has the containers, shapes and dtypes of what is differentiated,
+        and is a tuple where `argnums` is one. The arguments keep their bits.
+
+    Raises
+    ------
+    ArgumentError : an argument that is asked for holds no floats.
+    CotangentError : `f` returns something else than one real number.
+    EscapeError, AliasError, NoRuleError, RuleError, ContextError : see `bridge.errors`.
+    """
     compiler = registry.compiler(engine, index_mode, memory)
     if compiler is not None:
         return compiler.compiled(grad(f, argnums, has_aux, "eager", zeros, allow_int, source=source))
@@ -169,7 +189,8 @@ def with_aux(result: Any, has_aux: bool) -> tuple[Any, Any]:
         return result, None
     if not isinstance(result, (tuple, list)) or len(result) != 2:
         raise ArgumentError(
-            f"has_aux=True, and the function returned a {type(result).__name__}", remedy="return (value, aux)"
+            f"has_aux=True, and the function returned {with_article(type(result).__name__)}",
+            remedy="return (value, aux)",
         )
     return result[0], result[1]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal, TypeVar, overload
 
 import numpy as np
 
@@ -22,7 +22,46 @@ from bridge.transforms.grad import belongs, shortcut, with_aux
 from bridge.transforms.vjp import vjp
 from bridge.trees import leaves_of, rebuilt
 
+R = TypeVar("R")
+A = TypeVar("A")
 
+
+@overload
+def jvp(
+    f: Callable[..., R],
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    has_aux: Literal[False] = False,
+    engine: Engine = "eager",
+    zeros: Zeros = "strong",
+    index_mode: IndexMode = "error",
+    source: bool | None = None,
+    memory: str | int | None = None,
+) -> tuple[R, R]: ...
+@overload
+def jvp(
+    f: Callable[..., tuple[R, A]],
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    has_aux: Literal[True],
+    engine: Engine = "eager",
+    zeros: Zeros = "strong",
+    index_mode: IndexMode = "error",
+    source: bool | None = None,
+    memory: str | int | None = None,
+) -> tuple[R, R, A]: ...
+@overload
+def jvp(
+    f: Callable[..., Any],
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    has_aux: bool,
+    engine: Engine = "eager",
+    zeros: Zeros = "strong",
+    index_mode: IndexMode = "error",
+    source: bool | None = None,
+    memory: str | int | None = None,
+) -> tuple[Any, ...]: ...
 def jvp(
     f: Callable[..., Any],
     primals: Sequence[Any],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
-from typing import Any, ParamSpec, TypeVar, cast
+from typing import Any, ParamSpec, TypeVar, TypeVarTuple, Unpack, cast
 
 from bridge.errors import ArgumentError
 from bridge.rewind.checkpoint import record
@@ -16,6 +16,8 @@ from bridge.transforms.transformed import Transformed
 
 P = ParamSpec("P")
 R = TypeVar("R")
+T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
 
 
 def checkpoint(f: Callable[P, R]) -> Callable[P, R]:
@@ -39,7 +41,7 @@ def checkpoint(f: Callable[P, R]) -> Callable[P, R]:
     return cast(Callable[P, R], made)
 
 
-def fori_loop(lower: int, upper: int, body: Callable[[int, Any], Any], init: Any) -> Any:
+def fori_loop(lower: int, upper: int, body: Callable[[int, T], T], init: T) -> T:
     """`for i in range(lower, upper): value = body(i, value)`, with memory for O(√n) of its n steps.
 
     Parameters
@@ -67,7 +69,7 @@ def fori_loop(lower: int, upper: int, body: Callable[[int, Any], Any], init: Any
     return value
 
 
-def while_loop(condition: Callable[[Any], Any], body: Callable[[Any], Any], init: Any, limit: int | None = None) -> Any:
+def while_loop(condition: Callable[[T], Any], body: Callable[[T], T], init: T, limit: int | None = None) -> T:
     """`while condition(value): value = body(value)`, with memory for O(√n) of its n steps.
 
     `limit` is the largest number of steps that is allowed (and what compiled engines need to know); a loop
@@ -100,7 +102,12 @@ def while_loop(condition: Callable[[Any], Any], body: Callable[[Any], Any], init
         count += 1
 
 
-def cond(predicate: Any, true_branch: Callable[..., Any], false_branch: Callable[..., Any], *operands: Any) -> Any:
+def cond(
+    predicate: Any,
+    true_branch: Callable[[Unpack[Ts]], R],
+    false_branch: Callable[[Unpack[Ts]], R],
+    *operands: *Ts,
+) -> R:
     """`true_branch(*operands)` if `predicate` holds, else `false_branch(*operands)`; only that one runs."""
     context = current_context()
     if context is not None and context.home.control is not None:

@@ -13,7 +13,7 @@ from bridge.options import Engine
 from bridge.transforms.entering import is_differentiable
 from bridge.transforms.grad import value_and_grad
 from bridge.transforms.jacobians import hvp
-from bridge.trees import Mismatch, leaves_along, leaves_of, paths_of, rebuilt
+from bridge.trees import Mismatch, leaves_along, leaves_of, paths_of, rebuilt, shown
 
 Vector = np.ndarray[tuple[int], np.dtype[np.float64]]
 
@@ -78,6 +78,9 @@ class Objective:
             if not held and type(leaf) is not bool and np.asarray(leaf).dtype.kind in "iu":
                 yield path
 
+    def __repr__(self) -> str:
+        return f"<objective({getattr(self._function, '__name__', 'function')}) of {self.x0.size} numbers>"
+
     def fun(self, x: Any) -> float:
         """The value at a vector."""
         return self._at(x)[1]
@@ -114,7 +117,7 @@ class Objective:
             leaves = leaves_along(self._structure, tree)
         except Mismatch as error:
             raise ArgumentError(
-                f"the structure is {error}, that of start is {self._structure}",
+                f"the structure is {error}, that of start is {shown(self._structure)}",
                 remedy="give the containers of start",
             ) from error
         parts = []

@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any, TypedDict
 
-from bridge.errors import ArgumentError
+from bridge.errors import ArgumentError, with_article
 from bridge.options import Engine, IndexMode, Zeros
 from bridge.transforms.chosen import Argnums
 
@@ -50,7 +50,7 @@ def configurable(transform: Callable[..., Any]) -> Callable[..., Any]:
         function = args[0] if args else options[first]
         if not callable(function):
             raise ArgumentError(
-                f"{transform.__name__} of a {type(function).__name__}, which cannot be called",
+                f"{transform.__name__} of {with_article(type(function).__name__)}, which cannot be called",
                 remedy=f"give a function, and then its arguments: {transform.__name__}(f)(x)",
             )
         return transform(*args, **options)

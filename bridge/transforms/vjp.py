@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal, TypeVar, TypeVarTuple, Unpack, overload
 
 import numpy as np
 
@@ -22,10 +22,47 @@ from bridge.source.programs import called, lent_again, program, returned
 from bridge.transforms.arguments import Arguments, check_leaves, handed_out
 from bridge.transforms.grad import belongs, shortcut, with_aux
 from bridge.transforms.transformed import Pull
-from bridge.trees import Mismatch, leaves_along, leaves_of, rebuilt
+from bridge.trees import Mismatch, leaves_along, leaves_of, rebuilt, shown
+
+R = TypeVar("R")
+A = TypeVar("A")
+Ts = TypeVarTuple("Ts")
 
 
+@overload
 def vjp(
+    f: Callable[[Unpack[Ts]], R],
+    *args: *Ts,
+    has_aux: Literal[False] = False,
+    engine: Engine = "eager",
+    zeros: Zeros = "strong",
+    index_mode: IndexMode = "error",
+    source: bool | None = None,
+    memory: str | int | None = None,
+) -> tuple[R, Callable[..., tuple[Any, ...]]]: ...
+@overload
+def vjp(
+    f: Callable[[Unpack[Ts]], tuple[R, A]],
+    *args: *Ts,
+    has_aux: Literal[True],
+    engine: Engine = "eager",
+    zeros: Zeros = "strong",
+    index_mode: IndexMode = "error",
+    source: bool | None = None,
+    memory: str | int | None = None,
+) -> tuple[R, Callable[..., tuple[Any, ...]], A]: ...
+@overload
+def vjp(
+    f: Callable[..., Any],
+    *args: Any,
+    has_aux: bool,
+    engine: Engine = "eager",
+    zeros: Zeros = "strong",
+    index_mode: IndexMode = "error",
+    source: bool | None = None,
+    memory: str | int | None = None,
+) -> tuple[Any, ...]: ...
+def vjp(  # type: ignore[misc]
     f: Callable[..., Any],
     *args: Any,
     has_aux: bool = False,
@@ -66,7 +103,7 @@ def vjp(
             cts = leaves_along(container, cotangent)
         except Mismatch as error:
             raise CotangentError(
-                f"the cotangent has the structure {error}, the value has {container}",
+                f"the cotangent has the structure {error}, the value has {shown(container)}",
                 remedy="give a cotangent in the containers of the value",
             ) from error
         seeds = []

@@ -11,7 +11,7 @@ from functools import partial
 from types import ModuleType
 from typing import Any, ParamSpec, Protocol, TypeVar, overload
 
-from bridge.errors import EngineNotAvailable
+from bridge.errors import ArgumentError, EngineNotAvailable, choice
 from bridge.options import IndexMode
 
 P = ParamSpec("P")
@@ -52,6 +52,7 @@ def program(
     index_mode: IndexMode = "error",
     cache: Any = None,
     memory: str | int | None = None,
+    **unknown: Any,
 ) -> Any:
     """`function` as one XLA program for each signature of its arguments (`bridge.xla.compiled.Compiled`).
 
@@ -67,6 +68,10 @@ def program(
         that would keep more keeps snapshots of the memory that it writes, and runs parts of itself again from these;
         `bounded_loops` of the compiled function says which did. MemoryBoundError where even that does not fit.
     """
+    if unknown:
+        options = ("index_mode", "cache", "memory")
+        name, value = next(iter(unknown.items()))
+        raise ArgumentError(f"bridge.xla has no option {name}= ({value!r})", remedy=choice(name, options))
     if function is None:
         return partial(program, index_mode=index_mode, cache=cache, memory=memory)
     try:

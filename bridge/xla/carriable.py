@@ -11,7 +11,7 @@ from types import FunctionType
 from typing import Any, Self
 
 from bridge.engines.protocol import Settings
-from bridge.errors import ArgumentError, BridgeWarning
+from bridge.errors import ArgumentError, BridgeWarning, with_article
 from bridge.transforms.transformed import Made
 
 OBJECTS = 32
@@ -32,13 +32,20 @@ class Carriable(Made):
 
     def __init__(self, function: Callable[..., Any]) -> None:
         if not _is_callable(function):
-            raise ArgumentError(f"a {type(function).__name__} cannot be compiled", remedy="give a function")
+            raise ArgumentError(f"{with_article(type(function).__name__)} cannot be compiled", remedy="give a function")
         self.__name__ = self.__qualname__ = type(function).__name__
         wrapper: Any = self
         functools.update_wrapper(wrapper, function, updated=())
+        if not self.__doc__:
+            self.__doc__ = f"{self.__name__}, as one program that XLA compiles for each signature of its arguments."
         self.function = function
         self._bound: OrderedDict[int, Self] = OrderedDict()
         self._is_told = False
+
+    def __repr__(self) -> str:
+        return (
+            f"<xla({self.__name__}) of {getattr(self.function, '__module__', None) or type(self.function).__module__}>"
+        )
 
     def __get__(self, instance: Any, kind: type | None = None) -> Self:
         """What this is in a class: the method of an object, of a class, or a static one, compiled."""

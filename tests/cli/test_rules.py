@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import inspect
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from bridge.cli import commands
-from bridge.cli.entries import entries, entry_of
+from bridge.cli.entries import details, entries, entries_of
 from tests.rewind.test_guests import printed
 from tests.rewind.test_guests import run as run_with
 from tests.rewind.test_guests import site as site
@@ -97,7 +100,7 @@ def test_other_entries(name: str, said: str, capsys: pytest.CaptureFixture[str])
 
 def test_a_refusal_has_its_reason() -> None:
     refused = next(one for one in entries() if one.kind == "refused")
-    assert entry_of(refused.name) == refused
+    assert entries_of(refused.name)[0] == refused
 
 
 def test_rules_of_a_file(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -147,3 +150,26 @@ def test_no_public_function_of_the_book_lacks_a_line() -> None:
     names = {one.name for one in entries()}
     assert {"np.fft.fft", "np.linalg.svd", "np.where", "np.add"} <= names
     assert np.tanh in {one.function for one in entries()}
+
+
+def test_numpys_function_comes_first_and_the_others_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert commands.main(["rules", "explain", "sin"]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("np.sin: rule\n")
+    assert re.search(r"also +cmath\.sin, math\.sin\n", said)
+
+
+def test_a_stand_in_has_its_arguments(capsys: pytest.CaptureFixture[str]) -> None:
+    assert commands.main(["rules", "explain", "scipy.linalg.solve"]) == 0
+    assert re.search(r"arguments +a, b, lower.*\n +derivatives +those of", capsys.readouterr().out)
+
+
+def test_what_a_pull_reads_are_arguments_not_variables_of_its_own() -> None:
+    for entry in entries():
+        told = dict(details(entry)) if entry.kind in ("rule", "linear rule") else {}
+        if told.get("pull reads", "nothing") == "nothing":
+            continue
+        known = {"out", *entry.rule.parameters, *(entry.rule.reads or ())}
+        with contextlib.suppress(TypeError, ValueError):
+            known |= set(inspect.signature(entry.function).parameters)
+        assert set(told["pull reads"].split(", ")) <= known, entry.name

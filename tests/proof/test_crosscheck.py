@@ -297,3 +297,15 @@ def test_without_time_the_first_engine_answers_and_no_smaller_input_is_looked_fo
         report = bridge.crosscheck(program, seconds=0)(np.array([0.3, 0.7, 1.1]))
     assert not report.ok and report.smallest is None
     assert "the input was not made smaller: the time that was given is over" in report.remarks
+
+
+def test_a_remark_is_one_line() -> None:
+    """Also of an error that says where and what to do."""
+
+    def once(x: Any) -> Any:
+        return np.sin(np.asarray(x))
+
+    ruled = bridge.rule(once, orders=1)(lambda ct, out, x: ct * np.cos(x))
+    report = bridge.crosscheck(lambda x: np.sum(ruled(x)), engines=("native",))(np.ones(2))
+    assert any("in forward mode: RefusedError" in text and "remedy: " in text for text in report.remarks)
+    assert not any("\n" in text for text in report.remarks)

@@ -300,3 +300,12 @@ def test_a_pull_for_each_argument_that_is_missing_is_named() -> None:
     np.testing.assert_allclose(bridge.grad(lambda x: np.sum(times(x, np.arange(3.0))))(np.ones(3)), np.arange(3.0))
     with pytest.raises(errors.RuleError, match=r"product has no pull for its argument number 1"):
         bridge.grad(lambda x: np.sum(times(np.arange(3.0), x)))(np.ones(3))
+
+
+def test_what_a_rule_says_of_itself_is_checked() -> None:
+    with pytest.raises(
+        errors.RuleError, match=r"mutates=\('y', 'y'\)\) names a parameter twice(.|\n)*remedy: name it once"
+    ):
+        bridge.mutating_rule(mutates=("y", "y"))
+    with pytest.raises(errors.RuleError, match=r"says empty='no'(.|\n)*remedy: say False"):
+        bridge.mutating_rule(mutates="y", empty="no")(lambda y: None)  # type: ignore[arg-type]

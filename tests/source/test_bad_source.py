@@ -82,6 +82,16 @@ def test_exec_of_a_function_that_needs_no_reading() -> None:
     assert bridge.grad(names["f"])(3.0) == 6.0
 
 
+@pytest.mark.parametrize(("file", "magic"), [("<timed exec>", "%%time"), ("<magic-timeit>", "%%timeit")])
+def test_a_cell_that_is_timed(file: str, magic: str) -> None:
+    """IPython keeps no text of it."""
+    names: dict[str, Any] = {"np": np}
+    exec(compile("def f(x):\n    y = np.zeros(1)\n    y[:] = x\n    return y[0]\n", file, "exec"), names)
+    message = rf"f is defined in a cell that begins with {magic}, .* define it in a cell of its own"
+    with pytest.raises(EscapeError, match=message):
+        bridge.grad(names["f"])(np.ones(1))
+
+
 def test_a_command_line() -> None:
     text = PROGRAM + textwrap.dedent("""
         import bridge

@@ -116,6 +116,21 @@ def test_the_message_says_which_array_and_what_to_do() -> None:
     assert "remedy: write into a copy of it: np.array(x, dtype=float)" in text
 
 
+@pytest.mark.parametrize(
+    ("dtype", "remedy"),
+    [(object, "keep tracked values in a list"), ([("u", float), ("n", int)], "in the place of its fields 'u', 'n'")],
+)
+def test_objects_and_fields_have_a_remedy_of_their_own(dtype: Any, remedy: str) -> None:
+    held = np.zeros(2, dtype)
+
+    def f(x: Any) -> Any:
+        held[0] = x
+        return x
+
+    with pytest.raises(EscapeError, match=f"cannot be lent(.|\n)*{remedy}"):
+        bridge.grad(f)(0.5)
+
+
 def test_memory_that_is_read_as_another_dtype() -> None:
     a = np.ones(4)
     bits = a.view(np.int64)

@@ -166,6 +166,36 @@ def test_arguments_that_cannot_be_differentiated(bad: Any) -> None:
         bridge.grad(lambda x: 1.0)(bad)
 
 
+INSTEAD: dict[str, tuple[Any, str]] = {
+    "integers": (np.arange(3), "has dtype int64(.|\n)*remedy: pass x.astype\\(float\\), or pass allow_int=True"),
+    "booleans": (np.array([True]), "has dtype bool(.|\n)*remedy: pass x.astype\\(float\\), or pass allow_int=True"),
+    "text": (np.array(["1.5"]), "remedy: pass x.astype\\(float\\), if its texts are numbers, or leave it out"),
+    "objects": (np.array([1.5, 2], object), "has dtype object(.|\n)*remedy: pass x.astype\\(float\\), or leave it out"),
+    "unlike objects": (
+        np.array([1.5, None], object),
+        "pass a list of its elements, .* \\(a NoneType\\)",
+    ),
+    "fields": (
+        np.zeros(2, [("u", float), ("n", int)]),
+        "pass its fields as arrays of floats \\(x\\['u'\\]",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", INSTEAD)
+def test_the_remedy_is_what_to_pass(name: str) -> None:
+    given, message = INSTEAD[name]
+    with pytest.raises(errors.ArgumentError, match=message):
+        bridge.grad(lambda x: np.sum(x))(given)
+
+
+@pytest.mark.parametrize("engine", ["native", "jax", "auto", "xla"])
+def test_integers_are_the_same_error_under_every_engine(engine: Any) -> None:
+    pytest.importorskip("jax")
+    with pytest.raises(errors.ArgumentError, match=r"argument 0 has dtype int64(.|\n)*pass x.astype\(float\)"):
+        bridge.grad(lambda x: np.sum(x**2), engine=engine)(np.arange(3))
+
+
 def test_allow_int() -> None:
     g = bridge.grad(lambda p: np.sum(p["w"] * p["n"]), allow_int=True)({"w": X, "n": np.arange(4)})
     assert g["n"] is None

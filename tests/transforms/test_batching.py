@@ -125,7 +125,7 @@ def test_what_is_no_batch(call: Callable[[], Any], message: str) -> None:
     [
         (lambda x: x[:1], r"gives shape \(1,\) and float64, the first one \(3,\) and float64"),
         (lambda x: x * 1j, r"gives shape \(3,\) and complex128, the first one \(3,\) and float64"),
-        (lambda x: (x, x), "an element of a batch gives PyTreeSpec"),
+        (lambda x: (x, x), "an element of a batch gives \\(\\*, \\*\\)"),
     ],
 )
 def test_a_compiled_element_that_looks_otherwise(later: Callable[..., Any], message: str) -> None:

@@ -134,3 +134,9 @@ def test_integers_in_start_are_named_since_they_will_not_vary() -> None:
     ):
         fit = bridge.objective(lambda p: p["width"] ** 2 + p["ph"][0], start)
     np.testing.assert_array_equal(fit.x0, [0.1, 2.0])
+
+
+def test_structures_are_shown_as_containers() -> None:
+    fit = bridge.objective(lambda p: p["a"] ** 2, {"a": 1.0})
+    with pytest.raises(errors.ArgumentError, match=r"the structure is \{'b': \*\}, that of start is \{'a': \*\}\n"):
+        fit.flattened({"b": 1.0})

@@ -153,7 +153,7 @@ def test_what_jax_does_not_factorize_is_refused_by_name(name: str) -> None:
         return np.sum(function(ab, b) ** 2)
 
     assert np.isfinite(bridge.grad(program)(matrix, np.ones(20))).all()
-    with pytest.raises(NoRuleError, match="JAX has no counterpart"):
+    with pytest.raises(NoRuleError, match=r"JAX has no counterpart of scipy\.linalg\.(solve|cholesky)"):
         bridge.xla(bridge.grad(program))(matrix, np.ones(20))
 
 

@@ -99,7 +99,8 @@ def _prove_deterministic(subject: Subject, result: Any, report: CheckReport) -> 
     report.failed(
         "nondeterministic",
         f"two calls on the same arguments give different values ({_short(first)} and {_short(second)})",
-        "take randomness and state out of the function: pass a key or a generator's draws as an argument",
+        "take randomness and state out of the function: pass a key or a generator's draws, or the object that keeps "
+        "the state, as an argument",
     )
     return False
 

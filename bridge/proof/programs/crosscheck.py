@@ -12,6 +12,7 @@ import numpy as np
 
 from bridge.engines import registry
 from bridge.errors import AliasError, ArgumentError, choice
+from bridge.options import Engine
 from bridge.proof.generators import preserved
 from bridge.proof.numerics.arrays import describe_call
 from bridge.proof.numerics.tolerances import alike
@@ -26,7 +27,7 @@ from bridge.trees import leaves_of
 
 def crosscheck(
     f: Callable[..., Any],
-    engines: Sequence[str] | None = None,
+    engines: Engine | Sequence[Engine] | None = None,
     fd: bool = True,
     argnums: Argnums | None = None,
     *,
@@ -69,7 +70,7 @@ def crosscheck(
     Exception : what `f` itself raises, if every engine raises it too.
     """
     known = registry.compared()
-    names = (engines,) if isinstance(engines, str) else known if engines is None else tuple(engines)
+    names: tuple[str, ...] = (engines,) if isinstance(engines, str) else known if engines is None else tuple(engines)
     unknown = next((name for name in names if name not in known), None)
     if unknown is not None:
         raise ArgumentError(f"engines={names!r}", remedy=choice(unknown, known, "choose among"))
@@ -97,6 +98,8 @@ def crosscheck(
                 f"{name_of(f)} wrote into a caller's array under a global or captured name while it was cross-checked",
                 remedy="write into the argument under its own name, or pass a copy (x.copy())",
             )
+        # One line for each, also of an error that has more.
+        report.remarks = [" ".join(map(str.strip, text.splitlines())) for text in report.remarks]
         return report
 
     checked.__name__ = checked.__qualname__ = f"crosscheck({name_of(f)})"

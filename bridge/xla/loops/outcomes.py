@@ -11,7 +11,7 @@ import numpy as np
 from bridge.code_position import here
 from bridge.rewind.interpreter import ARRAYS
 from bridge.source.state import GONE, Place, Variable
-from bridge.trees import containers_of, rebuilt
+from bridge.trees import containers_of, rebuilt, shown
 from bridge.xla.loops.carrying import Unlike, equal, is_same, is_value, settling
 from bridge.xla.loops.control import kind_of, promoting, read_cell
 from bridge.xla.loops.following import Choosing
@@ -25,6 +25,15 @@ class Side(Protocol):
     after: dict[Any, Any]
     is_older: dict[Any, bool]
     since: int
+
+
+def _grown(name: str, values: Sequence[Any], one: Any, other: Any) -> str:
+    """What differs between the containers that two sides of a branch leave at a place."""
+    if all(type(value) is list for value in values):
+        lengths = sorted(map(len, values))
+        if lengths[0] != lengths[1]:
+            return f"{name} grows in a branch: its length is {lengths[1]} on one side and {lengths[0]} on the other"
+    return f"{name} is {shown(one)} on one side of a branch and {shown(other)} on the other"
 
 
 class Outcome:
@@ -54,7 +63,7 @@ class Outcome:
         if len(known) == 2:
             others, structure = containers_of(known[1])
             if structure != self.structure:
-                raise Unlike(f"{place.name} is {self.structure} on one side of a branch and {structure} on the other")
+                raise Unlike(_grown(place.name, known, self.structure, structure))
             rows.append(others)
         sinces = [
             math.inf if side.is_older.get(place.key, place.key not in side.after) else side.since

@@ -25,7 +25,7 @@ from bridge.xla.lowering.calls import operand, respelled, strong, weak_dtype
 from bridge.xla.lowering.casting import converted
 from bridge.xla.lowering.elementwise import direct
 from bridge.xla.lowering.forked import FORKED, refuse
-from bridge.xla.lowering.register import Lowering, lowering_of
+from bridge.xla.lowering.register import Lowering, called, lowering_of
 
 _SHAPES_OF_VALUES = (
     "NonConcreteBooleanIndexError", "ConcretizationTypeError", "TracerArrayConversionError",
@@ -75,7 +75,7 @@ def lower(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = 
     name, lowering = operation_name(function), lowering_of(function)
     if lowering is None:
         raise NoRuleError(
-            f"JAX has no counterpart of {name}",
+            f"JAX has no counterpart of {called(name)}",
             remedy='use engine="native", write the operation with functions that jax.numpy has, or say what it is '
             "in JAX with bridge.extend.lowering",
         )
@@ -87,13 +87,14 @@ def lower(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = 
         raise
     except _NOT_CONCRETE as error:
         raise RefusedError(
-            f"the result of {name} depends in its shape or kind on values that are not known when XLA compiles it",
+            f"the result of {called(name)} depends in its shape or kind on values that are not known when XLA "
+            "compiles it",
             remedy="select with np.where or multiply by a mask instead, or give sizes and indices as plain integers",
         ) from error
     except (TypeError, NotImplementedError, ValueError, AttributeError) as error:
         first = str(error).partition("\n")[0]
         raise NoRuleError(
-            f"JAX cannot compute {name} as it is called here: {first}",
+            f"JAX cannot compute {called(name)} as it is called here: {first}",
             remedy='use engine="native", or other functions and keywords',
         ) from error
     return _finished(result, like)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, partial
@@ -12,7 +14,7 @@ import numpy as np
 from jax.scipy import special
 
 from bridge.rewind.facts import facts_of
-from bridge.rewind.rule_book import LOWERINGS, REFUSED, read_book
+from bridge.rewind.rule_book import LOWERINGS, REFUSED, STAND_INS, read_book
 from bridge.signatures import operation_name
 
 
@@ -69,6 +71,28 @@ def lowering_of(function: Any) -> Lowering | None:
         return None
     name = operation_name(function)
     return ENTRIES.get(name) or _of_jax(name)
+
+
+def called(name: str) -> str:
+    """A name for a message: in the place of a part of the rule book, what the program called that consists of it."""
+    if not name.startswith("bridge.rules."):
+        return name
+    made_by: dict[Any, list[Any]] = {}
+    for key, computes in STAND_INS.items():
+        made_by.setdefault(getattr(inspect.unwrap(computes), "__code__", None), []).append(key)
+    frame: Any = sys._getframe(1)
+    while frame is not None:
+        found = made_by.get(frame.f_code, ())
+        if len(found) == 1:
+            return _public(found[0])
+        frame = frame.f_back
+    module = name.rpartition(".")[0]
+    return " or ".join(sorted({_public(key) for key, made in STAND_INS.items() if made.__module__ == module})) or name
+
+
+def _public(function: Any) -> str:
+    """The name of a library's function without the modules that its library keeps to itself."""
+    return ".".join(part for part in operation_name(function).split(".") if not part.startswith("_"))
 
 
 @cache

@@ -117,7 +117,7 @@ def test_a_plain_array_that_is_written() -> None:
         PLAIN[1:4] = w
         return np.sum(PLAIN * x)
 
-    with pytest.warns(BridgeWarning, match=r"leave an array of shape \(6,\) as it was"):
+    with pytest.warns(BridgeWarning, match=r"leave an array 'PLAIN' of shape \(6,\) as it was"):
         assert run(f, 2, 5) == pytest.approx(np.sum(X) + np.sum((X[2:5] - 1.0) * X[1:4]))
     assert np.all(PLAIN == 1.0)
     with pytest.raises(ValueError, match="meets one of length"):
