@@ -307,5 +307,5 @@ def test_what_a_rule_says_of_itself_is_checked() -> None:
         errors.RuleError, match=r"mutates=\('y', 'y'\)\) names a parameter twice(.|\n)*remedy: name it once"
     ):
         bridge.mutating_rule(mutates=("y", "y"))
-    with pytest.raises(errors.RuleError, match=r"says empty='no'(.|\n)*remedy: say False"):
+    with pytest.raises(errors.RuleError, match=r"says empty='no'(.|\n)*remedy: say True or False"):
         bridge.mutating_rule(mutates="y", empty="no")(lambda y: None)  # type: ignore[arg-type]
