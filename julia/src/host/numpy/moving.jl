@@ -47,6 +47,6 @@ inner(ct::Number, along::Number) = real(conj(ct) * along)
 terms(::Union{Nothing,AbstractZero}, along) = Float64[]
 terms(::Union{Nothing,AbstractZero}, ::Tuple) = Float64[]
 terms(ct, ::Nothing) = Float64[]
-terms(::Nothing, ::Nothing) = Float64[]
+terms(::Union{Nothing,AbstractZero}, ::Nothing) = Float64[]
 terms(ct, along::Tuple) = reduce(vcat, (terms(part(ct, k), t) for (k, t) in enumerate(along)); init=Float64[])
 terms(ct, along) = Float64[real(conj(c) * t) for (c, t) in zip(vec(asarray(unthunk(ct))), vec(along))]
