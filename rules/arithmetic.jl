@@ -52,7 +52,7 @@ ChainRulesCore.rrule(::typeof(neighbour), x::Real, towards::Real) =
     neighbour(x, towards), ct -> (NoTangent(), ct, zero(ct))
 @elementwise np.nextafter(x, towards) = neighbour(x, towards)
 
-exponents_of(x) = map(v -> last(frexp(v)), x)
+exponents_of(x) = map(v -> last(frexp(v)), at_rest(x))
 @non_differentiable exponents_of(::Any)
 
 @numpy np.divmod(x, y) = (nondifferentiable(each(fld, x, y)), each(floored_remainder, x, y))
@@ -62,7 +62,7 @@ exponents_of(x) = map(v -> last(frexp(v)), x)
     return x ./ nondifferentiable(exp2.(exponents)), exponents
 end
 
-nondifferentiable(x) = x
+nondifferentiable(x) = at_rest(x)
 @non_differentiable nondifferentiable(::Any)
 
 @numpy np.real(val) = each(real, val)

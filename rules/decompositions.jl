@@ -20,5 +20,5 @@ function factors(m, like)
     q = square / triangle
     return q, hcat(triangle, q' * m[:, k+1:end])
 end
-full_rank(gram, m) = rank(m) == size(m, 2) && issuccess(cholesky(gram; check=false))
+full_rank(gram, m) = rank(at_rest(m)) == size(m, 2) && issuccess(cholesky(gram; check=false))
 @non_differentiable full_rank(::Any, ::Any)

@@ -1,8 +1,20 @@
 # Linear systems, inverses, determinants, least squares. Each matrix of a stack by itself.
 
 @numpy np.linalg.solve(a, b) = ndims(b) == 1 ?
-    without_dim(matrixwise(\, a, reshape(b, 1, :)), 1) : matrixwise(\, a, b)
-@numpy np.linalg.inv(a) = matrixwise(inv, a)
+    without_dim(matrixwise(solution, a, reshape(b, 1, :)), 1) : matrixwise(solution, a, b)
+solution(a, b) = a \ b
+# By BLAS, where dual numbers would be eliminated one by one.
+solution(a::MovingArray{2}, b) = moved_solution(a, b)
+solution(a, b::MovingArray{2}) = moved_solution(a, b)
+solution(a::MovingArray{2}, b::MovingArray{2}) = moved_solution(a, b)
+function moved_solution(a, b)
+    factors = lu(at_rest(a))
+    x = factors \ at_rest(b)
+    return joined_with(x, factors \ (along_of(b) - along_of(a) * x))
+end
+@numpy np.linalg.inv(a) = matrixwise(inverse, a)
+inverse(a) = inv(a)
+inverse(a::MovingArray) = joined_with(frule((NoTangent(), along_of(a)), inv, at_rest(a))...)
 @numpy np.linalg.slogdet(a) = matrixwise(m -> reverse(logabsdet(m)), a)
 
 # ChainRules takes `det(a) * inv(a)'`; a singular matrix has cofactors too.
@@ -12,6 +24,8 @@ function ChainRulesCore.rrule(::typeof(determinant), m::AbstractMatrix)
     value = det(m)
     return value, ct -> (NoTangent(), ct * adjugate(m, value)')
 end
+determinant(m::MovingArray) = by_frule(determinant, m)
+ChainRulesCore.frule((_, along), ::typeof(determinant), m) = (value = det(m); (value, tr(adjugate(m, value) * along)))
 function adjugate(m, value)
     u, s, v = svd(m)
     last(s) > 1e-8 * first(s) && return value * inv(m)
@@ -19,12 +33,14 @@ function adjugate(m, value)
     return det(u) * conj(det(v)) * v * Diagonal(others) * u'
 end
 
-@numpy np.linalg.pinv(a; hermitian=false) = matrixwise(m -> pinv(hermitian ? hermitian_of(m, "L") : m), a)
+@numpy np.linalg.pinv(a; hermitian=false) = matrixwise(m -> pseudo_inverse(hermitian ? hermitian_of(m, "L") : m), a)
+pseudo_inverse(m) = pinv(m)
+pseudo_inverse(m::MovingArray) = joined_with(frule((NoTangent(), along_of(m)), pinv, at_rest(m))...)
 
 # Least squares by the pseudo-inverse; residuals, rank and singular values as NumPy returns them.
 @numpy function np.linalg.lstsq(a, b; rcond=nothing, out)
     columns = ndims(b) == 1 ? reshape(b, 1, :) : b
-    solution = matrixwise((m, r) -> pinv(m) * r, a, columns)
+    solution = matrixwise((m, r) -> pseudo_inverse(m) * r, a, columns)
     rest = columns .- product(a, solution)
     residuals = isempty(out[2]) ? nondifferentiable(out[2]) : vec(sum(abs2.(rest); dims=2))
     values = matrixwise(singular_values, a)

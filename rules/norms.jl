@@ -23,8 +23,14 @@ end
 p_norm(magnitudes, p, d) = sum(magnitudes .^ p; dims=d) .^ (1 / p)
 function ChainRulesCore.rrule(::typeof(p_norm), magnitudes, p, d)
     value = p_norm(magnitudes, p, d)
-    share(m, n) = iszero(m) || iszero(n) ? zero(m) : (m / n)^(p - 1)
-    return value, ct -> (NoTangent(), unthunk(ct) .* share.(magnitudes, value), NoTangent(), NoTangent())
+    return value, ct -> (NoTangent(), unthunk(ct) .* power_share.(magnitudes, value, p), NoTangent(), NoTangent())
+end
+power_share(m, n, p) = iszero(m) || iszero(n) ? zero(m) : (m / n)^(p - 1)
+
+p_norm(magnitudes::MovingArray, p, d) = by_frule(p_norm, magnitudes, p, d)
+function ChainRulesCore.frule((_, along), ::typeof(p_norm), magnitudes, p, d)
+    value = p_norm(magnitudes, p, d)
+    return value, sum(along .* power_share.(magnitudes, value, p); dims=d)
 end
 
 function matrix_norm(x, ord, axis, d, keepdims)

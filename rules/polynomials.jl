@@ -21,7 +21,7 @@ end
 # NumPy's polynomials lose their leading zeros before they are multiplied.
 @numpy np.polymul(a1, a2) = convolved(without_leading_zeros(asarray(a1)), without_leading_zeros(asarray(a2)), "full", false)
 without_leading_zeros(p) = vec(p)[leading(vec(p)):end]
-leading(p) = something(findfirst(!iszero, p), max(length(p), 1))
+leading(p) = something(findfirst(!iszero, at_rest(p)), max(length(p), 1))
 @non_differentiable leading(::Any)
 
 @numpy function np.polyder(p, m=1)
@@ -50,7 +50,7 @@ end
     length(out) == n || notcovered("ChainRules has no slope for the roots at 0 of a polynomial that ends in zeros")
     return own_eigenvalues(companion, out)
 end
-inner_part(p) = any(!iszero, p) ? (findfirst(!iszero, p):findlast(!iszero, p)) : (1:0)
+inner_part(p) = (places = findall(!iszero, at_rest(p)); isempty(places) ? (1:0) : (first(places):last(places)))
 @non_differentiable inner_part(::Any)
 
 @numpy function np.vander(x; N=nothing, increasing=false)

@@ -38,20 +38,18 @@ counted(x, d, mask) = mask === true ? extent(x, d) : sum(broadcast((m, _) -> m ?
 function extremum(beats, nan_wins, x, d, initial, mask)
     best(a, b) = chosen(beats, a, b, nan_wins)
     first_of(cells) = foldl(best, (v for v in cells); init=initial === nothing ? popfirst!(cells) : eltype(x)(only(initial)))
-    taken = mask === true ? trues(size(x)) : broadcast((m, _) -> m, mask, x)
+    taken = taken_cells(mask, x)
     lines = line_cells(size(x), d)
     return map(cells -> first_of([x[c] for c in cells if taken[c]]), lines)
 end
 
 function ChainRulesCore.rrule(::typeof(extremum), beats, nan_wins, x, d, initial, mask)
     value = extremum(beats, nan_wins, x, d, initial, mask)
-    taken = mask === true ? trues(size(x)) : broadcast((m, _) -> m, mask, x)
-    wins(v, best) = v == best || (nan_wins && isnan(v))
+    taken = taken_cells(mask, x)
     function back(ct)
         shares, of_initial = zeros(eltype(unthunk(ct)), size(x)), zero(eltype(unthunk(ct)))
         for (cells, best, c) in zip(line_cells(size(x), d), value, unthunk(ct))
-            winners = [cell for cell in cells if taken[cell] && wins(x[cell], best)]
-            initial_wins = initial !== nothing && only(initial) == best
+            winners, initial_wins = winners_of(cells, x, best, nan_wins, initial, taken)
             share = c / max(length(winners) + initial_wins, 1)
             foreach(cell -> shares[cell] = share, winners)
             initial_wins && (of_initial += share)
@@ -60,6 +58,24 @@ function ChainRulesCore.rrule(::typeof(extremum), beats, nan_wins, x, d, initial
         return NoTangent(), NoTangent(), NoTangent(), shares, NoTangent(), by_initial, NoTangent()
     end
     return value, back
+end
+
+taken_cells(mask, x) = mask === true ? trues(size(x)) : broadcast((m, _) -> m, mask, x)
+"The cells of a line that reach its extremum, and whether the initial value does."
+function winners_of(cells, x, best, nan_wins, initial, taken)
+    wins(v) = v == best || (nan_wins && isnan(v))
+    return [cell for cell in cells if taken[cell] && wins(x[cell])], initial !== nothing && only(initial) == best
+end
+
+function extremum(beats, nan_wins, x::MovingArray, d, initial, mask)
+    values, along, bound = at_rest(x), along_of(x), initial === nothing ? nothing : at_rest(initial)
+    best, taken = extremum(beats, nan_wins, values, d, bound, mask), taken_cells(mask, x)
+    moved = map(line_cells(size(x), d), best) do cells, value
+        winners, initial_wins = winners_of(cells, values, value, nan_wins, bound, taken)
+        total = sum(along[winners]; init=zero(eltype(along))) + (initial_wins ? only(along_of(initial)) : false)
+        total / max(length(winners) + initial_wins, 1)
+    end
+    return joined_with(best, moved)
 end
 
 @numpy np.var(a; axis=nothing, ddof=0, keepdims=false, where=true, mean=nothing, correction=nothing) =

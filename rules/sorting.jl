@@ -12,17 +12,27 @@ function ChainRulesCore.rrule(::typeof(ordered), x, d)
         found = zeros(eltype(unthunk(ct)), size(x))
         for cells in line_cells(size(x), (d,))
             ranked = cells[sortperm(x[cells]; lt=before)]
-            start = 1
-            for k in eachindex(ranked)
-                k < length(ranked) && x[ranked[k+1]] == x[ranked[start]] && continue
-                share = sum(unthunk(ct)[cells[start:k]]) / (k + 1 - start)
-                found[ranked[start:k]] .= share
-                start = k + 1
-            end
+            foreach(run -> found[ranked[run]] .= sum(unthunk(ct)[cells[run]]) / length(run), runs_of_equals(x[ranked]))
         end
         return NoTangent(), found, NoTangent()
     end
     return value, back
+end
+
+ordered(x::MovingArray, d) = by_frule(ordered, x, d)
+ordered(x::MovingArray{1}, d) = by_frule(ordered, x, d)
+function ChainRulesCore.frule((_, along), ::typeof(ordered), x, d)
+    value, moved = ordered(x, d), zero(along)
+    for cells in line_cells(size(x), (d,))
+        ranked = cells[sortperm(x[cells]; lt=before)]
+        foreach(run -> moved[cells[run]] .= sum(along[ranked[run]]) / length(run), runs_of_equals(x[ranked]))
+    end
+    return value, moved
+end
+"The stretches of equal values in a sorted vector."
+function runs_of_equals(values)
+    starts = [k for k in eachindex(values) if k == 1 || values[k] != values[k-1]]
+    return [a:b for (a, b) in zip(starts, [starts[2:end] .- 1; length(values)])]
 end
 
 # The order within the parts is NumPy's: the elements of its value, found among the sorted ones.
@@ -47,7 +57,7 @@ end
 @same np.unique_counts = np.unique_all
 @same np.unique_inverse = np.unique_all
 means_of_equals(x, values) = transpose(equals(x, values)) * x
-equals(x, values) = (same = x .== permutedims(values); same ./ sum(same; dims=1))
+equals(x, values) = (same = at_rest(x) .== permutedims(values); same ./ sum(same; dims=1))
 @non_differentiable equals(::Any, ::Any)
 
 # --- a table that is read between its places

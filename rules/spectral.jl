@@ -15,6 +15,16 @@ function ChainRulesCore.rrule(::typeof(singular_values), m::AbstractMatrix)
     back(ct) = (NoTangent(), u * Diagonal(ifelse.(2s .<= resolution(s), zero(eltype(s)), shared_by_equals(unthunk(ct), s))) * v')
     return s, back
 end
+eigenvalues(m::MovingArray) = by_frule(eigenvalues, m)
+function ChainRulesCore.frule((_, along), ::typeof(eigenvalues), m)
+    w, v = eigen(Hermitian(m))
+    return w, shared_by_equals(real(diag(v' * along * v)), w)
+end
+singular_values(m::MovingArray) = by_frule(singular_values, m)
+function ChainRulesCore.frule((_, along), ::typeof(singular_values), m)
+    u, s, v = svd(m)
+    return s, ifelse.(2s .<= resolution(s), zero(eltype(s)), shared_by_equals(real(diag(u' * along * v)), s))
+end
 "How far apart values must be to be told apart."
 resolution(values) = 10 * length(values) * eps(eltype(values)) * maximum(abs, values; init=zero(eltype(values)))
 function shared_by_equals(ct, values)
@@ -62,6 +72,23 @@ for (decomposition, through_vectors, of_values, place) in
     end
 end
 
+eigenpairs(m::MovingArray, like) = by_frule(eigenpairs, m, like)
+function ChainRulesCore.frule((_, along), ::typeof(eigenpairs), m, like)
+    w, v = eigenpairs(m, like)
+    turning = v' * along * v
+    return (w, v), (real(diag(turning)), v * (turning .* off_diagonal(inv, w' .- w)))
+end
+singular_triples(m::MovingArray, like) = by_frule(singular_triples, m, like)
+function ChainRulesCore.frule((_, along), ::typeof(singular_triples), m, like)
+    u, s, vt = singular_triples(m, like)
+    turning, gaps = u' * along * vt', off_diagonal(inv, s'.^2 .- s.^2)
+    of_u = u * (gaps .* (turning .* s' .+ s .* turning')) + (along * vt' - u * turning) ./ s'
+    of_v = vt' * (gaps .* (s .* turning .+ turning' .* s')) + (along' * u - vt' * turning') ./ s'
+    return (u, s, vt), (of_u, diag(turning), Matrix(of_v'))
+end
+"`f` of each element beside the diagonal, and zeros on it."
+off_diagonal(f, m) = [j == k ? zero(eltype(m)) : f(m[j, k]) for j in axes(m, 1), k in axes(m, 2)]
+
 "The diagonal matrix that turns each column of `vectors` to the phase of the same column of `like`."
 phases(vectors, like) = Diagonal([sign(sum(conj.(x) .* y)) for (x, y) in zip(eachcol(vectors), eachcol(like))])
 @non_differentiable phases(::Any, ::Any)
@@ -70,6 +97,12 @@ phases(vectors, like) = Diagonal([sign(sum(conj.(x) .* y)) for (x, y) in zip(eac
 
 "The eigenvalues of `m` in the order of `like`; the pull is ChainRules'."
 own_eigenvalues(m, like) = (found = eigvals(m); found[places_of(like, found)])
+own_eigenvalues(m::MovingArray, like) = by_frule(own_eigenvalues, m, like)
+function ChainRulesCore.frule((_, along), ::typeof(own_eigenvalues), m, like)
+    found = eigen(m)
+    order = places_of(like, found.values)
+    return found.values[order], diag(found.vectors \ (along * found.vectors))[order]
+end
 "For each of `wanted` the place in `found` of the nearest that no other has taken."
 function places_of(wanted, found)
     free = collect(eachindex(found))
@@ -88,6 +121,14 @@ function own_eigenpairs(m, values, vectors)
     told_apart(found.values) || notcovered("ChainRules divides by the differences of values, two of which are equal")
     kept = found.vectors[:, order]
     return found.values[order], kept * phases(kept, vectors)
+end
+own_eigenpairs(m::MovingArray, like...) = by_frule(own_eigenpairs, m, like...)
+function ChainRulesCore.frule((_, along), ::typeof(own_eigenpairs), m, values, vectors)
+    found, moved = frule((NoTangent(), along), eigen!, copy(m))
+    order = places_of(values, found.values)
+    kept = found.vectors[:, order]
+    turned = phases(kept, vectors)
+    return (found.values[order], kept * turned), (moved.values[order], moved.vectors[:, order] * turned)
 end
 told_apart(w) = all(abs(w[j] - w[k]) > 10 * length(w) * eps(real(eltype(w))) * maximum(abs, w) for j in eachindex(w) for k in 1:j-1)
 @non_differentiable told_apart(::Any)

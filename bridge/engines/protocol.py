@@ -50,7 +50,6 @@ class Engine:
     compared : whether `crosscheck` compares it with the others.
     replays : whether its contexts keep a log that can be walked again, operation by operation.
     has_settings : whether `index_mode` and `memory` say how it compiles.
-    forward_limit : how many numbers may be differentiated in forward mode before it takes too long; None for any.
     column : its column on the page of coverage, if it has one.
     """
 
@@ -60,7 +59,6 @@ class Engine:
     has_settings = False
     compared = True
     replays = True
-    forward_limit: int | None = None
     column: Column | None = None
 
     def rule(self, function: Any, native: Rule | None) -> Rule | None:

@@ -79,8 +79,8 @@ def jvp(
     ----------
     primals, tangents : tuples of the same length, containers, shapes and dtypes; the tangent of an integer
         leaf is ignored, and None stands for a tangent that is structurally zero.
-    engine : as in `grad`. With "julia" the derivative of an operation that is not linear is the transpose of its
-        pull, taken element by element of its output: right, and slow for large arrays.
+    engine : as in `grad`. With "julia" the tangent of an operation that is not linear comes from dual numbers in Julia,
+        and is held against its pull in each call (docs/julia.md).
     zeros : "strong" or "ieee". Where a tangent becomes NaN, "strong" runs `f` once more and asks reverse mode
         for that element, with the rules of strong zeros there (docs/conventions.md).
     source, memory : as in `value_and_grad`.

@@ -14,6 +14,8 @@ import pytest
 
 import bridge
 from bridge.engines.julia import engine as julia
+from bridge.engines.julia import forward_by_pulls
+from bridge.engines.julia.rules import JuliaRule
 from bridge.engines.julia.table import entries
 from bridge.errors import ArgumentError, NoRuleError, RefusedError, RuleError
 from bridge.extend import RULES, Case, rule
@@ -38,14 +40,14 @@ ANOTHER_BASIS = "l04-sum-singular-values-rank-one: ValueDiffersError"
 
 @pytest.fixture(scope="module")
 def compared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
-    """What `python -m tests.engines.julia_comparison` reports; both halves run at the same time, interpreted."""
+    """What `python -m tests.engines.julia_comparison` reports; all parts run at the same time, interpreted."""
     variables = environment(tmp_path_factory.mktemp("homes"), PYTHON_JULIACALL_COMPILE="min")
     running = {
         what: subprocess.Popen(
             [sys.executable, "-W", "ignore", "-m", "tests.engines.julia_comparison", what],
             cwd=ROOT, env=variables, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )
-        for what in ("cases", "programs")
+        for what in ("cases", "programs", "forward")
     }  # fmt: skip
     yield _Answers(running)
     for process in running.values():
@@ -93,6 +95,26 @@ def test_recorded_programs_have_the_same_gradients(compared: Any) -> None:
     assert sum(found["partly"].values()) <= PROGRAMS_WITHOUT_ENTRY
 
 
+def test_forward_mode_is_reverse_mode_and_the_rule_books(compared: Any) -> None:
+    found = compared["forward"]
+    assert not found["failures"], "\n".join(found["failures"])
+    print(f"{sum(found['agree'].values())} cases of {len(found['agree'])} functions agree in {found['seconds']:.0f} s")
+    print(f"not as called: {found['partly']}")
+    assert found["by_pulls"] == {}
+    assert len(found["agree"]) > 210
+    # None that has a pull lacks it: what is not there is linear, whose tangents are the core's, or a composition.
+    pushed = {name for name in compared["cases"]["agree"] if _is_pushed(name)}
+    assert sorted(pushed - set(found["agree"])) == []
+
+
+def _is_pushed(name: str) -> bool:
+    return any(
+        isinstance(julia.ENGINE.started().rule(native.function, native), JuliaRule) and not native.linear
+        for native in RULES.values()
+        if native.name == name
+    )
+
+
 def test_an_order_without_a_derivative_is_refused_by_name() -> None:
     special = pytest.importorskip("scipy.special", reason="SciPy is not installed")
     expected = bridge.grad(lambda z: special.jv(0.7, z))(1.3)
@@ -126,9 +148,10 @@ def test_what_an_entry_does_not_cover_is_refused_by_name(f: Any, x: Any, why: st
 
 
 @pytest.mark.nightly
-def test_all_cases_of_the_rules_agree(tmp_path: Path) -> None:
+@pytest.mark.parametrize("what", ["all-cases", "all-forward"])
+def test_all_cases_of_the_rules_agree(tmp_path: Path, what: str) -> None:
     variables = environment(tmp_path, PYTHON_JULIACALL_COMPILE="min")
-    command = [sys.executable, "-W", "ignore", "-m", "tests.engines.julia_comparison", "all-cases"]
+    command = [sys.executable, "-W", "ignore", "-m", "tests.engines.julia_comparison", what]
     completed = subprocess.run(command, cwd=ROOT, env=variables, capture_output=True, text=True, check=True)
     assert json.loads(completed.stdout.splitlines()[-1])["failures"] == []
 
@@ -285,6 +308,85 @@ def test_forward_mode_of_an_operation_with_parameters() -> None:
 
     expected = bridge.jvp(f, (X,), (X.T,), engine="native")
     np.testing.assert_allclose(bridge.jvp(f, (X,), (X.T,), engine="julia"), expected, rtol=1e-12)
+
+
+FORWARD = {
+    "sine": lambda x: np.sum(np.sin(x) * x),
+    "running product": lambda x: np.cumprod(1 + x / 1000),
+    "sorted": lambda x: np.sort(x) ** 2,
+    "largest of two that are equal": lambda x: np.max(np.concatenate([x, x])),
+    "deviation": np.std,
+    "solution": lambda x: np.linalg.solve(np.reshape(x, (20, 20)) + 20 * np.eye(20), np.ones(20)),
+    "singular vectors": lambda x: np.linalg.svd(np.reshape(x, (20, 20)))[0] ** 2,
+}
+
+
+@pytest.mark.parametrize("f", FORWARD.values(), ids=FORWARD)
+def test_forward_mode_of_many_elements_takes_one_run(f: Any) -> None:
+    rng = np.random.default_rng(3)
+    x, dx = rng.standard_normal(400), rng.standard_normal(400)
+    before = forward_by_pulls()
+    expected, found = (bridge.jvp(f, (x,), (dx,), engine=engine) for engine in ("native", "julia"))
+    for e, g in zip(expected, found, strict=True):
+        np.testing.assert_allclose(g, e, rtol=1e-8, atol=1e-10)
+    assert forward_by_pulls() == before
+
+
+def test_what_takes_no_dual_numbers_is_pushed_by_its_pull(tmp_path: Path) -> None:
+    rule = planted(tmp_path, "plain(x)", "plain(x::Array{Float64}) = tanh.(x) .* (1:size(x, 1))")
+    found = bridge.jvp(smooth_rule, (X,), (X.T,), engine="julia")
+    np.testing.assert_allclose(found, bridge.jvp(smooth_rule, (X,), (X.T,), engine="native"), rtol=1e-12)
+    assert forward_by_pulls()[rule.name].startswith("dual numbers do not get through: MethodError")
+    assert of_case(rule, RULES[smooth], CASE) is None
+    many = np.linspace(0, 1, 3000).reshape(1000, 3)
+    with pytest.raises(
+        NoRuleError, match=r"in forward mode, with 3000 elements: dual numbers do not get through"
+    ) as raised:
+        bridge.jvp(smooth_rule, (many,), (many,), engine="julia")
+    assert "one pull for each of 2048 elements at most" in str(raised.value)
+
+
+def test_the_frule_of_the_page_is_used(tmp_path: Path) -> None:
+    from bridge.arrays.dispatch import call
+
+    def gentle(x: Any) -> Any:
+        return x / (1 + x**2)
+
+    gentle.__module__, gentle.__qualname__ = "mymodule", "gentle"
+    page = (ROOT / "docs" / "julia.md").read_text(encoding="utf-8")
+    (block,) = [text.split("```")[0] for text in page.split("```julia\n")[1:] if "by_frule" in text.split("```")[0]]
+    (tmp_path / "gentle.jl").write_text(block, encoding="utf-8")
+    julia.load_rules(tmp_path / "gentle.jl")
+    x, dx = np.linspace(-1, 2, 3000), np.cos(np.arange(3000.0))
+    found = bridge.jvp(lambda x: call(gentle, (x,), {}), (x,), (dx,), engine="julia")[1]
+    np.testing.assert_allclose(found, bridge.jvp(gentle, (x,), (dx,), engine="native")[1], rtol=1e-12)
+    assert "mymodule.gentle" not in forward_by_pulls()
+
+
+@pytest.mark.parametrize("scale", ["1.0001", "(abs(x[1, 2] - 1.1) < 1e-9 ? 2 : 1)"], ids=["everywhere", "at one point"])
+def test_planted_wrong_dual_numbers_are_found(tmp_path: Path, scale: str) -> None:
+    # A rule of forward mode that differs from the pull, if only at one point, is not believed.
+    own = f"""
+    leaning(x) = tanh.(x) .* (1:size(x, 1))
+    function leaning(x::MovingArray)
+        value = leaning(at_rest(x))
+        return joined_with(value, {scale} .* along_of(x) .* (1:size(x, 1)) .* (1 .- tanh.(at_rest(x)) .^ 2))
+    end
+    """
+    rule = planted(tmp_path, "leaning(x)", own)
+    found = bridge.jvp(smooth_rule, (X,), (X.T,), engine="julia")
+    np.testing.assert_allclose(found, bridge.jvp(smooth_rule, (X,), (X.T,), engine="native"), rtol=1e-12)
+    assert forward_by_pulls()[rule.name] == "dual numbers and the pull do not agree to rounding"
+    many = np.where(np.ones((1000, 3)), 1.1, 0)
+    with pytest.raises(NoRuleError, match="dual numbers and the pull do not agree"):
+        bridge.jvp(smooth_rule, (many,), (many,), engine="julia")
+
+
+def test_a_cross_check_has_forward_mode_of_large_programs() -> None:
+    report = bridge.crosscheck(lambda x: np.sum(np.cumprod(1 + np.sin(x) / 1000)), engines=("native", "julia"))(
+        np.linspace(0, 1, 600)
+    )
+    assert report.ok and "forward mode" not in str(report), report
 
 
 def test_a_cotangent_of_another_shape_is_an_error(tmp_path: Path) -> None:

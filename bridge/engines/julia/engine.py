@@ -37,6 +37,11 @@ def load_rules(path: str | Path) -> None:
     add(path)
 
 
+def forward_by_pulls() -> dict[str, str]:
+    """The operations for which forward mode took a pull for each element, when they ran last, and why. Starts Julia."""
+    return ENGINE.forward_by_pulls()
+
+
 _REMARK = """\
 With `engine="julia"` the pulls of {count} of these functions come from ChainRules and Zygote; the column Julia
 names the file that says what a function is in Julia. The others raise `NoRuleError` there. Writes, views and
@@ -48,8 +53,6 @@ class Julia(Engine):
 
     name = "julia"
     fills_gaps = True
-    # Forward mode takes an operation apart, element by element.
-    forward_limit = 256
     column = Column("Julia", _REMARK)
 
     def __init__(self) -> None:
@@ -98,6 +101,11 @@ class Julia(Engine):
             if packages(path):
                 self._load_optional(path)
         return dict(self._rows)
+
+    def forward_by_pulls(self) -> dict[str, str]:
+        """See the function of this name."""
+        module = self.started()._module
+        return session().perform(lambda: {str(name): str(why) for name, why in module.BY_PULLS.items()})
 
     def how_to_add(self, name: str) -> str:
         """The end of a remedy: how `name` gets an entry."""

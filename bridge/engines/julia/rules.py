@@ -59,7 +59,7 @@ class JuliaRule(EngineRule):
             yield k, targets[k]
 
     def pushed(self, value: Any, args: tuple[Any, ...], kwargs: dict[str, Any], tangents: tuple[Any, ...]) -> Any:
-        """The tangent of the outputs, by transposing the pull: one pull for each element of the output."""
+        """The tangent of the outputs, by dual numbers that are held against the pull: `host/numpy/forward.jl`."""
         value, args, kwargs, tangents = (_untracked(self.name, x) for x in (value, args, kwargs, tangents))
         moving = (k for k, tangent in enumerate(tangents) if tangent is not None)
         self._refuse_unpulled(moving, len(args), kwargs)
@@ -192,6 +192,12 @@ def _translated(name: str, error: Exception, module: Any) -> BridgeError:
         return NoRuleError(
             f'engine="julia" has no rule for {name} as it is called here: {exception.why}',
             remedy='use engine="native", or extend the entry of its table',
+        )
+    if exception is not None and session().main.isa(exception, module.TooManyPulls):
+        most = int(module.MOST_PULLS)
+        return NoRuleError(
+            f'engine="julia" has no rule for {name} in forward mode, with {exception.count} elements: {exception.why}',
+            remedy=f'use engine="native", or reverse mode: it takes one pull for each of {most} elements at most',
         )
     return RuleError(
         f'engine="julia": the Julia function that stands for {name} raised\n{message_of(error)}',

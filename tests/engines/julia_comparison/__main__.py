@@ -1,4 +1,4 @@
-"""All comparisons in one process, printed as JSON: `python -m tests.engines.julia_comparison cases|all-cases|programs`.
+"""All comparisons in one process, printed as JSON: `python -m tests.engines.julia_comparison cases|programs|forward`.
 
 A process of its own, because Julia then runs with `--compile=min`: thousands of calls of different types, each of a few
 elements, are interpreted in the time that a hundred take to compile.
@@ -17,18 +17,20 @@ import scipy.special  # noqa: F401, its rules are read once it is loaded
 
 import bridge.numpy
 from bridge.engines.julia.engine import ENGINE
+from bridge.engines.julia.rules import JuliaRule
 from bridge.engines.protocol import EngineRule
 from bridge.errors import NoRuleError
 from bridge.extend import RULES
 from bridge.proof.rules.inputs import book
 from bridge.rewind.rule import Case, Rule
 from tests.conformance.test_corpus import GRADIENT, KINKS, argument, function, name
-from tests.engines.julia_comparison.comparison import of_case, of_program
+from tests.engines.julia_comparison.comparison import of_case, of_case_forward, of_program
 from tests.helpers import finite_differences as reference
 from tests.programs import PROGRAMS
 
-# So many cases of a rule run by day, evenly taken from all of them; of a composition, whose parts have cases, fewer.
-BY_DAY, OF_COMPOSED = 5, 2
+# So many cases of a rule run by day, evenly taken from all of them; of a composition, whose parts have cases, fewer,
+# and in forward mode, where each call is compared with the pull besides.
+BY_DAY, OF_COMPOSED, FORWARD = 5, 2, 1
 
 
 class Results:
@@ -39,6 +41,7 @@ class Results:
         self.without_rule: Counter[str] = Counter()
         self.partly: Counter[str] = Counter()
         self.failures: list[str] = []
+        self.by_pulls: dict[str, str] = {}
         self.start = time.perf_counter()
 
     def compare(self, label: str, what: str, run: Any) -> None:
@@ -69,10 +72,32 @@ def cases(everything: bool = False) -> Results:
             continue
         assert isinstance(rule, EngineRule)
         most = len(found) if everything else BY_DAY if hasattr(rule, "row") else OF_COMPOSED
-        for k in sorted({round(k * (len(found) - 1) / max(most - 1, 1)) for k in range(min(most, len(found)))}):
-            case = found[k]
+        for case in _some(found, most):
             results.compare(native.name, f"{native.name}{_described(case)}", lambda: of_case(rule, native, case))  # noqa: B023
     return results
+
+
+def forward(everything: bool = False) -> Results:
+    """Forward mode of the cases of every rule that Julia pushes; linear functions and compositions are the core's."""
+    results = Results()
+    started = ENGINE.started()
+    for native, found in _by_rule().items():
+        rule = started.rule(native.function, native)
+        if not isinstance(rule, JuliaRule) or native.linear:
+            continue
+        for case in _some(found, len(found) if everything else BY_DAY):
+            if not everything and results.agree[native.name] == FORWARD:
+                break
+            what = f"forward {native.name}{_described(case)}"
+            results.compare(native.name, what, lambda: of_case_forward(rule, native, case))  # noqa: B023
+    results.by_pulls = ENGINE.forward_by_pulls()
+    return results
+
+
+def _some(found: list[Case], most: int) -> list[Case]:
+    return [
+        found[k] for k in sorted({round(k * (len(found) - 1) / max(most - 1, 1)) for k in range(min(most, len(found)))})
+    ]
 
 
 def _by_rule() -> dict[Rule, list[Case]]:
@@ -104,5 +129,6 @@ def programs() -> Results:
 
 if __name__ == "__main__":
     np.random.seed(0)
-    runs = {"cases": cases, "all-cases": lambda: cases(everything=True), "programs": programs}
+    runs = {"cases": cases, "programs": programs, "forward": forward}
+    runs |= {"all-cases": lambda: cases(everything=True), "all-forward": lambda: forward(everything=True)}
     print(runs[sys.argv[1]]().report())

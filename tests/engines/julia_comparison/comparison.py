@@ -45,6 +45,52 @@ def of_case(rule: Rule, native: Rule, case: Case) -> str | None:
     return next((d for e, f in zip(expected, found, strict=True) if (d := difference(e, f, allowed))), None)
 
 
+def of_case_forward(rule: Rule, native: Rule, case: Case) -> str | None:
+    """How forward mode under the engine differs from its own pull, and from the rule book, along a random direction."""
+    with np.errstate(all="ignore"):
+        call = RuleCall(native, case.args, case.kwargs, case.loss, case.tolerance)
+        rng = np.random.default_rng(2)
+        along = tuple(_drawn(rng, x) for x in call.points)
+
+        def run(*leaves: Any) -> Any:
+            return call.tracked(call.arguments_with(leaves))
+
+        value, moved = bridge.jvp(run, tuple(call.points), along, engine="julia")
+        expected = bridge.jvp(run, tuple(call.points), along, engine="native")[1]
+        found, expected = _moving(value, moved), _moving(value, expected)
+        cts = call.seeds(np.random.default_rng(1))
+        pulled = RuleCall(rule, case.args, case.kwargs, case.loss, case.tolerance).cotangents(cts)
+        allowed = tolerance(*call.points, *call.outputs())
+    if case.loss is None:
+        # Else single outputs are not defined: vectors up to a phase.
+        different = next((d for e, f in zip(expected, found, strict=True) if (d := difference(e, f, allowed))), None)
+        if different is not None:
+            return different
+    forward, backward = _terms(cts, found), _terms(pulled, along)
+    apart = abs(np.sum(forward) - np.sum(backward))
+    if np.isnan(apart) or apart <= allowed * max(np.linalg.norm(forward), np.linalg.norm(backward), 1e-3):
+        return None
+    return f"along a direction {np.sum(forward)} in forward mode, {np.sum(backward)} by the pull"
+
+
+def _terms(cts: Sequence[Any], along: Sequence[Any]) -> Any:
+    return np.concatenate([np.real(np.conj(c) * t).ravel() for c, t in zip(cts, along, strict=True)])
+
+
+def _drawn(rng: np.random.Generator, x: Any) -> Any:
+    drawn = rng.standard_normal(np.shape(x))
+    if np.iscomplexobj(x):
+        drawn = drawn + 1j * rng.standard_normal(np.shape(x))
+    return np.asarray(drawn).astype(np.asarray(x).dtype)
+
+
+def _moving(value: Any, along: Any) -> list[Any]:
+    """The tangents of those outputs that are floats."""
+    if isinstance(value, (list, tuple)):
+        return [leaf for part, t in zip(value, along, strict=True) for leaf in _moving(part, t)]
+    return [np.asarray(along)] if np.asarray(value).dtype.kind in "fc" else []
+
+
 def of_program(function: Callable[..., Any], inputs: Sequence[Any], argnums: tuple[int, ...]) -> str | None:
     """How the gradients of a program under both engines differ; values must have the same bits."""
     with np.errstate(all="ignore"), checked_values():

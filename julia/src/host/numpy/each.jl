@@ -1,7 +1,7 @@
 # One element, or one matrix, at a time: the pull of a whole array is made of the pulls of its parts.
 
 "`f` of each element, operands broadcast; its pull asks Zygote, and so ChainRules, for that of the scalar function."
-each(f, xs...) = asarray(broadcast((x...) -> first(pullback_at(f, x...)), xs...))
+each(f, xs...) = asarray(broadcast((x...) -> any(ismoving, x) ? moved_by(f, x...) : first(pullback_at(f, x...)), xs...))
 
 """
 Value and pullback of a scalar function. Outside of its real domain Julia raises and NumPy gives NaN: so is it here.
@@ -34,6 +34,14 @@ function ChainRulesCore.rrule(::typeof(each), f::F, xs...) where {F}
     return value, back
 end
 
+"A scalar function of dual numbers: their tangents, times the slopes that its pull gives."
+function moved_by(f, xs...)
+    value, back = pullback_at(f, map(primal, xs)...)
+    value isa Union{AbstractFloat,Complex} || return value
+    along(unit) = (cts = back(unit); sum(inner(part(cts, k), tangent(x)) for (k, x) in enumerate(xs) if ismoving(x)))
+    return dual(value, value isa Complex ? Complex(along(one(value)), along(im * one(value))) : along(one(value)))
+end
+
 "`f`, which maps a vector to a vector of its length, of each line along dimension `d`."
 linewise(f, x, d) = mapslices(f, x; dims=d)
 function ChainRulesCore.rrule(::typeof(linewise), f::F, x, d) where {F}
@@ -60,19 +68,20 @@ end
 `f` of each matrix of stacks of matrices, which broadcast; matrices reach `f` and leave it as NumPy's, not transposed.
 `f` may return numbers, vectors, matrices, or a tuple of them.
 """
-matrixwise(f, xs...; reference=nothing) = first(matrixwise_pullback(f, xs, reference))
+matrixwise(f, xs...; reference=nothing) =
+    first(matrixwise_pullback(f, xs, reference, any(moves, xs) ? (g, ms...) -> (g(ms...), nothing) : Zygote.pullback))
 
 function ChainRulesCore.rrule(::typeof(matrixwise), f::F, xs...; reference=nothing) where {F}
     value, back = matrixwise_pullback(f, xs, reference)
     return value, ct -> (NoTangent(), NoTangent(), back(unthunk(ct))...)
 end
 
-function matrixwise_pullback(f, xs, reference)
+function matrixwise_pullback(f, xs, reference, run=Zygote.pullback)
     batch = Base.Broadcast.broadcast_shape((size(x)[3:end] for x in xs)...)
     cells = collect(CartesianIndices(batch))
     found = map(cells) do cell
         extra = reference === nothing ? () : (map(r -> own_part(r, cell, length(batch)), reference),)
-        Zygote.pullback((ms...) -> f(ms..., extra...), (permutedims(x[:, :, within(x, cell)...]) for x in xs)...)
+        run((ms...) -> f(ms..., extra...), (permutedims(x[:, :, within(x, cell)...]) for x in xs)...)
     end
     several = !isempty(found) && first(found)[1] isa Tuple
     value = several ? ntuple(k -> piled([pair[1][k] for pair in found], batch), length(first(found)[1])) :

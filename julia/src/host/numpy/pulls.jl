@@ -31,43 +31,6 @@ function pull!(targets::Tuple, value, name::String, ct, args::Tuple, names::Tupl
     return nothing
 end
 
-"""
-The tangent of an operation's outputs for `tangents` of its inputs, from the pull alone: element by element, the
-product of its transpose with a unit cotangent. Costs one pull for each element of the output.
-"""
-function push_forward!(targets::Tuple, name::String, tangents::Tuple, args::Tuple, names::Tuple, values::Tuple)
-    found, back = pullback(name, args, named(names, values))
-    outputs = found isa Tuple ? found : (found,)
-    for (number, target) in enumerate(targets)
-        target === nothing && continue
-        for k in eachindex(target)
-            target[k] = directional(back, outputs, found isa Tuple, number, k, tangents, args, one(eltype(target)))
-            eltype(target) <: Complex || continue
-            target[k] += im * directional(back, outputs, found isa Tuple, number, k, tangents, args, im * one(eltype(target)))
-        end
-    end
-    return nothing
-end
-
-"The product of a unit cotangent at element `k` of output `number`, pulled back, with the tangents."
-function directional(back, outputs, several, number, k, tangents, args, unit)
-    output = outputs[number]
-    # Not by broadcasting, which makes a number of an array without axes.
-    seed = output isa Number ? unit : (s = zeros(promote_type(eltype(output), typeof(unit)), size(output)); s[k] = unit; s)
-    ct = several ? ntuple(j -> j == number ? seed : nothing, length(outputs)) : seed
-    by_args, by_keywords = back(ct)
-    total = 0.0
-    for (j, tangent) in enumerate(tangents)
-        tangent === nothing && continue
-        total += inner(j <= length(args) ? part(by_args, j) : part(by_keywords, j - length(args)), tangent)
-    end
-    return total
-end
-
-inner(::Union{Nothing,AbstractZero}, tangent) = 0.0
-inner(ct, tangent::Tuple) = sum(inner(part(ct, k), t) for (k, t) in enumerate(tangent) if t !== nothing; init=0.0)
-inner(ct, tangent) = sum(real(conj(c) * t) for (c, t) in zip(asarray(unthunk(ct)), tangent); init=0.0)
-
 "Write a value, which must have the shape of NumPy's."
 write_value!(target::Tuple, value) = foreach((t, v) -> write_value!(t, v), target, value)
 write_value!(::Nothing, value) = nothing
