@@ -149,7 +149,7 @@ BAD_USAGE = {
     "no_such_file.py:f": "there is no file no_such_file.py",
     "broken_program:f": "raised ModuleNotFoundError when it was imported: No module named 'no_such_module_here'",
     "right_programs:smoth": "has no 'smoth'\n  remedy: did you mean 'smooth'? it has 'Group', 'raises', 'smooth'",
-    "right_programs:NUMBER": "is no function but a int",
+    "right_programs:NUMBER": "is no function but an int",
     "right_programs:raises --arg [1.0]": "raises raised RuntimeError: the program's own trouble",
     "right_programs:smooth": "crosscheck of a program without a float or complex argument",
     "right_programs:smooth --arg 1.0": "smooth raised TypeError",
