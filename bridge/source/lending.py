@@ -20,11 +20,17 @@ from bridge.rewind.memory import Strides, address, grounded, owner
 from bridge.rewind.values import is_abstract
 
 PATTERNS: dict[int, Any] = {
-    2: np.array([0x7E5D], np.uint16),
-    4: np.array([0x7FDB41D6], np.uint32),
-    8: np.array([0x7FFDB41D6EB41D6E], np.uint64),
+    2: np.array([0x7C5D], np.uint16),
+    4: np.array([0x7F9B41D6], np.uint32),
+    8: np.array([0x7FF5B41D6EB41D6E], np.uint64),
 }
-"""Quiet NaNs that nothing else makes, by the bytes of a real number."""
+"""Signalling NaNs that nothing else makes, by the bytes of a real number.
+
+Arithmetic makes them quiet, and keeps their other bits: memory that was computed with in place is not as it was, and
+what was computed from it is known.
+"""
+_QUIET = {2: 9, 4: 22, 8: 51}
+"""The bit by which a quiet NaN differs, by the bytes of a real number."""
 
 LENT: dict[int, Lent] = {}
 """What is lent to any context of any thread, by the identity of the array that owns the memory."""
@@ -280,7 +286,8 @@ def shows_pattern(value: Any) -> bool:
     with np.errstate(all="ignore"):
         if not np.isnan(np.sum(plain)):
             return False
-    pattern = PATTERNS[_width(dtype)]
+    width, pattern = _width(dtype), PATTERNS[_width(dtype)]
     bits = np.ascontiguousarray(plain).reshape(-1).view(pattern.dtype)
-    sign = pattern.dtype.type(1) << pattern.dtype.type(8 * _width(dtype) - 1)
-    return bool(np.any((bits & ~sign) == pattern))
+    one = pattern.dtype.type(1)
+    quiet, sign = one << pattern.dtype.type(_QUIET[width]), one << pattern.dtype.type(8 * width - 1)
+    return bool(np.any((bits & ~sign) | quiet == pattern | quiet))
