@@ -32,7 +32,8 @@ def prove_function(call: Call, report: CheckReport) -> bool:
         report.failed(
             "undeclared-mutation",
             f"{call}: the function writes into {call.name_of(changed)}, which its rule does not declare",
-            f"declare it: mutating_rule(mutates={call.name_of(changed)!r}); nothing else would restore its old values",
+            f"declare it: mutating_rule(mutates={_with(call, call.name_of(changed))!r}); nothing else would restore "
+            "its old values",
         )
     again = call.run(duplicate(before))
     moved = first_change(first, duplicate(again))
@@ -46,6 +47,12 @@ def prove_function(call: Call, report: CheckReport) -> bool:
         return False
     report.passed("function is pure", str(call))
     return True
+
+
+def _with(call: Call, name: str) -> str | tuple[str, ...]:
+    """What a rule declares to be written, and one more."""
+    declared = getattr(call.rule, "mutates", ())
+    return (*declared, name) if declared else name
 
 
 def prove_contract(call: Call, report: CheckReport, rng: np.random.Generator) -> bool:
