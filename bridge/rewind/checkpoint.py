@@ -161,10 +161,6 @@ class Checkpoint(Entry):
         written_later = [root for root in written_later if root not in self.written_before]
         for root in written_later:
             root.written = False
-        # What the call was the first to write a gradient into holds constants when it runs again, as it did before.
-        woken = [root for root in self.activated if root.active]
-        for one in woken:
-            one.active = False
         try:
             results, noted = self._run_again()
             check_same(self, results, noted)
@@ -175,8 +171,6 @@ class Checkpoint(Entry):
             finally:
                 for root in written_later:
                     root.written = True
-                for one in woken:
-                    one.active = True
                 context.log, context.undone_from = log, position
 
     def _run_again(self) -> tuple[list[Any], Fingerprint | None]:

@@ -227,24 +227,9 @@ def with_what_it_keeps(x: Any) -> Any:
     return np.sum(bridge.checkpoint(step)(x) ** 2)
 
 
-def that_wakes_memory(x: Any) -> Any:
-    """It is the first to write what carries a gradient into memory from before it, in each other and twice."""
-
-    def step(a: Any, v: Any) -> Any:
-        a *= v
-        return np.sum(a)
-
-    def outer(a: Any, v: Any) -> Any:
-        return bridge.checkpoint(step)(a, v) + a[1] * v[0]
-
-    a, b = np.ones(4), np.ones(4)
-    total = bridge.checkpoint(step)(a, x) * bridge.checkpoint(step)(a, x)
-    return total + bridge.checkpoint(outer)(b, x) + np.sum(a * b)
-
-
 RIGHT = (
     in_each_other, with_branches_and_loops, with_a_copy_of_its_own, with_the_same_again, with_memory_from_outside,
-    with_what_it_keeps, that_wakes_memory,
+    with_what_it_keeps,
 )  # fmt: skip
 
 
