@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterator
 from itertools import combinations, product
 from typing import Any
 
@@ -14,6 +15,7 @@ from bridge.errors import AliasError, BridgeError, RuleError
 from bridge.rewind.interpreter import Call
 from bridge.rewind.memory import grounded
 from bridge.rewind.rule import MutatingRule
+from bridge.rewind.snapshots import same_bits
 
 
 def call(rule: MutatingRule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -113,8 +115,13 @@ def _same_window(a: np.ndarray, b: np.ndarray) -> bool:
     return (a.ctypes.data, a.shape, a.strides, a.dtype) == (b.ctypes.data, b.shape, b.strides, b.dtype)
 
 
-WATCHED = 1 << 14
-"""Arrays of up to so many bytes are held against what they were in every call of a rule, larger ones in its first."""
+def _arrays_in(value: Any) -> Iterator[np.ndarray]:
+    """An argument that is an array, or the arrays in a sequence of them."""
+    if isinstance(value, np.ndarray):
+        yield value
+    elif isinstance(value, (list, tuple)):
+        for part in value:
+            yield from _arrays_in(part)
 
 
 class _Untouched:
@@ -123,15 +130,13 @@ class _Untouched:
     def __init__(self, rule: MutatingRule, names: tuple[str, ...], values: tuple[Any, ...], written: list[int]) -> None:
         self.rule, self.names = rule, names
         own = [values[k] for k in written]
-        others = [(k, x) for k, x in enumerate(values) if isinstance(x, np.ndarray) and k not in written]
-        watched = [(k, x) for k, x in others if x.nbytes <= WATCHED or not rule.has_run]
-        self.before = [(k, x, x.copy()) for k, x in watched if not any(np.shares_memory(x, one) for one in own)]
+        others = [(k, x) for k, value in enumerate(values) if k not in written for x in _arrays_in(value)]
+        self.before = [(k, x, x.copy()) for k, x in others if not any(np.shares_memory(x, one) for one in own)]
 
     def check(self) -> None:
         """Raise if one of them was written; they hold what they held then."""
-        self.rule.has_run = True
         for k, array, before in self.before:
-            if array.tobytes() == before.tobytes():
+            if same_bits(array, before):
                 continue
             for _, changed, held in self.before:
                 if changed.flags.writeable:

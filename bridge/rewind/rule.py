@@ -259,7 +259,7 @@ class Rule:
 class MutatingRule:
     """A function that writes into its arguments, with the pull that undoes it for cotangents."""
 
-    __slots__ = ("function", "has_run", "mutates", "name", "parameters", "pull_function", "signature", "supports")
+    __slots__ = ("function", "mutates", "name", "parameters", "pull_function", "signature", "supports")
 
     def __init__(
         self,
@@ -282,8 +282,6 @@ class MutatingRule:
             )
         self.mutates = mutates
         self.pull_function: Callable[..., Any] | None = None
-        # Whether it was seen to write nothing but what it declares.
-        self.has_run = False
 
     def _signature(self) -> inspect.Signature:
         try:

@@ -62,7 +62,7 @@ class Snapshots:
             self._frozen.setdefault(key, (array, None))
             return array
         found = self._large.get(key)
-        if found is None or not _same_bits(found[1], array):
+        if found is None or not same_bits(found[1], array):
             found = self._large[key] = (array, array.copy())
             self._sums.pop(key, None)
         return found[1]
@@ -151,7 +151,8 @@ def is_frozen(array: np.ndarray) -> bool:
     return (owner is None or isinstance(owner, bytes)) and not array.dtype.hasobject
 
 
-def _same_bits(a: np.ndarray, b: np.ndarray) -> bool:
-    if a.flags.c_contiguous and b.flags.c_contiguous:
+def same_bits(a: np.ndarray, b: np.ndarray) -> bool:
+    """Whether two arrays of one shape and dtype hold the same bytes."""
+    if not a.dtype.hasobject and a.flags.c_contiguous and b.flags.c_contiguous:
         return bool(np.array_equal(a.reshape(-1).view(np.uint8), b.reshape(-1).view(np.uint8)))
     return a.tobytes() == b.tobytes()

@@ -28,7 +28,8 @@ from bridge.source.exchanging import Exchange
 from bridge.source.floats import Float
 from bridge.source.keeping import Cells, Kept, holds_state
 from bridge.source.leaving import note_left, note_left_array
-from bridge.source.lending import COUNT, LENT, Lent, refuse_foreign, refuse_thread, shows_pattern, whole_of
+from bridge.source.lending import COUNT, LENT, Lent, refuse_foreign, refuse_thread, whole_of
+from bridge.source.pattern import shows_pattern
 from bridge.source.reading import is_rewritten
 from bridge.source.second_names import SecondNames
 from bridge.source.state import Watches

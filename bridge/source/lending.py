@@ -12,25 +12,13 @@ from operator import is_
 from typing import Any
 
 import numpy as np
+from numpy.lib.array_utils import byte_bounds
 
 from bridge.code_position import Position, here, resolve
 from bridge.errors import AliasError, ContextError, EscapeError
 from bridge.rewind.borrowed import settle
 from bridge.rewind.memory import Strides, address, grounded, owner
-from bridge.rewind.values import is_abstract
-
-PATTERNS: dict[int, Any] = {
-    2: np.array([0x7C5D], np.uint16),
-    4: np.array([0x7F9B41D6], np.uint32),
-    8: np.array([0x7FF5B41D6EB41D6E], np.uint64),
-}
-"""Signalling NaNs that nothing else makes, by the bytes of a real number.
-
-Arithmetic makes them quiet, and keeps their other bits: memory that was computed with in place is not as it was, and
-what was computed from it is known.
-"""
-_QUIET = {2: 9, 4: 22, 8: 51}
-"""The bit by which a quiet NaN differs, by the bytes of a real number."""
+from bridge.source.pattern import PATTERNS, bits_of, width
 
 LENT: dict[int, Lent] = {}
 """What is lent to any context of any thread, by the identity of the array that owns the memory."""
@@ -64,12 +52,12 @@ class Lent:
 
     def poison(self) -> None:
         """Let the array's own memory hold the pattern."""
-        _bits(self.array)[...] = PATTERNS[_width(self.array.dtype)]
+        bits_of(self.array)[...] = PATTERNS[width(self.array.dtype)]
 
     def returned(self) -> bool:
         """Give the array its old bits; whether somebody has written into it meanwhile."""
         try:
-            return not np.all(_bits(self.array) == PATTERNS[_width(self.array.dtype)])
+            return not np.all(bits_of(self.array) == PATTERNS[width(self.array.dtype)])
         finally:
             self.array[...] = self.before
 
@@ -84,7 +72,7 @@ class Lent:
         if array.shape == self.array.shape and array.strides == self.array.strides and array.dtype == self.array.dtype:
             view = self.buffer
         else:
-            if _width(array.dtype) != _width(self.array.dtype) or array.dtype.kind not in "fc":
+            if width(array.dtype) != width(self.array.dtype) or array.dtype.kind not in "fc":
                 raise AliasError(
                     f"memory of dtype {self.array.dtype} that tracked values were written into is read as "
                     f"{array.dtype}",
@@ -117,17 +105,33 @@ _MOST = 256
 
 def lent_to(array: np.ndarray) -> Any:
     """The Buffer that stands for a plain array; None if nothing of its memory is lent."""
-    found = _standing_for(array if array.base is None else whole_of(array))
+    found = _standing_for(array if array.base is None else whole_of(array), array)
     if found is None:
         return None
     refuse_thread(found.loan.thread, f"an array of shape {array.shape}")
     return found.shown(array)
 
 
-def _standing_for(whole: np.ndarray) -> Any:
-    """Who knows what stands for the memory that an array owns; None if nothing does."""
+def _standing_for(whole: np.ndarray, array: np.ndarray) -> Any:
+    """Who knows what stands for an array, whose memory `whole` owns or got from elsewhere; None if nothing does."""
     found = LENT.get(id(whole))
-    return NAMED.get((threading.get_ident(), id(whole))) if found is None and NAMED else found
+    if found is None and NAMED:
+        found = NAMED.get((threading.get_ident(), id(whole)))
+    if found is None and LENT and not whole.flags.owndata:
+        return _lying_in(array)
+    return found
+
+
+def _lying_in(array: np.ndarray) -> Any:
+    """What is lent where an array lies that got its memory by an address: DLPack, ctypes, another library."""
+    low, high = byte_bounds(array)
+    for lent in list(LENT.values()):
+        first, last = byte_bounds(lent.array)
+        if low < last and first < high:
+            if first <= low and high <= last:
+                return lent
+            raise _nothing_stands_for(array)
+    return None
 
 
 SHOWS = (tuple, np.ndarray, np.flatiter, np.nditer, memoryview)
@@ -141,7 +145,7 @@ def stands_for(value: Any) -> Any:
     if type(value) is np.nditer:
         return _looked_into(value)
     array: Any = value.base if type(value) is np.flatiter else value.obj if type(value) is memoryview else value
-    found = _standing_for(whole_of(array)) if issubclass(type(array), np.ndarray) else None
+    found = _standing_for(whole_of(array), array) if issubclass(type(array), np.ndarray) else None
     if found is None:
         return value
     refuse_thread(found.loan.thread, f"an array of shape {array.shape}")
@@ -230,7 +234,7 @@ def refuse_foreign(array: np.ndarray, whole: np.ndarray) -> None:
         what = f"its memory belongs to a {type(getattr(whole.base, 'obj', whole.base)).__name__}"
     elif type(whole) is not np.ndarray:
         what = f"it is a {type(whole).__name__}"
-    elif whole.dtype.kind not in "fc" or whole.dtype.itemsize // (2 if whole.dtype.kind == "c" else 1) not in PATTERNS:
+    elif whole.dtype.kind not in "fc" or width(whole.dtype) not in PATTERNS:
         what = f"its dtype is {whole.dtype}, which carries no gradient"
     elif not whole.flags.writeable:
         what = "its memory is read-only"
@@ -262,32 +266,3 @@ def refuse_thread(thread: int, what: str) -> None:
             where=resolve(here()),
             remedy="give each thread an object of its own (copy.deepcopy)",
         )
-
-
-def _width(dtype: Any) -> int:
-    return dtype.itemsize // (2 if dtype.kind == "c" else 1)
-
-
-def _bits(array: np.ndarray) -> np.ndarray:
-    """The memory of an array without gaps, as integers of the width of its real numbers."""
-    flat = array.ravel(order="K")
-    assert flat.size == 0 or flat.base is not None, "the owner of memory has gaps"
-    return flat.view(PATTERNS[_width(array.dtype)].dtype)
-
-
-def shows_pattern(value: Any) -> bool:
-    """Whether a value was computed from memory that was lent."""
-    plain = grounded(value)
-    if isinstance(plain, np.floating) and plain == plain:
-        return False
-    dtype = getattr(plain, "dtype", None)
-    if not isinstance(dtype, np.dtype) or dtype.kind not in "fc" or _width(dtype) not in PATTERNS or is_abstract(value):
-        return False
-    with np.errstate(all="ignore"):
-        if not np.isnan(np.sum(plain)):
-            return False
-    width, pattern = _width(dtype), PATTERNS[_width(dtype)]
-    bits = np.ascontiguousarray(plain).reshape(-1).view(pattern.dtype)
-    one = pattern.dtype.type(1)
-    quiet, sign = one << pattern.dtype.type(_QUIET[width]), one << pattern.dtype.type(8 * width - 1)
-    return bool(np.any((bits & ~sign) | quiet == pattern | quiet))

@@ -16,7 +16,8 @@ import numpy as np
 import bridge
 from bridge.rewind.interpreter import current_context
 from bridge.source.borrowing import HELD
-from bridge.source.lending import COUNT, LENT, PATTERNS
+from bridge.source.lending import COUNT, LENT
+from bridge.source.pattern import PATTERNS
 from tests.faults.asking import WAYS
 from tests.faults.dealing import ByKind, Evenly, Point
 from tests.faults.points import Faults

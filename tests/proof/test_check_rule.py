@@ -13,6 +13,7 @@ from bridge.extend import MUTATING, RULES, Case, composed, conj, mutating_rule, 
 from bridge.proof.rules.check_rule import check_rule
 from bridge.rewind import rule_book
 from tests.proof import wrong_rules
+from tests.proof.wrong_promises import writes_more_when_tracked
 
 X = np.array([0.7, -1.3, 2.1])
 Y = np.array([1.9, 0.4, -0.6])
@@ -236,3 +237,12 @@ def test_the_callers_arrays_stay_as_they_are() -> None:
     check_rule(right_product(), x, y)
     assert np.array_equal(x, X)
     assert np.array_equal(y, Y)
+
+
+def test_memory_that_is_not_restored_is_found_even_where_no_write_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bridge.arrays.mutating._Untouched.check", lambda self: None)
+    with pytest.raises(
+        CheckError, match=r"\[memory-not-restored\].*undo and redo do not bring back what b held"
+    ) as caught:
+        check_rule(writes_more_when_tracked(), np.array([0.7, -1.3]), np.array([1.0, 2.0]))
+    assert caught.value.report is not None and caught.value.report.codes == ["memory-not-restored"]

@@ -168,7 +168,8 @@ def test_a_write_that_is_not_declared_is_found_when_the_function_runs(length: in
     np.testing.assert_array_equal(kept, 7.0)  # the caller's array has its values back
 
 
-def test_small_arrays_are_looked_at_in_every_call() -> None:
+@pytest.mark.parametrize("length", [3, 5000])
+def test_arrays_are_looked_at_in_every_call(length: int) -> None:
     writes = [False]
 
     def sometimes(y: Any, z: Any) -> None:
@@ -179,14 +180,14 @@ def test_small_arrays_are_looked_at_in_every_call() -> None:
     rule = rule_of(sometimes, lambda ct, y, z: (ct, ct), "y", orders=1)
 
     def program(z: Any) -> Any:
-        y = np.zeros(3)
+        y = np.zeros(length)
         rule(y, z)
         return np.sum(y)
 
-    np.testing.assert_array_equal(bridge.grad(program)(np.ones(3)), np.ones(3))
+    np.testing.assert_array_equal(bridge.grad(program)(np.ones(length)), np.ones(length))
     writes[0] = True
     with pytest.raises(RuleError, match="has written its argument z"):
-        bridge.grad(program)(np.ones(3))
+        bridge.grad(program)(np.ones(length))
 
 
 def scaled(x: Any, a: Any) -> Any:

@@ -33,13 +33,13 @@ def written_at(position: Position) -> str | None:
 
 def _name_at(position: Position, naming: Naming) -> str | None:
     file, _, *extent = span(position)
-    return _names_in(file, naming).get(tuple(extent)) if len(extent) == 4 else None
+    return _names_in("".join(linecache.getlines(file)), naming).get(tuple(extent)) if len(extent) == 4 else None
 
 
 @lru_cache(maxsize=64)
-def _names_in(file: str, naming: Naming) -> dict[tuple[int | None, ...], str]:
+def _names_in(source: str, naming: Naming) -> dict[tuple[int | None, ...], str]:
     try:
-        tree = ast.parse("".join(linecache.getlines(file)))
+        tree = ast.parse(source)
     except SyntaxError:
         # Code that was made at run time under the name of another file.
         return {}
