@@ -129,7 +129,7 @@ def hooked() -> Iterator[tuple[Any, str]]:
     yield strong_zeros, "push_present"
     yield Checkpoint, "finish"
     yield from ((Loan, name) for name in LENT)
-    yield lending, "_bits"
+    yield lending, "bits_of"
 
 
 def _kinds(kind: type) -> Iterator[type]:
