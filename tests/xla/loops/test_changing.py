@@ -92,7 +92,7 @@ REFUSED: list[tuple[Any, str]] = [
     (a_condition_that_counts, "condition of a while_loop changes more(.|\n)*a variable of an enclosing function"),
     (a_condition_that_fills_a_list, "condition of a while_loop changes more(.|\n)*it changes list"),
     (a_list_that_grows_while, "list of 0 before a turn and a list of 1 after it"),
-    (a_list_that_one_branch_fills, "on one side of a branch"),
+    (a_list_that_one_branch_fills, "grows in a branch: its length is 1 on one side and 0 on the other"),
 ]
 
 
