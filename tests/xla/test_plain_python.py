@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import math
 from collections.abc import Callable
 from typing import Any
@@ -84,6 +85,11 @@ def least_by_a_key(x: Any, k: Any) -> Any:
     return max(values, key=lambda v: abs(v)) * min(x, key=lambda v: (v - 1) ** 2) + max((v * v for v in x), default=0.0)
 
 
+def least_of_views(x: Any, k: Any) -> Any:
+    of_names = {"first": x[0] * 2, "second": x[1], "third": x[2] - x[3]}
+    return max(of_names.values()) * min(collections.deque(x)) + max(of_names).count("t") * min(of_names.values())
+
+
 def in_order(x: Any, k: Any) -> Any:
     ordered = sorted(x * np.array([1.0, 1.1, 1.2, 1.3]))
     return ordered[0] * 2 + ordered[-1] ** 2 + sorted(list(x), reverse=True)[1]
@@ -125,8 +131,8 @@ def asks_what_changes(x: Any, k: Any) -> Any:
 
 PROGRAMS = [
     conditions_in_sum, conditions_for_arrays, conditions_that_are_known, conditions_in_nested_sums, any_and_all,
-    match_of_values, match_in_a_loop, contained, computed_keys, least_by_a_key, in_order, lists_at_an_index,
-    lists_in_a_loop, integers_of_floats,
+    match_of_values, match_in_a_loop, contained, computed_keys, least_by_a_key, least_of_views, in_order,
+    lists_at_an_index, lists_in_a_loop, integers_of_floats,
 ]  # fmt: skip
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import builtins
 import math
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterator, MappingView
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,7 @@ def _least(plain: Any, comes_first: Callable[[Any, Any], Any]) -> Callable[..., 
     """`min` or `max`: of equal ones the first."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        if len(args) == 1 and (isinstance(args[0], Iterator) or (kwargs and _is_array(args[0]))):
+        if len(args) == 1 and (isinstance(args[0], _OF_NUMBERS) or (kwargs and _is_array(args[0]))):
             args = (list(elements(args[0])),)
         values = args[0] if len(args) == 1 and isinstance(args[0], (list, tuple)) else args
         if values and len(args) == 1:
@@ -56,6 +57,10 @@ def _least(plain: Any, comes_first: Callable[[Any, Any], Any]) -> Callable[..., 
         return best
 
     return call
+
+
+_OF_NUMBERS = (Iterator, MappingView, deque)
+"""What `min` and `max` take numbers from one by one, beside lists, tuples and arrays."""
 
 
 def _is_array(values: Any) -> bool:
