@@ -120,11 +120,13 @@ class Compiled(Carriable):
                 # The program may still run, and its results may lie where its arguments do, when the caller goes on.
                 values = [x if type(x) not in _OF_THE_CALLER else jax.device_put(np.array(x)) for x in values]
             outputs, program = self._run(signature, values, mends=self._nans[signature].are_expected())
-        if look is not None and comes_in and (signature, False) in self._programs:
+        found = self._programs.get((signature, False))
+        # Another thread may have put a new one there, which has not run.
+        if look is not None and comes_in and found is not None and found[0].seconds is not None:
             if len(self._ready) >= _MANY:
                 self._ready.clear()
-            if not self._programs[signature, False][0].shared:
-                self._ready[look] = Ready(*self._programs[signature, False], self._nans[signature], plain)
+            if not found[0].shared:
+                self._ready[look] = Ready(*found, self._nans[signature], plain)
         return program.handed_out(outputs, plain=home == "numpy")
 
     def _is_tracked(self, args: Any, kwargs: Any) -> bool:
@@ -177,9 +179,7 @@ class Compiled(Carriable):
                     remedy='use bridge.checkpoint, or engine="native"',
                 ) from None
             error.note(limits)
-            for key in [key for key in self._programs if key[0] == program.signature]:
-                del self._programs[key]
-            self._ready.clear()
+            self._drop(program.signature)
             program.captured.put_back()
             return self._run(program.signature, values, mends=False)
         if program.mends:
@@ -243,11 +243,14 @@ class Compiled(Carriable):
             found = self._in_jax[signature] = program, Subprogram.of(program)
         return found
 
+    def _drop(self, signature: Signature) -> None:
+        for mends in (False, True):
+            self._programs.pop((signature, mends), None)
+        self._ready.clear()
+
     def _forget(self, signature: Signature, changed: str) -> None:
         """Drop what was traced for a signature, because `changed` has; the user is told if it happens often."""
-        for key in [key for key in self._programs if key[0] == signature]:
-            del self._programs[key]
-        self._ready.clear()
+        self._drop(signature)
         self._in_jax.pop(signature, None)
         self._nans.pop(signature, None)
         self._changes[changed] += 1

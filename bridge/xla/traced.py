@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -80,6 +81,8 @@ class Program:
         self.mends = mends
         self.limits = limits
         self.bounded_loops: dict[str, None] = {}
+        # JAX traces it again for arrays that lie elsewhere, in whichever thread has them.
+        self._tracing = threading.RLock()
         self.faults: Any = None
         self.structure: Any = None
         self.results: list[Any] = []
@@ -105,10 +108,11 @@ class Program:
 
         In place of a NaN there may have been another number that only the program that mends computes with.
         """
-        if not self.in_kernels:
-            return keeping(without_kernels(self._all))(never, values)
-        bounded = self.settings.memory is not None
-        return simplified(self._all, bounded, tells=lambda: self.is_watched and not self.mends)(never, values)
+        with self._tracing:
+            if not self.in_kernels:
+                return keeping(without_kernels(self._all))(never, values)
+            bounded = self.settings.memory is not None
+            return simplified(self._all, bounded, tells=lambda: self.is_watched and not self.mends)(never, values)
 
     def _all(self, never: Any, values: list[Any]) -> tuple[list[Any], Any]:
         plan: Wishes | None = None

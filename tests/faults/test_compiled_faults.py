@@ -312,7 +312,7 @@ def test_an_index_outside_and_then_inside() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:grad.f. has been compiled:bridge.errors.BridgeWarning")
-@pytest.mark.parametrize("threads", dealt((4, 16), always=2))
+@pytest.mark.parametrize("threads", dealt((4, 16), always=1))
 def test_threads_of_which_some_fail(threads: int) -> None:
     """One function compiled by all at once; the traces of every second thread raise, as do some calls later.
 
