@@ -241,6 +241,7 @@ def test_descent_ends_where_it_is_lowest(differentiate: Any) -> None:
     np.testing.assert_allclose(found, target, atol=1e-3)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("inner", [forward, reverse])
 @pytest.mark.parametrize("outer", [forward, reverse])
 def test_derivatives_within_derivatives(outer: Any, inner: Any) -> None:

@@ -34,6 +34,7 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
+@pytest.mark.thorough
 def test_sizes_are_printed_and_plotted(short: None, tmp_path: Path, capsys: Any) -> None:
     assert sizes.main(["--to", str(tmp_path), "--most", "20"]) == 0
     said = capsys.readouterr().out

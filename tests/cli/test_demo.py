@@ -72,6 +72,7 @@ def test_quick_run_meets_its_requirements_and_saves_the_plots(tmp_path, capsys):
         assert name in printed
 
 
+@pytest.mark.thorough
 def test_a_failed_requirement_is_shown_and_gives_status_1(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(report, "LEAST_ACCURACY", 1.01)
     monkeypatch.setattr(reaction_diffusion, "QUICK", PROBLEM)

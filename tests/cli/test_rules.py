@@ -164,6 +164,7 @@ def test_a_stand_in_has_its_arguments(capsys: pytest.CaptureFixture[str]) -> Non
     assert re.search(r"arguments +a, b, lower.*\n +derivatives +those of", capsys.readouterr().out)
 
 
+@pytest.mark.thorough
 def test_what_a_pull_reads_are_arguments_not_variables_of_its_own() -> None:
     for entry in entries():
         told = dict(details(entry)) if entry.kind in ("rule", "linear rule") else {}

@@ -53,28 +53,28 @@ def test_closed_forms_are_those_of_differences(scenario: Scenario) -> None:
         np.testing.assert_allclose(np.broadcast_to(stated, found.shape), found, rtol=1e-6, atol=1e-6)
 
 
-@pytest.mark.dealt(2)
+@pytest.mark.dealt(4)
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=str)
 def test_under_the_rule_book(scenario: Scenario) -> None:
     assert outcome(scenario, "native") == scenario.answer == on_the_page(scenario, "native")
 
 
 @pytest.mark.dealt(2, 2)
-@pytest.mark.parametrize("scenario", dealt(SCENARIOS[2:], always=24, thorough=2), ids=str)
+@pytest.mark.parametrize("scenario", dealt(SCENARIOS[2:], always=24, thorough=6), ids=str)
 def test_with_pulls_of_jax(scenario: Scenario) -> None:
     pytest.importorskip("jax")
     assert outcome(scenario, "jax") == on_the_page(scenario, "jax")
 
 
-@pytest.mark.dealt(2)
-@pytest.mark.parametrize("scenario", dealt(SCENARIOS[5:], always=16, thorough=2), ids=str)
+@pytest.mark.dealt(4)
+@pytest.mark.parametrize("scenario", dealt(SCENARIOS[5:], always=16, thorough=6), ids=str)
 def test_compiled(scenario: Scenario) -> None:
     pytest.importorskip("jax")
     assert outcome(scenario, "xla") == on_the_page(scenario, "xla")
 
 
 @pytest.mark.julia
-@pytest.mark.parametrize("scenario", dealt(SCENARIOS[7:], always=16, thorough=2), ids=str)
+@pytest.mark.parametrize("scenario", dealt(SCENARIOS[7:], always=16, thorough=6), ids=str)
 def test_with_pulls_of_julia(scenario: Scenario) -> None:
     assert outcome(scenario, "julia") == on_the_page(scenario, "julia")
 

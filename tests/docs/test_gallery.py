@@ -37,12 +37,17 @@ SHORT = [
     Short("pendulum", {"updates": 8, "steps": 20}, r"before, (\S+) after", 0.0, 0.1),
 ]
 JULIA = {"epidemic", "pendulum"}
+QUICK = {"rain", "epidemic", "pendulum"}
 
 
 @pytest.mark.parametrize(
     "case",
     [
-        pytest.param(one, id=f"{one.name}-{k}", marks=[pytest.mark.julia] * (one.name in JULIA))
+        pytest.param(
+            one,
+            id=f"{one.name}-{k}",
+            marks=[pytest.mark.julia] * (one.name in JULIA) + [pytest.mark.thorough] * (one.name not in QUICK),
+        )
         for k, one in enumerate(SHORT)
     ],
 )

@@ -104,6 +104,7 @@ def test_an_engine_from_outside_differentiates() -> None:
         bridge.grad(waves, engine="mirror", index_mode="clip")
 
 
+@pytest.mark.thorough
 def test_an_engine_from_outside_is_cross_checked(mirror: mirror_engine.Mirror) -> None:
     x = np.linspace(0.1, 1.0, 4)
     report = bridge.crosscheck(waves, engines=("native", "mirror"))(x)

@@ -30,7 +30,7 @@ from tests.faults.compiling import CompiledTrial  # noqa: E402
 SUBJECTS = [one for one in recorded() if one.name.startswith("programs/")]
 
 
-@pytest.mark.parametrize("subject", dealt(SUBJECTS[::11], always=20, thorough=4), ids=lambda subject: subject.name)
+@pytest.mark.parametrize("subject", dealt(SUBJECTS[::11], always=20, thorough=16), ids=lambda subject: subject.name)
 @pytest.mark.filterwarnings("ignore")
 def test_after_a_fault_everything_is_as_before(subject: Subject) -> None:
     verdict = CompiledTrial(subject, 4, Evenly(1)).run(("xla of grad", "xla pull"))
@@ -56,7 +56,7 @@ def in_bridges_loop(x: Any) -> Any:
     return np.sum(bridge.fori_loop(0, 50, bridge.checkpoint(body), x) ** 2)
 
 
-@pytest.mark.dealt(0, 2)
+@pytest.mark.dealt(0, 6)
 @pytest.mark.parametrize("f", [steps, in_bridges_loop])
 @pytest.mark.parametrize("way", ["bounded", "xla of grad", "engine"])
 def test_loops_that_keep_little_after_a_fault(f: Any, way: str) -> None:
@@ -167,6 +167,7 @@ def writes(x: Any) -> Any:
 EXPECTED = bridge.grad(writes)(X.copy())
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("error", [*ERRORS, jax.errors.JaxRuntimeError])
 def test_a_compiler_that_fails(error: type[BaseException], monkeypatch: pytest.MonkeyPatch) -> None:
     """What XLA raises while it compiles, out of memory or otherwise, arrives; and the program compiles when it can."""
@@ -311,6 +312,7 @@ def test_an_index_outside_and_then_inside() -> None:
     assert len(g.compile_seconds) <= 2
 
 
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore:grad.f. has been compiled:bridge.errors.BridgeWarning")
 @pytest.mark.parametrize("threads", dealt((4, 16), always=1))
 def test_threads_of_which_some_fail(threads: int) -> None:

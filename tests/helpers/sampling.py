@@ -25,7 +25,7 @@ def _is_taken(k: int, length: int, count: int) -> bool:
     return k == 0 or k * count // length != (k - 1) * count // length
 
 
-def dealt(of: Sequence[Any], always: int, thorough: int = 1) -> list[Any]:
+def dealt(of: Sequence[Any], always: int, thorough: int = 3) -> list[Any]:
     """All as parameters: each `always`-th is run every time, each `thorough`-th of the others in .ci/run."""
     return [_marked(one, k, always, thorough) for k, one in enumerate(of)]
 
@@ -40,9 +40,9 @@ def _marked(one: Any, k: int, always: int, thorough: int) -> Any:
 def deal(items: Iterable[pytest.Item]) -> None:
     """Mark cases of tests that are marked `dealt(always, thorough)`: one in `always` runs every time, none if 0.
 
-    Of the others one in `thorough` is thorough. Where programs are compiled, cases are dealt without a mark. The
-    multiples of the golden ratio spread them over every axis of a grid of parameters, where each second one could be
-    all of one engine.
+    Of the others one in `thorough`, 3 if it is not told, is thorough. Where tests are long, cases are dealt without a
+    mark. The multiples of the golden ratio spread them over every axis of a grid of parameters, where each second one
+    could be all of one engine.
     """
     counts: Counter[str] = Counter()
     for item in items:
@@ -51,18 +51,19 @@ def deal(items: Iterable[pytest.Item]) -> None:
             test = item.nodeid.partition("[")[0]
             place = counts[test] * GOLDEN % 1
             counts[test] += 1
-            always, thorough = (*dealing, 1)[:2]
+            always, thorough = (*dealing, 3)[:2]
             share = 1 / always if always else 0.0
             if place >= share:
                 is_thorough = place < share + (1 - share) / thorough
                 item.add_marker(pytest.mark.thorough if is_thorough else pytest.mark.nightly)
 
 
-COMPILING = ("tests/conformance/", "tests/engines/", "tests/random/", "tests/reported/", "tests/xla/")
+LONG = ("tests/conformance/", "tests/engines/", "tests/in_c/", "tests/random/", "tests/reported/", "tests/xla/")
+"""Where most tests compile, or run whole programs several times."""
 
 
 def _dealing(item: pytest.Item) -> tuple[int, ...] | None:
     mark = item.get_closest_marker("dealt")
     if mark is not None:
         return mark.args
-    return (6,) if item.nodeid.startswith(COMPILING) and "[" in item.nodeid else None
+    return (6, 6) if item.nodeid.startswith(LONG) and "[" in item.nodeid else None

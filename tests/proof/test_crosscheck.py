@@ -196,6 +196,7 @@ def test_a_value_that_is_not_finite_is_traced_to_its_line() -> None:
     assert any("np.log" in text and "test_crosscheck.py" in text for text in report.remarks)
 
 
+@pytest.mark.thorough
 def test_tolerances_and_differences_are_options() -> None:
     report = bridge.crosscheck(heat, engines=("native",), fd=False)(np.linspace(0, 1, 6), 2)
     assert [run.engine for run in report.runs] == ["numpy", "native"]
@@ -224,6 +225,7 @@ def test_only_the_arguments_that_are_asked_for_are_differentiated() -> None:
     np.testing.assert_array_equal(run.gradients[0], X)
 
 
+@pytest.mark.thorough
 def test_a_small_sample_of_random_programs_raises_no_alarm() -> None:
     counted = Figures()
     run_all(20, lambda program: count_correct(program, ("native",), counted))

@@ -63,12 +63,14 @@ def test_a_wrong_rule_of_the_rule_book(mistake: str) -> None:
     assert "np.tanh" in first.explanation
 
 
+@pytest.mark.thorough
 def test_a_pull_that_gives_nothing_is_a_missing_gradient() -> None:
     with planted(np.tanh, MISTAKES["nothing"]):
         report = bridge.crosscheck(program, engines=("native",))(X)
     assert_found(report, "missing-gradient", "native", "np.tanh", line_of(program, "tanh"))
 
 
+@pytest.mark.thorough
 def test_a_wrong_rule_inside_of_a_checkpointed_loop() -> None:
     def body(k: Any, y: Any) -> Any:
         return np.tanh(y) * 1.5  # looped
@@ -85,6 +87,7 @@ def test_an_honest_program_beside_the_plants_is_fine() -> None:
     assert bridge.crosscheck(program, engines=("native",))(X).ok
 
 
+@pytest.mark.thorough
 @needs_jax
 def test_a_wrong_pull_of_jax(monkeypatch: pytest.MonkeyPatch) -> None:
     from bridge.engines.jax.rules import JaxRule
@@ -117,6 +120,7 @@ def lowered(name: str, function: Callable[..., Any]) -> Iterator[None]:
             ENTRIES[name] = before
 
 
+@pytest.mark.thorough
 @needs_jax
 def test_a_wrong_value_under_xla_is_found_before_gradients() -> None:
     def sines(x: Any) -> Any:
@@ -130,6 +134,7 @@ def test_a_wrong_value_under_xla_is_found_before_gradients() -> None:
     assert len(report.differences) == 1
 
 
+@pytest.mark.thorough
 @needs_jax
 def test_a_wrong_gradient_under_xla_is_localised_by_compiling_its_operations() -> None:
     def turned(x: Any) -> Any:
@@ -247,6 +252,7 @@ def test_a_wrong_mutating_rule(monkeypatch: pytest.MonkeyPatch) -> None:
     assert_found(report, "mismatch", "native", scaled.name, line_of(updates, "mutating"))
 
 
+@pytest.mark.thorough
 def test_a_scatter_that_takes_the_wrong_sign(monkeypatch: pytest.MonkeyPatch) -> None:
     from bridge.rewind.writes import Scatter
 
@@ -255,12 +261,14 @@ def test_a_scatter_that_takes_the_wrong_sign(monkeypatch: pytest.MonkeyPatch) ->
     assert_found(report, "index", "native", "np.add.at", line_of(updates, "scatter"))
 
 
+@pytest.mark.thorough
 def test_an_overwritten_element_that_keeps_its_cotangent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Gathered, "take", lambda self: self.peek())
     report = bridge.crosscheck(updates, engines=("native",))(X)
     assert_found(report, "index", "native", "setitem", line_of(updates, "last write stays"))
 
 
+@pytest.mark.thorough
 def test_a_masked_update_that_forgets_its_mask(monkeypatch: pytest.MonkeyPatch) -> None:
     from bridge.rewind.writes import Update
 
@@ -379,6 +387,7 @@ def test_an_answer_where_the_program_raises_is_an_index_difference(monkeypatch: 
     assert "IndexError" in first.explanation
 
 
+@pytest.mark.thorough
 def test_the_input_shrinks_to_what_shows_the_difference(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shrinking, "SECONDS", np.inf)
 
@@ -392,6 +401,7 @@ def test_the_input_shrinks_to_what_shows_the_difference(monkeypatch: pytest.Monk
     assert again.differences[0].name == "np.tanh"
 
 
+@pytest.mark.thorough
 def test_a_small_sample_of_random_plants_is_found_and_localised() -> None:
     counted = Figures()
     rng = np.random.default_rng(1)

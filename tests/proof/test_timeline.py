@@ -127,6 +127,7 @@ def test_checkpoint_is_one_operation_of_the_log() -> None:
     assert found[1][2] == [(0, 8), (8, 16)]
 
 
+@pytest.mark.thorough
 def test_random_programs_stay_inside_of_their_memory(request: pytest.FixtureRequest) -> None:
     from tests.random_programs.test_eager import run_all
 

@@ -374,6 +374,7 @@ def test_held_noise_is_the_same_in_the_dtype_that_is_asked_for() -> None:
     assert not np.array_equal(single, random.normal(KEY, (3,)).astype(np.float32))
 
 
+@pytest.mark.thorough
 def test_check_gradient_and_crosscheck_hold_draws() -> None:
     def f(a: Any) -> Any:
         return np.sum(

@@ -58,6 +58,7 @@ def looped(program: RandomProgram) -> Any:
     return twice
 
 
+@pytest.mark.thorough
 def test_compiled_random_programs(request: pytest.FixtureRequest) -> None:
     refused = Counter[str]()
     count = request.config.getoption("--programs") // 5

@@ -172,7 +172,7 @@ SOLUTIONS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.dealt(3)
+@pytest.mark.dealt(6)
 @pytest.mark.parametrize("program", SOLUTIONS.values(), ids=SOLUTIONS)
 def test_initial_value_problems(program: Callable[[Any], Any]) -> None:
     agrees(program, Q, 1e-4, bits=False, step=1e-4)
@@ -225,7 +225,7 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], str]] = {
 }
 
 
-@pytest.mark.dealt(3)
+@pytest.mark.dealt(6)
 @pytest.mark.parametrize(("program", "message"), REFUSED.values(), ids=REFUSED)
 @pytest.mark.filterwarnings("ignore")
 def test_refused(program: Callable[[Any], Any], message: str) -> None:

@@ -26,6 +26,7 @@ pytest.importorskip("jax", reason="JAX is not installed: random programs were no
 LONGEST = 60
 
 
+@pytest.mark.thorough
 def test_random_programs_mean_compiled_what_they_mean(tmp_path: Path, request: pytest.FixtureRequest) -> None:
     # From the seventh: the sixth takes twenty seconds to be refused, and is one of the long run's.
     count, seed = max(3, request.config.getoption("--programs") // 30), 6
