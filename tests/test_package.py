@@ -116,7 +116,11 @@ def test_wheel_holds_the_package_and_the_rule_book(wheel: Path) -> None:
     expected |= {path.relative_to(ROOT).as_posix() for path in (ROOT / "bridge").rglob("*.jl")}
     expected |= {f"bridge/rules/{path.name}" for pattern in ("*.py", "*.jl") for path in (ROOT / "rules").glob(pattern)}
     # The Julia package, and what asks juliapkg for it, move in beside the code that uses them.
-    julia = [ROOT / "julia" / "Project.toml", *(ROOT / "julia").rglob("*.jl")]
+    julia = [
+        ROOT / "julia" / "Project.toml",
+        *(ROOT / "julia" / "src").rglob("*.jl"),
+        *(ROOT / "julia" / "ext").rglob("*.jl"),
+    ]
     expected |= {f"bridge/{path.relative_to(ROOT).as_posix()}" for path in julia} | {"bridge/juliapkg.json"}
     # What reports are made of, the table that they quote, and the plugin, which pytest loads without the package.
     templates = (ROOT / "bridge" / "proof" / "report" / "templates").iterdir()

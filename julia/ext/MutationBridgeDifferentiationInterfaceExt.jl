@@ -37,7 +37,8 @@ function MutationBridge.interface_pullback(backend, f, args::Tuple, value, rando
             # An answer that is held against differences is an engine's first, or one of an engine that may keep what it should not.
             keeps = !always && isempty(remembered) && isbits(program)
             gradient = again(() -> engine_gradient(backend, program, z, expected, along, random, keeps), remembered)
-            hold(name_of(backend), Redrawn(program, random), z, gradient, along, remembered, always)
+            # Most calls hold nothing, and should not pay for a dispatch on all of these types.
+            (always || !isempty(remembered)) && hold(name_of(backend), Redrawn(program, random), z, gradient, along, remembered, always)
             return gradient_in(arguments, gradient)
         end
     end

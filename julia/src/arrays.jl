@@ -7,8 +7,10 @@
 @mutating_rule reverse!(v::Buffer, start::Integer, stop::Integer) writes(v) pull(ct, v, start, stop) = reverse(ct, start, stop)
 
 # Both also take index vectors that are no permutations: `permute!` is v .= v[p], `invpermute!` is v[p] = v.
-@mutating_rule permute!(v::Buffer, p) writes(v) pull(ct, v, p) = scattered(ct, p)
-@mutating_rule invpermute!(v::Buffer, p) writes(v) pull(ct, v, p) = gathered(ct, p)
+for T in (:Any, :AbstractVector)
+    @eval @mutating_rule permute!(v::Buffer, p::$T) writes(v) pull(ct, v, p) = scattered(ct, p)
+    @eval @mutating_rule invpermute!(v::Buffer, p::$T) writes(v) pull(ct, v, p) = gathered(ct, p)
+end
 
 function scattered(ct, p)
     moved = zero(ct)
@@ -29,7 +31,10 @@ end
 
 @mutating_rule circshift!(v::Buffer, shift::Integer) writes(v) pull(ct, v, shift) = circshift(ct, -shift)
 @mutating_rule circshift!(dest::Buffer, src, shifts) writes(dest) pull(ct, dest, src, shifts) = (nothing, circshift(ct, map(-, shifts)), nothing)
-@mutating_rule permutedims!(dest::Buffer, src, perm) writes(dest) pull(ct, dest, src, perm) = (nothing, permutedims(ct, invperm(perm)), nothing)
+for T in (:Any, :AbstractArray)
+    @eval @mutating_rule permutedims!(dest::Buffer, src::$T, perm) writes(dest) pull(ct, dest, src, perm) =
+        (nothing, permutedims(ct, invperm(perm)), nothing)
+end
 @mutating_rule conj!(v::Buffer) writes(v) pull(ct, v) = conj(ct)
 
 # --- elements filtered

@@ -24,10 +24,10 @@ mutable struct Root{T,N,S}
     owner::Any              # the Context that logs this root, or nothing
     guest::Bool             # born outside of its owner: its gradient is nobody's but an argument's
     untracked::Int          # when it was last written where nothing is differentiated, by the clock UNTRACKED
-end
 
-Root(data::Array{T,N}) where {T,N} =
-    Root{T,N,shadow_type(T)}(data, nothing, 0, 0, 0, T[], 0, Int[], 0, Any[], 0, nothing, true, 0)
+    Root(data::Array{T,N}) where {T,N} =
+        new{T,N,shadow_type(T)}(data, nothing, 0, 0, 0, T[], 0, Int[], 0, Any[], 0, nothing, true, 0)
+end
 
 """Element type of the shadow of an array of `T`: floating point for numbers, else anything or `nothing`."""
 shadow_type(::Type) = Any

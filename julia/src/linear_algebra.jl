@@ -4,12 +4,8 @@
 
 """Cotangents of the factors of `A * B`, given that of the product."""
 product_cotangents(ct, A, B) = (left_cotangent(ct, A, B), right_cotangent(ct, A, B))
-left_cotangent(ct, A::Number, B) = dot(B, ct)
-left_cotangent(ct, A, B::Number) = ct .* conj(B)
-left_cotangent(ct, A, B) = ct * B'
-right_cotangent(ct, A::Number, B) = conj(A) .* ct
-right_cotangent(ct, A, B::Number) = dot(A, ct)
-right_cotangent(ct, A, B) = A' * ct
+left_cotangent(ct, A, B) = A isa Number ? dot(B, ct) : B isa Number ? ct .* conj(B) : ct * B'
+right_cotangent(ct, A, B) = A isa Number ? conj(A) .* ct : B isa Number ? dot(A, ct) : A' * ct
 
 @mutating_rule mul!(C::Buffer, A, B) writes(C) pull(ct, C, A, B) = (nothing, product_cotangents(ct, A, B)...)
 

@@ -46,6 +46,11 @@ for (f, types) in PLAIN_ARRAY_WRITERS
     end
 end
 
+# Zygote has rules for a list of tasks.
+ZygoteRules._pullback(cx::Context, ::typeof(push!), tasks::Vector{Any}, t::Task) = refuse_plain_array("push!", tasks)
+ZygoteRules._pullback(cx::Context, ::typeof(Core.kwcall), keywords, ::typeof(push!), tasks::Vector{Any}, t::Task) =
+    refuse_plain_array("push!", tasks)
+
 # Constants that Base makes by writing.
 for f in (trues, falses)
     @eval ZygoteRules._pullback(cx::Context, ::typeof($f), dims...) = $f(dims...), _ -> nothing

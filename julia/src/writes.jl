@@ -31,7 +31,7 @@ function Base.copyto!(b::Buffer, start::Integer, x, rest::Integer...)
     return b
 end
 
-for T in (:Any, :(Base.Broadcast.Broadcasted))
+for T in (:Any, :(Base.Broadcast.Broadcasted{<:Any}))
     @eval function Base.materialize!(b::Buffer, x::$T)
         Base.materialize!(value(b), incoming(b, x))
         untracked!(b)

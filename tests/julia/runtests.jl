@@ -1,18 +1,3 @@
-# Runs every tests/julia/*_tests.jl, or those named on the command line; the exit status is 1 if any test fails.
+# The Julia package's tests lie with it, for `Pkg.test`; arguments name some of them: `julia tests/julia/runtests.jl buffer`.
 
-using Test
-
-const here = @__DIR__
-
-# A project that has what MutationBridge depends on need not have MutationBridge itself.
-Base.find_package("MutationBridge") === nothing && push!(LOAD_PATH, normpath(here, "..", "..", "julia"))
-
-wanted(file) = isempty(ARGS) || any(name -> startswith(file, name), ARGS)
-
-@testset "MutationBridge" begin
-    for file in sort(filter(file -> endswith(file, "_tests.jl") && wanted(file), readdir(here)))
-        @testset "$file" begin
-            include(joinpath(here, file))
-        end
-    end
-end
+include("../../julia/test/runtests.jl")

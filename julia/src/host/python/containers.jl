@@ -42,9 +42,10 @@ scatter!(found, s::Branch, ::Nothing) = nothing
 scatter!(found, s::Branch, ::AbstractZero) = nothing
 scatter!(found, s::Branch, gradient::AbstractThunk) = scatter!(found, s, unthunk(gradient))
 scatter!(found, s::Branch, gradient::Tangent) = scatter!(found, s, ChainRulesCore.backing(canonicalize(gradient)))
-scatter!(found, s::Branch{nothing}, gradient) =
+scatter!(found, s::Branch, gradient) = scatter_parts!(found, s, gradient)
+scatter_parts!(found, s::Branch{nothing}, gradient::Union{Tuple,AbstractArray}) =
     foreach((part, one) -> scatter!(found, part, one), s.parts, Tuple(gradient))
-function scatter!(found, s::Branch{Names}, gradient::NamedTuple) where {Names}
+function scatter_parts!(found, s::Branch{Names}, gradient::NamedTuple) where {Names}
     for (name, part) in zip(Names, s.parts)
         haskey(gradient, name) && scatter!(found, part, gradient[name])
     end

@@ -15,8 +15,7 @@ primal(x::ForwardDiff.Dual{TAG}) = ForwardDiff.value(x)
 primal(x::Complex{<:ForwardDiff.Dual{TAG}}) = Complex(primal(real(x)), primal(imag(x)))
 primal(x::Union{Tuple,NamedTuple}) = map(primal, x)
 primal(x::AbstractArray{<:Union{ForwardDiff.Dual,Complex{<:ForwardDiff.Dual}}}) = map(primal, dense(x))
-primal(x::AbstractArray{Any}) = map(primal, x)
-primal(x::AbstractArray{Union{Nothing,T}}) where {T} = map(primal, x)
+primal(x::AbstractArray{T}) where {T>:Nothing} = map(primal, x)
 primal(x) = x
 
 "The tangent of a value."

@@ -1,0 +1,31 @@
+# What Aqua asks of a package: exports exist, dependencies are used and bounded, no piracy; and no call is ambiguous.
+
+module QualityTests
+
+using MutationBridge, Test
+import ChainRulesCore
+
+# A thunk is unthunked before any function of ours is called. In FillArrays' place Zygote has a function's arguments, not a style.
+mentions(m::Method, name) = occursin(name, string(m.sig))
+is_never_called(one, other) =
+    any(m -> mentions(m, "AbstractThunk") && parentmodule(m) === ChainRulesCore, (one, other)) ||
+    any(m -> mentions(m, "AbstractFill") && nameof(parentmodule(m)) === :Zygote, (one, other))
+
+@testset "no ambiguous methods" begin
+    found = filter(pair -> !is_never_called(pair...), Test.detect_ambiguities(MutationBridge; recursive = true))
+    foreach(pair -> @info("ambiguous", pair), found)
+    @test isempty(found)
+end
+
+@testset "unbound type parameters" begin
+    @test isempty(Test.detect_unbound_args(MutationBridge; recursive = true))
+end
+
+if Base.find_package("Aqua") === nothing
+    @info "quality_tests.jl: Aqua's own questions are left out, since it is not in this project: Pkg.add(\"Aqua\"), or Pkg.test()"
+else
+    using Aqua
+    Aqua.test_all(MutationBridge; ambiguities = false, unbound_args = false, persistent_tasks = false)
+end
+
+end
