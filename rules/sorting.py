@@ -132,9 +132,14 @@ def _gap(x, xp, fp, side):
     below = np.maximum(above - 1, 0)
     low, high = (x <= xp[0], x > xp[last]) if side == "left" else (x < xp[0], x >= xp[last])
     inside = ~(low | high)
-    width = np.where(inside, xp[above] - xp[below], 1)
-    slope = np.where(inside, fp[above] - fp[below], 0) / width
-    return below, above, np.where(inside, (x - xp[below]) / width, high), slope
+    width = np.where(inside, _at(xp, above) - _at(xp, below), 1)
+    slope = np.where(inside, _at(fp, above) - _at(fp, below), 0) / width
+    return below, above, np.where(inside, (x - _at(xp, below)) / width, high), slope
+
+
+def _at(table, places):
+    """`table[places]`, of which either may be plain: a plain array would ask a traced index for its value."""
+    return np.reshape(np.take_along_axis(table, np.reshape(places, -1), 0), np.shape(places))
 
 
 def _scattered(count, *parts):

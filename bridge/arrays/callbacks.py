@@ -21,7 +21,8 @@ from bridge.rewind.memory import grounded
 
 def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Any:
     """`np.piecewise`: its functions run once, on tracked values."""
-    context = context_of((x, *args, *kw.values()))
+    values = [one for one in funclist if not callable(one)]
+    context = context_of((x, *values, *args, *kw.values()))
     if context is None or context.home.is_abstract:
         return call_by_rule(np.piecewise, (x, condlist, funclist, *args), kw)
     x = _array(x)

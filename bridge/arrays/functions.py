@@ -183,9 +183,23 @@ def sliding_window_view(x: Any, *args: Any, **kwargs: Any) -> Any:
     return view_at(x, np.lib.stride_tricks.sliding_window_view(x.value, *args, **kwargs))
 
 
-def nan_to_num(x: Any, copy: bool = True, **kwargs: Any) -> Any:
+def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
     """`np.nan_to_num`; with copy=False the result is written into `x`."""
-    result = call_by_rule(np.nan_to_num, (x,), kwargs)
+    given: dict[str, tuple[Callable[..., Any], Any]]
+    given = {"nan": (np.isnan, nan), "posinf": (np.isposinf, posinf), "neginf": (np.isneginf, neginf)}
+    tracked = [name for name, (_, value) in given.items() if context_of((value,)) is not None]
+    if tracked and np.iscomplexobj(x):
+        raise RefusedError(
+            f"np.nan_to_num of complex numbers with a tracked {tracked[0]}=",
+            where=resolve(here()),
+            remedy="replace them by np.where in the real and the imaginary parts",
+        )
+    others = {name: value for name, (_, value) in given.items() if name not in tracked}
+    is_plain = context_of((x,)) is None
+    result: Any = np.nan_to_num(x, **others) if is_plain else call_by_rule(np.nan_to_num, (x,), others)
+    for name in tracked:
+        is_one, value = given[name]
+        result = np.where(is_one(x), value, result)
     if copy:
         return result
     x[...] = result

@@ -28,6 +28,7 @@ from bridge.source import (
     special_methods,
     targets,
     texts,
+    unseen,
 )
 from bridge.source.iterating import elements
 from bridge.source.keeping import Attributes, Contents, Names, holds_tracked
@@ -214,7 +215,7 @@ def _written(right: Any) -> Any:
 
 
 READER = Reader()
-EXCHANGED = creating, introspection, methods, python_functions
+EXCHANGED = creating, introspection, methods, python_functions, unseen
 """The modules that say what is called in place of functions of Python's and NumPy's."""
 
 reading.Reads.reader = READER

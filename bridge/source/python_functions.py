@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.arrays import creation
+from bridge.arrays import creation, dispatch
 from bridge.arrays.buffer import Buffer, Scalar, WeakScalar, is_weak
 from bridge.arrays.labelled_calls import number
 from bridge.arrays.tracked import is_tracked
@@ -273,6 +273,8 @@ def _with_functions(plain: Callable[..., Any], *where: int | str, over: Containe
 def _piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kwargs: Any) -> Any:
     """`np.piecewise` with functions that are read."""
     read = [callees.of(one) if callable(one) else one for one in funclist]
+    if any(map(holds_tracked, read)):
+        return dispatch.call(np.piecewise, (x, condlist, read, *args), kwargs)
     return np.piecewise(x, condlist, read, *args, **kwargs)
 
 
