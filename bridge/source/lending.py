@@ -6,6 +6,7 @@ way, computes nothing that looks right; and a result that shows the pattern is a
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Callable
 from operator import is_
@@ -18,13 +19,16 @@ from bridge.code_position import Position, here, resolve
 from bridge.errors import AliasError, ContextError, EscapeError
 from bridge.rewind.borrowed import settle
 from bridge.rewind.memory import Strides, address, grounded, owner
-from bridge.source.pattern import PATTERNS, bits_of, width
+from bridge.source.pattern import PATTERNS, bits_of, fill, is_filled, width
 
 LENT: dict[int, Lent] = {}
 """What is lent to any context of any thread, by the identity of the array that owns the memory."""
 
 NAMED: dict[tuple[int, int], Any] = {}
 """Arrays of the caller's for which arguments stand, by thread and by the identity of the array that owns the memory."""
+
+
+_NUMBERS = itertools.count(1)
 
 
 class Lent:
@@ -43,6 +47,7 @@ class Lent:
 
     def __init__(self, loan: Any, array: np.ndarray, before: np.ndarray | None, where: Position) -> None:
         self.loan = loan
+        self.number = next(_NUMBERS)
         self.array = array
         self.where = where
         settle(array)
@@ -52,12 +57,12 @@ class Lent:
 
     def poison(self) -> None:
         """Let the array's own memory hold the pattern."""
-        bits_of(self.array)[...] = PATTERNS[width(self.array.dtype)]
+        fill(bits_of(self.array), self.number)
 
     def returned(self) -> bool:
         """Give the array its old bits; whether somebody has written into it meanwhile."""
         try:
-            return not np.all(bits_of(self.array) == PATTERNS[width(self.array.dtype)])
+            return not is_filled(bits_of(self.array), self.number)
         finally:
             self.array[...] = self.before
 

@@ -17,7 +17,7 @@ import bridge
 from bridge.rewind.interpreter import current_context
 from bridge.source.borrowing import HELD
 from bridge.source.lending import COUNT, LENT
-from bridge.source.pattern import PATTERNS
+from bridge.source.pattern import PATTERNS, is_marked
 from tests.faults.asking import WAYS
 from tests.faults.dealing import ByKind, Evenly, Point
 from tests.faults.points import Faults
@@ -213,7 +213,7 @@ def left_in(state: dict[str, Any]) -> list[str]:
 
 def _is_pattern(found: tuple[Any, ...]) -> bool:
     pattern = PATTERNS.get(found[2].itemsize // (2 if found[2].kind == "c" else 1))
-    return pattern is not None and bool(np.any(np.frombuffer(found[-1], pattern.dtype) == pattern))
+    return pattern is not None and bool(np.any(is_marked(np.frombuffer(found[-1], pattern.dtype))))
 
 
 _OF_ARRAYS = os.path.join("bridge", "arrays") + os.sep

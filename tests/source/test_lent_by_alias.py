@@ -11,7 +11,7 @@ import pytest
 
 import bridge
 from bridge.errors import AliasError, EscapeError
-from bridge.source.pattern import PATTERNS, shows_pattern
+from bridge.source.pattern import PATTERNS, fill, is_filled, is_marked, shows_pattern
 
 X = np.array([1.0, 2.0, 3.0])
 
@@ -149,6 +149,40 @@ def test_a_kernel_that_keeps_the_pointers_of_an_object() -> None:
     assert program(X) == 3.5
     with pytest.raises(AliasError, match="was written by code that is not read"):
         bridge.grad(program)(X)
+
+
+MOVES: dict[str, Callable[[int, int, int], Any]] = {
+    "copied": lambda u, v, size: ctypes.memmove(u, v, 3 * size),
+    "copied in part": lambda u, v, size: ctypes.memmove(u + size, v + size, size),
+    "moved": lambda u, v, size: ctypes.memmove(u, u + size, 2 * size),
+    "one for another": lambda u, v, size: ctypes.memmove(u, u + 2 * size, size),
+}
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.complex128])
+@pytest.mark.parametrize("move", MOVES.values(), ids=MOVES)
+def test_bits_that_code_which_is_not_read_moves(move: Callable[[int, int, int], Any], dtype: Any) -> None:
+    def program(x: Any) -> Any:
+        u, v = np.zeros(3, dtype), np.zeros(3, dtype)
+        places = u.ctypes.data, v.ctypes.data
+        u[...] = x
+        v[...] = 2 * x
+        move(*places, u.itemsize)
+        return np.sum(np.real(u * v))
+
+    with pytest.raises(AliasError, match="was written by code that is not read"):
+        bridge.grad(program)(X.astype(dtype))
+
+
+def test_each_array_has_a_pattern_of_its_own_at_each_place() -> None:
+    kept = [np.zeros(100_000, kind) for kind in (np.uint64, np.uint32, np.uint16) for _ in range(2)]
+    for number, bits in enumerate(kept):
+        fill(bits, number)
+        assert is_filled(bits, number) and is_marked(bits).all()
+    for number in (0, 2):
+        assert not is_filled(kept[number], number + 1)
+        assert not is_filled(np.roll(kept[number], 1), number)
+    assert np.unique(kept[0]).size == kept[0].size
 
 
 @pytest.mark.parametrize("width", PATTERNS)
