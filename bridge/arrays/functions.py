@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from bridge.arrays import creation
+from bridge.arrays.buffer import is_weak
 from bridge.arrays.dispatch import HANDLED, call_by_rule
 from bridge.arrays.operands import context_of, into_plain, operand
 from bridge.arrays.outputs import IN_PARTS
@@ -31,6 +32,7 @@ def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) ->
             return
         np.copyto(dst, concrete(src, "np.copyto"), casting, concrete(where, "np.copyto"))
         return
+    _let_numpy_refuse(lambda one, values: np.copyto(np.empty(np.shape(values), one.dtype), values, casting), dst, src)
     src = operand(src)
     kind = getattr(src, "dtype", None)
     if kind is not None and not np.can_cast(kind, dst.dtype, casting):
@@ -51,6 +53,7 @@ def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) ->
 def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
     """`a.flat[ind] = v`, values repeated as needed."""
     a = _must_be_tracked(a, v, np.put)
+    _let_numpy_refuse(lambda one, values: np.put(one, [0], values), a, v)
     a = a if a.shape else a[None]
     indices = np.ravel(settled(operand(ind)))
     if mode != "raise":
@@ -82,6 +85,7 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
     arr = _must_be_tracked(arr, vals, np.place)
     chosen = np.asarray(concrete(mask, "np.place"), bool).reshape(arr.shape)
     count = int(np.count_nonzero(chosen))
+    _let_numpy_refuse(lambda one, values: np.place(one, [count > 0], values), arr, vals)
     if count:
         if type(vals) is ARRAYS.buffer and shares(arr, vals):
             vals = as_read(arr, vals, lambda ours, theirs: np.place(ours, chosen, theirs), chosen)
@@ -93,6 +97,7 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
 def putmask(a: Any, mask: Any, values: Any) -> None:
     """`a.flat[n] = values[n % values.size]` where the mask is true."""
     a = _must_be_tracked(a, values, np.putmask)
+    _let_numpy_refuse(lambda one, given: np.putmask(one, [True], given), a, values)
     spread = _repeated(values, a.size)
     if is_abstract(mask):
         a[...] = np.where(mask, np.reshape(spread, a.shape) if getattr(spread, "shape", ()) else spread, a)
@@ -104,6 +109,7 @@ def putmask(a: Any, mask: Any, values: Any) -> None:
 def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
     """Write the main diagonal."""
     a = _must_be_tracked(a, val, np.fill_diagonal)
+    _let_numpy_refuse(lambda one, values: np.fill_diagonal(one[None], values), a, val)
     sample = np.zeros(a.shape, bool)
     np.fill_diagonal(sample, True, wrap)
     picked = np.nonzero(sample)
@@ -138,6 +144,15 @@ def _must_be_tracked(target: Any, values: Any, function: Any) -> Any:
             remedy="use bridge.detach for the index, or a tracked target",
         )
     return target
+
+
+def _let_numpy_refuse(write: Callable[[np.ndarray, Any], Any], target: Any, values: Any) -> None:
+    """Raise what NumPy raises where values do not fit an array of integers: it is asked to `write` them into one."""
+    is_tracked = hasattr(values, "place")
+    if target.dtype.kind not in "iub" or (is_weak(values) if is_tracked else context_of((values,)) is not None):
+        return
+    is_array = is_tracked or isinstance(values, np.ndarray)
+    write(np.empty(1, target.dtype), np.zeros(1, values.dtype) if is_array else values)
 
 
 def _repeated(values: Any, count: int) -> Any:

@@ -183,3 +183,29 @@ def test_no_gradient_passes_a_cast_to_integers(function: Any) -> None:
     np.testing.assert_allclose(value, summed(x))
     np.testing.assert_allclose(gradient, [1.0 + function(x), 1.0, 1.0])
     np.testing.assert_allclose(bridge.jvp(summed, (x,), (np.ones(3),), engine="xla")[1], 3.0 + function(x))
+
+
+WRITES: dict[str, Any] = {
+    "place": lambda b, m, v: np.place(b, m, v),
+    "putmask": lambda b, m, v: np.putmask(b, m, v),
+    "put": lambda b, m, v: np.put(b, [0, 2], v),
+    "copyto": lambda b, m, v: np.copyto(b, v, where=m),
+    "fill_diagonal": lambda b, m, v: np.fill_diagonal(b[None], v),
+}
+
+
+@pytest.mark.parametrize("values", [300, [300], -129, np.array([300]), 1.5, [1], np.int8(7), True], ids=repr)
+@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
+def test_what_does_not_fit_is_refused_as_by_numpy(write: Any, values: Any) -> None:
+    def program(x: Any) -> Any:
+        b = np.zeros(3, np.int8)
+        write(b, np.array([True, False, True]), values)
+        return b * x[0]
+
+    def outcome(run: Any) -> Any:
+        try:
+            return run(np.array([1.0])).tolist()
+        except (OverflowError, TypeError, ValueError) as error:
+            return type(error)
+
+    assert outcome(bridge.xla(program)) == outcome(program)
