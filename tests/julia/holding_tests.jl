@@ -85,6 +85,23 @@ end
     @test Base.n_avail(channel) == 0 && grown == [1.0]
 end
 
+if isdefined(Base, :Memory)     # since Julia 1.11
+    const RAW = fill!(Memory{Float64}(undef, 2), 0.0)
+    const SLOTS = fill!(Memory{Any}(undef, 1), zeros(2))
+
+    @testset "memory without an array is found, and put back" begin
+        writing(x) = (RAW[1] = x; SLOTS[1][1] = x; x)
+        @test found(writing) == here("RAW", "SLOTS")
+        remembered = Remembered(memory_of(Outside(writing)))
+        array = SLOTS[1]
+        again(remembered) do
+            RAW[2], array[2], SLOTS[1] = 3.0, 4.0, nothing
+            @test sort(unique!(changed(remembered))) == here("RAW", "SLOTS")
+        end
+        @test RAW == [0, 0] && SLOTS[1] === array == [0, 0]
+    end
+end
+
 const MEMO = Dict{UInt,Any}()
 memoised(x) = sum(get!(() -> x .^ 2, MEMO, hash(x)) .* x)
 later(x) = (y = copy(x); y[1] > 0 || return (y[1] *= 2; sum(y .^ 2)); SCRATCH .= y .^ 2; sum(SCRATCH))

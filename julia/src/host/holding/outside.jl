@@ -61,7 +61,7 @@ function visit(@nospecialize(what), @nospecialize(x), name::String, seen::Base.I
     end
 end
 
-parts_of(@nospecialize(x::Array), name) = isbitstype(eltype(x)) ? () : ((x[k], name) for k in eachindex(x) if isassigned(x, k))
+parts_of(@nospecialize(x::Elements), name) = isbitstype(eltype(x)) ? () : ((x[k], name) for k in eachindex(x) if isassigned(x, k))
 parts_of(@nospecialize(d::AbstractDict), name) = ((part, name) for part in values(d))
 parts_of(::Binding, name) = ()
 function parts_of(@nospecialize(x), name)
