@@ -163,6 +163,9 @@ const unused = [
     "@sync @spawn" => (b, x) -> @sync(for i in 1:3
         Threads.@spawn square!(b, i, x[i])
     end),
+    "@spawn in the caller's pool" => (b, x) -> @sync(for i in 1:3
+        Threads.@spawn Threads.threadpool() square!(b, i, x[i])
+    end),
     "fetch(@spawn)" => (b, x) -> for i in 1:3
         fetch(Threads.@spawn square!(b, i, x[i]))
     end,

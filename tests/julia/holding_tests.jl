@@ -42,6 +42,7 @@ here(names...) = ["$(@__MODULE__).$name" for name in names]
     @test found(x -> (NESTED[:c] = x; x)) == here("NESTED")
     @test length(memory_of(Outside(x -> (NESTED[:c] = x; x)))) == 4   # the dictionary, an array, one in it, a struct
     @test found(x -> (global total += x; total)) == here("total")
+    @test found(x -> setglobal!(@__MODULE__, :total, x)) == here("total")
     @test found(let work = zeros(2); x -> (work .= x; sum(work)); end) == ["the captured work"]
     @test found(let n = 0.0; x -> (n += x; n); end) == ["the captured n"]
     @test found(LAYER) == ["what it captures"]
