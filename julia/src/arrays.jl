@@ -61,6 +61,7 @@ end
 
 Base.broadcast!(f, b::Buffer, xs...) = (b .= f.(xs...); b)
 
+Base.map!(f, b::Buffer) = map!(f, b, b)     # as Julia 1.12 has it for arrays
 function Base.map!(f, b::Buffer, xs...)
     n = min(length(b), map(length, xs)...)
     results = map(f, map(x -> first_elements(x, n), xs)...)

@@ -153,6 +153,7 @@ const unused = [
     "Dict of a generator" => (b, x) -> Dict(i => square!(b, i, x[i]) for i in 1:3),
     "findmax(f, xs)" => (b, x) -> findmax(i -> (b[i] = x[i]^2; x[i]), 1:3),
     "extrema(f, xs)" => (b, x) -> extrema(i -> (b[i] = x[i]^2; x[i]), 1:3),
+    "all, a Buffer in a dictionary" => (b, x) -> (d = Dict(:b => b); all(i -> square_true!(d[:b], i, x[i]), 1:3)),
     "all over a dictionary" => (b, x) -> all(p -> square_true!(b, p[1], x[p[1]]), Dict(1 => 1, 2 => 2, 3 => 3)),
     "task_local_storage" => (b, x) -> task_local_storage(() -> foreach(i -> square!(b, i, x[i]), 1:3), :key, 1),
     "pmap" => (b, x) -> pmap(i -> square!(b, i, x[i]), 1:3),
@@ -161,6 +162,9 @@ const unused = [
     end),
     "@sync @spawn" => (b, x) -> @sync(for i in 1:3
         Threads.@spawn square!(b, i, x[i])
+    end),
+    "@spawn in the caller's pool" => (b, x) -> @sync(for i in 1:3
+        Threads.@spawn Threads.threadpool() square!(b, i, x[i])
     end),
     "fetch(@spawn)" => (b, x) -> for i in 1:3
         fetch(Threads.@spawn square!(b, i, x[i]))
@@ -241,6 +245,13 @@ end
     value, grad = MutationBridge.withgradient(f, x0)
     @test value ≈ 20.0
     @test grad[1] ≈ 2x0 .+ 1
+end
+
+@testset "types say what may hold a Buffer" begin
+    b = Buffer([1.0])
+    holding(x) = (x, [x], Ref(x), Dict(:a => x), Dict(:a => Dict(1 => x)), Set([x]), IdDict{Symbol,typeof(x)}(:a => x), (_ -> x))
+    @test all(MutationBridge.may_reach_buffer, holding(b))
+    @test !any(MutationBridge.may_reach_buffer, filter(x -> !(x isa IdDict), holding(1.0)))   # whose fields say nothing
 end
 
 # Reads inside the same calls: no write, one gradient.

@@ -42,6 +42,7 @@ here(names...) = ["$(@__MODULE__).$name" for name in names]
     @test found(x -> (NESTED[:c] = x; x)) == here("NESTED")
     @test length(memory_of(Outside(x -> (NESTED[:c] = x; x)))) == 4   # the dictionary, an array, one in it, a struct
     @test found(x -> (global total += x; total)) == here("total")
+    @test found(x -> setglobal!(@__MODULE__, :total, x)) == here("total")
     @test found(let work = zeros(2); x -> (work .= x; sum(work)); end) == ["the captured work"]
     @test found(let n = 0.0; x -> (n += x; n); end) == ["the captured n"]
     @test found(LAYER) == ["what it captures"]
@@ -83,6 +84,23 @@ end
     remembered = Remembered(memory_of(Outside(x -> (put!(channel, x); push!(grown, x); x))))
     again(() -> (put!(channel, 1.0); append!(grown, 1:5)), remembered)
     @test Base.n_avail(channel) == 0 && grown == [1.0]
+end
+
+if isdefined(Base, :Memory)     # since Julia 1.11
+    const RAW = fill!(Memory{Float64}(undef, 2), 0.0)
+    const SLOTS = fill!(Memory{Any}(undef, 1), zeros(2))
+
+    @testset "memory without an array is found, and put back" begin
+        writing(x) = (RAW[1] = x; SLOTS[1][1] = x; x)
+        @test found(writing) == here("RAW", "SLOTS")
+        remembered = Remembered(memory_of(Outside(writing)))
+        array = SLOTS[1]
+        again(remembered) do
+            RAW[2], array[2], SLOTS[1] = 3.0, 4.0, nothing
+            @test sort(unique!(changed(remembered))) == here("RAW", "SLOTS")
+        end
+        @test RAW == [0, 0] && SLOTS[1] === array == [0, 0]
+    end
 end
 
 const MEMO = Dict{UInt,Any}()

@@ -99,6 +99,7 @@ end
     @test gradient(scaled, x, 3.0)[2] ≈ 6 * sum(abs2, x)
     @test gradient(x -> (b = Buffer(zeros(6)); map!(abs2, b, x); sum(copy(b))), x)[1] == 2x       # shorter source
     @test gradient(x -> (b = Buffer(x); broadcast!(+, b, b, 1.0); sum(abs2, copy(b))), x)[1] ≈ 2(x .+ 1)
+    @test gradient(x -> (b = Buffer(x); map!(abs2, b); sum(copy(b))), x)[1] == 2x
     @test gradient(x -> (b = Buffer(zeros(2)); map!(sin, b, x); 0.0), x)[1] in (nothing, zeros(4))
 end
 

@@ -62,6 +62,15 @@ def test_plain_arrays_are_written_in_place(scale: Any, size: int) -> None:
     assert matrix[0, 2] == 50
 
 
+def test_an_array_of_numpys_is_not_resized() -> None:
+    for code in ("push!(u, 1.0)", "pop!(u)", "append!(u, u)", "(push!(u, 1.0); u[1] = 5; pop!(u))"):
+        resize = bridge.julia.function(f"u -> (u[2] = 7; {code}; nothing)", mutates=0)
+        u = np.linspace(1, 2, 3000)
+        with pytest.raises(RuleError, match="resize"):
+            resize(u)
+        np.testing.assert_array_equal(u, np.linspace(1, 2, 3000))
+
+
 def test_what_is_returned_is_the_argument(step: Any) -> None:
     du, u = np.ones(3), np.full(3, 2.0)
     assert step(du, u, 3.0) is du and np.array_equal(du, np.full(3, 7.0)) and np.array_equal(u, np.full(3, 2.0))

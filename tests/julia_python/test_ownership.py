@@ -79,12 +79,16 @@ def test_two_large_gradients_in_one_memory_are_two_arrays() -> None:
 
 def test_an_array_that_julia_keeps_keeps_its_memory() -> None:
     bridge.julia.eval("const REMEMBERED = Any[]")
-    remember = bridge.julia.function("x -> (push!(REMEMBERED, x); nothing)")
-    for k in range(20):
-        remember(np.full(100_000, float(k)))
-    gc.collect()
-    assert bridge.julia.eval("[x[1] for x in REMEMBERED]").tolist() == [float(k) for k in range(20)]
-    bridge.julia.eval("empty!(REMEMBERED); GC.gc()")
+    for kept in ("x", "reshape(x, 10, :)", "vec(reshape(x, 10, :))", "view(x, 1:10)"):
+        remember = bridge.julia.function(f"x -> (push!(REMEMBERED, {kept}); nothing)")
+        for k in range(20):
+            remember(np.full(100_000, float(k)))
+        bridge.julia.eval("GC.gc()")
+        bridge.julia.function("sum")(np.zeros(3))  # a call releases what Julia has let go
+        gc.collect()
+        assert [np.full(100_000, -1.0)[0] for _ in range(20)] == [-1] * 20
+        assert bridge.julia.eval("[x[1] for x in REMEMBERED]").tolist() == [float(k) for k in range(20)]
+        bridge.julia.eval("empty!(REMEMBERED); GC.gc()")
 
 
 @pytest.mark.parametrize("size", [3, 100_000])

@@ -13,6 +13,9 @@ may_reach_buffer(values...) = type_may_reach_buffer(typeof(values))
 
 const Inert = Union{Number,AbstractString,AbstractChar,Symbol,Type,Module,Nothing,Missing,Colon,Ptr,Val,AbstractRange}
 
+"What has elements that are no fields: arrays, and since Julia 1.11 the memory that arrays and dictionaries are made of."
+const Elements = isdefined(Core, :GenericMemory) ? Union{Array,Core.GenericMemory} : Array
+
 function search_buffer(@nospecialize(T), seen)
     (T === Union{} || T in seen) && return false
     push!(seen, T)
@@ -20,7 +23,7 @@ function search_buffer(@nospecialize(T), seen)
     T <: Union{Buffer,Root,Context} && return true
     T <: Inert && return false
     isconcretetype(T) || return true
-    T <: Array && return search_buffer(eltype(T), seen)
+    T <: Elements && return search_buffer(eltype(T), seen)
     any(F -> search_buffer(F, seen), fieldtypes(T))
 end
 

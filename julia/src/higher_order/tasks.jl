@@ -91,6 +91,7 @@ function Zygote._pullback(cx::Context, ::typeof(setproperty!), t::Task, name::Sy
     x, _ -> nothing
 end
 Zygote._pullback(cx::Context, ::typeof(Threads._spawn_set_thrpool), t::Task, pool) = nothing, _ -> nothing
+Zygote._pullback(cx::Context, ::typeof(Threads.threadpool), id...) = Threads.threadpool(id...), _ -> nothing
 
 # `@threads`: the iterations of all threads, one after the other.
 function run_in_turn(run_thread, static)

@@ -61,7 +61,7 @@ function visit(@nospecialize(what), @nospecialize(x), name::String, seen::Base.I
     end
 end
 
-parts_of(@nospecialize(x::Array), name) = isbitstype(eltype(x)) ? () : ((x[k], name) for k in eachindex(x) if isassigned(x, k))
+parts_of(@nospecialize(x::Elements), name) = isbitstype(eltype(x)) ? () : ((x[k], name) for k in eachindex(x) if isassigned(x, k))
 parts_of(@nospecialize(d::AbstractDict), name) = ((part, name) for part in values(d))
 parts_of(::Binding, name) = ()
 function parts_of(@nospecialize(x), name)
@@ -104,14 +104,14 @@ function look_into!(found::Outside, @nospecialize(T))
 end
 
 function look_into!(found::Outside, code::Core.CodeInfo)
-    modules = IdDict{Any,Module}()     # the statements whose value is a module
+    modules = IdDict{Any,Any}()     # the statements whose value is a module, or `setglobal!`
     for (k, statement) in enumerate(code.code)
         named = look_at!(found, statement, modules)
-        named isa Module && (modules[Core.SSAValue(k)] = named)
+        named === nothing || (modules[Core.SSAValue(k)] = named)
     end
 end
 
-"Look at what a part of lowered code names; returns the module that it is, if it is one."
+"Look at what a part of lowered code names; returns the module that it is, if it is one, or `setglobal!`."
 look_at!(found::Outside, @nospecialize(x), modules) = nothing
 look_at!(found::Outside, x::QuoteNode, modules) = (x.value isa Symbol || root!(found, x.value, "a constant of its code"); nothing)
 look_at!(found::Outside, x::Core.SSAValue, modules) = get(modules, x, nothing)
@@ -121,21 +121,25 @@ look_at!(found::Outside, x::GlobalRef, modules) = look_at_global!(found, x.mod, 
 
 function look_at!(found::Outside, x::Expr, modules)
     x.head in (:meta, :inbounds, :boundscheck, :loopinfo, :line) && return nothing
-    if x.head === :(=) && first(x.args) isa GlobalRef
-        target = first(x.args)::GlobalRef
-        found.writes = true
-        push!(found.roots, Binding(target.mod, target.name) => "$(target.mod).$(target.name)")
-    end
+    x.head === :(=) && first(x.args) isa GlobalRef && assigned!(found, first(x.args).mod, first(x.args).name)
     parts = Any[look_at!(found, part, modules) for part in x.args]
-    x.head === :call && length(x.args) == 3 && parts[2] isa Module && x.args[3] isa QuoteNode && x.args[3].value isa Symbol || return nothing
-    return look_at_global!(found, parts[2], x.args[3].value)    # Module.name
+    x.head === :call && length(x.args) >= 3 && x.args[3] isa QuoteNode && x.args[3].value isa Symbol || return nothing
+    owner, name = x.args[2] isa Module ? x.args[2] : parts[2], x.args[3].value
+    owner isa Module || return nothing
+    parts[1] === setglobal! && assigned!(found, owner, name)     # as Julia 1.12 assigns
+    return length(x.args) == 3 && parts[2] === owner ? look_at_global!(found, owner, name) : nothing    # Module.name
+end
+
+function assigned!(found::Outside, owner::Module, name::Symbol)
+    found.writes = true
+    push!(found.roots, Binding(owner, name) => "$owner.$name")
 end
 
 function look_at_global!(found::Outside, owner::Module, name::Symbol)
     endswith(String(name), '!') && (found.writes = true)
     isdefined(owner, name) || return nothing
     x = getglobal(owner, name)
-    x isa Module && return x
+    (x isa Module || x === setglobal!) && return x
     x isa Type ? look_into!(found, x) : root!(found, x, "$owner.$name")
     return nothing
 end

@@ -1,13 +1,13 @@
 # What memory held before a call: runs more begin with that and leave no trace, and it is seen whether one writes there.
 
 "What a mutable object held, without what that holds in turn."
-snapshot(@nospecialize(x::Array)) = copy(x)
+snapshot(@nospecialize(x::Elements)) = copy(x)
 snapshot(@nospecialize(d::AbstractDict)) = copy(d)
 snapshot(b::Binding) = isdefined(b.owner, b.name) ? Some(getglobal(b.owner, b.name)) : nothing
 snapshot(@nospecialize(x)) = Any[isdefined(x, k) ? Some(field(x, k)) : nothing for k in 1:fieldcount(typeof(x))]
 
 "Whether it holds something else now."
-is_changed(x::Array{T}, before::Array{T}) where {T} = size(x) != size(before) || (isbitstype(T) ? !isequal(x, before) :
+is_changed(x::Elements, before::Elements) = size(x) != size(before) || (isbitstype(eltype(x)) ? !isequal(x, before) :
     any(k -> isassigned(x, k) != isassigned(before, k) || isassigned(x, k) && x[k] !== before[k], eachindex(x)))
 is_changed(@nospecialize(d::AbstractDict), @nospecialize(before)) =
     length(d) != length(before) || any(pair -> get(before, first(pair), d) !== last(pair), d)
@@ -16,8 +16,8 @@ snapshot_parts(parts::Vector{Any}) = Any[part === nothing ? nothing : something(
 snapshot_parts(part) = (part === nothing ? nothing : something(part),)
 
 "Put back what it held."
-function put_back!(@nospecialize(x::Array), @nospecialize(before))
-    ndims(x) == 1 && resize!(x, length(before))
+function put_back!(@nospecialize(x::Elements), @nospecialize(before))
+    x isa Vector && resize!(x, length(before))
     copyto!(x, before)
 end
 put_back!(@nospecialize(d::AbstractDict), @nospecialize(before)) = (empty!(d); merge!(d, before))

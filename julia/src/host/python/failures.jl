@@ -59,14 +59,19 @@ lines(frames) = join((string("  [", k, "] ", frame) for (k, frame) in enumerate(
 "A frame of the user's code as text: also where Zygote runs it under a name of its own; `nothing` for other frames."
 function users_line(frame)
     is_machinery(frame) || return string(frame)
-    frame.func === :_pullback && frame.linfo isa Core.MethodInstance || return nothing
-    parameters = frame.linfo.specTypes.parameters
+    instance = instance_of(frame.linfo)
+    frame.func === :_pullback && instance !== nothing || return nothing
+    parameters = instance.specTypes.parameters
     length(parameters) >= 3 && parameters[3] isa DataType || return nothing
     f = parameters[3]
     package = Base.moduleroot(parentmodule(f))
     package in (Base, Core, Zygote, ZygoteRules, ChainRulesCore, MutationBridge) && return nothing
     return string(Base.issingletontype(f) ? f.instance : f, ", differentiated")
 end
+
+instance_of(code) = nothing
+instance_of(code::Core.MethodInstance) = code
+instance_of(code::Core.CodeInstance) = instance_of(code.def)     # what frames have since Julia 1.12
 
 "Frames between Python and the user's code."
 is_ours(frame) = frame.from_c || lies_in(frame, HERE) || occursin("PythonCall", String(frame.file))

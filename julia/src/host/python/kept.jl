@@ -22,10 +22,13 @@ forget!(key::Integer) = (delete!(KEPT, Int(key)); nothing)
 # Finalizers may not touch Python: they run in the middle of anything. What they release waits here.
 const RELEASED = PyPtr[]
 
-"Keep the Python object alive as long as `x` lives."
-function hold_python!(x, p::PyPtr)
+"What lives as long as the memory of an array is in use: a reshaped array refers to the array, and since Julia 1.11 to its memory only."
+memory_below(x::Array) = isdefined(Core, :GenericMemory) ? x.ref.mem : x
+
+"Keep the Python object alive as long as the memory of `x` is in use."
+function hold_python!(x::Array, p::PyPtr)
     retain(p)
-    finalizer(_ -> (push!(RELEASED, p); nothing), x)
+    finalizer(_ -> (push!(RELEASED, p); nothing), memory_below(x))
     return x
 end
 

@@ -131,6 +131,13 @@ unwritten(e::Entering) =
     e.memory == C_NULL ||
     GC.@preserve(e, ccall(:memcmp, Cint, (Ptr{Cvoid}, Ptr{Cvoid}, Csize_t), pointer(e.base), e.memory, sizeof(e.base))) == 0
 
+"Whether an array that is wrapped still is NumPy's memory, in the size that it had `before`."
+lies_as(e::Entering, before::Array) = size(e.base) == size(before) && (isempty(before) || pointer(e.base) == e.memory)
+
+"Put back into NumPy's memory, which is wrapped, what it held before."
+write_back!(e::Entering, before::Array) =
+    GC.@preserve before unsafe_copyto!(Ptr{UInt8}(e.memory), Ptr{UInt8}(pointer(before)), sizeof(before))
+
 "A checksum of the bytes of an array that is wrapped; 0 for one that was copied."
 function checksum(e::Entering)
     e.copied && return zero(UInt64)

@@ -97,17 +97,26 @@ struct Undeclared <: Exception
 end
 Base.showerror(io::IO, e::Undeclared) = print(io, "the function wrote its array argument number $(e.leaf - 1)")
 
+"The function gave an array that it may write another memory, so that what it wrote there is not in NumPy's. Julia 1.10 does not let it."
+struct Resized <: Exception
+    leaf::Int
+end
+Base.showerror(io::IO, e::Resized) = print(io, "the function resized its array argument number $(e.leaf - 1), whose memory is NumPy's")
+
 """
 Run `body` on the leaves; it is an error if it writes an array that is not `allowed`, also if it throws. If it throws, allowed ones
 hold what they held before.
 """
 function unwritten_by(body, plan::Plan, leaves::Leaves, allowed=())
     sums = [i in allowed ? zero(UInt64) : checksum(e) for (i, e) in leaves.arrays]
-    saved = [copy(e.base) for (i, e) in leaves.arrays if i in allowed]
+    written = [i => e for (i, e) in leaves.arrays if i in allowed]
+    saved = [copy(e.base) for (_, e) in written]
     result = try
-        body()
+        y = body()
+        foreach(((i, e), before) -> lies_as(e, before) || throw(Resized(i)), written, saved)
+        y
     catch
-        foreach((e, before) -> copyto!(e.base, before), (e for (i, e) in leaves.arrays if i in allowed), saved)
+        foreach(((_, e), before) -> write_back!(e, before), written, saved)
         find_written(leaves, sums, allowed)
         rethrow()
     end

@@ -5,7 +5,7 @@ const LARGE = 1 << 20
 
 "What is known about the arrays that a plan returns at one place and size."
 mutable struct Ownership
-    last::WeakRef    # the array returned last, copied for Python
+    last::WeakRef    # the memory of the array returned last, copied for Python
     given_up::Bool   # whether an array returned here was seen to be garbage later: nobody keeps them
     asked::Int
 end
@@ -21,7 +21,7 @@ function lets_go(plan::Plan, place::Int, x::Array)
     if seen.asked > 0 && seen.last.value === nothing
         return seen.given_up = true
     end
-    seen.last = WeakRef(x)
+    seen.last = WeakRef(memory_below(x))
     seen.asked += 1
     seen.asked == 2 && GC.gc(false)
     return false
