@@ -188,7 +188,7 @@ function hessian(key::Int, given::PyPtr)::PyPtr
         gradient(x) = begin
             values = replaced(leaves.values, i, x)
             _, _, gradients = seeded(value_and_pullback(plan, values, remembered, engine_of_duals(plan))..., false)
-            conformed(by_leaf(plan, gradients)[i], x)
+            conformed(by_leaf(plan, gradients, values)[i], x)
         end
         to_python(attempted(() -> held_jacobian(gradient, plan, leaves.values), plan, leaves.values, remembered))
     end

@@ -42,10 +42,10 @@ number_of(x::Real) = x
 number_of(x::AbstractArray{<:Real,0}) = x[]
 number_of(x) = throw(NotANumber(x))
 
-"Gradients by leaf: `nothing` where there is none."
-function by_leaf(plan::Plan, gradients)
+"Gradients by leaf: `nothing` where there is none. `values` are the leaves of the call."
+function by_leaf(plan::Plan, gradients, values::Vector{Any})
     found = Vector{Any}(nothing, length(plan.kinds))
-    scatter!(found, plan.positional, gradients)
+    scatter!(found, plan.positional, gradients, values)
     return found
 end
 
@@ -59,9 +59,11 @@ function value_and_gradient(key::Int, given::PyPtr)::PyPtr
             value, aux, gradients = watched(plan, leaves) do
                 plan.engine[] === :zygote || return seeded(value_and_pullback(plan, leaves.values, remembered)..., plan.has_aux)
                 f, arguments = bound(plan, leaves.values)
-                return value_aux_gradients(f, arguments, plan.has_aux)
+                found = value_aux_gradients(f, arguments, plan.has_aux)
+                check_sparse(plan, leaves.values, f, arguments)
+                return found
             end
-            found = by_leaf(plan, gradients)
+            found = by_leaf(plan, gradients, leaves.values)
             if plan.engine[] === :zygote && !isempty(remembered)
                 outputs = first(MutationBridge.slots_of(value, 1))
                 part = plan.has_aux ? first : number_of
@@ -114,7 +116,9 @@ end
 function value_and_pullback(plan::Plan, values, remembered::Remembered, engine::Symbol=plan.engine[])
     engine === :zygote || return by_other_engine(plan, values, engine, remembered)
     f, arguments = bound(plan, values)
-    return MutationBridge.pullback(without_effects(plan, f, arguments), arguments...)
+    found = MutationBridge.pullback(without_effects(plan, f, arguments), arguments...)
+    check_sparse(plan, values, f, arguments)
+    return found
 end
 
 function pullback(key::Int, given::PyPtr)::PyPtr
@@ -169,5 +173,5 @@ end
 
 function pulled_back(pulled::Pulled, back, cts::Vector{Any})
     all(isnothing, cts) && return Vector{Any}(nothing, length(pulled.plan.kinds))
-    return by_leaf(pulled.plan, back(build(pulled.shape, cts)))
+    return by_leaf(pulled.plan, back(build(pulled.shape, cts)), pulled.values)
 end
