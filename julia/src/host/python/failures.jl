@@ -38,6 +38,7 @@ kind(e::OtherValues) = "replay"
 kind(::Disproved) = "disproved"
 kind(::SparseWritten) = "sparse written"
 kind(::TooLarge) = "large"
+kind(::Dropped) = "dropped"
 kind(e::UndefVarError) = (package = package_of(e.var)) === nothing ? "julia" : "undefined $package"
 kind(e::Passed) = "passed $(e.engine) $(kind(e.exception))"
 kind(e::LoadError) = kind(e.error)

@@ -71,6 +71,10 @@ function value_and_gradient(key::Int, given::PyPtr)::PyPtr
             end
             value, aux, found
         end
+        hold_beside(gradients_of(plan, found, leaves.values), plan, leaves.values, random, remembered) do values
+            _, _, gradients = seeded(value_and_pullback(plan, values, remembered)..., plan.has_aux)
+            gradients_of(plan, by_leaf(plan, gradients, values), values)
+        end
         MutationBridge.poll()
         grads = gradients_to_python(plan, found, leaves.values, wrapped(leaves))
         out = plan.has_aux ? new_tuple(to_python(value), to_python(aux)) : to_python(value)
@@ -166,8 +170,19 @@ function pull(key::Int, given::PyPtr)::PyPtr
         found = attempted(pulled.plan, pulled.values, Remembered(pulled.remembered.memory), pulled.random) do
             pulled_back(pulled, pullback_now(pulled), cts)
         end
+        hold_pulled(pulled, found, cts)
         MutationBridge.poll()
         gradients_to_python(pulled.plan, found, pulled.values, pulled.taken)
+    end
+end
+
+"Raise `Dropped` if the cotangents that were pulled back are others just beside."
+function hold_pulled(pulled::Pulled, found::Vector{Any}, cts::Vector{Any})
+    plan, remembered = pulled.plan, pulled.remembered
+    all(isnothing, cts) && return
+    hold_beside(gradients_of(plan, found, pulled.values), plan, pulled.values, pulled.random, remembered) do values
+        _, back = value_and_pullback(plan, values, remembered)
+        gradients_of(plan, by_leaf(plan, back(build(pulled.shape, cts)), values), values)
     end
 end
 
