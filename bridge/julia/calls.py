@@ -233,8 +233,8 @@ _REMEDIES = {
     "mutation": "use MutationBridge.Buffer in the Julia code, or declare the arguments that it writes (mutates=)",
     "disproved": "make the memory that the function writes inside of it, or pass it as an argument, so that no call "
     "finds what another one left; bridge.crosscheck(function)(...) says which engines are right",
-    "dropped": "pass the matrix without stored zeros (S.eliminate_zeros()), compute with its entries (S.nzval), or pass "
-    "a dense one (S.toarray())",
+    "dropped": "pass the matrix without stored zeros (S.eliminate_zeros()), compute with its entries (S.nzval), or "
+    "pass a dense one (S.toarray())",
     "large": "return what is stored, SparseArrays.findnz(S): rows and columns from 1, and entries",
     "syntax": "see the marked place in the message",
 }

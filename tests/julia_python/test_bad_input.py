@@ -45,7 +45,7 @@ def test_unknown_names() -> None:
 def test_a_package_that_is_not_loaded() -> None:
     f = bridge.julia.function("x -> Dates.value(Dates.Day(2)) * sum(x)")
     for call in (lambda: f(X), lambda: bridge.grad(f)(X)):
-        with pytest.raises(JuliaError, match="Dates.* not defined") as raised:
+        with pytest.raises(JuliaError, match=r"Dates.* not defined") as raised:
             call()
         assert raised.value.remedy == 'load the package first: bridge.julia.using("Dates")'
     bridge.julia.using("Dates")
