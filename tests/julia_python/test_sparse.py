@@ -283,6 +283,35 @@ def test_who_differentiates(ad: str) -> None:
         expected = differences(lambda data, matrix=matrix: f(with_data(matrix, data), X), matrix.data)
         np.testing.assert_allclose(found.data, expected, rtol=1e-6, atol=1e-7)
 
+    of_dict = bridge.julia.function("p -> sum(abs2, p.S * p.x)", ad=ad)
+    found = bridge.grad(of_dict)({"S": sparse.coo_array(DENSE), "x": X})
+    np.testing.assert_allclose(found["S"].toarray(), 2 * np.outer(DENSE @ X, X) * (DENSE != 0))
+
+
+RETURNED = """
+import MutationBridge.Python as P
+using SparseArrays
+() -> begin
+    p, entries = P.pattern([1, 0, 1, 1], [0, 1, 0, 1], nothing, 2, 2), [1.0, 2.0, 3.0, 4.0]
+    found = Any[nothing]
+    of(gradient) = (P.scatter!(found, P.SparseLeaf(1, false), gradient, Any[entries, p]); found[1])
+    G, stored, lazy = [1.0 2.0; 3.0 4.0], [3.0, 2.0, 4.0], P.ChainRulesCore.Thunk
+    some = (
+        G, sparse(G), sparse([2, 1, 2], [1, 2, 2], stored), lazy(() -> G), (nzval=stored,), (nzval=lazy(() -> stored),),
+        P.ChainRulesCore.Tangent{SparseMatrixCSC{Float64,Int}}(; nzval=stored), ([3.0, 2.0, 3.0, 4.0], nothing),
+    )
+    none = (nothing, P.ChainRulesCore.ZeroTangent(), (nzval=nothing,))
+    map(of, some), map(g -> P.conformed(of(g), entries), none), P.is_lost([1.0], nothing, nothing)
+end
+"""
+
+
+def test_whatever_a_pullback_returns_for_a_sparse_matrix() -> None:
+    some, none, is_lost = bridge.julia.function(RETURNED)()
+    assert [list(one) for one in some] == [[3, 2, 3, 4]] * 8
+    assert [list(one) for one in none] == [[0, 0, 0, 0]] * 3
+    assert is_lost is False
+
 
 def test_loops_over_the_columns_go_to_the_next_engine() -> None:
     f = bridge.julia.function(
