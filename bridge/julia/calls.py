@@ -202,6 +202,12 @@ def translated(kind: str, message: str, short: str, full: str, name: str) -> Bri
             where=where,
             remedy='declare what it writes: julia.function("f!", mutates=("u",)), by position or name',
         )
+    if kind == "sparse written":
+        return RuleError(
+            f"{called} writes a sparse argument, which is a copy of SciPy's matrix",
+            where=where,
+            remedy="write into a copy of it in Julia (S = copy(S)), and return what you need",
+        )
     if kind == "replay":
         return ReplayError(
             f"{called} gave other values when it was run again for its derivative",
@@ -214,8 +220,11 @@ def translated(kind: str, message: str, short: str, full: str, name: str) -> Bri
         message=message,
         stack=full,
         where=where,
-        remedy=_REMEDIES.get(kind),
+        remedy=_LOAD.format(kind.split()[1]) if kind.startswith("undefined ") else _REMEDIES.get(kind),
     )
+
+
+_LOAD = 'load the package first: bridge.julia.using("{}")'
 
 
 _REMEDIES = {
@@ -224,6 +233,9 @@ _REMEDIES = {
     "mutation": "use MutationBridge.Buffer in the Julia code, or declare the arguments that it writes (mutates=)",
     "disproved": "make the memory that the function writes inside of it, or pass it as an argument, so that no call "
     "finds what another one left; bridge.crosscheck(function)(...) says which engines are right",
+    "dropped": "pass the matrix without stored zeros (S.eliminate_zeros()), compute with its entries (S.nzval), or "
+    "pass a dense one (S.toarray())",
+    "large": "return what is stored, SparseArrays.findnz(S): rows and columns from 1, and entries",
     "syntax": "see the marked place in the message",
 }
 

@@ -37,7 +37,17 @@ AUTOMATIC = ("zygote", "mooncake", "enzyme")
 """What `ad="auto"` tries, in this order."""
 
 ENGINES = ("auto", *PACKAGES)
-_WORDS = {"a": "array", "g": "number", "f": "float", "i": "int", "b": "bool", "c": "complex", "s": "str", "n": "None"}
+_WORDS = {
+    "a": "array",
+    "g": "number",
+    "f": "float",
+    "i": "int",
+    "b": "bool",
+    "c": "complex",
+    "s": "str",
+    "n": "None",
+    "S": "sparse",
+}
 _CHOOSING: WeakSet[JuliaFunction] = WeakSet()
 
 

@@ -14,7 +14,6 @@ from bridge.julia.convert import reversed_axes
 from bridge.julia.plans import KINDS, Flattened, filled, plan, run_plan
 from bridge.rewind.cotangents import conforming
 from bridge.rewind.interpreter import current_context
-from bridge.transforms.arguments import check_leaves
 from bridge.transforms.chosen import normalised
 from bridge.transforms.kinds import in_kind_of
 from bridge.trees import containers_of, rebuilt
@@ -71,7 +70,7 @@ class Derivatives:
         able = set(flat.differentiable())
         wanted = tuple(leaf for k in dict.fromkeys(numbers) for leaf in flat.of_argument(k) if leaf in able)
         for k in numbers:
-            check_leaves([flat.leaves[i] for i in flat.of_argument(k)], flat.positional.child(k), k, allow_int)
+            flat.check(k, allow_int)
         made = plan(function, flat, wanted, has_aux=has_aux)
         value, gradients = run_plan(function, self._value_and_gradient, made, flat.leaves)
         if function.order == "reversed":
@@ -143,7 +142,7 @@ class Derivatives:
         if function.mutates or current_context() is not None or _tracked(flat):
             return NotImplemented
         for k in range(len(args)):
-            check_leaves([flat.leaves[i] for i in flat.of_argument(k)], flat.positional.child(k), k, False)
+            flat.check(k, False)
         wanted = flat.differentiable()
         given = _in_order(function, _tangents(flat, tangents))
         found = run_plan(function, entries().pull_along, plan(function, flat, wanted), flat.leaves, given, 0, (), 1)
@@ -200,15 +199,15 @@ def _tangents(flat: Flattened, tangents: Sequence[Any]) -> list[Any]:
     for k, tangent in enumerate(tangents):
         given, structure = containers_of(tangent)
         leaves = [flat.leaves[i] for i in flat.of_argument(k)]
+        expected = flat.containers.child(k)
         if tangent is None:
-            given, structure = [None] * len(leaves), flat.positional.child(k)
-        if structure != flat.positional.child(k):
+            given, structure = [None] * expected.num_leaves, expected
+        if structure != expected:
             raise CotangentError(
-                f"the tangent of argument {k} has the structure {structure}, "
-                f"the argument has {flat.positional.child(k)}",
+                f"the tangent of argument {k} has the structure {structure}, the argument has {expected}",
                 remedy="give a tangent in the containers of its primal",
             )
-        for one, leaf in zip(given, leaves, strict=True):
+        for one, leaf in zip(flat.tangents(k, given), leaves, strict=True):
             primal = leaf if hasattr(leaf, "dtype") else np.asarray(leaf)
             able = one is not None and primal.dtype.kind in "fc"
             found.append(conforming(one, primal, "tangent") if able else None)

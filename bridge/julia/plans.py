@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +12,9 @@ from bridge.errors import ArgumentError
 from bridge.julia.calls import Kept, OtherLayout, ask, kept_number, run
 from bridge.julia.choosing import begun, chosen
 from bridge.julia.convert import in_plain_layout, reversed_axes, shared
+from bridge.julia.sparse import SparseParts, entries_along, is_sparse, like, parts_of
 from bridge.rewind.memory import grounded
+from bridge.transforms.arguments import check_leaves
 from bridge.transforms.entering import is_differentiable
 from bridge.trees import containers_of, rebuilt
 
@@ -27,17 +29,20 @@ KINDS = {np.ndarray: "a", float: "f", int: "i", bool: "b", complex: "c", str: "s
 class Flattened:
     """The arguments of one call: leaves, and the structures around them.
 
-    `given` are the leaves as the caller has them, `leaves` with NumPy's arrays for those of other libraries.
+    `given` are the leaves as the caller has them, `leaves` with NumPy's arrays for those of other libraries. A sparse
+    matrix is the leaves of its parts, in `positional` as in `leaves`; `matrices` are those in positional arguments, by
+    the number of their first leaf, and `containers` is the structure in which each is one leaf.
     """
 
-    __slots__ = ("given", "keywords", "leaves", "named", "positional", "positions")
+    __slots__ = ("containers", "given", "keywords", "leaves", "matrices", "named", "positional", "positions")
 
     def __init__(self, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
-        self.leaves, self.positional = containers_of(tuple(args))
+        self.leaves, self.positional, self.matrices = _apart(tuple(args))
+        self.containers = self.positional if not self.matrices else containers_of(tuple(args))[1]
         self.keywords: Any = None
         self.named = 0
         if kwargs:
-            leaves, self.keywords = containers_of(kwargs)
+            leaves, self.keywords, _ = _apart(kwargs)
             self.named = len(leaves)
             self.leaves += leaves
         self.given = self.leaves
@@ -50,13 +55,56 @@ class Flattened:
         return range(start, start + self.positions[number])
 
     def argument(self, number: int, leaves: Sequence[Any]) -> Any:
-        """`leaves` in the containers of a positional argument."""
-        return rebuilt(self.positional.child(number), leaves)
+        """`leaves` in the containers of a positional argument; entries of a sparse matrix in one like it."""
+        return rebuilt(self.containers.child(number), self.whole(number, leaves, like))
+
+    def whole(self, number: int, leaves: Sequence[Any], together: Callable[[Any, Any], Any]) -> Sequence[Any]:
+        """`leaves` with one for each sparse matrix of a positional argument: `together(matrix, entries)`."""
+        if not self.matrices:
+            return leaves
+        start, k = self.of_argument(number).start, 0
+        found = []
+        while k < len(leaves):
+            matrix = self.matrices.get(start + k)
+            found.append(leaves[k] if matrix is None else together(matrix, leaves[k]))
+            k += 1 if matrix is None else len(SparseParts._fields)
+        return found
+
+    def tangents(self, number: int, given: Sequence[Any]) -> list[Any]:
+        """One of `given`, or None, for each leaf of a positional argument; they are one for each sparse matrix."""
+        remaining = iter(given)
+        found: list[Any] = []
+        leaves = self.of_argument(number)
+        while len(found) < len(leaves):
+            matrix = self.matrices.get(leaves.start + len(found))
+            one = next(remaining)
+            found.append(one if matrix is None else entries_along(matrix, one))
+            found += [None] * (0 if matrix is None else len(SparseParts._fields) - 1)
+        return found
+
+    def check(self, number: int, allow_int: bool) -> None:
+        """Raise ArgumentError if a leaf of a positional argument cannot be differentiated."""
+        leaves = self.whole(number, [self.leaves[k] for k in self.of_argument(number)], lambda matrix, entries: entries)
+        check_leaves(list(leaves), self.containers.child(number), number, allow_int)
 
     def differentiable(self) -> tuple[int, ...]:
         """The leaves of positional arguments that can be differentiated."""
         count = len(self.leaves) - self.named
         return tuple(k for k in range(count) if is_differentiable(self.leaves[k]))
+
+
+def _apart(tree: Any) -> tuple[list[Any], Any, dict[int, Any]]:
+    """Leaves and structure with sparse matrices taken apart, and these by the number of their first leaf."""
+    leaves, structure = containers_of(tree)
+    if all(type(leaf) in KINDS or not is_sparse(leaf) for leaf in leaves):
+        return leaves, structure, {}
+    matrices, found, start = {}, [], 0
+    for leaf in leaves:
+        if is_sparse(leaf):
+            matrices[start] = leaf
+        found.append(parts_of(leaf) if start in matrices else leaf)
+        start += len(SparseParts._fields) if start in matrices else 1
+    return *containers_of(rebuilt(structure, found)), matrices
 
 
 def kind(leaf: Any) -> str:
@@ -84,32 +132,52 @@ def plan(
     key = (kinds, flat.positional, flat.keywords, wanted, written, has_aux)
     found = function.plans.get(key)
     if found is None:
-        positional, names = encoded(flat.positional)
-        keywords, keyword_names = encoded(flat.keywords) if flat.keywords is not None else ("", "")
+        order = function.order
+        positional, names = encoded(flat.positional, order)
+        keywords, keyword_names = encoded(flat.keywords, order) if flat.keywords is not None else ("", "")
         number = ask(
             function.kept.key, "plan", kinds, positional, names, keywords, keyword_names,
             " ".join(map(str, wanted)), " ".join(map(str, written)), "aux" if has_aux else "", function.ad,
         )  # fmt: skip
         found = function.plans[key] = Kept(number)
         if wanted:
-            begun(function, found, kinds)
+            begun(function, found, _told(kinds, positional, keywords))
     return found
 
 
-def encoded(structure: Any) -> tuple[str, str]:
-    """An optree structure as Julia reads it: numbers in prefix order, and the names, divided by zero characters.
+def _told(kinds: str, *structures: str) -> str:
+    """The letters of leaves with one, "S", for a sparse matrix; structures as Julia reads them."""
+    found, number = "", 0
+    for token in " ".join(structures).split():
+        if token in (_LEAF, *_SPARSE.values()):
+            found += kinds[number] if token == _LEAF else "S"
+            number += 1 if token == _LEAF else len(SparseParts._fields)
+    return found
 
-    Tuples and lists become tuples; dictionaries, named tuples and dataclasses that optree knows, named tuples.
+
+_LEAF = "-1"
+_SPARSE = {"keep": "sparse", "reversed": "turned"}
+"""What stands for the parts of a sparse matrix, by the order of axes."""
+
+
+def encoded(structure: Any, order: str = "keep") -> tuple[str, str]:
+    """An optree structure as Julia reads it: tokens in prefix order, and the names, divided by zero characters.
+
+    Tuples and lists become tuples; dictionaries, named tuples and dataclasses that optree knows, named tuples; the
+    parts of a sparse matrix, one.
     """
     tokens: list[str] = []
     names: list[str] = []
-    _encode(structure, tokens, names)
+    _encode(structure, tokens, names, _SPARSE[order])
     return " ".join(tokens), "\0".join(names)
 
 
-def _encode(structure: Any, tokens: list[str], names: list[str]) -> None:
+def _encode(structure: Any, tokens: list[str], names: list[str], sparse: str) -> None:
     if structure.is_leaf():
-        tokens.append("-1")
+        tokens.append(_LEAF)
+        return
+    if structure.type is SparseParts:
+        tokens.append(sparse)
         return
     children = structure.children()
     fields = getattr(structure.type, "_fields", None)
@@ -126,7 +194,7 @@ def _encode(structure: Any, tokens: list[str], names: list[str]) -> None:
     else:
         tokens.append(str(len(children)) if not issubclass(structure.type, dict) else "-2")
     for child in children:
-        _encode(child, tokens, names)
+        _encode(child, tokens, names, sparse)
 
 
 def filled(layout: Any, leaves: Sequence[Any]) -> Any:

@@ -21,6 +21,7 @@ from bridge.transforms.entering import Entering, enter, is_differentiable
 from bridge.transforms.held_twice import HeldTwice
 from bridge.transforms.kinds import in_kind_of, is_of_another_library
 from bridge.transforms.overlapping import said_once
+from bridge.transforms.sparse import by_entries, is_sparse
 from bridge.trees import Mismatch, leaves_along, leaves_of, paths_of, rebuilt, shown
 
 
@@ -182,6 +183,8 @@ def check_leaves(leaves: list[Any], structure: Any, key: int | str, allow_int: b
         if held:
             _check_held(leaf, f"argument {key!r}{where}")
             continue
+        if is_sparse(leaf) and leaf.dtype.kind in "fc":
+            raise by_entries(leaf, f"argument {key!r}{where}", "of which a gradient is asked")
         kind = getattr(leaf, "dtype", None)
         integer = getattr(kind, "kind", "") in ("i", "u", "b") or isinstance(leaf, (int, bool))
         if allow_int and (integer or (kind is None and not _hides_floats(leaf))):

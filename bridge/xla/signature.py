@@ -13,6 +13,7 @@ import numpy as np
 from bridge.errors import AliasError, ArgumentError
 from bridge.rewind.memory import ArrayMemory, Strides, address, overlaps_itself
 from bridge.transforms.entering import copies_alike, sharing
+from bridge.transforms.sparse import by_entries, is_sparse
 from bridge.trees import key_orders, leaves_of
 from bridge.xla.tracing.abstract import abstract_like
 
@@ -259,6 +260,8 @@ def _static(leaf: Any) -> Static:
             f"an argument is an array of type {type(leaf).__module__}.{type(leaf).__name__}",
             remedy="pass NumPy's or JAX's: np.asarray(x)",
         )
+    if is_sparse(leaf):
+        raise by_entries(leaf, "an argument", "and cannot be part of what is compiled")
     try:
         hash(leaf)
     except (TypeError, ValueError):  # that of a memoryview which may be written

@@ -42,6 +42,19 @@ def test_unknown_names() -> None:
         bridge.julia.function("x -> no_such_helper(x)")(X)
 
 
+def test_a_package_that_is_not_loaded() -> None:
+    f = bridge.julia.function("x -> Dates.value(Dates.Day(2)) * sum(x)")
+    for call in (lambda: f(X), lambda: bridge.grad(f)(X)):
+        with pytest.raises(JuliaError, match=r"Dates.* not defined") as raised:
+            call()
+        assert raised.value.remedy == 'load the package first: bridge.julia.using("Dates")'
+    bridge.julia.using("Dates")
+    np.testing.assert_array_equal(bridge.grad(f)(X), [2, 2, 2])
+    package_of = "import MutationBridge; name -> string(MutationBridge.Python.package_of(Symbol(name)))"
+    found = [bridge.julia.function(package_of)(name) for name in ("LinearAlgebra", "norm", "spzeros", "nonsense")]
+    assert found == ["LinearAlgebra", "LinearAlgebra", "SparseArrays", "nothing"]
+
+
 @pytest.mark.parametrize(
     "code, returned",
     [

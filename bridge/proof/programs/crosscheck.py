@@ -22,6 +22,7 @@ from bridge.proof.report.model import Report
 from bridge.proof.subject import Subject, name_of
 from bridge.random import held
 from bridge.transforms.chosen import Argnums
+from bridge.transforms.sparse import by_entries, is_sparse
 from bridge.trees import leaves_of
 
 
@@ -85,6 +86,8 @@ def crosscheck(
             warnings.simplefilter("ignore")
             subject = Subject(f, args, kwargs, argnums, generators)
             if not subject.points:
+                for leaf in filter(is_sparse, leaves_of((args, kwargs))[0]):  # their entries may be floats
+                    raise by_entries(leaf, "an argument", "of which a gradient is asked")
                 raise ArgumentError(
                     "crosscheck of a program without a float or complex argument",
                     remedy="pass float arrays, or name the arguments to differentiate with argnums",

@@ -3,8 +3,10 @@ module Python
 
 using ChainRulesCore: ChainRulesCore, AbstractThunk, AbstractZero, Tangent, canonicalize, ignore_derivatives, unthunk
 using ForwardDiff: ForwardDiff
-using LinearAlgebra: Transpose, norm
+using LinearAlgebra: LinearAlgebra, Transpose, norm
 using Random: Random
+using SparseArrays: SparseArrays, SparseMatrixCSC, issparse
+using Statistics: Statistics
 using Zygote: IRTools, Zygote, ZygoteRules
 using ..MutationBridge: MutationBridge, Disproved, LostGradient, MutationError, OtherValues, Outside, Remembered, again, hold_along, put_back!
 
@@ -13,11 +15,13 @@ include("kept.jl")
 include("memory.jl")
 include("values.jl")
 include("containers.jl")
+include("sparse.jl")
 include("tangents.jl")
 include("plans.jl")
 include("results.jl")
 include("reverse.jl")
 include("engines.jl")
+include("dropped.jl")
 include("mutating.jl")
 include("forward.jl")
 include("failures.jl")

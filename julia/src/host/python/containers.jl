@@ -13,17 +13,19 @@ Branch(parts::Tuple) = Branch{nothing,typeof(parts)}(parts)
 Branch(names::Tuple, parts::Tuple) = Branch{names,typeof(parts)}(parts)
 
 """
-The structure that Python spells as numbers in prefix order: -1 a leaf, `n` a tuple of n parts,
-`-2 - n` a named tuple of n parts, whose names follow one another in `names`, divided by zero bytes.
+The structure that Python spells in prefix order: -1 a leaf, `n` a tuple of n parts, `-2 - n` a named tuple of n parts,
+whose names follow one another in `names`, divided by zero bytes; `sparse` and `turned` a sparse matrix, and its transpose.
 """
 function structure(spelled::AbstractString, names::AbstractString)
-    tokens = Iterators.Stateful(parse.(Int, split(spelled)))
+    tokens = Iterators.Stateful(split(spelled))
     words = Iterators.Stateful(split(names, '\0'))
     return read_structure(tokens, words, Ref(0))
 end
 
 function read_structure(tokens, words, count)
-    token = popfirst!(tokens)
+    word = popfirst!(tokens)
+    word in ("sparse", "turned") && return read_sparse(count, word == "turned")
+    token = parse(Int, word)
     token == -1 && return Leaf(count[] += 1)
     token >= 0 && return Branch(ntuple(_ -> read_structure(tokens, words, count), token))
     n = -2 - token
@@ -36,18 +38,18 @@ build(s::Leaf, leaves) = leaves[s.index]
 build(s::Branch{nothing}, leaves) = map(part -> build(part, leaves), s.parts)
 build(s::Branch{Names}, leaves) where {Names} = NamedTuple{Names}(map(part -> build(part, leaves), s.parts))
 
-"Put the parts of a gradient into `found`, by the number of their leaf."
-scatter!(found, s::Leaf, gradient) = (found[s.index] = gradient; nothing)
-scatter!(found, s::Branch, ::Nothing) = nothing
-scatter!(found, s::Branch, ::AbstractZero) = nothing
-scatter!(found, s::Branch, gradient::AbstractThunk) = scatter!(found, s, unthunk(gradient))
-scatter!(found, s::Branch, gradient::Tangent) = scatter!(found, s, ChainRulesCore.backing(canonicalize(gradient)))
-scatter!(found, s::Branch, gradient) = scatter_parts!(found, s, gradient)
-scatter_parts!(found, s::Branch{nothing}, gradient::Union{Tuple,AbstractArray}) =
-    foreach((part, one) -> scatter!(found, part, one), s.parts, Tuple(gradient))
-function scatter_parts!(found, s::Branch{Names}, gradient::NamedTuple) where {Names}
+"Put the parts of a gradient into `found`, by the number of their leaf; `values` are the leaves of the call."
+scatter!(found, s::Leaf, gradient, values) = (found[s.index] = gradient; nothing)
+scatter!(found, s::Branch, ::Nothing, values) = nothing
+scatter!(found, s::Branch, ::AbstractZero, values) = nothing
+scatter!(found, s::Branch, gradient::AbstractThunk, values) = scatter!(found, s, unthunk(gradient), values)
+scatter!(found, s::Branch, gradient::Tangent, values) = scatter!(found, s, ChainRulesCore.backing(canonicalize(gradient)), values)
+scatter!(found, s::Branch, gradient, values) = scatter_parts!(found, s, gradient, values)
+scatter_parts!(found, s::Branch{nothing}, gradient::Union{Tuple,AbstractArray}, values) =
+    foreach((part, one) -> scatter!(found, part, one, values), s.parts, Tuple(gradient))
+function scatter_parts!(found, s::Branch{Names}, gradient::NamedTuple, values) where {Names}
     for (name, part) in zip(Names, s.parts)
-        haskey(gradient, name) && scatter!(found, part, gradient[name])
+        haskey(gradient, name) && scatter!(found, part, gradient[name], values)
     end
 end
 

@@ -10,7 +10,7 @@ struct Passed <: Exception
 end
 
 "Whether no other engine could do better, or the function is used wrongly."
-is_final(error) = MutationBridge.is_final(error) || error isa Union{NotANumber,NotDifferentiable,Undeclared,OtherLayout,PythonException} || is_of_python(error)
+is_final(error) = MutationBridge.is_final(error) || error isa Union{NotANumber,NotDifferentiable,Undeclared,SparseWritten,OtherLayout,PythonException} || is_of_python(error)
 
 """
 Run a differentiation. If its engine refuses: raise what the function itself raises when it runs alone, else `Passed`.
@@ -37,8 +37,9 @@ function run_alone(plan::Plan, values::Vector{Any})
     value = on_arrays(plan, f, arguments)(arguments...)
     allowed = Int[plan.positional.parts[k].index for k in plan.written]
     for i in eachindex(values)
-        i in allowed || !(values[i] isa AbstractArray) || isequal(copies[i], values[i]) || throw(Undeclared(i))
+        i in allowed || !(values[i] isa AbstractArray) || isequal(copies[i], values[i]) || throw(Undeclared(counted(plan, i)))
     end
+    check_sparse(plan, copies, f, arguments)
     return value
 end
 
@@ -57,8 +58,12 @@ The pullback of a run that gave `value`. The first answer of an engine other tha
 each plan and types of its leaves; and each where the function writes memory that outlives the call.
 """
 function pullback_from(plan::Plan, values::Vector{Any}, engine::Symbol, value, random, remembered::Remembered)
-    f, arguments = bound(plan, deepcopy(values))
+    copies = deepcopy(values)
+    f, arguments = bound(plan, copies)
     program, kind = on_arrays(plan, f, arguments), (engine, map(typeof, values))
+    if !isempty(plan.sparse)
+        program, arguments = OfEntries(program, plan.positional), opened(plan.positional, copies)
+    end
     always = kind ∉ plan.verified || MutationBridge.is_doubtful(engine, plan.outside[])
     back = MutationBridge.interface_pullback(
         MutationBridge.backend(Val(engine)), program, arguments, deepcopy(value), random, always, remembered
@@ -105,7 +110,7 @@ function held_pullback(plan::Plan, values::Vector{Any}, value, back, random, rem
     outputs = first(MutationBridge.slots_of(value, 1))
     return function pull(ct)
         gradients = back(ct)
-        hold_leaves(plan, values, by_leaf(plan, gradients), outputs, ct, random, remembered)
+        hold_leaves(plan, values, by_leaf(plan, gradients, values), outputs, ct, random, remembered)
         return gradients
     end
 end

@@ -7,7 +7,9 @@ function call(key::Int, given::PyPtr)::PyPtr
         leaves = entered(plan, given, borrowing(plan))
         result = unwritten_by(plan, leaves) do
             f, arguments = bound(plan, leaves.values)
-            f(arguments...)
+            result = f(arguments...)
+            check_sparse(plan, leaves.values, f, arguments)
+            result
         end
         MutationBridge.poll()
         to_python(result)

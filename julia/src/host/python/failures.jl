@@ -36,10 +36,22 @@ kind(e::NotDifferentiable) = "argument"
 kind(e::Undeclared) = "undeclared $(e.leaf - 1)"
 kind(e::OtherValues) = "replay"
 kind(::Disproved) = "disproved"
+kind(::SparseWritten) = "sparse written"
+kind(::TooLarge) = "large"
+kind(::Dropped) = "dropped"
+kind(e::UndefVarError) = (package = package_of(e.var)) === nothing ? "julia" : "undefined $package"
 kind(e::Passed) = "passed $(e.engine) $(kind(e.exception))"
 kind(e::LoadError) = kind(e.error)
 kind(::Meta.ParseError) = "syntax"
 kind(e::TaskFailedException) = kind(e.task.exception)
+
+"The package to load for a name: the one that is called so, or one of the standard library that exports it."
+package_of(name::Symbol) = MutationBridge.Session.installed(String(name)) ? name : exporter_of(name)
+function exporter_of(name::Symbol)
+    found = findfirst(library -> name in names(library), STANDARD)
+    return found === nothing ? nothing : nameof(STANDARD[found])
+end
+const STANDARD = (LinearAlgebra, Random, SparseArrays, Statistics)
 
 "Whether it is PythonCall's wrapper of an exception that Python code raised, which Julia called."
 is_of_python(e) = nameof(typeof(e)) === :PyException && nameof(Base.moduleroot(parentmodule(typeof(e)))) === :PythonCall

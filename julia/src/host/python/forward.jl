@@ -132,6 +132,11 @@ function jvp(key::Int, given::PyPtr)::PyPtr
         MutationBridge.poll()
         check_repeated(before, value)
         parts = leaves_of(value)
+        remembered = before === nothing ? remembered_by(plan) : before.remembered
+        hold_beside(Tuple(map(tangent, parts)), plan, leaves.values, random_of(before), remembered) do beside
+            f, arguments = bound(plan, moved(plan, beside, tuple_item(given, 2)))
+            Tuple(map(tangent, leaves_of(run_on_duals(of_duals(plan, f, arguments), arguments))))
+        end
         new_tuple(
             new_tuple(PyPtr[to_python(primal(part)) for part in parts]),
             new_tuple(PyPtr[to_python(tangent(part)) for part in parts]),
@@ -159,6 +164,9 @@ function pull_along(key::Int, given::PyPtr)::PyPtr
             end
             found = gradients_at(values, before)
             hold_forward(values -> gradients_at(values, nothing), Tuple(found), remembered, leaves.values, values)
+            hold_beside(Tuple(map(tangent, found)), plan, leaves.values, random_of(before), remembered) do beside
+                Tuple(map(tangent, gradients_at(moved(plan, beside, tuple_item(given, 2)), nothing)))
+            end
             found
         end
         MutationBridge.poll()
@@ -173,7 +181,7 @@ function jacobian(key::Int, given::PyPtr)::PyPtr
         plan = kept(key)::Plan
         leaves = entered(plan, given, :own)
         check_wanted(plan, leaves.values)
-        to_python(held_jacobian(x -> call_at(plan, leaves.values, x), plan, leaves.values))
+        to_python(held_beside(values -> held_jacobian(x -> call_at(plan, values, x), plan, values), plan, leaves.values))
     end
 end
 
@@ -184,12 +192,15 @@ function hessian(key::Int, given::PyPtr)::PyPtr
         leaves = entered(plan, given, :own)
         check_wanted(plan, leaves.values)
         i, remembered = only(plan.wanted), remembered_by(plan)
-        gradient(x) = begin
-            values = replaced(leaves.values, i, x)
+        gradient_at(given) = function gradient(x)
+            values = replaced(given, i, x)
             _, _, gradients = seeded(value_and_pullback(plan, values, remembered, engine_of_duals(plan))..., false)
-            conformed(by_leaf(plan, gradients)[i], x)
+            conformed(by_leaf(plan, gradients, values)[i], x)
         end
-        to_python(attempted(() -> held_jacobian(gradient, plan, leaves.values), plan, leaves.values, remembered))
+        found = attempted(plan, leaves.values, remembered) do
+            held_beside(values -> held_jacobian(gradient_at(values), plan, values), plan, leaves.values)
+        end
+        to_python(found)
     end
 end
 
@@ -201,6 +212,13 @@ replaced(values, i, x) = (result = copy(values); result[i] = x; result)
 function call_at(plan::Plan, values, x)
     f, arguments = bound(plan, replaced(values, only(plan.wanted), x))
     return run_on_duals(f, arguments)
+end
+
+"`derivative(values)`, an array; `Dropped` if it is another one just beside."
+function held_beside(derivative, plan::Plan, values::Vector{Any})
+    found = derivative(values)
+    hold_beside(beside -> (derivative(beside),), (found,), plan, values, copy(Random.default_rng()), remembered_by(plan))
+    return found
 end
 
 "The Jacobian of `f` by the one wanted leaf, held against differences where the function moves memory that outlives the call."

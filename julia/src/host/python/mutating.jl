@@ -71,7 +71,9 @@ function call_writing(key::Int, given::PyPtr)::PyPtr
         end
         result = unwritten_by(plan, leaves, shared) do
             f, arguments = bound(plan, leaves.values)
-            f(arguments...)
+            result = f(arguments...)
+            check_sparse(plan, leaves.values, f, arguments)
+            result
         end
         MutationBridge.poll()
         position = position_written(result, plan, leaves)

@@ -6,6 +6,7 @@ struct Plan
     kinds::Vector{UInt8}
     positional::Branch
     keywords::Union{Nothing,Branch}
+    sparse::Vector{SparseLeaf}      # the sparse matrices in both
     wanted::Vector{Int}
     written::Vector{Int}
     has_aux::Bool
@@ -24,9 +25,11 @@ both counted from 0.
 """
 function plan(f, kinds, positional, names, keywords, keyword_names, wanted, written, has_aux, ad)
     numbers(text) = parse.(Int, split(text)) .+ 1
-    named = isempty(keywords) ? nothing : structure_after(keywords, keyword_names, positional)
+    places = structure(positional, names)
+    named = isempty(keywords) ? nothing : structure_after(keywords, keyword_names, count_of(places))
+    sparse = vcat(sparse_in(places), named === nothing ? SparseLeaf[] : sparse_in(named))
     made = Plan(
-        f, Vector{UInt8}(kinds), structure(positional, names), named, numbers(wanted), numbers(written), has_aux == "aux",
+        f, Vector{UInt8}(kinds), places, named, sparse, numbers(wanted), numbers(written), has_aux == "aux",
         Symbol(ad), Ref(Symbol(ad) === :auto ? first(MutationBridge.AUTOMATIC) : Symbol(ad)), Set{Any}(),
         Ref{Union{Nothing,Outside}}(nothing), Ref(false),
         Dict{Any,Any}(),
@@ -35,12 +38,8 @@ function plan(f, kinds, positional, names, keywords, keyword_names, wanted, writ
 end
 
 "The structure of the keyword arguments, whose leaves are counted after those of the positional ones."
-function structure_after(spelled, names, before)
-    count = Ref(Base.count(==(-1), parse.(Int, split(before))))
-    return read_structure(
-        Iterators.Stateful(parse.(Int, split(spelled))), Iterators.Stateful(split(names, '\0')), count
-    )
-end
+structure_after(spelled, names, before::Int) =
+    read_structure(Iterators.Stateful(split(spelled)), Iterators.Stateful(split(names, '\0')), Ref(before))
 
 "A function with its keyword arguments filled in."
 struct WithKeywords{F,K}
@@ -70,6 +69,7 @@ function entered(plan::Plan, given::PyPtr, how::Symbol)
             values[i] = plain_leaf(kind, item)
         end
     end
+    foreach(s -> enter_pattern!(values, s), plan.sparse)
     return Leaves(values, arrays)
 end
 
@@ -90,6 +90,17 @@ function bound(plan::Plan, values::Vector{Any})
     f = plan.keywords === nothing ? plan.f : WithKeywords(plan.f, build(plan.keywords, values))
     return f, arguments
 end
+
+"Raise if the function wrote a sparse matrix among the arguments that `bound` gave."
+function check_sparse(plan::Plan, values::Vector{Any}, f, arguments)
+    isempty(plan.sparse) && return
+    check_sparse(plan.positional, values, arguments)
+    plan.keywords === nothing || check_sparse(plan.keywords, values, f.keywords)
+    return
+end
+
+"The number of a leaf as callers count arrays and numbers: a sparse matrix is one."
+counted(plan::Plan, leaf::Int) = leaf - sum(s -> clamp(leaf - s.index, 0, PARTS_OF_SPARSE - 1), plan.sparse; init=0)
 
 "The function wrote a leaf that is not among those that it was declared to write."
 struct Undeclared <: Exception
@@ -117,18 +128,18 @@ function unwritten_by(body, plan::Plan, leaves::Leaves, allowed=())
         y
     catch
         foreach(((_, e), before) -> write_back!(e, before), written, saved)
-        find_written(leaves, sums, allowed)
+        find_written(plan, leaves, sums, allowed)
         rethrow()
     end
-    find_written(leaves, sums, allowed)
+    find_written(plan, leaves, sums, allowed)
     plan.proven[] = true
     return result
 end
 
-function find_written(leaves::Leaves, sums, allowed)
+function find_written(plan::Plan, leaves::Leaves, sums, allowed)
     for (k, (i, e)) in enumerate(leaves.arrays)
         i in allowed && continue
-        (unwritten(e) && checksum(e) == sums[k]) || throw(Undeclared(i))
+        (unwritten(e) && checksum(e) == sums[k]) || throw(Undeclared(counted(plan, i)))
     end
 end
 

@@ -42,10 +42,10 @@ number_of(x::Real) = x
 number_of(x::AbstractArray{<:Real,0}) = x[]
 number_of(x) = throw(NotANumber(x))
 
-"Gradients by leaf: `nothing` where there is none."
-function by_leaf(plan::Plan, gradients)
+"Gradients by leaf: `nothing` where there is none. `values` are the leaves of the call."
+function by_leaf(plan::Plan, gradients, values::Vector{Any})
     found = Vector{Any}(nothing, length(plan.kinds))
-    scatter!(found, plan.positional, gradients)
+    scatter!(found, plan.positional, gradients, values)
     return found
 end
 
@@ -59,15 +59,21 @@ function value_and_gradient(key::Int, given::PyPtr)::PyPtr
             value, aux, gradients = watched(plan, leaves) do
                 plan.engine[] === :zygote || return seeded(value_and_pullback(plan, leaves.values, remembered)..., plan.has_aux)
                 f, arguments = bound(plan, leaves.values)
-                return value_aux_gradients(f, arguments, plan.has_aux)
+                found = value_aux_gradients(f, arguments, plan.has_aux)
+                check_sparse(plan, leaves.values, f, arguments)
+                return found
             end
-            found = by_leaf(plan, gradients)
+            found = by_leaf(plan, gradients, leaves.values)
             if plan.engine[] === :zygote && !isempty(remembered)
                 outputs = first(MutationBridge.slots_of(value, 1))
                 part = plan.has_aux ? first : number_of
                 hold_leaves(plan, leaves.values, found, outputs, one(value), random, remembered, part)
             end
             value, aux, found
+        end
+        hold_beside(gradients_of(plan, found, leaves.values), plan, leaves.values, random, remembered) do values
+            _, _, gradients = seeded(value_and_pullback(plan, values, remembered)..., plan.has_aux)
+            gradients_of(plan, by_leaf(plan, gradients, values), values)
         end
         MutationBridge.poll()
         grads = gradients_to_python(plan, found, leaves.values, wrapped(leaves))
@@ -114,7 +120,9 @@ end
 function value_and_pullback(plan::Plan, values, remembered::Remembered, engine::Symbol=plan.engine[])
     engine === :zygote || return by_other_engine(plan, values, engine, remembered)
     f, arguments = bound(plan, values)
-    return MutationBridge.pullback(without_effects(plan, f, arguments), arguments...)
+    found = MutationBridge.pullback(without_effects(plan, f, arguments), arguments...)
+    check_sparse(plan, values, f, arguments)
+    return found
 end
 
 function pullback(key::Int, given::PyPtr)::PyPtr
@@ -162,12 +170,23 @@ function pull(key::Int, given::PyPtr)::PyPtr
         found = attempted(pulled.plan, pulled.values, Remembered(pulled.remembered.memory), pulled.random) do
             pulled_back(pulled, pullback_now(pulled), cts)
         end
+        hold_pulled(pulled, found, cts)
         MutationBridge.poll()
         gradients_to_python(pulled.plan, found, pulled.values, pulled.taken)
     end
 end
 
+"Raise `Dropped` if the cotangents that were pulled back are others just beside."
+function hold_pulled(pulled::Pulled, found::Vector{Any}, cts::Vector{Any})
+    plan, remembered = pulled.plan, pulled.remembered
+    all(isnothing, cts) && return
+    hold_beside(gradients_of(plan, found, pulled.values), plan, pulled.values, pulled.random, remembered) do values
+        _, back = value_and_pullback(plan, values, remembered)
+        gradients_of(plan, by_leaf(plan, back(build(pulled.shape, cts)), values), values)
+    end
+end
+
 function pulled_back(pulled::Pulled, back, cts::Vector{Any})
     all(isnothing, cts) && return Vector{Any}(nothing, length(pulled.plan.kinds))
-    return by_leaf(pulled.plan, back(build(pulled.shape, cts)))
+    return by_leaf(pulled.plan, back(build(pulled.shape, cts)), pulled.values)
 end

@@ -50,7 +50,19 @@ function abstract_array(x::AbstractArray)
 end
 
 dense(x::Array) = x
-dense(x::AbstractArray{T,N}) where {T,N} = copyto!(Array{T,N}(undef, size(x)), x)
+function dense(x::AbstractArray{T,N}) where {T,N}
+    issparse(x) && length(x) * sizeof(T) > LARGEST && throw(TooLarge(size(x)))
+    return copyto!(Array{T,N}(undef, size(x)), x)
+end
+
+"Bytes of the largest array that a sparse one becomes."
+const LARGEST = 1 << 30
+
+"A sparse result of this size has too many zeros for NumPy."
+struct TooLarge <: Exception
+    size::Dims
+end
+Base.showerror(io::IO, e::TooLarge) = print(io, "a sparse result of size ", e.size, " is too large for a dense array")
 
 "A new NumPy array (Fortran's order) with the contents of `x`."
 function in_numpy(x::Array{T}) where {T}
