@@ -124,7 +124,7 @@ function unwritten_by(body, plan::Plan, leaves::Leaves, allowed=())
     saved = [copy(e.base) for (_, e) in written]
     result = try
         y = body()
-        foreach(((i, e), before) -> lies_as(e, before) || throw(Resized(i)), written, saved)
+        foreach(((i, e), before) -> lies_as(e, before) || throw(Resized(counted(plan, i))), written, saved)
         y
     catch
         foreach(((_, e), before) -> write_back!(e, before), written, saved)
