@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import bridge
-from bridge.errors import AliasError, ArgumentError, RuleError
+from bridge.errors import AliasError, ArgumentError, JuliaError, RuleError
 from tests.helpers import finite_differences
 
 pytestmark = pytest.mark.julia
@@ -66,7 +66,7 @@ def test_an_array_of_numpys_is_not_resized() -> None:
     for code in ("push!(u, 1.0)", "pop!(u)", "append!(u, u)", "(push!(u, 1.0); u[1] = 5; pop!(u))"):
         resize = bridge.julia.function(f"u -> (u[2] = 7; {code}; nothing)", mutates=0)
         u = np.linspace(1, 2, 3000)
-        with pytest.raises(RuleError, match="resize"):
+        with pytest.raises((JuliaError, RuleError), match="resize"):
             resize(u)
         np.testing.assert_array_equal(u, np.linspace(1, 2, 3000))
 
