@@ -91,7 +91,7 @@ class Checkpoint(Entry):
 
     @property
     def name(self) -> str:
-        return f"checkpoint({getattr(self.body, '__name__', type(self.body).__name__)})"
+        return f"checkpoint({self.body.__name__})"
 
     def finish(self, result: Any, entries: list[Entry], since: int) -> None:
         """Keep of the call's entries only what restores the memory that existed before it."""
@@ -161,6 +161,10 @@ class Checkpoint(Entry):
         written_later = [root for root in written_later if root not in self.written_before]
         for root in written_later:
             root.written = False
+        if self.noted is not None:
+            # A fingerprint tells operands that carry a gradient from others.
+            for woken in self.activated:
+                woken.active = False
         try:
             results, noted = self._run_again()
             check_same(self, results, noted)

@@ -24,6 +24,7 @@ class Closure:
         self.function = function
         self.cells = [(cell, cell.cell_contents) for cell in _cells(function)]
         functools.update_wrapper(self, function, updated=())
+        self.__name__ = _name_of(function)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         with self.restored():
@@ -46,6 +47,14 @@ class Closure:
                     del cell.cell_contents
                 else:
                     cell.cell_contents = now
+
+
+def _name_of(function: Any) -> str:
+    """The name of a function, also where some of its arguments are given, or it is one to a function of ours."""
+    while isinstance(function, functools.partial):
+        is_ours = function.func.__module__.partition(".")[0] == "bridge"
+        function = function.args[0] if is_ours and function.args else function.func
+    return str(getattr(function, "__name__", type(function).__name__))
 
 
 def _cells(function: Any) -> Iterator[CellType]:

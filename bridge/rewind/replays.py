@@ -34,8 +34,10 @@ def check_same(entry: Checkpoint, results: list[Any], noted: Fingerprint | None)
     same = same and all(
         _equal(array[key], saved) for place, array, key, saved in entry.saved if writes[id(place.root)] == 1
     )
-    if same and not _same_constants(entry.constants, constants_of(entry.context, entry.context.log, entry.since)):
-        raise other_constants(entry.name, entry.where)
+    if same:
+        woken = frozenset(root.serial for root in entry.activated)
+        if not _same_constants(entry.constants, constants_of(entry.context, entry.context.log, entry.since), woken):
+            raise other_constants(entry.name, entry.where)
     if not same:
         raise ReplayError(
             f"{entry.name} gave other values when it was run again for the backward pass",
@@ -73,6 +75,7 @@ def constants_of(context: Context, entries: list[Entry], since: int) -> Constant
     """Checksums of a call's operations; and of what their pulls and indices read that the call was not given.
 
     That is plain arrays, numbers, and which memory that existed before the call, up to the serial number `since`.
+    Memory of whose making nothing is known, below 0, may be the call's own, and has another number in its first run.
     """
     steps = sums = 0
     older: set[int] = set()
@@ -97,19 +100,20 @@ def constants_of(context: Context, entries: list[Entry], since: int) -> Constant
         steps = hash((steps, entry.name, *[one is None for one in found]))
         if found:
             sums = hash((sums, *found))
-    return steps, sums, frozenset(serial for serial in older if serial <= since)
+    return steps, sums, frozenset(serial for serial in older if 0 <= serial <= since)
 
 
 _PLAIN_ARRAYS = frozenset({np.ndarray, np.memmap})
 _NUMBERS = (int, float, complex, np.generic)
 
 
-def _same_constants(before: Constants, now: Constants) -> bool:
+def _same_constants(before: Constants, now: Constants, woken: frozenset[int]) -> bool:
     """Whether two runs read the same constants, where they logged the same operations.
 
-    An array may carry a gradient in the second run that it did not carry yet in the first: then more is logged.
+    An array may carry a gradient in the second run that it did not carry yet in the first: then more is logged. Memory
+    that the first run read and then `woken`, by writing the first gradient into it, was put back, and is no other.
     """
-    return before[0] != now[0] or before == now
+    return before[0] != now[0] or (before[1] == now[1] and before[2] <= now[2] <= before[2] | woken)
 
 
 def _equal(new: Any, old: Any) -> bool:

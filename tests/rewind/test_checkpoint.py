@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,30 @@ def reads_other_memory_in_a_checkpoint_of_its_own(x: Any, turn: Callable[[], int
     return np.sum(bridge.checkpoint(lambda v: inner(v) + 1)(x[:3] * 2))
 
 
+def reads_other_memory_that_it_fills(x: Any, turn: Callable[[], int]) -> Any:
+    """Both hold the same numbers, one of which grows faster."""
+    a, b = np.zeros(6), np.zeros(6)
+
+    def body(v: Any) -> Any:
+        a[:] = v
+        b[:] = v * v / v
+        return v * (a if turn() == 1 else b)
+
+    return np.sum(bridge.checkpoint(body)(x))
+
+
+def reads_other_constants_beside_scratch(x: Any, turn: Callable[[], int]) -> Any:
+    """What is read is multiplied by zeros, so that no value tells."""
+    total = np.zeros(6)
+
+    def body(v: Any) -> Any:
+        total[:] = total + v * np.full(6, float(turn())) * 0.0
+        return v * 2
+
+    y = bridge.checkpoint(body)(x)
+    return np.sum(y * total)
+
+
 def returns_less(x: Any, turn: Callable[[], int]) -> Any:
     parts = bridge.checkpoint(lambda v: [v * 2, v * 3][: 3 - turn()])(x)
     return sum(np.sum(part**2) for part in parts)
@@ -52,6 +77,8 @@ OTHERS = [
     writes_something_else,
     reads_other_memory,
     reads_other_memory_in_a_checkpoint_of_its_own,
+    reads_other_memory_that_it_fills,
+    reads_other_constants_beside_scratch,
     returns_less,
     returns_another_shape,
 ]
@@ -126,6 +153,45 @@ def in_a_checkpoint(x: Any) -> Any:
     return np.sum(bridge.checkpoint(outer)(x) * y)
 
 
+def adds_to_scratch_in_a_closure(x: Any) -> Any:
+    """The first call reads what holds no gradient yet, and writes the first into it."""
+    total = np.zeros(6)
+
+    def step(v: Any) -> Any:
+        total[:] = total + v * v
+        return np.sin(v)
+
+    for _ in range(3):
+        x = bridge.checkpoint(step)(x)
+    return np.sum(total**2) + np.sum(x)
+
+
+def adds_to_an_attribute(x: Any) -> Any:
+    state = SimpleNamespace(total=np.ones(6), rate=np.full(6, 0.5))
+
+    def step(v: Any) -> Any:
+        state.total += v * state.rate * state.total
+        np.multiply(state.rate, v, out=state.rate)
+        return np.tanh(v + state.total)
+
+    for _ in range(2):
+        x = bridge.checkpoint(step)(x)
+    return np.sum(x * state.rate)
+
+
+def adds_to_what_a_checkpoint_has_made(x: Any) -> Any:
+    def outer(v: Any) -> Any:
+        total = np.ones(6)
+
+        def inner(u: Any) -> Any:
+            total[1:] += total[:-1] * u[1:]
+            return np.cos(u)
+
+        return bridge.checkpoint(inner)(bridge.checkpoint(inner)(v)) * total
+
+    return np.sum(bridge.checkpoint(outer)(x))
+
+
 def nothing_is_returned_that_counts(x: Any) -> Any:
     bridge.checkpoint(lambda v: (v * 2, "text", None))(x)
     return np.sum(x * x)
@@ -137,6 +203,9 @@ RIGHT = [
     writes_by_turns,
     keeps_no_more_than_whole_arrays,
     in_a_checkpoint,
+    adds_to_scratch_in_a_closure,
+    adds_to_an_attribute,
+    adds_to_what_a_checkpoint_has_made,
     nothing_is_returned_that_counts,
 ]
 

@@ -227,9 +227,24 @@ def with_what_it_keeps(x: Any) -> Any:
     return np.sum(bridge.checkpoint(step)(x) ** 2)
 
 
+def with_scratch_that_it_reads_first(x: Any) -> Any:
+    layer = Layer()
+    layer.w = np.ones(4)
+
+    def step(v: Any) -> Any:
+        layer.w += v * layer.w
+        for k in range(30):
+            layer.w[k % 4] *= 1.0 + 0.01 * v[(k + 1) % 4]
+        return np.sin(v)
+
+    for _ in range(3):
+        x = bridge.checkpoint(step)(x)
+    return np.sum(x * layer.w)
+
+
 RIGHT = (
     in_each_other, with_branches_and_loops, with_a_copy_of_its_own, with_the_same_again, with_memory_from_outside,
-    with_what_it_keeps,
+    with_what_it_keeps, with_scratch_that_it_reads_first,
 )  # fmt: skip
 
 
