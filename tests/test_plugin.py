@@ -179,6 +179,7 @@ def test_a_typo_does_not_skip_tests_that_ask_for_engines(project: pytest.Pyteste
     result.stdout.fnmatch_lines([f"*--bridge-engines={names} names *choose among 'native', *'xla'*"])
 
 
+@pytest.mark.thorough
 def test_engine_from_outside_is_used_and_named(project: pytest.Pytester) -> None:
     project.makeconftest("from bridge.engines import registry\nregistry.register('mirror', 'tests.engines.mirror')\n")
     code = RIGHT + (
@@ -192,6 +193,7 @@ def test_engine_from_outside_is_used_and_named(project: pytest.Pytester) -> None
     result.stdout.fnmatch_lines(["*choose among 'native', *'mirror'*"])
 
 
+@pytest.mark.thorough
 def test_failures_are_written_into_one_page(project: pytest.Pytester) -> None:
     code = WRONG + (
         "@pytest.mark.parametrize('n', [2, 3])\n"

@@ -349,6 +349,7 @@ class TestConversation:
         asks = Process([sys.executable, str(script), *said], folder)
         return talk("hello", "bridge", asks, Process(answers, ROOT, here), timeout)
 
+    @pytest.mark.thorough
     def test_valid_and_invalid(self, tmp_path: Path) -> None:
         outcome = self.talk(tmp_path, "hello", "square")
         assert (outcome.verdict, outcome.reason) == ("valid", "")

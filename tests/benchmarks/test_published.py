@@ -123,6 +123,7 @@ def test_every_program_gets_its_verdict_and_its_reason(outcome: dict[str, Any]) 
     assert outcome["status"] == 1
 
 
+@pytest.mark.thorough
 def test_a_program_that_does_not_end_is_ended(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command.main(npbench, "benchmarks.npbench", [str(checkout), "--kernels", "hangs", "--timeout", "1"])
     *_, reason, last = capsys.readouterr().out.splitlines()

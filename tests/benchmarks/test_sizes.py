@@ -42,6 +42,7 @@ def test_sizes_are_printed_and_plotted(short: None, tmp_path: Path, capsys: Any)
     assert (tmp_path / "sizes.png").stat().st_size > 10_000
 
 
+@pytest.mark.thorough
 def test_another_gradient_is_told(short: None, tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     def off(workload: Any) -> Any:
         run = mutation_bridge.prepare(workload)

@@ -129,6 +129,7 @@ def test_programs_that_agree_end_with_0(programs: Path, capsys: pytest.CaptureFi
     assert json.loads((programs / "out.json").read_text(encoding="utf-8"))["ok"] is True
 
 
+@pytest.mark.thorough
 def test_programs_that_do_not_agree_end_with_1(programs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert check("wrong_programs:wrong", "--arg", "[0.5, 1.0, 2.0]", "--json", "out.json") == 1
     said = capsys.readouterr().out

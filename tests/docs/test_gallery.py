@@ -37,7 +37,6 @@ SHORT = [
     Short("pendulum", {"updates": 8, "steps": 20}, r"before, (\S+) after", 0.0, 0.1),
 ]
 JULIA = {"epidemic", "pendulum"}
-QUICK = {"rain", "epidemic", "pendulum"}
 
 
 @pytest.mark.parametrize(
@@ -46,7 +45,7 @@ QUICK = {"rain", "epidemic", "pendulum"}
         pytest.param(
             one,
             id=f"{one.name}-{k}",
-            marks=[pytest.mark.julia] * (one.name in JULIA) + [pytest.mark.thorough] * (one.name not in QUICK),
+            marks=pytest.mark.julia if one.name in JULIA else pytest.mark.thorough,
         )
         for k, one in enumerate(SHORT)
     ],

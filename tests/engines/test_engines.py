@@ -125,6 +125,7 @@ def test_an_engine_from_outside_that_is_not_there(mirror: mirror_engine.Mirror) 
     assert [(run.status, run.why) for run in report.runs if run.engine == "mirror"] == [("not available", mirror.why)]
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("mirror")
 def test_the_doctor_and_messages_name_an_engine_from_outside() -> None:
     lines, _ = doctor.examine()

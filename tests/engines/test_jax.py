@@ -121,6 +121,7 @@ def mixed(x: Any) -> Any:
     return np.sum(np.tanh(x) ** 2 * np.stack([x[0], x[1] * x[0], np.exp(x[2])]))
 
 
+@pytest.mark.thorough
 def test_second_derivatives_of_every_nesting() -> None:
     expected = bridge.hessian(mixed, engine="native")(X)
     for engine in ("jax", "native"):

@@ -80,6 +80,7 @@ def test_a_full_disk(tmp_path: Path) -> None:
     assert run(folder) == "True True"
 
 
+@pytest.mark.thorough
 def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("a file", encoding="utf-8")

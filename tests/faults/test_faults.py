@@ -71,6 +71,7 @@ def points(f: Any = squares) -> int:
     return faults.passed
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("f", [squares, bridge.checkpoint(squares)], ids=["plain", "checkpointed"])
 @pytest.mark.parametrize("error", [MemoryError, KeyboardInterrupt])
 def test_a_pull_that_was_interrupted_goes_on_or_says_that_it_cannot(error: type[BaseException], f: Any) -> None:
@@ -146,6 +147,7 @@ def test_every_lent_array_is_given_back_whatever_fails(error: type[BaseException
         assert np.array_equal(bridge.grad(model)(x), expected), raising.where
 
 
+@pytest.mark.thorough
 def test_a_pull_lends_again_and_gives_back_whatever_fails() -> None:
     model, x = Model(), np.array([0.3, 0.4, 0.5])
     _, pull = bridge.vjp(model, x)

@@ -339,6 +339,7 @@ def settings() -> dict[str, Any]:
     }
 
 
+@pytest.mark.dealt(8, 3)
 @pytest.mark.parametrize("error", [None, *ERRORS])
 @pytest.mark.parametrize("way", ["grad", "checkpoint", "jvp", "pull"])
 def test_what_the_user_has_set_stays(way: str, error: type[BaseException] | None) -> None:

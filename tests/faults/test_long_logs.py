@@ -47,6 +47,7 @@ def _entries() -> int:
     return sum(isinstance(one, Entry) for one in gc.get_objects())
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("entries", ENTRIES)
 def test_a_log_of_many_entries(entries: int) -> None:
     steps, x = entries // 2, np.array([0.25, 0.75])

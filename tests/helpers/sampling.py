@@ -66,4 +66,4 @@ def _dealing(item: pytest.Item) -> tuple[int, ...] | None:
     mark = item.get_closest_marker("dealt")
     if mark is not None:
         return mark.args
-    return (6, 6) if item.nodeid.startswith(LONG) and "[" in item.nodeid else None
+    return (10, 6) if item.nodeid.startswith(LONG) and "[" in item.nodeid else None

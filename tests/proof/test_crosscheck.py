@@ -44,6 +44,7 @@ def nested(parameters: Any) -> Any:
     return {"loss": np.sum(np.tanh(parameters["w"])), "parts": (parameters["b"] * 2.0, 3)}
 
 
+@pytest.mark.thorough
 def test_what_begins_is_told() -> None:
     told: list[str] = []
     bridge.crosscheck(heat, engines=("native",), progress=told.append)(np.linspace(0, 1, 6), 2)
@@ -259,6 +260,7 @@ def test_arguments_keep_their_layout_and_share_memory_as_given() -> None:
     assert not np.shares_memory(first, base)
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not HAS_JAX, reason="the page's first example runs JAX (pip install jax)")
 def test_the_examples_of_the_page_give_what_it_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = (Path(__file__).parents[2] / "docs" / "crosscheck.md").read_text(encoding="utf-8")

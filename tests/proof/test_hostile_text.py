@@ -159,6 +159,7 @@ def test_no_name_adds_a_line_to_a_report() -> None:
     assert len(repr(shown).splitlines()) == len(repr(poisoned("f")).splitlines())
 
 
+@pytest.mark.dealt(6, 3)
 @EACH
 def test_a_program_with_hostile_names_and_values(words: str) -> None:
     """From end to end: the function's name, keys of arguments, what it raises."""

@@ -51,7 +51,7 @@ def assert_found(report: Report, kind: str, engine: str, name: str, where: str |
     return first
 
 
-@pytest.mark.dealt(2)
+@pytest.mark.dealt(6, 2)
 @pytest.mark.parametrize("mistake", sorted(set(MISTAKES) - {"nothing"}))
 def test_a_wrong_rule_of_the_rule_book(mistake: str) -> None:
     with planted(np.tanh, MISTAKES[mistake]):
@@ -146,6 +146,7 @@ def test_a_wrong_gradient_under_xla_is_localised_by_compiling_its_operations() -
     assert_found(report, "mismatch", "xla", "np.sin", line_of(turned, "turned"))
 
 
+@pytest.mark.thorough
 @needs_jax
 def test_a_function_that_jax_computes_otherwise_is_a_primal_difference() -> None:
     from bridge.engines.jax import programs
@@ -162,6 +163,7 @@ def test_a_function_that_jax_computes_otherwise_is_a_primal_difference() -> None
     assert "JAX computes np.square" in first.explanation
 
 
+@pytest.mark.thorough
 def test_a_rule_taken_from_another_function_is_a_primal_difference() -> None:
     def clipped(x: Any) -> Any:
         return np.minimum(x, 0.5) * x
@@ -246,6 +248,7 @@ def test_updates_in_place_are_proved() -> None:
     assert bridge.crosscheck(updates, engines=("native",))(X).ok
 
 
+@pytest.mark.thorough
 def test_a_wrong_mutating_rule(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scaled, "pull_function", lambda ct, a: 3.0 * ct)
     report = bridge.crosscheck(updates, engines=("native",))(X)

@@ -53,6 +53,7 @@ def test_verdicts() -> None:
     assert judged(program("c = np.zeros(4, dtype=int)", "c[...] = x"), "native").kind == REFUSED
 
 
+@pytest.mark.thorough
 def test_a_wrong_rewind_is_found_and_made_small(monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         # What was overwritten stays so on the way back.

@@ -227,7 +227,7 @@ BINARY = (np.add, np.divide, np.power, np.maximum, np.arctan2, np.matmul, np.flo
 DTYPES = ("f4", "f8", "i4", "i8", "u1", "c8", "c16", "f2", "?")
 
 
-@pytest.mark.dealt(3)
+@pytest.mark.dealt(12)
 @pytest.mark.parametrize("ufunc", BINARY, ids=lambda f: f.__name__)
 def test_mixed_operands_have_dtypes_of_numpy(ufunc: np.ufunc) -> None:
     pairs = []

@@ -174,6 +174,7 @@ def test_inside_of_shard_map_each_part_is_a_program_of_its_own(meshes: dict[str,
     assert {name: one for name, one in differences.items() if not one <= 1e-12} == {}
 
 
+@pytest.mark.thorough
 def test_on_explicit_axes_numbers_are_those_of_one_device(meshes: dict[str, Any]) -> None:
     explicit = meshes["explicit"]
     assert len(explicit["differences"]) == 6

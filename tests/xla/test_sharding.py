@@ -328,6 +328,7 @@ def test_several_processes_give_the_gradient_of_one() -> None:
         assert result["difference"] <= 1e-12
 
 
+@pytest.mark.thorough
 def test_the_example_runs() -> None:
     output = output_of(process("examples/sharded_gradient.py", devices=1))
     assert "8 devices" in output

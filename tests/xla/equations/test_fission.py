@@ -212,6 +212,7 @@ def test_what_is_not_finite(program: Callable[..., Any], which: int, number: flo
     np.testing.assert_allclose(bridge.xla(program)(*arguments), expected, rtol=1e-10)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("number", [np.nan, np.inf])
 def test_gradients_of_what_is_not_finite(number: float) -> None:
     """The long way is compiled when it is needed, and the short one is taken again afterwards."""

@@ -147,6 +147,7 @@ def test_branches_in_branches_are_not_traced_twice_as_often(transformed: Any, mo
     assert second.tried < 1.85 * first.tried
 
 
+@pytest.mark.thorough
 def test_returns_from_branches_in_branches_are_right() -> None:
     for x in (X, X + 5):
         np.testing.assert_allclose(bridge.grad(returns(3), engine="xla")(x), bridge.grad(returns(3))(x), rtol=1e-12)

@@ -555,6 +555,7 @@ def test_what_was_written_by_its_old_name_is_not_missed() -> None:
         np.testing.assert_allclose(bridge.xla(f)(x.copy()), f(x.copy()), rtol=1e-12)
 
 
+@pytest.mark.thorough
 def test_names_that_loops_in_loops_exchange_stay_apart() -> None:
     def f(x: Any) -> Any:
         u, v = x * 1, x * 2

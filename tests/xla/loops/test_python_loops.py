@@ -214,6 +214,7 @@ def force_of_two_arguments(x: Any, turns: int) -> Any:
     return np.sum(x)
 
 
+@pytest.mark.thorough
 def test_a_derivative_in_a_loop_is_the_same_wherever_its_arguments_lie() -> None:
     for _ in range(5):
         gradient = bridge.grad(force_of_two_arguments)
