@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.helpers.sampling import deal
+from tests.helpers.sampling import MANY, deal
 
 
 @dataclass
@@ -58,12 +58,14 @@ def test_none_may_be_run_every_time() -> None:
     assert found["always"] == 0 and abs(found["thorough"] - 40) <= 1
 
 
-def test_cases_that_compile_are_dealt_without_a_mark() -> None:
+def test_cases_that_compile_and_many_cases_are_dealt_without_a_mark() -> None:
     items = [Item(f"tests/xla/test_a.py::test[{k}]") for k in range(30)] + [Item("tests/xla/test_a.py::alone")]
-    others = [Item(f"tests/rewind/test_a.py::test[{k}]") for k in range(30)]
-    deal(items + others)  # type: ignore[arg-type]
+    many = [Item(f"tests/rewind/test_a.py::test[{k}]") for k in range(30)]
+    few = [Item(f"tests/rewind/test_a.py::other[{k}]") for k in range(MANY - 1)]
+    deal(items + many + few)  # type: ignore[arg-type]
     assert Counter(item.when for item in items) == {"always": 5, "thorough": 4, "nightly": 22}
-    assert {item.when for item in others} == {"always"}
+    assert Counter(item.when for item in many) == {"always": 11, "thorough": 19}
+    assert {item.when for item in few} == {"always"}
     assert items[0].when == items[-1].when == "always"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -37,20 +37,20 @@ def _marked(one: Any, k: int, always: int, thorough: int) -> Any:
     return pytest.param(*values, marks=pytest.mark.nightly if k % thorough else pytest.mark.thorough)
 
 
-def deal(items: Iterable[pytest.Item]) -> None:
+def deal(items: Sequence[pytest.Item]) -> None:
     """Mark cases of tests that are marked `dealt(always, thorough)`: one in `always` runs every time, none if 0.
 
-    Of the others one in `thorough`, 3 if it is not told, is thorough. Where tests are long, cases are dealt without a
-    mark. The multiples of the golden ratio spread them over every axis of a grid of parameters, where each second one
-    could be all of one engine.
+    Of the others one in `thorough`, 3 if it is not told, is thorough. Where tests are long, or have many cases, these
+    are dealt without a mark. The multiples of the golden ratio spread them over every axis of a grid of parameters,
+    where each second one could be all of one engine.
     """
+    cases = Counter(map(_test, items))
     counts: Counter[str] = Counter()
     for item in items:
-        dealing = _dealing(item)
+        dealing = _dealing(item, cases[_test(item)])
         if dealing is not None and not any(map(item.get_closest_marker, ("thorough", "nightly"))):
-            test = item.nodeid.partition("[")[0]
-            place = counts[test] * GOLDEN % 1
-            counts[test] += 1
+            place = counts[_test(item)] * GOLDEN % 1
+            counts[_test(item)] += 1
             always, thorough = (*dealing, 3)[:2]
             share = 1 / always if always else 0.0
             if place >= share:
@@ -58,12 +58,20 @@ def deal(items: Iterable[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.thorough if is_thorough else pytest.mark.nightly)
 
 
+def _test(item: pytest.Item) -> str:
+    return item.nodeid.partition("[")[0]
+
+
 LONG = ("tests/conformance/", "tests/engines/", "tests/in_c/", "tests/random/", "tests/reported/", "tests/xla/")
 """Where most tests compile, or run whole programs several times."""
+MANY = 6
+"""Of so many cases a third is run every time, the others are thorough."""
 
 
-def _dealing(item: pytest.Item) -> tuple[int, ...] | None:
+def _dealing(item: pytest.Item, cases: int) -> tuple[int, ...] | None:
     mark = item.get_closest_marker("dealt")
     if mark is not None:
         return mark.args
-    return (10, 6) if item.nodeid.startswith(LONG) and "[" in item.nodeid else None
+    if cases > 1 and item.nodeid.startswith(LONG):
+        return 10, 6
+    return (3, 1) if cases >= MANY else None
