@@ -27,7 +27,9 @@ from bridge.source.library_calls import (
     SINKS,
     home,
     is_numpys,
+    is_of_tensors,
     looked_up,
+    of_tensors,
     passed_over,
     ruled,
     showing,
@@ -184,6 +186,8 @@ def _of_library(function: Any, reason: str) -> Any:
         made = showing(function)
     elif home(function) == "scipy":
         made = without_rule(function)
+    elif is_of_tensors(function):
+        made = of_tensors(function)
     else:
         context = current_context()
         if context is not None and context.loan is not None:
@@ -209,7 +213,7 @@ def _of_builtin(function: Any) -> Any:
     stand_in = rule_book.STAND_INS.get(getattr(type(owner), function.__name__, None))
     if stand_in is not None:
         return functools.partial(_standing(getattr(type(owner), function.__name__), stand_in), owner)
-    return function
+    return of_tensors(function) if is_of_tensors(type(owner)) else function
 
 
 def _compiled(function: Any) -> Any:
@@ -223,6 +227,8 @@ def _compiled(function: Any) -> Any:
         made = showing(function)
     elif home(function) == "scipy":
         made = without_rule(function)
+    elif is_of_tensors(function):
+        made = of_tensors(function)
     else:
         return function
     _made[function] = made

@@ -8,12 +8,13 @@ from __future__ import annotations
 import functools
 import time
 from collections.abc import Callable
-from types import BuiltinFunctionType
+from copy import copy
+from types import BuiltinFunctionType, ModuleType
 from typing import Any
 
 from bridge.arrays.tracked import is_tracked
 from bridge.errors import EscapeError
-from bridge.rewind.escapes import detach
+from bridge.rewind.escapes import detach, escape
 from bridge.rewind.interpreter import ARRAYS, current_context
 from bridge.source.exchanging import Exchange
 from bridge.source.keeping import any_tracked
@@ -88,6 +89,34 @@ def without_rule(function: Any) -> Callable[..., Any]:
             raise
 
     return call
+
+
+def of_tensors(function: Any) -> Callable[..., Any]:
+    """A function or a method of PyTorch's, which reads memory past NumPy's protocols: constants go in as arrays."""
+    owner = getattr(function, "__self__", None)
+    name = f"{'torch' if owner is None or isinstance(owner, (type, ModuleType)) else 'Tensor'}.{function.__name__}"
+
+    def plain(value: Any) -> Any:
+        if is_tracked(value):
+            return copy(escape(value, name))
+        kind = type(value)
+        if kind is list or kind is tuple:
+            return kind(map(plain, value))
+        return {key: plain(part) for key, part in value.items()} if kind is dict else value
+
+    @functools.wraps(function, updated=())
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if any_tracked(args, kwargs):
+            return function(*map(plain, args), **plain(kwargs))
+        return function(*args, **kwargs)
+
+    return call
+
+
+def is_of_tensors(thing: Any) -> bool:
+    """Whether a function, a class or an object is PyTorch's."""
+    module = getattr(thing, "__module__", None) or type(thing).__module__
+    return type(module) is str and module.partition(".")[0] == "torch"
 
 
 def home(function: Any) -> str:

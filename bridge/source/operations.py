@@ -13,7 +13,7 @@ from bridge.arrays import creation
 from bridge.arrays.buffer import Buffer
 from bridge.arrays.tracked import is_tracked
 from bridge.in_c import quick
-from bridge.rewind.escapes import detach, note_texts
+from bridge.rewind.escapes import detach, escape, note_texts
 from bridge.rewind.interpreter import ARRAYS, current_context
 from bridge.rewind.rule_book import HOLDERS, TrackedObject
 from bridge.source import (
@@ -32,6 +32,7 @@ from bridge.source import (
 )
 from bridge.source.iterating import elements
 from bridge.source.keeping import Attributes, Contents, Names, holds_tracked
+from bridge.source.library_calls import is_of_tensors
 from bridge.source.nodes import HELPER
 from bridge.source.targets import carries, own
 
@@ -103,6 +104,8 @@ class Reader:
             return target
         if kind is FLAGS:
             targets.mark_frozen()
+        elif is_tracked(value) and is_of_tensors(kind):
+            escape(value, "an item of a tensor of PyTorch's")
         elif kind in HOLDERS and carries(value):
             # Its own operators change its memory in place.
             name = HOLDERS[kind][0]

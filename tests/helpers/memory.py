@@ -7,7 +7,6 @@ import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
-
 ADDRESSABLE = 1 << 47
 
 
