@@ -109,7 +109,7 @@ def status() -> Status:
         versions = {"Julia": julia_version(candidate), "juliacall": juliacall_version()}
     except JuliaNotAvailable as error:
         return Status(False, **known, problem=error.what, line=_line(error))
-    built = images.image(candidate)
+    built = None if candidate.how == "running" else images.image(candidate)
     known["image"] = None if built is None else str(built)
     seen = versions_when_ready(candidate)
     versions |= seen if seen is not None else _recorded_versions(candidate.project)

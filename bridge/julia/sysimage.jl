@@ -91,24 +91,21 @@ function tell_inputs(parts, manifest, active)
     say("inputs")
 end
 
-"Load PackageCompiler from the project, or from a project of its own, into which Pkg installs it."
-function load_compiler(folder)
+"PackageCompiler from the project, or from a project of its own, into which Pkg installs it."
+function compiler_module(folder)
     id = Base.identify_package("PackageCompiler")
-    if id === nothing || Base.locate_package(id) === nothing
-        say("step", "installing PackageCompiler")
-        active = Base.active_project()
-        try
-            Pkg.activate(folder; io=devnull)
-            Base.identify_package("PackageCompiler") === nothing && Pkg.add("PackageCompiler")
-            Core.eval(Main, :(using PackageCompiler))
-        catch
-            say("absent", "PackageCompiler")
-            rethrow()
-        finally
-            Pkg.activate(active; io=devnull)
-        end
-    else
-        Core.eval(Main, :(using PackageCompiler))
+    id === nothing || Base.locate_package(id) === nothing || return Base.require(id)
+    say("step", "installing PackageCompiler")
+    active = Base.active_project()
+    try
+        Pkg.activate(folder; io=devnull)
+        Base.identify_package("PackageCompiler") === nothing && Pkg.add("PackageCompiler")
+        return Base.require(Base.identify_package("PackageCompiler"))
+    catch
+        say("absent", "PackageCompiler")
+        rethrow()
+    finally
+        Base.set_active_project(active)
     end
 end
 
@@ -134,14 +131,19 @@ function build(folder, statements, package, compiler)
     end
     project = joinpath(folder, "project")
     write_project(project, ids, parts)
-    load_compiler(compiler)
+    create_sysimage = Base.invokelatest(getproperty, compiler_module(compiler), :create_sysimage)
     say("step", "compiling $(length(parts)) packages, then the image")
     image = joinpath(folder, "image." * Libdl.dlext)
-    # Nothing is imported into Main: a program finds there what it finds without an image.
-    Base.invokelatest(
-        Main.PackageCompiler.create_sysimage, [id.name for id in ids];
-        sysimage_path=image, project, precompile_statements_file=statements, import_into_main=false,
-    )
+    # What is left behind where this is stopped is in the folder, which Python removes.
+    mktempdir(folder) do rest
+        withenv("TMPDIR" => rest, "TMP" => rest, "TEMP" => rest) do
+            # Nothing is imported into Main: a program finds there what it finds without an image.
+            Base.invokelatest(
+                create_sysimage, [id.name for id in ids];
+                sysimage_path=image, project, precompile_statements_file=statements, import_into_main=false,
+            )
+        end
+    end
     rm(project; recursive=true)
     say("image", image)
 end

@@ -102,7 +102,7 @@ def image(candidate: Candidate) -> Image | None:
     try:
         path, inputs, cost = folder() / record["image"], Inputs(**record["inputs"]), Cost(**record["cost"])
         problem = _unfit(candidate, path, record["stamp"], inputs, record["fingerprint"])
-    except (KeyError, TypeError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError) as error:
         return Image(
             _record(candidate), None, f"{_record(candidate)} is incomplete ({error!r}); build it again: {BUILD}"
         )

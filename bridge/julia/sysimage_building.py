@@ -36,7 +36,7 @@ FIRST_CALLS = """
 import json, sys
 sys.path[:] = json.loads(sys.argv[1])
 from bridge.julia import first_calls
-first_calls.main()
+first_calls.main(sys.argv[2] == 'everything')
 """
 
 GO = "go"
@@ -63,17 +63,18 @@ def build(candidate: Candidate) -> None:
         start = time.monotonic()
         statements = own / "statements.jl"
         before = _first_gradient(candidate)
-        _first_gradient(candidate, f"-Xjuliacall-trace-compile={statements}")
+        _first_gradient(candidate, f"-Xjuliacall-trace-compile={statements}", everything=True)
         path, inputs, found = _compiled(candidate, own, statements, line.step)
         line.step("trying the image")
         # The first process compiles what is not in the image once more, for Julia with this image.
-        tried = [_first_gradient(candidate, f"-Xjuliacall-sysimage={path}") for _ in range(2)]
+        _first_gradient(candidate, f"-Xjuliacall-sysimage={path}", everything=True)
+        now = _first_gradient(candidate, f"-Xjuliacall-sysimage={path}")
         changed = changes(found, fingerprint(candidate, inputs))
         if changed:
             raise _failed(f"meanwhile, {changed} changed", BUILD)
         for file in (statements, own / GO):
             file.unlink(missing_ok=True)
-        cost = Cost(path.stat().st_size, _memory(), time.monotonic() - start, before, tried[-1])
+        cost = Cost(path.stat().st_size, _memory(), time.monotonic() - start, before, now)
         remember(candidate, path, inputs, found, cost)
     remove(beside=path)
 
@@ -82,7 +83,7 @@ def build(candidate: Candidate) -> None:
 def _own_folder(candidate: Candidate) -> Iterator[Path]:
     """Make the folder of a new image, which is removed if the image does not come about."""
     try:
-        folder().mkdir(parents=True, exist_ok=True)
+        folder().mkdir(0o700, parents=True, exist_ok=True)
         own = Path(tempfile.mkdtemp(prefix=f"{name_of(candidate)}-", dir=folder()))
         free = shutil.disk_usage(own).free
     except OSError as error:
@@ -100,7 +101,7 @@ def _own_folder(candidate: Candidate) -> Iterator[Path]:
         raise
 
 
-def _first_gradient(candidate: Candidate, *options: str) -> float:
+def _first_gradient(candidate: Candidate, *options: str, everything: bool = False) -> float:
     """Run `first_calls` in a process of its own, and return after how many seconds its first gradient was there."""
     start = time.monotonic()
     seconds: list[float] = []
@@ -111,7 +112,9 @@ def _first_gradient(candidate: Candidate, *options: str) -> float:
 
     chosen = [f"-Xjuliacall-exe={candidate.exe}", f"-Xjuliacall-project={candidate.project}", f"-X{SWITCH}=no"]
     path = json.dumps([entry or os.getcwd() for entry in sys.path])
-    status, said = run([sys.executable, *chosen, *options, "-c", FIRST_CALLS, path], listen)
+    status, said = run(
+        [sys.executable, *chosen, *options, "-c", FIRST_CALLS, path, "everything" if everything else "first"], listen
+    )
     if status or not seconds:
         raise _failed(f"first gradients do not run: {reason(said) or f'exit status {status}'}")
     return seconds[0]

@@ -41,7 +41,7 @@ function memory_in(roots)
     for (x, name) in roots
         visit(x, name, seen) do part, name
             ismutable(part) || part isa Binding || return
-            part isa AbstractArray{<:Union{Integer,AbstractString,Symbol}} || push!(memory, part => name)
+            part isa AbstractArray{<:Union{Integer,AbstractString,Symbol}} || push!(memory, Pair{Any,String}(part, name))
         end
     end
     return memory
@@ -56,17 +56,29 @@ function visit(@nospecialize(what), @nospecialize(x), name::String, seen::Base.I
     length(seen) < MOST && (!ismutable(x) || x ∉ seen) || return
     ismutable(x) && push!(seen, x)
     what(x, name)
-    for (part, part_name) in parts_of(x, name)
-        visit(what, part, part_name, seen)
-    end
+    visit_parts(what, x, name, seen)
+    return
 end
 
-parts_of(@nospecialize(x::Elements), name) = isbitstype(eltype(x)) ? () : ((x[k], name) for k in eachindex(x) if isassigned(x, k))
-parts_of(@nospecialize(d::AbstractDict), name) = ((part, name) for part in values(d))
-parts_of(::Binding, name) = ()
-function parts_of(@nospecialize(x), name)
-    T, captures = typeof(x), x isa Function
-    return ((field(x, k), captures ? "the captured $(fieldname(T, k))" : name) for k in 1:fieldcount(T) if isdefined(x, k))
+# Loops, and no generators: one of those has a type of its own for each value, whose code a first call would wait for.
+function visit_parts(@nospecialize(what), @nospecialize(x::Elements), name::String, seen::Base.IdSet{Any})
+    isbitstype(eltype(x)) && return
+    for k in eachindex(x)
+        isassigned(x, k) && visit(what, x[k], name, seen)
+    end
+end
+function visit_parts(@nospecialize(what), @nospecialize(d::AbstractDict), name::String, seen::Base.IdSet{Any})
+    for part in values(d)
+        visit(what, part, name, seen)
+    end
+end
+visit_parts(@nospecialize(what), ::Binding, name::String, seen::Base.IdSet{Any}) = nothing
+function visit_parts(@nospecialize(what), @nospecialize(x), name::String, seen::Base.IdSet{Any})
+    T = typeof(x)
+    for k in 1:fieldcount(T)
+        isdefined(x, k) || continue
+        visit(what, field(x, k), x isa Function ? "the captured $(fieldname(T, k))" : name, seen)
+    end
 end
 
 field(@nospecialize(x), k::Int) = Base.isfieldatomic(typeof(x), k) ? getfield(x, k, :sequentially_consistent) : getfield(x, k)
@@ -76,7 +88,7 @@ function root!(found::Outside, @nospecialize(x), name)
     x in found.seen && return
     push!(found.seen, x)
     holds_nothing = x isa WITHOUT_FLOATS || Base.issingletontype(typeof(x))
-    holds_nothing && !isempty(found.roots) || push!(found.roots, x => name)
+    holds_nothing && !isempty(found.roots) || push!(found.roots, Pair{Any,String}(x, name))
     visit((part, _) -> look_into!(found, typeof(part)), x, name, Base.IdSet{Any}())
 end
 
@@ -132,7 +144,7 @@ end
 
 function assigned!(found::Outside, owner::Module, name::Symbol)
     found.writes = true
-    push!(found.roots, Binding(owner, name) => "$owner.$name")
+    push!(found.roots, Pair{Any,String}(Binding(owner, name), "$owner.$name"))
 end
 
 function look_at_global!(found::Outside, owner::Module, name::Symbol)

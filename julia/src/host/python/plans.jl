@@ -23,7 +23,7 @@ A plan, kept for Python. `kinds` spells one letter a leaf: a(rray), g (NumPy num
 c(omplex), s(tring), n(one), o(bject kept by number). `wanted` are leaves and `written` positional arguments,
 both counted from 0.
 """
-function plan(f, kinds, positional, names, keywords, keyword_names, wanted, written, has_aux, ad)
+function plan(@nospecialize(f), kinds, positional, names, keywords, keyword_names, wanted, written, has_aux, ad)
     numbers(text) = parse.(Int, split(text)) .+ 1
     places = structure(positional, names)
     named = isempty(keywords) ? nothing : structure_after(keywords, keyword_names, count_of(places))

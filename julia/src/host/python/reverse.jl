@@ -53,33 +53,39 @@ function value_and_gradient(key::Int, given::PyPtr)::PyPtr
     return guarded() do
         plan = kept(key)::Plan
         leaves = entered(plan, given, borrowing(plan))
-        check_wanted(plan, leaves.values)
-        random, remembered = copy(Random.default_rng()), remembered_by(plan)
-        value, aux, found = attempted(plan, leaves.values, remembered) do
-            value, aux, gradients = watched(plan, leaves) do
-                plan.engine[] === :zygote || return seeded(value_and_pullback(plan, leaves.values, remembered)..., plan.has_aux)
-                f, arguments = bound(plan, leaves.values)
-                found = value_aux_gradients(f, arguments, plan.has_aux)
-                check_sparse(plan, leaves.values, f, arguments)
-                return found
-            end
-            found = by_leaf(plan, gradients, leaves.values)
-            if plan.engine[] === :zygote && !isempty(remembered)
-                outputs = first(MutationBridge.slots_of(value, 1))
-                part = plan.has_aux ? first : number_of
-                hold_leaves(plan, leaves.values, found, outputs, one(value), random, remembered, part)
-            end
-            value, aux, found
-        end
-        hold_beside(gradients_of(plan, found, leaves.values), plan, leaves.values, random, remembered) do values
-            _, _, gradients = seeded(value_and_pullback(plan, values, remembered)..., plan.has_aux)
-            gradients_of(plan, by_leaf(plan, gradients, values), values)
-        end
+        value, aux, found = differentiated(plan, leaves)
         MutationBridge.poll()
         grads = gradients_to_python(plan, found, leaves.values, wrapped(leaves))
         out = plan.has_aux ? new_tuple(to_python(value), to_python(aux)) : to_python(value)
         new_tuple(out, grads)
     end
+end
+
+"Value, aux and gradients by leaf, held where they have to be."
+function differentiated(plan::Plan, leaves::Leaves)
+    check_wanted(plan, leaves.values)
+    random, remembered = copy(Random.default_rng()), remembered_by(plan)
+    value, aux, found = attempted(plan, leaves.values, remembered) do
+        value, aux, gradients = watched(plan, leaves) do
+            plan.engine[] === :zygote || return seeded(value_and_pullback(plan, leaves.values, remembered)..., plan.has_aux)
+            f, arguments = bound(plan, leaves.values)
+            found = value_aux_gradients(f, arguments, plan.has_aux)
+            check_sparse(plan, leaves.values, f, arguments)
+            return found
+        end
+        found = by_leaf(plan, gradients, leaves.values)
+        if plan.engine[] === :zygote && !isempty(remembered)
+            outputs = first(MutationBridge.slots_of(value, 1))
+            part = plan.has_aux ? first : number_of
+            hold_leaves(plan, leaves.values, found, outputs, one(value), random, remembered, part)
+        end
+        value, aux, found
+    end
+    hold_beside(gradients_of(plan, found, leaves.values), plan, leaves.values, random, remembered) do values
+        _, _, gradients = seeded(value_and_pullback(plan, values, remembered)..., plan.has_aux)
+        gradients_of(plan, by_leaf(plan, gradients, values), values)
+    end
+    return value, aux, found
 end
 
 """
