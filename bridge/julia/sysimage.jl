@@ -134,9 +134,10 @@ function build(folder, statements, package, compiler)
     create_sysimage = Base.invokelatest(getproperty, compiler_module(compiler), :create_sysimage)
     say("step", "compiling $(length(parts)) packages, then the image")
     image = joinpath(folder, "image." * Libdl.dlext)
-    # What is left behind where this is stopped is in the folder, which Python removes.
+    # What is left behind where this is stopped is in the folder, which Python removes. PackageCompiler's processes find their project
+    # by the load path, and JULIA_PROJECT would name them the user's.
     mktempdir(folder) do rest
-        withenv("TMPDIR" => rest, "TMP" => rest, "TEMP" => rest) do
+        withenv("TMPDIR" => rest, "TMP" => rest, "TEMP" => rest, "JULIA_PROJECT" => nothing) do
             # Nothing is imported into Main: a program finds there what it finds without an image.
             Base.invokelatest(
                 create_sysimage, [id.name for id in ids];
