@@ -45,7 +45,7 @@ GO = "go"
 ROOM = 2_000_000_000
 """Bytes that have to be free on the disk: the image, and as much again while it is linked."""
 
-EXPECTED = "takes 5 to 20 minutes, some 4 GB of memory and 2 GB of disk, of which an image of some 500 MB stays"
+EXPECTED = "takes 10 to 30 minutes, some 5 GB of memory and 2 GB of disk, of which an image of some 300 MB stays"
 
 
 def build(candidate: Candidate) -> None:
