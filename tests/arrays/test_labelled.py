@@ -89,7 +89,7 @@ SILENT: dict[str, tuple[Any, Program, str]] = {
         S, written_where_numbers_were_taken_out, "`+=` of a pandas.Series whose numbers were taken out before",
     ),
     "added to a series of the program's own": (2.0, added_to_a_series, "is written into a pandas.Series, which holds"),
-    "an element of a series of its own": (2.0, element_of_a_series, "is written into a pandas._iLocIndexer, which holds"),
+    "an element of a series of its own": (2.0, element_of_a_series, "is written into a pandas._iLocIndexer"),
     "a column of a table of its own": (2.0, column_of_a_table, "is written into a pandas.DataFrame, which holds"),
     "out=": (S, added_to_an_array, "`+` with out="),
     "in": (S, lambda s: np.sum(s) if 1.0 in s else 0.0 * np.sum(s), "`in` a pandas.Series"),
