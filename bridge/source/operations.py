@@ -107,7 +107,7 @@ class Reader:
             targets.mark_frozen()
         elif is_tracked(value) and is_of_tensors(kind):
             escape(value, "an item of a tensor of PyTorch's")
-        elif is_tracked(value) and not is_tracked(target) and root_of(target) == "pandas":
+        elif is_tracked(value) and not issubclass(kind, TrackedObject) and root_of(target) == "pandas":
             raise noted(value, written_into(target, value))
         elif kind in HOLDERS and carries(value):
             # Its own operators change its memory in place.
