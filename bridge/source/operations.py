@@ -27,6 +27,7 @@ from bridge.source import (
     python_functions,
     reading,
     special_methods,
+    taking_functions,
     targets,
     texts,
     unseen,
@@ -221,7 +222,7 @@ def _written(right: Any) -> Any:
 
 
 READER = Reader()
-EXCHANGED = creating, introspection, methods, python_functions, unseen
+EXCHANGED = creating, introspection, methods, python_functions, taking_functions, unseen
 """The modules that say what is called in place of functions of Python's and NumPy's."""
 
 reading.Reads.reader = READER
