@@ -14,6 +14,7 @@ import bridge
 from bridge.cli import check, coverage, doctor, libraries, rules
 from bridge.cli.parsing import Parser, written
 from bridge.errors import BridgeError
+from bridge.julia import sysimage_building
 
 UNUSABLE, INTERRUPTED, NOBODY_READS = 2, 130, 141
 
@@ -60,6 +61,12 @@ def _parser() -> argparse.ArgumentParser:
     setup.add_argument("--exe", type=Path, metavar="PATH", help="the julia executable")
     setup.add_argument("--project", type=Path, metavar="PATH", help="the folder of the Julia project")
     setup.add_argument("--forget", action="store_true", help="remove what was chosen with --exe and --project")
+    setup.add_argument(
+        "--sysimage",
+        action=argparse.BooleanOptionalAction,
+        help="also build a system image, for first gradients in a fraction of the time: it "
+        f"{sysimage_building.EXPECTED}; --no-sysimage removes it",
+    )
     setup.set_defaults(command=_julia_setup)
     julia.add_parser("status", help="say which Julia is used, without starting it").set_defaults(command=_julia_status)
 
@@ -89,12 +96,12 @@ def _doctor(options: argparse.Namespace) -> int:
 
 def _julia_setup(options: argparse.Namespace) -> int:
     try:
-        found = bridge.julia.setup(options.exe, options.project, forget=options.forget)
+        found = bridge.julia.setup(options.exe, options.project, forget=options.forget, sysimage=options.sysimage)
     except bridge.errors.BridgeError as error:
         print(error, file=sys.stderr)
         return 1
     print(found)
-    return 0 if found.found or options.forget else 1
+    return 0 if found.found or options.forget or options.sysimage is False else 1
 
 
 def _julia_status(options: argparse.Namespace) -> int:

@@ -78,10 +78,10 @@ def _resolved(candidate: Candidate, line: ProgressLine) -> Candidate:
         path = json.dumps([entry or os.getcwd() for entry in sys.path])
         options = [f"-X{name}={value}" for name, value in sys._xoptions.items() if name.startswith("juliapkg-")]
         command = [sys.executable, *options, "-u", "-c", RESOLVE, path]
-        status, said = _run(command, lambda text: line.step(text.replace("[juliapkg]", "juliapkg:")), together=True)
+        status, said = run(command, lambda text: line.step(text.replace("[juliapkg]", "juliapkg:")), together=True)
         if status or not juliapkg.resolve(dry_run=True):
-            reason = _reason(said) or f"exit status {status}"
-            raise unusable(candidate, f"juliapkg could not install Julia and its packages: {reason}")
+            why = reason(said) or f"exit status {status}"
+            raise unusable(candidate, f"juliapkg could not install Julia and its packages: {why}")
     return candidate._replace(exe=Path(juliapkg.executable()), project=Path(juliapkg.project()))
 
 
@@ -105,14 +105,14 @@ def _examined(candidate: Candidate, say: Callable[[str], None]) -> dict[str, str
 
     script, project = Path(__file__).with_name("preparation.jl"), f"--project={candidate.project}"
     command = [str(candidate.exe), project, "--startup-file=no", str(script), str(package_folder())]
-    status, said = _run(command, listen)
+    status, said = run(command, listen)
     if missing:
         raise unusable(candidate, _absent(candidate, missing), add_line(candidate, missing))
     if not versions:
-        raise unusable(candidate, f"{candidate.exe} does not run: {_reason(said) or f'exit status {status}'}")
+        raise unusable(candidate, f"{candidate.exe} does not run: {reason(said) or f'exit status {status}'}")
     _check_pairs(candidate, versions)
     if not ready:
-        raise unusable(candidate, f"its packages do not load: {_reason(said) or f'exit status {status}'}")
+        raise unusable(candidate, f"its packages do not load: {reason(said) or f'exit status {status}'}")
     return versions
 
 
@@ -151,7 +151,7 @@ def _check_pairs(candidate: Candidate, versions: dict[str, str]) -> None:
         )
 
 
-def _run(command: list[str], listen: Callable[[str], None], together: bool = False) -> tuple[int, list[str]]:
+def run(command: list[str], listen: Callable[[str], None], together: bool = False) -> tuple[int, list[str]]:
     """Run a command, hand on its output line by line as it comes, and return its status and what it said of errors.
 
     With `together`, error output is handed on as well.
@@ -181,7 +181,7 @@ def _run(command: list[str], listen: Callable[[str], None], together: bool = Fal
         return status, said if together else errors.read().splitlines()
 
 
-def _reason(said: list[str]) -> str:
+def reason(said: list[str]) -> str:
     """Return the lines that tell most: Julia's first error, or the last line of a Python traceback."""
     lines = [text.strip() for text in said if text.strip()]
     for number, text in enumerate(lines):

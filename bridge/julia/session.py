@@ -19,6 +19,7 @@ from bridge.julia import threads
 from bridge.julia.discovery import INSTALL, PACKAGE, SET_UP, Candidate, discover, package_folder, unusable
 from bridge.julia.preparation import add_line, prepare
 from bridge.julia.progress import ProgressLine
+from bridge.julia.sysimage import LEAVES_OUT, Image, image
 
 OPTIONS = {
     # With Julia's own handlers a Ctrl-C ends the process.
@@ -172,9 +173,10 @@ def _start() -> Session:
     candidate = discover()
     if candidate.how != "running":
         candidate = prepare(candidate)
+    found = None if candidate.how == "running" else image(candidate)
     with ProgressLine() as line:
-        line.step("starting Julia")
-        juliacall = _juliacall(candidate)
+        line.step("starting Julia" + (f"; its image is {found}" if found is not None and found.problem else ""))
+        juliacall = _juliacall(candidate, found)
         library = None if candidate.how == "running" else juliacall.CONFIG["lib"]
         begin = _first_evaluation(library, juliacall.Main)
         functions = (ctypes.pythonapi.PyErr_CheckSignals, ctypes.pythonapi.PyErr_Fetch)
@@ -183,19 +185,20 @@ def _start() -> Session:
         for step in FIRST_STEPS:
             answer = begin(step.format(folder=package_folder(), signals=signals, fetch=fetch))
             if answer[0] == "!":
-                line_to_type = f"start Python again after: {SET_UP}"
-                raise unusable(candidate, f"{PACKAGE} does not load: {answer[1:]}", line_to_type)
+                raise unusable(candidate, f"{PACKAGE} does not load: {answer[1:]}", _again(found))
         evaluate, outside, inside = map(int, answer[1:].split())
         _leave_julia(outside, inside)
         _spare_forks(juliacall)
         return Session(juliacall.Main, candidate, ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.c_char_p)(evaluate))
 
 
-def _juliacall(candidate: Candidate) -> Any:
-    """Import juliacall, which starts Julia."""
+def _juliacall(candidate: Candidate, found: Image | None) -> Any:
+    """Import juliacall, which starts Julia, with the image that was found if it is of use."""
     options = {name: value for name, value in OPTIONS.items() if not _has_option(name)}
     if candidate.how in ("configuration", "juliapkg"):
         options |= {"EXE": str(candidate.exe), "PROJECT": str(candidate.project)}
+    if found is not None and found.problem is None:
+        options["SYSIMAGE"] = str(found.path)
     with _environment({f"PYTHON_JULIACALL_{name}": value for name, value in options.items()}):
         try:
             import juliacall
@@ -204,9 +207,14 @@ def _juliacall(candidate: Candidate) -> Any:
         except Warning:
             raise
         except Exception as error:
-            line_to_type = f"start Python again after: {SET_UP}"
-            raise unusable(candidate, f"Julia did not start inside Python: {error}", line_to_type) from error
+            raise unusable(candidate, f"Julia did not start inside Python: {error}", _again(found)) from error
     return juliacall
+
+
+def _again(found: Image | None) -> str:
+    """The line to type where a Julia that was ready did not start."""
+    without = "" if found is None or found.problem is not None else f"; it has an image: {LEAVES_OUT}"
+    return f"start Python again after: {SET_UP}{without}"
 
 
 def _first_evaluation(library: Any, main: Any) -> Callable[[str], str]:

@@ -13,6 +13,7 @@ from typing import Any
 
 from bridge.errors import ArgumentError, JuliaNotAvailable
 from bridge.julia import config
+from bridge.julia import sysimage as images
 from bridge.julia.choosing import AUTOMATIC, INTERFACE, PACKAGES, choices
 from bridge.julia.discovery import (
     CHOOSE,
@@ -28,6 +29,7 @@ from bridge.julia.discovery import (
 )
 from bridge.julia.preparation import add_line, prepare, versions_when_ready
 from bridge.julia.session import forget_failure, started
+from bridge.julia.sysimage_building import build
 
 SHOWN = ("Julia", "juliacall", "PythonCall", "Zygote", "ChainRules", "ForwardDiff", PACKAGE)
 
@@ -44,6 +46,7 @@ class Status:
     versions : of `SHOWN`, as far as they are known.
     ready : whether everything was seen compiled, so that a session starts within seconds.
     started : whether this process has started Julia.
+    image : the system image that `setup` built: where it is, what it cost and how to undo it, or why it is not loaded.
     missing : packages that the project does not have.
     engines : the versions of the engines of `julia.function(ad=...)` that the project has, and of the package by which
         all but Zygote are called.
@@ -60,6 +63,7 @@ class Status:
     versions: dict[str, str] = field(default_factory=dict)
     ready: bool = False
     started: bool = False
+    image: str | None = None
     missing: tuple[str, ...] = ()
     engines: dict[str, str] = field(default_factory=dict)
     chosen: tuple[str, ...] = ()
@@ -83,6 +87,8 @@ class Status:
         if self.found:
             state = "ready" if self.ready else "compiles at first use, or with the line below"
             lines.append(f"{'state':<16}{'started' if self.started else state}")
+        if self.image:
+            lines += [f"{'' if k else 'image':<16}{one}" for k, one in enumerate(self.image.splitlines())]
         if self.line:
             lines.append(f"{'to type':<16}{self.line}")
         return "\n".join(lines)
@@ -103,6 +109,8 @@ def status() -> Status:
         versions = {"Julia": julia_version(candidate), "juliacall": juliacall_version()}
     except JuliaNotAvailable as error:
         return Status(False, **known, problem=error.what, line=_line(error))
+    built = None if candidate.how == "running" else images.image(candidate)
+    known["image"] = None if built is None else str(built)
     seen = versions_when_ready(candidate)
     versions |= seen if seen is not None else _recorded_versions(candidate.project)
     missing = _missing(candidate, versions)
@@ -122,7 +130,11 @@ def status() -> Status:
 
 
 def setup(
-    exe: str | os.PathLike[str] | None = None, project: str | os.PathLike[str] | None = None, *, forget: bool = False
+    exe: str | os.PathLike[str] | None = None,
+    project: str | os.PathLike[str] | None = None,
+    *,
+    forget: bool = False,
+    sysimage: bool | None = None,
 ) -> Status:
     """Get Julia ready, and return what `status` says then.
 
@@ -133,16 +145,22 @@ def setup(
         user's configuration, which comes before everything else. Without them, the Julia that would be used is
         prepared: the configuration's, the one of PYTHON_JULIACALL_EXE and _PROJECT, or what juliapkg installs.
     forget : remove the configuration instead; nothing is prepared.
+    sysimage : whether to build a system image for it besides, with which a process has its first gradient in a fraction
+        of the time. That takes minutes, once for each version of Julia, of the project and of this package: an image of
+        others is not loaded. With False, all images are removed, and nothing is prepared unless `exe` is given.
 
     Raises
     ------
     JuliaNotAvailable
-        With what is wrong with it; the configuration stays as it was.
+        With what is wrong with it; the configuration stays as it was. Or with what was in the way of an image.
     ArgumentError
-        If only one of `exe` and `project` is given, or one together with `forget`.
+        If only one of `exe` and `project` is given, one together with `forget`, or `sysimage=True` with `forget`; if
+        images cannot be removed.
     """
-    if (exe is None) != (project is None) or (forget and exe is not None):
+    if (exe is None) != (project is None) or (forget and (exe is not None or sysimage)):
         raise ArgumentError("exe and project are given together, and without forget", remedy=CHOOSE)
+    if sysimage is False:
+        images.remove()
     if forget:
         config.forget()
     elif exe is not None and project is not None:
@@ -150,8 +168,12 @@ def setup(
         chosen = prepare(chosen, again=True)
         assert chosen.exe is not None and chosen.project is not None
         config.write(config.Choice(chosen.exe, chosen.project))
-    else:
-        prepare(discover(), again=True)
+        if sysimage:
+            build(chosen)
+    elif sysimage is not False:
+        chosen = prepare(discover(), again=True)
+        if sysimage:
+            build(chosen)
     forget_failure()
     return status()
 

@@ -38,12 +38,20 @@ def nothing_set_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def fake_julia(
-    folder: Path, version: str = "julia version 1.10.10", says: tuple[str, ...] = (), fails: str = ""
+    folder: Path,
+    version: str = "julia version 1.10.10",
+    says: tuple[str, ...] = (),
+    fails: str = "",
+    builds: tuple[str, ...] = (),
 ) -> tuple[Path, Path]:
-    """Make a shell script that answers as Julia does to `--version` and to `preparation.jl`, and a project folder."""
+    """Make a shell script that answers as Julia does to `--version` and to `preparation.jl`, and a project folder.
+
+    `builds` are the lines of the shell that answer `sysimage.jl`, whose arguments are $4, $5, ...
+    """
     folder.mkdir(parents=True, exist_ok=True)
     exe, project = folder / "julia", folder / "project"
     lines = ["#!/bin/sh", f'[ "$1" = --version ] && {{ echo "{version}"; exit; }}', f'echo called >> "{folder}/calls"']
+    lines += ['if [ "${3##*/}" = sysimage.jl ]; then :', *builds, "exit; fi"]
     lines += ["printf '%b\\n' '" + text + "'" for text in says]
     if fails:
         lines += [f"echo '{fails}' >&2", "exit 1"]
