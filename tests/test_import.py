@@ -24,8 +24,9 @@ DOORS = {
     "hypothesis": ("bridge/strategies.py",),
 }
 
-# What a function may import, because it is heavy and often not there; and the one module of ours that is as heavy.
-ON_USE = {"jax", "juliacall", "juliapkg", "scipy", "sklearn", "matplotlib", "rich", "jinja2"} | {
+# What a function may import, because it is heavy and often not there, or Windows has none; and the one module of ours
+# that is as heavy.
+ON_USE = {"jax", "juliacall", "juliapkg", "scipy", "sklearn", "matplotlib", "rich", "jinja2", "resource"} | {
     "bridge.xla.compiled",
     "bridge.engines.auto.tracing",
 }

@@ -56,6 +56,15 @@ def holds_tracked(x: Any) -> bool:
     return hasattr(getattr(x, "variable", x)._data, "place")
 
 
+def written_into(target: Any, value: Any) -> RefusedError:
+    """The error of a tracked value that is written into what is pandas', which holds plain numbers."""
+    return RefusedError(
+        f"a tracked value of shape {value.shape} is written into a {name_of(target)}, which holds plain numbers",
+        where=resolve(here()),
+        remedy="make a new one, s = s + x for s += x; or write into an array of NumPy's",
+    )
+
+
 def kept(x: Any) -> Any:
     """What labels as `x` does now: a program may give a series other labels."""
     return x.copy(deep=False) if hasattr(x, "iloc") or hasattr(x, "dims") else x

@@ -13,8 +13,9 @@ from bridge.arrays import creation
 from bridge.arrays.buffer import Buffer
 from bridge.arrays.tracked import is_tracked
 from bridge.in_c import quick
-from bridge.rewind.escapes import detach, escape, note_texts
+from bridge.rewind.escapes import detach, escape, note_texts, noted
 from bridge.rewind.interpreter import ARRAYS, current_context
+from bridge.rewind.labels import root_of, written_into
 from bridge.rewind.rule_book import HOLDERS, TrackedObject
 from bridge.source import (
     callees,
@@ -26,6 +27,7 @@ from bridge.source import (
     python_functions,
     reading,
     special_methods,
+    taking_functions,
     targets,
     texts,
     unseen,
@@ -106,6 +108,8 @@ class Reader:
             targets.mark_frozen()
         elif is_tracked(value) and is_of_tensors(kind):
             escape(value, "an item of a tensor of PyTorch's")
+        elif is_tracked(value) and not issubclass(kind, TrackedObject) and root_of(target) == "pandas":
+            raise noted(value, written_into(target, value))
         elif kind in HOLDERS and carries(value):
             # Its own operators change its memory in place.
             name = HOLDERS[kind][0]
@@ -218,7 +222,7 @@ def _written(right: Any) -> Any:
 
 
 READER = Reader()
-EXCHANGED = creating, introspection, methods, python_functions, unseen
+EXCHANGED = creating, introspection, methods, python_functions, taking_functions, unseen
 """The modules that say what is called in place of functions of Python's and NumPy's."""
 
 reading.Reads.reader = READER

@@ -1,7 +1,4 @@
-"""Functions of Python's in a program that is read: to them, tracked values are the numbers that they stand for.
-
-Functions that take functions read them; `np.vectorize` calls what it is given element by element.
-"""
+"""Functions of Python's in a program that is read: to them, tracked values are the numbers that they stand for."""
 
 from __future__ import annotations
 
@@ -12,23 +9,19 @@ import dataclasses
 import decimal
 import fractions
 import functools
-import itertools
 import json
 import operator
 import types
-from collections.abc import Callable, Container
+from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 
-from bridge.arrays import creation, dispatch
 from bridge.arrays.buffer import Buffer, Scalar, WeakScalar, is_weak
 from bridge.arrays.labelled_calls import number
 from bridge.arrays.tracked import is_tracked
 from bridge.arrays.unknown_text import refuse_decision
-from bridge.code_position import here, resolve
-from bridge.errors import RefusedError
 from bridge.rewind import rule_book
 from bridge.rewind.escapes import detach, note_texts
 from bridge.rewind.interpreter import ARRAYS, current_context
@@ -37,12 +30,12 @@ from bridge.rewind.rule_book import TrackedObject
 from bridge.rewind.values import describes, is_abstract, needs_value
 from bridge.source import callees, lending
 from bridge.source.callees import OF_KIND, SPECIAL
-from bridge.source.creating import tracked_array
 from bridge.source.exchanging import look_through
 from bridge.source.floats import as_float
 from bridge.source.iterating import elements
 from bridge.source.keeping import Attributes, any_tracked, holds_tracked
 from bridge.source.special_methods import setting, with_operand
+from bridge.source.taking_functions import with_functions
 from bridge.source.targets import own
 from bridge.source.texts import reads_text
 
@@ -254,78 +247,6 @@ def _iter(*args: Any) -> Any:
 _plain_next, _plain_iter, _plain_len = with_operand(next), with_operand(iter), with_operand(len)
 
 
-def _with_functions(plain: Callable[..., Any], *where: int | str, over: Container[int] = ()) -> Callable[..., Any]:
-    """A function that takes functions, at these positions or under these names: they are read.
-
-    They may write into what is iterated over, which is at the positions `over`.
-    """
-
-    @functools.wraps(plain, updated=())
-    def call(*args: Any, **kwargs: Any) -> Any:
-        args = tuple(callees.of(x) if k in where and callable(x) else x for k, x in enumerate(args))
-        args = tuple(elements(x) if k in over else x for k, x in enumerate(args)) if over else args
-        kwargs = {name: callees.of(x) if name in where and callable(x) else x for name, x in kwargs.items()}
-        return plain(*args, **kwargs)
-
-    return call
-
-
-def _piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kwargs: Any) -> Any:
-    """`np.piecewise` with functions that are read."""
-    read = [callees.of(one) if callable(one) else one for one in funclist]
-    if any(map(holds_tracked, read)):
-        return dispatch.call(np.piecewise, (x, condlist, read, *args), kwargs)
-    return np.piecewise(x, condlist, read, *args, **kwargs)
-
-
-def _with_elements(plain: Callable[..., Any], first: int = 0) -> Callable[..., Any]:
-    """A function that takes elements of arrays, from this position on, when it is asked for the next one."""
-
-    @functools.wraps(plain, updated=())
-    def call(*args: Any, **kwargs: Any) -> Any:
-        return plain(*args[:first], *map(elements, args[first:]), **kwargs)
-
-    return call
-
-
-def _vectorize(*args: Any, **kwargs: Any) -> Any:
-    """`np.vectorize(f)` in the program itself."""
-    made = np.vectorize(*args, **kwargs)
-    return functools.partial(_vectorized, made) if hasattr(made, "pyfunc") and callable(made.pyfunc) else made
-
-
-def _vectorized(made: Any, /, *args: Any, **kwargs: Any) -> Any:
-    """A call of `np.vectorize(f)`: element by element, in NumPy's order."""
-    if current_context() is None or not callable(made.pyfunc):
-        return made(*args, **kwargs)
-    if made.signature is not None or made.excluded or kwargs:
-        if any_tracked(args, kwargs):
-            raise RefusedError(
-                "np.vectorize with signature=, excluded= or keywords, of tracked arrays",
-                where=resolve(here()),
-                remedy="write the loop, or give it positional arguments only",
-            )
-        return made(*args, **kwargs)
-    f = callees.of(made.pyfunc)
-    arrays = np.broadcast_arrays(*(x if is_tracked(x) else tracked_array(x) for x in args))
-    shape = np.shape(arrays[0])
-    rows = [f(*(x[at] for x in arrays)) for at in np.ndindex(*shape)]
-    if not rows:
-        return made(*map(np.empty_like, arrays))
-    if isinstance(rows[0], tuple):
-        return tuple(_gathered(made, list(column), shape, k) for k, column in enumerate(zip(*rows, strict=True)))
-    return _gathered(made, rows, shape, 0)
-
-
-def _gathered(made: Any, values: list[Any], shape: tuple[int, ...], k: int) -> Any:
-    dtype = made.otypes[k] if made.otypes else None
-    first = values[0]
-    if dtype is None and not holds_tracked(values):
-        dtype = np.asarray(first).dtype
-    found = creation.array(values, dtype) if holds_tracked(values) else np.array(values, dtype)
-    return np.reshape(found, shape)[()] if shape == () else np.reshape(found, shape)
-
-
 SPECIAL.update(
     {
         builtins.float: reads_text(as_float),
@@ -340,21 +261,7 @@ SPECIAL.update(
         builtins.repr: _repr,
         np.isscalar: _isscalar,
         np.ndenumerate: _ndenumerate,
-        np.vectorize: _vectorize,
         contextlib._GeneratorContextManager: _generator_manager,
-        builtins.zip: _with_elements(zip),
-        builtins.enumerate: _with_elements(enumerate),
-        builtins.map: _with_functions(_with_elements(map, 1), 0),
-        builtins.filter: _with_functions(_with_elements(filter, 1), 0),
-        builtins.sorted: _with_functions(sorted, "key"),
-        builtins.min: _with_functions(min, "key"),
-        builtins.max: _with_functions(max, "key"),
-        functools.reduce: _with_functions(functools.reduce, 0, over=(1,)),
-        itertools.accumulate: _with_functions(itertools.accumulate, 1, "func", over=(0,)),
-        itertools.starmap: _with_functions(itertools.starmap, 0, over=(1,)),
-        np.apply_along_axis: _with_functions(np.apply_along_axis, 0, "func1d"),
-        np.apply_over_axes: _with_functions(np.apply_over_axes, 0, "func"),
-        np.piecewise: _piecewise,
     }
 )
 SPECIAL.update(
@@ -368,8 +275,8 @@ SPECIAL.update({function: with_operand(function) for function in _OF_OBJECTS})
 SPECIAL.update(
     {
         builtins.sum: _over_elements(with_operand(sum), np.sum),
-        builtins.min: _over_elements(SPECIAL[builtins.min], np.min),
-        builtins.max: _over_elements(SPECIAL[builtins.max], np.max),
+        builtins.min: _over_elements(with_functions(min, "key"), np.min),
+        builtins.max: _over_elements(with_functions(max, "key"), np.max),
     }
 )
 SPECIAL.update(
@@ -384,7 +291,6 @@ SPECIAL.update({kind: reads_text(_exact(kind)) for kind in (decimal.Decimal, fra
 SPECIAL.update({iter: _iter, next: _next, len: _len, pow: _pow})
 OF_KIND.update(
     {
-        np.vectorize: _vectorized,
         functools._lru_cache_wrapper: _cached,
         types.MethodWrapperType: _method_wrapper,
     }

@@ -5,6 +5,7 @@ Zygote's transform under a context that logs every write and undoes it on the wa
 module MutationBridge
 
 using ChainRulesCore, ForwardDiff, LinearAlgebra, Random, Zygote, ZygoteRules
+using SparseArrays: SparseArrays, AbstractSparseArray
 using ZygoteRules: AContext
 
 export Buffer, gradient, withgradient, pullback, hessian, LostGradient, MutationError, @mutating_rule, check_rule, RuleFailure

@@ -53,6 +53,24 @@ def added_to_an_array(s: Any) -> Any:
     return np.sum(x)
 
 
+def added_to_a_series(k: Any) -> Any:
+    s = pandas.Series(np.ones(3))
+    s *= k
+    return s.sum()
+
+
+def element_of_a_series(k: Any) -> Any:
+    s = pandas.Series(np.ones(3))
+    s.iloc[1] = k
+    return s.sum()
+
+
+def column_of_a_table(k: Any) -> Any:
+    table = pandas.DataFrame({"a": np.ones(3)})
+    table["a"] = k
+    return table["a"].sum()
+
+
 SILENT: dict[str, tuple[Any, Program, str]] = {
     "parts of one series": (
         S, lambda s: np.sum((s[1:] - s[:-1]) ** 2),
@@ -70,6 +88,9 @@ SILENT: dict[str, tuple[Any, Program, str]] = {
     "numbers taken out, and written": (
         S, written_where_numbers_were_taken_out, "`+=` of a pandas.Series whose numbers were taken out before",
     ),
+    "added to a series of the program's own": (2.0, added_to_a_series, "is written into a pandas.Series, which holds"),
+    "an element of a series of its own": (2.0, element_of_a_series, "is written into a pandas._iLocIndexer"),
+    "a column of a table of its own": (2.0, column_of_a_table, "is written into a pandas.DataFrame, which holds"),
     "out=": (S, added_to_an_array, "`+` with out="),
     "in": (S, lambda s: np.sum(s) if 1.0 in s else 0.0 * np.sum(s), "`in` a pandas.Series"),
     "a number of text labels": (TEXT, lambda s: s[0] ** 2, "[0] of a pandas.Series, or of what comes of it: it raises"),

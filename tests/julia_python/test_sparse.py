@@ -226,6 +226,36 @@ def test_what_sparse_arithmetic_leaves_out_has_a_gradient_or_an_error() -> None:
         np.testing.assert_allclose(bridge.grad(f)(matrix, X).data, expected, rtol=1e-6, atol=1e-7)
 
 
+MADE_INSIDE = {
+    "made of an argument": "using SparseArrays; x -> sum(sparse(x) .* [1.0, 2.0, 3.0])",
+    "times a matrix of its own": "using SparseArrays; x -> sum(sparse([1, 2, 3], [1, 2, 3], [4.0, 5.0, 6.0]) .* x)",
+    "captured": "using SparseArrays; const S = sparse([1.0 0 2; 0 3 0; 4 0 5]); x -> sum(S .* x)",
+    "by its module": "import SparseArrays; x -> sum(SparseArrays.sparse(x .* 2) .* [1.0, 2.0, 3.0])",
+    "in a function that it calls": "using SparseArrays; inner(x) = sparse(x); x -> sum(inner(x) .* [1.0, 2.0, 3.0])",
+    "in a closure": "using SparseArrays; (S -> x -> sum(S .* x))(sparse([1.0 0 2; 0 3 0; 4 0 5]))",
+}
+
+
+@pytest.mark.parametrize("name", MADE_INSIDE)
+def test_what_matrices_that_a_function_makes_leave_out_is_an_error(name: str) -> None:
+    f = bridge.julia.function(MADE_INSIDE[name])
+    x = np.array([0.5, 0.25, 2.0])
+    expected = differences(f, x)
+    np.testing.assert_allclose(bridge.grad(f)(x), expected, rtol=1e-6)
+    np.testing.assert_allclose(bridge.jvp(f, (x,), (np.ones(3),))[1], expected.sum(), rtol=1e-6)
+    x[0] = 0.0
+    for ask in (lambda: bridge.grad(f)(x), lambda: bridge.vjp(f, x)[1](1.0)):
+        with pytest.raises(JuliaError, match="leaves out an element that is zero here, and an engine loses") as e:
+            ask()
+        assert "Diagonal" in e.value.remedy
+
+
+def test_products_with_a_matrix_of_the_functions_own() -> None:
+    f = bridge.julia.function("using SparseArrays; const S = sparse([1.0 0 2; 0 3 0; 4 0 5]); x -> sum(abs2, S * x)")
+    x = np.array([0.0, 0.25, 2.0])
+    np.testing.assert_allclose(bridge.grad(f)(x), differences(f, x), rtol=1e-6, atol=1e-8)
+
+
 def test_a_kink_is_nothing_that_was_left_out() -> None:
     f = bridge.julia.function("S -> sum(abs, S.nzval)")
     np.testing.assert_array_equal(bridge.grad(f)(with_a_zero()).data, np.sign(with_a_zero().data))

@@ -13,11 +13,13 @@ What was found from a function without running it, in a `world`.
 
 - `roots`: the function itself, which holds what it captures, and the globals that the code names which it may run, and what to call them.
 - `writes`: whether some of that code writes: calls a function whose name ends with `!`, or assigns a global.
+- `sparse`: whether that code names something of SparseArrays, or a value that outlives the call holds a sparse array.
 """
 mutable struct Outside
     const world::UInt
     const roots::Vector{Pair{Any,String}}
     writes::Bool
+    sparse::Bool
     const seen::Base.IdSet{Any}
 end
 
@@ -25,7 +27,7 @@ end
 const MOST = 20_000
 
 function Outside(@nospecialize(f))
-    found = Outside(Base.get_world_counter(), Pair{Any,String}[], false, Base.IdSet{Any}())
+    found = Outside(Base.get_world_counter(), Pair{Any,String}[], false, false, Base.IdSet{Any}())
     root!(found, f, "what it captures")
     return found
 end
@@ -89,7 +91,10 @@ function root!(found::Outside, @nospecialize(x), name)
     push!(found.seen, x)
     holds_nothing = x isa WITHOUT_FLOATS || Base.issingletontype(typeof(x))
     holds_nothing && !isempty(found.roots) || push!(found.roots, Pair{Any,String}(x, name))
-    visit((part, _) -> look_into!(found, typeof(part)), x, name, Base.IdSet{Any}())
+    visit(x, name, Base.IdSet{Any}()) do part, _
+        part isa AbstractSparseArray && (found.sparse = true)
+        look_into!(found, typeof(part))
+    end
 end
 
 # The code of these writes nothing that a user's function keeps, but for functions whose name says so.
@@ -152,6 +157,7 @@ function look_at_global!(found::Outside, owner::Module, name::Symbol)
     isdefined(owner, name) || return nothing
     x = getglobal(owner, name)
     (x isa Module || x === setglobal!) && return x
+    x isa Union{Function,Type} && Base.moduleroot(parentmodule(x)) === SparseArrays && (found.sparse = true)
     x isa Type ? look_into!(found, x) : root!(found, x, "$owner.$name")
     return nothing
 end

@@ -9,10 +9,11 @@ Base.showerror(io::IO, ::Dropped) = print(io, "the derivative just beside these 
     hold_beside(derivatives, found, plan, values, random, remembered)
 
 Raise `Dropped` if the gradients or tangents that were `found` are not those just beside: where `derivatives(values)` are the same on both
-sides of the point, and others at it. At a kink the sides differ, and the answer stands. For calls with sparse matrices only.
+sides of the point, and others at it. At a kink the sides differ, and the answer stands. For calls with sparse matrices, and of
+functions that make or hold some.
 """
 function hold_beside(derivatives, found, plan::Plan, values::Vector{Any}, random, remembered::Remembered)
-    isempty(plan.sparse) && return
+    has_sparse(plan) || return
     here = reals_of(found)
     beside(sign) = MutationBridge.attempt() do
         with_random(() -> again(() -> reals_of(derivatives(nudged(values, sign))), remembered), random)
@@ -22,6 +23,9 @@ function hold_beside(derivatives, found, plan::Plan, values::Vector{Any}, random
     is_lost(here, above, beside(-1)) && throw(Dropped())
     return
 end
+
+"Whether sparse matrices come into calls: as arguments, or by the function's own code, as far as that tells."
+has_sparse(plan::Plan) = !isempty(plan.sparse) || (plan.outside[] !== nothing && plan.outside[].sparse)
 
 "Whether one of the numbers `here` is another than the mean of those on both sides, by more than these differ."
 is_lost(here, above, below) = false
