@@ -30,6 +30,7 @@ EVALUATING = {"eval", "exec", "compile", "__import__", "execfile"}
 MAY_START_PROCESSES = {
     "bridge/julia/discovery.py",
     "bridge/julia/preparation.py",
+    "bridge/julia/sysimage.py",
     "bridge/proof/rules/own_process.py",
 }
 MAY_COMPILE = {"bridge/source/finding.py"}

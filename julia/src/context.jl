@@ -14,10 +14,11 @@ mutable struct Context{W} <: AContext
     const roots::Vector{Any}
     writes_arrays::Bool         # a rule wrote a plain array: lazy cotangents are computed before it is undone
     const began::Int            # what the clock of writes outside of differentiation showed
+    dropped::Union{Nothing,String}      # the call that left elements out of a sparse array
 end
 
 Context() = Context{Union{}}()
-Context{W}() where {W} = Context{W}(nothing, 0, Any[], Any[], false, UNTRACKED[])
+Context{W}() where {W} = Context{W}(nothing, 0, Any[], Any[], false, UNTRACKED[], nothing)
 
 # Counts the writes to Buffers where nothing is differentiated, in all of them.
 const UNTRACKED = Ref(0)

@@ -4,11 +4,14 @@
     LostGradient(msg)
 
 Some of a gradient would be lost: a mutating pullback did not run (a predicate, a catch block, an enclosing
-pullback that dropped it), or memory was changed behind the log. `msg` says what, where, and the remedy.
+pullback that dropped it), memory was changed behind the log, or sparse arithmetic left out an element that is zero (`dropped`).
+`msg` says what, where, and the remedy.
 """
 struct LostGradient <: Exception
     msg::String
+    dropped::Bool
 end
+LostGradient(msg) = LostGradient(msg, false)
 
 """
     MutationError(msg)

@@ -36,8 +36,10 @@ function withgradient(f::F, args...) where {F}
 end
 
 """The pullback of a whole run: redoes the log if it was rewound, walks it from its end, checks that nothing is left."""
-mutable struct Pull{C<:Context,B,Y,A<:Tuple} <: Function
+mutable struct Pull{C<:Context,F,B,Y,A<:Tuple} <: Function
     const context::C
+    const f::F
+    const random::Random.Xoshiro    # where the random generator was when `f` began
     const back::B
     const value::Y
     const args::A
@@ -49,6 +51,7 @@ end
 function play(f::F, args...) where {F}
     poll()
     cx = Context{widest_dual(f, args...)}()
+    random = copy(Random.default_rng())
     foreach(b -> touch!(cx, b.r), buffers_in(args))
     y, back = try
         differentiated(cx, f, args...)
@@ -56,10 +59,16 @@ function play(f::F, args...) where {F}
         unwind!(cx)
         rethrow()
     end
-    return y, Pull(cx, back, y, args, cx.position, false, false)
+    return y, Pull(cx, f, random, back, y, args, cx.position, false, false)
 end
 
 function (pull::Pull)(ct)
+    cts = sweep!(pull, ct)
+    hold_dropped(pull, ct, cts)
+    return cts
+end
+
+function sweep!(pull::Pull, ct)
     pull.broken && throw(LostGradient("an earlier call of this pullback raised an error half-way; call MutationBridge.pullback again"))
     cx = pull.context
     try

@@ -128,7 +128,7 @@ function forward_generator(world::UInt, source, self, cx, f, args)
     code = forward_code(world, cx, f, args)
     if code === nothing
         stub = Core.GeneratedFunctionStub(identity, Core.svec(:self, :cx, :f, :args), Core.svec())
-        return stub(world, source, Expr(:block, Expr(:meta, :inline), :(ZygoteRules._pullback(cx, f, args...))))
+        return stub(world, source, Expr(:block, Expr(:meta, :inline), :($(GlobalRef(@__MODULE__, :noted))(cx, f, args, ZygoteRules._pullback(cx, f, args...)))))
     end
     if hasfield(Core.CodeInfo, :nargs)     # Julia 1.12
         code.nargs, code.isva = 4, true

@@ -214,7 +214,7 @@ function call_at(plan::Plan, values, x)
     return run_on_duals(f, arguments)
 end
 
-"`derivative(values)`, an array; `Dropped` if it is another one just beside."
+"`derivative(values)`, an array; `LostGradient` if it is another one just beside."
 function held_beside(derivative, plan::Plan, values::Vector{Any})
     found = derivative(values)
     hold_beside(beside -> (derivative(beside),), (found,), plan, values, copy(Random.default_rng()), remembered_by(plan))

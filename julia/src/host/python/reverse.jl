@@ -182,7 +182,7 @@ function pull(key::Int, given::PyPtr)::PyPtr
     end
 end
 
-"Raise `Dropped` if the cotangents that were pulled back are others just beside."
+"Raise `LostGradient` if the cotangents that were pulled back are others just beside."
 function hold_pulled(pulled::Pulled, found::Vector{Any}, cts::Vector{Any})
     plan, remembered = pulled.plan, pulled.remembered
     all(isnothing, cts) && return

@@ -1,0 +1,78 @@
+# Sparse arrays that a function makes leave out what comes to zero: the gradient is right, or an error that names the call.
+
+module DroppedTests
+
+using MutationBridge, Test
+using LinearAlgebra: Diagonal, dot
+using SparseArrays: sparse, spdiagm
+import ForwardDiff
+
+const gradient = MutationBridge.gradient
+const S = sparse([1.0 2.0 0.0; 0.0 3.0 4.0; 5.0 0.0 6.0])
+const with_zero, without = [0.0, 2.0, 3.0], [1.0, 2.0, 3.0]
+
+struct Model{A,B}
+    S::A
+    x::B
+end
+
+message_of(f, args...) = try
+    gradient(f, args...)
+    "no error"
+catch error
+    sprint(showerror, error)
+end
+
+# What each leaves out at a zero has a gradient; the same with full arrays is what is right.
+const LOSING = (
+    ("broadcast", "a broadcast of *", (S, x) -> sum(S .* x)),
+    ("sparse", "SparseVector", (S, x) -> sum(sparse(x) .* [7.0, 8.0, 9.0])),
+    ("in a tuple", "a broadcast of *", (S, x) -> first((sum(S .* x), x))),
+    ("in a function of its own", "a broadcast of *", (S, x) -> scaled(S, x)),
+    ("in a loop", "a broadcast of *", (S, x) -> (t = 0.0; for k in 1:2; t += k * sum(S .* x); end; t)),
+)
+scaled(S, x) = sum(S .* x)
+
+@testset "$name" for (name, told, f) in LOSING
+    @test occursin("LostGradient: $told leaves out an element that is zero here", message_of(x -> f(S, x), with_zero))
+    @test occursin("Array(S)", message_of(x -> f(S, x), with_zero))
+    near = ForwardDiff.gradient(x -> f(Array(S), x), without)
+    @test gradient(x -> f(S, x), without)[1] ≈ near
+end
+
+# What is left out here has no gradient, or is a constant of the program.
+const KEEPING = (
+    ("products with vectors", x -> sum(abs2, S * x)),
+    ("a diagonal", x -> sum(spdiagm(x))),
+    ("entries at their places", x -> sum(abs2, sparse([1, 2, 3], [3, 1, 2], x) * without)),
+    ("scaled rows", x -> sum(Diagonal(x) * S)),
+    ("a constant made of a full array", x -> dot(x, sparse([1.0 0.0 0.0; 0.0 0.0 2.0; 0.0 0.0 3.0]) * x)),
+    ("squares, whose derivative is zero there", x -> sum((S .* x) .^ 2)),
+    ("a mask", x -> sum(abs2, (S .* (Array(S) .> 2)) * x)),
+    ("full arrays of sparse ones", x -> sum(Array(S) .* x)),
+)
+
+@testset "$name" for (name, f) in KEEPING
+    near = ForwardDiff.gradient(f, with_zero)
+    @test gradient(f, with_zero)[1] ≈ near
+    value, pull = MutationBridge.pullback(f, with_zero)
+    @test pull(1.0)[1] ≈ near ≈ pull(1.0)[1]
+end
+
+@testset "the random generator, and what cannot be nudged" begin
+    noisy(x) = sum(sparse([1.0 0.0; 0.0 2.0]) * x) * rand()
+    @test gradient(noisy, [1.0, 2.0])[1][1] != 0
+    struct_of(m) = sum(m.S .* m.x)
+    model(x) = Model(S, x)
+    @test gradient(struct_of, model(without))[1].x ≈ vec(sum(S; dims = 2))
+    @test occursin("structs or Buffers", message_of(struct_of, model(with_zero)))
+    @test occursin("a broadcast of *", message_of((n, x) -> n.a * sum(S .* x), (a = 2.0, b = "name"), with_zero))
+end
+
+@testset "second derivatives" begin
+    @test MutationBridge.hessian(x -> sum((S * x) .^ 2), with_zero) ≈ 2 * S'S
+    f(S, x) = sum(S .* x .* x[2])
+    @test MutationBridge.hessian(x -> f(S, x), with_zero) ≈ ForwardDiff.hessian(x -> f(Array(S), x), with_zero)
+end
+
+end
