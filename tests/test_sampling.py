@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.helpers.sampling import MANY, deal
+from tests.helpers.sampling import MANY, OF_LONG, deal
 
 
 @dataclass
@@ -26,7 +26,7 @@ class Item:
 
     @property
     def when(self) -> str:
-        return next((name for name in ("thorough", "nightly") if name in self.marks), "always")
+        return next((name for name in ("nightly", "thorough") if name in self.marks), "always")
 
 
 def dealt(items: list[Item], *args: int) -> Counter[str]:
@@ -59,14 +59,26 @@ def test_none_may_be_run_every_time() -> None:
 
 
 def test_cases_that_compile_and_many_cases_are_dealt_without_a_mark() -> None:
-    items = [Item(f"tests/xla/test_a.py::test[{k}]") for k in range(30)] + [Item("tests/xla/test_a.py::alone")]
+    items = [Item(f"tests/xla/test_a.py::test[{k}]") for k in range(100)]
     many = [Item(f"tests/rewind/test_a.py::test[{k}]") for k in range(30)]
     few = [Item(f"tests/rewind/test_a.py::other[{k}]") for k in range(MANY - 1)]
     deal(items + many + few)  # type: ignore[arg-type]
-    assert Counter(item.when for item in items) == {"always": 5, "thorough": 4, "nightly": 22}
-    assert Counter(item.when for item in many) == {"always": 11, "thorough": 19}
+    assert Counter(item.when for item in items) == {"always": 11, "thorough": 7, "nightly": 82}
+    assert Counter(item.when for item in many) == {"always": 8, "thorough": 22}
     assert {item.when for item in few} == {"always"}
-    assert items[0].when == items[-1].when == "always"
+    assert items[0].when == "always"
+
+
+def test_of_what_is_long_one_test_in_some_is_run_every_time_and_the_others_are_thorough() -> None:
+    items = [Item(f"tests/xla/test_a.py::test_{k}[{case}]") for k in range(60) for case in range(2)]
+    marked = [Item("tests/xla/test_b.py::test", {"nightly": True})]
+    short = [Item(f"tests/rewind/test_a.py::test_{k}") for k in range(60)]
+    deal(items + marked + short)  # type: ignore[arg-type]
+    first = [item for item in items if item.nodeid.endswith("[0]")]
+    assert abs(sum(item.when == "always" for item in first) - 60 / OF_LONG) <= 1
+    assert {item.when for item in first} == {"always", "thorough"}
+    assert marked[0].when == "nightly"
+    assert {item.when for item in short} == {"always"}
 
 
 def test_each_test_is_dealt_for_itself_and_marks_of_its_own_stand() -> None:

@@ -197,6 +197,7 @@ def test_literals(text: str, expected: Any) -> None:
     assert repr(found) == repr(expected)
 
 
+@pytest.mark.thorough
 def test_from_a_shell(programs: Path) -> None:
     command = [sys.executable, "-m", "bridge", "check", "wrong_programs:wrong", "--arg", "x.npy", "--engines", "native"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env={"PYTHONPATH": str(ROOT)})

@@ -42,36 +42,69 @@ def deal(items: Sequence[pytest.Item]) -> None:
 
     Of the others one in `thorough`, 3 if it is not told, is thorough. Where tests are long, or have many cases, these
     are dealt without a mark. The multiples of the golden ratio spread them over every axis of a grid of parameters,
-    where each second one could be all of one engine.
+    where each second one could be all of one engine. Of what is long, only some tests are run every time, and of the
+    thorough cases of each only some with them.
     """
     cases = Counter(map(_test, items))
     counts: Counter[str] = Counter()
     for item in items:
-        dealing = _dealing(item, cases[_test(item)])
-        if dealing is not None and not any(map(item.get_closest_marker, ("thorough", "nightly"))):
-            place = counts[_test(item)] * GOLDEN % 1
-            counts[_test(item)] += 1
-            always, thorough = (*dealing, 3)[:2]
-            share = 1 / always if always else 0.0
-            if place >= share:
-                is_thorough = place < share + (1 - share) / thorough
-                item.add_marker(pytest.mark.thorough if is_thorough else pytest.mark.nightly)
+        if not any(map(item.get_closest_marker, ("thorough", "nightly"))):
+            always, thorough = _dealing(item, cases[_test(item)]) or (1, 1)
+            place, share = _place(_test(item), counts), 1 / always if always else 0.0
+            if place >= share + (1 - share) / thorough:
+                item.add_marker(pytest.mark.nightly)
+            elif place >= share:
+                item.add_marker(pytest.mark.thorough)
+    _deal_what_is_long([item for item in items if item.nodeid.startswith(LONG)])
+
+
+def _deal_what_is_long(items: Sequence[pytest.Item]) -> None:
+    tests: Counter[str] = Counter()
+    seldom = {test for test in dict.fromkeys(map(_test, items)) if _place("", tests) >= 1 / OF_LONG}
+    counts: Counter[str] = Counter()
+    for item in items:
+        if item.get_closest_marker("nightly"):
+            continue
+        if _test(item) in seldom and not item.get_closest_marker("thorough"):
+            item.add_marker(pytest.mark.thorough)
+        if item.get_closest_marker("thorough") and _place(_test(item), counts) >= 1 / OF_LONG:
+            item.add_marker(pytest.mark.nightly)
+
+
+def _place(name: str, counts: Counter[str]) -> float:
+    """Where in [0, 1) the next one of this name lies."""
+    counts[name] += 1
+    return (counts[name] - 1) * GOLDEN % 1
 
 
 def _test(item: pytest.Item) -> str:
     return item.nodeid.partition("[")[0]
 
 
-LONG = ("tests/conformance/", "tests/engines/", "tests/in_c/", "tests/random/", "tests/reported/", "tests/xla/")
+LONG = (
+    "tests/conformance/",
+    "tests/engines/",
+    "tests/faults/",
+    "tests/in_c/",
+    "tests/random/",
+    "tests/random_programs/",
+    "tests/reported/",
+    "tests/rewind/test_strong_zero_programs.py",
+    "tests/xla/",
+)
 """Where most tests compile, or run whole programs several times."""
+OF_LONG = 3
+"""One in so many of the tests there is run every time, and one in so many of the thorough cases of each with them."""
 MANY = 6
-"""Of so many cases a third is run every time, the others are thorough."""
+"""Of so many cases a quarter is run every time, the others are thorough."""
 
 
-def _dealing(item: pytest.Item, cases: int) -> tuple[int, ...] | None:
+def _dealing(item: pytest.Item, cases: int) -> tuple[int, int] | None:
+    """Of how many cases one is run every time, and of how many of the others one is thorough; `None`: all, always."""
     mark = item.get_closest_marker("dealt")
     if mark is not None:
-        return mark.args
+        always, thorough = (*mark.args, 3)[:2]
+        return always, thorough
     if cases > 1 and item.nodeid.startswith(LONG):
         return 10, 6
-    return (3, 1) if cases >= MANY else None
+    return (4, 1) if cases >= MANY else None

@@ -140,7 +140,7 @@ def test_programs(program: Program, logs: list[Any]) -> None:
 EVERYTHING = [*STATEMENTS, *HAZARDS, *HOSTS]
 
 
-@pytest.mark.dealt(6, 2)
+@pytest.mark.dealt(10, 2)
 @pytest.mark.parametrize("first", range(20_000, 20_300, 15))
 def test_random_programs(first: int, logs: list[Any]) -> None:
     ended = []

@@ -51,7 +51,7 @@ def assert_found(report: Report, kind: str, engine: str, name: str, where: str |
     return first
 
 
-@pytest.mark.dealt(6, 2)
+@pytest.mark.dealt(0, 2)
 @pytest.mark.parametrize("mistake", sorted(set(MISTAKES) - {"nothing"}))
 def test_a_wrong_rule_of_the_rule_book(mistake: str) -> None:
     with planted(np.tanh, MISTAKES[mistake]):
@@ -200,6 +200,7 @@ def test_a_program_that_asks_what_it_got_is_a_primal_difference() -> None:
     assert first.what == "value"
 
 
+@pytest.mark.thorough
 def test_a_dropped_index(monkeypatch: pytest.MonkeyPatch) -> None:
     def without_repeats(self: Any, ct: Any) -> None:
         self.parent.region()[self.key] += self._conform(ct)

@@ -43,6 +43,7 @@ def test_memory_that_all_lives_to_the_end_shares_the_last_lane() -> None:
     assert packed["groups"][2]["hidden"] == 500 - MOST_LANES
 
 
+@pytest.mark.thorough
 def test_page_of_a_very_long_program_holds_its_ends_and_what_is_to_blame(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bridge.proof.report.payload.MOST_OPERATIONS", 1000)
     large = large_report()

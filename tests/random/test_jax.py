@@ -68,6 +68,7 @@ EXACT: list[Pair] = [
 NAMED = pytest.mark.parametrize(("ours", "theirs"), [pair[1:] for pair in EXACT], ids=[pair[0] for pair in EXACT])
 
 
+@pytest.mark.dealt(8)
 @NAMED
 def test_the_same_bits(ours: Callable[[Any], Any], theirs: Callable[[Any], Any]) -> None:
     found, expected = ours(KEY), np.asarray(theirs(THEIRS))

@@ -62,7 +62,7 @@ def test_rule(rule: Rule | MutatingRule, cases: list[Case]) -> None:
     prove(rule, cases)
 
 
-@pytest.mark.dealt(0, 6)
+@pytest.mark.dealt(0, 12)
 @pytest.mark.parametrize(("rule", "cases"), OTHERS)
 def test_rule_at_its_other_cases(rule: Rule | MutatingRule, cases: list[Case]) -> None:
     prove(rule, cases)
