@@ -67,10 +67,10 @@ class Derivatives:
         if _tracked(flat):
             return NotImplemented
         numbers = normalised(argnums, len(args))
-        able = set(flat.differentiable())
+        able = set(flat.differentiable(own=True))
         wanted = tuple(leaf for k in dict.fromkeys(numbers) for leaf in flat.of_argument(k) if leaf in able)
         for k in numbers:
-            flat.check(k, allow_int)
+            flat.check(k, allow_int, own=True)
         made = plan(function, flat, wanted, has_aux=has_aux)
         value, gradients = run_plan(function, self._value_and_gradient, made, flat.leaves)
         if function.order == "reversed":
@@ -93,7 +93,7 @@ class Derivatives:
         flat = Flattened(args, {})
         if has_aux or function.mutates or current_context() is not None or _tracked(flat):
             return NotImplemented
-        wanted = flat.differentiable()
+        wanted = flat.differentiable(own=True)
         made = plan(function, flat, wanted)
         key, outputs, layout = run_plan(function, entries().pullback, made, flat.leaves, 0)
         kept = Kept(key)

@@ -12,6 +12,7 @@ from bridge.errors import ArgumentError
 from bridge.julia.calls import Kept, OtherLayout, ask, kept_number, run
 from bridge.julia.choosing import begun, chosen
 from bridge.julia.convert import in_plain_layout, reversed_axes, shared
+from bridge.julia.own_values import holds_floats
 from bridge.julia.sparse import SparseParts, entries_along, is_sparse, like, parts_of
 from bridge.rewind.memory import grounded
 from bridge.transforms.arguments import check_leaves
@@ -82,15 +83,17 @@ class Flattened:
             found += [None] * (0 if matrix is None else len(SparseParts._fields) - 1)
         return found
 
-    def check(self, number: int, allow_int: bool) -> None:
-        """Raise ArgumentError if a leaf of a positional argument cannot be differentiated."""
-        leaves = self.whole(number, [self.leaves[k] for k in self.of_argument(number)], lambda matrix, entries: entries)
+    def check(self, number: int, allow_int: bool, own: bool = False) -> None:
+        """Raise ArgumentError if a leaf of a positional argument cannot be differentiated; with `own`, Julia's can."""
+        given = [self.leaves[k] for k in self.of_argument(number)]
+        given = [0.0 if own and holds_floats(leaf) else leaf for leaf in given]
+        leaves = self.whole(number, given, lambda matrix, entries: entries)
         check_leaves(list(leaves), self.containers.child(number), number, allow_int)
 
-    def differentiable(self) -> tuple[int, ...]:
-        """The leaves of positional arguments that can be differentiated."""
-        count = len(self.leaves) - self.named
-        return tuple(k for k in range(count) if is_differentiable(self.leaves[k]))
+    def differentiable(self, own: bool = False) -> tuple[int, ...]:
+        """The leaves of positional arguments that can be differentiated; with `own`, Julia's values with floats."""
+        leaves = self.leaves[: len(self.leaves) - self.named]
+        return tuple(k for k, leaf in enumerate(leaves) if is_differentiable(leaf) or (own and holds_floats(leaf)))
 
 
 def _apart(tree: Any) -> tuple[list[Any], Any, dict[int, Any]]:

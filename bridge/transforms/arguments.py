@@ -210,6 +210,8 @@ def check_leaves(leaves: list[Any], structure: Any, key: int | str, allow_int: b
 
 def _instead(leaf: Any) -> str:
     """What to pass in the place of a leaf that cannot be differentiated, for a remedy."""
+    if type(leaf).__module__ == "juliacall":
+        return "differentiate the Julia function itself by it (bridge.grad(function)(value)), or pass its numbers"
     array = grounded(leaf)
     if not isinstance(array, np.ndarray):
         return "pass np.from_dlpack(x)" if hasattr(type(leaf), "__dlpack__") else "convert it to float"

@@ -29,6 +29,9 @@ const LOSING = (
     ("sparse", "SparseVector", (S, x) -> sum(sparse(x) .* [7.0, 8.0, 9.0])),
     ("in a tuple", "a broadcast of *", (S, x) -> first((sum(S .* x), x))),
     ("in a function of its own", "a broadcast of *", (S, x) -> scaled(S, x)),
+    ("in a map", "a broadcast of *", (S, x) -> sum(map(k -> k * sum(S .* x), 1:2))),
+    ("in a comprehension", "a broadcast of *", (S, x) -> sum([k * sum(S .* x) for k in 1:2])),
+    ("in a reduction", "a broadcast of *", (S, x) -> foldl((t, k) -> t + k * sum(S .* x), 1:2; init = 0.0)),
     ("in a loop", "a broadcast of *", (S, x) -> (t = 0.0; for k in 1:2; t += k * sum(S .* x); end; t)),
 )
 scaled(S, x) = sum(S .* x)

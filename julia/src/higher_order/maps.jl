@@ -58,7 +58,7 @@ restore(dx, shape) = densify(Zygote._restore(dx, shape))
 
 function Zygote._pullback(cx::Context, ::typeof(map), f::F, args::Vararg{Union{AbstractArray,Tuple},N}) where {F,N}
     start = cx.position
-    calls = map((xs...) -> Zygote._pullback(cx, f, xs...), args...)
+    calls = map((xs...) -> differentiated(cx, f, xs...), args...)
     shapes = map(Zygote._tryaxes, args)
     run(Δ) = (nothing, pull_calls(F, calls, shapes, Δ)...)
     map(first, calls), Enclosing(run, cx.position != start)
@@ -67,7 +67,7 @@ end
 # Calls of `pmap` that ran one after the other are pulled one after the other; otherwise the log's positions disagree.
 function Zygote._pullback(cx::Context, ::typeof(Zygote.pmap), f::F, args::Vararg{Union{AbstractArray,Tuple},N}) where {F,N}
     start = cx.position
-    calls = Zygote.pmap((xs...) -> Zygote._pullback(cx, f, xs...), args...)
+    calls = Zygote.pmap((xs...) -> differentiated(cx, f, xs...), args...)
     shapes = map(Zygote._tryaxes, args)
     run(Δ) = (nothing, pull_calls(F, calls, shapes, Δ)...)
     map(first, calls), Enclosing(run, cx.position != start)
@@ -83,7 +83,7 @@ end
 
 function comprehension(cx, f::F, itr) where {F}
     xs, dict_keys = Zygote.collect_if_dict(itr)
-    calls = collect(Base.Generator(x -> Zygote._pullback(cx, f, x), xs))
+    calls = collect(Base.Generator(x -> differentiated(cx, f, x), xs))
     shape = element_axes(xs, calls)
     function pull(Δ)
         df, dx = pull_calls(F, calls, (shape,), Δ)

@@ -4,7 +4,7 @@ using Statistics: mean
 
 function sum_of_calls(cx, total::S, f::F, xs::AbstractArray, dims) where {S,F}
     start = cx.position
-    calls = collect(Base.Generator(x -> Zygote._pullback(cx, f, x), xs))
+    calls = collect(Base.Generator(x -> differentiated(cx, f, x), xs))
     y = total(first, calls; dims)
     share = length(xs) ÷ length(y)
     y, Enclosing(Δ -> pull_sum(S, F, calls, xs, spread(total, Δ, share, size(calls), dims)), cx.position != start)
@@ -54,7 +54,7 @@ struct NoInit end
 The `(value, pullback)` of each call of the left fold of `op` over `xs`.
 """
 function fold_calls(cx, op::F, xs, init) where {F}
-    step(so_far, x) = Zygote._pullback(cx, op, so_far[1], x)
+    step(so_far, x) = differentiated(cx, op, so_far[1], x)
     init isa NoInit ? accumulate(step, without_first(xs); init=(first(xs), nothing)) :
         accumulate(step, flat(xs); init=(init, nothing))
 end

@@ -34,7 +34,7 @@ function Zygote._pullback(cx::Context, ::Type{Task}, f)
     record = TaskRecord()
     ended = ended_tasks(cx)
     function body()
-        y, back = Zygote._pullback(cx, f)
+        y, back = differentiated(cx, f)
         record.back = back
         push!(ended, record)
         y

@@ -45,6 +45,7 @@ function hold_dropped(pull, ct, cts)
     end
     any(x -> nudged(x, 1) === nothing, pull.args) && untold(cx.dropped)
     above = beside(1)
+    above === nothing && untold(cx.dropped)
     is_lost(here, above, above) || return
     is_lost(here, above, beside(-1)) && lost_by(cx.dropped, AS_DENSE)
     return
@@ -54,7 +55,7 @@ end
     the derivative just beside these arguments is another one. $remedy", true))
 
 @noinline untold(what) = throw(LostGradient("$what leaves out an element that is zero here, and whether an engine loses its gradient \
-    cannot be told: arguments are structs or Buffers, or a Buffer from outside is written. $AS_DENSE", true))
+    cannot be told: arguments are structs or Buffers, a Buffer from outside is written, or the function raises beside them. $AS_DENSE", true))
 
 const AS_DENSE = "Compute with the full array in its place, Array(S)."
 

@@ -26,4 +26,5 @@ has_sparse(plan::Plan) = !isempty(plan.sparse) || (plan.outside[] !== nothing &&
 nudged(values::Vector{Any}, sign::Int) = Any[differentiable(x) ? something(MutationBridge.nudged(x, sign)) : x for x in values]
 
 "The gradients of the wanted leaves."
-gradients_of(plan::Plan, found, values) = Tuple(conformed(found[i], values[i]) for i in plan.wanted)
+gradients_of(plan::Plan, found, values) =
+    Tuple(is_own(plan, i) ? gradient_of_own(found[i], values[i]) : conformed(found[i], values[i]) for i in plan.wanted)

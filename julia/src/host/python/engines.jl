@@ -58,6 +58,7 @@ The pullback of a run that gave `value`. The first answer of an engine other tha
 each plan and types of its leaves; and each where the function writes memory that outlives the call.
 """
 function pullback_from(plan::Plan, values::Vector{Any}, engine::Symbol, value, random, remembered::Remembered)
+    check_own(plan, values, engine)
     copies = deepcopy(values)
     f, arguments = bound(plan, copies)
     program, kind = on_arrays(plan, f, arguments), (engine, map(typeof, values))
@@ -99,6 +100,7 @@ end
 
 "Raise `Disproved` if the gradients by leaf that Zygote `found` are wrong, where the function writes memory that outlives the call."
 function hold_leaves(plan::Plan, values::Vector{Any}, found, outputs, ct, random, remembered::Remembered, part=identity)
+    check_own(plan, values, remembered)
     wanted, gradients = Tuple(values[plan.wanted]), Tuple(conformed(found[i], values[i]) for i in plan.wanted)
     MutationBridge.held(gradients, "Zygote", OfLeaves(plan, values, part), wanted, outputs, ct, random, remembered)
     return

@@ -30,17 +30,17 @@ end
 "References to Python's gradients: `found[i]` for each leaf `i` in `plan.wanted`."
 function gradients_to_python(plan::Plan, found::Vector{Any}, leaves::Vector{Any}, taken)
     taken = copy(taken)
-    made = PyPtr[]
+    made, seen = PyPtr[], Base.IdSet{Any}()
     for i in plan.wanted
         x = leaves[i]
-        gradient = conformed(found[i], x)
+        gradient = is_own(plan, i) ? gradient_of_own(found[i], x, seen) : conformed(found[i], x)
         push!(made, gradient_to_python(plan, i, gradient, taken))
         gradient isa Array && sizeof(gradient) >= LARGE && push!(taken, addresses(gradient))
     end
     return new_tuple(made)
 end
 
-gradient_to_python(::Plan, ::Int, x::Number, taken) = to_python(x)
+gradient_to_python(::Plan, ::Int, x, taken) = to_python(x)
 function gradient_to_python(plan::Plan, place::Int, x::Array, taken)
     (sizeof(x) < LARGE || any(range -> overlap(range, addresses(x)), taken)) && return to_python(x)
     return lets_go(plan, place, x) ? held(x) : to_python(x)

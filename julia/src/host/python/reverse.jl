@@ -18,7 +18,7 @@ differentiable(x) = false
 
 function check_wanted(plan::Plan, values)
     for i in plan.wanted
-        differentiable(values[i]) || throw(NotDifferentiable(i))
+        (is_own(plan, i) ? holds_floats(values[i]) : differentiable(values[i])) || throw(NotDifferentiable(i))
     end
 end
 

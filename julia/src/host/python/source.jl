@@ -47,6 +47,7 @@ question(::Val{:type_name}, key) = string(typeof(kept(key)))
 question(::Val{:callable}, key) = callable(kept(key))
 question(::Val{:is_function}, key) = kept(key) isa Function
 question(::Val{:parameter_names}, key) = parameter_names(kept(key))
+question(::Val{:holds_floats}, key) = holds_floats(kept(key))
 question(::Val{:again}, key) = keep!(kept(key))
 question(::Val{:describe}, key) = describe(key)
 question(::Val{:engine}, key, name) = ((kept(key)::Plan).engine[] = Symbol(name); nothing)
