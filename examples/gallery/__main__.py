@@ -18,7 +18,9 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "posterior": ("jax", "matplotlib"),
     "epidemic": ("juliacall", "scipy", "matplotlib"),
     "pendulum": ("juliacall", "jax", "optax", "matplotlib"),
+    "nile": ("juliacall", "jax", "numpyro", "matplotlib"),
 }
+OF_JULIA = {"nile": ("Distributions",)}
 
 
 def missing(name: str) -> str | None:
@@ -31,6 +33,10 @@ def missing(name: str) -> str | None:
 
         if not bridge.julia.status().found:
             return "needs Julia: python -m bridge julia setup"
+        try:
+            bridge.julia.using(*OF_JULIA.get(name, ()))
+        except bridge.errors.JuliaNotAvailable as error:
+            return f"needs more of Julia: {error.what}; {error.remedy}"
     return None
 
 

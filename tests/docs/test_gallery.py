@@ -35,8 +35,9 @@ SHORT = [
     Short("posterior", {"draws": 60}, r"^deaths +\S+ +(\S+)", 0.6, 0.8),
     Short("epidemic", {"days": 50}, r"^contacts before +\S+ +(\S+)", 0.53, 0.57),
     Short("pendulum", {"updates": 8, "steps": 20}, r"before, (\S+) after", 0.0, 0.1),
+    Short("nile", {"draws": 60}, r"^noise +(\S+)", 105, 140),
 ]
-JULIA = {"epidemic", "pendulum"}
+JULIA = {"epidemic", "pendulum", "nile"}
 
 
 @pytest.mark.parametrize(
