@@ -31,7 +31,7 @@ hypothesis.settings.register_profile("nightly", deadline=None, print_blob=True)
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
-        "--programs", type=int, default=30, help="how many random programs to run (in .ci/run 200, at night 10,000)"
+        "--programs", type=int, default=30, help="how many random programs to run (in .ci/run 100, at night 10,000)"
     )
     parser.addoption("--optimised", action="store_true", help="let XLA optimise programs, as it does for users")
 

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bridge.errors import CotangentError
+from bridge.errors import ArgumentError, CotangentError
 from bridge.julia.calls import Kept, NotDifferentiable, OtherLayout, Passed, entries, run
 from bridge.julia.choosing import chosen
 from bridge.julia.convert import reversed_axes
+from bridge.julia.own_values import is_own
 from bridge.julia.plans import KINDS, Flattened, filled, plan, run_plan
 from bridge.rewind.cotangents import conforming
 from bridge.rewind.interpreter import current_context
@@ -67,14 +68,17 @@ class Derivatives:
         if _tracked(flat):
             return NotImplemented
         numbers = normalised(argnums, len(args))
-        able = set(flat.differentiable(own=True))
+        own: set[int] = set().union(*(flat.own(k) for k in numbers))
+        able = own.union(flat.differentiable())
         wanted = tuple(leaf for k in dict.fromkeys(numbers) for leaf in flat.of_argument(k) if leaf in able)
         for k in numbers:
-            flat.check(k, allow_int, own=True)
+            flat.check(k, allow_int, own)
         made = plan(function, flat, wanted, has_aux=has_aux)
         value, gradients = run_plan(function, self._value_and_gradient, made, flat.leaves)
         if function.order == "reversed":
-            value, gradients = reversed_axes(value), reversed_axes(gradients)
+            given = zip(wanted, gradients, strict=True)
+            value = reversed_axes(value)
+            gradients = tuple(one if leaf in own else reversed_axes(one) for leaf, one in given)
         by_leaf = {leaf: _as_given(g, flat, leaf) for leaf, g in zip(wanted, gradients, strict=True)}
         parts = [flat.argument(k, [by_leaf.get(leaf) for leaf in flat.of_argument(k)]) for k in numbers]
         kinds = tuple(map(type, args))
@@ -93,7 +97,7 @@ class Derivatives:
         flat = Flattened(args, {})
         if has_aux or function.mutates or current_context() is not None or _tracked(flat):
             return NotImplemented
-        wanted = flat.differentiable(own=True)
+        wanted = flat.differentiable()
         made = plan(function, flat, wanted)
         key, outputs, layout = run_plan(function, entries().pullback, made, flat.leaves, 0)
         kept = Kept(key)
@@ -190,7 +194,7 @@ def _as_given(gradient: Any, flat: Flattened, number: int) -> Any:
 
 
 def _tracked(flat: Flattened) -> bool:
-    return any(hasattr(leaf, "place") for leaf in flat.leaves)
+    return any(hasattr(leaf, "place") and not is_own(leaf) for leaf in flat.leaves)
 
 
 def _tangents(flat: Flattened, tangents: Sequence[Any]) -> list[Any]:
@@ -208,6 +212,11 @@ def _tangents(flat: Flattened, tangents: Sequence[Any]) -> list[Any]:
                 remedy="give a tangent in the containers of its primal",
             )
         for one, leaf in zip(flat.tangents(k, given), leaves, strict=True):
+            if one is not None and is_own(leaf):
+                raise ArgumentError(
+                    f"a tangent is given for argument {k}, which has a value of Julia's own, a {type(leaf).__name__}",
+                    remedy="forward mode takes them for constants: give None, or pass their numbers and arrays",
+                )
             primal = leaf if hasattr(leaf, "dtype") else np.asarray(leaf)
             able = one is not None and primal.dtype.kind in "fc"
             found.append(conforming(one, primal, "tangent") if able else None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from bridge.errors import ArgumentError
 from bridge.julia.calls import Kept, OtherLayout, ask, kept_number, run
 from bridge.julia.choosing import begun, chosen
 from bridge.julia.convert import in_plain_layout, reversed_axes, shared
-from bridge.julia.own_values import holds_floats
+from bridge.julia.own_values import holds_floats, is_own
 from bridge.julia.sparse import SparseParts, entries_along, is_sparse, like, parts_of
 from bridge.rewind.memory import grounded
 from bridge.transforms.arguments import check_leaves
@@ -83,17 +83,20 @@ class Flattened:
             found += [None] * (0 if matrix is None else len(SparseParts._fields) - 1)
         return found
 
-    def check(self, number: int, allow_int: bool, own: bool = False) -> None:
-        """Raise ArgumentError if a leaf of a positional argument cannot be differentiated; with `own`, Julia's can."""
-        given = [self.leaves[k] for k in self.of_argument(number)]
-        given = [0.0 if own and holds_floats(leaf) else leaf for leaf in given]
+    def own(self, number: int) -> set[int]:
+        """Leaves of a positional argument that are Julia's own values with floats."""
+        return {k for k in self.of_argument(number) if holds_floats(self.leaves[k])}
+
+    def check(self, number: int, allow_int: bool, own: Container[int] = ()) -> None:
+        """Raise ArgumentError if a leaf of a positional argument cannot be differentiated, but for those in `own`."""
+        given = [0.0 if k in own else self.leaves[k] for k in self.of_argument(number)]
         leaves = self.whole(number, given, lambda matrix, entries: entries)
         check_leaves(list(leaves), self.containers.child(number), number, allow_int)
 
-    def differentiable(self, own: bool = False) -> tuple[int, ...]:
-        """The leaves of positional arguments that can be differentiated; with `own`, Julia's values with floats."""
-        leaves = self.leaves[: len(self.leaves) - self.named]
-        return tuple(k for k, leaf in enumerate(leaves) if is_differentiable(leaf) or (own and holds_floats(leaf)))
+    def differentiable(self) -> tuple[int, ...]:
+        """The leaves of positional arguments that can be differentiated, but for Julia's own values."""
+        count = len(self.leaves) - self.named
+        return tuple(k for k in range(count) if is_differentiable(self.leaves[k]))
 
 
 def _apart(tree: Any) -> tuple[list[Any], Any, dict[int, Any]]:
@@ -215,6 +218,8 @@ def sent(leaves: Sequence[Any], order: str) -> tuple[Any, ...]:
 
 
 def _sent(leaf: Any) -> Any:
+    if is_own(leaf):
+        return kept_number(leaf)
     leaf = grounded(leaf)
     if kind(leaf) != "o":
         return leaf

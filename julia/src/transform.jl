@@ -39,6 +39,19 @@ function zygotes_adjoint(T, world)
     end
 end
 
+"""
+Raise what running `f` raises if it names a global that is not defined yet. Zygote's code for the way there and for the way back would be
+made at different times, and fit no more once a name has become a constant: a gradient of zeros.
+"""
+function check_defined(ir::IR)
+    for (_, statement) in ir
+        IRTools.prewalk(statement.expr) do x
+            x isa GlobalRef && !isdefined(x.mod, x.name) && Base.moduleroot(x.mod) ∉ (Base, Core) && throw(UndefVarError(x.name))
+            x
+        end
+    end
+end
+
 function forward_code(world, cx, f, args)
     edges = transformed_edges(world, cx, f, args)
     edges === nothing && return nothing
@@ -46,6 +59,7 @@ function forward_code(world, cx, f, args)
     read = zygotes_adjoint(T, world)
     read === nothing && return nothing
     meta, adjoint = read
+    check_defined(adjoint.primal)
     Zygote.argnames!(meta, Symbol("#self#"), :cx, :f, :args)
     forward = Zygote.varargs!(meta, with_stacks!(adjoint, T), 3)
     forward = Zygote.slots!(Zygote.pis!(Zygote.inlineable!(forward)))

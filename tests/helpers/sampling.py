@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
+from zlib import crc32
 
 import pytest
 
@@ -59,13 +60,11 @@ def deal(items: Sequence[pytest.Item]) -> None:
 
 
 def _deal_what_is_long(items: Sequence[pytest.Item]) -> None:
-    tests: Counter[str] = Counter()
-    seldom = {test for test in dict.fromkeys(map(_test, items)) if _place("", tests) >= 1 / OF_LONG}
     counts: Counter[str] = Counter()
     for item in items:
         if item.get_closest_marker("nightly"):
             continue
-        if _test(item) in seldom and not item.get_closest_marker("thorough"):
+        if crc32(_test(item).encode()) % OF_LONG and not item.get_closest_marker("thorough"):
             item.add_marker(pytest.mark.thorough)
         if item.get_closest_marker("thorough") and _place(_test(item), counts) >= 1 / OF_LONG:
             item.add_marker(pytest.mark.nightly)
@@ -87,7 +86,6 @@ LONG = (
     "tests/faults/",
     "tests/in_c/",
     "tests/random/",
-    "tests/random_programs/",
     "tests/reported/",
     "tests/rewind/test_strong_zero_programs.py",
     "tests/xla/",

@@ -3,7 +3,7 @@
 for (T, call) in ((Base.Fix1, :((f, x, y) -> f(x, y))), (Base.Fix2, :((f, x, y) -> f(y, x))))
     @eval function Zygote._pullback(cx::Context, g::$T, y)
         start = cx.position
-        z, back = Zygote._pullback(cx, $call, g.f, g.x, y)
+        z, back = differentiated(cx, $call, g.f, g.x, y)
         function run(Δ)
             cotangents = back(Δ)
             cotangents === nothing ? nothing : ((f=cotangents[2], x=cotangents[3]), cotangents[4])
@@ -14,16 +14,16 @@ end
 
 function Zygote._pullback(cx::Context, ::typeof(get), default::Base.Callable, d::AbstractDict, k)
     start = cx.position
-    y, back = Zygote._pullback(cx, get_or_call, default, d, k)
+    y, back = differentiated(cx, get_or_call, default, d, k)
     y, Enclosing(Δ -> back(Δ), cx.position != start)
 end
 
 get_or_call(default, d, k) = haskey(d, k) ? d[k] : default()
 
 Zygote._pullback(cx::Context, ::typeof(get!), default::Base.Callable, d::AbstractDict, k) =
-    Zygote._pullback(cx, get_or_store!, default, d, k)
+    differentiated(cx, get_or_store!, default, d, k)
 Zygote._pullback(cx::Context, ::typeof(get!), d::AbstractDict, k, default) =
-    Zygote._pullback(cx, get_or_store!, () -> default, d, k)
+    differentiated(cx, get_or_store!, () -> default, d, k)
 
 function get_or_store!(default, d, k)
     haskey(d, k) && return d[k]

@@ -58,12 +58,12 @@ function collect_one_by_one(itr)
     shaped(collected, itr)
 end
 
-Zygote._pullback(cx::Context, ::typeof(collect), itr::OneByOne) = Zygote._pullback(cx, collect_one_by_one, itr)
+Zygote._pullback(cx::Context, ::typeof(collect), itr::OneByOne) = differentiated(cx, collect_one_by_one, itr)
 
 # These have one, which collects what is inside them without differentiating it.
 for T in (:(Iterators.Zip), :(Iterators.Take), :(Iterators.ProductIterator))
     @eval function Zygote._pullback(cx::Context, ::typeof(collect), itr::$T)
-        may_reach_buffer(itr) && return Zygote._pullback(cx, collect_one_by_one, itr)
+        may_reach_buffer(itr) && return differentiated(cx, collect_one_by_one, itr)
         ys, pull = ZygoteRules.adjoint(cx, collect, itr)
         ys, Δ -> (δ = unthunk_tangent(Δ); δ === nothing || δ isa AbstractZero ? nothing : (nothing, pull(δ)...))
     end
@@ -72,7 +72,7 @@ end
 # Zygote's own method filters at once, before the first element is used.
 function Zygote._pullback(cx::Context, T::Type{<:Iterators.Filter}, f, xs)
     if !may_reach_buffer(f, xs)
-        ys, back = Zygote._pullback(cx, filter, f, collect(xs))
+        ys, back = differentiated(cx, filter, f, collect(xs))
         return ys, back ∘ unthunk_tangent
     end
     T(f, xs), Δ -> Δ === nothing ? nothing : (nothing, Δ.flt, Δ.itr)
@@ -85,11 +85,12 @@ end
 # `f(itr...)`: Zygote walks the iterators without differentiating what they run.
 function Zygote._pullback(cx::Context, ::typeof(Core._apply_iterate), ::typeof(iterate), f, args...)
     if any(walks_one_by_one, args)
-        y, back = Zygote._pullback(cx, splat_collected, f, args...)
+        y, back = differentiated(cx, splat_collected, f, args...)
         return y, Δ -> (d = back(Δ); d === nothing ? nothing : (nothing, nothing, Base.tail(d)...))
     end
-    y, pull = ZygoteRules.adjoint(cx, Core._apply_iterate, iterate, f, args...)
-    y, Δ -> (d = pull(Δ); d === nothing ? nothing : (nothing, d...))
+    y, back = Core._apply_iterate(iterate, differentiated, (cx, f), args...)
+    shapes = map(Zygote._empty, args)
+    y, Δ -> (d = back(Δ); d === nothing ? nothing : (nothing, nothing, first(d), Zygote.unapply(shapes, Base.tail(d))...))
 end
 
 splat_collected(f, args...) = f(flatten_once(map(collect_lazy, args))...)

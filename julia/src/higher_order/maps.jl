@@ -74,7 +74,7 @@ function Zygote._pullback(cx::Context, ::typeof(Zygote.pmap), f::F, args::Vararg
 end
 
 function Zygote._pullback(cx::Context, ::typeof(collect), g::Base.Generator)
-    walks_one_by_one(g.iter) && return Zygote._pullback(cx, collect_one_by_one, g)
+    walks_one_by_one(g.iter) && return differentiated(cx, collect_one_by_one, g)
     start = cx.position
     ys, pull = comprehension(cx, g.f, g.iter)
     run(Δ) = (df_dx = pull(Δ); (nothing, (f=df_dx[1], iter=df_dx[2])))

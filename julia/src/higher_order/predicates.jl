@@ -67,7 +67,7 @@ for (f, loop) in ((:any, :any_in_loop), (:all, :all_in_loop), (:count, :count_in
                   (:findlast, :findlast_in_loop), (:findnext, :findnext_in_loop), (:findprev, :findprev_in_loop),
                   (:findall, :findall_in_loop), (:filter, :filter_in_loop))
     @eval @inline function Zygote.chain_rrule(config::ZygoteRuleConfig{<:Context}, ::typeof($f), args...)
-        may_reach_buffer(args...) && return Zygote._pullback(config.context, $loop, args...)
+        may_reach_buffer(args...) && return differentiated(config.context, $loop, args...)
         y, back = rrule(config, $f, args...)
         y, Prompt(config.context, Zygote.ZBack(back))
     end
@@ -75,5 +75,5 @@ end
 
 # A collection of another kind than an array has no rule.
 function Zygote._pullback(cx::Context, ::typeof(filter), f, xs::Tuple)
-    Zygote._pullback(cx, (f, xs) -> Tuple(filter(f, collect(xs))), f, xs)
+    differentiated(cx, (f, xs) -> Tuple(filter(f, collect(xs))), f, xs)
 end

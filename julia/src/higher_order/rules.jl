@@ -86,9 +86,9 @@ with_keywords(cotangents, keywords) = (nothing, keywords, cotangents...)
 # Zygote's own method asks for a rule directly and thereby passes by the methods of this folder.
 function ChainRulesCore.rrule_via_ad(config::ZygoteRuleConfig{<:Context}, f, args...; kwargs...)
     y, back = if isempty(kwargs)
-        Zygote._pullback(config.context, f, args...)
+        differentiated(config.context, f, args...)
     else
-        Zygote._pullback(config.context, Core.kwcall, values(kwargs), f, args...)
+        differentiated(config.context, Core.kwcall, values(kwargs), f, args...)
     end
     skipped = isempty(kwargs) ? 0 : 2
     function pull_by_ad(Δ)

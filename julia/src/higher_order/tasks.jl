@@ -100,4 +100,4 @@ function run_in_turn(run_thread, static)
     end
 end
 Zygote._pullback(cx::Context, ::typeof(Threads.threading_run), run_thread, static) =
-    Zygote._pullback(cx, run_in_turn, run_thread, static)
+    differentiated(cx, run_in_turn, run_thread, static)

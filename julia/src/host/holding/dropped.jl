@@ -1,8 +1,9 @@
 # Sparse arithmetic leaves out elements that come to zero (`S .* x` where an element of x is zero, `sparse(x)`), and rules give
 # the elements that a sparse array stores a gradient: that of the others would be lost.
 #
-# Each call that has a rule and returns a sparse array is tried a little beside its arguments. If more is stored there, the whole gradient
-# is held against those beside the arguments, because only it tells whether what was left out matters.
+# Each call that has a rule and returns a sparse array is tried a little beside its arguments, if these are only numbers and arrays, so that
+# trying changes nothing. If more is stored there, the whole gradient is held against those beside the arguments: only it tells
+# whether what was left out matters. The program then runs up to three times more.
 
 """Note in the context that a call left out elements of a sparse array, if it did; `called` is the value of `f(args...)` and its pullback."""
 @inline noted(cx, f, args, called) = called
@@ -12,19 +13,33 @@
 end
 
 @noinline function note_dropped!(cx::Context, @nospecialize(f), @nospecialize(args), @nospecialize(y))
-    cx.dropped === nothing || return
-    moved = map(x -> something(nudged(x, 1), Some(x)), args)
-    all(map(===, moved, args)) && return
+    cx.dropped === nothing && makes_something_new(f) || return
+    is_plain(f) && all(is_plain, args) || return
+    given = map(x -> x isa Buffer ? copy(x) : x, args)
+    moved = map(x -> nudged(f === Broadcast.broadcasted ? floating(x) : x, 1), given)
     beside = keeping_random(copy(Random.default_rng())) do
-        attempt(() -> Base.materialize(f(map(something, moved)...)))
+        attempt(() -> Base.materialize(f(moved...)))
     end
     beside isa AbstractSparseArray && SparseArrays.nnz(beside) <= SparseArrays.nnz(y) && return
     cx.dropped = spelled_call(f, args)
     return
 end
 
-spelled_call(f, args) = string(nameof(f))
-spelled_call(::typeof(Core.kwcall), args) = string(nameof(args[2]))
+# The value of the others is a part of their argument.
+makes_something_new(f) = !(f in (identity, tuple, getfield, getproperty, getindex, Base.materialize, Zygote.literal_getproperty, Zygote.literal_getfield))
+
+"""Whether trying a call with such an argument changes nothing that anybody sees."""
+is_plain(x) = Base.issingletontype(typeof(x)) || (x isa Function && fieldcount(typeof(x)) > 0 && all(k -> getfield(x, k) isa Number, 1:fieldcount(typeof(x))))
+is_plain(x::Union{Number,AbstractString,Symbol,Type,AbstractArray{<:Number},Buffer,Broadcast.BroadcastStyle}) = true
+is_plain(x::Union{Tuple,NamedTuple}) = all(is_plain, values(x))
+
+floating(x) = x
+floating(x::Integer) = float(x)
+floating(x::AbstractArray{<:Integer}) = float(x)
+floating(x::Union{Bool,AbstractArray{Bool}}) = x
+
+spelled_call(f, args) = string(f isa Union{Function,Type} ? nameof(f) : nameof(typeof(f)))
+spelled_call(::typeof(Core.kwcall), args) = spelled_call(args[2], ())
 function spelled_call(::typeof(Broadcast.broadcasted), args)
     k = findfirst(x -> x isa Function, args)
     return k === nothing ? "a broadcast" : "a broadcast of $(nameof(args[k]))"
@@ -35,19 +50,25 @@ function hold_dropped(pull, ct, cts)
     cx = pull.context
     cx.dropped === nothing && return
     any(r -> r.guest, cx.roots) && untold(cx.dropped)
-    here = reals_in(cts, pull.args)
+    all(can_be_nudged, pull.args) || untold(cx.dropped)
+    remembered = Remembered(memory_of(Outside(pull.f)))
+    given = any(holds_floats, pull.args) ? pull.args : map(floating, pull.args)
     beside(sign) = attempt() do
-        args = map(x -> nudged(x, sign), pull.args)
+        args = map(x -> sign == 0 ? x : nudged(x, sign), given)
         keeping_random(pull.random) do
-            y, other = play(pull.f, map(something, args)...)
-            reals_in(sweep!(other, ct), pull.args)
+            again(remembered) do
+                _, other = play(pull.f, args...)
+                reals_in(sweep!(other, ct), pull.args)
+            end
         end
     end
-    any(x -> nudged(x, 1) === nothing, pull.args) && untold(cx.dropped)
-    above = beside(1)
-    above === nothing && untold(cx.dropped)
-    is_lost(here, above, above) || return
-    is_lost(here, above, beside(-1)) && lost_by(cx.dropped, AS_DENSE)
+    here = attempt(() -> reals_in(cts, pull.args))
+    here === nothing && untold(cx.dropped)
+    above, below, repeated = beside(1), beside(-1), beside(0)
+    all(told -> told isa typeof(here) && length(told) == length(here), (above, below, repeated)) || untold(cx.dropped)
+    all(isfinite, here) || return
+    all(isfinite, above) && all(isfinite, below) && isapprox(here, repeated) || untold(cx.dropped)
+    is_lost(here, above, below) && lost_by(cx.dropped, AS_DENSE)
     return
 end
 
@@ -55,7 +76,8 @@ end
     the derivative just beside these arguments is another one. $remedy", true))
 
 @noinline untold(what) = throw(LostGradient("$what leaves out an element that is zero here, and whether an engine loses its gradient \
-    cannot be told: arguments are structs or Buffers, a Buffer from outside is written, or the function raises beside them. $AS_DENSE", true))
+    cannot be told: arguments are structs, Buffers or arrays of kinds unknown here, a Buffer from outside is written, or another run \
+    beside the arguments raises or gives something else. $AS_DENSE", true))
 
 const AS_DENSE = "Compute with the full array in its place, Array(S)."
 
@@ -67,51 +89,57 @@ Whether one of the numbers `here` is another than the mean of those on both side
 is_lost(here, above, below) = false
 function is_lost(here::Vector{T}, above::Vector{T}, below::Vector{T}) where {T<:AbstractFloat}
     length(here) == length(above) == length(below) && all(isfinite, above) && all(isfinite, below) || return false
-    floor = 10 * sqrt(eps(T)) * maximum(abs, above; init=zero(T))
+    rounding = 1000 * eps(T) * maximum(abs, above; init=zero(T))
     return any(zip(here, above, below)) do (x, a, b)
-        abs((a + b) / 2 - x) > 5 * abs(a - b) + floor
+        abs((a + b) / 2 - x) > 5 * abs(a - b) + 10 * sqrt(eps(T)) * max(abs(x), abs(a)) + rounding
     end
 end
 
+"""Whether `nudged` moves all floats that an argument holds."""
+can_be_nudged(x) = !holds_floats(x)
+can_be_nudged(x::Number) = true
+can_be_nudged(x::AbstractArray) = x isa Nudgeable || !holds_floats(x)
+can_be_nudged(x::Buffer) = false
+can_be_nudged(f::Function) = !any(k -> holds_floats(getfield(f, k)), 1:fieldcount(typeof(f)))
+can_be_nudged(x::Union{Tuple,NamedTuple}) = all(can_be_nudged, values(x))
+
+const Floats{N} = AbstractArray{<:Union{Continuous,Complex{<:Continuous}},N}
+const Wrapped = Union{
+    Adjoint,Transpose,Symmetric,Hermitian,LowerTriangular,UpperTriangular,UnitLowerTriangular,UnitUpperTriangular,Diagonal,
+}
+const Nudgeable = Union{Array,SubArray,Base.ReshapedArray,PermutedDimsArray,AbstractRange,AbstractSparseArray,Wrapped}
+
 """
-    nudged(x, sign) -> Some(value) or nothing
+    nudged(x, sign)
 
-The argument with all floats a little larger or smaller, zeros among them, but for those that a sparse array does not store; `nothing`
-where that cannot be told.
+The argument with all floats a little larger or smaller, zeros among them, but for those that a sparse array does not store.
 """
-nudged(x, sign) = has_no_floats(typeof(x)) ? Some(x) : nothing
-nudged(x::Union{AbstractFloat,ForwardDiff.Dual,Complex{<:Continuous}}, sign) = Some(only(nudged_array([x], sign)))
-nudged(x::Union{AbstractString,Symbol,Type,Module,Nothing,Missing,Random.AbstractRNG}, sign) = Some(x)
-nudged(x::AbstractArray{T}, sign) where {T} = has_no_floats(T) ? Some(x) : nothing
-nudged(x::AbstractArray{<:Union{Continuous,Complex{<:Continuous}}}, sign) = Some(nudged_array(x, sign))
-nudged(x::Buffer, sign) = nothing
-nudged(x::Tuple, sign) = all_nudged(map(part -> nudged(part, sign), x))
-function nudged(x::NamedTuple{names}, sign) where {names}
-    parts = nudged(values(x), sign)
-    return parts === nothing ? nothing : Some(NamedTuple{names}(something(parts)))
-end
-all_nudged(parts) = any(isnothing, parts) ? nothing : Some(map(something, parts))
-
-has_no_floats(T) = T <: Union{Integer,AbstractString,AbstractChar,Symbol} || Base.issingletontype(T)
-
-function nudged_array(x::AbstractArray{T}, sign) where {T}
+nudged(x, sign) = x
+nudged(x::Union{Continuous,Complex{<:Continuous}}, sign) = only(nudged([x], sign))
+nudged(x::Union{Tuple,NamedTuple}, sign) = map(part -> nudged(part, sign), x)
+nudged(x::Buffer, sign) = x
+function nudged(x::Floats, sign)
     isempty(x) && return x
     flat = vec(collect(x))
-    return reshape(flat .+ (sign * sqrt(eps(real_of(T)))) .* direction(map(magnitude, flat), 0), size(x))
+    return reshape(flat .+ (sign * sqrt(eps(real_of(eltype(x))))) .* direction(map(magnitude, flat), 0), size(x))
 end
-function nudged_array(x::AbstractSparseArray, sign)
+function nudged(x::AbstractSparseArray{<:Union{Continuous,Complex{<:Continuous}}}, sign)
     beside = copy(x)
-    SparseArrays.nonzeros(beside) .= nudged_array(SparseArrays.nonzeros(x), sign)
+    SparseArrays.nonzeros(beside) .= nudged(SparseArrays.nonzeros(x), sign)
     return beside
 end
-nudged_array(x::Diagonal, sign) = Diagonal(nudged_array(x.diag, sign))
-nudged_array(x::Union{Adjoint,Transpose}, sign) = (x isa Adjoint ? adjoint : transpose)(nudged_array(parent(x), sign))
-nudged_array(x::Union{Symmetric,Hermitian}, sign) = (x isa Symmetric ? Symmetric : Hermitian)(nudged_array(parent(x), sign), Symbol(x.uplo))
+nudged(x::Diagonal{<:Union{Continuous,Complex{<:Continuous}}}, sign) = Diagonal(nudged(x.diag, sign))
+for W in (Adjoint, Transpose, LowerTriangular, UpperTriangular, UnitLowerTriangular, UnitUpperTriangular)
+    @eval nudged(x::$W{<:Union{Continuous,Complex{<:Continuous}}}, sign) = $W(nudged(parent(x), sign))
+end
+for W in (Symmetric, Hermitian)
+    @eval nudged(x::$W{<:Union{Continuous,Complex{<:Continuous}}}, sign) = $W(nudged(parent(x), sign), Symbol(x.uplo))
+end
 
 real_of(::Type{T}) where {T<:AbstractFloat} = T
 real_of(::Type{<:ForwardDiff.Dual{<:Any,V}}) where {V} = real_of(V)
 real_of(::Type{Complex{T}}) where {T} = real_of(T)
-magnitude(x::AbstractFloat) = x
+magnitude(x::AbstractFloat) = isfinite(x) ? x : zero(x)
 magnitude(x::ForwardDiff.Dual) = magnitude(ForwardDiff.value(x))
 magnitude(x::Complex) = magnitude(real(x))
 
@@ -123,12 +151,33 @@ function reals_in(gradients, like)
     return T === Union{} ? Float64[] : convert(Vector{T}, found)
 end
 
-push_reals!(found, g, x) = nothing
+push_reals!(found, g, x) = error("a gradient of a kind unknown here: $(typeof(g))")
+push_reals!(found, g::Union{Nothing,AbstractZero}, x) = nothing
 push_reals!(found, ::Nothing, x::Union{Tuple,NamedTuple}) = foreach(part -> push_reals!(found, nothing, part), values(x))
+push_reals!(found, ::Nothing, x::Union{Number,AbstractArray{<:Number}}) = holds_floats(x) ? push_reals!(found, zero(x), x) : nothing
 push_reals!(found, g::Tuple, x::Tuple) = foreach((g, x) -> push_reals!(found, g, x), g, x)
+push_reals!(found, g::Tuple, x) = foreach(g -> push_reals!(found, g, nothing), g)
 push_reals!(found, g::NamedTuple, x::NamedTuple) = foreach(name -> push_reals!(found, get(g, name, nothing), x[name]), keys(x))
-push_reals!(found, g::AbstractFloat, x) = push!(found, g)
+push_reals!(found, g::NamedTuple, x) = foreach(g -> push_reals!(found, g, nothing), values(g))
+push_reals!(found, g::Base.RefValue, x) = push_reals!(found, g[], x)
+push_reals!(found, g::Real, x) = push!(found, g)
 push_reals!(found, g::Complex, x) = (push_reals!(found, real(g), x); push_reals!(found, imag(g), x))
-push_reals!(found, g::ForwardDiff.Dual, x) = (push_reals!(found, ForwardDiff.value(g), x); foreach(p -> push_reals!(found, p, x), ForwardDiff.partials(g)))
-push_reals!(found, g::AbstractArray{<:Number}, x) = foreach(one -> push_reals!(found, one, x), g)
-push_reals!(found, ::Nothing, x::Union{Number,AbstractArray{<:Number}}) = push_reals!(found, zero(x), x)
+function push_reals!(found, g::ForwardDiff.Dual, x)
+    push_reals!(found, ForwardDiff.value(g), x)
+    foreach(p -> push_reals!(found, p, x), ForwardDiff.partials(g))
+end
+push_reals!(found, g::AbstractArray, x) = foreach(one -> push_reals!(found, one, nothing), g)
+push_reals!(found, g::AbstractSparseArray, x) = push_reals!(found, SparseArrays.nonzeros(g), x)
+
+"""Whether a value holds floats that are differentiated."""
+holds_floats(x) = holds_floats(x, Base.IdSet{Any}())
+holds_floats(x::Number, seen) = x isa Union{Continuous,Complex{<:Continuous}}
+holds_floats(x::AbstractArray{<:Number}, seen) = x isa Floats
+holds_floats(x::Function, seen) = false
+holds_floats(x::AbstractDict, seen) = unseen(x, seen) && any(part -> holds_floats(part, seen), values(x))
+holds_floats(x::AbstractArray, seen) = unseen(x, seen) && any(k -> isassigned(x, k) && holds_floats(x[k], seen), eachindex(x))
+function holds_floats(x, seen)
+    x isa WITHOUT_FLOATS && return false
+    return unseen(x, seen) && any(k -> isdefined(x, k) && holds_floats(getfield(x, k), seen), 1:fieldcount(typeof(x)))
+end
+unseen(x, seen) = !ismutable(x) || (x ∉ seen && (push!(seen, x); true))

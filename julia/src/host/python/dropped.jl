@@ -8,7 +8,7 @@ sides of the point, and others at it. At a kink the sides differ, and the answer
 functions that make or hold some.
 """
 function hold_beside(derivatives, found, plan::Plan, values::Vector{Any}, random, remembered::Remembered)
-    has_sparse(plan) || return
+    has_sparse(plan, values) || return
     here = reals_of(found)
     beside(sign) = MutationBridge.attempt() do
         with_random(() -> again(() -> reals_of(derivatives(nudged(values, sign))), remembered), random)
@@ -19,11 +19,18 @@ function hold_beside(derivatives, found, plan::Plan, values::Vector{Any}, random
     return
 end
 
-"Whether sparse matrices come into calls: as arguments, or by the function's own code, as far as that tells."
-has_sparse(plan::Plan) = !isempty(plan.sparse) || (plan.outside[] !== nothing && plan.outside[].sparse)
+"Whether sparse matrices come into calls: as arguments or in them, or by the function's own code, as far as that tells."
+has_sparse(plan::Plan, values) = !isempty(plan.sparse) || (plan.outside[] !== nothing && plan.outside[].sparse) ||
+    any(i -> is_own(plan, i) && holds_sparse(values[i]), eachindex(values))
+
+function holds_sparse(x)
+    found = false
+    MutationBridge.visit((part, _) -> (found |= part isa SparseArrays.AbstractSparseArray), x, "", Base.IdSet{Any}())
+    return found
+end
 
 "The leaves with all floats a little larger or smaller, zeros among them."
-nudged(values::Vector{Any}, sign::Int) = Any[differentiable(x) ? something(MutationBridge.nudged(x, sign)) : x for x in values]
+nudged(values::Vector{Any}, sign::Int) = Any[differentiable(x) ? MutationBridge.nudged(x, sign) : x for x in values]
 
 "The gradients of the wanted leaves."
 gradients_of(plan::Plan, found, values) =

@@ -10,7 +10,7 @@ struct Passed <: Exception
 end
 
 "Whether no other engine could do better, or the function is used wrongly."
-is_final(error) = MutationBridge.is_final(error) || error isa Union{NotANumber,NotDifferentiable,Undeclared,SparseWritten,OtherLayout,PythonException} || is_of_python(error)
+is_final(error) = MutationBridge.is_final(error) || (error isa LostGradient && error.dropped) || error isa Union{NotANumber,NotDifferentiable,Undeclared,SparseWritten,OtherLayout,PythonException} || is_of_python(error)
 
 """
 Run a differentiation. If its engine refuses: raise what the function itself raises when it runs alone, else `Passed`.

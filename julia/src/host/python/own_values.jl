@@ -4,56 +4,49 @@
 "Whether the leaf is a value of Julia's own, which Python keeps by number."
 is_own(plan::Plan, leaf::Int) = plan.kinds[leaf] == UInt8('o')
 
-"Whether a value holds floats that are differentiated."
-holds_floats(x) = holds_floats(x, Base.IdSet{Any}())
-holds_floats(x::Number, seen) = differentiable(x)
-holds_floats(x::AbstractArray{<:Number}, seen) = differentiable(x)
-holds_floats(x::Function, seen) = false
-holds_floats(x::AbstractDict, seen) = unseen(x, seen) && any(part -> holds_floats(part, seen), values(x))
-holds_floats(x::AbstractArray, seen) = unseen(x, seen) && any(k -> isassigned(x, k) && holds_floats(x[k], seen), eachindex(x))
-function holds_floats(x, seen)
-    x isa MutationBridge.WITHOUT_FLOATS && return false
-    return unseen(x, seen) && any(k -> isdefined(x, k) && holds_floats(getfield(x, k), seen), 1:fieldcount(typeof(x)))
-end
-unseen(x, seen) = !ismutable(x) || (x ∉ seen && (push!(seen, x); true))
-
 """
-The gradient of one of Julia's own values, for Python; `nothing` for parts without floats. `seen` are mutable values that have had theirs: an
-engine gives one that is in two places the sum of both, twice.
+The gradient of one of Julia's own values, for Python; `nothing` for parts without floats.
 """
-gradient_of_own(gradient, x) = gradient_of_own(gradient, x, Base.IdSet{Any}())
-gradient_of_own(gradient::AbstractThunk, x, seen) = gradient_of_own(unthunk(gradient), x, seen)
-gradient_of_own(gradient::AbstractZero, x, seen) = gradient_of_own(nothing, x, seen)
-gradient_of_own(gradient::Tangent, x, seen) = gradient_of_own(ChainRulesCore.backing(canonicalize(gradient)), x, seen)
-gradient_of_own(gradient::Base.RefValue, x, seen) = gradient_of_own(gradient[], x, seen)
-function gradient_of_own(gradient, x, seen)
-    holds_floats(x) || return nothing
+gradient_of_own(gradient::AbstractThunk, x) = gradient_of_own(unthunk(gradient), x)
+gradient_of_own(gradient::AbstractZero, x) = gradient_of_own(nothing, x)
+gradient_of_own(gradient::Tangent, x) = gradient_of_own(ChainRulesCore.backing(canonicalize(gradient)), x)
+gradient_of_own(gradient::Base.RefValue, x) = gradient_of_own(gradient[], x)
+function gradient_of_own(gradient, x)
+    holds_floats(x) || return without_floats(gradient, x)
     x isa Number && return conformed(gradient, x)
     x isa AbstractArray{<:Number} && return dense_gradient(gradient, x)
-    unseen(x, seen) || throw(ArgumentError("a $(typeof(x)) is in two places of the arguments, or holds itself: its gradient has no form. \
-        Pass copies of it (deepcopy)"))
-    return gradient_of_parts(gradient, x, seen)
+    return gradient_of_parts(gradient, x)
 end
 
-gradient_of_parts(gradient, x::Tuple, seen) = ntuple(k -> gradient_of_own(part_of(gradient, k), x[k], seen), length(x))
-gradient_of_parts(gradient, x::AbstractArray, seen) = Tuple(gradient_of_own(part_of(gradient, k), x[k], seen) for k in eachindex(x))
-function gradient_of_parts(gradient, x::AbstractDict, seen)
+"`nothing`, or an error if an engine found a gradient where none can be told: by a closure, a number of a package's, a field that changed."
+without_floats(gradient, x::Union{Integer,AbstractArray{<:Integer}}) = nothing
+without_floats(gradient, x) = is_none(gradient) ? nothing : throw(ArgumentError("a part of an argument, a $(typeof(x)) after the call, has a \
+    gradient, a $(typeof(gradient)), that has no form in Python"))
+is_none(gradient) = gradient isa Union{Nothing,AbstractZero} || (gradient isa Number && iszero(gradient))
+is_none(gradient::Base.RefValue) = is_none(gradient[])
+is_none(gradient::Union{Tuple,NamedTuple,AbstractArray}) = all(is_none, values(gradient))
+
+gradient_of_parts(gradient, x::Tuple) = ntuple(k -> gradient_of_own(part_of(gradient, k), x[k]), length(x))
+gradient_of_parts(gradient, x::AbstractArray) = Tuple(gradient_of_own(part_of(gradient, k), x[k]) for k in eachindex(x))
+function gradient_of_parts(gradient, x::AbstractDict)
     all(key -> key isa Union{Symbol,AbstractString}, keys(x)) ||
         throw(ArgumentError("the gradient by a $(typeof(x)) has no form in Python: its keys are neither strings nor symbols"))
-    return NamedTuple(Symbol(key) => gradient_of_own(part_of(gradient, key), part, seen) for (key, part) in x)
+    return NamedTuple(Symbol(key) => gradient_of_own(part_of(gradient, key), part) for (key, part) in x)
 end
-function gradient_of_parts(gradient, x, seen)
+function gradient_of_parts(gradient, x)
     gradient isa Union{Nothing,NamedTuple} || (gradient = conformed(gradient, x))     # which raises
     names = fieldnames(typeof(x))
     parts = map(names) do name
-        isdefined(x, name) ? gradient_of_own(part_of(gradient, name), getfield(x, name), seen) : nothing
+        isdefined(x, name) ? gradient_of_own(part_of(gradient, name), getfield(x, name)) : nothing
     end
     return NamedTuple{names}(parts)
 end
 
 part_of(::Nothing, key) = nothing
-part_of(gradient::Union{NamedTuple,AbstractDict}, key) = get(gradient, key, nothing)
-part_of(gradient::Union{Tuple,AbstractArray}, key) = gradient[key]
+part_of(gradient::NamedTuple, key::Symbol) = get(gradient, key, nothing)
+part_of(gradient::AbstractDict, key) = get(gradient, key, nothing)
+part_of(gradient::Union{Tuple,AbstractArray}, key::Int) = gradient[key]
+part_of(gradient, key) = throw(ArgumentError("an engine gave a $(typeof(gradient)) where the gradient of $key was asked: it has no form in Python"))
 
 "The gradient of an array as a dense one of its size; of one that a rule took apart by its fields, too."
 dense_gradient(gradient, x::AbstractArray) = conformed(gradient, x)
@@ -67,6 +60,26 @@ function dense_gradient(gradient::NamedTuple, x::AbstractArray)
     data isa Union{Tuple,AbstractArray} && length(data) == length(x) || return conformed(gradient, x)      # which raises
     return conformed(reshape(collect(Any, data), size(x)), x)
 end
+
+"""
+Raise if a mutable value is in two places of Julia's own values: engines keep one gradient for each, the sum of both places.
+"""
+function check_shared(plan::Plan, values::Vector{Any})
+    any(i -> is_own(plan, i), plan.wanted) || return
+    seen = Base.IdSet{Any}()
+    foreach(i -> is_own(plan, i) && refuse_shared(values[i], seen), eachindex(values))
+end
+refuse_shared(x::Union{Number,AbstractArray{<:Number},Function,Module}, seen) = nothing
+function refuse_shared(x, seen)
+    holds_floats(x) || return
+    unseen(x, seen) || throw(ArgumentError("a $(typeof(x)) is in two places of the arguments, or holds itself: its gradient has no form. \
+        Pass copies of it (deepcopy)"))
+    foreach(part -> refuse_shared(part, seen), parts_of(x))
+end
+
+parts_of(x::AbstractDict) = values(x)
+parts_of(x::AbstractArray) = (x[k] for k in eachindex(x) if isassigned(x, k))
+parts_of(x) = (getfield(x, k) for k in 1:fieldcount(typeof(x)) if isdefined(x, k))
 
 """
 Raise if an engine other than our context is asked for the gradient of one of Julia's own values, which it would see as a constant or as

@@ -30,10 +30,10 @@ end
 "References to Python's gradients: `found[i]` for each leaf `i` in `plan.wanted`."
 function gradients_to_python(plan::Plan, found::Vector{Any}, leaves::Vector{Any}, taken)
     taken = copy(taken)
-    made, seen = PyPtr[], Base.IdSet{Any}()
+    made = PyPtr[]
     for i in plan.wanted
         x = leaves[i]
-        gradient = is_own(plan, i) ? gradient_of_own(found[i], x, seen) : conformed(found[i], x)
+        gradient = is_own(plan, i) ? gradient_of_own(found[i], x) : conformed(found[i], x)
         push!(made, gradient_to_python(plan, i, gradient, taken))
         gradient isa Array && sizeof(gradient) >= LARGE && push!(taken, addresses(gradient))
     end

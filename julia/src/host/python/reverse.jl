@@ -17,6 +17,7 @@ differentiable(x::AbstractArray{T}) where {T} = T <: Union{AbstractFloat,Complex
 differentiable(x) = false
 
 function check_wanted(plan::Plan, values)
+    check_shared(plan, values)
     for i in plan.wanted
         (is_own(plan, i) ? holds_floats(values[i]) : differentiable(values[i])) || throw(NotDifferentiable(i))
     end
