@@ -27,6 +27,7 @@ def kinds(verdicts: list[Verdict]) -> list[str]:
     return [verdict.kind for verdict in verdicts]
 
 
+@pytest.mark.thorough
 def test_programs_end_together_as_they_end_alone() -> None:
     some = list(programs(5, first=500_000, statements=EVERYTHING))
     assert kinds(judged_together(some)) == [judged(one, "xla").kind for one in some]

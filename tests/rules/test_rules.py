@@ -56,7 +56,7 @@ def test_every_case_has_a_rule() -> None:
     assert [(family, str(case.function)) for family, case in CASES if case.function not in known] == []
 
 
-@pytest.mark.dealt(2)
+@pytest.mark.dealt(4, 1)
 @pytest.mark.parametrize(("rule", "cases"), SOME)
 def test_rule(rule: Rule | MutatingRule, cases: list[Case]) -> None:
     prove(rule, cases)
