@@ -331,7 +331,7 @@ using SparseArrays
         P.ChainRulesCore.Tangent{SparseMatrixCSC{Float64,Int}}(; nzval=stored), ([3.0, 2.0, 3.0, 4.0], nothing),
     )
     none = (nothing, P.ChainRulesCore.ZeroTangent(), (nzval=nothing,))
-    map(of, some), map(g -> P.conformed(of(g), entries), none), P.is_lost([1.0], nothing, nothing)
+    map(of, some), map(g -> P.conformed(of(g), entries), none), P.MutationBridge.is_lost([1.0], nothing, nothing)
 end
 """
 

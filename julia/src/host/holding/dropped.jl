@@ -167,7 +167,7 @@ function push_reals!(found, g::ForwardDiff.Dual, x)
     foreach(p -> push_reals!(found, p, x), ForwardDiff.partials(g))
 end
 push_reals!(found, g::AbstractArray, x) = foreach(one -> push_reals!(found, one, nothing), g)
-push_reals!(found, g::AbstractSparseArray, x) = push_reals!(found, SparseArrays.nonzeros(g), x)
+push_reals!(found, g::AbstractSparseArray, x::AbstractSparseArray) = push_reals!(found, SparseArrays.nonzeros(g), x)
 
 """Whether a value holds floats that are differentiated."""
 holds_floats(x) = holds_floats(x, Base.IdSet{Any}())
