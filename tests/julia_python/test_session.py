@@ -251,7 +251,9 @@ print(jl.text("1 + 1"))
     assert completed.stdout.endswith("\n2\n")
 
 
-def test_first_gradient_of_a_process_whose_time_is_told(variables: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_first_gradient_of_a_process_tells_its_time(
+    variables: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
     code = """
 import time; begin = time.perf_counter()
 import numpy as np
