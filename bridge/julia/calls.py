@@ -273,6 +273,7 @@ _OBJECTS = {
     "held_array": _held_array,
     "opaque": _opaque,
     "float64": np.float64,
+    "exception": Exception,
     "returned": Returned,
 }
 

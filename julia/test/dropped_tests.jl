@@ -81,6 +81,13 @@ end
 @testset "other arguments" begin
     whole = message_of(x -> sum(S .* x), [0, 2, 3])
     @test occursin("a broadcast of *", whole)
+    @test occursin("a broadcast of *", message_of((x, c) -> c * sum(S .* x), [0, 2, 3], 1.0))
+    @test occursin("a broadcast of *", message_of((n, x) -> sum(n .* S) + sum(x), 0, without))
+    @test occursin("SparseVector", message_of(x -> sum(sparse(x) .* [7.0, 8.0, 9.0]), [0, 2, 3]))
+    @test occursin("SparseVector", message_of((x, c) -> c * sum(sparse(x) .* [7.0, 8.0, 9.0]), [0, 2, 3], 2.0))
+    @test occursin("SparseMatrixCSC", message_of(A -> sum(sparse(A) .* Array(S)), [0 2; 3 4; 5 6] * [1 0 0; 0 1 1]))
+    @test gradient((x, c, at) -> c[at[1]] * sum((S .* x) .^ 2), [0, 2, 3], [2.0, 3.0], [1])[2] ≈ [sum((S .* [0, 2, 3]) .^ 2), 0]
+    @test occursin("a broadcast of *", message_of((x, n, c) -> (s = 0.0; for k in 1:n; s += n * c[k] * sum(S .* x); end; s), [0, 2, 3], 2, without))
     @test occursin("a broadcast of *", message_of(D -> sum(S .* D.diag), Diagonal(with_zero)))
     @test occursin("a broadcast of *", message_of((x, b) -> sum(S .* x) + sum(exp.(-b)), with_zero, [Inf, 1.0]))
     @test gradient((x, n) -> n * sum((S .* x) .^ 2), with_zero, 2)[1] ≈ ForwardDiff.gradient(x -> 2 * sum((Array(S) .* x) .^ 2), with_zero)

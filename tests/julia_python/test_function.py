@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import pickle
 from pathlib import Path
 from typing import Any
@@ -266,3 +267,20 @@ def test_what_ends_a_program_passes_through_a_callback(raised: BaseException) ->
             run(x, fails)
         assert isinstance(caught.value.__cause__, ValueError)
     np.testing.assert_array_equal(bridge.grad(function)(x, lambda: None), 2 * x)
+
+
+@pytest.mark.parametrize("raised", [KeyboardInterrupt(), SystemExit(3)])
+def test_what_ends_a_program_passes_through_a_run_beside_the_arguments(raised: BaseException) -> None:
+    function = bridge.julia.function(
+        "using SparseArrays; "
+        "(x, f) -> (MutationBridge.ChainRulesCore.ignore_derivatives(() -> f()); "
+        "sum(sparse([1.0 2.0; 3.0 4.0]) .* x))"
+    )
+    runs = itertools.count()
+
+    def ends_later() -> None:
+        if next(runs) > 0:
+            raise raised
+
+    with pytest.raises(type(raised)):
+        bridge.grad(function)(np.array([0.0, 2.0]), ends_later)

@@ -70,7 +70,7 @@ the cotangents of arrays that code names as constants from one call to the next,
 is_doubtful(engine::Symbol, found::Outside) = engine === :mooncake && names_memory(found)
 
 "Whether no other engine is to be asked."
-is_final(error) = error isa InterruptException
+is_final(error) = ends_program(error)
 
 "The next engine of `:auto` that is loaded; `NoEngine` if there is none."
 function next_engine(refusals)

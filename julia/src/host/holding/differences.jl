@@ -55,12 +55,17 @@ function hold_along(at, told, h, remembered::Remembered)
 end
 
 told_of(names) = "the function writes memory that outlives the call ($(join(first(names, 3), ", ")))"
+
+"What `run()` gives; `nothing` if it raises."
 attempt(run) = try
     run()
 catch error
-    error isa InterruptException && rethrow()
+    ends_program(error) && rethrow()
     nothing
 end
+
+"Whether somebody asks to stop: Ctrl-C, or what Python code raised that is no `Exception` to Python."
+ends_program(error) = error isa InterruptException || (Python.is_of_python(error) && Python.ends_program(error))
 
 step_of(z) = cbrt(eps(eltype(z)))
 function direction(z, k)

@@ -16,13 +16,15 @@ end
     cx.dropped === nothing && makes_something_new(f) || return
     is_plain(f) && all(is_plain, args) || return
     given = map(x -> x isa Buffer ? copy(x) : x, args)
-    moved = map(x -> nudged(f === Broadcast.broadcasted ? floating(x) : x, 1), given)
-    beside = keeping_random(copy(Random.default_rng())) do
-        attempt(() -> Base.materialize(f(moved...)))
-    end
+    beside = stored_beside(floating(f), map(floating, given))
+    beside === nothing && (beside = stored_beside(f, given))     # integers that are sizes or places
     beside isa AbstractSparseArray && SparseArrays.nnz(beside) <= SparseArrays.nnz(y) && return
     cx.dropped = spelled_call(f, args)
     return
+end
+
+stored_beside(f, args) = keeping_random(copy(Random.default_rng())) do
+    attempt(() -> Base.materialize(f(nudged(args, 1)...)))
 end
 
 # The value of the others is a part of their argument.
@@ -36,6 +38,8 @@ is_plain(x::Union{Tuple,NamedTuple}) = all(is_plain, values(x))
 floating(x) = x
 floating(x::Integer) = float(x)
 floating(x::AbstractArray{<:Integer}) = float(x)
+floating(::Type{<:SparseArrays.SparseVector}) = SparseArrays.SparseVector
+floating(::Type{<:SparseArrays.SparseMatrixCSC}) = SparseArrays.SparseMatrixCSC
 floating(x::Union{Bool,AbstractArray{Bool}}) = x
 
 spelled_call(f, args) = string(f isa Union{Function,Type} ? nameof(f) : nameof(typeof(f)))
@@ -52,7 +56,7 @@ function hold_dropped(pull, ct, cts)
     any(r -> r.guest, cx.roots) && untold(cx.dropped)
     all(can_be_nudged, pull.args) || untold(cx.dropped)
     remembered = Remembered(memory_of(Outside(pull.f)))
-    given = any(holds_floats, pull.args) ? pull.args : map(floating, pull.args)
+    given = map((x, g) -> g isa Union{Nothing,AbstractZero} ? x : floating(x), pull.args, cts)     # integers with a gradient
     beside(sign) = attempt() do
         args = map(x -> sign == 0 ? x : nudged(x, sign), given)
         keeping_random(pull.random) do

@@ -13,6 +13,7 @@ using ForwardDiff: Dual
 using LinearAlgebra
 using Random: Xoshiro
 using Zygote: Zygote
+using ..MutationBridge: ends_program
 using ..Python: TAG, dual, primal, tangent
 
 include("table.jl")

@@ -69,7 +69,7 @@ function by_duals!(targets, entry, keywords, args, pulled)
             target === nothing || write_value!(target, along_of(part))
         end
     catch error
-        error isa InterruptException && rethrow()
+        ends_program(error) && rethrow()
         return "dual numbers do not get through: " * first(split(sprint(showerror, error), '\n'))
     end
     return ""

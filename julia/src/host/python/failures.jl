@@ -55,6 +55,10 @@ const STANDARD = (LinearAlgebra, Random, SparseArrays, Statistics)
 "Whether it is PythonCall's wrapper of an exception that Python code raised, which Julia called."
 is_of_python(e) = nameof(typeof(e)) === :PyException && nameof(Base.moduleroot(parentmodule(typeof(e)))) === :PythonCall
 
+"Whether an exception of Python's is none of its `Exception`: KeyboardInterrupt, SystemExit."
+ends_program(e) = OBJECTS.exception != C_NULL &&
+    ccall(C.PyErr_GivenExceptionMatches, Cint, (PyPtr, PyPtr), getfield(e.v, :ptr), OBJECTS.exception) == 0
+
 "Kind, message, short and full stack of a kept failure, which is given up."
 function describe(key::Integer)
     failure = take!(key)

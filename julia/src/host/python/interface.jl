@@ -10,8 +10,9 @@ Base.@kwdef mutable struct Interface
     PyComplex_RealAsDouble::Ptr{Cvoid} = C_NULL
     PyDict_New::Ptr{Cvoid} = C_NULL
     PyDict_SetItem::Ptr{Cvoid} = C_NULL
-    PyErr_Occurred::Ptr{Cvoid} = C_NULL
     PyErr_Clear::Ptr{Cvoid} = C_NULL
+    PyErr_GivenExceptionMatches::Ptr{Cvoid} = C_NULL
+    PyErr_Occurred::Ptr{Cvoid} = C_NULL
     PyErr_SetObject::Ptr{Cvoid} = C_NULL
     PyFloat_AsDouble::Ptr{Cvoid} = C_NULL
     PyFloat_FromDouble::Ptr{Cvoid} = C_NULL
@@ -40,6 +41,7 @@ Base.@kwdef mutable struct Objects
     held_array::PyPtr = C_NULL
     opaque::PyPtr = C_NULL
     float64::PyPtr = C_NULL
+    exception::PyPtr = C_NULL
     returned::PyPtr = C_NULL
 end
 
