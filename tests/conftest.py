@@ -88,6 +88,12 @@ def why_no_julia() -> str | None:
     return None if found.found else f"no Julia is set up here ({found.problem or found.missing}); {found.line}"
 
 
+@cache
+def computes_on() -> str:
+    """What JAX computes on: cpu, gpu."""
+    return str(pytest.importorskip("jax").default_backend())
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     if item.get_closest_marker("julia"):
@@ -95,6 +101,8 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         if reason:
             # Skipped here and not by a mark, so that the summary says it in one line, with the number of tests.
             pytest.skip(reason)
+    if item.get_closest_marker("processor") and computes_on() != "cpu":
+        pytest.skip(f"looks at what XLA makes for a processor; JAX computes on a {computes_on()} here")
 
 
 @pytest.fixture(autouse=True)

@@ -214,7 +214,8 @@ def _instead(leaf: Any) -> str:
         return "differentiate the Julia function itself by it (bridge.grad(function)(value)), or pass its numbers"
     array = grounded(leaf)
     if not isinstance(array, np.ndarray):
-        return "pass np.from_dlpack(x)" if hasattr(type(leaf), "__dlpack__") else "convert it to float"
+        shared = "pass np.from_dlpack(x), of what lies on a device np.from_dlpack(x.cpu())"
+        return shared if hasattr(type(leaf), "__dlpack__") else "convert it to float"
     if array.dtype.names is not None:
         return f"pass its fields as arrays of floats (x[{array.dtype.names[0]!r}].copy())"
     if array.dtype.kind == "O":

@@ -8,6 +8,7 @@ import time
 import warnings
 from collections import Counter, defaultdict
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import jax
@@ -38,6 +39,8 @@ OFTEN = 8
 """How often a program may be compiled again because of what is not among its arguments, before the user is told."""
 _MANY = 256
 """Looks of calls that are kept for a function."""
+_SLICES_AS_THEY_ARE = {"xla_disable_hlo_passes": "dynamic-slice-annotator"}
+"""Spares XLA (of jaxlib 0.11, on a GPU) slices written in loops whose memory it then finds to be the wrong one."""
 
 
 class Compiled(Carriable):
@@ -149,7 +152,7 @@ class Compiled(Carriable):
                 try:
                     outputs, notes = run(never(), values)
                 except jax.errors.JaxRuntimeError as error:
-                    program, run = self._without_kernels(program, error)
+                    program, run = self._made_otherwise(program, error)
                     outputs, notes = run(never(), values)
                 if any(isinstance(x, jax.core.Tracer) for x in outputs):
                     raise captured()
@@ -198,18 +201,24 @@ class Compiled(Carriable):
                 found = self._programs[signature, mends] = self._new(signature, mends)
             return found
 
-    def _new(self, signature: Signature, mends: bool, in_kernels: bool = True) -> tuple[Program, Any]:
+    def _new(
+        self, signature: Signature, mends: bool, in_kernels: bool = True, options: dict[str, Any] | None = None
+    ) -> tuple[Program, Any]:
         program = Program(self.function, signature, self.settings, mends, self._limits.get(signature), in_kernels)
-        return program, Placed(jax.jit(program), program.names_of_inputs)
+        return program, Placed(jax.jit(program, compiler_options=options), program.names_of_inputs)
 
-    def _without_kernels(self, program: Program, error: Exception) -> tuple[Program, Any]:
-        """Another program for one whose loops hold what XLA compiles, but not inside of a kernel."""
-        if not program.in_kernels or "UNIMPLEMENTED" not in str(error):
+    def _made_otherwise(self, program: Program, error: Exception) -> tuple[Program, Any]:
+        """Another program for one that XLA does not compile: without kernels, or without a pass that fails in it."""
+        told = str(error)
+        if program.in_kernels and "UNIMPLEMENTED" in told:
+            made = partial(self._new, in_kernels=False)
+        elif "must alias fusion parameter" in told:
+            made = partial(self._new, options=_SLICES_AS_THEY_ARE)
+        else:
             raise error
         program.captured.put_back()
-        made = self._new(program.signature, program.mends, in_kernels=False)
-        self._programs[program.signature, program.mends] = made
-        return made
+        found = self._programs[program.signature, program.mends] = made(program.signature, program.mends)
+        return found
 
     def watch(self, *args: Any, **kwargs: Any) -> Captured:
         """What says what has changed since of what the program reads without being given it, and puts that back.
@@ -276,7 +285,7 @@ class Compiled(Carriable):
             try:
                 return lowered.compile()
             except jax.errors.JaxRuntimeError as error:
-                self._without_kernels(self.program(call_of(args, kwargs).signature)[0], error)
+                self._made_otherwise(self.program(call_of(args, kwargs).signature)[0], error)
                 return self.lower(*args, **kwargs).compile()
 
     @property

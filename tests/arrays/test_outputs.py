@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -75,13 +76,18 @@ def _compare(name: str, out: str, engine: str) -> None:
         return np.sum(np.real(np.ravel(result) * WEIGHTS[: result.size])) + rest
 
     try:
-        value = float(program(X.copy()))
+        with warnings.catch_warnings():
+            # What NumPy before 2.5 refuses: `np.take` of floats into integers.
+            warnings.simplefilter("ignore")
+            value = float(program(X.copy()))
     except Exception as error:
         with pytest.raises(Exception) as found:
             bridge.grad(program, engine=engine)(X.copy())
         assert type(found.value) is type(error) or isinstance(found.value, errors.BridgeError), found.value
         return
-    assert bridge.value_and_grad(program, engine=engine)(X.copy())[0] == pytest.approx(value, rel=1e-12)
+    assert bridge.value_and_grad(program, engine=engine)(X.copy())[0] == pytest.approx(
+        value, rel=1e-7 if out == "float32" else 1e-12
+    )
     if out != "float32":
         want = gradient(program, [X])[0]
         np.testing.assert_allclose(bridge.grad(program, engine=engine)(X.copy()), want, atol=1e-5)

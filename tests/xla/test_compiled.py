@@ -412,6 +412,25 @@ class TestCompilation:
         assert first[0] == second[0]
         assert (int(first[1]), int(second[1]) > 0) == (0, True)
 
+    def test_without_the_pass_that_fails_on_gpus(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        plain, asked = jax.jit, []
+
+        def failing(function: Any, *, compiler_options: Any = None) -> Any:
+            asked.append(compiler_options)
+            if compiler_options is not None:
+                return plain(function, compiler_options=compiler_options)
+
+            def run(never: Any, values: Any) -> Any:
+                raise jax.errors.JaxRuntimeError(
+                    "INTERNAL: DUS result 0 must alias fusion parameter 0, but it does not"
+                )
+
+            return run
+
+        monkeypatch.setattr("bridge.xla.compiled.jax.jit", failing)
+        np.testing.assert_allclose(bridge.grad(square, engine="xla")(X), 2 * X)
+        assert asked == [None, {"xla_disable_hlo_passes": "dynamic-slice-annotator"}]
+
     SAID = (
         "compiling value_and_grad(square) for XLA; this happens once for each signature",
         "compiled value_and_grad(",

@@ -14,6 +14,8 @@ import pytest
 import bridge
 import bridge.numpy as bnp
 
+pytestmark = pytest.mark.processor
+
 LENGTH, WIDTH, STEPS = 200_000, 100, 50
 # What XLA does unless it is told otherwise, as tests/conftest.py tells it.
 AS_USERS_HAVE_IT = {"xla_backend_optimization_level": 3, "xla_cpu_use_fusion_emitters": True}

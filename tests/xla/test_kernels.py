@@ -13,6 +13,8 @@ import scipy.special
 import bridge
 from bridge.xla.tracing import kernels
 
+pytestmark = pytest.mark.processor
+
 KERNEL = re.compile(r' call\([^\n]*inlineable="false",xla_cpu_small_call="true"')
 # XLA makes kernels of tiny loops by itself, without the first attribute.
 

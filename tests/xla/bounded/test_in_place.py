@@ -12,6 +12,8 @@ import bridge
 import bridge.numpy as bnp
 from tests.xla.test_in_place import LENGTH, STARTS, STEPS, WIDTH, compiled_text_and_memory, copied_in_loops
 
+pytestmark = pytest.mark.processor
+
 
 def triangle(x: Any) -> Any:
     """Rows that grow."""

@@ -235,6 +235,7 @@ def test_the_long_way_is_no_part_of_a_program_that_tells() -> None:
     assert both not in bridge.xla(bridge.grad(gram, argnums=(1, 2))).lower(W, W, H).as_text()
 
 
+@pytest.mark.processor
 @pytest.mark.parametrize("program", [solved, solved_at_times, of_a_solution], ids=lambda f: f.__name__)
 def test_no_library_is_called_for_all_turns_at_once(program: Callable[..., Any]) -> None:
     """XLA's threads would wait for each other: one program in ten stopped for good on two cores."""

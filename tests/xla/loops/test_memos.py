@@ -118,6 +118,7 @@ def test_second_derivatives(program: Callable[..., Any]) -> None:
         np.testing.assert_allclose(one, other, rtol=1e-7, atol=1e-9 * np.abs(other).max())
 
 
+@pytest.mark.processor
 def test_a_matrix_is_factored_as_often_as_needed() -> None:
     """Once on the way there, and the transposed one on the way back."""
     text = bridge.xla(bridge.grad(solved, argnums=(0, 1))).compile(A, B).as_text()
