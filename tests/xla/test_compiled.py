@@ -19,6 +19,8 @@ from bridge import errors
 jax = pytest.importorskip("jax")
 import jax.numpy as jnp  # noqa: E402
 
+from bridge.xla.traced import Program  # noqa: E402
+
 X = np.linspace(0.1, 1.0, 6)
 
 
@@ -415,10 +417,12 @@ class TestCompilation:
     def test_without_the_pass_that_fails_on_gpus(self, monkeypatch: pytest.MonkeyPatch) -> None:
         plain, asked = jax.jit, []
 
-        def failing(function: Any, *, compiler_options: Any = None) -> Any:
-            asked.append(compiler_options)
-            if compiler_options is not None:
-                return plain(function, compiler_options=compiler_options)
+        def failing(function: Any, **options: Any) -> Any:
+            if not isinstance(function, Program):
+                return plain(function, **options)
+            asked.append(options["compiler_options"])
+            if options["compiler_options"]:
+                return plain(function, **options)
 
             def run(never: Any, values: Any) -> Any:
                 raise jax.errors.JaxRuntimeError(
