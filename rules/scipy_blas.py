@@ -17,7 +17,7 @@ from bridge.rules.products import adjoint
 from bridge.rules.scipy_arguments import inexact
 from bridge.rules.scipy_banded import banded
 from bridge.rules.scipy_factors import lu_compact, lu_solve
-from bridge.rules.scipy_systems import as_columns, cho_factor, cho_solve, structured, triangular
+from bridge.rules.scipy_systems import as_columns, cho_solve, factor_beside, structured, triangular
 
 sl = needs("scipy.linalg")
 
@@ -199,7 +199,7 @@ def getrs(name, lu, piv, b, trans=0):
 
 @_routine(sl.lapack, _prefixed("potrf"))
 def potrf(name, a, lower=0, clean=1):
-    return (np.linalg.cholesky(a, upper=not lower) if clean else cho_factor(a, lower)[0]), 0
+    return (np.linalg.cholesky(a, upper=not lower) if clean else factor_beside(a, lower)), 0
 
 
 @_routine(sl.lapack, _prefixed("potrs"))
@@ -209,7 +209,7 @@ def potrs(name, c, b, lower=0):
 
 @_routine(sl.lapack, _prefixed("posv"))
 def posv(name, a, b, lower=0):
-    factor = cho_factor(a, lower)[0]
+    factor = factor_beside(a, lower)
     return factor, cho_solve((factor, lower), b), 0
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.extend import Case, Facts, needs, refuse, rule, stand_in, zeros
+from bridge.extend import Case, Facts, known, needs, refuse, rule, stand_in, zeros
 from bridge.rules.contractions import fitted
 from bridge.rules.decompositions import INEXACT
 from bridge.rules.products import adjoint
@@ -125,6 +125,8 @@ def root(ct, out, a):
     """From X dX + dX X = dA."""
     if out.size == 0:
         return np.zeros(a.shape, a.dtype)
+    if known(out) is not None and not np.all(np.isfinite(known(out))):
+        return np.full(a.shape, np.nan, a.dtype)
     if out.ndim > 2:
         parts = [sylvester(adjoint(x), adjoint(x), c) for x, c in zip(_flat(out), _flat(ct), strict=True)]
         found = np.reshape(np.stack(parts), out.shape)

@@ -123,12 +123,22 @@ def cholesky(a, lower=False, overwrite_a=False, check_finite=True):
     return np.linalg.cholesky(square(a, check_finite), upper=not lower)
 
 
+_KEEPS_THE_REST = bool(sl.cho_factor(np.array([[1.0, 0.5], [0.5, 1.0]]))[0][1, 0])
+"""Whether the other triangle of SciPy's factor holds what the matrix does, as before SciPy 1.18, and no zeros."""
+_RESIDUALS = sl.lstsq(np.eye(3, 2, dtype=complex), np.ones(3))[1].dtype
+"""Of what dtype the sums of squares of complex residuals are: complex since SciPy 1.18."""
+
+
+def factor_beside(a, lower):
+    """Cholesky's factor in one triangle, and what `a` holds in the other one."""
+    kept = np.tri(a.shape[-1], dtype=bool)
+    return np.where(kept if lower else kept.T, np.linalg.cholesky(a, upper=not lower), a)
+
+
 @stand_in(sl.cho_factor)
 def cho_factor(a, lower=False, overwrite_a=False, check_finite=True):
-    """As in SciPy, the other triangle of the factor holds what it holds in `a`."""
     a = square(a, check_finite)
-    kept = np.tri(a.shape[-1], dtype=bool)
-    return np.where(kept if lower else kept.T, np.linalg.cholesky(a, upper=not lower), a), lower
+    return factor_beside(a, lower) if _KEEPS_THE_REST else np.linalg.cholesky(a, upper=not lower), lower
 
 
 @stand_in(sl.cho_solve)
@@ -192,6 +202,8 @@ def lstsq(a, b, cond=None, overwrite_a=False, overwrite_b=False, check_finite=Tr
     x, residuals, rank, s = np.linalg.lstsq(a, b, rcond=np.finfo(a.dtype).eps if cond is None else cond)
     if lapack_driver == "gelsy" or residuals.size == 0:
         return x, np.zeros(0, x.dtype), rank, None if lapack_driver == "gelsy" else s
+    if x.dtype.kind == "c":
+        residuals = residuals.astype(np.promote_types(residuals.dtype, _RESIDUALS))
     return x, residuals[0] if b.ndim == 1 else residuals, rank, s
 
 

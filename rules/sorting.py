@@ -176,6 +176,8 @@ def _constant(ct, given):
 @rule(np.interp, facts=Facts(precision="double"))
 def interp(ct, out, x, xp, fp, left=None, right=None, period=None):
     x, xp, fp = np.real(x), np.real(_array(xp)), _array(fp)
+    if xp.size == 0:  # there is nothing to interpolate then
+        return np.zeros(x.shape), np.zeros(0), np.zeros(0, fp.dtype), _constant(ct, left), _constant(ct, right)
     if period is None:
         by_left, by_right = _constant(np.where(x < xp[0], ct, 0), left), _constant(np.where(x > xp[-1], ct, 0), right)
         return *_through_table(ct, x, xp, fp, left, right), by_left, by_right

@@ -104,7 +104,7 @@ pulls(
 
 
 def _struve_rest(v, x):
-    return (x / 2) ** v * sp.rgamma(v + 1.5) / ROOT_PI
+    return (x / 2) ** v * (sp.rgamma(v + 1.5) / ROOT_PI).astype(x.dtype)
 
 
 pulls(sp.struve, None, lambda ct, out, v, x: ct / 2 * (sp.struve(v - 1, x) - sp.struve(v + 1, x) + _struve_rest(v, x)))

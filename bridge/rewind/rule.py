@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -285,12 +286,15 @@ class MutatingRule:
 
     def _signature(self) -> inspect.Signature:
         try:
-            return inspect.signature(self.function)
-        except (TypeError, ValueError) as error:
-            raise RuleError(
-                f"mutating_rule({self.name}): Python cannot read the parameters of this function",
-                remedy='name all of them, in their order: mutating_rule(mutates="a", parameters=("a", "n"))',
-            ) from error
+            found = inspect.signature(self.function)
+            if isinstance(inspect.unwrap(self.function), FunctionType) or list(found.parameters) != ["args", "kwargs"]:
+                return found
+        except (TypeError, ValueError):
+            pass
+        raise RuleError(  # of a handle of ctypes Python since 3.13 says (*args, **kwargs)
+            f"mutating_rule({self.name}): Python cannot read the parameters of this function",
+            remedy='name all of them, in their order: mutating_rule(mutates="a", parameters=("a", "n"))',
+        )
 
     def pull(self, function: Callable[..., Any]) -> MutatingRule:
         """Declare the pull: `(ct, *arguments)`, and `after` by name if it reads the values after the call.

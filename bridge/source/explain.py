@@ -37,10 +37,10 @@ def explain_source(function: Any) -> str:
             raise Unread(f"{code.co_qualname} belongs to an installed library")
         statement = statement_of(code, names).statement
         tree = rewritten_tree(copied(statement.tree), names, statement.whole)
-    except Unread as reason:
+        found = next(node for node in ast.walk(tree) if _is_at(node, code.co_name, code.co_firstlineno))
+        return ast.unparse(_Readable().visit(found))
+    except (Unread, RecursionError) as reason:
         return f"# not read: {reason}"
-    found = next(node for node in ast.walk(tree) if _is_at(node, code.co_name, code.co_firstlineno))
-    return ast.unparse(_Readable().visit(found))
 
 
 def _is_at(node: ast.AST, name: str, line: int) -> bool:

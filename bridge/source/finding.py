@@ -108,6 +108,8 @@ def statement_of(code: CodeType, names: dict[str, Any]) -> Found:
         # The text may be older than the code: the module was written, and loaded again.
         linecache.checkcache(code.co_filename)
         found = _found(code, names)
+    if found is None and code.co_filename == "<string>":  # since Python 3.13 the text of `python -c` has that name too
+        raise Unread(f"the source of {code.co_qualname} cannot be had (<string>)")
     if found is None:
         where = f"{code.co_filename}:{code.co_firstlineno}"
         raise Unread(

@@ -103,6 +103,9 @@ def test_a_command_line() -> None:
             print("escape", error)
     """)
     found = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True, cwd=os.getcwd())
+    if sys.version_info >= (3, 13):  # which keeps the text
+        assert "bridge.into" in found.stdout and "escape" not in found.stdout
+        return
     assert "# not read: the source of program cannot be had (<string>)" in found.stdout
     assert "escape" in found.stdout
     assert "not read from its source" in found.stdout

@@ -105,6 +105,8 @@ def stored(x: Any, many: bool = False) -> Any:
         total = connection.execute("select sum(v) from t").fetchone()[0]
     except Exception:
         total = 0.0
+    finally:
+        connection.close()
     return np.sum(x**2) + total
 
 

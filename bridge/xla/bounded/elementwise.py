@@ -62,8 +62,10 @@ def _elementwise(function: Any) -> None:
     knows(function)(lambda *args, **kwargs: elementwise(function, args, kwargs))
 
 
-for _one in (np.real, np.imag, np.round, np.around, np.nan_to_num, np.angle, np.sinc, np.isclose, np.fix, np.i0):
+for _one in (np.real, np.imag, np.round, np.around, np.nan_to_num, np.angle, np.sinc, np.isclose, np.i0):
     _elementwise(_one)
+if hasattr(np, "fix"):  # deprecated since NumPy 2.5
+    _elementwise(np.fix)
 
 
 @knows(np.where)

@@ -99,8 +99,12 @@ def _run(*values: Any, cond: Any, body: Any, counts: tuple[int, int], is_pruned:
     return while_p.bind(*values, cond_nconsts=counts[0], cond_jaxpr=cond, body_nconsts=counts[1], body_jaxpr=body)
 
 
-def _needed(used: list[bool], equation: Any) -> tuple[list[bool], Any]:
-    """What JAX asks when it drops what is not used: the operands needed, and the equation with these alone."""
+def _needed(used: list[bool], *given: Any) -> tuple[list[bool], Any]:
+    """What JAX asks when it drops what is not used: the operands needed, and the equation with these alone.
+
+    Since JAX 0.12 it also says, before the equation, which operands may be read later: of arrays it does not matter.
+    """
+    equation = given[-1]
     cond, body, (outside, around) = (equation.params[name] for name in ("cond", "body", "counts"))
     if not any(used):
         return [False] * len(equation.invars), None

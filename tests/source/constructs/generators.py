@@ -149,7 +149,7 @@ def row_state_of_a_generator(log):
         y = x
         yield y
     a = g(1)
-    return inspect.getgeneratorstate(a), next(a), inspect.getgeneratorlocals(a), a.gi_frame.f_lineno, a.gi_code.co_name, inspect.isgeneratorfunction(g), a.__name__, a.__qualname__
+    return inspect.getgeneratorstate(a), next(a), dict(inspect.getgeneratorlocals(a)), a.gi_frame.f_lineno, a.gi_code.co_name, inspect.isgeneratorfunction(g), a.__name__, a.__qualname__
 
 
 def row_async(log):
