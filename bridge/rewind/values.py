@@ -107,15 +107,11 @@ def _because(code: CodeType) -> str:
     unread = context.loan.reason(code)
     if unread:
         return str(unread)
-    if code.co_name in ("<genexpr>", "<listcomp>", "<setcomp>", "<dictcomp>"):
-        return (
-            "\n  the if of a comprehension is Python's, but in sum(), any() and all(): write a loop, or a value for "
-            "both cases, [a if test else b for ...]"
-        )
-    if code.co_flags & CO_GENERATOR:
+    if code.co_flags & CO_GENERATOR and code.co_name != "<genexpr>":
         return "\n  a generator function is Python's: write its loop where its values are used"
     return (
-        "\n  Python asks for it itself: for a key=, filter(), a pattern of match that is no value, a function of a "
+        "\n  Python asks for it itself: for the if of a comprehension that is not in sum(), any() or all() (write a "
+        "loop, or [a if test else b for ...]), a key=, filter(), a pattern of match that is no value, a function of a "
         "library; if, while, and, or, not, in, any, all, min, max are compiled"
     )
 

@@ -173,7 +173,7 @@ def test_a_name_of_the_programs_own_gets_what_python_gives_it() -> None:
         return len(list(values))
 
     assert bridge.xla(lambda x: x * sum(i for i in range(5) if i > 2))(np.ones(1))[0] == 2
-    with pytest.raises(TraceError, match="the if of a comprehension is Python's"):
+    with pytest.raises(TraceError, match="for the if of a comprehension that is not in sum"):
         bridge.xla(lambda x: x * sum(v for v in x if v > 2))(np.ones(3))
 
 
@@ -203,11 +203,11 @@ def positive(x: Any) -> Any:
 
 MESSAGES: list[tuple[Callable[..., Any], str]] = [
     (lambda x: NAMES["unread"](x), "not read from its source: the source of unread cannot be had"),
-    (lambda x: len([v for v in x if v > 0]) * x, "the if of a comprehension is Python's"),
-    (lambda x: next(v for v in x if v > 0), "the if of a comprehension is Python's"),
+    (lambda x: len([v for v in x if v > 0]) * x, "for the if of a comprehension that is not in sum"),
+    (lambda x: next(v for v in x if v > 0), "for the if of a comprehension that is not in sum"),
     (lambda x: sum(positive(x)), "a generator function is Python's"),
-    (lambda x: sum(filter(lambda v: v > 0, x)), "Python asks for it itself: for a key=, filter()"),
-    (lambda x: sorted([(v, 0) for v in x], key=lambda pair: pair[0])[0][0], "Python asks for it itself: for a key="),
+    (lambda x: sum(filter(lambda v: v > 0, x)), "a key=, filter(), a pattern of match"),
+    (lambda x: sorted([(v, 0) for v in x], key=lambda pair: pair[0])[0][0], "a key=, filter(), a pattern of match"),
     (lambda x: {0: 1.0, 1: 2.0}[np.argmax(x)] * x, "in the place of the dictionary: np.array(values)[k]"),
     (lambda x: sum(x[i] for i in range(0, 3, np.argmax(x))), "the step of a range needs the value"),
     (lambda x: sum([1, 2, 3][: np.argmax(x)]) * x, "their slices and sizes need a plain integer"),
