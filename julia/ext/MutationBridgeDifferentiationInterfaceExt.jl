@@ -5,7 +5,8 @@ import DifferentiationInterface as DI
 import MutationBridge
 using DifferentiationInterface: AbstractADType, AutoEnzyme, AutoForwardDiff, AutoMooncake, AutoReverseDiff, check_available,
     prepare_gradient, prepare_pullback, value_and_gradient, value_and_pullback
-using MutationBridge: ForwardDiff, OtherValues, Packed, Redrawn, Slot, again, gradient_in, hold, keeping_random, packed, slots_of, zeros_or_nothing
+using MutationBridge: ForwardDiff, OtherValues, Packed, Redone, Slot, again, gradient_in, hold, keeping_random, packed, put_back!,
+    slots_of, zeros_or_nothing
 using Random: Random
 
 MutationBridge.backend(::Val{:forwarddiff}) = AutoForwardDiff()
@@ -36,21 +37,23 @@ function MutationBridge.interface_pullback(backend, f, args::Tuple, value, rando
         keeping_random(random) do
             # An answer that is held against differences is an engine's first, or one of an engine that may keep what it should not.
             keeps = !always && isempty(remembered) && isbits(program)
-            gradient = again(() -> engine_gradient(backend, program, z, expected, along, random, keeps), remembered)
+            gradient = again(() -> engine_gradient(backend, program, z, expected, along, random, remembered, keeps), remembered)
             # Most calls hold nothing, and should not pay for a dispatch on all of these types.
-            (always || !isempty(remembered)) && hold(name_of(backend), Redrawn(program, random), z, gradient, along, remembered, always)
+            redone = Redone(program, random, remembered)
+            (always || !isempty(remembered)) && hold(name_of(backend), redone, z, gradient, along, remembered, always)
             return gradient_in(arguments, gradient)
         end
     end
 end
 
-# A number as value has a gradient, which forward engines make in chunks.
-function engine_gradient(backend, program, z, expected, along, random, keeps::Bool)
-    run = runs_code(backend) ? Redrawn(program, random) : program
+# A number as value has a gradient, which forward engines make in chunks. Preparation may have run the program too.
+function engine_gradient(backend, program, z, expected, along, random, remembered, keeps::Bool)
+    run = runs_code(backend) ? Redone(program, random, remembered) : program
+    from_before() = (copy!(Random.default_rng(), random); put_back!(remembered))
     if program.outputs isa Slot{<:Real,Nothing}
         prepare() = prepare_gradient(run, backend, z)
         gradient = prepared(prepare, backend, run, z, along, keeps) do preparation
-            copy!(Random.default_rng(), random)
+            from_before()
             y, gradient = value_and_gradient(run, preparation, backend, z)
             check_same(y, expected)
             copy(gradient)
@@ -59,7 +62,7 @@ function engine_gradient(backend, program, z, expected, along, random, keeps::Bo
     end
     prepare_outputs() = prepare_pullback(run, backend, z, (along,))
     return prepared(prepare_outputs, backend, run, z, along, keeps) do preparation
-        copy!(Random.default_rng(), random)
+        from_before()
         y, gradients = value_and_pullback(run, preparation, backend, z, (along,))
         check_same(y, expected)
         copy(only(gradients))

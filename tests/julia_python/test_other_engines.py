@@ -112,6 +112,18 @@ def test_state_moves_on_once_a_gradient(ad: str) -> None:
     assert counting(X) == pytest.approx(4 * np.sum(X))
 
 
+@pytest.mark.parametrize("ad", [*OTHERS, "auto"])
+def test_state_moves_on_once_a_pull(ad: str) -> None:
+    """Of several outputs: engines may run the function once for each number, or while they prepare."""
+    counting = engine("zygote" if ad == "auto" else ad, "let n = Ref(0.0); x -> (n[] += 1; n[] .* x) end")
+    counting = bridge.julia.function(counting, ad=ad)
+    seed = np.array([1.0, 2.0, 3.0])
+    for k in range(1, 4):
+        value, pull = bridge.vjp(counting, X)
+        np.testing.assert_allclose(value, k * X)
+        np.testing.assert_allclose(pull(seed)[0], k * seed)
+
+
 @pytest.mark.parametrize("ad", OTHERS)
 def test_arguments_keep_their_bits_and_writes_are_declared(ad: str) -> None:
     x = X.copy()

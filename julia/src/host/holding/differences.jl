@@ -8,12 +8,13 @@ struct Packed{F,A<:Tuple,O}
 end
 (p::Packed)(z) = gathered(p.outputs, p.f(unpacked(p.arguments, z)...))
 
-"The same, with the random generator where it was in the run whose value was returned."
-struct Redrawn{P,R}
+"The same, from where the random generator and remembered memory were in the run whose value was returned."
+struct Redone{P,R}
     packed::P
     random::R
+    remembered::Remembered
 end
-(r::Redrawn)(z) = (copy!(Random.default_rng(), r.random); r.packed(z))
+(r::Redone)(z) = (copy!(Random.default_rng(), r.random); put_back!(r.remembered); r.packed(z))
 
 """
     hold(who, run, z, gradient, along, remembered, always)
@@ -103,7 +104,7 @@ function held(gradients, who, f, arguments::Tuple, outputs, ct, random, remember
     z, gradient = packed(slots, arguments, after - 1), packed(slots, gradients, after - 1)
     along = packed(outputs, ct, count_of(outputs))
     keeping_random(random) do
-        hold(who, Redrawn(Packed(f, slots, outputs), random), z, gradient, along, remembered, false)
+        hold(who, Redone(Packed(f, slots, outputs), random, remembered), z, gradient, along, remembered, false)
     end
     return gradients
 end
