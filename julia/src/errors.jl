@@ -5,7 +5,7 @@
 
 Some of a gradient would be lost: a mutating pullback did not run (a predicate, a catch block, an enclosing
 pullback that dropped it), memory was changed behind the log, or sparse arithmetic left out an element that is zero (`dropped`).
-`msg` says what, where, and the remedy.
+`msg` says what, where, and the remedy. Raised by [`gradient`](@ref), [`withgradient`](@ref) and by the pull of [`pullback`](@ref).
 """
 struct LostGradient <: Exception
     msg::String
@@ -18,6 +18,10 @@ LostGradient(msg) = LostGradient(msg, false)
 
 A plain `Array` is mutated under differentiation, or a [`Buffer`](@ref) is used in a way that has no meaning.
 `msg` says which operation, and the remedy.
+
+```jldoctest
+julia> gradient(x -> (x[1] = 2x[2]; sum(x)), [1.0, 2.0])
+```
 """
 struct MutationError <: Exception
     msg::String
