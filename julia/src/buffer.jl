@@ -48,8 +48,12 @@ Raises `ArgumentError` if the indices of `x` do not begin at one, and [`Mutation
 julia> b = Buffer([1.0 2.0; 3.0 4.0]);
 
 julia> b[:, 1] .= b[:, 2]; copy(b)
+2×2 Matrix{Float64}:
+ 2.0  2.0
+ 4.0  4.0
 
 julia> gradient(x -> (b = Buffer(x); b[:, 1] .= b[:, 2]; sum(copy(b))), [1.0 2.0; 3.0 4.0])
+([0.0 2.0; 0.0 2.0],)
 ```
 """
 struct Buffer{T,N,A<:AbstractArray{T,N},R<:Root}

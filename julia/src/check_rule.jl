@@ -35,6 +35,7 @@ julia> @mutating_rule shift!(x, a) writes(x) pull(ct, x, a) = (ct, sum(ct))
 julia> report = check_rule(shift!, [1.0, 2.0], 0.5);
 
 julia> isempty(report.failures)
+true
 ```
 """
 function check_rule(f!, args...; keywords = (;), writes = nothing, variants = true, tolerance = 1e-6, seed = 0)

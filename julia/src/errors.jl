@@ -18,10 +18,6 @@ LostGradient(msg) = LostGradient(msg, false)
 
 A plain `Array` is mutated under differentiation, or a [`Buffer`](@ref) is used in a way that has no meaning.
 `msg` says which operation, and the remedy.
-
-```jldoctest
-julia> gradient(x -> (x[1] = 2x[2]; sum(x)), [1.0, 2.0])
-```
 """
 struct MutationError <: Exception
     msg::String

@@ -12,6 +12,7 @@ where a part of the gradient would be lost.
 julia> y, pull = pullback(x -> (b = Buffer(x); b[2] *= b[1]; b), [2.0, 3.0]);
 
 julia> y, pull([0.0, 1.0])
+([2.0, 6.0], ([3.0, 2.0],))
 ```
 """
 function pullback(f::F, args...) where {F}
@@ -28,6 +29,7 @@ Raises `ArgumentError` if `f` does not return a real number, and what [`pullback
 
 ```jldoctest
 julia> gradient((x, a) -> (b = Buffer(x); b[1] *= a; b[1] * b[2]), [2.0, 3.0], 10.0)
+([30.0, 20.0], 6.0)
 ```
 """
 function gradient(f::F, args...) where {F}
@@ -42,6 +44,7 @@ The value and the [`gradient`](@ref). If `f` returns a tuple or named tuple, the
 
 ```jldoctest
 julia> withgradient(x -> (loss = x^2, steps = 3), 2.0)
+(val = (loss = 4.0, steps = 3), grad = (4.0,))
 ```
 """
 function withgradient(f::F, args...) where {F}

@@ -11,8 +11,13 @@ julia> import MutationBridge.KeyedRandom as KR
 julia> first_key, second_key = KR.split(KR.key(0));        # a key is used once
 
 julia> round.(KR.normal(first_key, (3,)); digits = 6)
+3-element Vector{Float64}:
+  1.88003
+ -0.481215
+  0.415457
 
 julia> only(gradient(a -> sum(a .* KR.normal(first_key, (3,))), 2.0)) ≈ sum(KR.normal(first_key, (3,)))
+true
 ```
 """
 module KeyedRandom

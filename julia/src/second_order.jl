@@ -34,6 +34,9 @@ Raises what `gradient` raises, and [`MutationError`](@ref) where `f` writes into
 
 ```jldoctest
 julia> hessian(x -> (b = Buffer(x); b[1] *= b[2]; b[1]^2), [1.0, 2.0])
+2×2 Matrix{Float64}:
+ 8.0  8.0
+ 8.0  2.0
 ```
 """
 hessian(f, x::AbstractArray) = ForwardDiff.jacobian(z -> vec(gradient_or_zero(f, z)), x)
@@ -52,6 +55,9 @@ Product of the Hessian of the real `f(x)` with `v`, of the shape of `x`: the der
 
 ```jldoctest
 julia> MutationBridge.hvp(x -> (b = Buffer(x); b[1] *= b[2]; b[1]^2), [1.0, 2.0], [1.0, 0.0])
+2-element Vector{Float64}:
+ 8.0
+ 8.0
 ```
 """
 hvp(f, x, v) = only(hvp(f, (x,), (v,)))
@@ -67,6 +73,7 @@ The value of `f(xs...)` and its derivative along `vs`, by ForwardDiff: numbers, 
 
 ```jldoctest
 julia> MutationBridge.jvp((x, a) -> (b = Buffer(x); b[1] *= a; copy(b)), ([2.0, 3.0], 10.0), ([1.0, 0.0], 1.0))
+([20.0, 3.0], [12.0, 0.0])
 ```
 """
 function jvp(f, xs::Tuple, vs::Tuple)

@@ -61,6 +61,7 @@ julia> import DifferentiationInterface      # with ForwardDiff, which is always 
 julia> y, back = MutationBridge.pullback_by(:forwarddiff, x -> (y = copy(x); y[1] *= y[2]; y), [2.0, 3.0]);
 
 julia> y, back([1.0, 0.0])
+([6.0, 3.0], ([3.0, 2.0],))
 ```
 """
 function pullback_by(ad::Symbol, f, args...)
@@ -143,6 +144,9 @@ julia> using MutationBridge: AutoMutationBridge
 julia> import DifferentiationInterface as DI
 
 julia> DI.gradient(x -> (b = Buffer(x); b[1] *= b[2]; b[1]^2), AutoMutationBridge(), [1.0, 2.0])
+2-element Vector{Float64}:
+ 8.0
+ 4.0
 ```
 """
 function AutoMutationBridge end

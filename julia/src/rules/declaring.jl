@@ -28,6 +28,7 @@ julia> cube!(x) = (x .= x .^ 3; nothing);
 julia> @mutating_rule cube!(x) writes(x) pull(ct, x) = 3 .* x .^ 2 .* ct
 
 julia> gradient(x -> (b = Buffer(x); cube!(b); b[1] + x[1]), [2.0])
+([13.0],)
 ```
 """
 macro mutating_rule(call, clauses...)
