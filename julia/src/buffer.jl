@@ -41,6 +41,20 @@ A tracked, mutable copy of `x`. Inside [`gradient`](@ref) reads and writes of it
 are logged and undone on the way back, so that every pullback sees memory as it was. The initial contents carry
 gradient to `x`. A view, transpose or reshape of a Buffer is a Buffer on the same memory; `copy(b)`,
 `b[:]` and `collect(b)` give an `Array`. A Buffer is not an `AbstractArray`.
+
+Raises `ArgumentError` if the indices of `x` do not begin at one, and [`MutationError`](@ref) for `undef` elements that are no plain bits.
+
+```jldoctest
+julia> b = Buffer([1.0 2.0; 3.0 4.0]);
+
+julia> b[:, 1] .= b[:, 2]; copy(b)
+2×2 Matrix{Float64}:
+ 2.0  2.0
+ 4.0  4.0
+
+julia> gradient(x -> (b = Buffer(x); b[:, 1] .= b[:, 2]; sum(copy(b))), [1.0 2.0; 3.0 4.0])
+([0.0 2.0; 0.0 2.0],)
+```
 """
 struct Buffer{T,N,A<:AbstractArray{T,N},R<:Root}
     a::A

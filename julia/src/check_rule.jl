@@ -24,7 +24,19 @@ Prove the mutating rule of `f!` at `args` (plain arrays and numbers, which are c
 - plain arrays are refused, unless the pull is the identity.
 
 `writes` (positions) checks functions over Buffers that need no rule. `variants = false` stays at `args`. `tolerance` is relative to the derivatives.
-Raises [`RuleFailure`](@ref), which lists every failure with the values and a remedy; returns a report of what passed.
+Raises [`RuleFailure`](@ref), which lists every failure with the values and a remedy, and `ArgumentError` if `f!` has no rule for `args`; returns
+a [`MutationBridge.Report`](@ref) of what passed.
+
+```jldoctest
+julia> shift!(x, a) = (x .+= a; nothing);
+
+julia> @mutating_rule shift!(x, a) writes(x) pull(ct, x, a) = (ct, sum(ct))
+
+julia> report = check_rule(shift!, [1.0, 2.0], 0.5);
+
+julia> isempty(report.failures)
+true
+```
 """
 function check_rule(f!, args...; keywords = (;), writes = nothing, variants = true, tolerance = 1e-6, seed = 0)
     call = call_of(f!, collect(Any, args), keywords, writes)

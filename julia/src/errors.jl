@@ -5,7 +5,7 @@
 
 Some of a gradient would be lost: a mutating pullback did not run (a predicate, a catch block, an enclosing
 pullback that dropped it), memory was changed behind the log, or sparse arithmetic left out an element that is zero (`dropped`).
-`msg` says what, where, and the remedy.
+`msg` says what, where, and the remedy. Raised by [`gradient`](@ref), [`withgradient`](@ref) and by the pull of [`pullback`](@ref).
 """
 struct LostGradient <: Exception
     msg::String

@@ -5,7 +5,15 @@
 
 The value of `f(args...)`, and a function from its cotangent to a tuple of the arguments' cotangents (`nothing` where
 there is none). `pull` may be called any number of times; each call leaves every Buffer as it was before `f` ran.
-A Buffer in the value comes out as an `Array`. Raises `LostGradient` where a part of the gradient would be lost.
+A Buffer in the value comes out as an `Array`. Raises [`MutationError`](@ref) where `f` writes a plain array, and [`LostGradient`](@ref)
+where a part of the gradient would be lost.
+
+```jldoctest
+julia> y, pull = pullback(x -> (b = Buffer(x); b[2] *= b[1]; b), [2.0, 3.0]);
+
+julia> y, pull([0.0, 1.0])
+([2.0, 6.0], ([3.0, 2.0],))
+```
 """
 function pullback(f::F, args...) where {F}
     y, pull = play(f, args...)
@@ -18,6 +26,11 @@ end
 Tuple of the gradients of the real number `f(args...)` by each argument, `nothing` where there is none, as Zygote's.
 A gradient by a [`Buffer`](@ref) is one by its contents at entry; it is left as it was.
 Raises `ArgumentError` if `f` does not return a real number, and what [`pullback`](@ref) raises.
+
+```jldoctest
+julia> gradient((x, a) -> (b = Buffer(x); b[1] *= a; b[1] * b[2]), [2.0, 3.0], 10.0)
+([30.0, 20.0], 6.0)
+```
 """
 function gradient(f::F, args...) where {F}
     y, pull = play(f, args...)
@@ -27,7 +40,12 @@ end
 """
     withgradient(f, args...) -> (val = ..., grad = ...)
 
-The value and the [`gradient`](@ref). If `f` returns a tuple or named tuple, the gradient is that of its first entry.
+The value and the [`gradient`](@ref). If `f` returns a tuple or named tuple, the gradient is that of its first entry. Raises what `gradient` raises.
+
+```jldoctest
+julia> withgradient(x -> (loss = x^2, steps = 3), 2.0)
+(val = (loss = 4.0, steps = 3), grad = (4.0,))
+```
 """
 function withgradient(f::F, args...) where {F}
     y, pull = play(f, args...)

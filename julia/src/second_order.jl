@@ -30,6 +30,14 @@ widened(cx::Context{W}, ::Type{T}) where {W,T<:Number} =
     hessian(f, x)
 
 Matrix of second derivatives of the real `f(x)`, by ForwardDiff over [`gradient`](@ref); a number for a number `x`.
+Raises what `gradient` raises, and [`MutationError`](@ref) where `f` writes into a Buffer of plain numbers that was made outside of it.
+
+```jldoctest
+julia> hessian(x -> (b = Buffer(x); b[1] *= b[2]; b[1]^2), [1.0, 2.0])
+2×2 Matrix{Float64}:
+ 8.0  8.0
+ 8.0  2.0
+```
 """
 hessian(f, x::AbstractArray) = ForwardDiff.jacobian(z -> vec(gradient_or_zero(f, z)), x)
 hessian(f, x::Real) = ForwardDiff.derivative(z -> gradient_or_zero(f, z), x)
@@ -43,7 +51,14 @@ end
     hvp(f, x, v)
 
 Product of the Hessian of the real `f(x)` with `v`, of the shape of `x`: the derivative of the gradient along `v`. For tuples
-`x` and `v`, `f(x...)` and a tuple.
+`x` and `v`, `f(x...)` and a tuple. Raises what [`hessian`](@ref) raises.
+
+```jldoctest
+julia> MutationBridge.hvp(x -> (b = Buffer(x); b[1] *= b[2]; b[1]^2), [1.0, 2.0], [1.0, 0.0])
+2-element Vector{Float64}:
+ 8.0
+ 8.0
+```
 """
 hvp(f, x, v) = only(hvp(f, (x,), (v,)))
 function hvp(f, xs::Tuple, vs::Tuple)
@@ -54,7 +69,12 @@ end
 """
     jvp(f, xs::Tuple, vs::Tuple) -> (value, derivative)
 
-The value of `f(xs...)` and its derivative along `vs`, by ForwardDiff.
+The value of `f(xs...)` and its derivative along `vs`, by ForwardDiff: numbers, arrays, tuples and named tuples of these.
+
+```jldoctest
+julia> MutationBridge.jvp((x, a) -> (b = Buffer(x); b[1] *= a; copy(b)), ([2.0, 3.0], 10.0), ([1.0, 0.0], 1.0))
+([20.0, 3.0], [12.0, 0.0])
+```
 """
 function jvp(f, xs::Tuple, vs::Tuple)
     tag = perturbation(f, xs)

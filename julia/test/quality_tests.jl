@@ -1,4 +1,5 @@
-# What Aqua asks of a package: exports exist, dependencies are used and bounded, no piracy; and no call is ambiguous.
+# What Aqua asks of a package: exports exist, dependencies are used and bounded, no piracy; no call is ambiguous; and the examples of
+# docstrings and pages print what they say.
 
 module QualityTests
 
@@ -26,6 +27,17 @@ if Base.find_package("Aqua") === nothing
 else
     using Aqua
     Aqua.test_all(MutationBridge; ambiguities = false, unbound_args = false, persistent_tasks = false)
+end
+
+const WANTED_BY_EXAMPLES = filter(name -> Base.find_package(name) === nothing, ["Documenter", "DifferentiationInterface", "Mooncake"])
+
+if !isempty(WANTED_BY_EXAMPLES)
+    @info "quality_tests.jl: the examples of docstrings and pages are left out, since $(join(WANTED_BY_EXAMPLES, ", ", " and ")) \
+        $(length(WANTED_BY_EXAMPLES) == 1 ? "is" : "are") not in this project: Pkg.add($WANTED_BY_EXAMPLES), or Pkg.test()"
+else
+    using Documenter
+    DocMeta.setdocmeta!(MutationBridge, :DocTestSetup, :(using MutationBridge); recursive = true)
+    doctest(MutationBridge)
 end
 
 end

@@ -1,6 +1,10 @@
 # What `check_rule` found: checks that passed with their figures, failures with a code and a remedy, notes.
 
-"""A check that failed: a stable code, what was found with the values, and the remedy."""
+"""
+    MutationBridge.Failure
+
+A check of [`check_rule`](@ref) that failed: `code`, a symbol that stays the same, `what` was found, with the values, and the `remedy`.
+"""
 struct Failure
     code::Symbol
     what::String
@@ -10,7 +14,12 @@ end
 Base.show(io::IO, failure::Failure) =
     print(io, "[", failure.code, "] ", failure.what, "\n    remedy: ", failure.remedy)
 
-"""The result of [`check_rule`](@ref). Figures of checks that passed are largest relative differences."""
+"""
+    MutationBridge.Report
+
+The result of [`check_rule`](@ref), printed as a table: the `subject`, the `checks` that passed, each with its largest relative
+difference (`NaN` where there is none), the `failures`, and `notes` on what could not be checked.
+"""
 struct Report
     subject::String
     checks::Vector{Pair{String,Float64}}

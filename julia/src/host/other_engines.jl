@@ -5,7 +5,11 @@ const OTHER_ENGINES = (forwarddiff = "ForwardDiff", reversediff = "ReverseDiff",
 "The engines that `:auto` tries, in this order: the last two differentiate functions that write plain arrays."
 const AUTOMATIC = (:zygote, :mooncake, :enzyme)
 
-"A function that was run again, for its derivative, gave other values."
+"""
+    OtherValues()
+
+A function that was run again, for its derivative, gave other values: it depends on more than its arguments and `Random.default_rng()`.
+"""
 struct OtherValues <: Exception end
 Base.showerror(io::IO, ::OtherValues) = print(io, "the function gave other values when it was run again: it depends on \
     more than its arguments and Random.default_rng()")
@@ -47,8 +51,18 @@ The value of `f(args...)` and its pullback by the engine `ad`: `:zygote` (this p
 `:forwarddiff`, `:reversediff`, `:mooncake`, `:enzyme`, or `:auto`: the first of `:zygote`, `:mooncake` and `:enzyme` that is loaded
 and differentiates the function. The others are called through DifferentiationInterface, which must be loaded together with the
 engine's package. `f` may write its arguments if the engine differentiates that; it gets copies. Their gradients are of numbers,
-arrays and nested tuples of these, `nothing` for anything else. Raises [`OtherValues`](@ref) if `f` depends on state of its own,
-and `:auto` [`NoEngine`](@ref) with what each engine said, [`Disproved`](@ref) among it where finite differences contradict.
+arrays and nested tuples of these, `nothing` for anything else. Raises [`OtherValues`](@ref MutationBridge.OtherValues)
+if `f` depends on state of its own, and `:auto` [`NoEngine`](@ref MutationBridge.NoEngine) with what each engine said,
+[`Disproved`](@ref MutationBridge.Disproved) among it where finite differences contradict; `ArgumentError` for an engine that is not there.
+
+```jldoctest
+julia> import DifferentiationInterface      # with ForwardDiff, which is always there
+
+julia> y, back = MutationBridge.pullback_by(:forwarddiff, x -> (y = copy(x); y[1] *= y[2]; y), [2.0, 3.0]);
+
+julia> y, back([1.0, 0.0])
+([6.0, 3.0], ([3.0, 2.0],))
+```
 """
 function pullback_by(ad::Symbol, f, args...)
     ad === :zygote && return pullback(f, args...)
@@ -120,9 +134,20 @@ end
 """
     AutoMutationBridge(; ad=:auto)
 
-This package as a backend of DifferentiationInterface: `DifferentiationInterface.gradient(f, AutoMutationBridge(), x)`. It chooses as
-[`pullback_by`](@ref) does: Zygote under our context, and for functions that write plain arrays, `f!(y, x)` among them, Mooncake or
-Enzyme if they are loaded. `ad` names one engine instead. Needs DifferentiationInterface to be loaded.
+This package as a backend of DifferentiationInterface. It chooses as [`pullback_by`](@ref MutationBridge.pullback_by) does: Zygote under our
+context, and for functions that write plain arrays, `f!(y, x)` among them, Mooncake or Enzyme if they are loaded. `ad` names one engine
+instead; `ArgumentError` if there is none of that name. Needs DifferentiationInterface to be loaded: without it there is no method.
+
+```jldoctest
+julia> using MutationBridge: AutoMutationBridge
+
+julia> import DifferentiationInterface as DI
+
+julia> DI.gradient(x -> (b = Buffer(x); b[1] *= b[2]; b[1]^2), AutoMutationBridge(), [1.0, 2.0])
+2-element Vector{Float64}:
+ 8.0
+ 4.0
+```
 """
 function AutoMutationBridge end
 

@@ -18,13 +18,25 @@ noise(::Type{T}, key, shape::Dims, f = identity) where {T} = (own = checked(key)
 exponential_of(u) = -log1p(-u)
 gumbel_of(u::T) where {T} = (least = floatmin(T); -log(-log(max(u * (1 - least) + least, least))))
 
-"`normal(key, shape = (); T = Float64)`: mean 0, variance 1; write `mean .+ deviation .* normal(key, shape)`."
+"""
+    normal(key, shape = (); T = Float64)
+
+Normal numbers of mean 0 and variance 1; write `mean .+ deviation .* normal(key, shape)`.
+"""
 normal(key, shape::Dims = (); T::Type = Float64) = noise(T, key, shape, from_uniform)
 
-"`exponential(key, shape = (); T = Float64)`: mean 1; write `exponential(key, shape) ./ rate`."
+"""
+    exponential(key, shape = (); T = Float64)
+
+Exponential numbers of mean 1; write `exponential(key, shape) ./ rate`.
+"""
 exponential(key, shape::Dims = (); T::Type = Float64) = noise(T, key, shape, exponential_of)
 
-"`gumbel(key, shape = (); T = Float64)`: location 0, scale 1."
+"""
+    gumbel(key, shape = (); T = Float64)
+
+Gumbel numbers of location 0 and scale 1.
+"""
 gumbel(key, shape::Dims = (); T::Type = Float64) = noise(T, key, shape, gumbel_of)
 
 """
@@ -97,7 +109,12 @@ basetype(x) = basetype(eltype(x))
 basetype(::Type{T}) where {T<:Real} = float(T)
 basetype(::Type{<:Dual{Tag,V}}) where {Tag,V} = basetype(V)
 
-"`permutation(key, n)`: 1 to `n` in random order. `permutation(key, x)`: a vector with its elements in random order."
+"""
+    permutation(key, n)
+    permutation(key, x)
+
+1 to `n` in random order, or a vector with the elements of `x` in random order, through which their gradient goes.
+"""
 permutation(key, x::AbstractVector) = x[permutation(key, length(x))]
 function permutation(key, n::Integer)
     order, own = collect(1:n), checked(key)

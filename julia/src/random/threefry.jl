@@ -23,7 +23,11 @@ end
 "Block number `n` of a key, counted from 0."
 block(key::Key, n::Integer) = cipher(key, ((n >> 32) % UInt32, n % UInt32))
 
-"`key(seed)`: the key of an integer, all 64 bits of which count."
+"""
+    key(seed)
+
+The key of an integer, all 64 bits of which count.
+"""
 key(seed::Integer) = (w = reinterpret(UInt64, Int64(seed)); ((w >> 32) % UInt32, w % UInt32))
 
 "A key as a pair of words; Python's is an array of two."
@@ -32,10 +36,18 @@ checked(key::AbstractVector{UInt32}) =
     length(key) == 2 ? (key[begin], key[end]) : throw(ArgumentError("a key has two words, this has $(length(key))"))
 checked(key) = throw(ArgumentError("a key is a pair of UInt32, not a $(typeof(key)): make one with KeyedRandom.key(seed)"))
 
-"`split(key, n = 2)`: `n` new keys; `key` is not to be used again."
+"""
+    split(key, n = 2)
+
+A vector of `n` new keys; `key` is not to be used again.
+"""
 split(key, n::Integer = 2) = [block(checked(key), k) for k in 0:n-1]
 
-"`fold_in(key, data)`: a new key from a key and an integer from 0 to 2^32 - 1, as the step of a loop."
+"""
+    fold_in(key, data)
+
+A new key from a key and an integer from 0 to 2^32 - 1, as the step of a loop.
+"""
 fold_in(key, data::Integer) = cipher(checked(key), (0x00000000, UInt32(data)))
 
 "Blocks as unsigned integers of a type."
@@ -50,7 +62,11 @@ function in_order(f, shape::Dims)
     return permutedims(reshape(counted, reverse(shape)), length(shape):-1:1)
 end
 
-"`bits(key, shape = (); T = UInt32)`: unsigned integers, all of whose bits are random."
+"""
+    bits(key, shape = (); T = UInt32)
+
+Unsigned integers, all of whose bits are random.
+"""
 bits(key, shape::Dims = (); T::Type{<:Unsigned} = UInt32) = (own = checked(key); in_order(n -> combined(T, block(own, n)), shape))
 
 "The leading bits of a block as the fraction of a float in [1, 2), less 1."

@@ -20,7 +20,16 @@ It does not write its arguments.
 
 Parameters may have types (then the rule is for these) and a last one may be `xs...`. Raises `ArgumentError` for a declaration that it does not understand;
 calls raise `MutationError` for plain arrays, for overlapping memory, and for a pull that returns the wrong number or size of cotangents.
-Prove the rule with `check_rule(f!, args...)`.
+Prove the rule with [`check_rule`](@ref).
+
+```jldoctest
+julia> cube!(x) = (x .= x .^ 3; nothing);
+
+julia> @mutating_rule cube!(x) writes(x) pull(ct, x) = 3 .* x .^ 2 .* ct
+
+julia> gradient(x -> (b = Buffer(x); cube!(b); b[1] + x[1]), [2.0])
+([13.0],)
+```
 """
 macro mutating_rule(call, clauses...)
     return declared(call, clauses)
