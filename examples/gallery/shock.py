@@ -54,6 +54,7 @@ def _coarse(fine: np.ndarray) -> np.ndarray:
 def learning(steps: int) -> tuple[Any, Any, np.ndarray, np.ndarray, np.ndarray]:
     """The loss by weights, states by weights and starts, the first weights; the waves' starts, and what they become."""
     weights, rebuild = bridge.julia.eval(NETWORK)
+    weights = weights / 10  # begin near the scheme as it stands
     network = bridge.julia.function("(rebuild, weights, around) -> vec(rebuild(weights)(around))")
     start, truth = waves(steps)
 
@@ -66,7 +67,7 @@ def learning(steps: int) -> tuple[Any, Any, np.ndarray, np.ndarray, np.ndarray]:
     return loss, states, weights, start, truth
 
 
-def run(updates: int = 200, steps: int = 30) -> tuple[str, Any]:
+def run(updates: int = 120, steps: int = 20) -> tuple[str, Any]:
     """Train the network; what was found, in words, and a picture."""
     import jax.numpy as jnp
     import optax

@@ -73,7 +73,7 @@ def flux() -> None:
     if not session().has("Flux"):
         pytest.skip("Flux is not in the Julia project")
     bridge.julia.using("Flux", "Random", "Zygote")
-    bridge.julia.eval(f"begin\n{REFERENCE}\nend; nothing")
+    own(REFERENCE)
 
 
 def own(code: str) -> Any:

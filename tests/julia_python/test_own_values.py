@@ -270,6 +270,7 @@ def test_a_field_that_is_called_as_something_of_ours() -> None:
     bridge.julia.eval("begin; struct OwnSensor; place::Float64; value::Float64; end; end; nothing")
     found = bridge.grad(bridge.julia.function("s -> s.place * s.value"))(own("OwnSensor(2.0, 3.0)"))
     same(found, {"place": np.float64(3.0), "value": np.float64(2.0)})
+    assert bridge.julia.function("s -> s.place * s.value")(own("OwnSensor(2.0, 3.0)")) == 6.0
 
 
 def test_only_zygote_differentiates_by_them() -> None:
@@ -282,14 +283,37 @@ def test_only_zygote_differentiates_by_them() -> None:
     same(bridge.grad(f, argnums=1)(own(SPRING), X), np.array([-2.0, 4.0]))
 
 
-def test_where_memory_outlives_the_call_they_are_refused() -> None:
-    f = bridge.julia.function(
-        "const OWN_KEPT = Dict{Int,Any}(); (s, x) -> (OWN_KEPT[1] = s.stiffness; s.stiffness * sum(abs2, x))"
+def test_where_memory_outlives_the_call_they_are_held_against_finite_differences() -> None:
+    bridge.julia.eval("const OWN_KEPT = Dict{Int,Any}(); const OWN_LAST = [0.0]; nothing")
+    nested = own(f"(OwnSpring(2.0, ({SPRING}, [1.0, 0.5]), \"\"))")
+    right = bridge.julia.function(
+        "(s, x) -> (OWN_KEPT[1] = s.stiffness; s.stiffness * sum(abs2, x - s.rest[2]) * s.rest[1].stiffness)"
     )
-    with pytest.raises(
-        JuliaError, match="finite differences, which the memory that the function writes asks for, does not"
-    ):
-        bridge.grad(f)(own(SPRING), X)
+    same(
+        bridge.grad(right)(nested, X),
+        {
+            "stiffness": np.float64(2.5),
+            "rest": (
+                {"stiffness": np.float64(2.5), "rest": np.zeros(2), "name": None},
+                np.array([4.0, -8.0]),
+            ),
+            "name": None,
+        },
+    )
+    lost = bridge.julia.function(
+        "using ChainRulesCore; (s, x) -> (ignore_derivatives(() -> (OWN_LAST[1] = s.stiffness; nothing));"
+        " s.stiffness * sum(x) + OWN_LAST[1]^2)"
+    )
+    with pytest.raises(JuliaError, match=r"OWN_LAST\), which is taken for constant: Zygote says that the derivative"):
+        bridge.grad(lost)(own(SPRING), X)
+
+
+def test_what_cannot_be_held_against_finite_differences_is_refused() -> None:
+    bridge.julia.eval("const OWN_STORE = Dict{Int,Any}(); nothing")
+    f = bridge.julia.function("(s, x) -> (OWN_STORE[1] = s.stiffness; s.stiffness * sum(abs2, x))")
+    with pytest.raises(JuliaError, match=r"outlives the call \(Main.OWN_STORE\), and its gradient by a OwnSpring\{") as e:
+        bridge.grad(f)(own('OwnSpring(2.0, Dict("a" => 1.0), "")'), X)
+    assert "make it in Julia" in str(e.value)
 
 
 def test_of_a_numpy_program_they_are_constants() -> None:
