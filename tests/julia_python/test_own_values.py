@@ -283,39 +283,6 @@ def test_only_zygote_differentiates_by_them() -> None:
     same(bridge.grad(f, argnums=1)(own(SPRING), X), np.array([-2.0, 4.0]))
 
 
-def test_where_memory_outlives_the_call_they_are_held_against_finite_differences() -> None:
-    bridge.julia.eval("const OWN_KEPT = Dict{Int,Any}(); const OWN_LAST = [0.0]; nothing")
-    nested = own(f"(OwnSpring(2.0, ({SPRING}, [1.0, 0.5]), \"\"))")
-    right = bridge.julia.function(
-        "(s, x) -> (OWN_KEPT[1] = s.stiffness; s.stiffness * sum(abs2, x - s.rest[2]) * s.rest[1].stiffness)"
-    )
-    same(
-        bridge.grad(right)(nested, X),
-        {
-            "stiffness": np.float64(2.5),
-            "rest": (
-                {"stiffness": np.float64(2.5), "rest": np.zeros(2), "name": None},
-                np.array([4.0, -8.0]),
-            ),
-            "name": None,
-        },
-    )
-    lost = bridge.julia.function(
-        "using ChainRulesCore; (s, x) -> (ignore_derivatives(() -> (OWN_LAST[1] = s.stiffness; nothing));"
-        " s.stiffness * sum(x) + OWN_LAST[1]^2)"
-    )
-    with pytest.raises(JuliaError, match=r"OWN_LAST\), which is taken for constant: Zygote says that the derivative"):
-        bridge.grad(lost)(own(SPRING), X)
-
-
-def test_what_cannot_be_held_against_finite_differences_is_refused() -> None:
-    bridge.julia.eval("const OWN_STORE = Dict{Int,Any}(); nothing")
-    f = bridge.julia.function("(s, x) -> (OWN_STORE[1] = s.stiffness; s.stiffness * sum(abs2, x))")
-    with pytest.raises(JuliaError, match=r"outlives the call \(Main.OWN_STORE\), and its gradient by a OwnSpring\{") as e:
-        bridge.grad(f)(own('OwnSpring(2.0, Dict("a" => 1.0), "")'), X)
-    assert "make it in Julia" in str(e.value)
-
-
 def test_of_a_numpy_program_they_are_constants() -> None:
     f = bridge.julia.function(ENERGY)
     with pytest.raises(ArgumentError, match="argument 0 has type AnyValue, and a gradient is asked of it") as e:
