@@ -1,4 +1,4 @@
-"""Gradients by structs of functions that write memory which outlives the call: held against finite differences, or refused."""
+"""Gradients by structs where memory outlives the call: held against finite differences, or refused."""
 
 from __future__ import annotations
 
@@ -32,10 +32,9 @@ def own(code: str) -> Any:
 
 def test_what_is_right_stands() -> None:
     f = bridge.julia.function(
-        "(s, x) -> (HELD_STORE[1] = s.stiffness;"
-        " s.stiffness * sum(abs2, x - s.rest[2]) * s.rest[1].stiffness)"
+        "(s, x) -> (HELD_STORE[1] = s.stiffness; s.stiffness * sum(abs2, x - s.rest[2]) * s.rest[1].stiffness)"
     )
-    spring = own("HeldSpring(2.0, (HeldSpring(2.0, [3.0], \"\"), [1.0, 0.5]), \"\")")
+    spring = own('HeldSpring(2.0, (HeldSpring(2.0, [3.0], ""), [1.0, 0.5]), "")')
     found = bridge.grad(f)(spring, X)
     assert (found["stiffness"], found["rest"][0]["stiffness"]) == (2.5, 2.5)
     np.testing.assert_array_equal(found["rest"][1], [4.0, -8.0])
@@ -53,6 +52,8 @@ def test_what_the_memory_makes_wrong_is_an_error() -> None:
 
 def test_what_cannot_be_held_is_refused() -> None:
     f = bridge.julia.function("(s, x) -> (HELD_STORE[1] = s.stiffness; s.stiffness * sum(abs2, x))")
-    with pytest.raises(JuliaError, match=r"outlives the call \(Main.HELD_STORE\), and its gradient by a HeldSpring") as e:
+    with pytest.raises(
+        JuliaError, match=r"outlives the call \(Main.HELD_STORE\), and its gradient by a HeldSpring"
+    ) as e:
         bridge.grad(f)(own('HeldSpring(2.0, Dict("a" => 1.0), "")'), X)
     assert "make it in Julia" in str(e.value)
