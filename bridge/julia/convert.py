@@ -79,7 +79,7 @@ def shared(leaf: Any) -> Any:
     ArgumentError : it lies on a device, or its library does not hand it out.
     """
     kind = type(leaf)
-    if isinstance(leaf, (np.ndarray, np.generic)) or hasattr(leaf, "place") or not hasattr(kind, "__dlpack__"):
+    if isinstance(leaf, (np.ndarray, np.generic)) or not hasattr(kind, "__dlpack__") or hasattr(leaf, "place"):
         return leaf
     name = f"{kind.__module__.partition('.')[0]}.{kind.__name__}"
     try:

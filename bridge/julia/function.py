@@ -13,6 +13,7 @@ from bridge.julia.calls import Kept, OtherLayout, ask, entries, kept_number, run
 from bridge.julia.choosing import ENGINES, PACKAGES, Choice, explained, packages_of, remark
 from bridge.julia.convert import checked_order, reversed_axes
 from bridge.julia.gradients import Derivatives
+from bridge.julia.own_values import is_own
 from bridge.julia.plans import KINDS, Flattened, plan, run_plan
 from bridge.julia.session import session
 
@@ -59,7 +60,7 @@ class JuliaFunction:
 
     def _any_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         flat = Flattened(args, kwargs)
-        if any(hasattr(leaf, "place") for leaf in flat.leaves):
+        if any(not is_own(leaf) and hasattr(leaf, "place") for leaf in flat.leaves):
             return mutating.in_program(self, args, kwargs) if self.mutates else programs.call(self, args, kwargs)
         if self.mutates:
             return mutating.on_arrays(self, flat, args)

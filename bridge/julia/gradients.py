@@ -194,7 +194,7 @@ def _as_given(gradient: Any, flat: Flattened, number: int) -> Any:
 
 
 def _tracked(flat: Flattened) -> bool:
-    return any(hasattr(leaf, "place") and not is_own(leaf) for leaf in flat.leaves)
+    return any(not is_own(leaf) and hasattr(leaf, "place") for leaf in flat.leaves)
 
 
 def _tangents(flat: Flattened, tangents: Sequence[Any]) -> list[Any]:

@@ -19,8 +19,9 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "epidemic": ("juliacall", "scipy", "matplotlib"),
     "pendulum": ("juliacall", "jax", "optax", "matplotlib"),
     "nile": ("juliacall", "jax", "numpyro", "matplotlib"),
+    "shock": ("juliacall", "jax", "optax", "matplotlib"),
 }
-OF_JULIA = {"nile": ("Distributions",)}
+OF_JULIA = {"nile": ("Distributions",), "shock": ("Flux",)}
 
 
 def missing(name: str) -> str | None:

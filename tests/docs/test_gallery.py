@@ -8,8 +8,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 
+import bridge
 from examples.gallery.__main__ import EXAMPLES, main, missing
 from tests.helpers.pages import ROOT, text_of
 
@@ -36,8 +38,9 @@ SHORT = [
     Short("epidemic", {"days": 50}, r"^contacts before +\S+ +(\S+)", 0.53, 0.57),
     Short("pendulum", {"updates": 8, "steps": 20}, r"before, (\S+) after", 0.0, 0.1),
     Short("nile", {"draws": 60}, r"^noise +(\S+)", 105, 140),
+    Short("shock", {"updates": 30, "steps": 10}, r"grid, (\S+) with", 0.0, 0.03),
 ]
-JULIA = {"epidemic", "pendulum", "nile"}
+JULIA = {"epidemic", "pendulum", "nile", "shock"}
 
 
 @pytest.mark.parametrize(
@@ -62,6 +65,29 @@ def test_an_example_finds_what_it_is_to_find(case: Short, runs: dict[str, Any]) 
     found = re.search(case.found, runs[case.name], re.MULTILINE)
     assert found is not None, runs[case.name]
     assert case.low <= float(found[1]) <= case.high
+
+
+@pytest.mark.julia
+def test_gradients_through_flux_are_those_of_differences_and_of_zygote_alone() -> None:
+    lacks = missing("shock")
+    if lacks:
+        pytest.skip(f"shock {lacks}")
+    from examples.gallery.shock import NETWORK, learning
+
+    loss, _, weights, _, _ = learning(6)
+    along = np.random.default_rng(0).normal(size=weights.shape)
+    by_differences = (loss(weights + 1e-6 * along) - loss(weights - 1e-6 * along)) / 2e-6
+    assert bridge.grad(loss)(weights) @ along == pytest.approx(by_differences, rel=1e-5)
+    _, rebuild = bridge.julia.eval(NETWORK)
+    around = np.random.default_rng(1).normal(size=(4, 20))
+    squares = bridge.julia.function("(rebuild, weights, around) -> sum(abs2, rebuild(weights)(around))")
+    alone = bridge.julia.function("using Zygote; (f, rebuild, w, x) -> Zygote.gradient(w -> f(rebuild, w, x), w)[1]")
+    np.testing.assert_allclose(
+        bridge.grad(squares, argnums=1)(rebuild, weights, around),
+        alone(squares.julia_value, rebuild, weights, around),
+        rtol=1e-10,
+        atol=1e-12,
+    )
 
 
 @pytest.fixture(autouse=True)

@@ -100,6 +100,44 @@ narrowed(::Type{T}, v::AbstractVector{T}) where {T<:Real} = v
 narrowed(::Type{T}, v::AbstractVector{<:AbstractFloat}) where {T<:Real} = convert(Vector{T}, v)
 narrowed(::Type, v::AbstractVector) = v
 
+"In the place of a struct among the arguments: its fields have slots, too."
+struct Apart{X}
+    value::X
+end
+
+"The slots of the fields of a `T`."
+struct Fields{T,P<:Tuple}
+    parts::P
+end
+
+"Whether a value can be made again of its floats and the rest: arrays of other kinds and dictionaries cannot."
+comes_apart(x::Number) = true
+comes_apart(x::Array) = !holds_floats(x) || x isa Array{<:Union{AbstractFloat,Complex{<:AbstractFloat}}} && isconcretetype(eltype(x))
+comes_apart(x::Union{AbstractArray,AbstractDict}) = !holds_floats(x)
+comes_apart(x) = !holds_floats(x) || all(k -> isdefined(x, k) && comes_apart(getfield(x, k)), 1:fieldcount(typeof(x)))
+
+slots_of(x::Apart, start::Int) = slots_apart(x.value, start)
+slots_apart(x::Union{Number,Array}, start::Int) = slots_of(x, start)
+function slots_apart(x::X, start::Int) where {X}
+    holds_floats(x) || return Constant(x), start
+    parts = Any[]
+    for k in 1:fieldcount(X)
+        one, start = slots_apart(getfield(x, k), start)
+        push!(parts, one)
+    end
+    return X <: Tuple ? Tuple(parts) : Fields{X,Tuple{map(typeof, parts)...}}(Tuple(parts)), start
+end
+
+count_of(s::Fields) = count_of(s.parts)
+real_type(s::Fields) = real_type(s.parts)
+fill_in!(z, slots, x::Apart) = place_floats!(z, slots, x.value)
+place_floats!(z, slots, x) = fill_in!(z, slots, x)
+place_floats!(z, slots::Tuple, x) = foreach((part, value) -> place_floats!(z, part, value), slots, x)
+place_floats!(z, s::Fields, x) = foreach((part, k) -> place_floats!(z, part, getfield(x, k)), s.parts, 1:length(s.parts))
+place!(z, s::Fields{X}, gradient) where {X} =
+    foreach((part, name) -> fill_in!(z, part, get(gradient, name, nothing)), s.parts, fieldnames(X))
+unpacked(s::Fields{X}, z) where {X} = Zygote.__splatnew__(X, unpacked(s.parts, z))
+
 "The gradient in the containers of the arguments; `nothing` where there is none."
 gradient_in(slots::Slots, z) = map(s -> gradient_in(s, z), slots)
 gradient_in(::Constant, z) = nothing

@@ -101,8 +101,8 @@ end
 "Raise `Disproved` if the gradients by leaf that Zygote `found` are wrong, where the function writes memory that outlives the call."
 function hold_leaves(plan::Plan, values::Vector{Any}, found, outputs, ct, random, remembered::Remembered, part=identity)
     check_own(plan, values, remembered)
-    wanted, gradients = Tuple(values[plan.wanted]), Tuple(conformed(found[i], values[i]) for i in plan.wanted)
-    MutationBridge.held(gradients, "Zygote", OfLeaves(plan, values, part), wanted, outputs, ct, random, remembered)
+    wanted = Tuple(is_own(plan, i) ? MutationBridge.Apart(values[i]) : values[i] for i in plan.wanted)
+    MutationBridge.held(gradients_of(plan, found, values), "Zygote", OfLeaves(plan, values, part), wanted, outputs, ct, random, remembered)
     return
 end
 

@@ -92,7 +92,15 @@ function check_own(plan::Plan, values::Vector{Any}, engine::Symbol)
     end
 end
 
-"The same for gradients that have to be held against finite differences, because the function writes memory that outlives the call."
+"""
+Raise if a gradient by one of Julia's own values cannot be held against finite differences, which the memory asks for that the function may
+write and that outlives the call.
+"""
 function check_own(plan::Plan, values::Vector{Any}, remembered::Remembered)
-    isempty(remembered) || check_own(plan, values, Symbol("finite differences, which the memory that the function writes asks for,"))
+    isempty(remembered) && return
+    for i in plan.wanted
+        is_own(plan, i) && !MutationBridge.comes_apart(values[i]) && throw(ArgumentError("the function may write memory that outlives the \
+            call ($(join(first(unique(map(last, remembered.memory)), 3), ", "))), and its gradient by a $(typeof(values[i])) cannot be held \
+            against finite differences: pass its numbers and arrays, and make it in Julia"))
+    end
 end
