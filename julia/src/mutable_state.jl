@@ -18,6 +18,18 @@ function ZygoteRules._pullback(cx::Context, ::typeof(setindex!), d::AbstractDict
     return y, weightless ? back : Logged(cx, back, advance!(cx), "a write into a dictionary")
 end
 
+# `global x = value`, which Julia writes as `setglobal!` since 1.12: Zygote has a rule for its own name of it.
+function ZygoteRules._pullback(cx::Context, ::typeof(Zygote.global_set), ref::GlobalRef, value)
+    weightless = value isa Weightless && (!isdefined(ref.mod, ref.name) || getglobal(ref.mod, ref.name) isa Weightless)
+    y, back = invoke(ZygoteRules._pullback, Tuple{AContext,typeof(Zygote.global_set),Any,Any}, cx, Zygote.global_set, ref, value)
+    return y, weightless ? back : Logged(cx, back, advance!(cx), "a write of a global variable")
+end
+
+function ZygoteRules._pullback(cx::Context, ::typeof(setglobal!), owner::Module, name::Symbol, value)
+    y, back = ZygoteRules._pullback(cx, Zygote.global_set, GlobalRef(owner, name), value)
+    return y, ct -> (nothing, nothing, nothing, last(back(ct)))
+end
+
 "A pullback that takes back an entry of the log."
 struct Logged{C<:Context,F} <: Function
     context::C

@@ -27,13 +27,18 @@ function transformed_edges(world, cx, f, args)
     return Core.MethodInstance[map(Core.Compiler.specialize_method, filter(!isnothing, [match, fallback])); edge]
 end
 
-"""Zygote's reading of `f`, or `nothing` where it has none: then Zygote says why."""
+"""
+Zygote's reading of `f`, or `nothing` where it has none: then Zygote says why. It is read in the world of Zygote's own way back, which
+reads `f` again: since Julia 1.12 it depends on the world which globals are constant, and so which reads of them have pullbacks.
+"""
 function zygotes_adjoint(T, world)
     meta = IRTools.meta(T; world)
     meta === nothing && return nothing
     arity = Zygote.varargs(meta.method, length(T.parameters))
+    way_back = Base._which(Tuple{Zygote.Pullback{T,Any},Any}; world).method.primary_world
     try
-        return meta, Zygote.Adjoint(IR(meta); varargs = arity, normalise = false)
+        ir = Core._call_in_world_total(way_back, IR, meta)      # `invoke_in_world` stays in the world of the generator
+        return meta, Core._call_in_world_total(way_back, Core.kwcall, (; varargs = arity, normalise = false), Zygote.Adjoint, ir)
     catch
         return nothing      # the same call of Zygote's own fails with this error, and reports it
     end
@@ -41,7 +46,7 @@ end
 
 """
 Raise what running `f` raises if it names a global that is not defined yet. Zygote's code for the way there and for the way back would be
-made at different times, and fit no more once a name has become a constant: a gradient of zeros.
+made at different times, and fit no more once a name has become a constant: a gradient of zeros. Since Julia 1.12 both are made in one world.
 """
 function check_defined(ir::IR)
     for (_, statement) in ir
@@ -55,6 +60,49 @@ end
 # Macros make names with `#`, which nobody defines later: `@spawn` asks for one in a branch that does not run.
 is_missing(x::GlobalRef) = !isdefined(x.mod, x.name) && !occursin('#', String(x.name)) && Base.moduleroot(x.mod) ∉ (Base, Core)
 
+"""
+Refuse a function that keeps the value of a global, assigns that global, and uses then what it kept: in Zygote's code a global is read
+where its value is used.
+"""
+function check_globals(code::Core.CodeInfo)
+    statements = code.code
+    assigned = [(k, ref) for (k, ref) in enumerate(map(x -> assigned_global(x, statements), statements)) if ref !== nothing]
+    isempty(assigned) && return
+    has_loop = any(((k, x),) -> x isa Core.GotoNode && x.label <= k, enumerate(statements))
+    kept = Dict{Any,Tuple{Int,GlobalRef}}()      # slots and values that are a global's, and since which statement
+    for (k, x) in enumerate(statements)
+        if x isa GlobalRef
+            kept[Core.SSAValue(k)] = (k, x)
+        elseif x isa Expr && x.head === :(=) && x.args[1] isa Core.SlotNumber
+            _, y = get(kept, x.args[2], (k, x.args[2]))
+            y isa GlobalRef && (kept[x.args[1]] = (has_loop ? 0 : k, y))
+        end
+    end
+    for (k, x) in enumerate(statements), part in parts_of_statement(x)
+        since, ref = get(kept, part, (k, nothing))
+        any(((at, written),) -> written == ref && (since == 0 || since < at < k), assigned) && throw(MutationError(
+            "a function keeps the value of the global $(ref.name), assigns $(ref.name) and then uses the value that it kept, which would \
+            be read anew there. Keep it by a call, kept = identity($(ref.name)), or in an argument."))
+    end
+end
+
+"The global that a statement assigns, or `nothing`."
+assigned_global(x, statements) = nothing
+function assigned_global(x::Expr, statements)
+    x.head === :(=) && x.args[1] isa GlobalRef && return x.args[1]
+    x.head === :call && length(x.args) == 4 && x.args[3] isa QuoteNode && x.args[3].value isa Symbol || return nothing
+    f, owner = (y isa Core.SSAValue ? statements[y.id] : y for y in x.args[1:2])
+    f isa GlobalRef && f.name === :setglobal! && f.mod in (Base, Core) && owner isa Module || return nothing
+    return GlobalRef(owner, x.args[3].value)
+end
+
+parts_of_statement(x) = ()
+parts_of_statement(x::Expr) = x.head === :(=) ? parts_of_statement(x.args[2], x) : x.args
+parts_of_statement(x::Core.ReturnNode) = isdefined(x, :val) ? (x.val,) : ()
+parts_of_statement(x::Core.GotoIfNot) = (x.cond,)
+parts_of_statement(x, ::Expr) = (x,)
+parts_of_statement(x::Expr, ::Expr) = x.args
+
 function forward_code(world, cx, f, args)
     edges = transformed_edges(world, cx, f, args)
     edges === nothing && return nothing
@@ -62,7 +110,8 @@ function forward_code(world, cx, f, args)
     read = zygotes_adjoint(T, world)
     read === nothing && return nothing
     meta, adjoint = read
-    check_defined(adjoint.primal)
+    VERSION < v"1.12-" && check_defined(adjoint.primal)
+    check_globals(meta.code)
     Zygote.argnames!(meta, Symbol("#self#"), :cx, :f, :args)
     forward = Zygote.varargs!(meta, with_stacks!(adjoint, T), 3)
     forward = Zygote.slots!(Zygote.pis!(Zygote.inlineable!(forward)))

@@ -15,7 +15,15 @@ mutable struct Held{T}
     w::T
 end
 
+kept = 0.0
+total = 0.0
+
 const RIGHT = (
+    "a global" => x -> (global kept = x[1]^2; kept * x[2]),
+    "a global that is kept and read after" => x -> (global kept = x[1]; a = identity(kept); global kept = a * x[2]; a * kept),
+    "a global that is kept and used before" => x -> (global kept = x[1]; a = kept; b = a * x[3]; global kept = b * x[2]; b * kept),
+    "a global in a map whose result is unused" => x -> (global total = 0.0; map(v -> (global total += v^2; 1), x); total),
+    "a global set by its name" => x -> (setglobal!(@__MODULE__, :kept, x[1]^2); kept * x[2]),
     "a captured variable in a map whose result is unused" => x -> (s = 0.0; map(v -> (s += v; s), x); s^2),
     "a captured variable in a comprehension" => x -> (s = 0.0; [(s += v^2; 1) for v in x]; s * x[1]),
     "a captured variable in foreach" => x -> (s = 0.0; foreach(v -> (s += v^2), x); s),
@@ -48,4 +56,11 @@ end
 
 @testset "$name" for (name, f) in REFUSED
     @test_throws "is held in an array, a dictionary or another struct" MutationBridge.gradient(f, POINT)
+end
+
+@testset "a global that is kept while it is assigned" begin
+    uses_kept(x) = (global kept = x[1]; a = kept; global kept = a * x[2]; a * kept)
+    @test_throws "keeps the value of the global kept, assigns kept and then uses the value that it kept" MutationBridge.gradient(uses_kept, POINT)
+    in_loop(x) = (a = kept; for v in x; global kept = v * a; a = kept; end; a)
+    @test_throws "Keep it by a call, kept = identity(kept)" MutationBridge.gradient(in_loop, POINT)
 end

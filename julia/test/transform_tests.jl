@@ -199,6 +199,20 @@ end
     @test Base.invokelatest(gradient, twice, [1.0])[1] == [9.0]
 end
 
+# Since Julia 1.12 the world says which names are constants, and Zygote's way back is of an earlier one than this package.
+@testset "names that are defined after Zygote and before this package" begin
+    program = """
+        using Zygote
+        twice(x) = 2x
+        const NUMBERS = [3.0]
+        polynomial(x) = (s = 0.0; for i in 1:3; s = s * twice(x) + NUMBERS[1]; end; s)
+        using MutationBridge
+        print(MutationBridge.gradient(polynomial, 0.5))
+        """
+    path = join(Base.load_path(), Sys.iswindows() ? ';' : ':')
+    @test read(addenv(`$(Base.julia_cmd()) --startup-file=no -e $program`, "JULIA_LOAD_PATH" => path), String) == "(18.0,)"
+end
+
 @testset "what Zygote cannot read is refused in its words" begin
     in_catch(x) = (b = Buffer(x); for i in 1:1; try; error(); catch; b[i] = 2 * b[i]; end; end; sum(copy(b)))
     @test occursin("catch", message_of(() -> gradient(in_catch, x0), LostGradient))
