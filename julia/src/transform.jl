@@ -35,8 +35,9 @@ function zygotes_adjoint(T, world)
     meta = IRTools.meta(T; world)
     meta === nothing && return nothing
     arity = Zygote.varargs(meta.method, length(T.parameters))
-    way_back = Base._which(Tuple{Zygote.Pullback{T,Any},Any}; world).method.primary_world
     try
+        VERSION < v"1.12-" && return meta, Zygote.Adjoint(IR(meta); varargs = arity, normalise = false)
+        way_back = Base._which(Tuple{Zygote.Pullback{T,Any},Any}; world).method.primary_world
         ir = Core._call_in_world_total(way_back, IR, meta)      # `invoke_in_world` stays in the world of the generator
         return meta, Core._call_in_world_total(way_back, Core.kwcall, (; varargs = arity, normalise = false), Zygote.Adjoint, ir)
     catch
