@@ -148,7 +148,7 @@ function typed_stacks!(adjoint, T)
             places[(b.id, alpha)] = xcall(here, :Column, Val(k), slot)
         end
     end
-    foreach(slot -> pushfirst!(forward, :($slot = nothing)), slots)
+    foreach(slot -> pushfirst!(forward, Expr(:(=), slot, nothing)), slots)
     parts = map(kept) do (block, alpha, _)
         place = places[(block, alpha)]
         place isa Variable ? place : push!(forward, place)
