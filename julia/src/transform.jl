@@ -74,6 +74,8 @@ function check_globals(code::Core.CodeInfo)
     for (k, x) in enumerate(statements)
         if x isa GlobalRef
             kept[Core.SSAValue(k)] = (k, x)
+        elseif x isa Core.SlotNumber && haskey(kept, x)     # Julia 1.12 reads variables in statements of their own
+            kept[Core.SSAValue(k)] = kept[x]
         elseif x isa Expr && x.head === :(=) && x.args[1] isa Core.SlotNumber
             _, y = get(kept, x.args[2], (k, x.args[2]))
             y isa GlobalRef && (kept[x.args[1]] = (has_loop ? 0 : k, y))
@@ -98,6 +100,7 @@ function assigned_global(x::Expr, statements)
 end
 
 parts_of_statement(x) = ()
+parts_of_statement(x::Core.SlotNumber) = (x,)
 parts_of_statement(x::Expr) = x.head === :(=) ? parts_of_statement(x.args[2], x) : x.args
 parts_of_statement(x::Core.ReturnNode) = isdefined(x, :val) ? (x.val,) : ()
 parts_of_statement(x::Core.GotoIfNot) = (x.cond,)
