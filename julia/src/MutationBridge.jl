@@ -15,6 +15,7 @@ VERSION >= v"1.11" && @eval $(Expr(:public, :hvp, :jvp, :AutoMutationBridge, :pu
 include("errors.jl")
 include("buffer.jl")
 include("context.jl")
+include("kept_globals.jl")
 include("transform.jl")
 include("log.jl")
 include("refusals.jl")

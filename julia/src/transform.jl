@@ -34,12 +34,14 @@ reads `f` again: since Julia 1.12 it depends on the world which globals are cons
 function zygotes_adjoint(T, world)
     meta = IRTools.meta(T; world)
     meta === nothing && return nothing
+    keeps_globals = keep_globals!(meta.code)
     arity = Zygote.varargs(meta.method, length(T.parameters))
     try
-        VERSION < v"1.12-" && return meta, Zygote.Adjoint(IR(meta); varargs = arity, normalise = false)
+        VERSION < v"1.12-" && return meta, Zygote.Adjoint(IR(meta); varargs = arity, normalise = false), keeps_globals
         way_back = Base._which(Tuple{Zygote.Pullback{T,Any},Any}; world).method.primary_world
         ir = Core._call_in_world_total(way_back, IR, meta)      # `invoke_in_world` stays in the world of the generator
-        return meta, Core._call_in_world_total(way_back, Core.kwcall, (; varargs = arity, normalise = false), Zygote.Adjoint, ir)
+        adjoint = Core._call_in_world_total(way_back, Core.kwcall, (; varargs = arity, normalise = false), Zygote.Adjoint, ir)
+        return meta, adjoint, keeps_globals
     catch
         return nothing      # the same call of Zygote's own fails with this error, and reports it
     end
@@ -61,63 +63,17 @@ end
 # Macros make names with `#`, which nobody defines later: `@spawn` asks for one in a branch that does not run.
 is_missing(x::GlobalRef) = !isdefined(x.mod, x.name) && !occursin('#', String(x.name)) && Base.moduleroot(x.mod) ∉ (Base, Core)
 
-"""
-Refuse a function that keeps the value of a global, assigns that global, and uses then what it kept: in Zygote's code a global is read
-where its value is used.
-"""
-function check_globals(code::Core.CodeInfo)
-    statements = code.code
-    assigned = [(k, ref) for (k, ref) in enumerate(map(x -> assigned_global(x, statements), statements)) if ref !== nothing]
-    isempty(assigned) && return
-    has_loop = any(((k, x),) -> x isa Core.GotoNode && x.label <= k, enumerate(statements))
-    kept = Dict{Any,Tuple{Int,GlobalRef}}()      # slots and values that are a global's, and since which statement
-    for (k, x) in enumerate(statements)
-        if x isa GlobalRef
-            kept[Core.SSAValue(k)] = (k, x)
-        elseif x isa Core.SlotNumber && haskey(kept, x)     # Julia 1.12 reads variables in statements of their own
-            kept[Core.SSAValue(k)] = kept[x]
-        elseif x isa Expr && x.head === :(=) && x.args[1] isa Core.SlotNumber
-            _, y = get(kept, x.args[2], (k, x.args[2]))
-            y isa GlobalRef && (kept[x.args[1]] = (has_loop ? 0 : k, y))
-        end
-    end
-    for (k, x) in enumerate(statements), part in parts_of_statement(x)
-        since, ref = get(kept, part, (k, nothing))
-        any(((at, written),) -> written == ref && (since == 0 || since < at < k), assigned) && throw(MutationError(
-            "a function keeps the value of the global $(ref.name), assigns $(ref.name) and then uses the value that it kept, which would \
-            be read anew there. Keep it by a call, kept = identity($(ref.name)), or in an argument."))
-    end
-end
-
-"The global that a statement assigns, or `nothing`."
-assigned_global(x, statements) = nothing
-function assigned_global(x::Expr, statements)
-    x.head === :(=) && x.args[1] isa GlobalRef && return x.args[1]
-    x.head === :call && length(x.args) == 4 && x.args[3] isa QuoteNode && x.args[3].value isa Symbol || return nothing
-    f, owner = (y isa Core.SSAValue ? statements[y.id] : y for y in x.args[1:2])
-    f isa GlobalRef && f.name === :setglobal! && f.mod in (Base, Core) && owner isa Module || return nothing
-    return GlobalRef(owner, x.args[3].value)
-end
-
-parts_of_statement(x) = ()
-parts_of_statement(x::Core.SlotNumber) = (x,)
-parts_of_statement(x::Expr) = x.head === :(=) ? parts_of_statement(x.args[2], x) : x.args
-parts_of_statement(x::Core.ReturnNode) = isdefined(x, :val) ? (x.val,) : ()
-parts_of_statement(x::Core.GotoIfNot) = (x.cond,)
-parts_of_statement(x, ::Expr) = (x,)
-parts_of_statement(x::Expr, ::Expr) = x.args
-
 function forward_code(world, cx, f, args)
     edges = transformed_edges(world, cx, f, args)
     edges === nothing && return nothing
     T = Tuple{f,args...}
     read = zygotes_adjoint(T, world)
     read === nothing && return nothing
-    meta, adjoint = read
+    meta, adjoint, keeps_globals = read
     VERSION < v"1.12-" && check_defined(adjoint.primal)
-    check_globals(meta.code)
     Zygote.argnames!(meta, Symbol("#self#"), :cx, :f, :args)
-    forward = Zygote.varargs!(meta, with_stacks!(adjoint, T), 3)
+    way_back = keeps_globals ? KeptPullback{T} : Zygote.Pullback{T}
+    forward = Zygote.varargs!(meta, with_stacks!(adjoint, T, way_back), 3)
     forward = Zygote.slots!(Zygote.pis!(Zygote.inlineable!(forward)))
     code = Zygote.update!(meta.code, forward)
     foreach(edge -> Zygote.edge!(meta, edge), edges)    # after `update!`, which forgets those that are there
@@ -126,17 +82,24 @@ end
 
 has_loop(ir::IR) = any(b -> any(br -> !isreturn(br) && br.block <= b.id, branches(b)), blocks(ir))
 
-"""The forward code: calls are differentiated by `differentiated`, and rows are kept if there is a loop."""
-function with_stacks!(adjoint, T)
-    forward = has_loop(adjoint.primal) ? typed_stacks!(adjoint, T) : first(Zygote.forward_stacks!(adjoint, T))
-    zygotes, ours = GlobalRef(Zygote, :_pullback), GlobalRef(@__MODULE__, :differentiated)
-    return prewalk!(x -> x isa GlobalRef && x == zygotes ? ours : x, forward)
+"""
+The forward code: calls are differentiated by `differentiated`, rows are kept if there is a loop, and what is kept for the way back is
+a `way_back`, a type of pullbacks.
+"""
+function with_stacks!(adjoint, T, way_back)
+    forward = has_loop(adjoint.primal) ? typed_stacks!(adjoint, T, way_back) : first(Zygote.forward_stacks!(adjoint, T))
+    replaced = Dict(
+        GlobalRef(Zygote, :_pullback) => GlobalRef(@__MODULE__, :differentiated),
+        Zygote.Pullback{T} => way_back,
+        Zygote.Pullback{T,Any} => way_back{Any},
+    )
+    return prewalk!(x -> x isa Union{GlobalRef,Type} ? get(replaced, x, x) : x, forward)
 end
 
 const ROW = 24     # pullbacks in one row, at most: the compiler's time grows with the length of tuples
 
 # As Zygote.forward_stacks!, which says what the way back reads, and in which order.
-function typed_stacks!(adjoint, T)
+function typed_stacks!(adjoint, T, way_back)
     here = @__MODULE__
     _, kept = Zygote.forward_stacks!(Zygote.Adjoint(copy(adjoint.primal), adjoint.adjoint), T)
     forward = adjoint.primal
@@ -156,7 +119,7 @@ function typed_stacks!(adjoint, T)
         place = places[(block, alpha)]
         place isa Variable ? place : push!(forward, place)
     end
-    pull = push!(forward, xcall(here, :sealed, T, push!(forward, Zygote.xtuple(parts...))))
+    pull = push!(forward, xcall(here, :sealed, way_back, push!(forward, Zygote.xtuple(parts...))))
     last_branch = branches(blocks(forward)[end])[end]
     last_branch.args[1] = push!(forward, Zygote.xtuple(last_branch.args[1], pull))
     return forward
@@ -187,7 +150,7 @@ end
 end
 
 """The pullback of a whole function. Its type tells its parts' types only if all rows are typed, so that there are two at most for each kind of loop."""
-@inline sealed(::Type{T}, parts::P) where {T,P} = all_typed(parts) ? Zygote.Pullback{T,P}(parts) : Zygote.Pullback{T,Any}(parts)
+@inline sealed(::Type{W}, parts::P) where {W,P} = all_typed(parts) ? W{P}(parts) : W{Any}(parts)
 
 is_typed(part) = true
 is_typed(::Column{K,Vector{Any}}) where {K} = false
@@ -208,5 +171,22 @@ end
 
 @eval function differentiated(cx::Context, f, args...)
     $(Expr(:meta, :generated, forward_generator))
+    $(Expr(:meta, :generated_only))
+end
+
+# As Zygote's way back, of the code that `keep_globals!` has rewritten.
+function backward_generator(world::UInt, source, self::Type{<:KeptPullback{T}}, Δ) where {T}
+    meta, adjoint, _ = zygotes_adjoint(T, world)
+    _, backward = Zygote.stacks!(adjoint, T)
+    Zygote.argnames!(meta, Symbol("#self#"), :Δ)
+    code = Zygote.update!(meta.code, Zygote.slots!(Zygote.inlineable!(backward)))
+    if hasfield(Core.CodeInfo, :nargs)     # Julia 1.12
+        code.nargs, code.isva = 2, false
+    end
+    return code
+end
+
+@eval function (pull::KeptPullback)(Δ)
+    $(Expr(:meta, :generated, backward_generator))
     $(Expr(:meta, :generated_only))
 end
