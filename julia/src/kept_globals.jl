@@ -9,26 +9,33 @@
 Zygote._pullback(::Context, ::typeof(kept_value), x) = x, Δ -> (nothing, Δ)
 
 """
-Make calls of the reads of globals whose values are kept: in variables, or over a call. Whether there were any. It depends on nothing
-but the code, so that the way there and the way back agree.
+Make calls of the reads at the `places` in the code of a function.
 """
-function keep_globals!(code::Core.CodeInfo)
+function keep_globals!(code::Core.CodeInfo, places)
     statements = code.code
-    rewritten = false
-    for (k, x) in enumerate(statements)
-        if x isa Expr && x.head === :(=) && x.args[1] isa Core.SlotNumber && x.args[2] isa GlobalRef
-            statements[k] = Expr(:(=), x.args[1], reading(x.args[2]))
-        elseif x isa GlobalRef && is_kept(Core.SSAValue(k), statements)
-            statements[k] = reading(x)
-        else
-            continue
-        end
-        rewritten = true
+    for k in places
+        x = statements[k]
+        statements[k] = x isa GlobalRef ? reading(x) : Expr(:(=), x.args[1], reading(x.args[2]))
     end
-    return rewritten
 end
 
 reading(x::GlobalRef) = Expr(:call, GlobalRef(@__MODULE__, :kept_value), x)
+
+"""Where code reads globals that are no constants, and keeps the values: in variables, or over a call."""
+function kept_globals(code::Core.CodeInfo, world)
+    statements = code.code
+    return filter(eachindex(statements)) do k
+        x = statements[k]
+        is_kept(x, k, statements) && !is_constant(x isa GlobalRef ? x : x.args[2], world)
+    end
+end
+
+# The world is that of the code, not the generator's, for which names do not exist that came later.
+is_constant(x::GlobalRef, world) = Core._call_in_world_total(world, isconst, x.mod, x.name)
+
+is_kept(x, k, statements) = false
+is_kept(x::GlobalRef, k, statements) = is_kept(Core.SSAValue(k), statements)
+is_kept(x::Expr, k, statements) = x.head === :(=) && x.args[1] isa Core.SlotNumber && x.args[2] isa GlobalRef
 
 """Whether a value goes into a variable, or is an operand after another call. What is called is not asked: lowering reads all functions ahead."""
 function is_kept(value::Core.SSAValue, statements)
@@ -48,9 +55,12 @@ operands(x::Expr) = x.head === :call ? view(x.args, 2:length(x.args)) : x.args
 operands(x::Core.ReturnNode) = isdefined(x, :val) ? (x.val,) : ()
 operands(x::Core.GotoIfNot) = (x.cond,)
 
-"""A pullback of a function of the type `first(T.parameters)` that keeps values of globals: what Zygote's `Pullback` is for others."""
-struct KeptPullback{T,P}
+"""
+A pullback of a function that keeps values of globals, of the reads at `places`: what Zygote's `Pullback` is for others. That they are no
+constants is known from the way there, and could be answered otherwise later.
+"""
+struct KeptPullback{T,places,P}
     t::P
 end
-KeptPullback{T}(parts::P) where {T,P} = KeptPullback{T,P}(parts)
+KeptPullback{T,places}(parts::P) where {T,places,P} = KeptPullback{T,places,P}(parts)
 Base.show(io::IO, ::KeptPullback{T}) where {T} = print(io, "∂(", Zygote.funcname(first(T.parameters)), ")")

@@ -28,20 +28,22 @@ function transformed_edges(world, cx, f, args)
 end
 
 """
-Zygote's reading of `f`, or `nothing` where it has none: then Zygote says why. It is read in the world of Zygote's own way back, which
+Zygote's reading of `f`, with calls in the `places` where it keeps globals (by default where it does), or `nothing` where it has
+none: then Zygote says why. It is read in the world of Zygote's own way back, which
 reads `f` again: since Julia 1.12 it depends on the world which globals are constant, and so which reads of them have pullbacks.
 """
-function zygotes_adjoint(T, world)
+function zygotes_adjoint(T, world, places = nothing)
     meta = IRTools.meta(T; world)
     meta === nothing && return nothing
-    keeps_globals = keep_globals!(meta.code)
+    places === nothing && (places = kept_globals(meta.code, world))
+    keep_globals!(meta.code, places)
     arity = Zygote.varargs(meta.method, length(T.parameters))
     try
-        VERSION < v"1.12-" && return meta, Zygote.Adjoint(IR(meta); varargs = arity, normalise = false), keeps_globals
+        VERSION < v"1.12-" && return meta, Zygote.Adjoint(IR(meta); varargs = arity, normalise = false), places
         way_back = Base._which(Tuple{Zygote.Pullback{T,Any},Any}; world).method.primary_world
         ir = Core._call_in_world_total(way_back, IR, meta)      # `invoke_in_world` stays in the world of the generator
         adjoint = Core._call_in_world_total(way_back, Core.kwcall, (; varargs = arity, normalise = false), Zygote.Adjoint, ir)
-        return meta, adjoint, keeps_globals
+        return meta, adjoint, places
     catch
         return nothing      # the same call of Zygote's own fails with this error, and reports it
     end
@@ -69,10 +71,10 @@ function forward_code(world, cx, f, args)
     T = Tuple{f,args...}
     read = zygotes_adjoint(T, world)
     read === nothing && return nothing
-    meta, adjoint, keeps_globals = read
+    meta, adjoint, places = read
     VERSION < v"1.12-" && check_defined(adjoint.primal)
     Zygote.argnames!(meta, Symbol("#self#"), :cx, :f, :args)
-    way_back = keeps_globals ? KeptPullback{T} : Zygote.Pullback{T}
+    way_back = isempty(places) ? Zygote.Pullback{T} : KeptPullback{T,Tuple(places)}
     forward = Zygote.varargs!(meta, with_stacks!(adjoint, T, way_back), 3)
     forward = Zygote.slots!(Zygote.pis!(Zygote.inlineable!(forward)))
     code = Zygote.update!(meta.code, forward)
@@ -88,12 +90,10 @@ a `way_back`, a type of pullbacks.
 """
 function with_stacks!(adjoint, T, way_back)
     forward = has_loop(adjoint.primal) ? typed_stacks!(adjoint, T, way_back) : first(Zygote.forward_stacks!(adjoint, T))
-    replaced = Dict(
-        GlobalRef(Zygote, :_pullback) => GlobalRef(@__MODULE__, :differentiated),
-        Zygote.Pullback{T} => way_back,
-        Zygote.Pullback{T,Any} => way_back{Any},
-    )
-    return prewalk!(x -> x isa Union{GlobalRef,Type} ? get(replaced, x, x) : x, forward)
+    zygotes, ours = GlobalRef(Zygote, :_pullback), GlobalRef(@__MODULE__, :differentiated)
+    prewalk!(x -> x isa GlobalRef && x == zygotes ? ours : x, forward)
+    way_back === Zygote.Pullback{T} && return forward
+    return prewalk!(x -> x === Zygote.Pullback{T} ? way_back : x === Zygote.Pullback{T,Any} ? way_back{Any} : x, forward)
 end
 
 const ROW = 24     # pullbacks in one row, at most: the compiler's time grows with the length of tuples
@@ -175,8 +175,8 @@ end
 end
 
 # As Zygote's way back, of the code that `keep_globals!` has rewritten.
-function backward_generator(world::UInt, source, self::Type{<:KeptPullback{T}}, Δ) where {T}
-    meta, adjoint, _ = zygotes_adjoint(T, world)
+function backward_generator(world::UInt, source, self::Type{<:KeptPullback{T,places}}, Δ) where {T,places}
+    meta, adjoint, _ = zygotes_adjoint(T, world, places)
     _, backward = Zygote.stacks!(adjoint, T)
     Zygote.argnames!(meta, Symbol("#self#"), :Δ)
     code = Zygote.update!(meta.code, Zygote.slots!(Zygote.inlineable!(backward)))
