@@ -76,11 +76,9 @@ class Derivatives:
         made = plan(function, flat, wanted, has_aux=has_aux)
         value, gradients = run_plan(function, self._value_and_gradient, made, flat.leaves)
         if function.order == "reversed":
-            given = zip(wanted, gradients, strict=True)
             value = reversed_axes(value)
-            gradients = tuple(one if leaf in own else reversed_axes(one) for leaf, one in given)
-        by_leaf = {leaf: _as_given(g, flat, leaf) for leaf, g in zip(wanted, gradients, strict=True)}
-        parts = [flat.argument(k, [by_leaf.get(leaf) for leaf in flat.of_argument(k)]) for k in numbers]
+        found = in_arguments(function, flat, wanted, gradients)
+        parts = [found[k] for k in numbers]
         kinds = tuple(map(type, args))
         single = isinstance(argnums, (int, np.integer))
         if single and not kwargs and function.order == "keep":
@@ -97,7 +95,8 @@ class Derivatives:
         flat = Flattened(args, {})
         if has_aux or function.mutates or current_context() is not None or _tracked(flat):
             return NotImplemented
-        wanted = flat.differentiable()
+        own = set[int]().union(*(flat.own(k) for k in range(len(args))))
+        wanted = tuple(sorted(own.union(flat.differentiable())))
         made = plan(function, flat, wanted)
         key, outputs, layout = run_plan(function, entries().pullback, made, flat.leaves, 0)
         kept = Kept(key)
@@ -177,9 +176,10 @@ def in_arguments(
     function: JuliaFunction, flat: Flattened, wanted: tuple[int, ...], gradients: Sequence[Any]
 ) -> tuple[Any, ...]:
     """Gradients of the wanted leaves in the containers of all positional arguments; None for the other leaves."""
-    if function.order == "reversed":
-        gradients = reversed_axes(tuple(gradients))
-    by_leaf = {leaf: _as_given(g, flat, leaf) for leaf, g in zip(wanted, gradients, strict=True)}
+    by_leaf = {}
+    for leaf, gradient in zip(wanted, gradients, strict=True):
+        turned = function.order == "reversed" and not is_own(flat.leaves[leaf])
+        by_leaf[leaf] = _as_given(reversed_axes(gradient) if turned else gradient, flat, leaf)
     return tuple(
         flat.argument(k, [by_leaf.get(leaf) for leaf in flat.of_argument(k)]) for k in range(len(flat.positions))
     )

@@ -146,6 +146,10 @@ def test_gradients_by_julias_own_values(name: str) -> None:
     f = bridge.julia.function(code)
     argument = own(value)
     same(bridge.grad(f)(argument), expected)
+    value, pull = bridge.vjp(f, argument)
+    assert value == pytest.approx(f(argument))
+    for _ in range(2):
+        same(pull(1.0), (expected,))
 
 
 @pytest.mark.parametrize(
@@ -256,11 +260,39 @@ def test_the_order_of_axes_does_not_turn_them() -> None:
     same(by_array, np.full((2, 3), 2.0))
 
 
-def test_other_transforms_take_them_for_constants() -> None:
+def test_pulls_of_several_outputs() -> None:
+    f = bridge.julia.function("(layer, s, x) -> (layer(x), s.stiffness * x)")
+    layer, spring = own("OwnLayer([1.0 2.0; 3.0 4.0; 5.0 6.0], [0.5, 0.25, 0.0], identity)"), own(SPRING)
+    (first, second), pull = bridge.vjp(f, layer, spring, X)
+    assert first.shape == (3,) and second.shape == (2,)
+    by_layer, by_spring, by_x = pull((np.array([1.0, 0.0, 2.0]), np.array([10.0, 0.0])))
+    same(
+        by_layer,
+        {"W": np.array([[0.5, 1.5], [0.0, 0.0], [1.0, 3.0]]), "b": np.array([1.0, 0.0, 2.0]), "activation": None},
+    )
+    same(by_spring, {"stiffness": np.float64(5.0), "rest": np.zeros(2), "name": None})
+    same(by_x, np.array([31.0, 14.0]))
+    by_layer, by_spring, by_x = pull((None, np.array([0.0, 1.0])))
+    same(by_layer, {"W": np.zeros((3, 2)), "b": np.zeros(3), "activation": None})
+    same(by_spring["stiffness"], np.float64(1.5))
+
+
+def test_pulls_of_the_reversed_order_of_axes() -> None:
+    f = bridge.julia.function("(M, x) -> M[1, 2] * x", order="reversed")
+    value, pull = bridge.vjp(f, own("[1.0 2.0 3.0; 4.0 5.0 6.0]"), np.ones((2, 3)))
+    assert value.shape == (2, 3)
+    by_own, by_array = pull(np.arange(6.0).reshape(2, 3))
+    same(by_own, np.array([[0.0, 15.0, 0.0], [0.0, 0.0, 0.0]]))
+    same(by_array, 2 * np.arange(6.0).reshape(2, 3))
+
+
+def test_a_closure_without_floats_has_no_gradient() -> None:
+    f = bridge.julia.function("(g, x) -> sum(g, x)")
+    same(bridge.vjp(f, own("abs2"), X)[1](1.0), (None, np.array([1.0, 3.0])))
+
+
+def test_forward_mode_takes_them_for_constants() -> None:
     f, spring = bridge.julia.function(ENERGY), own(SPRING)
-    by_spring, by_x = bridge.vjp(f, spring, X)[1](1.0)
-    assert by_spring is None
-    same(by_x, np.array([-2.0, 4.0]))
     assert bridge.jvp(f, (spring, X), (None, np.ones(2)))[1] == pytest.approx(2.0)
     with pytest.raises(ArgumentError, match="a tangent is given for argument 0, which has a value of Julia's own"):
         bridge.jvp(f, (spring, X), (spring, np.ones(2)))
@@ -280,6 +312,8 @@ def test_only_zygote_differentiates_by_them() -> None:
     ) as e:
         bridge.grad(f)(own(SPRING), X)
     assert "ad=" in e.value.remedy
+    with pytest.raises(JuliaError, match="forwarddiff does not differentiate by a OwnSpring"):
+        bridge.vjp(f, own(SPRING), X)
     same(bridge.grad(f, argnums=1)(own(SPRING), X), np.array([-2.0, 4.0]))
 
 
