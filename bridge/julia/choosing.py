@@ -185,8 +185,9 @@ def _no_engine(function: JuliaFunction, reasons: list[tuple[str, str]], refused:
     if absent:
         needed = [name for name in (INTERFACE, absent[0]) if not session().has(name)]
         line = add_line(session().candidate, needed) or f"python -m juliapkg add {' '.join(needed)} && {SET_UP}"
+        verb = "differentiates" if len(absent) == 1 else "differentiate"
         remedies.append(
-            f"or add {' or '.join(absent)} to the Julia project, which differentiate functions that write plain arrays "
+            f"or add {' or '.join(absent)} to the Julia project, which {verb} functions that write plain arrays "
             f'(then ad="auto" takes them): {line}  (then start Python again)'
         )
     error.remedy = "\n  ".join(remedies)
