@@ -48,6 +48,15 @@ left_divisor_cotangent(A::AbstractMatrix, of_B, solution, ct) = -of_B * solution
 right_divisor_cotangent(B::Number, of_A, quotient, ct) = -dot(quotient, of_A)
 right_divisor_cotangent(B::AbstractMatrix, of_A, quotient, ct) = -quotient' * of_A
 
+# ChainRules' rule wants to be told the pivoting, and since Julia 1.12 `lu(A)` does not tell it: its code writes into a copy.
+for leading in ((), (:(::typeof(Core.kwcall)), :keywords))
+    given = isempty(leading) ? () : (Core.kwcall, :keywords)
+    @eval function ZygoteRules._pullback(cx::Context, $(leading...), ::typeof(lu), A::StridedMatrix)
+        F, back = differentiated(cx, $(given...), lu, A, RowMaximum())
+        return F, Δ -> (cts = back(Δ); cts === nothing ? nothing : Base.front(cts))
+    end
+end
+
 # A = P'LU, L y = P b, U x = y; the rule of `lu` takes the cotangents of L and U in one matrix.
 function left_divisor_cotangent(F::LU{<:Any,<:StridedMatrix}, of_B, solution, ct)
     of_L = tril(-of_B[F.p, :] * (F.U * solution)', -1)
