@@ -126,7 +126,13 @@ def third(f: Any, *, forward: bool) -> Any:
     return once(once(bridge.jacfwd(f) if forward else bridge.grad(f)))(X)
 
 
-@pytest.mark.parametrize("name", CASES)
+OF_OTHER_ENGINES_AND_LAYOUTS = {"buffers", "plain arrays", "reversed"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.thorough if name in OF_OTHER_ENGINES_AND_LAYOUTS else ()) for name in CASES],
+)
 def test_third_derivatives(name: str) -> None:
     program, twin = CASES[name].both()
     expected = third(twin, forward=False)

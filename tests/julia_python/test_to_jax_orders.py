@@ -78,7 +78,7 @@ def test_third_derivatives_are_symmetric_and_those_of_differences(weighted: Any)
 
 
 def test_fifth_derivative() -> None:
-    function = bridge.julia.to_jax(bridge.julia.function("x -> x^7"))
+    function = bridge.julia.to_jax(bridge.julia.function("x -> x[]^7"))
 
     def derivative(f: Any, order: int) -> Any:
         for _ in range(order):
@@ -95,7 +95,7 @@ def test_single_precision_stays() -> None:
 
 
 def test_containers_and_integers_among_arguments_and_results() -> None:
-    function = bridge.julia.function("(p, n) -> (value=sum(p.x .^ n .* p.y), count=n + 1, rows=p.x .* p.y')")
+    function = bridge.julia.function("(p, n) -> (value=sum(p.x .^ n .* p.y), count=n[] + 1, rows=p.x .* p.y')")
     called = bridge.julia.to_jax(
         function,
         result=lambda p, n: {
