@@ -19,16 +19,17 @@ HEAVY |= {"scipy", "sklearn", "matplotlib", "rich", "torch", "autograd", "hypoth
 DOORS = {
     "juliacall": ("bridge/julia/",),
     "juliapkg": ("bridge/julia/",),
-    "jax": ("bridge/engines/jax/", "bridge/xla/", "bridge/julia/to_jax.py"),
+    "jax": ("bridge/engines/jax/", "bridge/xla/", "bridge/julia/to_jax.py", "bridge/julia/jax_primitives.py"),
     "torch": ("bridge/torch/",),
     "hypothesis": ("bridge/strategies.py",),
 }
 
-# What a function may import, because it is heavy and often not there, or Windows has none; and the one module of ours
-# that is as heavy.
+# What a function may import, because it is heavy and often not there, or Windows has none; and modules of ours
+# that are as heavy.
 ON_USE = {"jax", "juliacall", "juliapkg", "scipy", "sklearn", "matplotlib", "rich", "jinja2", "resource"} | {
     "bridge.xla.compiled",
     "bridge.engines.auto.tracing",
+    "bridge.julia.jax_primitives",
 }
 
 RULES_MAY_IMPORT = sys.stdlib_module_names | {"numpy", "scipy", "bridge"}

@@ -131,7 +131,7 @@ class Derivatives:
             return NotImplemented
         given = _tangents(flat, tangents)
         values, derivatives, layout = run_plan(
-            function, entries().jvp, plan(function, flat), flat.leaves, _in_order(function, given), 0
+            function, entries().jvp, plan(function, flat), flat.leaves, (_in_order(function, given),), 0
         )
         if function.order == "reversed":
             values, derivatives = reversed_axes(values), reversed_axes(derivatives)
@@ -148,7 +148,7 @@ class Derivatives:
             flat.check(k, False)
         wanted = flat.differentiable()
         given = _in_order(function, _tangents(flat, tangents))
-        found = run_plan(function, entries().pull_along, plan(function, flat, wanted), flat.leaves, given, 0, (), 1)
+        found = run_plan(function, entries().pull_along, plan(function, flat, wanted), flat.leaves, (given,), 0, (), 1)
         products = in_arguments(function, flat, wanted, found)
         return products[0] if len(args) == 1 else products
 

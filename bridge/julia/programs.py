@@ -1,36 +1,45 @@
 """Julia functions inside NumPy programs: one entry of the log, whose pull is the pullback kept from the forward run.
 
-The operations here are closed under differentiation up to the second order: the pull of a call is an operation
-(its value the Julia pullback, its derivatives Julia's forward mode, alone and over the pullback).
+The operations here are closed under differentiation: derivatives of the function along any number of directions, and
+gradients of their products with cotangents. Both are multilinear over the real numbers, also where numbers are complex
+(the product is the real part of `conj(ct) * t`), and the order of the directions does not matter.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from bridge.arrays.operands import context_of, unwrapped
-from bridge.code_position import here, resolve
 from bridge.engines.protocol import EngineRule
-from bridge.errors import RefusedError
 from bridge.julia.plans import Flattened, filled
 from bridge.julia.runs import Run
 from bridge.rewind import interpreter
-from bridge.rewind.memory import grounded
 
 if TYPE_CHECKING:
     from bridge.julia.function import JuliaFunction
 
+Part = Sequence[Any]
+"""A direction (tangents of the wanted leaves), or cotangents of the outputs; None where there is none."""
+
 
 class Operation(EngineRule):
-    """An operation of this module as the context logs it: a rule whose pull is Julia's."""
+    """An operation of this module as the context logs it: a rule whose derivatives are such operations again.
 
-    def __init__(self, run: Run, count: int) -> None:
+    Its operands are what there is of the directions, then of the cotangents, and all leaves.
+    """
+
+    def __init__(self, run: Run, directions: Sequence[Part], cts: Part = ()) -> None:
         super().__init__(self.value, f"the Julia function {run.function.name}", None)
         self.run = run
-        self.all = frozenset(range(count))
+        self.present = [[x is not None for x in part] for part in (*directions, cts)]
+        self.all: frozenset[Any] = frozenset()
+
+    def split(self, operands: Iterable[Any]) -> tuple[Sequence[Part], Part, Part]:
+        """The operands, or what is given for each of them, as directions, cotangents and leaves."""
+        given = iter(operands)
+        *directions, cts = [[next(given) if there else None for there in part] for part in self.present]
+        return directions, cts, list(given)
 
     def value(self, *operands: Any) -> Any:
         """Its value on plain operands."""
@@ -40,11 +49,11 @@ class Operation(EngineRule):
         """The output is not read; all operands are."""
         return False, self.all
 
-    def cotangents(self, cts: tuple[Any, ...], operands: tuple[Any, ...], wanted: tuple[int, ...]) -> dict[int, Any]:
+    def cotangents(self, given: Part, operands: tuple[Any, ...], wanted: set[int]) -> dict[int, Any]:
         """Cotangents by operand, given those of the outputs (None where there is none)."""
         raise NotImplementedError
 
-    def tangents(self, tangents: tuple[Any, ...], operands: tuple[Any, ...]) -> tuple[Any, ...]:
+    def tangents(self, given: Part, operands: tuple[Any, ...]) -> tuple[Any, ...]:
         """Tangents of the outputs, given those of the operands (None where there is none)."""
         raise NotImplementedError
 
@@ -52,7 +61,7 @@ class Operation(EngineRule):
         self, ct: Any, out: Any, args: tuple[Any, ...], kwargs: dict[str, Any], wanted: tuple[int, ...]
     ) -> Iterator[tuple[int, Any]]:
         """Yield `(position, cotangent)` for the operands at the `wanted` positions."""
-        found = self.cotangents(ct if isinstance(ct, tuple) else (ct,), args, wanted)
+        found = self.cotangents(ct if isinstance(ct, tuple) else (ct,), args, set(wanted))
         for position in wanted:
             yield position, found.get(position)
 
@@ -61,150 +70,81 @@ class Operation(EngineRule):
         found = self.tangents(tangents, args)
         return found if isinstance(value, tuple) else found[0]
 
-    def refuse(self) -> None:
-        raise RefusedError(
-            f"a third derivative through {self.name}",
-            where=resolve(here()),
-            remedy="derivatives up to the second order pass through Julia functions inside NumPy programs; "
-            "write this part with NumPy functions, or differentiate inside Julia",
-        )
-
-
-class Call(Operation):
-    """The function itself: leaves → outputs."""
-
-    def value(self, *operands: Any) -> Any:
-        return self.run.forward(operands)
-
-    def cotangents(self, cts: tuple[Any, ...], operands: tuple[Any, ...], wanted: tuple[int, ...]) -> dict[int, Any]:
-        return dict(zip(self.run.wanted, apply(Pull(self.run, cts), operands), strict=True))
-
-    def tangents(self, tangents: tuple[Any, ...], operands: tuple[Any, ...]) -> tuple[Any, ...]:
-        along = [_or_zeros(tangents[k], operands[k]) for k in self.run.wanted]
-        return apply(Push(self.run, len(along)), (*along, *operands))
-
-
-class Pull(Operation):
-    """The pull of a call: cotangents of the outputs that have one, leaves → cotangents of the wanted leaves."""
-
-    def __init__(self, run: Run, cts: tuple[Any, ...]) -> None:
-        super().__init__(run, len(cts))
-        self.cts = cts
-        self.present = tuple(k for k, ct in enumerate(cts) if ct is not None)
-
-    def __call__(self, operands: Any) -> Any:
-        return (*(self.cts[k] for k in self.present), *operands)
-
-    def split(self, operands: tuple[Any, ...]) -> tuple[list[Any], tuple[Any, ...]]:
-        cts: list[Any] = [None] * len(self.cts)
-        for k, ct in zip(self.present, operands, strict=False):
-            cts[k] = ct
-        return cts, operands[len(self.present) :]
-
-    def value(self, *operands: Any) -> Any:
-        return self.run.pull(self.split(operands)[0])
-
-    def cotangents(self, cts: tuple[Any, ...], operands: tuple[Any, ...], wanted: tuple[int, ...]) -> dict[int, Any]:
-        count = len(self.present)
-        own, leaves = self.split(operands)
-        along = [_or_zeros(ct, leaves[k]) for ct, k in zip(cts, self.run.wanted, strict=True)]
-        found: dict[int, Any] = {}
-        if any(k < count for k in wanted):
-            pushed = apply(Push(self.run, len(along)), (*along, *leaves))
-            found |= {position: pushed[k] for position, k in enumerate(self.present)}
-        if any(k >= count for k in wanted):
-            second = apply(Along(self.run, len(along), own), (*along, *_given(own), *leaves))
-            found |= {count + k: ct for k, ct in zip(self.run.wanted, second, strict=True)}
-        return found
-
-    def tangents(self, tangents: tuple[Any, ...], operands: tuple[Any, ...]) -> tuple[Any, ...]:
-        own, leaves = self.split(operands)
-        moved, along = self.split(tangents)
-        total: list[Any] = [None] * len(self.run.wanted)
-        if any(ct is not None for ct in moved):
-            total = list(apply_pull(self.run, tuple(moved), leaves))
-        if any(t is not None for t in along):
-            directions = [_or_zeros(along[k], leaves[k]) for k in self.run.wanted]
-            second = apply(Along(self.run, len(directions), own), (*directions, *_given(own), *leaves))
-            total = [b if a is None else a + b for a, b in zip(total, second, strict=True)]
-        return tuple(total)
-
 
 class Push(Operation):
-    """Forward mode of a call: tangents of the wanted leaves, leaves → tangents of the outputs."""
-
-    def __init__(self, run: Run, count: int) -> None:
-        super().__init__(run, count)
-        self.count = count
+    """The derivative of the outputs once along each direction; without directions, the function itself."""
 
     def value(self, *operands: Any) -> Any:
-        return self.run.push(operands[self.count :], operands[: self.count])
+        directions, _, leaves = self.split(operands)
+        return self.run.push(leaves, directions) if directions else self.run.forward(leaves)
 
-    def cotangents(self, cts: tuple[Any, ...], operands: tuple[Any, ...], wanted: tuple[int, ...]) -> dict[int, Any]:
-        along, leaves = operands[: self.count], operands[self.count :]
+    def cotangents(self, given: Part, operands: tuple[Any, ...], wanted: set[int]) -> dict[int, Any]:
+        directions, _, leaves = self.split(operands)
+        of_directions, _, of_leaves = self.split(range(len(operands)))
         found: dict[int, Any] = {}
-        if any(k < self.count for k in wanted):
-            found |= dict(enumerate(apply_pull(self.run, cts, leaves)))
-        if any(k >= self.count for k in wanted):
-            second = apply(Along(self.run, self.count, list(cts)), (*along, *_given(cts), *leaves))
-            found |= {self.count + k: ct for k, ct in zip(self.run.wanted, second, strict=True)}
+        for k, places in enumerate(of_directions):
+            if not wanted.isdisjoint(places):
+                found |= zip(places, along(self.run, _replaced(directions, k), given, leaves), strict=True)
+        if not wanted.isdisjoint(of_leaves):
+            places = [of_leaves[k] for k in self.run.wanted]
+            found |= zip(places, along(self.run, directions, given, leaves), strict=True)
         return found
 
-    def tangents(self, tangents: tuple[Any, ...], operands: tuple[Any, ...]) -> tuple[Any, ...]:
-        if any(t is not None for t in tangents[self.count :]):
-            self.refuse()
-        leaves = operands[self.count :]
-        along = [_or_zeros(t, leaves[k]) for t, k in zip(tangents, self.run.wanted, strict=False)]
-        return apply(Push(self.run, self.count), (*along, *leaves))
+    def tangents(self, given: Part, operands: tuple[Any, ...]) -> tuple[Any, ...]:
+        directions, _, leaves = self.split(operands)
+        of_directions, _, of_leaves = self.split(given)
+        further = [of_leaves[k] for k in self.run.wanted]
+        terms = [push(self.run, [*directions, further], leaves)]
+        terms += [push(self.run, _replaced(directions, k, part), leaves) for k, part in enumerate(of_directions)]
+        return _sum(terms)
 
 
 class Along(Operation):
-    """The derivative of the pull along tangents: tangents, cotangents, leaves → cotangents of the wanted leaves."""
-
-    def __init__(self, run: Run, count: int, cts: Sequence[Any]) -> None:
-        super().__init__(run, count)
-        self.count = count
-        self.present = tuple(k for k, ct in enumerate(cts) if ct is not None)
-        self.outputs = len(cts)
-
-    def split(self, operands: tuple[Any, ...]) -> tuple[tuple[Any, ...], list[Any], tuple[Any, ...]]:
-        cts: list[Any] = [None] * self.outputs
-        start = self.count + len(self.present)
-        for k, ct in zip(self.present, operands[self.count : start], strict=True):
-            cts[k] = ct
-        return operands[: self.count], cts, operands[start:]
+    """The gradient by the wanted leaves of cotangents times what `Push` gives; without directions, the pull."""
 
     def value(self, *operands: Any) -> Any:
-        along, cts, leaves = self.split(operands)
-        return self.run.pull_along(leaves, along, cts)
+        directions, cts, leaves = self.split(operands)
+        return self.run.pull_along(leaves, directions, cts) if directions else self.run.pull(cts)
 
-    def cotangents(self, cts: tuple[Any, ...], operands: tuple[Any, ...], wanted: tuple[int, ...]) -> dict[int, Any]:
-        if any(k >= self.count for k in wanted):
-            self.refuse()
-        _, own, leaves = self.split(operands)
-        directions = [_or_zeros(ct, leaves[k]) for ct, k in zip(cts, self.run.wanted, strict=True)]
-        return dict(enumerate(apply(self, (*directions, *_given(own), *leaves))))
+    def cotangents(self, given: Part, operands: tuple[Any, ...], wanted: set[int]) -> dict[int, Any]:
+        directions, cts, leaves = self.split(operands)
+        of_directions, of_cts, of_leaves = self.split(range(len(operands)))
+        found: dict[int, Any] = {}
+        for k, places in enumerate(of_directions):
+            if not wanted.isdisjoint(places):
+                found |= zip(places, along(self.run, _replaced(directions, k, given), cts, leaves), strict=True)
+        if not wanted.isdisjoint(of_cts):
+            found |= zip(of_cts, push(self.run, [*directions, given], leaves), strict=True)
+        if not wanted.isdisjoint(of_leaves):
+            places = [of_leaves[k] for k in self.run.wanted]
+            found |= zip(places, along(self.run, [*directions, given], cts, leaves), strict=True)
+        return found
 
-    def tangents(self, tangents: tuple[Any, ...], operands: tuple[Any, ...]) -> tuple[Any, ...]:
-        if any(t is not None for t in tangents[self.count :]):
-            self.refuse()
-        _, own, leaves = self.split(operands)
-        directions = [_or_zeros(t, leaves[k]) for t, k in zip(tangents, self.run.wanted, strict=False)]
-        return apply(self, (*directions, *_given(own), *leaves))
+    def tangents(self, given: Part, operands: tuple[Any, ...]) -> tuple[Any, ...]:
+        directions, cts, leaves = self.split(operands)
+        of_directions, of_cts, of_leaves = self.split(given)
+        further = [of_leaves[k] for k in self.run.wanted]
+        terms = [along(self.run, directions, of_cts, leaves), along(self.run, [*directions, further], cts, leaves)]
+        terms += [along(self.run, _replaced(directions, k, part), cts, leaves) for k, part in enumerate(of_directions)]
+        return _sum(terms)
 
 
-def apply(operation: Operation, operands: Sequence[Any]) -> tuple[Any, ...]:
-    """Run an operation: logged by the innermost context among its operands, and by those around it."""
-    given = operation(operands) if isinstance(operation, Pull) else tuple(operands)
-    return _applied(operation, given)
+def push(run: Run, directions: Sequence[Part], leaves: Part) -> tuple[Any, ...]:
+    """The derivative of the outputs once along each direction, as an operation; None where there is none."""
+    if any(_is_absent(direction) for direction in directions):
+        return (None,) * len(run.outputs)
+    return _applied(Push(run, directions), (*_given(directions), *leaves))
 
 
-def apply_pull(run: Run, cts: tuple[Any, ...], leaves: Sequence[Any]) -> tuple[Any, ...]:
-    """The pull of a call as an operation."""
-    return apply(Pull(run, cts), leaves)
+def along(run: Run, directions: Sequence[Part], cts: Part, leaves: Part) -> tuple[Any, ...]:
+    """The gradient by the wanted leaves of `push(run, directions, leaves)` times `cts`, as an operation."""
+    if any(_is_absent(part) for part in (*directions, cts)):
+        return (None,) * len(run.wanted)
+    return _applied(Along(run, directions, cts), (*_given([*directions, cts]), *leaves))
 
 
 def _applied(operation: Operation, operands: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Run an operation: logged by the innermost context among its operands, and by those around it."""
     context = context_of(operands)
     if context is None:
         return tuple(operation.value(*operands))
@@ -224,15 +164,23 @@ def call(function: JuliaFunction, args: tuple[Any, ...], kwargs: dict[str, Any])
 def run_tracked(function: JuliaFunction, flat: Flattened, written: tuple[int, ...] = ()) -> tuple[Run, tuple[Any, ...]]:
     """Run a function on tracked leaves; returns the run and the tracked leaves of its value."""
     run = Run(function, flat, written)
-    return run, apply(Call(run, len(flat.leaves)), flat.leaves)
+    return run, push(run, [], flat.leaves)
 
 
-def _or_zeros(ct: Any, leaf: Any) -> Any:
-    if ct is not None:
-        return ct
-    plain = np.asarray(grounded(leaf))
-    return np.zeros(plain.shape, plain.dtype)
+def _replaced(directions: Sequence[Part], k: int, *by: Part) -> list[Part]:
+    return [*directions[:k], *by, *directions[k + 1 :]]
 
 
-def _given(cts: Sequence[Any]) -> tuple[Any, ...]:
-    return tuple(ct for ct in cts if ct is not None)
+def _sum(terms: Sequence[tuple[Any, ...]]) -> tuple[Any, ...]:
+    total = terms[0]
+    for term in terms[1:]:
+        total = tuple(a if b is None else b if a is None else a + b for a, b in zip(total, term, strict=True))
+    return total
+
+
+def _is_absent(part: Part) -> bool:
+    return all(x is None for x in part)
+
+
+def _given(parts: Sequence[Part]) -> list[Any]:
+    return [x for part in parts for x in part if x is not None]

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from bridge.julia.function import JuliaFunction
 
 
+Directions = Sequence[Sequence[Any]]
+"""Tangents of the wanted leaves, or None, for each direction along which a derivative is taken."""
+
+
 class Run:
     """One run of a Julia function on leaves, and the pullback that it left."""
 
@@ -45,19 +49,17 @@ class Run:
         found = chosen(self.function, self.plan, lambda: run(entries().pull, pulled, given, self.function.name))
         return self._back(found)
 
-    def push(self, leaves: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, ...]:
-        """Tangents of the outputs along tangents of the wanted leaves."""
+    def push(self, leaves: Sequence[Any], directions: Directions) -> tuple[Any, ...]:
+        """Derivatives of the outputs, once along each direction."""
         assert self.pullback is not None
-        found = self._entry(entries().jvp, leaves, self._placed(leaves, tangents), self.pullback.key)
-        return self._back(found[1])
+        return self._back(self._entry(entries().jvp, leaves, self._placed(leaves, directions), self.pullback.key)[1])
 
-    def pull_along(self, leaves: Sequence[Any], tangents: Sequence[Any], cts: Sequence[Any]) -> tuple[Any, ...]:
-        """The derivative of `pull(cts)` along tangents of the wanted leaves."""
+    def pull_along(self, leaves: Sequence[Any], directions: Directions, cts: Sequence[Any]) -> tuple[Any, ...]:
+        """The derivative of `pull(cts)`, once along each direction."""
         assert self.pullback is not None
         sent = tuple(self._sent(ct) for ct in cts)
-        return self._back(
-            self._entry(entries().pull_along, leaves, self._placed(leaves, tangents), self.pullback.key, sent, 0)
-        )
+        placed = self._placed(leaves, directions)
+        return self._back(self._entry(entries().pull_along, leaves, placed, self.pullback.key, sent, 0))
 
     def _entry(self, entry: Any, leaves: Sequence[Any], *more: Any) -> Any:
         found = run_plan(self.function, entry, self.plan, leaves, *more)
@@ -65,9 +67,10 @@ class Run:
             return found[0], reversed_axes(found[1]), found[2]
         return found
 
-    def _placed(self, leaves: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, ...]:
-        by_leaf = dict(zip(self.wanted, tangents, strict=True))
-        return tuple(self._sent(by_leaf.get(k)) for k in range(len(leaves)))
+    def _placed(self, leaves: Sequence[Any], directions: Directions) -> tuple[tuple[Any, ...], ...]:
+        """Directions with a tangent, or None, for each leaf."""
+        by_leaf = (dict(zip(self.wanted, direction, strict=True)) for direction in directions)
+        return tuple(tuple(self._sent(found.get(k)) for k in range(len(leaves))) for found in by_leaf)
 
     def _sent(self, ct: Any) -> Any:
         if ct is None:

@@ -1,21 +1,23 @@
-"""A Julia function inside JAX programs: under `jit`, `grad`, `jvp`, `vmap`, `jacrev` and `jacfwd`.
+"""A Julia function inside JAX programs: under `jit`, `vmap`, and every transform that differentiates, to any order.
 
-The value is a host callback. Its derivative is a primitive of ours that is linear in the tangents: pushed
-forward by ForwardDiff, transposed by the function's own pullback, mapped over a batch one element at a time.
+The host computes value and derivatives, by this package's own transforms, for the primitives of `jax_primitives.py`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bridge.errors import ArgumentError, EngineNotAvailable, RefusedError
+from bridge.errors import ArgumentError, EngineNotAvailable
 from bridge.rewind.cotangents import conj
 from bridge.transforms.jvp import jvp
 from bridge.transforms.vjp import vjp
+
+if TYPE_CHECKING:
+    from bridge.julia.jax_primitives import Part
 
 
 def to_jax(function: Callable[..., Any], result: Any = None) -> Callable[..., Any]:
@@ -29,7 +31,7 @@ def to_jax(function: Callable[..., Any], result: Any = None) -> Callable[..., An
         the first float argument.
 
     Arguments are arrays or containers of arrays; integer and boolean ones carry no derivative. float32 stays float32,
-    and float64 needs JAX's own `jax_enable_x64`. First derivatives only: differentiate twice in Julia (`bridge.hvp`).
+    and float64 needs JAX's own `jax_enable_x64`. Derivatives of any order; where Julia has none, its error is raised.
 
     Raises
     ------
@@ -38,8 +40,9 @@ def to_jax(function: Callable[..., Any], result: Any = None) -> Callable[..., An
         runtime error with the same message.
     """
     jax = _jax()
+    from bridge.julia.jax_primitives import value
+
     name = getattr(function, "__name__", repr(function))
-    differentiable = cache(_differentiable)
 
     def called(*args: Any) -> Any:
         leaves, container = jax.tree.flatten(args)
@@ -49,7 +52,7 @@ def to_jax(function: Callable[..., Any], result: Any = None) -> Callable[..., An
         shapes, of_result = jax.tree.flatten(declared)
         program = _Program(function, name, container, tuple((s.shape, np.dtype(s.dtype)) for s in shapes), of_result)
         traced = any(isinstance(x, jax.core.Tracer) for x in arrays)
-        values = differentiable(program)(*arrays) if traced else map(jax.numpy.asarray, program.value(*arrays))
+        values = value(program, arrays) if traced else map(jax.numpy.asarray, program.value(arrays))
         return jax.tree.unflatten(of_result, values)
 
     called.__name__ = called.__qualname__ = name
@@ -80,11 +83,12 @@ def _declared(jax: Any, result: Any, args: Any, structs: Sequence[Any]) -> Any:
 
 
 class _Program:
-    """One Julia function at one signature, as the callbacks see it; equal ones share their compiled programs."""
+    """One function at one signature, as the primitives see it; equal ones share their compiled programs."""
 
     def __init__(self, function: Any, name: str, container: Any, results: tuple[Any, ...], of_result: Any) -> None:
         self.function, self.name, self.container = function, name, container
         self.results, self.of_result = results, of_result
+        self.floats = [k for k, (_, dtype) in enumerate(results) if _jax().numpy.issubdtype(dtype, np.inexact)]
         self._key = (id(function), container, results, of_result)
 
     def __hash__(self) -> int:
@@ -93,144 +97,55 @@ class _Program:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Program) and self._key == other._key
 
-    def value(self, *leaves: Any) -> list[np.ndarray]:
-        return self._checked(self.function(*self._arguments(leaves)))
+    def value(self, leaves: Sequence[Any]) -> list[np.ndarray]:
+        return self._checked(self.function(*self._arguments(leaves)), range(len(self.results)))
 
-    def push(self, live: tuple[int, ...], *operands: Any) -> list[np.ndarray]:
-        """Tangents of the results, along the tangents of the arguments at the positions `live`."""
-        primals, given = operands[: -len(live)], operands[-len(live) :]
-        tangents = [np.zeros(np.shape(x), np.asarray(x).dtype) for x in primals]
-        for k, tangent in zip(live, given, strict=True):
-            tangents[k] = np.asarray(tangent)
-        _, pushed = jvp(self.function, self._arguments(primals), self._arguments(tangents))
-        return self._checked(pushed)
+    def push(self, leaves: Sequence[Any], directions: Sequence[Part]) -> list[np.ndarray]:
+        derivative = self._derived(leaves, directions)
+        return self._checked(derivative(*self._arguments(leaves)), self.floats)
 
-    def pull(self, live: tuple[int, ...], *operands: Any) -> list[np.ndarray]:
-        """Cotangents of the arguments at the positions `live`, given those of the results.
-
-        JAX's cotangents are the conjugates of ours where they are complex.
-        """
+    def along(
+        self, leaves: Sequence[Any], directions: Sequence[Part], cts: Part, asked: Sequence[int]
+    ) -> list[np.ndarray]:
+        # JAX's cotangents are the conjugates of ours where they are complex.
+        given = [conj(np.asarray(cts[k])) if k in cts else np.zeros(*look) for k, look in enumerate(self.results)]
+        _, pull = vjp(self._derived(leaves, directions), *self._arguments(leaves))
         jax = _jax()
-        count = len(operands) - len(self.results)
-        primals, cts = operands[:count], [conj(np.asarray(ct)) for ct in operands[count:]]
-        _, pull = vjp(self.function, *self._arguments(primals))
-        pulled = jax.tree.leaves(pull(jax.tree.unflatten(self.of_result, cts)), is_leaf=lambda x: x is None)
-        return [conj(np.asarray(pulled[k], np.asarray(primals[k]).dtype)) for k in live]
+        pulled = jax.tree.leaves(pull(jax.tree.unflatten(self.of_result, given)), is_leaf=lambda x: x is None)
+        return [_gradient(pulled[k], np.asarray(leaves[k])) for k in asked]
+
+    def _derived(self, leaves: Sequence[Any], directions: Sequence[Part]) -> Callable[..., Any]:
+        """The derivative once along each direction, as a function of the arguments."""
+        found = self.function
+        for direction in directions:
+            tangents = [direction.get(k) for k in range(len(leaves))]
+            found = partial(_derivative, found, self._arguments(tangents))
+        return found
 
     def _arguments(self, leaves: Sequence[Any]) -> tuple[Any, ...]:
-        return tuple(_jax().tree.unflatten(self.container, [np.asarray(leaf) for leaf in leaves]))
+        arrays = [None if leaf is None else np.asarray(leaf) for leaf in leaves]
+        return tuple(_jax().tree.unflatten(self.container, arrays))
 
-    def _checked(self, value: Any) -> list[np.ndarray]:
+    def _checked(self, value: Any, wanted: Sequence[int]) -> list[np.ndarray]:
+        """The results at the numbers `wanted`, which have to be as they were declared."""
         leaves, container = _jax().tree.flatten(value)
         found = [np.asarray(leaf) for leaf in leaves]
-        if container != self.of_result or any(
-            (x.shape, x.dtype) != expected for x, expected in zip(found, self.results, strict=True)
-        ):
+        if container != self.of_result or any((found[k].shape, found[k].dtype) != self.results[k] for k in wanted):
             raise ArgumentError(
                 f"{self.name} returned {_described([(x.shape, x.dtype) for x in found])}, "
                 f"and to_jax was told {_described(self.results)}",
                 remedy="give to_jax the result's shape and dtype: to_jax(function, result=jax.ShapeDtypeStruct(...))",
             )
-        return found
+        return [found[k] for k in wanted]
+
+
+def _derivative(function: Callable[..., Any], tangents: tuple[Any, ...], *args: Any) -> Any:
+    return jvp(function, args, tangents)[1]
+
+
+def _gradient(found: Any, argument: np.ndarray) -> np.ndarray:
+    return np.zeros_like(argument) if found is None else conj(np.asarray(found, argument.dtype))
 
 
 def _described(results: Sequence[Any]) -> str:
     return ", ".join(f"{np.dtype(dtype).name} of shape {shape}" for shape, dtype in results) or "nothing"
-
-
-def _differentiable(program: _Program) -> Any:
-    """The program as a JAX function of its leaves, with its derivative."""
-    jax = _jax()
-    shapes = [jax.ShapeDtypeStruct(*result) for result in program.results]
-
-    @jax.custom_jvp
-    def call(*leaves: Any) -> Any:
-        return jax.pure_callback(program.value, shapes, *leaves, vmap_method="sequential")
-
-    def derivative(primals: Any, tangents: Any) -> Any:
-        symbolic = jax.custom_derivatives.SymbolicZero
-        live = tuple(k for k, t in enumerate(tangents) if not isinstance(t, symbolic))
-        values = call(*primals)
-        if not live:
-            return values, [jax.numpy.zeros_like(v) for v in values]
-        pushed = _tangent_primitive().bind(*primals, *[tangents[k] for k in live], program=program, live=live)
-        return values, pushed
-
-    call.defjvp(derivative, symbolic_zeros=True)
-    return call
-
-
-@cache
-def _tangent_primitive() -> Any:
-    """The primitive that maps tangents of the arguments to tangents of the results, linear in them."""
-    jax = _jax()
-    from jax.extend.core import Primitive
-    from jax.interpreters import ad, batching, mlir
-
-    def pushed(*operands: Any, program: _Program, live: tuple[int, ...]) -> Any:
-        shapes = [jax.ShapeDtypeStruct(*result) for result in program.results]
-        return jax.pure_callback(lambda *xs: program.push(live, *xs), shapes, *operands, vmap_method="sequential")
-
-    def abstract(*_: Any, program: _Program, live: tuple[int, ...]) -> Any:
-        return [jax.core.ShapedArray(*result) for result in program.results]
-
-    def transposed(cts: Any, *operands: Any, program: _Program, live: tuple[int, ...]) -> Any:
-        count = len(operands) - len(live)
-        primals, tangents = operands[:count], operands[count:]
-        asked = tuple(k for k, t in zip(live, tangents, strict=True) if ad.is_undefined_primal(t))
-        given = [
-            jax.numpy.zeros(*result) if isinstance(ct, ad.Zero) else ct
-            for ct, result in zip(cts, program.results, strict=True)
-        ]
-        shapes = [jax.ShapeDtypeStruct(primals[k].shape, primals[k].dtype) for k in asked]
-        pulled = _once(program, lambda *xs: program.pull(asked, *xs), shapes)(*primals, *given)
-        found = dict(zip(asked, pulled, strict=True))
-        return [None] * count + [found.get(k) for k in live]
-
-    def batched(operands: Any, axes: Any, *, program: _Program, live: tuple[int, ...]) -> Any:
-        moving = [k for k, axis in enumerate(axes) if axis is not None]
-        stacked = [jax.numpy.moveaxis(operands[k], axes[k], 0) for k in moving]
-
-        def one(rows: Any) -> Any:
-            full = list(operands)
-            for k, row in zip(moving, rows, strict=True):
-                full[k] = row
-            return primitive.bind(*full, program=program, live=live)
-
-        results = jax.lax.map(one, stacked)
-        return results, [0] * len(results)
-
-    def twice(*_: Any, program: _Program, live: tuple[int, ...]) -> Any:
-        raise _second_derivative(program)
-
-    primitive = Primitive("julia_tangent")
-    primitive.multiple_results = True
-    primitive.def_impl(jax.jit(pushed, static_argnames=("program", "live")))
-    primitive.def_abstract_eval(abstract)
-    ad.primitive_jvps[primitive] = twice
-    ad.primitive_transposes[primitive] = transposed
-    batching.primitive_batchers[primitive] = batched
-    mlir.register_lowering(primitive, mlir.lower_fun(pushed, multiple_results=True))
-    return primitive
-
-
-def _once(program: _Program, callback: Callable[..., Any], shapes: Any) -> Any:
-    """A host callback whose derivative is a named error."""
-    jax = _jax()
-
-    @jax.custom_jvp
-    def call(*operands: Any) -> Any:
-        return jax.pure_callback(callback, shapes, *operands, vmap_method="sequential")
-
-    @call.defjvp
-    def _(primals: Any, tangents: Any) -> Any:
-        raise _second_derivative(program)
-
-    return call
-
-
-def _second_derivative(program: _Program) -> RefusedError:
-    return RefusedError(
-        f"a second derivative of {program.name} through julia.to_jax",
-        remedy="differentiate twice on the Julia side: bridge.hessian(function), bridge.hvp(function, args, tangents)",
-    )

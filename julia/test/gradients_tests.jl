@@ -214,6 +214,19 @@ end
     @test occursin("Dual", text) && occursin("inside", text)
 end
 
+@testset "directions of the host are levels, below what the function nests by ForwardDiff" begin
+    Dual, Level, ≺ = ForwardDiff.Dual, MutationBridge.Level, ForwardDiff.:≺
+    earlier = ForwardDiff.Tag{typeof(cubed),Float64}
+    ForwardDiff.tagcount(earlier)
+    @test all(k -> Level{k} ≺ earlier && !(earlier ≺ Level{k}), 1:3)
+    @test Level{1} ≺ Level{2} && !(Level{2} ≺ Level{1}) && !(Level{1} ≺ Level{1})
+    x = Dual{Level{2}}(Dual{Level{1}}(3.0, 1.0), Dual{Level{1}}(1.0, 0.0))
+    second(y) = ForwardDiff.partials(ForwardDiff.partials(y, 1), 1)
+    @test second(ForwardDiff.derivative(s -> s^2 * x^3, x)) == 24 * 3.0^2
+    @test second(hvp(s -> s^3 * x, x, 1.0)) == 12.0
+    @test second(only(gradient(s -> (b = Buffer([s, 1.0]); b[2] *= b[1]^3; b[2] * x), x))) == 3 * 6 * 3.0
+end
+
 @testset "under plain Zygote.gradient, the first two checks hold" begin
     @test Zygote.gradient(cubed, x3) == ([4.0, 5.0, 1.0],)
     @test Zygote.gradient(x -> (b = Buffer(x); push!(b, b[1]); b[1:2] .*= 2; sum(abs2, b)), x3)[1] ≈ [10.0, 16.0, 6.0]

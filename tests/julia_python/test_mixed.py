@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import bridge
-from bridge.errors import JuliaError, RefusedError, ReplayError
+from bridge.errors import JuliaError, ReplayError
 from tests.helpers import finite_differences
 
 pytestmark = pytest.mark.julia
@@ -223,17 +223,6 @@ def test_forward_mode_finds_out_a_memo() -> None:
         assert memo(X) == value and isinstance(memo(X), float)
     other = X + 1
     np.testing.assert_allclose(bridge.jvp(memo, (other,), (other,))[1], 3 * np.sum(other**3))
-
-
-def test_third_derivatives_are_refused_by_name(squares: Any) -> None:
-    def program(x: Any) -> Any:
-        return np.sum(squares(x) * x)
-
-    def second(x: Any) -> Any:
-        return np.sum(bridge.grad(lambda y: np.sum(bridge.grad(program)(y)))(x))
-
-    with pytest.raises(RefusedError, match="a third derivative through the Julia function"):
-        bridge.grad(second)(X)
 
 
 def test_integers_and_unused_results(squares: Any) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import bridge
-from bridge.errors import ArgumentError, RefusedError
+from bridge.errors import ArgumentError
 
 pytestmark = pytest.mark.julia
 jax = pytest.importorskip("jax", reason="julia.to_jax needs JAX: pip install 'mutation-bridge[jax]'")
@@ -109,11 +109,6 @@ def test_wrong_shape_is_named(arrays: Any) -> None:
         wrong(x)
     with pytest.raises(jax.errors.JaxRuntimeError, match=r"returned float.. of shape \(3,\)"):
         jax.block_until_ready(jax.jit(wrong)(x))
-
-
-def test_second_derivative_is_refused(weighted: Any, arrays: Any) -> None:
-    with pytest.raises(RefusedError, match=r"a second derivative of .* through julia\.to_jax"):
-        jax.hessian(weighted)(*arrays)
 
 
 def test_no_float_argument() -> None:

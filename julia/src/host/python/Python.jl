@@ -8,7 +8,7 @@ using Random: Random
 using SparseArrays: SparseArrays, SparseMatrixCSC, issparse
 using Statistics: Statistics
 using Zygote: IRTools, Zygote, ZygoteRules
-using ..MutationBridge: MutationBridge, Disproved, LostGradient, MutationError, OtherValues, Outside, Remembered, again, hold_along, holds_floats, put_back!, unseen
+using ..MutationBridge: MutationBridge, Along, Disproved, Level, LostGradient, MutationError, OtherValues, Outside, Remembered, again, hold_along, holds_floats, put_back!, unseen
 
 include("interface.jl")
 include("kept.jl")
@@ -24,7 +24,9 @@ include("own_values.jl")
 include("engines.jl")
 include("dropped.jl")
 include("mutating.jl")
+include("moving.jl")
 include("forward.jl")
+include("jacobians.jl")
 include("failures.jl")
 include("source.jl")
 include("entries.jl")
