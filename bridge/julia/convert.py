@@ -89,7 +89,7 @@ def shared(leaf: Any) -> Any:
         raise ArgumentError(
             f"an argument is a {name} that cannot be handed to Julia: {str(error).partition(chr(10))[0]}",
             where=resolve(here()),
-            remedy="differentiate by PyTorch through bridge.torch.function, by JAX through function.to_jax(); or pass "
+            remedy="differentiate by PyTorch through bridge.torch.function, by JAX through bridge.julia.to_jax; or pass "
             "np.asarray(x), x.detach()",
         ) from error
     raise ArgumentError(
