@@ -89,8 +89,8 @@ def shared(leaf: Any) -> Any:
         raise ArgumentError(
             f"an argument is a {name} that cannot be handed to Julia: {str(error).partition(chr(10))[0]}",
             where=resolve(here()),
-            remedy="differentiate by PyTorch through bridge.torch.function, by JAX through bridge.julia.to_jax; or pass "
-            "np.asarray(x), x.detach()",
+            remedy="differentiate by PyTorch through bridge.torch.function, by JAX through bridge.julia.to_jax; "
+            "or pass np.asarray(x), x.detach()",
         ) from error
     raise ArgumentError(
         f"an argument is a {name} in the memory of a device, which Julia does not see here",
