@@ -24,7 +24,10 @@ Context{W}() where {W} = Context{W}(nothing, 0, Any[], Any[], false, UNTRACKED[]
 const UNTRACKED = Ref(0)
 
 # What Zygote asks of a context. Specialised on our own type.
-Zygote.cache(cx::Context) = cx.cache === nothing ? (cx.cache = IdDict{Any,Any}()) : cx.cache
+function Zygote.cache(cx::Context)
+    cache = cx.cache
+    return cache === nothing ? (cx.cache = IdDict{Any,Any}()) : cache
+end
 Zygote.accum_param(::Context, _, ct) = ct
 Zygote.grad_mut(cx::Context, x) = get!(() -> Zygote.grad_mut(x), Zygote.cache(cx), x)
 Zygote.grad_mut(cx::Context, b::Zygote.Buffer, ::Type=Union{}) =

@@ -90,7 +90,7 @@ end
 stand_in(cx, x) = x
 stand_in(cx::Context, x) = (Zygote.cache(cx)[x] = stand_in; x)
 is_stand_in(cx, x) = false
-is_stand_in(cx::Context, x) = cx.cache !== nothing && get(cx.cache, x, nothing) === stand_in
+is_stand_in(cx::Context, x) = (cache = cx.cache; cache !== nothing && get(cache, x, nothing) === stand_in)
 
 # Views carry no cotangent of their own: what is read from them goes to the shadow.
 for f in (:view, :transpose, :adjoint, :reshape, :vec, :selectdim)

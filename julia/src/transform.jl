@@ -102,7 +102,7 @@ const ROW = 24     # pullbacks in one row, at most: the compiler's time grows wi
 function typed_stacks!(adjoint, T, way_back)
     here = @__MODULE__
     _, kept = Zygote.forward_stacks!(Zygote.Adjoint(copy(adjoint.primal), adjoint.adjoint), T)
-    forward = adjoint.primal
+    forward = adjoint.primal::IR
     places = Dict{Any,Any}((block, alpha) => Variable(alpha) for (block, alpha, once) in kept if once)
     slots = IRTools.Slot[]
     for b in blocks(forward), alphas in Iterators.partition([alpha for (block, alpha, once) in kept if block == b.id && !once], ROW)

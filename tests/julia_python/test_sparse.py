@@ -250,6 +250,19 @@ def test_what_matrices_that_a_function_makes_leave_out_is_an_error(name: str) ->
         assert "Diagonal" in e.value.remedy
 
 
+def test_what_a_struct_of_julias_leaves_out() -> None:
+    import juliacall
+
+    bridge.julia.eval("begin using SparseArrays; struct Scaled; rows; by::Vector{Float64}; end end; nothing")
+    make = "Scaled(sparse([1.0 0 2; 0 3 0; 4 0 5]), [{}, 0.25, 2.0])"
+    loses, squares = (bridge.julia.function(f"m -> sum({of}m.rows .* m.by)") for of in ("", "abs2, "))
+    lost, kept = (juliacall.Main.seval(make.format(first)) for first in ("0.0", "0.5"))
+    np.testing.assert_allclose(bridge.grad(loses)(kept)["by"], [3.0, 3.0, 9.0])
+    with pytest.raises(JuliaError, match="leaves out an element that is zero here, and an engine loses"):
+        bridge.grad(loses)(lost)
+    np.testing.assert_allclose(bridge.grad(squares)(lost)["by"], [0.0, 4.5, 164.0])
+
+
 def test_products_with_a_matrix_of_the_functions_own() -> None:
     f = bridge.julia.function("using SparseArrays; const S = sparse([1.0 0 2; 0 3 0; 4 0 5]); x -> sum(abs2, S * x)")
     x = np.array([0.0, 0.25, 2.0])

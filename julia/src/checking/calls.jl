@@ -35,7 +35,7 @@ end
 """The cotangents of all arguments before the call, from the rule's pull alone; `args` are handed to it as they are."""
 function pulled(call::Call, cts::Tuple, args::Vector{Any}, after)
     values = Tuple(args)
-    return Any[pull_back(call.rule, cts, values, values, call.keywords, after)...]
+    return Any[pull_back(call.rule::MutatingRule, cts, values, values, call.keywords, after)...]
 end
 pulled(call::Call, cts::Tuple) = pulled(call, deepcopy(cts), deepcopy(call.args), after_call(call))
 after_call(call::Call) = (after = run_plain(call); alone(Tuple(after[k] for k in call.writes)))

@@ -30,7 +30,7 @@ end
 function prove_pull_returns!(report, call::Call, rng)
     cts = seeds(rng, call)
     raw = try
-        raw_cotangents(call.rule, deepcopy(cts), Tuple(deepcopy(call.args)), call.keywords, after_call(call))
+        raw_cotangents(call.rule::MutatingRule, deepcopy(cts), Tuple(deepcopy(call.args)), call.keywords, after_call(call))
     catch error
         failed!(report, error isa MutationError ? :cotangent_count : :pull_raises, "$call: $(first_line(error))",
             "the pull gets the cotangent after the call and the arguments from before it")

@@ -48,7 +48,7 @@ end
 function describe_mismatches(mismatches, name)
     shown = ["the cotangent of $(name(m.argument))$(m.where) is $(short(m.found)), finite differences give $(short(m.expected))" for m in first(mismatches, 3)]
     more = length(mismatches) - length(shown)
-    return join(shown, "; ") * (more > 0 ? "; $more more" : "")
+    return string(join(shown, "; "), more > 0 ? "; $more more" : "")
 end
 short(x) = string(round(x; sigdigits = 7))
 

@@ -12,7 +12,7 @@ function Zygote._pullback(cx::Context, ::typeof(broadcasted), style::AbstractArr
         y, back = Zygote.broadcast_forward(f, args...)
         return y, Δ -> pull_forward(back, Δ)
     end
-    calls = Zygote._broadcast((xs...) -> Zygote._pullback(cx, f, xs...), args...)
+    calls = Zygote._broadcast((xs...) -> differentiated(cx, f, xs...), args...)
     run(Δ) = (nothing, nothing, pull_broadcast(calls, args, Δ)...)
     note_fusible(cx, broadcast(first, calls), f, args, start), Enclosing(run, cx.position != start)
 end
@@ -20,7 +20,7 @@ end
 # An array style of no dimensions: one call, whose result is not an array.
 function Zygote._pullback(cx::Context, ::typeof(broadcasted), style::AbstractArrayStyle{0}, f, args...)
     start = cx.position
-    y, back = Zygote._broadcast((xs...) -> Zygote._pullback(cx, f, xs...), args...)
+    y, back = Zygote._broadcast((xs...) -> differentiated(cx, f, xs...), args...)
     function run(Δ)
         cotangents = back(Δ)
         cotangents === nothing && return nothing
@@ -36,7 +36,7 @@ as_argument(x::AbstractArray{<:Any,0}, dx) = dx === nothing ? nothing : fill(dx)
 function Zygote._pullback(cx::Context, ::typeof(broadcasted), style::Broadcast.Style{Tuple}, f, args...)
     refuse_fusion(cx, f, args)
     start = cx.position
-    calls = Broadcast.broadcast((xs...) -> Zygote._pullback(cx, f, xs...), args...)
+    calls = Broadcast.broadcast((xs...) -> differentiated(cx, f, xs...), args...)
     run(Δ) = (nothing, nothing, pull_tuples(calls, args, Δ)...)
     note_fusible(cx, map(first, calls), f, args, start), Enclosing(run, cx.position != start)
 end
@@ -79,7 +79,7 @@ spread_back_tuple(x, dx) = as_argument(x, reduce(accum, dx; init=nothing))
 struct Unfinished end
 
 """The results of broadcasts that may touch a Buffer and are not yet materialized, each with how the log grew in it."""
-unfinished(cx) = get!(IdDict{Any,Any}, Zygote.cache(cx), Unfinished)::IdDict{Any,Any}
+unfinished(cx::Context) = get!(IdDict{Any,Any}, Zygote.cache(cx), Unfinished)::IdDict{Any,Any}
 
 function note_fusible(cx, y, f, args, start)
     may_reach_buffer(f, args...) && (unfinished(cx)[y] = (grew=cx.position != start, position=cx.position))

@@ -19,9 +19,9 @@ struct EndedTasks
 end
 
 """The records of the tasks that ended under `cx`, in the order in which they ended."""
-ended_tasks(cx) = get!(() -> EndedTasks(TaskRecord[]), Zygote.cache(cx), EndedTasks).records
+ended_tasks(cx::Context) = get!(() -> EndedTasks(TaskRecord[]), Zygote.cache(cx), EndedTasks).records
 
-record_of(cx, t::Task) = get(Zygote.cache(cx), t, nothing)
+record_of(cx::Context, t::Task) = get(Zygote.cache(cx), t, nothing)
 
 function pull_body!(record::TaskRecord)
     (record.pulled || record.back === nothing) && return nothing

@@ -88,7 +88,7 @@ is_final(error) = ends_program(error)
 
 "The next engine of `:auto` that is loaded; `NoEngine` if there is none."
 function next_engine(refusals)
-    tried = findfirst(==(first(last(refusals))), AUTOMATIC)
+    tried = something(findfirst(==(first(last(refusals))), AUTOMATIC))
     left = filter(ad -> available(Val(ad)), collect(AUTOMATIC[tried+1:end]))
     return isempty(left) ? throw(NoEngine(refusals)) : first(left)
 end

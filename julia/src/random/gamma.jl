@@ -20,7 +20,7 @@ function gamma_number(key::Key, a::Dual{Tag}) where {Tag}
     return Dual{Tag}(x, gamma_slope(value(a), x) * partials(a))
 end
 
-function accepted(key::Key, c::T, d::T) where {T}
+function accepted(key::Key, c, d::T) where {T}
     while true
         x, v = proposed(block(key, 1), c)
         square, cube, u = x * x, v * v * v, unit(T, block(block(key, 2), 0))

@@ -50,7 +50,7 @@ function memory_in(roots)
 end
 
 const WITHOUT_FLOATS = Union{Number,AbstractString,AbstractChar,Symbol,Nothing,Missing,Regex,IO,Task,Ptr,Module,Type,Base.AbstractLock,
-    Random.AbstractRNG,Expr,Method,Core.MethodInstance,Core.CodeInfo,LineNumberNode,Core.SimpleVector,Core.TypeName}
+    Random.AbstractRNG,Expr,Method,Core.MethodInstance,Core.CodeInfo,LineNumberNode,Core.SimpleVector,Core.TypeName,GlobalRef}
 
 "Call `what(x, name)` with a value, and with everything that it holds."
 function visit(@nospecialize(what), @nospecialize(x), name::String, seen::Base.IdSet{Any})

@@ -158,4 +158,4 @@ of_part(slots::Slots, y) = gathered_parts(values(slots), values(y))
 zeros_or_nothing(::Constant) = nothing
 zeros_or_nothing(slots::Slots) = map(zeros_or_nothing, slots)
 zeros_or_nothing(s::Slot{T,Nothing}) where {T} = zero(T)
-zeros_or_nothing(s::Slot{T}) where {T} = zeros(T, s.dims)
+zeros_or_nothing(s::Slot{T,<:Dims}) where {T} = zeros(T, s.dims)

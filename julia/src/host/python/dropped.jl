@@ -11,7 +11,7 @@ function hold_beside(derivatives, found, plan::Plan, values::Vector{Any}, random
     has_sparse(plan, values) || return
     here = reals_of(found)
     beside(sign) = MutationBridge.attempt() do
-        with_random(() -> again(() -> reals_of(derivatives(nudged(values, sign))), remembered), random)
+        with_random(() -> again(() -> reals_of(derivatives(nudged(plan, values, sign))), remembered), random)
     end
     above = beside(1)
     MutationBridge.is_lost(here, above, above) || return
@@ -29,8 +29,13 @@ function holds_sparse(x)
     return found
 end
 
-"The leaves with all floats a little larger or smaller, zeros among them."
-nudged(values::Vector{Any}, sign::Int) = Any[differentiable(x) ? MutationBridge.nudged(x, sign) : x for x in values]
+"The leaves with all floats a little larger or smaller, zeros among them; of Julia's own values those that are differentiated and can be moved."
+nudged(plan::Plan, values::Vector{Any}, sign::Int) = Any[nudged(plan, i, values[i], sign) for i in eachindex(values)]
+function nudged(plan::Plan, i::Int, x, sign::Int)
+    beside() = MutationBridge.nudged(x, sign, 1000 * i)
+    differentiable(x) && return beside()
+    return is_own(plan, i) && i in plan.wanted ? something(MutationBridge.attempt(beside), x) : x
+end
 
 "The gradients of the wanted leaves."
 gradients_of(plan::Plan, found, values) =

@@ -65,7 +65,7 @@ function pullback_from(plan::Plan, values::Vector{Any}, engine::Symbol, value, r
     if !isempty(plan.sparse)
         program, arguments = OfEntries(program, plan.positional), opened(plan.positional, copies)
     end
-    always = kind ∉ plan.verified || MutationBridge.is_doubtful(engine, plan.outside[])
+    always = kind ∉ plan.verified || MutationBridge.is_doubtful(engine, something(plan.outside[]))
     back = MutationBridge.interface_pullback(
         MutationBridge.backend(Val(engine)), program, arguments, deepcopy(value), random, always, remembered
     )

@@ -96,7 +96,8 @@ lies_in_package(frame) = lies_in(frame, (pkgdir(MutationBridge),)) || startswith
 "Frames of the packages that differentiate, and of Julia itself."
 is_machinery(frame) = lies_in(frame, MACHINERY) || startswith(String(frame.file), "./") || startswith(String(frame.file), "none")
 
-lies_in(frame, folders) = any(folder -> startswith(String(frame.file), folder), folders)
+# A module that no package file has made has no folder.
+lies_in(frame, folders) = any(folder -> folder !== nothing && startswith(String(frame.file), folder), folders)
 const HERE = (@__DIR__, realpath(@__DIR__))
 const MACHINERY = (
     dirname(dirname(@__DIR__)), pkgdir(Zygote), pkgdir(ZygoteRules), pkgdir(ChainRulesCore), pkgdir(ForwardDiff), pkgdir(IRTools)

@@ -65,7 +65,7 @@ build(s::SparseLeaf, leaves) = matrix_of(leaves[s.index], leaves[s.index + 1])
 
 "A new matrix with SciPy's entries."
 function matrix_of(entries::AbstractVector{T}, p::Pattern) where {T}
-    nzval = zeros(T, length(p.rowval))
+    nzval = fill(zero(T), length(p.rowval))
     for (k, slot) in enumerate(p.slots)
         nzval[slot] = both(nzval[slot], entries[p.places === nothing ? k : p.places[k]])
     end
