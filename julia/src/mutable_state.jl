@@ -27,7 +27,10 @@ end
 
 function ZygoteRules._pullback(cx::Context, ::typeof(setglobal!), owner::Module, name::Symbol, value)
     y, back = ZygoteRules._pullback(cx, Zygote.global_set, GlobalRef(owner, name), value)
-    return y, ct -> (nothing, nothing, nothing, last(back(ct)))
+    return y, function (ct)
+        cts = back(ct)      # nothing where nobody read the global since
+        return cts === nothing ? nothing : (nothing, nothing, nothing, last(cts))
+    end
 end
 
 "A pullback that takes back an entry of the log."

@@ -36,6 +36,7 @@ const RIGHT = (
     "a global that is kept and used before" => x -> (global kept = x[1]; a = kept; b = a * x[3]; global kept = b * x[2]; b * kept),
     "a global in a map whose result is unused" => x -> (global total = 0.0; map(v -> (global total += v^2; 1), x); total),
     "a global set by its name" => x -> (setglobal!(@__MODULE__, :kept, x[1]^2); kept * x[2]),
+    "a global set by its name, and not read" => x -> (setglobal!(@__MODULE__, :kept, x[1]^2); x[2]),
     "a captured variable in a map whose result is unused" => x -> (s = 0.0; map(v -> (s += v; s), x); s^2),
     "a captured variable in a comprehension" => x -> (s = 0.0; [(s += v^2; 1) for v in x]; s * x[1]),
     "a captured variable in foreach" => x -> (s = 0.0; foreach(v -> (s += v^2), x); s),

@@ -8,7 +8,7 @@
 """Note in the context that a call left out elements of a sparse array, if it did; `called` is the value of `f(args...)` and its pullback."""
 @inline noted(cx, f, args, called) = called
 @inline function noted(cx::Context, f, args, called::Tuple{Any,Any})
-    first(called) isa MaybeSparse && note_dropped!(cx, f, args, first(called))
+    stored(first(called)) === nothing || note_dropped!(cx, f, args, first(called))
     return called
 end
 
@@ -16,7 +16,6 @@ const Wrapping{S} = Union{
     Adjoint{<:Any,<:S},Transpose{<:Any,<:S},Symmetric{<:Any,<:S},Hermitian{<:Any,<:S},Diagonal{<:Any,<:S},
     LowerTriangular{<:Any,<:S},UpperTriangular{<:Any,<:S},UnitLowerTriangular{<:Any,<:S},UnitUpperTriangular{<:Any,<:S},
 }
-const MaybeSparse = Union{AbstractSparseArray,Wrapping{AbstractSparseArray},Tuple,NamedTuple}
 
 """How many elements the sparse arrays of a value store; `nothing` if there are none."""
 stored(y) = nothing
