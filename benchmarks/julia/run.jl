@@ -1,6 +1,6 @@
-# Our Buffer against Zygote's, Mooncake and ReverseDiff, in one process: `julia --project benchmarks/julia/run.jl [--quick]`,
+# Our Buffer against Zygote's, Mooncake, ReverseDiff and Enzyme, in one process: `julia --project benchmarks/julia/run.jl [--quick]`,
 # or as the second half of `python -m benchmarks.julia`.
-# Mooncake and ReverseDiff take part where the project has them. Times are the best of several runs.
+# Mooncake, ReverseDiff and Enzyme take part where the project has them. Times are the best of several runs.
 
 import MutationBridge, Zygote
 using Printf: @sprintf
@@ -9,7 +9,7 @@ include("programs.jl")
 using .Programs
 
 const QUICK = "--quick" in ARGS
-const PEERS = ["MutationBridge", "Zygote", "Mooncake", "ReverseDiff"]
+const PEERS = ["MutationBridge", "Zygote", "Mooncake", "ReverseDiff", "Enzyme"]
 
 loaded(name) =
     try
@@ -18,7 +18,7 @@ loaded(name) =
         error isa ArgumentError || rethrow()
         nothing
     end
-const MOONCAKE, REVERSEDIFF = loaded(:Mooncake), loaded(:ReverseDiff)
+const MOONCAKE, REVERSEDIFF, ENZYME = loaded(:Mooncake), loaded(:ReverseDiff), loaded(:Enzyme)
 
 ours(f, x) = () -> MutationBridge.gradient(f, x)[1]
 zygote(f, x) = () -> Zygote.gradient(f, x)[1]
@@ -29,6 +29,8 @@ function mooncake(f, x)
 end
 reversediff(f, x) =
     REVERSEDIFF === nothing ? nothing : () -> Base.invokelatest(REVERSEDIFF.gradient, f, x)
+enzyme(f, x) =
+    ENZYME === nothing ? nothing : () -> Base.invokelatest(ENZYME.gradient, ENZYME.Reverse, f, x)[1]
 
 function measure(run)
     run()
@@ -56,7 +58,7 @@ function row(name, runs...)
     return times
 end
 
-println("Julia $VERSION, ", join(("$m $(pkgversion(m))" for m in (MutationBridge, Zygote, MOONCAKE, REVERSEDIFF) if m !== nothing), ", "))
+println("Julia $VERSION, ", join(("$m $(pkgversion(m))" for m in (MutationBridge, Zygote, MOONCAKE, REVERSEDIFF, ENZYME) if m !== nothing), ", "))
 println("Time, and in parentheses its ratio to MutationBridge's.\n")
 println("| program | ", join(rpad.(PEERS, 18), " | "), " |")
 println("|---|", "---:|"^length(PEERS))
@@ -66,24 +68,25 @@ sizes = QUICK ? (10^4, 10^5) : (10^4, 10^5, 10^6)
 slices = map(sizes) do n
     x = rand(n)
     row("slice reads and writes, N = $n", ours(Programs.writes_ours, x), zygote(Programs.writes_zygote, x),
-        mooncake(Programs.writes_loop, x), nothing)
+        mooncake(Programs.writes_loop, x), nothing, enzyme(Programs.writes_loop, x))
 end
 only = map(sizes) do n
     row("slice writes alone, N = $n", ours(Programs.write_only_ours(n), short),
-        zygote(Programs.write_only_zygote(n), short), nothing, nothing)
+        zygote(Programs.write_only_zygote(n), short), nothing, nothing, nothing)
 end
 x = rand(1000)
 scalar = row("scalar recurrence, N = 1000", ours(Programs.recurrence_ours, x), zygote(Programs.recurrence_zygote, x),
-    mooncake(Programs.recurrence_loop, x), reversediff(Programs.recurrence_reversediff, x))
+    mooncake(Programs.recurrence_loop, x), reversediff(Programs.recurrence_reversediff, x),
+    enzyme(Programs.recurrence_loop, x))
 row("the same arithmetic, no array written", ours(Programs.floor_loop, 0.3), zygote(Programs.floor_loop, 0.3),
-    mooncake(Programs.floor_loop, 0.3), nothing)
+    mooncake(Programs.floor_loop, 0.3), nothing, enzyme(Programs.floor_loop, 0.3))
 heat = [row("heat equation, 1e3 × 200", ours(Programs.heat_ours(200), x), zygote(Programs.heat_zygote(200), x),
-    mooncake(Programs.heat_loop(200), x), nothing)]
+    mooncake(Programs.heat_loop(200), x), nothing, enzyme(Programs.heat_loop(200), x))]
 QUICK || let u = rand(10^6)
     push!(heat, row("heat equation, 1e6 × 20", ours(Programs.heat_ours(20), u), zygote(Programs.heat_zygote(20), u),
-        mooncake(Programs.heat_loop(20), u), nothing))
-    row("heat equation, Mooncake's with slices too", ours(Programs.heat_ours(20), u), nothing,
-        mooncake(Programs.heat_arrays(20), u), nothing)
+        mooncake(Programs.heat_loop(20), u), nothing, enzyme(Programs.heat_loop(20), u)))
+    row("heat equation, the peers' with slices too", ours(Programs.heat_ours(20), u), nothing,
+        mooncake(Programs.heat_arrays(20), u), nothing, enzyme(Programs.heat_arrays(20), u))
 end
 
 # One O(N) set-up (the Buffer and its shadow) is taken off before sizes are compared.

@@ -12,7 +12,11 @@ using Random: Random
 MutationBridge.backend(::Val{:forwarddiff}) = AutoForwardDiff()
 MutationBridge.backend(::Val{:reversediff}) = AutoReverseDiff()
 MutationBridge.backend(::Val{:mooncake}) = AutoMooncake(; config=nothing)
-MutationBridge.backend(::Val{:enzyme}) = AutoEnzyme()
+# With a shadow for what a function captures: without one Enzyme refuses those that write it.
+function MutationBridge.backend(::Val{:enzyme})
+    loaded = Base.get_extension(DI, :DifferentiationInterfaceEnzymeExt)
+    return loaded === nothing ? AutoEnzyme() : AutoEnzyme(; function_annotation=loaded.Duplicated)
+end
 
 for engine in keys(MutationBridge.OTHER_ENGINES)
     @eval MutationBridge.available(ad::Val{$(QuoteNode(engine))}) = check_available(MutationBridge.backend(ad))

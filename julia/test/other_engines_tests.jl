@@ -6,6 +6,9 @@ using DifferentiationInterface, ForwardDiff, Random
 const HAS_MOONCAKE = Base.find_package("Mooncake") !== nothing
 HAS_MOONCAKE && @eval using Mooncake
 HAS_MOONCAKE || @info "Mooncake is not in the project: what it differentiates is not tested"
+const HAS_ENZYME = Base.find_package("Enzyme") !== nothing
+HAS_ENZYME && @eval import Enzyme
+HAS_ENZYME || @info "Enzyme is not in the project: what it differentiates is not tested"
 
 function scan(x, a)
     y = copy(x)
@@ -19,7 +22,7 @@ const scratch = zeros(3)
 into_scratch(x) = (scratch .= x .^ 2; sum(scratch))
 
 const X3 = [0.3, -0.5, 1.1]
-engines() = HAS_MOONCAKE ? (:forwarddiff, :mooncake) : (:forwarddiff,)
+engines() = (:forwarddiff, (HAS_MOONCAKE ? (:mooncake,) : ())..., (HAS_ENZYME ? (:enzyme,) : ())...)
 
 @testset "a function that writes arrays, by $ad" for ad in engines()
     value, back = pullback_by(ad, scan, X3, 0.7)
@@ -82,7 +85,7 @@ end
         @test x == X3
         @test_throws "only Zygote gives a gradient by" pullback_by(:auto, x -> (y = copy(x[]); y[1] = 0; sum(y)), Ref(X3))
         @test_throws "only Zygote gives a gradient by" pullback_by(:auto, x -> (y = copy(x[1]); y[1] = 0; sum(y)), [X3])
-    else
+    elseif !HAS_ENZYME
         refusal = @test_throws NoEngine pullback_by(:auto, scan, X3, 0.7)
         @test contains(sprint(showerror, refusal.value), "Mooncake")
     end
@@ -123,4 +126,31 @@ HAS_MOONCAKE && @testset "the backend takes what writes plain arrays" begin
     @test out === y && y ≈ [X3[1]^2 + X3[2], X3[2]^2, X3[3]^2]
     @test by_x ≈ [2X3[1], 4X3[2] + 1, 6X3[3]]
     @test DI.jacobian(squares!, zeros(3), backend, X3) ≈ [2X3[1] 1 0; 0 2X3[2] 0; 0 0 2X3[3]]
+end
+
+HAS_ENZYME && @testset "what Enzyme differentiates, and what it refuses" begin
+    writes(x) = (x[1] = 5 * x[2]; sum(abs2, x))
+    x = copy(X3)
+    value, back = pullback_by(:enzyme, writes, x)
+    @test x == X3 && back(1.0)[1] ≈ ForwardDiff.gradient(writes ∘ copy, X3)
+    kept = zeros(3)     # what a closure captures and writes has a shadow, and holds afterwards what the call left there
+    value, back = pullback_by(:enzyme, x -> (kept .= x .^ 2; sum(kept)), X3)
+    @test back(1.0)[1] ≈ 2X3 && kept ≈ X3 .^ 2
+    refused = try
+        last(pullback_by(:enzyme, into_scratch, X3))(1.0)
+    catch error
+        error
+    end
+    @test refused isa Disproved && contains(refused.msg, "Enzyme says") && contains(refused.msg, "scratch")
+    @test_throws "of its own" pullback_by(:enzyme, x -> error("of its own"), X3)
+end
+
+HAS_ENZYME && !HAS_MOONCAKE && @testset "Enzyme is what takes over from Zygote" begin
+    value, back = pullback_by(:auto, scan, X3, 0.7)
+    @test back(1.0)[1] ≈ ForwardDiff.gradient(x -> scan(x, 0.7), X3)
+    squares!(y, x) = (y .= x .^ 2; y[1] += x[2]; nothing)
+    y = zeros(3)
+    out, (by_x,) = DI.value_and_pullback(squares!, y, AutoMutationBridge(), X3, ([1.0, 2.0, 3.0],))
+    @test out === y && y ≈ [X3[1]^2 + X3[2], X3[2]^2, X3[3]^2]
+    @test by_x ≈ [2X3[1], 4X3[2] + 1, 6X3[3]]
 end

@@ -63,6 +63,15 @@ def test_it_says_who_and_why(pytestconfig: pytest.Config) -> None:
     assert repr(function) == f"<Julia function {function.name}>"
 
 
+def test_enzyme_takes_over_where_there_is_no_mooncake(only: Any) -> None:
+    if "Enzyme" not in bridge.julia.status().engines:
+        pytest.skip("there is no Enzyme")
+    only("DifferentiationInterface", "Enzyme")
+    function = bridge.julia.function(WRITES)
+    np.testing.assert_allclose(bridge.grad(function)(X, True), [8.0, 4, 6])
+    assert "(array, bool): Enzyme (Zygote refused: MutationError: setindex!" in function.explain()
+
+
 def test_a_crosscheck_asks_every_engine_and_says_whom_auto_takes() -> None:
     report = bridge.crosscheck(bridge.julia.function(WRITES))(X, True)
     status = {run.engine: run.status for run in report.runs}

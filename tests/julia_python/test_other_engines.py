@@ -29,7 +29,7 @@ def engine(name: str, code: str) -> Any:
         pytest.skip(f"ad={name!r}: {missing.what}")
 
 
-@pytest.mark.parametrize("ad", ["forwarddiff", "mooncake"])
+@pytest.mark.parametrize("ad", ["forwarddiff", "mooncake", "enzyme"])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_unmodified_mutating_function(ad: str, dtype: Any) -> None:
     x, a = np.array([0.3, -0.5, 1.1, 0.2], dtype), 0.7
@@ -42,7 +42,7 @@ def test_unmodified_mutating_function(ad: str, dtype: Any) -> None:
     assert found[0].dtype == dtype
 
 
-@pytest.mark.parametrize("ad", ["zygote", "forwarddiff", "mooncake"])
+@pytest.mark.parametrize("ad", ["zygote", "forwarddiff", "mooncake", "enzyme"])
 def test_inside_a_numpy_program(ad: str) -> None:
     function = engine(ad, "(w, x) -> tanh.(w * x)")
     w, x = np.array([[0.2, -0.4], [1.0, 0.3]]), np.array([0.5, -1.0])
