@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import threading
 import tracemalloc
 from collections.abc import Callable
 from typing import Any
@@ -14,14 +13,10 @@ ADDRESSABLE = 1 << 47
 def peak_of(call: Callable[..., Any], *args: Any) -> int:
     """The most bytes that a call has allocated at once, beyond what was there before.
 
-    What other threads allocate meanwhile is counted, too: where there are any, it is the least of three calls.
+    NumPy tells also what it asked for in vain, which no machine has: then the call is measured again.
     """
-    return min(_peak_of(call, *args) for _ in range(3 if threading.active_count() > 1 else 1))
-
-
-def _peak_of(call: Callable[..., Any], *args: Any) -> int:
     peak = ADDRESSABLE
-    while peak >= ADDRESSABLE:  # NumPy tells also what it asked for in vain, which no machine has
+    while peak >= ADDRESSABLE:
         gc.collect()
         tracemalloc.start()
         try:
