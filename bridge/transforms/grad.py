@@ -86,7 +86,7 @@ def value_and_grad(
     direct = shortcut(f, "value_and_grad")
 
     def differentiated(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
-        if direct is not None and not has_names(argnums):
+        if direct is not None and (type(argnums) is int or not has_names(argnums)):
             found = direct(args, kwargs, argnums, has_aux, allow_int)
             if found is not NotImplemented:
                 return found

@@ -36,9 +36,9 @@ function first_from_python(f, kinds, positional, wanted, leaves...)
     Python.question(Val(:title), key)
     Python.question(Val(:callable), key)
     plan = Python.take!(Python.question(Val(:plan), key, kinds, positional, "", "", "", wanted, "", "", "auto"))
-    value, aux, found = Python.differentiated(plan, Python.Leaves(Any[leaves...], Pair{Int,Python.Entering}[]))
+    done = Python.differentiated(plan, Python.Leaves(Any[leaves...], Pair{Int,Python.Entering}[]))
     Python.forget!(key)
-    return value
+    return done.value
 end
 
 @compile_workload begin

@@ -3,13 +3,13 @@
 """
     hold_beside(derivatives, found, plan, values, random, remembered)
 
-Raise `LostGradient` if the gradients or tangents that were `found` are not those just beside: where `derivatives(values)` are the same on both
+Raise `LostGradient` if the gradients or tangents `found()` are not those just beside: where `derivatives(values)` are the same on both
 sides of the point, and others at it. At a kink the sides differ, and the answer stands. For calls with sparse matrices, and of
 functions that make or hold some.
 """
 function hold_beside(derivatives, found, plan::Plan, values::Vector{Any}, random, remembered::Remembered)
     has_sparse(plan, values) || return
-    here = reals_of(found)
+    here = reals_of(found())
     beside(sign) = MutationBridge.attempt() do
         with_random(() -> again(() -> reals_of(derivatives(nudged(plan, values, sign))), remembered), random)
     end

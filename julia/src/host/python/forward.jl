@@ -102,7 +102,7 @@ function jvp(key::Int, given::PyPtr)::PyPtr
         parts = leaves_of(value)
         derivatives = mixed(Tuple(parts), order)
         remembered = before === nothing ? remembered_by(plan) : before.remembered
-        hold_beside(derivatives, plan, leaves.values, random_of(before), remembered) do beside
+        hold_beside(() -> derivatives, plan, leaves.values, random_of(before), remembered) do beside
             f, arguments = bound(plan, moved(plan, beside, directions))
             mixed(Tuple(leaves_of(run_on_duals(of_duals(plan, f, arguments), arguments))), order)
         end
@@ -133,7 +133,7 @@ function pull_along(key::Int, given::PyPtr)::PyPtr
             end
             found = gradients_at(moved(plan, leaves.values, directions), before)
             hold_forward(values -> Tuple(gradients_at(values, nothing)), Tuple(found), remembered, plan, leaves.values, directions)
-            hold_beside(mixed(Tuple(found), order), plan, leaves.values, random_of(before), remembered) do beside
+            hold_beside(() -> mixed(Tuple(found), order), plan, leaves.values, random_of(before), remembered) do beside
                 mixed(Tuple(gradients_at(moved(plan, beside, directions), nothing)), order)
             end
             found

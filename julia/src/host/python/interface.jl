@@ -78,18 +78,18 @@ tuple_size(p::PyPtr) = ccall(C.PyTuple_Size, Int, (PyPtr,), p)
 tuple_item(p::PyPtr, i::Integer) = failing(ccall(C.PyTuple_GetItem, PyPtr, (PyPtr, Int), p, i - 1))
 
 "A new Python tuple of `items`, whose references it takes over."
-function new_tuple(items::Vector{PyPtr})
+function new_tuple(items::Union{Vector{PyPtr},Tuple{Vararg{PyPtr}}})
     made = failing(ccall(C.PyTuple_New, PyPtr, (Int,), length(items)))
     for (i, item) in enumerate(items)
         ccall(C.PyTuple_SetItem, Cint, (PyPtr, Int, PyPtr), made, i - 1, item)
     end
     return made
 end
-new_tuple(items::PyPtr...) = new_tuple(collect(PyPtr, items))
+new_tuple(items::PyPtr...) = new_tuple(items)
 
 "What the Python callable gives for arguments whose references are taken over."
 function python_call(callable::PyPtr, arguments::PyPtr...)
-    packed = new_tuple(arguments...)
+    packed = new_tuple(arguments)
     result = ccall(C.PyObject_CallObject, PyPtr, (PyPtr, PyPtr), callable, packed)
     release(packed)
     return failing(result)

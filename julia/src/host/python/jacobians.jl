@@ -39,7 +39,7 @@ end
 "`derivative(values)`, an array; `LostGradient` if it is another one just beside."
 function held_beside(derivative, plan::Plan, values::Vector{Any})
     found = derivative(values)
-    hold_beside(beside -> (derivative(beside),), (found,), plan, values, copy(Random.default_rng()), remembered_by(plan))
+    hold_beside(beside -> (derivative(beside),), () -> (found,), plan, values, copy(Random.default_rng()), remembered_by(plan))
     return found
 end
 

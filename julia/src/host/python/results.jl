@@ -32,18 +32,20 @@ function gradients_to_python(plan::Plan, found::Vector{Any}, leaves::Vector{Any}
     taken = copy(taken)
     made = PyPtr[]
     for i in plan.wanted
-        x = leaves[i]
-        gradient = is_own(plan, i) ? gradient_of_own(found[i], x) : conformed(found[i], x)
-        push!(made, gradient_to_python(plan, i, gradient, taken))
-        gradient isa Array && sizeof(gradient) >= LARGE && push!(taken, addresses(gradient))
+        push!(made, is_own(plan, i) ? handed(plan, i, gradient_of_own(found[i], leaves[i]), taken) :
+            conformed_to_python(plan, i, found[i], leaves[i], taken)::PyPtr)
     end
     return new_tuple(made)
 end
 
-gradient_to_python(::Plan, ::Int, x, taken) = to_python(x)
-function gradient_to_python(plan::Plan, place::Int, x::Array, taken)
-    (sizeof(x) < LARGE || any(range -> overlap(range, addresses(x)), taken)) && return to_python(x)
-    return lets_go(plan, place, x) ? held(x) : to_python(x)
+conformed_to_python(plan::Plan, place::Int, found, x, taken) = handed(plan, place, conformed(found, x), taken)
+
+handed(::Plan, ::Int, x, taken) = to_python(x)
+function handed(plan::Plan, place::Int, x::Array, taken)
+    sizeof(x) < LARGE && return to_python(x)
+    free = !any(range -> overlap(range, addresses(x)), taken)
+    push!(taken, addresses(x))
+    return free && lets_go(plan, place, x) ? held(x) : to_python(x)
 end
 
 "The addresses of the wrapped arguments."

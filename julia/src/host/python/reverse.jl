@@ -23,9 +23,21 @@ function check_wanted(plan::Plan, values)
     end
 end
 
-"Value, aux and gradients of all positional arguments; compiled for each function and types of arguments."
-value_aux_gradients(f::F, arguments::A, has_aux::Bool) where {F,A<:Tuple} =
-    seeded(MutationBridge.pullback(f, arguments...)..., has_aux)
+"What a call was differentiated to; the gradients are by leaf, `nothing` where there is none."
+struct Differentiated
+    value::Any
+    aux::Any
+    gradients::Vector{Any}
+end
+
+"One dynamic call for each function and types of arguments, in which everything is typed."
+by_context(plan::Plan, f::F, arguments::A, values::Vector{Any}) where {F,A<:Tuple} =
+    by_seed(plan, MutationBridge.pullback(f, arguments...)..., values)
+
+function by_seed(plan::Plan, result, back, values::Vector{Any})
+    value, aux, gradients = seeded(result, back, plan.has_aux)
+    return Differentiated(value, aux, by_leaf(plan, gradients, values))
+end
 
 function seeded(result, back, has_aux::Bool)
     if has_aux
@@ -54,39 +66,40 @@ function value_and_gradient(key::Int, given::PyPtr)::PyPtr
     return guarded() do
         plan = kept(key)::Plan
         leaves = entered(plan, given, borrowing(plan))
-        value, aux, found = differentiated(plan, leaves)
+        done = differentiated(plan, leaves)
         MutationBridge.poll()
-        grads = gradients_to_python(plan, found, leaves.values, wrapped(leaves))
-        out = plan.has_aux ? new_tuple(to_python(value), to_python(aux)) : to_python(value)
+        grads = gradients_to_python(plan, done.gradients, leaves.values, wrapped(leaves))
+        out = plan.has_aux ? new_tuple(to_python(done.value), to_python(done.aux)) : to_python(done.value)
         new_tuple(out, grads)
     end
 end
 
-"Value, aux and gradients by leaf, held where they have to be."
+"Value, aux and gradients, held where they have to be."
 function differentiated(plan::Plan, leaves::Leaves)
-    check_wanted(plan, leaves.values)
+    values = leaves.values
+    check_wanted(plan, values)
     random, remembered = copy(Random.default_rng()), remembered_by(plan)
-    value, aux, found = attempted(plan, leaves.values, remembered) do
-        value, aux, gradients = watched(plan, leaves) do
-            plan.engine[] === :zygote || return seeded(value_and_pullback(plan, leaves.values, remembered)..., plan.has_aux)
-            f, arguments = bound(plan, leaves.values)
-            found = value_aux_gradients(f, arguments, plan.has_aux)
-            check_sparse(plan, leaves.values, f, arguments)
-            return found
-        end
-        found = by_leaf(plan, gradients, leaves.values)
+    done = attempted(plan, values, remembered) do
+        done = watched(() -> once(plan, values, remembered), plan, leaves)
         if plan.engine[] === :zygote && !isempty(remembered)
-            outputs = first(MutationBridge.slots_of(value, 1))
+            outputs = first(MutationBridge.slots_of(done.value, 1))
             part = plan.has_aux ? first : number_of
-            hold_leaves(plan, leaves.values, found, outputs, one(value), random, remembered, part)
+            hold_leaves(plan, values, done.gradients, outputs, one(done.value), random, remembered, part)
         end
-        value, aux, found
+        done
     end
-    hold_beside(gradients_of(plan, found, leaves.values), plan, leaves.values, random, remembered) do values
-        _, _, gradients = seeded(value_and_pullback(plan, values, remembered)..., plan.has_aux)
-        gradients_of(plan, by_leaf(plan, gradients, values), values)
+    hold_beside(() -> gradients_of(plan, done.gradients, values), plan, values, random, remembered) do values
+        gradients_of(plan, once(plan, values, remembered).gradients, values)
     end
-    return value, aux, found
+    return done
+end
+
+function once(plan::Plan, values::Vector{Any}, remembered::Remembered)
+    plan.engine[] === :zygote || return by_seed(plan, value_and_pullback(plan, values, remembered)..., values)::Differentiated
+    f, arguments = bound(plan, values)
+    done = by_context(plan, f, arguments, values)::Differentiated
+    check_sparse(plan, values, f, arguments)
+    return done
 end
 
 """
@@ -187,7 +200,7 @@ end
 function hold_pulled(pulled::Pulled, found::Vector{Any}, cts::Vector{Any})
     plan, remembered = pulled.plan, pulled.remembered
     all(isnothing, cts) && return
-    hold_beside(gradients_of(plan, found, pulled.values), plan, pulled.values, pulled.random, remembered) do values
+    hold_beside(() -> gradients_of(plan, found, pulled.values), plan, pulled.values, pulled.random, remembered) do values
         _, back = value_and_pullback(plan, values, remembered)
         gradients_of(plan, by_leaf(plan, back(build(pulled.shape, cts)), values), values)
     end

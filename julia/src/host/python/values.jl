@@ -3,20 +3,20 @@
 const Number64 = Union{Float16,Float32,Float64,ComplexF32,ComplexF64}
 const Element = Union{Number64,Bool,Int8,Int16,Int32,Int64,UInt8,UInt16,UInt32,UInt64}
 
-letter(::Type{Float64}) = 'd'
-letter(::Type{Float32}) = 'f'
-letter(::Type{Float16}) = 'e'
-letter(::Type{ComplexF64}) = 'D'
-letter(::Type{ComplexF32}) = 'F'
-letter(::Type{Bool}) = '?'
-letter(::Type{Int8}) = 'b'
-letter(::Type{Int16}) = 'h'
-letter(::Type{Int32}) = 'i'
-letter(::Type{Int64}) = 'q'
-letter(::Type{UInt8}) = 'B'
-letter(::Type{UInt16}) = 'H'
-letter(::Type{UInt32}) = 'I'
-letter(::Type{UInt64}) = 'Q'
+letter(::Type{Float64}) = "d"
+letter(::Type{Float32}) = "f"
+letter(::Type{Float16}) = "e"
+letter(::Type{ComplexF64}) = "D"
+letter(::Type{ComplexF32}) = "F"
+letter(::Type{Bool}) = "?"
+letter(::Type{Int8}) = "b"
+letter(::Type{Int16}) = "h"
+letter(::Type{Int32}) = "i"
+letter(::Type{Int64}) = "q"
+letter(::Type{UInt8}) = "B"
+letter(::Type{UInt16}) = "H"
+letter(::Type{UInt32}) = "I"
+letter(::Type{UInt64}) = "Q"
 
 "A new reference to the Python object that stands for a Julia value; arrays are copied."
 to_python(x::Float64) = python_call(OBJECTS.float64, new_float(x))
@@ -66,8 +66,8 @@ Base.showerror(io::IO, e::TooLarge) = print(io, "a sparse result of size ", e.si
 
 "A new NumPy array (Fortran's order) with the contents of `x`."
 function in_numpy(x::Array{T}) where {T}
-    shape = new_tuple(PyPtr[new_integer(n) for n in size(x)])
-    made = python_call(OBJECTS.new_array, shape, new_string(string(letter(T))))
+    shape = new_tuple(map(new_integer, size(x)))
+    made = python_call(OBJECTS.new_array, shape, new_string(letter(T)))
     isempty(x) || copy_into(made, x)
     return made
 end
@@ -83,7 +83,7 @@ end
 
 "A NumPy array on the memory of `x`, which lives as long as that array."
 function held(x::Array{T}) where {T}
-    shape = new_tuple(PyPtr[new_integer(n) for n in size(x)])
+    shape = new_tuple(map(new_integer, size(x)))
     address = new_integer(reinterpret(Int, pointer(x)))
-    return python_call(OBJECTS.held_array, address, shape, new_string(string(letter(T))), new_integer(keep!(x)))
+    return python_call(OBJECTS.held_array, address, shape, new_string(letter(T)), new_integer(keep!(x)))
 end
