@@ -65,7 +65,7 @@ def test_zygote_refuses_the_same_function_by_name() -> None:
         bridge.grad(bridge.julia.function(SCAN, ad="zygote"))(np.ones(3), 0.5)
 
 
-OTHERS = ("forwarddiff", "reversediff", "mooncake")
+OTHERS = ("forwarddiff", "reversediff", "mooncake", "enzyme")
 X = np.array([0.3, -0.5, 1.1])
 
 
