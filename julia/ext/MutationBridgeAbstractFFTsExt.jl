@@ -2,8 +2,10 @@
 module MutationBridgeAbstractFFTsExt
 
 using AbstractFFTs: AbstractFFTs, Plan, bfft, bfft!, fft, fft!, ifft!, normalization
+using AbstractFFTs: plan_bfft, plan_bfft!, plan_brfft, plan_fft, plan_fft!, plan_ifft, plan_ifft!, plan_irfft, plan_rfft
 using LinearAlgebra: LinearAlgebra, mul!, ldiv!
-using MutationBridge: MutationBridge, Buffer, @mutating_rule, accumulate!, record!, rewind!, touch!, untracked!, value
+using MutationBridge: MutationBridge, Buffer, Context, MutationError, @mutating_rule, accumulate!, record!, rewind!, touch!, untracked!, value
+using MutationBridge.Zygote: Zygote, ZygoteRuleConfig
 using MutationBridge.ZygoteRules: ZygoteRules, AContext
 
 # The adjoint of a transform is the unnormalised transform the other way.
@@ -39,7 +41,39 @@ end
 adjoint_transform(p, ct) = p' * ct
 
 # A plan carries no gradient, but its inverse is kept in a field of it, which Zygote would follow.
-ZygoteRules._pullback(cx::MutationBridge.Context, ::typeof(inv), p::Plan) = inv(p), _ -> nothing
+ZygoteRules._pullback(cx::Context, ::typeof(inv), p::Plan) = inv(p), _ -> nothing
+
+# Nor does the array that it is made for, of which only the layout counts.
+for make in (plan_fft, plan_fft!, plan_ifft, plan_ifft!, plan_bfft, plan_bfft!, plan_rfft, plan_irfft, plan_brfft)
+    @eval AbstractFFTs.$(nameof(make))(b::Buffer, more...; keywords...) = $make(value(b), more...; keywords...)
+    @eval ZygoteRules._pullback(cx::Context, ::typeof($make), x::Union{AbstractArray,Buffer}, more...) =
+        planned($make, x, more, (;)), _ -> nothing
+    @eval ZygoteRules._pullback(cx::Context, ::typeof(Core.kwcall), keywords, ::typeof($make), x::Union{AbstractArray,Buffer}, more...) =
+        planned($make, x, more, keywords), _ -> nothing
+end
+
+function planned(make, x, more, keywords)
+    array = x isa Buffer ? value(x) : x
+    before = copy(array)
+    plan = make(array, more...; keywords...)
+    isequal(array, before) && return plan
+    copyto!(array, before)
+    throw(MutationError("$(nameof(make)) measures on the array that it is given, and overwrites it. Make the plan for another array, \
+        $(nameof(make))(similar(x)), or without flags."))
+end
+
+# Plans that work in place are known by what they did.
+function ZygoteRules._pullback(cx::Context, ::typeof(*), p::Plan, x::Array)
+    before = copy(x)
+    try
+        return Zygote.chain_rrule(ZygoteRuleConfig(cx), *, p, x)
+    catch error
+        error isa ArgumentError && occursin("in-place plans", error.msg) || rethrow()
+        copyto!(x, before)
+        throw(MutationError("a plan that works in place writes a plain $(typeof(x)) under differentiation. Make it a MutationBridge.Buffer: \
+            b = Buffer(x); plan * b; use copy(b), or make a plan that returns its result, plan_fft(x)."))
+    end
+end
 
 # Transforms from complex to real use their input as scratch memory: they get a copy.
 into!(y, p, x) = mul!(y, p, keep_input(y, x))

@@ -43,6 +43,20 @@ end
     @test backward * Buffer(z) ≈ fft(z)
 end
 
+@testset "plans that a program makes" begin
+    @test gradient(x -> loss(plan_fft(x) * x), z)[1] ≈ reference(fft, z)
+    @test gradient(x -> loss(plan_ifft(x, 1; flags = FFTW.ESTIMATE) * x), z)[1] ≈ reference(ifft, z)
+    @test gradient(x -> sum(abs2, plan_rfft(abs2.(x)) * abs2.(x)), z)[1] ≈ Zygote.gradient(x -> sum(abs2, rfft(abs2.(x))), z)[1]
+    @test gradient(x -> (b = Buffer(x); plan_fft!(b) * b; loss(copy(b))), z)[1] ≈ reference(fft, z)
+    x = copy(z)
+    @test_throws r"works in place writes a plain Vector.*Buffer.*plan_fft\(x\)"s gradient(x -> loss(plan_fft!(x) * x), x)
+    @test_throws r"works in place writes a plain Vector" gradient(x -> (fft!(x); loss(x)), x)
+    @test_throws MutationError gradient(x -> loss(mul!(similar(x), plan_fft(x), x)), x)
+    @test_throws r"plan_fft measures on the array.*overwrites it.*plan_fft\(similar\(x\)\)"s gradient(
+        x -> loss(plan_fft(x; flags = FFTW.PATIENT) * x), x)
+    @test x == z
+end
+
 @testset "real transforms" begin
     x = [1.0, -2.0, 0.5, 3.0]
     forward = plan_rfft(x)
