@@ -135,10 +135,13 @@ def traced(case: str) -> int:
     run = gradient_of(case)
     gc.collect()
     tracemalloc.start()
-    before, _ = tracemalloc.get_traced_memory()
-    tracemalloc.reset_peak()
-    run()
-    return tracemalloc.get_traced_memory()[1] - before
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        tracemalloc.reset_peak()
+        run()
+        return tracemalloc.get_traced_memory()[1] - before
+    finally:
+        tracemalloc.stop()
 
 
 def resident(case: str) -> int:

@@ -6,6 +6,7 @@ import ctypes
 import gc
 import os
 import random
+import tracemalloc
 from collections.abc import Generator, Iterator
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -111,6 +112,15 @@ def remarks_of_c_stay_with_their_test() -> Iterator[None]:
     yield
     if os.name == "posix":
         ctypes.CDLL(None).fflush(None)
+
+
+@pytest.fixture(autouse=True)
+def memory_is_traced_by_nobody_else() -> Iterator[None]:
+    """Fail a test that leaves tracemalloc on: all that come after it would be slow, and measure what it has begun."""
+    yield
+    if tracemalloc.is_tracing():
+        tracemalloc.stop()
+        pytest.fail("tracemalloc was left on")
 
 
 @pytest.fixture(autouse=True)

@@ -74,9 +74,12 @@ def allocated(run: Callable[[], Any]) -> int:
     """Peak bytes that Python and NumPy allocate in one call."""
     gc.collect()
     tracemalloc.start()
-    before, _ = tracemalloc.get_traced_memory()
-    run()
-    return tracemalloc.get_traced_memory()[1] - before
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        run()
+        return tracemalloc.get_traced_memory()[1] - before
+    finally:
+        tracemalloc.stop()
 
 
 def resident(line: str) -> int:
