@@ -58,12 +58,12 @@ function planned(make, x, more, keywords)
     plan = make(array, more...; keywords...)
     isequal(array, before) && return plan
     copyto!(array, before)
-    throw(MutationError("$(nameof(make)) measures on the array that it is given, and overwrites it. Make the plan for another array, \
-        $(nameof(make))(similar(x)), or without flags."))
+    throw(MutationError("$(nameof(make)) measures on the array that it is given, and overwrites it. Make the plan outside of the function \
+        that is differentiated, or without flags."))
 end
 
 # Plans that work in place are known by what they did.
-function ZygoteRules._pullback(cx::Context, ::typeof(*), p::Plan, x::Array)
+function ZygoteRules._pullback(cx::Context, ::typeof(*), p::Plan, x::AbstractArray)
     before = copy(x)
     try
         return Zygote.chain_rrule(ZygoteRuleConfig(cx), *, p, x)
