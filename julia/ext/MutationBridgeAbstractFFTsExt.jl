@@ -45,7 +45,7 @@ ZygoteRules._pullback(cx::Context, ::typeof(inv), p::Plan) = inv(p), _ -> nothin
 
 # Nor does the array that it is made for, of which only the layout counts.
 for make in (plan_fft, plan_fft!, plan_ifft, plan_ifft!, plan_bfft, plan_bfft!, plan_rfft, plan_irfft, plan_brfft)
-    @eval AbstractFFTs.$(nameof(make))(b::Buffer, more...; keywords...) = $make(value(b), more...; keywords...)
+    @eval AbstractFFTs.$(nameof(make))(b::Buffer, more...; keywords...) = planned($make, b, more, keywords)
     @eval ZygoteRules._pullback(cx::Context, ::typeof($make), x::Union{AbstractArray,Buffer}, more...) =
         planned($make, x, more, (;)), _ -> nothing
     @eval ZygoteRules._pullback(cx::Context, ::typeof(Core.kwcall), keywords, ::typeof($make), x::Union{AbstractArray,Buffer}, more...) =

@@ -55,6 +55,9 @@ end
     @test_throws MutationError gradient(x -> loss(mul!(similar(x), plan_fft(x), x)), x)
     @test_throws r"plan_fft measures on the array.*overwrites it.*outside of the function.*without flags"s gradient(
         x -> loss(plan_fft(x; flags = FFTW.PATIENT) * x), x)
+    b = Buffer(z)
+    @test_throws r"plan_fft! measures on the array" plan_fft!(b; flags = FFTW.PATIENT)
+    @test plan_fft!(b) * copy(z) ≈ fft(z) && copy(b) == z
     @test x == z
 end
 
