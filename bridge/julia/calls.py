@@ -5,7 +5,6 @@ from __future__ import annotations
 import atexit
 import ctypes
 import operator
-from functools import partial
 from threading import RLock
 from typing import Any, NoReturn
 
@@ -19,6 +18,7 @@ from bridge.errors import (
     ReplayError,
     RuleError,
 )
+from bridge.julia.c_functions import address
 from bridge.julia.session import session
 from bridge.julia.threads import able, perform
 
@@ -98,12 +98,12 @@ class Entries:
     def __init__(self) -> None:
         text = session().text
         names = text(f"{_MODULE}.function_names()"), text(f"{_MODULE}.object_names()")
-        functions = [str(_address(getattr(ctypes.pythonapi, name))) for name in names[0].split()]
+        functions = [str(address(name)) for name in names[0].split()]
         objects = [str(id(_OBJECTS[name])) for name in names[1].split()]
         found = text(f'{_MODULE}.start!("{" ".join(functions)}", "{" ".join(objects)}")')
         for pair in found.split():
-            name, address = pair.split("=")
-            setattr(self, name, _ENTRY(int(address)))
+            name, entry = pair.split("=")
+            setattr(self, name, _ENTRY(int(entry)))
         atexit.register(_forget)
 
     @property
@@ -268,7 +268,7 @@ def _opaque(key: int) -> Any:
 _OBJECTS = {
     "none": None,
     "failed": Failed,
-    "new_array": partial(np.empty, order="F"),
+    "ndarray": np.ndarray,
     "new_number": operator.itemgetter(()),
     "held_array": _held_array,
     "opaque": _opaque,
@@ -276,9 +276,3 @@ _OBJECTS = {
     "exception": Exception,
     "returned": Returned,
 }
-
-
-def _address(function: Any) -> int:
-    address = ctypes.cast(function, ctypes.c_void_p).value
-    assert address is not None
-    return address

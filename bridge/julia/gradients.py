@@ -13,6 +13,7 @@ from bridge.julia.choosing import chosen
 from bridge.julia.convert import reversed_axes
 from bridge.julia.own_values import is_own
 from bridge.julia.plans import KINDS, Flattened, filled, plan, run_plan
+from bridge.julia.quick import Dictionaries, Leaves
 from bridge.rewind.cotangents import conforming
 from bridge.rewind.interpreter import current_context
 from bridge.transforms.chosen import normalised
@@ -31,7 +32,7 @@ class Derivatives:
     def __init__(self, function: JuliaFunction) -> None:
         self.function = function
         self._value_and_gradient = entries().value_and_gradient
-        self._quick: dict[Any, Kept] = {}
+        self._quick: dict[Any, Leaves] = {}
         self._nested: dict[Any, tuple[Kept, Any]] = {}
 
     def value_and_grad(
@@ -42,19 +43,20 @@ class Derivatives:
             return NotImplemented
         if not kwargs and type(argnums) is int:
             quick = self._quick.get((argnums, has_aux, *map(type, args)))
-            if quick is not None:
+            leaves = None if quick is None else quick.leaves(args)
+            if quick is not None and leaves is not None:
                 try:
-                    value, gradients = run(self._value_and_gradient, quick.key, args, self.function.name)
-                    return value, gradients[0]
+                    value, gradients = run(self._value_and_gradient, quick.kept.key, leaves, self.function.name)
+                    return value, quick.gradient(args, gradients)
                 except (OtherLayout, NotDifferentiable, Passed):
                     pass
             else:
-                leaves, structure = containers_of(args)
-                found = self._nested.get((structure, argnums, has_aux, *map(type, leaves)))
+                some, structure = containers_of(args)
+                found = self._nested.get((structure, argnums, has_aux, *map(type, some)))
                 if found is not None:
                     made, containers = found
                     try:
-                        value, gradients = run(self._value_and_gradient, made.key, tuple(leaves), self.function.name)
+                        value, gradients = run(self._value_and_gradient, made.key, tuple(some), self.function.name)
                         return value, rebuilt(containers, gradients)
                     except (OtherLayout, NotDifferentiable, Passed):
                         pass
@@ -83,10 +85,14 @@ class Derivatives:
         single = isinstance(argnums, (int, np.integer))
         if single and not kwargs and function.order == "keep":
             if all(one in KINDS for one in kinds):
-                self._quick[argnums, has_aux, *kinds] = made
+                self._quick[argnums, has_aux, *kinds] = Leaves(made)
             elif len(wanted) == len(flat.of_argument(numbers[0])) and all(type(leaf) in KINDS for leaf in flat.leaves):
-                key = (flat.positional, argnums, has_aux, *map(type, flat.leaves))
-                self._nested[key] = (made, flat.positional.child(numbers[0]))
+                quick = Dictionaries.of(made, args, flat, numbers[0])
+                if quick is not None:
+                    self._quick[argnums, has_aux, *kinds] = quick
+                else:
+                    key = (flat.positional, argnums, has_aux, *map(type, flat.leaves))
+                    self._nested[key] = (made, flat.positional.child(numbers[0]))
         return value, (parts[0] if single else tuple(parts))
 
     def vjp(self, args: tuple[Any, ...], has_aux: bool) -> Any:

@@ -158,7 +158,7 @@ end
 
 is_harmless(::Union{Nothing,Missing,Integer,Symbol,AbstractString,AbstractChar,Type}) = true
 is_harmless(x::Tuple) = all(is_harmless, x)
-is_harmless(x::AbstractArray) = !carries_gradient(eltype(x))
+is_harmless(::AbstractArray{T}) where {T} = !carries_gradient(T)
 is_harmless(x) = false
 
 # --- the pull

@@ -11,6 +11,38 @@ function recurrence(x)
     return sum(copy(b))
 end
 
+# The forms that code takes, only to be read: Zygote and IRTools have methods of their own for each, which nobody else has compiled.
+function forms(x, A, options...)
+    n, m = Base.size(A)
+    first, others = x[1], @view x[2:end]
+    total = Base.sum(abs2, others; init=0.0)
+    parts = (w=x, b=(first, 2.0))
+    while n > 1 && total < 1e9
+        total = total > 0 ? total + parts.w[n] : -total
+        n -= 1
+    end
+    for (k, row) in enumerate(eachrow(A)), value in row
+        isodd(k) || continue
+        total += value * parts.b[2]^2
+    end
+    doubled = map(x) do value
+        local y = value * total
+        y + first
+    end
+    b = MutationBridge.Buffer(x)
+    b[1] *= b[2]
+    b[end] = MutationBridge.copy(b)[1]
+    b .= A[1, :] .* x
+    g(value) = value^2
+    return (total + sum([g(value) for value in doubled]) + max(options...))::Float64
+end
+
+function read_forms()
+    world, types = Base.get_world_counter(), (Vector{Float64}, Matrix{Float64}, Float64)
+    forward_code(world, Context{Union{}}, typeof(forms), types)
+    Zygote._generate_callable_pullback(Zygote.Pullback{Tuple{typeof(forms),types...},Any}, world, Float64)
+end
+
 function first_gradients(x, A)
     gradient(x -> sum(abs2, x), x)
     gradient((A, x) -> sum(abs2, tanh.(A * x)), A, x)
@@ -43,6 +75,7 @@ end
 
 @compile_workload begin
     first_gradients([1.0, 2.0, 3.0], [1.0 2.0 3.0; 4.0 5.0 6.0])
+    read_forms()
     first_look(x -> (x[1] = 2; sum(x)))
     Python.function_names(), Python.object_names()
     first_from_python(x -> sum(abs2, x .* 2), "a", "1 -1", "0", [1.0, 2.0, 3.0])

@@ -36,6 +36,10 @@ const ScalarIndex = Union{Integer,CartesianIndex}
     return getindex(b, i...), ScalarRead(b.r, scalar_index(b, i...), b.r.version)
 end
 
+# As Zygote reads `b[1]`: without the function between, whose transform costs more than the rule.
+@inline ZygoteRules._pullback(cx::AContext, ::typeof(Zygote.literal_getindex), b::Buffer, ::Val{i}) where {i} =
+    ZygoteRules._pullback(cx, getindex, b, i)
+
 @inline scalar_index(b::Buffer, i::ScalarIndex...) = root_index(b, to_indices(value(b), i)...)
 @inline scalar_index(b::Buffer{<:Any,N,<:Array{<:Any,N},<:Root{<:Any,N}}, i::Int) where {N} = i
 

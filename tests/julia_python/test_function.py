@@ -52,6 +52,16 @@ def test_arguments_that_are_no_arrays() -> None:
     np.testing.assert_allclose(found, 3 * np.sum(X) * np.eye(3)[0] + 3 * X[0])
 
 
+@pytest.mark.parametrize("letter", "?bhilqBHILQefdFD")
+@pytest.mark.parametrize("shape", [(), (0,), (3,), (2, 3), (2, 0), (2, 1, 3)])
+def test_results_have_the_types_of_their_elements(letter: str, shape: tuple[int, ...]) -> None:
+    given = np.arange(np.prod(shape, dtype=int)).reshape(shape).astype(letter)
+    found = bridge.julia.function("x -> x isa AbstractArray{<:Any,0} ? fill(x[]) : copy(x)")(given)
+    assert found.shape == shape and found.dtype == given.dtype
+    assert found.dtype.type is np.dtype(found.dtype.name).type, "int64 is numpy.int64, and none of its twins"
+    np.testing.assert_array_equal(found, given)
+
+
 def test_julia_objects_and_functions_as_arguments() -> None:
     mapped = bridge.julia.function("(f, x) -> sum(f.(x))")
     assert mapped(bridge.julia.function("x -> x^2"), X) == pytest.approx(np.sum(X**2))

@@ -58,5 +58,5 @@ precompile(start!, (String, String))
 precompile(plan, (Any, String, String, String, String, String, String, String, String, String))
 for T in (Float64, Float32), N in 0:2
     precompile(to_python, (Array{T,N},))
-    precompile(conformed, (Array{T,N}, Array{T,N}))
+    precompile(conformed_to_python, (Plan, Int, Array{T,N}, Array{T,N}, Vector{UnitRange{UInt}}))
 end

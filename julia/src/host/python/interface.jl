@@ -1,9 +1,10 @@
-# The functions of CPython's stable C interface that calls use, by the addresses that Python hands over.
+# The functions of CPython's stable C interface, and of NumPy's, that calls use, by the addresses that Python hands over.
 
 const PyPtr = Ptr{Cvoid}
 
 "Addresses of C functions and of the Python objects that results are made with; null until `start!`."
 Base.@kwdef mutable struct Interface
+    PyArray_New::Ptr{Cvoid} = C_NULL
     PyBool_FromLong::Ptr{Cvoid} = C_NULL
     PyBuffer_Release::Ptr{Cvoid} = C_NULL
     PyComplex_ImagAsDouble::Ptr{Cvoid} = C_NULL
@@ -36,7 +37,7 @@ const C = Interface()
 Base.@kwdef mutable struct Objects
     none::PyPtr = C_NULL
     failed::PyPtr = C_NULL
-    new_array::PyPtr = C_NULL
+    ndarray::PyPtr = C_NULL
     new_number::PyPtr = C_NULL
     held_array::PyPtr = C_NULL
     opaque::PyPtr = C_NULL

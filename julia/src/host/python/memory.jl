@@ -27,6 +27,7 @@ struct Entering
     base::Array         # the memory below `value`
     memory::Ptr{Cvoid}  # NumPy's memory; null if `base` is a copy in another layout
     copied::Bool        # whether `base` is a copy of that memory
+    bytes::Int
 end
 
 "The leaf cannot be an array of Julia's as it lies; Python copies it or refuses it."
@@ -75,17 +76,23 @@ end
 
 function described(p::PyPtr, info::BufferInfo, how::Symbol)
     T = element_type(info.format, info.itemsize)
+    return T === Float64 ? described(p, info, Float64, how) : described(p, info, T, how)
+end
+
+# What is met most has a call of its own: one whose types are known when it is compiled costs a tenth of one that looks for them.
+function described(p::PyPtr, info::BufferInfo, ::Type{T}, how::Symbol) where {T}
     n = Int(info.ndim)
-    if n == 1 && T === Float64
-        length = unsafe_load(info.shape)
-        unsafe_load(info.strides) == 8 || length < 2 || throw(OtherLayout())
-        return fortran(p, info, Float64, (length,), how)
-    end
-    shape = ntuple(i -> unsafe_load(info.shape, i), n)
-    is_contiguous(info, n, true) && return fortran(p, info, T, shape, how)
-    is_contiguous(info, n, false) || throw(OtherLayout())
+    n == 1 && return described(p, info, T, Val(1), how)
+    n == 2 && return described(p, info, T, Val(2), how)
+    return described(p, info, T, Val(n), how)
+end
+
+function described(p::PyPtr, info::BufferInfo, ::Type{T}, ::Val{N}, how::Symbol) where {T,N}
+    shape = ntuple(i -> unsafe_load(info.shape, i), Val(N))
+    is_contiguous(info, N, true) && return fortran(p, info, T, shape, how)
+    is_contiguous(info, N, false) || throw(OtherLayout())
     reversed = fortran(p, info, T, reverse(shape), how)
-    return Entering(axes_reversed(reversed.base), reversed.base, reversed.memory, reversed.copied)
+    return Entering(axes_reversed(reversed.base), reversed.base, reversed.memory, reversed.copied, info.bytes)
 end
 
 "Whether the memory is without gaps, in Fortran's order or in C's."
@@ -108,35 +115,37 @@ function fortran(p::PyPtr, info::BufferInfo, ::Type{T}, shape::Dims{N}, how::Sym
     memory = Ptr{T}(info.memory)
     if info.bytes == 0
         base = Array{T,N}(undef, shape)
-        return Entering(base, base, C_NULL, true)
+        return Entering(base, base, C_NULL, true, 0)
     end
     aligned = UInt(memory) % min(Base.datatype_alignment(T), 16) == 0
     if how === :own || !aligned || (how === :borrow && info.bytes <= SMALL)
         how === :share && throw(OtherLayout())
         base = Array{T,N}(undef, shape)
-        GC.@preserve base unsafe_copyto!(Ptr{UInt8}(pointer(base)), Ptr{UInt8}(memory), info.bytes)
-        return Entering(base, base, info.memory, true)
+        GC.@preserve base unsafe_copyto!(bytes_of(base), Ptr{UInt8}(info.memory), info.bytes)
+        return Entering(base, base, info.memory, true, info.bytes)
     end
     base = unsafe_wrap(Array, memory, shape)
     hold_python!(base, p)
-    return Entering(base, base, info.memory, false)
+    return Entering(base, base, info.memory, false, info.bytes)
 end
+
+# The assertion spares other packages' conversions to `Ptr`, whose loading would make Julia compile the callers again.
+bytes_of(x::Array) = Ptr{UInt8}(pointer(x)::Ptr)
 
 "The number in a NumPy scalar or 0-d array."
 entering_number(p::PyPtr) = only(entering(p, :own).base)
 
 "Whether the memory of an array still holds what NumPy's does."
-unwritten(e::Entering) =
-    !e.copied ||
-    e.memory == C_NULL ||
-    GC.@preserve(e, ccall(:memcmp, Cint, (Ptr{Cvoid}, Ptr{Cvoid}, Csize_t), pointer(e.base), e.memory, sizeof(e.base))) == 0
+unwritten(e::Entering) = !e.copied || e.memory == C_NULL || known(base -> holds_bytes(base, e.memory, e.bytes), e.base)::Bool
+holds_bytes(x::Array, memory::Ptr{Cvoid}, bytes::Int) =
+    sizeof(x) == bytes && GC.@preserve(x, ccall(:memcmp, Cint, (Ptr{Cvoid}, Ptr{Cvoid}, Csize_t), bytes_of(x), memory, bytes)) == 0
 
 "Whether an array that is wrapped still is NumPy's memory, in the size that it had `before`."
 lies_as(e::Entering, before::Array) = size(e.base) == size(before) && (isempty(before) || pointer(e.base) == e.memory)
 
 "Put back into NumPy's memory, which is wrapped, what it held before."
 write_back!(e::Entering, before::Array) =
-    GC.@preserve before unsafe_copyto!(Ptr{UInt8}(e.memory), Ptr{UInt8}(pointer(before)), sizeof(before))
+    GC.@preserve before unsafe_copyto!(Ptr{UInt8}(e.memory), bytes_of(before), sizeof(before))
 
 "A checksum of the bytes of an array that is wrapped; 0 for one that was copied."
 function checksum(e::Entering)

@@ -74,7 +74,9 @@ function refuse_shared(x, seen)
     holds_floats(x) || return
     unseen(x, seen) || throw(ArgumentError("a $(typeof(x)) is in two places of the arguments, or holds itself: its gradient has no form. \
         Pass copies of it (deepcopy)"))
-    foreach(part -> refuse_shared(part, seen), parts_of(x))
+    for part in parts_of(x)
+        refuse_shared(part, seen)
+    end
 end
 
 parts_of(x::AbstractDict) = values(x)

@@ -16,10 +16,14 @@ differentiable(x::Number) = x isa Union{AbstractFloat,Complex{<:AbstractFloat}}
 differentiable(x::AbstractArray{T}) where {T} = T <: Union{AbstractFloat,Complex{<:AbstractFloat}}
 differentiable(x) = false
 
+"`f(x)`, which costs no dispatch where `x` is what is met most."
+@inline known(f::F, x) where {F} =
+    x isa Vector{Float64} ? f(x) : x isa Matrix{Float64} ? f(x) : x isa Transpose{Float64,Matrix{Float64}} ? f(x) : f(x)
+
 function check_wanted(plan::Plan, values)
     check_shared(plan, values)
     for i in plan.wanted
-        (is_own(plan, i) ? holds_floats(values[i]) : differentiable(values[i])) || throw(NotDifferentiable(i))
+        (is_own(plan, i) ? holds_floats(values[i]) : known(differentiable, values[i])::Bool) || throw(NotDifferentiable(i))
     end
 end
 
@@ -124,7 +128,7 @@ end
 "Some elements of each leaf, to see whether another run gives the same."
 samples(leaves) = Any[sample(leaf) for leaf in leaves]
 sample(x::Number) = [x]
-sample(x::AbstractArray{<:Number}) = isempty(x) ? eltype(x)[] : [x[k] for k in eachindex(x)[1:cld(length(x), 32):end]]
+sample(x::AbstractArray{T}) where {T<:Number} = isempty(x) ? T[] : [x[k] for k in eachindex(x)[1:cld(length(x), 32):end]]
 sample(x) = nothing
 
 looks(x::Number) = x

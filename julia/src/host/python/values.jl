@@ -18,6 +18,22 @@ letter(::Type{UInt16}) = "H"
 letter(::Type{UInt32}) = "I"
 letter(::Type{UInt64}) = "Q"
 
+"The number that NumPy's C interface gives a type of elements (`NPY_TYPES`); int64 is its `long` where that has 64 bits."
+number_of_type(::Type{Bool}) = Cint(0)
+number_of_type(::Type{Int8}) = Cint(1)
+number_of_type(::Type{UInt8}) = Cint(2)
+number_of_type(::Type{Int16}) = Cint(3)
+number_of_type(::Type{UInt16}) = Cint(4)
+number_of_type(::Type{Int32}) = Cint(5)
+number_of_type(::Type{UInt32}) = Cint(6)
+number_of_type(::Type{Int64}) = Cint(sizeof(Clong) == 8 ? 7 : 9)
+number_of_type(::Type{UInt64}) = Cint(sizeof(Clong) == 8 ? 8 : 10)
+number_of_type(::Type{Float32}) = Cint(11)
+number_of_type(::Type{Float64}) = Cint(12)
+number_of_type(::Type{ComplexF32}) = Cint(14)
+number_of_type(::Type{ComplexF64}) = Cint(15)
+number_of_type(::Type{Float16}) = Cint(23)
+
 "A new reference to the Python object that stands for a Julia value; arrays are copied."
 to_python(x::Float64) = python_call(OBJECTS.float64, new_float(x))
 to_python(x::Int64) = new_integer(x)
@@ -65,18 +81,23 @@ end
 Base.showerror(io::IO, e::TooLarge) = print(io, "a sparse result of size ", e.size, " is too large for a dense array")
 
 "A new NumPy array (Fortran's order) with the contents of `x`."
-function in_numpy(x::Array{T}) where {T}
-    shape = new_tuple(map(new_integer, size(x)))
-    made = python_call(OBJECTS.new_array, shape, new_string(letter(T)))
+function in_numpy(x::Array{T,N}) where {T,N}
+    made = failing(ccall(
+        C.PyArray_New, PyPtr, (PyPtr, Cint, Ref{NTuple{N,Int}}, Cint, Ptr{Int}, Ptr{Cvoid}, Cint, Cint, PyPtr),
+        OBJECTS.ndarray, N, size(x), number_of_type(T), C_NULL, C_NULL, 0, FORTRANS_ORDER, C_NULL,
+    ))
     isempty(x) || copy_into(made, x)
     return made
 end
+
+"What NumPy's `PyArray_New` takes for the order of an array whose memory it makes."
+const FORTRANS_ORDER = Cint(1)
 
 function copy_into(array::PyPtr, x::Array)
     info = Ref(BufferInfo())
     status = ccall(C.PyObject_GetBuffer, Cint, (PyPtr, Ref{BufferInfo}, Cint), array, info, STRIDES_AND_FORMAT)
     status == 0 || throw(PythonException())
-    GC.@preserve x unsafe_copyto!(Ptr{UInt8}(info[].memory), Ptr{UInt8}(pointer(x)), sizeof(x))
+    GC.@preserve x unsafe_copyto!(Ptr{UInt8}(info[].memory), bytes_of(x), sizeof(x))
     ccall(C.PyBuffer_Release, Cvoid, (Ref{BufferInfo},), info)
     return
 end
