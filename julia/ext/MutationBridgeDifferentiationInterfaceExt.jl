@@ -45,7 +45,7 @@ function MutationBridge.interface_pullback(backend, f, args::Tuple, value, rando
             # Most calls hold nothing, and should not pay for a dispatch on all of these types.
             redone = Redone(program, random, remembered)
             (always || !isempty(remembered)) && hold(name_of(backend), redone, z, gradient, along, remembered, always)
-            return gradient_in(arguments, gradient)
+            return gradient isa typeof(z) ? gradient_in(arguments, gradient) : gradient_in(arguments, gradient)
         end
     end
 end
@@ -56,13 +56,12 @@ function engine_gradient(backend, program, z, expected, along, random, remembere
     from_before() = (copy!(Random.default_rng(), random); put_back!(remembered))
     if program.outputs isa Slot{<:Real,Nothing}
         prepare() = prepare_gradient(run, backend, z)
-        gradient = prepared(prepare, backend, run, z, along, keeps) do preparation
+        return prepared(prepare, backend, run, z, along, keeps) do preparation
             from_before()
             y, gradient = value_and_gradient(run, preparation, backend, z)
             check_same(y, expected)
-            copy(gradient)
+            only(along) .* gradient
         end
-        return only(along) .* gradient
     end
     prepare_outputs() = prepare_pullback(run, backend, z, (along,))
     return prepared(prepare_outputs, backend, run, z, along, keeps) do preparation

@@ -66,6 +66,11 @@ end
 fill_in!(z, slots, x) = x === nothing ? nothing : place!(z, slots, x)
 place!(z, ::Constant, x) = nothing
 place!(z, s::Slot{T}, x) where {T} = (z[s.range] .= reals(T, x); nothing)
+function place!(z, s::Slot{<:Real}, x::Array{<:Real})
+    length(x) == length(s.range) || throw(DimensionMismatch("an array of $(length(x)) elements in the place of one of $(length(s.range))"))
+    copyto!(z, first(s.range), x, 1, length(x))
+    return
+end
 place!(z, slots::Tuple, x) = foreach((s, part) -> fill_in!(z, s, part), slots, Tuple(x))
 place!(z, slots::NamedTuple{names}, x) where {names} =
     foreach(name -> haskey(x, name) && fill_in!(z, slots[name], x[name]), names)
@@ -81,6 +86,7 @@ unpacked(slots::Slots, z) = map(s -> unpacked(s, z), slots)
 unpacked(s::Constant, z) = deepcopy(s.value)
 unpacked(s::Slot{T,Nothing}, z) where {T<:Real} = narrowed(T, z[first(s.range)])
 unpacked(s::Slot{T,Nothing}, z) where {T<:Complex} = complex(narrowed(real(T), z[first(s.range)]), narrowed(real(T), z[last(s.range)]))
+unpacked(s::Slot{T,Dims{1}}, z) where {T<:Real} = narrowed(T, taken(z, s.range))
 unpacked(s::Slot{T}, z) where {T<:Real} = reshape(narrowed(T, taken(z, s.range)), s.dims)
 function unpacked(s::Slot{T}, z) where {T<:Complex}
     half = first(s.range) + length(s.range) ÷ 2
@@ -90,7 +96,7 @@ function unpacked(s::Slot{T}, z) where {T<:Complex}
 end
 
 "Plain arrays also of an engine's own numbers: its own arrays may refuse to be written."
-taken(z::AbstractVector{<:AbstractFloat}, range) = z[range]
+taken(z::AbstractVector{<:AbstractFloat}, range) = length(range) == length(z) ? copy(z) : z[range]
 taken(z, range) = [z[i] for i in range]
 
 narrowed(::Type{T}, v::T) where {T<:Real} = v
@@ -142,6 +148,7 @@ unpacked(s::Fields{X}, z) where {X} = Zygote.__splatnew__(X, unpacked(s.parts, z
 gradient_in(slots::Slots, z) = map(s -> gradient_in(s, z), slots)
 gradient_in(::Constant, z) = nothing
 gradient_in(s::Slot, z) = unpacked(s, z)
+gradient_in(s::Slot{T,<:Dims}, z::Vector{T}) where {T<:Real} = reshape(length(s.range) == length(z) ? z : z[s.range], s.dims)
 
 "The floats of a value in one vector, or the number itself; run by engines."
 gathered(s::Slot{<:Real,Nothing}, y) = y

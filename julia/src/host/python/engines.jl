@@ -59,11 +59,12 @@ each plan and types of its leaves; and each where the function writes memory tha
 """
 function pullback_from(plan::Plan, values::Vector{Any}, engine::Symbol, value, random, remembered::Remembered)
     check_own(plan, values, engine)
-    copies = deepcopy(values)
-    f, arguments = bound(plan, copies)
+    # What arguments hold is copied where they are packed, what keywords hold is not.
+    given = plan.keywords === nothing ? values : deepcopy(values)
+    f, arguments = bound(plan, given)
     program, kind = on_arrays(plan, f, arguments), (engine, map(typeof, values))
     if !isempty(plan.sparse)
-        program, arguments = OfEntries(program, plan.positional), opened(plan.positional, copies)
+        program, arguments = OfEntries(program, plan.positional), opened(plan.positional, given)
     end
     always = kind ∉ plan.verified || MutationBridge.is_doubtful(engine, something(plan.outside[]))
     back = MutationBridge.interface_pullback(
