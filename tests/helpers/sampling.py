@@ -91,7 +91,7 @@ LONG = (
     "tests/xla/",
 )
 """Where most tests compile, or run whole programs several times."""
-OF_LONG = 4
+OF_LONG = 5
 """One in so many of the tests there is run every time, and one in so many of the thorough cases of each with them."""
 MANY = 6
 """Of so many cases a quarter is run every time, the others are thorough."""
