@@ -13,7 +13,7 @@ from bridge.julia.choosing import chosen
 from bridge.julia.convert import reversed_axes
 from bridge.julia.own_values import is_own
 from bridge.julia.plans import KINDS, Flattened, filled, plan, run_plan
-from bridge.julia.quick import Dictionaries, Leaves
+from bridge.julia.quick import Dictionaries, Plain
 from bridge.rewind.cotangents import conforming
 from bridge.rewind.interpreter import current_context
 from bridge.transforms.chosen import normalised
@@ -32,7 +32,7 @@ class Derivatives:
     def __init__(self, function: JuliaFunction) -> None:
         self.function = function
         self._value_and_gradient = entries().value_and_gradient
-        self._quick: dict[Any, Leaves] = {}
+        self._quick: dict[Any, Plain] = {}
         self._nested: dict[Any, tuple[Kept, Any]] = {}
 
     def value_and_grad(
@@ -43,20 +43,19 @@ class Derivatives:
             return NotImplemented
         if not kwargs and type(argnums) is int:
             quick = self._quick.get((argnums, has_aux, *map(type, args)))
-            leaves = None if quick is None else quick.leaves(args)
-            if quick is not None and leaves is not None:
+            if quick is not None and (leaves := quick.leaves(args)) is not None:
                 try:
                     value, gradients = run(self._value_and_gradient, quick.kept.key, leaves, self.function.name)
                     return value, quick.gradient(args, gradients)
                 except (OtherLayout, NotDifferentiable, Passed):
                     pass
             else:
-                some, structure = containers_of(args)
-                found = self._nested.get((structure, argnums, has_aux, *map(type, some)))
+                parts, structure = containers_of(args)
+                found = self._nested.get((structure, argnums, has_aux, *map(type, parts)))
                 if found is not None:
                     made, containers = found
                     try:
-                        value, gradients = run(self._value_and_gradient, made.key, tuple(some), self.function.name)
+                        value, gradients = run(self._value_and_gradient, made.key, tuple(parts), self.function.name)
                         return value, rebuilt(containers, gradients)
                     except (OtherLayout, NotDifferentiable, Passed):
                         pass
@@ -81,19 +80,29 @@ class Derivatives:
             value = reversed_axes(value)
         found = in_arguments(function, flat, wanted, gradients)
         parts = [found[k] for k in numbers]
-        kinds = tuple(map(type, args))
         single = isinstance(argnums, (int, np.integer))
         if single and not kwargs and function.order == "keep":
-            if all(one in KINDS for one in kinds):
-                self._quick[argnums, has_aux, *kinds] = Leaves(made)
-            elif len(wanted) == len(flat.of_argument(numbers[0])) and all(type(leaf) in KINDS for leaf in flat.leaves):
-                quick = Dictionaries.of(made, args, flat, numbers[0])
-                if quick is not None:
-                    self._quick[argnums, has_aux, *kinds] = quick
-                else:
-                    key = (flat.positional, argnums, has_aux, *map(type, flat.leaves))
-                    self._nested[key] = (made, flat.positional.child(numbers[0]))
+            self._remember(made, flat, args, numbers[0], wanted, (argnums, has_aux))
         return value, (parts[0] if single else tuple(parts))
+
+    def _remember(
+        self,
+        made: Kept,
+        flat: Flattened,
+        args: tuple[Any, ...],
+        number: int,
+        wanted: Sequence[int],
+        options: tuple[Any, ...],
+    ) -> None:
+        """Keep the plan for calls like this one, if all of the argument that is differentiated has a gradient."""
+        if len(wanted) != len(flat.of_argument(number)) or any(type(leaf) not in KINDS for leaf in flat.leaves):
+            return
+        quick = Plain(made) if all(type(arg) in KINDS for arg in args) else Dictionaries.of(made, args, flat, number)
+        if quick is not None:
+            self._quick[*options, *map(type, args)] = quick
+        # Dictionaries with other keys take turns there, but not here.
+        key = (flat.positional, *options, *map(type, flat.leaves))
+        self._nested[key] = (made, flat.positional.child(number))
 
     def vjp(self, args: tuple[Any, ...], has_aux: bool) -> Any:
         """Value and pull (with aux), as `bridge.vjp` gives them; the arguments are copied, or kept by the pull."""

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from typing import Self
 
 
-class Leaves:
+class Plain:
     """Calls whose arguments are arrays and numbers."""
 
     __slots__ = ("kept",)
@@ -29,7 +29,7 @@ class Leaves:
         return gradients[0]
 
 
-class Dictionaries(Leaves):
+class Dictionaries(Plain):
     """Calls among whose arguments are dictionaries of arrays and numbers."""
 
     __slots__ = ("argument", "kinds", "names")

@@ -45,6 +45,7 @@ function MutationBridge.interface_pullback(backend, f, args::Tuple, value, rando
             # Most calls hold nothing, and should not pay for a dispatch on all of these types.
             redone = Redone(program, random, remembered)
             (always || !isempty(remembered)) && hold(name_of(backend), redone, z, gradient, along, remembered, always)
+            # The first branch is compiled for one type, and costs no dispatch.
             return gradient isa typeof(z) ? gradient_in(arguments, gradient) : gradient_in(arguments, gradient)
         end
     end

@@ -40,7 +40,7 @@ end
 function read_forms()
     world, types = Base.get_world_counter(), (Vector{Float64}, Matrix{Float64}, Float64)
     forward_code(world, Context{Union{}}, typeof(forms), types)
-    Zygote._generate_callable_pullback(Zygote.Pullback{Tuple{typeof(forms),types...},Any}, world, Float64)
+    isdefined(Zygote, :_generate_callable_pullback) && Zygote._generate_callable_pullback(Zygote.Pullback{Tuple{typeof(forms),types...},Any}, world, Float64)
 end
 
 function first_gradients(x, A)

@@ -20,6 +20,8 @@ end
     "one element" => x -> (b = Buffer(x); b[2]^3),
     "one element twice" => x -> (b = Buffer(x); b[2] * b[2]),
     "end and begin" => x -> (b = Buffer(x); b[end] * b[begin]^2),
+    "an element of a view, written later" => x -> (b = Buffer(x); v = view(b, 2:4); y = v[1]; b[2] = 0.0; y^2 + v[2]),
+    "a complex element, written later" => x -> (b = Buffer(complex.(x, 2x)); y = b[2]; b[2] = 1.0; abs2(y) * real(b[2])),
     "range" => x -> (b = Buffer(x); sum(abs2, b[2:4])),
     "step range backwards" => x -> (b = Buffer(x); dot(b[6:-2:1], w6[1:3])),
     "colon" => x -> (b = Buffer(x); sum(abs2, b[:])),

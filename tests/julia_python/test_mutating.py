@@ -71,6 +71,14 @@ def test_an_array_of_numpys_is_not_resized() -> None:
         np.testing.assert_array_equal(u, np.linspace(1, 2, 3000))
 
 
+@pytest.mark.parametrize("size", [0, 1, 5])
+@pytest.mark.parametrize("code", ["push!(u, 1.0)", "append!(u, [1.0, 2.0])", "resize!(u, 9)"])
+def test_an_array_that_grows_is_written(code: str, size: int) -> None:
+    grow = bridge.julia.function(f"u -> ({code}; sum(u))")
+    with pytest.raises(RuleError, match="argument number 0"):
+        grow(np.ones(size))
+
+
 def test_what_is_returned_is_the_argument(step: Any) -> None:
     du, u = np.ones(3), np.full(3, 2.0)
     assert step(du, u, 3.0) is du and np.array_equal(du, np.full(3, 7.0)) and np.array_equal(u, np.full(3, 2.0))

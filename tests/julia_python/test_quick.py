@@ -92,6 +92,32 @@ def test_other_types_of_leaves_are_not_taken_for_those_of_before(layer: Any) -> 
     check(bridge.grad(layer)(strided, X), strided, X)
 
 
+def test_dictionaries_with_other_keys_may_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    function = bridge.julia.function("p -> sum(abs2, p.w) + (haskey(p, :b) ? sum(p.b) : 0.0)")
+    several = ({"w": X, "b": X}, {"w": X}, {"w": P["w"]}, {"w": 2.0})
+    for p in several:
+        bridge.grad(function)(p)
+    slow = calls(function, monkeypatch)
+    for p in several * 2:
+        found = bridge.grad(function)(p)
+        np.testing.assert_allclose(found["w"], 2 * np.asarray(p["w"]))
+        assert list(found) == list(p)
+    assert not slow
+
+
+@pytest.mark.parametrize("wrap", [lambda x: x, lambda x: {"x": x}])
+def test_integers_without_a_gradient_are_no_example_for_others(wrap: Any) -> None:
+    function = bridge.julia.function("x -> x isa NamedTuple ? sum(abs2, x.x) : sum(abs2, x)")
+    whole, x = wrap(np.array([1, 2])), wrap(np.array([1.0, 2.0]))
+    for _ in range(2):
+        assert bridge.grad(function, allow_int=True)(whole) == wrap(None)
+    for _ in range(2):
+        np.testing.assert_equal(bridge.grad(function)(x), wrap(np.array([2.0, 4.0])))
+    assert bridge.grad(function, allow_int=True)(whole) == wrap(None)
+    with pytest.raises(ArgumentError, match="int64"):
+        bridge.grad(function)(whole)
+
+
 def test_containers_in_dictionaries_are_left_to_optree() -> None:
     flat = Flattened(({"w": {"inner": X}},), {})
     assert Dictionaries.of(None, ({"w": {"inner": X}},), flat, 0) is None  # type: ignore[arg-type]

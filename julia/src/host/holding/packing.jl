@@ -66,9 +66,9 @@ end
 fill_in!(z, slots, x) = x === nothing ? nothing : place!(z, slots, x)
 place!(z, ::Constant, x) = nothing
 place!(z, s::Slot{T}, x) where {T} = (z[s.range] .= reals(T, x); nothing)
-function place!(z, s::Slot{<:Real}, x::Array{<:Real})
+function place!(z, s::Slot{<:Real}, x::AbstractArray{<:Real})
     length(x) == length(s.range) || throw(DimensionMismatch("an array of $(length(x)) elements in the place of one of $(length(s.range))"))
-    copyto!(z, first(s.range), x, 1, length(x))
+    copyto!(view(z, s.range), x)
     return
 end
 place!(z, slots::Tuple, x) = foreach((s, part) -> fill_in!(z, s, part), slots, Tuple(x))

@@ -59,8 +59,8 @@ each plan and types of its leaves; and each where the function writes memory tha
 """
 function pullback_from(plan::Plan, values::Vector{Any}, engine::Symbol, value, random, remembered::Remembered)
     check_own(plan, values, engine)
-    # What arguments hold is copied where they are packed, what keywords hold is not.
-    given = plan.keywords === nothing ? values : deepcopy(values)
+    # Floats are copied where they are packed; everything else, and what keywords hold, the engine would share with the caller.
+    given = plan.keywords === nothing && all(x -> x isa Number || differentiable(x), values) ? values : deepcopy(values)
     f, arguments = bound(plan, given)
     program, kind = on_arrays(plan, f, arguments), (engine, map(typeof, values))
     if !isempty(plan.sparse)

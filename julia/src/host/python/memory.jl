@@ -25,10 +25,14 @@ const SMALL = 16 * 1024
 struct Entering
     value::Any          # what the function gets: the array, its transpose, or a permuted view
     base::Array         # the memory below `value`
-    memory::Ptr{Cvoid}  # NumPy's memory; null if `base` is a copy in another layout
+    memory::Ptr{Cvoid}  # NumPy's memory; null if it is empty
     copied::Bool        # whether `base` is a copy of that memory
-    bytes::Int
+    bytes::Int          # how many there are in NumPy's memory
 end
+
+"`f(x)`, without dispatch where `x` is of a type that is met most."
+@inline undispatched(f::F, x) where {F} =
+    x isa Vector{Float64} ? f(x) : x isa Matrix{Float64} ? f(x) : x isa Transpose{Float64,Matrix{Float64}} ? f(x) : f(x)
 
 "The leaf cannot be an array of Julia's as it lies; Python copies it or refuses it."
 struct OtherLayout <: Exception end
@@ -121,7 +125,7 @@ function fortran(p::PyPtr, info::BufferInfo, ::Type{T}, shape::Dims{N}, how::Sym
     if how === :own || !aligned || (how === :borrow && info.bytes <= SMALL)
         how === :share && throw(OtherLayout())
         base = Array{T,N}(undef, shape)
-        GC.@preserve base unsafe_copyto!(bytes_of(base), Ptr{UInt8}(info.memory), info.bytes)
+        GC.@preserve base unsafe_copyto!(bytes_in(base), Ptr{UInt8}(info.memory), info.bytes)
         return Entering(base, base, info.memory, true, info.bytes)
     end
     base = unsafe_wrap(Array, memory, shape)
@@ -129,30 +133,31 @@ function fortran(p::PyPtr, info::BufferInfo, ::Type{T}, shape::Dims{N}, how::Sym
     return Entering(base, base, info.memory, false, info.bytes)
 end
 
-# The assertion spares other packages' conversions to `Ptr`, whose loading would make Julia compile the callers again.
-bytes_of(x::Array) = Ptr{UInt8}(pointer(x)::Ptr)
+# Where an array's bytes lie. The assertion spares other packages' conversions to `Ptr`, whose loading would make Julia compile the
+# callers again.
+bytes_in(x::Array) = Ptr{UInt8}(pointer(x)::Ptr)
 
 "The number in a NumPy scalar or 0-d array."
 entering_number(p::PyPtr) = only(entering(p, :own).base)
 
 "Whether the memory of an array still holds what NumPy's does."
-unwritten(e::Entering) = !e.copied || e.memory == C_NULL || known(base -> holds_bytes(base, e.memory, e.bytes), e.base)::Bool
-holds_bytes(x::Array, memory::Ptr{Cvoid}, bytes::Int) =
-    sizeof(x) == bytes && GC.@preserve(x, ccall(:memcmp, Cint, (Ptr{Cvoid}, Ptr{Cvoid}, Csize_t), bytes_of(x), memory, bytes)) == 0
+unwritten(e::Entering) = !e.copied || undispatched(base -> is_copy(base, e.memory, e.bytes), e.base)::Bool
+is_copy(x::Array, memory::Ptr{Cvoid}, bytes::Int) = sizeof(x) == bytes &&
+    (bytes == 0 || GC.@preserve(x, ccall(:memcmp, Cint, (Ptr{Cvoid}, Ptr{Cvoid}, Csize_t), bytes_in(x), memory, bytes)) == 0)
 
 "Whether an array that is wrapped still is NumPy's memory, in the size that it had `before`."
 lies_as(e::Entering, before::Array) = size(e.base) == size(before) && (isempty(before) || pointer(e.base) == e.memory)
 
 "Put back into NumPy's memory, which is wrapped, what it held before."
 write_back!(e::Entering, before::Array) =
-    GC.@preserve before unsafe_copyto!(Ptr{UInt8}(e.memory), bytes_of(before), sizeof(before))
+    GC.@preserve before unsafe_copyto!(Ptr{UInt8}(e.memory), bytes_in(before), sizeof(before))
 
 "A checksum of the bytes of an array that is wrapped; 0 for one that was copied."
 function checksum(e::Entering)
     e.copied && return zero(UInt64)
     words = sizeof(e.base) >> 3
     GC.@preserve e begin
-        memory = Ptr{UInt64}(pointer(e.base))
+        memory = Ptr{UInt64}(bytes_in(e.base))
         a = b = c = d = UInt64(words)
         k = 1
         @inbounds while k + 3 <= words

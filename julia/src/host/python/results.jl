@@ -33,7 +33,7 @@ function gradients_to_python(plan::Plan, found::Vector{Any}, leaves::Vector{Any}
     made = PyPtr[]
     for i in plan.wanted
         push!(made, is_own(plan, i) ? handed(plan, i, gradient_of_own(found[i], leaves[i]), taken) :
-            known(x -> known(g -> conformed_to_python(plan, i, g, x, taken), found[i]), leaves[i])::PyPtr)
+            undispatched(x -> undispatched(g -> conformed_to_python(plan, i, g, x, taken), found[i]), leaves[i])::PyPtr)
     end
     return new_tuple(made)
 end

@@ -16,14 +16,10 @@ differentiable(x::Number) = x isa Union{AbstractFloat,Complex{<:AbstractFloat}}
 differentiable(x::AbstractArray{T}) where {T} = T <: Union{AbstractFloat,Complex{<:AbstractFloat}}
 differentiable(x) = false
 
-"`f(x)`, which costs no dispatch where `x` is what is met most."
-@inline known(f::F, x) where {F} =
-    x isa Vector{Float64} ? f(x) : x isa Matrix{Float64} ? f(x) : x isa Transpose{Float64,Matrix{Float64}} ? f(x) : f(x)
-
 function check_wanted(plan::Plan, values)
     check_shared(plan, values)
     for i in plan.wanted
-        (is_own(plan, i) ? holds_floats(values[i]) : known(differentiable, values[i])::Bool) || throw(NotDifferentiable(i))
+        (is_own(plan, i) ? holds_floats(values[i]) : undispatched(differentiable, values[i])::Bool) || throw(NotDifferentiable(i))
     end
 end
 

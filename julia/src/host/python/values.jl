@@ -18,14 +18,14 @@ letter(::Type{UInt16}) = "H"
 letter(::Type{UInt32}) = "I"
 letter(::Type{UInt64}) = "Q"
 
-"The number that NumPy's C interface gives a type of elements (`NPY_TYPES`); int64 is its `long` where that has 64 bits."
+"The number that NumPy's C interface gives a type of elements (`NPY_TYPES`); int32 or int64 is its `long`."
 number_of_type(::Type{Bool}) = Cint(0)
 number_of_type(::Type{Int8}) = Cint(1)
 number_of_type(::Type{UInt8}) = Cint(2)
 number_of_type(::Type{Int16}) = Cint(3)
 number_of_type(::Type{UInt16}) = Cint(4)
-number_of_type(::Type{Int32}) = Cint(5)
-number_of_type(::Type{UInt32}) = Cint(6)
+number_of_type(::Type{Int32}) = Cint(sizeof(Clong) == 4 ? 7 : 5)
+number_of_type(::Type{UInt32}) = Cint(sizeof(Clong) == 4 ? 8 : 6)
 number_of_type(::Type{Int64}) = Cint(sizeof(Clong) == 8 ? 7 : 9)
 number_of_type(::Type{UInt64}) = Cint(sizeof(Clong) == 8 ? 8 : 10)
 number_of_type(::Type{Float32}) = Cint(11)
@@ -97,7 +97,7 @@ function copy_into(array::PyPtr, x::Array)
     info = Ref(BufferInfo())
     status = ccall(C.PyObject_GetBuffer, Cint, (PyPtr, Ref{BufferInfo}, Cint), array, info, STRIDES_AND_FORMAT)
     status == 0 || throw(PythonException())
-    GC.@preserve x unsafe_copyto!(Ptr{UInt8}(info[].memory), bytes_of(x), sizeof(x))
+    GC.@preserve x unsafe_copyto!(Ptr{UInt8}(info[].memory), bytes_in(x), sizeof(x))
     ccall(C.PyBuffer_Release, Cvoid, (Ref{BufferInfo},), info)
     return
 end
