@@ -88,6 +88,10 @@ end
 for entry in (Python.ask, Python.call, Python.value_and_gradient, Python.pullback, Python.pull, Python.fetch, Python.give_up)
     precompile(entry, (Int, Ptr{Cvoid}))
 end
+for (asked, types) in (:is_name => (String,), :value_of_code => (String,), :title => (Int,), :callable => (Int,), :plan => (Int, Vararg{String}))
+    precompile(Python.question, (Val{asked}, types...))
+end
+precompile(Python.question, (Val{:plan}, Int, String, String, Vararg{String}))
 precompile(Session.start!, (Int, Int))
 precompile(Session.evaluate, (Cstring,))
 precompile(Session.signalled, ())
