@@ -7,7 +7,7 @@ import ctypes
 from numpy._core import multiarray
 
 _IN_NUMPYS_TABLE = {"PyArray_New": 93}
-"""Where a function lies in the table of NumPy's C interface: it is the same place in all versions."""
+"""Where a function lies in the table of NumPy's C interface, which keeps its places from version to version."""
 
 
 def address(name: str) -> int:

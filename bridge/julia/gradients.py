@@ -97,10 +97,14 @@ class Derivatives:
         """Keep the plan for calls like this one, if all of the argument that is differentiated has a gradient."""
         if len(wanted) != len(flat.of_argument(number)) or any(type(leaf) not in KINDS for leaf in flat.leaves):
             return
-        quick = Plain(made) if all(type(arg) in KINDS for arg in args) else Dictionaries.of(made, args, flat, number)
+        kinds = (*options, *map(type, args))
+        if all(type(arg) in KINDS for arg in args):
+            self._quick[kinds] = Plain(made)
+            return
+        quick = Dictionaries.of(made, args, flat, number)
         if quick is not None:
-            self._quick[*options, *map(type, args)] = quick
-        # Dictionaries with other keys take turns there, but not here.
+            self._quick[kinds] = quick
+        # Dictionaries with other keys replace each other there; here each keeps its plan.
         key = (flat.positional, *options, *map(type, flat.leaves))
         self._nested[key] = (made, flat.positional.child(number))
 

@@ -83,7 +83,7 @@ function described(p::PyPtr, info::BufferInfo, how::Symbol)
     return T === Float64 ? described(p, info, Float64, how) : described(p, info, T, how)
 end
 
-# What is met most has a call of its own: one whose types are known when it is compiled costs a tenth of one that looks for them.
+# What is met most has a call of its own, whose types are known when it is compiled: looking for them in each call is what took longest.
 function described(p::PyPtr, info::BufferInfo, ::Type{T}, how::Symbol) where {T}
     n = Int(info.ndim)
     n == 1 && return described(p, info, T, Val(1), how)
