@@ -5,8 +5,8 @@ import DifferentiationInterface as DI
 import MutationBridge
 using DifferentiationInterface: AbstractADType, AutoEnzyme, AutoForwardDiff, AutoMooncake, AutoReverseDiff, check_available,
     prepare_gradient, prepare_pullback, value_and_gradient, value_and_pullback
-using MutationBridge: ForwardDiff, OtherValues, Packed, Redone, Slot, again, gradient_in, hold, keeping_random, packed, put_back!,
-    slots_of, zeros_or_nothing
+using MutationBridge: ForwardDiff, OtherValues, Packed, Redone, Slot, again, by_memory, fit!, gradient_in, hold, keeping_random,
+    looks_at_memory, packed, prepared, put_back!, slots_of, zeros_or_nothing
 using Random: Random
 
 MutationBridge.backend(::Val{:forwarddiff}) = AutoForwardDiff()
@@ -30,7 +30,9 @@ name_of(backend) = replace(String(nameof(typeof(backend))), "Auto" => "")
 runs_code(::Union{AutoForwardDiff,AutoReverseDiff}) = true
 runs_code(backend) = false
 
-function MutationBridge.interface_pullback(backend, f, args::Tuple, value, random, always::Bool, remembered)
+MutationBridge.writes_out_of_bounds(::AutoMooncake) = true
+
+function MutationBridge.interface_pullback(backend, f, args::Tuple, value, random, always::Bool, remembered, found)
     arguments, after = slots_of(args, 1)
     outputs, end_of_outputs = slots_of(value, 1)
     (after == 1 || end_of_outputs == 1) && return _ -> map(s -> zeros_or_nothing(s), arguments)
@@ -40,8 +42,10 @@ function MutationBridge.interface_pullback(backend, f, args::Tuple, value, rando
         along = packed(outputs, ct, length(expected))
         keeping_random(random) do
             # An answer that is held against differences is an engine's first, or one of an engine that may keep what it should not.
-            keeps = !always && isempty(remembered) && isbits(program)
-            gradient = again(() -> engine_gradient(backend, program, z, expected, along, random, remembered, keeps), remembered)
+            keeps = !always && isempty(remembered)
+            gradient = again(remembered) do
+                by_memory(by -> engine_gradient(by, program, z, expected, along, random, remembered, keeps), backend, found)
+            end
             # Most calls hold nothing, and should not pay for a dispatch on all of these types.
             redone = Redone(program, random, remembered)
             (always || !isempty(remembered)) && hold(name_of(backend), redone, z, gradient, along, remembered, always)
@@ -54,10 +58,13 @@ end
 # A number as value has a gradient, which forward engines make in chunks. Preparation may have run the program too.
 function engine_gradient(backend, program, z, expected, along, random, remembered, keeps::Bool)
     run = runs_code(backend) ? Redone(program, random, remembered) : program
+    # What changes nothing is prepared once: functions without captured memory.
+    key = isbits(program) && !runs_code(backend) && (keeps || looks_at_memory(backend)) ?
+        (backend, run, eltype(z), length(z), length(along), Base.get_world_counter()) : nothing
     from_before() = (copy!(Random.default_rng(), random); put_back!(remembered))
     if program.outputs isa Slot{<:Real,Nothing}
         prepare() = prepare_gradient(run, backend, z)
-        return prepared(prepare, backend, run, z, along, keeps) do preparation
+        return kept_by(prepare, backend, key) do preparation
             from_before()
             y, gradient = value_and_gradient(run, preparation, backend, z)
             check_same(y, expected)
@@ -65,7 +72,7 @@ function engine_gradient(backend, program, z, expected, along, random, remembere
         end
     end
     prepare_outputs() = prepare_pullback(run, backend, z, (along,))
-    return prepared(prepare_outputs, backend, run, z, along, keeps) do preparation
+    return kept_by(prepare_outputs, backend, key) do preparation
         from_before()
         y, gradients = value_and_pullback(run, preparation, backend, z, (along,))
         check_same(y, expected)
@@ -73,30 +80,8 @@ function engine_gradient(backend, program, z, expected, along, random, remembere
     end
 end
 
-# What engines prepare for a program, by program, sizes and world: taken out while it is used, since it holds their scratch.
-const PREPARED = Dict{Any,Vector{Any}}()
-const PREPARED_LOCK = ReentrantLock()
-const MOST_PREPARED = 64
-
-"""
-`use(preparation)`, with one that `prepare()` has made before if the program `keeps` nothing that changes: functions without captured
-memory. A method that was defined since makes all of them anew.
-"""
-function prepared(use, prepare, backend, run, z, along, keeps::Bool)
-    keeps && !runs_code(backend) || return use(prepare())
-    key = (backend, run, eltype(z), length(z), length(along), Base.get_world_counter())
-    preparation = @lock PREPARED_LOCK begin
-        there = get(PREPARED, key, nothing)
-        there === nothing || isempty(there) ? nothing : pop!(there)
-    end
-    preparation = @something preparation prepare()
-    found = use(preparation)
-    @lock PREPARED_LOCK begin
-        length(PREPARED) >= MOST_PREPARED && !haskey(PREPARED, key) && empty!(PREPARED)
-        push!(get!(Vector{Any}, PREPARED, key), preparation)
-    end
-    return found
-end
+kept_by(use, prepare, backend, ::Nothing) = use(prepare())
+kept_by(use, prepare, backend, key) = prepared(preparation -> (fit!(backend, preparation); use(preparation)), prepare, key)
 
 "Raise unless the engine's run gave the value that was returned, but for rounding."
 function check_same(y, expected)

@@ -18,7 +18,7 @@ Base.showerror(io::IO, ::OtherValues) = print(io, "the function gave other value
     Disproved(msg)
 
 Finite differences say that an engine's gradient is wrong, or cannot say whether it is right where that is in doubt: the function
-writes memory that outlives the call, which the engine takes for constant, say.
+writes memory that outlives the call, which the engine takes for constant, say. Or the engine itself lost track of that memory.
 """
 struct Disproved <: Exception
     msg::String
@@ -72,9 +72,10 @@ function pullback_by(ad::Symbol, f, args...)
     available(Val(ad)) || throw(ArgumentError(
         "ad=:$ad needs the packages DifferentiationInterface and $(OTHER_ENGINES[ad]): load both with " *
         "using DifferentiationInterface, $(OTHER_ENGINES[ad])"))
-    random, remembered = copy(Random.default_rng()), Remembered(memory_of(Outside(f)))
+    found = Outside(f)
+    random, remembered = copy(Random.default_rng()), Remembered(memory_of(found))
     value = f(deepcopy(args)...)
-    return value, interface_pullback(backend(Val(ad)), f, deepcopy(args), deepcopy(value), random, true, remembered)
+    return value, interface_pullback(backend(Val(ad)), f, deepcopy(args), deepcopy(value), random, true, remembered, found)
 end
 
 """
@@ -103,7 +104,8 @@ check_packable(x::AbstractArray{T}) where {T} = isconcretetype(T) && T <: Union{
 The pullback by the first engine that gives one. An engine may refuse on the way back too; the next one then has to find the same value.
 """
 function pullback_by_any(f, args::Tuple)
-    refusals, random, kept, remembered = Pair{Symbol,Any}[], copy(Random.default_rng()), deepcopy(args), Remembered(memory_of(Outside(f)))
+    refusals, random, kept, found = Pair{Symbol,Any}[], copy(Random.default_rng()), deepcopy(args), Outside(f)
+    remembered = Remembered(memory_of(found))
     value, back = try
         pullback(f, args...)
     catch error
@@ -122,7 +124,7 @@ function pullback_by_any(f, args::Tuple)
             ad = isempty(refusals) ? :zygote : next_engine(refusals)
             try
                 ad === :zygote && return held(back(ct), "Zygote", f, kept, first(slots_of(expected, 1)), ct, random, remembered)
-                return interface_pullback(backend(Val(ad)), f, deepcopy(kept), expected, random, true, remembered)(ct)
+                return interface_pullback(backend(Val(ad)), f, deepcopy(kept), expected, random, true, remembered, found)(ct)
             catch error
                 is_final(error) && rethrow()
                 push!(refusals, ad => error)

@@ -13,12 +13,14 @@ What was found from a function without running it, in a `world`.
 
 - `roots`: the function itself, which holds what it captures, and the globals that the code names which it may run, and what to call them.
 - `writes`: whether some of that code writes: calls a function whose name ends with `!`, or assigns a global.
+- `resizes`: whether what it calls may give a vector another length, or a field another value.
 - `sparse`: whether that code names something of SparseArrays, or a value that outlives the call holds a sparse array.
 """
 mutable struct Outside
     const world::UInt
     const roots::Vector{Pair{Any,String}}
     writes::Bool
+    resizes::Bool
     sparse::Bool
     const seen::Base.IdSet{Any}
 end
@@ -27,7 +29,7 @@ end
 const MOST = 20_000
 
 function Outside(@nospecialize(f))
-    found = Outside(Base.get_world_counter(), Pair{Any,String}[], false, false, Base.IdSet{Any}())
+    found = Outside(Base.get_world_counter(), Pair{Any,String}[], false, false, false, Base.IdSet{Any}())
     root!(found, f, "what it captures")
     return found
 end
@@ -35,8 +37,11 @@ end
 "The memory in reach that may hold floats and may be written, and what to call it."
 memory_of(found::Outside) = found.writes ? memory_in(found.roots) : Pair{Any,String}[]
 
+"The globals that the code names."
+named(found::Outside) = @view found.roots[2:end]
+
 "Whether the code names globals that hold arrays or other memory."
-names_memory(found::Outside) = !isempty(memory_in(@view found.roots[2:end]))
+names_memory(found::Outside) = !isempty(memory_in(named(found)))
 
 function memory_in(roots)
     memory, seen = Pair{Any,String}[], Base.IdSet{Any}()
@@ -115,7 +120,7 @@ function look_into!(found::Outside, @nospecialize(T))
             method = match.method
             is_looked_into(method.module) && isdefined(method, :source) && method ∉ found.seen || continue
             push!(found.seen, method)
-            length(found.seen) < MOST ? look_into!(found, Base.uncompressed_ast(method)) : (found.writes = true)
+            length(found.seen) < MOST ? look_into!(found, Base.uncompressed_ast(method)) : (found.writes = found.resizes = true)
         end
     end
 end
@@ -152,10 +157,21 @@ function assigned!(found::Outside, owner::Module, name::Symbol)
     push!(found.roots, Pair{Any,String}(Binding(owner, name), "$owner.$name"))
 end
 
+# Functions of Base and the standard libraries that write, and leave arrays the sizes that they had.
+const KEEPS_SIZES = Set{Symbol}((
+    :setindex!, :materialize!, :broadcast!, :map!, :copyto!, :unsafe_copyto!, :fill!, :reverse!, :sort!, :partialsort!, :sortperm!, :permute!,
+    :invpermute!, :permutedims!, :circshift!, :replace!, :clamp!, :conj!, :transpose!, :adjoint!, :accumulate!, :cumsum!, :cumprod!, :sum!,
+    :prod!, :maximum!, :minimum!, :mul!, :ldiv!, :rdiv!, :lmul!, :rmul!, :axpy!, :axpby!, :rotate!, :reflect!, :normalize!, :rand!, :randn!,
+    :randexp!, :shuffle!, :seed!,
+))
+
+parentmodule_of(@nospecialize(x)) = x isa Union{Function,Type} ? parentmodule(x) : Base
+
 function look_at_global!(found::Outside, owner::Module, name::Symbol)
     endswith(String(name), '!') && (found.writes = true)
     isdefined(owner, name) || return nothing
     x = getglobal(owner, name)
+    endswith(String(name), '!') && name ∉ KEEPS_SIZES && !is_looked_into(parentmodule_of(x)) && (found.resizes = true)
     (x isa Module || x === setglobal!) && return x
     x isa Union{Function,Type} && Base.moduleroot(parentmodule(x)) === SparseArrays && (found.sparse = true)
     x isa Type ? look_into!(found, x) : root!(found, x, "$owner.$name")

@@ -66,14 +66,15 @@ function pullback_from(plan::Plan, values::Vector{Any}, engine::Symbol, value, r
     if !isempty(plan.sparse)
         program, arguments = OfEntries(program, plan.positional), opened(plan.positional, given)
     end
-    always = kind ∉ plan.verified || MutationBridge.is_doubtful(engine, something(plan.outside[]))
+    found = something(plan.outside[])
+    always = kind ∉ plan.verified || MutationBridge.is_doubtful(engine, found)
     back = MutationBridge.interface_pullback(
-        MutationBridge.backend(Val(engine)), program, arguments, deepcopy(value), random, always, remembered
+        MutationBridge.backend(Val(engine)), program, arguments, deepcopy(value), random, always, remembered, found
     )
     return function pull(ct)
-        found = back(ct)
+        gradients = back(ct)
         push!(plan.verified, kind)
-        return found
+        return gradients
     end
 end
 
