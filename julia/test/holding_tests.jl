@@ -46,6 +46,9 @@ here(names...) = ["$(@__MODULE__).$name" for name in names]
     @test found(let work = zeros(2); x -> (work .= x; sum(work)); end) == ["the captured work"]
     @test found(let n = 0.0; x -> (n += x; n); end) == ["the captured n"]
     @test found(LAYER) == ["what it captures"]
+    given(args...) = last.(memory_of(Outside((f, x) -> f(x), args)))
+    @test given(helper!, 1.0) == here("SCRATCH") == given((f = helper!, n = 1), 1.0)
+    @test isempty(given(sum, zeros(3)))
 end
 
 @testset "nothing is found where nothing writes, or nothing lasts" begin

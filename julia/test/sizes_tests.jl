@@ -128,6 +128,8 @@ if HAS_MOONCAKE
         @test_throws "may change the size of memory that outlives the call ($(@__MODULE__).LIST)" back(1.0)
         @test_throws Disproved back(1.0)
         @test length(LIST) == 2 && value == listed(X3)
+        value, back = pullback_by(:mooncake, (f, x) -> f(x), listed_twice, X3)
+        @test_throws "may change the size of memory" back(1.0)
         value, back = pullback_by(:auto, listed_twice, X3)
         @test_throws NoEngine back(1.0)
     end

@@ -72,7 +72,7 @@ function pullback_by(ad::Symbol, f, args...)
     available(Val(ad)) || throw(ArgumentError(
         "ad=:$ad needs the packages DifferentiationInterface and $(OTHER_ENGINES[ad]): load both with " *
         "using DifferentiationInterface, $(OTHER_ENGINES[ad])"))
-    found = Outside(f)
+    found = Outside(f, args)
     random, remembered = copy(Random.default_rng()), Remembered(memory_of(found))
     value = f(deepcopy(args)...)
     return value, interface_pullback(backend(Val(ad)), f, deepcopy(args), deepcopy(value), random, true, remembered, found)
@@ -104,7 +104,7 @@ check_packable(x::AbstractArray{T}) where {T} = isconcretetype(T) && T <: Union{
 The pullback by the first engine that gives one. An engine may refuse on the way back too; the next one then has to find the same value.
 """
 function pullback_by_any(f, args::Tuple)
-    refusals, random, kept, found = Pair{Symbol,Any}[], copy(Random.default_rng()), deepcopy(args), Outside(f)
+    refusals, random, kept, found = Pair{Symbol,Any}[], copy(Random.default_rng()), deepcopy(args), Outside(f, args)
     remembered = Remembered(memory_of(found))
     value, back = try
         pullback(f, args...)

@@ -119,6 +119,53 @@ function keeps_history(x)
     return sum(abs2, y)
 end
 
+const LOSSES = Float64[]
+const NORMS = Float64[]
+function keeps_two_histories(x)
+    y = copy(x)
+    y[2] *= y[1]
+    push!(LOSSES, sum(y))
+    push!(NORMS, sum(abs2, y))
+    return sum(abs2, y)
+end
+
+function history_of_steps(x)
+    y = copy(x)
+    push!(LOSSES, y[1])
+    for i in 2:length(y)
+        y[i] *= y[i-1]
+        push!(LOSSES, y[i])
+    end
+    return sum(abs2, y)
+end
+
+const GROWN = Float64[]
+function grown_workspace(x)
+    length(GROWN) < 2length(x) && resize!(GROWN, 2length(x))
+    for i in eachindex(x)
+        GROWN[2i-1] = x[i]
+        GROWN[2i] = x[i]^2
+    end
+    return sum(@view GROWN[1:2length(x)])
+end
+
+const LOOKED_UP = [0.5]
+function reads_a_list_that_others_extend(x)
+    y = similar(x)
+    for i in eachindex(x)
+        y[i] = x[i] * sum(LOOKED_UP)
+    end
+    return sum(abs2, y)
+end
+
+const SEEN = Dict{Int,Float64}()
+function counts_in_a_dictionary(x)
+    y = copy(x)
+    y[1] *= y[2]
+    SEEN[length(SEEN)] = sum(y)
+    return sum(abs2, y)
+end
+
 const CALLS = Ref(0)
 counted(x) = (CALLS[] += 1; y = copy(x); y[1] = 3y[2]; sum(y .^ 2))
 const WEIGHTS = [1.0, -2.0, 0.5, 3.0]

@@ -54,6 +54,7 @@ def refused(name: str, says: str, args: tuple[Any, ...] = (X,)) -> tuple[Any, ..
 
 
 MEMORY = "writes memory that outlives the call"
+RESIZED = "may change the size of memory that outlives the call"
 TRY = "try/catch/finally blocks"
 C_CODE = "Mooncake refused: No rrule!! available for foreigncall"
 
@@ -100,6 +101,11 @@ CASES = [
         refused("memoised_result", MEMORY),
         refused("memoised_by_hand", MEMORY),
         "keeps_history",
+        "keeps_two_histories",
+        refused("history_of_steps", RESIZED),
+        refused("grown_workspace", MEMORY),
+        "reads_a_list_that_others_extend",
+        "counts_in_a_dictionary",
         "counted",
         "constant_weights",
         ("branch_on_constant", (np.array([0.3, 0.5]), False)),

@@ -28,9 +28,10 @@ end
 # More than this is not looked at, and taken to write.
 const MOST = 20_000
 
-function Outside(@nospecialize(f))
+function Outside(@nospecialize(f), @nospecialize(args::Tuple)=())
     found = Outside(Base.get_world_counter(), Pair{Any,String}[], false, false, false, Base.IdSet{Any}())
     root!(found, f, "what it captures")
+    foreach(x -> look_into_argument!(found, x), args)
     return found
 end
 
@@ -98,6 +99,13 @@ function root!(found::Outside, @nospecialize(x), name)
     holds_nothing && !isempty(found.roots) || push!(found.roots, Pair{Any,String}(x, name))
     visit(x, name, Base.IdSet{Any}()) do part, _
         part isa AbstractSparseArray && (found.sparse = true)
+        look_into!(found, typeof(part))
+    end
+end
+
+"Look into the code of the functions that an argument holds. What memory it holds is the caller's, and copied."
+function look_into_argument!(found::Outside, @nospecialize(x))
+    visit(x, "", Base.IdSet{Any}()) do part, _
         look_into!(found, typeof(part))
     end
 end

@@ -78,11 +78,17 @@ function pullback_from(plan::Plan, values::Vector{Any}, engine::Symbol, value, r
     end
 end
 
-"The memory that the function of a plan does not make and may write: its code is looked through once, what it holds in each call."
-function remembered_by(plan::Plan)
+"""
+The memory that the function of a plan does not make and may write: its code, and that of functions among the arguments, is looked through
+once, what it holds in each call.
+"""
+function remembered_by(plan::Plan, values::Vector{Any})
     found = plan.outside[]
     if found === nothing || found.world != Base.get_world_counter()
         found = plan.outside[] = Outside(plan.f)
+    end
+    for x in values
+        x isa Union{Number,AbstractArray{<:Number},AbstractString} || look_into_argument!(found, x)
     end
     return Remembered(MutationBridge.memory_of(found))
 end

@@ -46,7 +46,7 @@ Forward mode, `run(remembered)`, from memory as it was before the call, or befor
 of ForwardDiff's, is put back; a call runs the function once more for what it does to memory.
 """
 function on_memory(run, plan::Plan, values::Vector{Any}, before)
-    remembered = before === nothing ? remembered_by(plan) : before.remembered
+    remembered = before === nothing ? remembered_by(plan, values) : before.remembered
     isempty(remembered) && return run(remembered)
     random = copy(Random.default_rng())
     result = again(() -> run(remembered), remembered)
@@ -101,7 +101,7 @@ function jvp(key::Int, given::PyPtr)::PyPtr
         check_repeated(before, value)
         parts = leaves_of(value)
         derivatives = mixed(Tuple(parts), order)
-        remembered = before === nothing ? remembered_by(plan) : before.remembered
+        remembered = before === nothing ? remembered_by(plan, leaves.values) : before.remembered
         hold_beside(() -> derivatives, plan, leaves.values, random_of(before), remembered) do beside
             f, arguments = bound(plan, moved(plan, beside, directions))
             mixed(Tuple(leaves_of(run_on_duals(of_duals(plan, f, arguments), arguments))), order)

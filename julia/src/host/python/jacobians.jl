@@ -16,7 +16,7 @@ function hessian(key::Int, given::PyPtr)::PyPtr
         plan = kept(key)::Plan
         leaves = entered(plan, given, :own)
         check_wanted(plan, leaves.values)
-        i, remembered = only(plan.wanted), remembered_by(plan)
+        i, remembered = only(plan.wanted), remembered_by(plan, leaves.values)
         gradient_at(given) = function gradient(x)
             values = replaced(given, i, x)
             _, _, gradients = seeded(value_and_pullback(plan, values, remembered, engine_of_duals(plan))..., false)
@@ -39,7 +39,7 @@ end
 "`derivative(values)`, an array; `LostGradient` if it is another one just beside."
 function held_beside(derivative, plan::Plan, values::Vector{Any})
     found = derivative(values)
-    hold_beside(beside -> (derivative(beside),), () -> (found,), plan, values, copy(Random.default_rng()), remembered_by(plan))
+    hold_beside(beside -> (derivative(beside),), () -> (found,), plan, values, copy(Random.default_rng()), remembered_by(plan, values))
     return found
 end
 

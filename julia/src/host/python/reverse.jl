@@ -78,7 +78,7 @@ end
 function differentiated(plan::Plan, leaves::Leaves)
     values = leaves.values
     check_wanted(plan, values)
-    random, remembered = copy(Random.default_rng()), remembered_by(plan)
+    random, remembered = copy(Random.default_rng()), remembered_by(plan, values)
     done = attempted(plan, values, remembered) do
         done = watched(() -> once(plan, values, remembered), plan, leaves)
         if plan.engine[] === :zygote && !isempty(remembered)
@@ -149,7 +149,7 @@ function pullback(key::Int, given::PyPtr)::PyPtr
     return guarded() do
         plan = kept(key)::Plan
         leaves = entered(plan, tuple_item(given, 1), given_how(plan, given))
-        random, remembered = copy(Random.default_rng()), remembered_by(plan)
+        random, remembered = copy(Random.default_rng()), remembered_by(plan, leaves.values)
         value, back = attempted(plan, leaves.values, remembered) do
             value, back = watched(() -> value_and_pullback(plan, leaves.values, remembered), plan, leaves)
             value, held_pullback(plan, leaves.values, value, back, random, remembered)
