@@ -37,21 +37,21 @@ is_kept(x, k, statements) = false
 is_kept(x::GlobalRef, k, statements) = is_kept(Core.SSAValue(k), statements)
 is_kept(x::Expr, k, statements) = x.head === :(=) && x.args[1] isa Core.SlotNumber && x.args[2] isa GlobalRef
 
-"""Whether a value goes into a variable, or is an operand after another call. What is called is not asked: lowering reads all functions ahead."""
+"""Whether a value goes into a variable, or is used after something that may assign it: another call, or an assignment to a global."""
 function is_kept(value::Core.SSAValue, statements)
     for k in value.id+1:length(statements)
         x = statements[k]
         x isa Expr && x.head === :(=) && x.args[2] === value && return true
         called = x isa Expr && x.head === :(=) ? x.args[2] : x
-        value in operands(called) && any(is_call, view(statements, value.id+1:k-1)) && return true
+        value in operands(called) && any(may_assign, view(statements, value.id+1:k-1)) && return true
     end
     return false
 end
 
-is_call(x) = x isa Expr && (x.head === :call || x.head === :(=) && is_call(x.args[2]))
+may_assign(x) = x isa Expr && (x.head === :call || x.head === :(=) && (x.args[1] isa GlobalRef || may_assign(x.args[2])))
 
 operands(x) = ()
-operands(x::Expr) = x.head === :call ? view(x.args, 2:length(x.args)) : x.args
+operands(x::Expr) = x.args
 operands(x::Core.ReturnNode) = isdefined(x, :val) ? (x.val,) : ()
 operands(x::Core.GotoIfNot) = (x.cond,)
 

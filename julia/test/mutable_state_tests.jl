@@ -19,6 +19,10 @@ kept = 0.0
 total = 0.0
 const WEIGHTS = [1.0, -2.0, 0.5, 3.0]
 double_kept!(v) = global kept = 2v * v
+squared(v) = v^2
+tenfold(v) = 10v
+called = squared
+call_tenfold!(v) = (global called = tenfold; v)
 
 const RIGHT = (
     "a global" => x -> (global kept = x[1]^2; kept * x[2]),
@@ -31,6 +35,9 @@ const RIGHT = (
         x -> (global kept = x[1]; s = 0.0; for v in x; a = kept; double_kept!(v); s += a * kept * v; end; s),
     "a global that a closure keeps" => x -> (global kept = x[1]; a = kept; g = y -> a * y; double_kept!(x[2]); g(kept)),
     "a global beside a call that assigns it" => x -> (global kept = x[1]; kept * double_kept!(x[2]) * kept),
+    "a global beside its assignment" => x -> (global kept = x[1]; kept * (global kept = x[2]) * kept),
+    "a function that its argument assigns" => x -> (global called = squared; called(call_tenfold!(x[1])) * called(x[2])),
+    "a function that is kept" => x -> (global called = squared; g = called; call_tenfold!(x[1]); g(x[2]) * called(x[3])),
     "a global that is returned after it was assigned" => x -> (global kept = x[1]; a = kept; double_kept!(x[2]); a),
     "a constant under another name" => x -> (w = WEIGHTS; double_kept!(x[1]); sum(w .* x) * kept),
     "a global that is kept and used before" => x -> (global kept = x[1]; a = kept; b = a * x[3]; global kept = b * x[2]; b * kept),
