@@ -5,8 +5,8 @@ import DifferentiationInterface as DI
 import MutationBridge
 using DifferentiationInterface: AbstractADType, AutoEnzyme, AutoForwardDiff, AutoMooncake, AutoReverseDiff, check_available,
     prepare_gradient, prepare_pullback, value_and_gradient, value_and_pullback
-using MutationBridge: ForwardDiff, OtherValues, Packed, Redone, Slot, again, by_memory, fit!, gradient_in, hold, keeping_random,
-    looks_at_memory, packed, prepared, put_back!, slots_of, zeros_or_nothing
+using MutationBridge: ForwardDiff, OtherValues, Packed, Redone, Slot, again, by_memory, gradient_in, hold, keeping_random,
+    packed, prepared, put_back!, slots_of, zeros_or_nothing
 using Random: Random
 
 MutationBridge.backend(::Val{:forwarddiff}) = AutoForwardDiff()
@@ -42,7 +42,7 @@ function MutationBridge.interface_pullback(backend, f, args::Tuple, value, rando
         along = packed(outputs, ct, length(expected))
         keeping_random(random) do
             # An answer that is held against differences is an engine's first, or one of an engine that may keep what it should not.
-            keeps = !always && isempty(remembered)
+            keeps = !always && isempty(remembered) && isbits(program)
             gradient = again(remembered) do
                 by_memory(by -> engine_gradient(by, program, z, expected, along, random, remembered, keeps), backend, found)
             end
@@ -58,13 +58,12 @@ end
 # A number as value has a gradient, which forward engines make in chunks. Preparation may have run the program too.
 function engine_gradient(backend, program, z, expected, along, random, remembered, keeps::Bool)
     run = runs_code(backend) ? Redone(program, random, remembered) : program
-    # What changes nothing is prepared once: functions without captured memory.
-    key = isbits(program) && !runs_code(backend) && (keeps || looks_at_memory(backend)) ?
-        (backend, run, eltype(z), length(z), length(along), Base.get_world_counter()) : nothing
+    # Functions that capture nothing and change no memory are prepared once.
+    key = keeps && !runs_code(backend) ? (backend, run, eltype(z), length(z), length(along), Base.get_world_counter()) : nothing
     from_before() = (copy!(Random.default_rng(), random); put_back!(remembered))
     if program.outputs isa Slot{<:Real,Nothing}
         prepare() = prepare_gradient(run, backend, z)
-        return kept_by(prepare, backend, key) do preparation
+        return prepared(prepare, key) do preparation
             from_before()
             y, gradient = value_and_gradient(run, preparation, backend, z)
             check_same(y, expected)
@@ -72,16 +71,13 @@ function engine_gradient(backend, program, z, expected, along, random, remembere
         end
     end
     prepare_outputs() = prepare_pullback(run, backend, z, (along,))
-    return kept_by(prepare_outputs, backend, key) do preparation
+    return prepared(prepare_outputs, key) do preparation
         from_before()
         y, gradients = value_and_pullback(run, preparation, backend, z, (along,))
         check_same(y, expected)
         copy(only(gradients))
     end
 end
-
-kept_by(use, prepare, backend, ::Nothing) = use(prepare())
-kept_by(use, prepare, backend, key) = prepared(preparation -> (fit!(backend, preparation); use(preparation)), prepare, key)
 
 "Raise unless the engine's run gave the value that was returned, but for rounding."
 function check_same(y, expected)

@@ -1,95 +1,106 @@
-# Mooncake, and memory that code names.
+# Mooncake, and memory that outlives a call.
 #
 # In a rule Mooncake (0.5.45) keeps a tangent for each place of the code that names an array, of the size that the array had when the rule
-# was made. It reads and writes that without a look at bounds: if the array is longer by now, the memory is somebody else's. Its debug mode
-# looks at the sizes in each step, and takes a multiple of the time. So rules are made again where sizes changed between calls, and the
-# debug mode is taken where a call may change them.
+# was made. It reads and writes that without a look at bounds: if the array is longer by now, the memory is somebody else's. So the
+# tangents of all rules are given the sizes of now before each call, and where the call itself may change sizes it runs in Mooncake's debug
+# mode, which looks at them in each step and takes a multiple of the time.
 module MutationBridgeMooncakeExt
 
 using DifferentiationInterface: AutoMooncake
-using Mooncake: CoDual, Config, Mooncake, primal, tangent
-using MutationBridge: MutationBridge, Disproved, OtherValues, Outside, changes_sizes, ends_program, forget_prepared!, looks_at_memory,
-    memory_in, named, sizes_of
+using Mooncake: CoDual, Config, DebugRRule, DerivedRule, Mooncake, NoTangent, primal, tangent
+using MutationBridge: MutationBridge, Disproved, Outside, changes_sizes, forget_prepared!, memory_in, named, visit
 
-"The sizes in reach of globals as all rules have them; `UNKNOWN` where they may differ."
-const SIZES = IdDict{Any,UInt}()
-const SIZES_LOCK = ReentrantLock()
-const UNKNOWN = zero(UInt)
-
-checked() = AutoMooncake(; config=Config(; debug_mode=true, silence_debug_messages=true))
-MutationBridge.looks_at_memory(backend::AutoMooncake) = backend.config isa Config && backend.config.debug_mode
+const CHECKED = AutoMooncake(; config=Config(; debug_mode=true, silence_debug_messages=true))
 
 function MutationBridge.by_memory(run, backend::AutoMooncake, found::Outside)
-    memory = memory_in(named(found))
-    isempty(memory) && return run(backend)
-    globals = first.(named(found))
-    changes_sizes(found) || return unchecked(run, backend, globals)
-    note!(globals, UNKNOWN)
+    @lock LOCK fit_rules!()
+    changes_sizes(found) || return run(backend)
     try
-        return run(checked())
+        return run(CHECKED)
     catch error
-        is_final(error) && rethrow()
-    end
-    forget_rules!()         # which may be of other sizes
-    try
-        return run(checked())
-    catch error
-        is_final(error) && rethrow()
-        throw(Disproved("the function may change the size of memory that outlives the call ($(join(first(unique!(last.(memory)), 3), ", "))), \
-            of which Mooncake keeps a tangent for each place that names it; it raised: $(first(split(sprint(showerror, error), '\n')))"))
+        is_about_sizes(error) || rethrow()
+        names = unique!(last.(memory_in(named(found))))
+        throw(Disproved("the function may change the size of memory that outlives the call ($(join(first(names, 3), ", "))), of which \
+            Mooncake keeps a tangent for each place that names it: $(sprint(showerror, error))"))
     end
 end
 
-is_final(error) = ends_program(error) || error isa OtherValues
+# What the debug mode raises, which leaves out why, and what a tangent does that has no element there.
+is_about_sizes(error) = error isa Union{BoundsError,UndefRefError} ||
+    error isa ErrorException && occursin(r"^error in (inputs|outputs) (to|of) rule"i, error.msg)
 
-"With rules that are as the memory is."
-function unchecked(run, backend, globals)
-    now = map(sizes_of, globals)
-    are_known = @lock SIZES_LOCK all(((x, h),) -> get(SIZES, x, h) == h, zip(globals, now))
-    are_known || forget_rules!()
-    note!(globals, now)
-    return run(backend)
+"Constants in the rules that Mooncake keeps: memory that code names, with its tangents. Of one rule each is found once."
+mutable struct Constants
+    interpreter::Any            # where the rules are kept; another one for each world
+    const rules::Base.IdSet{Any}
+    const found::Vector{CoDual}
 end
 
-note!(globals, sizes) = @lock SIZES_LOCK setindex!.(Ref(SIZES), sizes, globals)
+const CONSTANTS = Constants(nothing, Base.IdSet{Any}(), CoDual[])
+const LOCK = ReentrantLock()
 
-"Let Mooncake make all rules again. It offers that with a preparation, of anything."
-function forget_rules!()
+"Give the tangents of all rules the sizes that their memory has now; where that is not done by a new length, let Mooncake make its rules again."
+function fit_rules!()
+    stale = filter(!fits, constants())
+    foreach(fit!, stale)
+    all(fits, stale) && return
+    # It offers that with a preparation, of anything.
     Mooncake.prepare_gradient_cache(sin, 1.0; config=Config(; empty_cache=true))
+    CONSTANTS.interpreter = nothing
     forget_prepared!()
-    @lock SIZES_LOCK empty!(SIZES)
     return
 end
 
-# What is prepared for the debug mode is kept, since a list that each call makes longer would have all rules made again each time.
-MutationBridge.fit!(backend::AutoMooncake, preparation) = looks_at_memory(backend) && foreach(fit_constant!, constants(preparation))
+function constants()
+    interpreter = Mooncake.get_interpreter(Mooncake.ReverseMode)
+    if interpreter !== CONSTANTS.interpreter
+        CONSTANTS.interpreter = interpreter
+        empty!(CONSTANTS.rules)
+        empty!(CONSTANTS.found)
+    end
+    rules = interpreter.oc_cache
+    if length(rules) != length(CONSTANTS.rules)
+        for rule in values(rules)
+            rule in CONSTANTS.rules && continue
+            push!(CONSTANTS.rules, rule)
+            append!(CONSTANTS.found, constants(rule))
+        end
+    end
+    return CONSTANTS.found
+end
 
-"The constants in the rules of a preparation: memory that code names, with its tangents."
-function constants(x)
-    found, seen = CoDual[], Base.IdSet{Any}()
-    collect_constants!(found, x, seen)
+constants(rule::DebugRRule) = constants(rule.rule)
+constants(rule::DerivedRule) = CoDual[x for x in rule.fwds_oc.oc.captures if x isa CoDual && may_change(x)]
+constants(rule) = CoDual[]
+
+function may_change(x::CoDual)
+    Base.issingletontype(typeof(tangent(x))) && return false
+    found = false
+    visit(primal(x), "", Base.IdSet{Any}()) do part, _
+        found |= ismutable(part)
+    end
     return found
 end
 
-const WITHOUT_CONSTANTS = Union{Number,AbstractString,Symbol,Module,Type,Ptr,AbstractArray{<:Number},Method,Core.MethodInstance,
-    Core.CodeInfo,Core.SimpleVector,Core.Compiler.IRCode}
+"Whether a tangent has the sizes of its memory."
+fits(x::CoDual) = fits(primal(x), tangent(x))
+fits(x::Array, dx::Array) = size(x) == size(dx) && (isbitstype(eltype(x)) || fits_within(x, dx))
+fits(x, dx) = fits_within(x, dx)
 
-collect_constants!(found, @nospecialize(x::CoDual), seen) = (push!(found, x); nothing)
-function collect_constants!(found, @nospecialize(x), seen)
-    (x isa WITHOUT_CONSTANTS || ismutable(x) && x in seen) && return
-    ismutable(x) && push!(seen, x)
-    if x isa AbstractDict
-        foreach(part -> collect_constants!(found, part, seen), values(x))
-    elseif x isa AbstractArray
-        foreach(k -> isassigned(x, k) && collect_constants!(found, x[k], seen), eachindex(x))
-    else
-        foreach(k -> isdefined(x, k) && collect_constants!(found, getfield(x, k), seen), 1:fieldcount(typeof(x)))
+# Mooncake's own look at a tangent, all of it.
+function fits_within(x, dx)
+    try
+        Mooncake.verify_fdata_value(x, dx)
+        return true
+    catch error
+        error isa InterruptException && rethrow()
+        return false
     end
-    return
 end
 
-fit_constant!(x::CoDual) = fit_constant!(primal(x), tangent(x))
-fit_constant!(x, dx) = nothing
-fit_constant!(x::Vector{<:Base.IEEEFloat}, dx::Vector) = fill!(resize!(dx, length(x)), 0)
+fit!(x::CoDual) = fit!(primal(x), tangent(x))
+fit!(x, dx) = nothing
+fit!(x::Vector, dx::Vector{NoTangent}) = resize!(dx, length(x))
+fit!(x::Vector{<:Union{Base.IEEEFloat,Complex{<:Base.IEEEFloat}}}, dx::Vector) = fill!(resize!(dx, length(x)), 0)
 
 end

@@ -5,6 +5,9 @@ const PREPARED = Dict{Any,Vector{Any}}()
 const PREPARED_LOCK = ReentrantLock()
 const MOST_PREPARED = 64
 
+"`use(prepare())`, kept for nobody if there is no `key`."
+prepared(use, prepare, ::Nothing) = use(prepare())
+
 "`use(preparation)`, with one that `prepare()` has made before for the same `key` if there is one; it is kept if no error comes."
 function prepared(use, prepare, key)
     preparation = @lock PREPARED_LOCK begin
@@ -22,11 +25,9 @@ end
 
 forget_prepared!() = @lock PREPARED_LOCK empty!(PREPARED)
 
-# What an engine needs that keeps tangents of memory which code names. The package extension for Mooncake adds methods.
-
-"`run(backend)`, with a backend that does right by the memory that the code names."
+"`run(backend)`, or with a backend that does right by memory which outlives the call. The package extension for Mooncake adds a method."
 function by_memory(run, backend, found::Outside)
-    writes_out_of_bounds(backend) && names_memory(found) && throw(ArgumentError("the extension of MutationBridge for Mooncake is not \
+    writes_out_of_bounds(backend) && throw(ArgumentError("the extension of MutationBridge for Mooncake is not \
         loaded, without which Mooncake may write into memory that is not its own: the project's manifest is older than MutationBridge. \
         Run `using Pkg; Pkg.resolve()` in it, and start Julia again"))
     return run(backend)
@@ -34,9 +35,3 @@ end
 
 "Whether an engine needs a method of [`by_memory`](@ref) of its own."
 writes_out_of_bounds(backend) = false
-
-"Whether what is prepared may be kept though the code names memory: it is looked at before each use, by `fit!`, and during it."
-looks_at_memory(backend) = false
-
-"Give what an engine prepared the sizes that memory has now."
-fit!(backend, preparation) = nothing

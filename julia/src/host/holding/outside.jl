@@ -23,15 +23,17 @@ mutable struct Outside
     resizes::Bool
     sparse::Bool
     const seen::Base.IdSet{Any}
+    const others::Vector{Any}       # the types of functions that are not looked into, but for methods of the function's own module
 end
 
 # More than this is not looked at, and taken to write.
 const MOST = 20_000
 
 function Outside(@nospecialize(f), @nospecialize(args::Tuple)=())
-    found = Outside(Base.get_world_counter(), Pair{Any,String}[], false, false, false, Base.IdSet{Any}())
+    found = Outside(Base.get_world_counter(), Pair{Any,String}[], false, false, false, Base.IdSet{Any}(), Any[])
     root!(found, f, "what it captures")
     foreach(x -> look_into_argument!(found, x), args)
+    look_into_own!(found)
     return found
 end
 
@@ -99,15 +101,28 @@ function root!(found::Outside, @nospecialize(x), name)
     holds_nothing && !isempty(found.roots) || push!(found.roots, Pair{Any,String}(x, name))
     visit(x, name, Base.IdSet{Any}()) do part, _
         part isa AbstractSparseArray && (found.sparse = true)
-        look_into!(found, typeof(part))
+        look_into_part!(found, part)
     end
 end
 
 "Look into the code of the functions that an argument holds. What memory it holds is the caller's, and copied."
 function look_into_argument!(found::Outside, @nospecialize(x))
+    x isa Type && return look_into!(found, x)
     visit(x, "", Base.IdSet{Any}()) do part, _
-        look_into!(found, typeof(part))
+        look_into_part!(found, part)
     end
+end
+
+function look_into_part!(found::Outside, @nospecialize(x))
+    x isa Function && note_name!(found, nameof(x), x)
+    look_into!(found, typeof(x))
+end
+
+"Note what the name of something that is called, or may be, says about it."
+function note_name!(found::Outside, name::Symbol, @nospecialize(x))
+    endswith(String(name), '!') || return
+    found.writes = true
+    x isa Union{Function,Type} && (is_looked_into(parentmodule(x)) || name in KEEPS_SIZES) || (found.resizes = true)
 end
 
 # The code of these writes nothing that a user's function keeps, but for functions whose name says so.
@@ -121,15 +136,56 @@ end
 
 "Look into the code that a call of a `T`, or the construction of one, may run."
 function look_into!(found::Outside, @nospecialize(T))
-    T isa Union{DataType,UnionAll} && is_looked_into(parentmodule(T)) && T ∉ found.seen || return
+    T isa Union{DataType,UnionAll} && T ∉ found.seen || return
+    is_others = !is_looked_into(parentmodule(T))
+    is_others && !(T <: Function) && return
     push!(found.seen, T)
-    for called in (T, Type{T})
-        for match in something(Base._methods_by_ftype(Tuple{called,Vararg{Any}}, -1, found.world), ())
-            method = match.method
-            is_looked_into(method.module) && isdefined(method, :source) && method ∉ found.seen || continue
-            push!(found.seen, method)
-            length(found.seen) < MOST ? look_into!(found, Base.uncompressed_ast(method)) : (found.writes = found.resizes = true)
+    is_others && (push!(found.others, T); return)
+    push!(found.seen, Base.typename(T))
+    foreach(method -> look_into_method!(found, method), methods_of(T, found.world))
+    foreach(method -> look_into_method!(found, method), methods_of(Type{T}, found.world))
+end
+
+"""
+Look into what the function's own module adds to functions of others that may be called (`Base.getindex(w::Weights, i)`), for types that
+were seen. That may bring more of both.
+"""
+function look_into_own!(found::Outside)
+    before = -1
+    while before != length(found.seen)
+        before = length(found.seen)
+        for T in copy(found.others), method in methods_of(T, own_module(found), found.world)
+            any(part -> takes(part, found.seen), Base.unwrap_unionall(method.sig).parameters) && look_into_method!(found, method)
         end
+    end
+end
+
+takes(@nospecialize(T::Union{DataType,UnionAll}), seen) = Base.typename(T) in seen
+takes(@nospecialize(T::Union), seen) = takes(T.a, seen) || takes(T.b, seen)
+takes(@nospecialize(T), seen) = false
+
+methods_of(@nospecialize(T), world) =
+    Any[match.method for match in something(Base._methods_by_ftype(Tuple{T,Vararg{Any}}, -1, world), ())]
+
+function look_into_method!(found::Outside, method::Method)
+    is_looked_into(method.module) && isdefined(method, :source) && method ∉ found.seen || return
+    push!(found.seen, method)
+    length(found.seen) < MOST ? look_into!(found, Base.uncompressed_ast(method)) : (found.writes = found.resizes = true)
+    return
+end
+
+own_module(found::Outside) = Base.moduleroot(parentmodule(typeof(first(first(found.roots)))))
+
+# Of functions with hundreds of methods, which are asked for with each function that calls them.
+const METHODS = Dict{Tuple{Any,Module},Vector{Any}}()
+const METHODS_WORLD = Ref{UInt}(0)
+const METHODS_LOCK = ReentrantLock()
+
+function methods_of(@nospecialize(T), owner::Module, world)
+    is_looked_into(owner) || return Any[]
+    @lock METHODS_LOCK begin
+        METHODS_WORLD[] == world || (empty!(METHODS); METHODS_WORLD[] = world)
+        get!(() -> filter(method -> Base.moduleroot(method.module) === owner, methods_of(T, world)), METHODS, (T, owner))
     end
 end
 
@@ -142,7 +198,7 @@ function look_into!(found::Outside, code::Core.CodeInfo)
 end
 
 "Look at what a part of lowered code names; returns the module that it is, if it is one, or `setglobal!`."
-look_at!(found::Outside, @nospecialize(x), modules) = nothing
+look_at!(found::Outside, @nospecialize(x), modules) = (ismutable(x) && root!(found, x, "a constant of its code"); nothing)
 look_at!(found::Outside, x::QuoteNode, modules) = (x.value isa Symbol || root!(found, x.value, "a constant of its code"); nothing)
 look_at!(found::Outside, x::Core.SSAValue, modules) = get(modules, x, nothing)
 look_at!(found::Outside, x::Core.ReturnNode, modules) = isdefined(x, :val) ? look_at!(found, x.val, modules) : nothing
@@ -173,15 +229,14 @@ const KEEPS_SIZES = Set{Symbol}((
     :randexp!, :shuffle!, :seed!,
 ))
 
-parentmodule_of(@nospecialize(x)) = x isa Union{Function,Type} ? parentmodule(x) : Base
-
 function look_at_global!(found::Outside, owner::Module, name::Symbol)
-    endswith(String(name), '!') && (found.writes = true)
-    isdefined(owner, name) || return nothing
-    x = getglobal(owner, name)
-    endswith(String(name), '!') && name ∉ KEEPS_SIZES && !is_looked_into(parentmodule_of(x)) && (found.resizes = true)
+    x = isdefined(owner, name) ? getglobal(owner, name) : nothing
+    note_name!(found, name, x)
+    x === nothing && return nothing
     (x isa Module || x === setglobal!) && return x
     x isa Union{Function,Type} && Base.moduleroot(parentmodule(x)) === SparseArrays && (found.sparse = true)
     x isa Type ? look_into!(found, x) : root!(found, x, "$owner.$name")
+    is_itself = x === first(first(found.roots)) && !Base.issingletontype(typeof(x))     # a callable that names itself
+    is_itself && !any(pair -> first(pair) === x, named(found)) && push!(found.roots, Pair{Any,String}(x, "$owner.$name"))
     return nothing
 end

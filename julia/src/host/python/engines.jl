@@ -79,8 +79,8 @@ function pullback_from(plan::Plan, values::Vector{Any}, engine::Symbol, value, r
 end
 
 """
-The memory that the function of a plan does not make and may write: its code, and that of functions among the arguments, is looked through
-once, what it holds in each call.
+The memory that the function of a plan does not make and may write: its code, and that of all functions that were among its arguments, is
+looked through once, what it holds in each call.
 """
 function remembered_by(plan::Plan, values::Vector{Any})
     found = plan.outside[]
@@ -90,6 +90,7 @@ function remembered_by(plan::Plan, values::Vector{Any})
     for x in values
         x isa Union{Number,AbstractArray{<:Number},AbstractString} || look_into_argument!(found, x)
     end
+    MutationBridge.look_into_own!(found)
     return Remembered(MutationBridge.memory_of(found))
 end
 
