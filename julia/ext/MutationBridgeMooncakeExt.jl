@@ -70,7 +70,7 @@ function constants()
 end
 
 constants(rule::DebugRRule) = constants(rule.rule)
-constants(rule::DerivedRule) = CoDual[x for x in rule.fwds_oc.oc.captures if x isa CoDual && may_change(x)]
+constants(rule::DerivedRule) = CoDual[x for x in rule.fwds_oc.oc.captures if x isa CoDual && may_change(x) && is_understood(x)]
 constants(rule) = CoDual[]
 
 function may_change(x::CoDual)
@@ -80,6 +80,17 @@ function may_change(x::CoDual)
         found |= ismutable(part)
     end
     return found
+end
+
+# What Mooncake's look at a tangent raises for a new one, too, would have its rules made again in each call.
+is_understood(x::CoDual) = fits(x) || fits_new(primal(x))
+function fits_new(x)
+    try
+        return fits(x, Mooncake.fdata(Mooncake.zero_tangent(x)))
+    catch error
+        error isa InterruptException && rethrow()
+        return false
+    end
 end
 
 "Whether a tangent has the sizes of its memory."
