@@ -7,13 +7,14 @@
 module MutationBridgeMooncakeExt
 
 using DifferentiationInterface: AutoMooncake
-using Mooncake: CoDual, Config, DebugRRule, DerivedRule, Mooncake, NoTangent, primal, tangent
-using MutationBridge: MutationBridge, Disproved, Outside, changes_sizes, forget_prepared!, memory_in, named, visit
+using Mooncake: CoDual, Config, DebugRRule, DerivedRule, FData, Mooncake, MutableTangent, NoTangent, PossiblyUninitTangent, Tangent, is_init,
+    primal, tangent, val
+using MutationBridge: MutationBridge, Disproved, Elements, Outside, changes_sizes, forget_prepared!, memory_in, named, visit
 
 const CHECKED = AutoMooncake(; config=Config(; debug_mode=true, silence_debug_messages=true))
 
 function MutationBridge.by_memory(run, backend::AutoMooncake, found::Outside)
-    @lock LOCK fit_rules!()
+    @lock Mooncake.MOONCAKE_INFERENCE_LOCK fit_rules!()
     changes_sizes(found) || return run(backend)
     try
         return run(CHECKED)
@@ -29,48 +30,38 @@ end
 is_about_sizes(error) = error isa Union{BoundsError,UndefRefError} ||
     error isa ErrorException && occursin(r"^error in (inputs|outputs) (to|of) rule"i, error.msg)
 
-"Constants in the rules that Mooncake keeps: memory that code names, with its tangents. Of one rule each is found once."
+"Constants in the rules that Mooncake keeps, by the keys of these: memory that code names, with its tangents."
 mutable struct Constants
-    interpreter::Any            # where the rules are kept; another one for each world
-    const rules::Base.IdSet{Any}
-    const found::Vector{CoDual}
+    rules::Any      # where Mooncake keeps them; elsewhere in each world
+    age::UInt       # of that dictionary, which changes with it
+    found::Vector{Pair{Any,CoDual}}
 end
 
-const CONSTANTS = Constants(nothing, Base.IdSet{Any}(), CoDual[])
-const LOCK = ReentrantLock()
+const CONSTANTS = Constants(nothing, 0, Pair{Any,CoDual}[])
 
-"Give the tangents of all rules the sizes that their memory has now; where that is not done by a new length, let Mooncake make its rules again."
+"Give the tangents in all rules the sizes that their memory has now. Rules for which that takes more than another length are forgotten."
 function fit_rules!()
-    stale = filter(!fits, constants())
-    foreach(fit!, stale)
-    all(fits, stale) && return
-    # It offers that with a preparation, of anything.
-    Mooncake.prepare_gradient_cache(sin, 1.0; config=Config(; empty_cache=true))
-    CONSTANTS.interpreter = nothing
-    forget_prepared!()
+    stale = filter(pair -> !fits(last(pair)), constants())
+    isempty(stale) && return
+    foreach(pair -> fit!(last(pair)), stale)
+    lost = [key for (key, x) in stale if !fits(x)]
+    isempty(lost) && return
+    foreach(key -> delete!(CONSTANTS.rules, key), lost)
+    forget_prepared!()      # which have them, too
     return
 end
 
 function constants()
-    interpreter = Mooncake.get_interpreter(Mooncake.ReverseMode)
-    if interpreter !== CONSTANTS.interpreter
-        CONSTANTS.interpreter = interpreter
-        empty!(CONSTANTS.rules)
-        empty!(CONSTANTS.found)
-    end
-    rules = interpreter.oc_cache
-    if length(rules) != length(CONSTANTS.rules)
-        for rule in values(rules)
-            rule in CONSTANTS.rules && continue
-            push!(CONSTANTS.rules, rule)
-            append!(CONSTANTS.found, constants(rule))
-        end
+    rules = Mooncake.get_interpreter(Mooncake.ReverseMode).oc_cache
+    if rules !== CONSTANTS.rules || rules.age != CONSTANTS.age
+        CONSTANTS.found = Pair{Any,CoDual}[key => x for (key, rule) in rules for x in constants(rule)]
+        CONSTANTS.rules, CONSTANTS.age = rules, rules.age
     end
     return CONSTANTS.found
 end
 
 constants(rule::DebugRRule) = constants(rule.rule)
-constants(rule::DerivedRule) = CoDual[x for x in rule.fwds_oc.oc.captures if x isa CoDual && may_change(x) && is_understood(x)]
+constants(rule::DerivedRule) = CoDual[x for x in rule.fwds_oc.oc.captures if x isa CoDual && may_change(x)]
 constants(rule) = CoDual[]
 
 function may_change(x::CoDual)
@@ -82,31 +73,30 @@ function may_change(x::CoDual)
     return found
 end
 
-# What Mooncake's look at a tangent raises for a new one, too, would have its rules made again in each call.
-is_understood(x::CoDual) = fits(x) || fits_new(primal(x))
-function fits_new(x)
-    try
-        return fits(x, Mooncake.fdata(Mooncake.zero_tangent(x)))
-    catch error
-        error isa InterruptException && rethrow()
-        return false
-    end
-end
-
 "Whether a tangent has the sizes of its memory."
 fits(x::CoDual) = fits(primal(x), tangent(x))
-fits(x::Array, dx::Array) = size(x) == size(dx) && (isbitstype(eltype(x)) || fits_within(x, dx))
-fits(x, dx) = fits_within(x, dx)
+fits(x::Elements, dx::Elements) = size(x) == size(dx) && (isbitstype(eltype(x)) || fits_within(x, dx, Base.IdSet{Any}()))
+fits(x, dx) = fits_within(x, dx, Base.IdSet{Any}())
 
-# Mooncake's own look at a tangent, all of it.
-function fits_within(x, dx)
-    try
-        Mooncake.verify_fdata_value(x, dx)
-        return true
-    catch error
-        error isa InterruptException && rethrow()
-        return false
-    end
+fits_within(@nospecialize(x), @nospecialize(dx), seen) = true
+function fits_within(x::Elements, dx::Elements, seen)
+    size(x) == size(dx) || return false
+    (isbitstype(eltype(x)) || is_seen!(seen, x, dx)) && return true
+    return all(k -> !isassigned(x, k) || isassigned(dx, k) && fits_within(x[k], dx[k], seen), eachindex(x))
+end
+fits_within(@nospecialize(x), dx::Union{FData,Tangent,MutableTangent}, seen) =
+    ismutable(dx) && is_seen!(seen, x, dx) || fit_fields(x, dx isa FData ? dx.data : dx.fields, seen)
+fits_within(@nospecialize(x::Union{Tuple,NamedTuple}), @nospecialize(dx::Union{Tuple,NamedTuple}), seen) = fit_fields(x, dx, seen)
+fits_within(@nospecialize(x), dx::PossiblyUninitTangent, seen) = !is_init(dx) || fits_within(x, val(dx), seen)
+
+fit_fields(@nospecialize(x), @nospecialize(dx), seen) =
+    all(k -> !isdefined(x, k) || fits_within(getfield(x, k), dx[k], seen), 1:fieldcount(typeof(x)))
+
+function is_seen!(seen, @nospecialize(x), @nospecialize(dx))
+    pair = (objectid(x), objectid(dx))
+    pair in seen && return true
+    push!(seen, pair)
+    return false
 end
 
 fit!(x::CoDual) = fit!(primal(x), tangent(x))

@@ -23,17 +23,15 @@ mutable struct Outside
     resizes::Bool
     sparse::Bool
     const seen::Base.IdSet{Any}
-    const others::Vector{Any}       # the types of functions that are not looked into, but for methods of the function's own module
 end
 
 # More than this is not looked at, and taken to write.
 const MOST = 20_000
 
 function Outside(@nospecialize(f), @nospecialize(args::Tuple)=())
-    found = Outside(Base.get_world_counter(), Pair{Any,String}[], false, false, false, Base.IdSet{Any}(), Any[])
+    found = Outside(Base.get_world_counter(), Pair{Any,String}[], false, false, false, Base.IdSet{Any}())
     root!(found, f, "what it captures")
     foreach(x -> look_into_argument!(found, x), args)
-    look_into_own!(found)
     return found
 end
 
@@ -118,11 +116,18 @@ function look_into_part!(found::Outside, @nospecialize(x))
     look_into!(found, typeof(x))
 end
 
+"The module of a function or a type; `nothing` for unions, which have none, and for what is neither."
+owner_of(@nospecialize(x)) = nothing
+owner_of(@nospecialize(f::Function)) = parentmodule(f)
+owner_of(@nospecialize(T::DataType)) = parentmodule(T)
+owner_of(@nospecialize(T::UnionAll)) = owner_of(Base.unwrap_unionall(T))
+
 "Note what the name of something that is called, or may be, says about it."
 function note_name!(found::Outside, name::Symbol, @nospecialize(x))
     endswith(String(name), '!') || return
     found.writes = true
-    x isa Union{Function,Type} && (is_looked_into(parentmodule(x)) || name in KEEPS_SIZES) || (found.resizes = true)
+    owner = owner_of(x)
+    owner !== nothing && (is_looked_into(owner) || name in KEEPS_SIZES) || (found.resizes = true)
 end
 
 # The code of these writes nothing that a user's function keeps, but for functions whose name says so.
@@ -136,57 +141,19 @@ end
 
 "Look into the code that a call of a `T`, or the construction of one, may run."
 function look_into!(found::Outside, @nospecialize(T))
-    T isa Union{DataType,UnionAll} && T ∉ found.seen || return
-    is_others = !is_looked_into(parentmodule(T))
-    is_others && !(T <: Function) && return
+    owner = owner_of(T)
+    owner !== nothing && is_looked_into(owner) && T ∉ found.seen || return
     push!(found.seen, T)
-    is_others && (push!(found.others, T); return)
-    push!(found.seen, Base.typename(T))
-    foreach(method -> look_into_method!(found, method), methods_of(T, found.world))
-    foreach(method -> look_into_method!(found, method), methods_of(Type{T}, found.world))
-end
-
-"""
-Look into what the function's own module adds to functions of others that may be called (`Base.getindex(w::Weights, i)`), for types that
-were seen. That may bring more of both.
-"""
-function look_into_own!(found::Outside)
-    before = -1
-    while before != length(found.seen)
-        before = length(found.seen)
-        for T in copy(found.others), method in methods_of(T, own_module(found), found.world)
-            any(part -> takes(part, found.seen), Base.unwrap_unionall(method.sig).parameters) && look_into_method!(found, method)
-        end
+    for called in (T, Type{T}), match in something(Base._methods_by_ftype(Tuple{called,Vararg{Any}}, -1, found.world), ())
+        look_into_method!(found, match.method)
     end
 end
-
-takes(@nospecialize(T::Union{DataType,UnionAll}), seen) = Base.typename(T) in seen
-takes(@nospecialize(T::Union), seen) = takes(T.a, seen) || takes(T.b, seen)
-takes(@nospecialize(T), seen) = false
-
-methods_of(@nospecialize(T), world) =
-    Any[match.method for match in something(Base._methods_by_ftype(Tuple{T,Vararg{Any}}, -1, world), ())]
 
 function look_into_method!(found::Outside, method::Method)
     is_looked_into(method.module) && isdefined(method, :source) && method ∉ found.seen || return
     push!(found.seen, method)
     length(found.seen) < MOST ? look_into!(found, Base.uncompressed_ast(method)) : (found.writes = found.resizes = true)
     return
-end
-
-own_module(found::Outside) = Base.moduleroot(parentmodule(typeof(first(first(found.roots)))))
-
-# Of functions with hundreds of methods, which are asked for with each function that calls them.
-const METHODS = Dict{Tuple{Any,Module},Vector{Any}}()
-const METHODS_WORLD = Ref{UInt}(0)
-const METHODS_LOCK = ReentrantLock()
-
-function methods_of(@nospecialize(T), owner::Module, world)
-    is_looked_into(owner) || return Any[]
-    @lock METHODS_LOCK begin
-        METHODS_WORLD[] == world || (empty!(METHODS); METHODS_WORLD[] = world)
-        get!(() -> filter(method -> Base.moduleroot(method.module) === owner, methods_of(T, world)), METHODS, (T, owner))
-    end
 end
 
 function look_into!(found::Outside, code::Core.CodeInfo)
@@ -234,7 +201,8 @@ function look_at_global!(found::Outside, owner::Module, name::Symbol)
     note_name!(found, name, x)
     x === nothing && return nothing
     (x isa Module || x === setglobal!) && return x
-    x isa Union{Function,Type} && Base.moduleroot(parentmodule(x)) === SparseArrays && (found.sparse = true)
+    owned_by = owner_of(x)
+    owned_by !== nothing && Base.moduleroot(owned_by) === SparseArrays && (found.sparse = true)
     x isa Type ? look_into!(found, x) : root!(found, x, "$owner.$name")
     is_itself = x === first(first(found.roots)) && !Base.issingletontype(typeof(x))     # a callable that names itself
     is_itself && !any(pair -> first(pair) === x, named(found)) && push!(found.roots, Pair{Any,String}(x, "$owner.$name"))

@@ -90,7 +90,6 @@ function remembered_by(plan::Plan, values::Vector{Any})
     for x in values
         x isa Union{Number,AbstractArray{<:Number},AbstractString} || look_into_argument!(found, x)
     end
-    MutationBridge.look_into_own!(found)
     return Remembered(MutationBridge.memory_of(found))
 end
 
