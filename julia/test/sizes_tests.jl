@@ -9,6 +9,12 @@ mutable struct Cache
     work::Vector{Float64}
 end
 
+mutable struct Unfinished
+    work::Vector{Float64}
+    Unfinished() = new()
+    Unfinished(work) = new(work)
+end
+
 const LIST = Float64[]
 const SCRATCH = zeros(3)
 const TABLE = zeros(3, 3)
@@ -166,6 +172,7 @@ if HAS_MOONCAKE
         @test fits(Int[1], Int[2]) && !fits(Int[1], Int[])
         @test fits([[1.0]], [[2.0]]) && !fits([[1.0]], [[1.0, 2.0]])
         @test fits((a=[1.0], b=CACHE), (a=[2.0], b=CACHE)) && !fits((a=[1.0], b=1.0), (a=[2.0, 3.0], b=1.0))
+        @test fits(Unfinished(), Unfinished()) && !fits(Unfinished([1.0]), Unfinished([1.0, 2.0]))
         @test fits(Cache([1.0]), Cache([2.0])) && !fits(Cache([1.0]), Cache([1.0, 2.0]))
         a, b = zeros(3), zeros(2)
         @test !fits([a, a], [a, b])         # one array, and two tangents
