@@ -1,8 +1,8 @@
 # Values of globals that a function keeps.
 #
 # Zygote reads a global where its value is used: after `a = total; total = 2a`, `a` is the new one. So does IRTools with
-# the values that Julia 1.12 reads ahead of a call. Here such a read is a call, which stays where it is; since Zygote's way back reads
-# the function again, without these calls, functions that have them get a way back of their own (transform.jl).
+# the values that Julia 1.12 reads ahead of a call. Here such a read is a call, which stays where it is, on the way there and on the way
+# back (transform.jl).
 
 """A value that is read here and nowhere else."""
 @inline kept_value(x) = x
@@ -54,13 +54,3 @@ operands(x) = ()
 operands(x::Expr) = x.args
 operands(x::Core.ReturnNode) = isdefined(x, :val) ? (x.val,) : ()
 operands(x::Core.GotoIfNot) = (x.cond,)
-
-"""
-A pullback of a function that keeps values of globals, of the reads at `places`: what Zygote's `Pullback` is for others. That they are no
-constants is known from the way there, and could be answered otherwise later.
-"""
-struct KeptPullback{T,places,P}
-    t::P
-end
-KeptPullback{T,places}(parts::P) where {T,places,P} = KeptPullback{T,places,P}(parts)
-Base.show(io::IO, ::KeptPullback{T}) where {T} = print(io, "∂(", Zygote.funcname(first(T.parameters)), ")")

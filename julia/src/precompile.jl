@@ -37,10 +37,45 @@ function forms(x, A, options...)
     return (total + sum([g(value) for value in doubled]) + max(options...))::Float64
 end
 
+# What a loop begins with: a block that is jumped to gets this literal, and the methods are of its type.
+function summed(x)
+    s = 0.0
+    for i in eachindex(x)
+        s += x[i]
+    end
+    return s
+end
+
+function counted(x)
+    count, last = 0, 1.0f0
+    for value in x
+        value > 0 || continue
+        count += 1
+        last = value
+    end
+    return count * last
+end
+
+function found(x)
+    seen, value = false, nothing
+    for i in 1:length(x)
+        if !seen && x[i] > 0
+            seen, value = true, x[i]
+        end
+    end
+    return value
+end
+
 function read_forms()
-    world, types = Base.get_world_counter(), (Vector{Float64}, Matrix{Float64}, Float64)
-    forward_code(world, Context{Union{}}, typeof(forms), types)
-    isdefined(Zygote, :_generate_callable_pullback) && Zygote._generate_callable_pullback(Zygote.Pullback{Tuple{typeof(forms),types...},Any}, world, Float64)
+    x = Vector{Float64}
+    read_code(forms, x, Matrix{Float64}, Float64)
+    foreach(f -> read_code(f, x), (summed, counted, found))
+end
+
+function read_code(f, types...)
+    world = Base.get_world_counter()
+    forward_code(world, Context{Union{}}, typeof(f), types)
+    backward_generator(world, LineNumberNode(0), WayBack{Tuple{typeof(f),types...},()}, Float64)
 end
 
 function first_gradients(x, A)

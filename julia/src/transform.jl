@@ -3,6 +3,9 @@
 # Zygote keeps the pullbacks of a loop in a `Vector{Any}` for each call, and calls them by dynamic dispatch. Here each block of a
 # loop pushes one row, the tuple of its pullbacks. Where all rows of a block are of one type, the type of the whole
 # pullback says so, and Julia compiles the way back, whose code stays Zygote's, without dispatch and without allocations.
+#
+# The way back is a type of this package, not Zygote's `Pullback`. Julia runs what generates code in the world where the generating function was
+# defined. To Zygote's, what this package has compiled ahead (precompile.jl) is of a later world, and would be compiled again in each process.
 
 using Zygote: IRTools
 using .IRTools: IR, Variable, blocks, branches, isreturn, prewalk!, xcall
@@ -29,8 +32,7 @@ end
 
 """
 Zygote's reading of `f`, with calls in the `places` where it keeps globals (by default where it does), or `nothing` where it has
-none: then Zygote says why. It is read in the world of Zygote's own way back, which
-reads `f` again: since Julia 1.12 it depends on the world which globals are constant, and so which reads of them have pullbacks.
+none: then Zygote says why.
 """
 function zygotes_adjoint(T, world, places = nothing)
     meta = IRTools.meta(T; world)
@@ -39,11 +41,7 @@ function zygotes_adjoint(T, world, places = nothing)
     keep_globals!(meta.code, places)
     arity = Zygote.varargs(meta.method, length(T.parameters))
     try
-        VERSION < v"1.12-" && return meta, Zygote.Adjoint(IR(meta); varargs = arity, normalise = false), places
-        way_back = Base._which(Tuple{Zygote.Pullback{T,Any},Any}; world).method.primary_world
-        ir = Core._call_in_world_total(way_back, IR, meta)      # `invoke_in_world` stays in the world of the generator
-        adjoint = Core._call_in_world_total(way_back, Core.kwcall, (; varargs = arity, normalise = false), Zygote.Adjoint, ir)
-        return meta, adjoint, places
+        return meta, Zygote.Adjoint(IR(meta); varargs = arity, normalise = false), places
     catch
         return nothing      # the same call of Zygote's own fails with this error, and reports it
     end
@@ -74,8 +72,7 @@ function forward_code(world, cx, f, args)
     meta, adjoint, places = read
     VERSION < v"1.12-" && check_defined(adjoint.primal)
     Zygote.argnames!(meta, Symbol("#self#"), :cx, :f, :args)
-    way_back = isempty(places) ? Zygote.Pullback{T} : KeptPullback{T,Tuple(places)}
-    forward = Zygote.varargs!(meta, with_stacks!(adjoint, T, way_back), 3)
+    forward = Zygote.varargs!(meta, with_stacks!(adjoint, T, WayBack{T,Tuple(places)}), 3)
     forward = Zygote.slots!(Zygote.pis!(Zygote.inlineable!(forward)))
     code = Zygote.update!(meta.code, forward)
     foreach(edge -> Zygote.edge!(meta, edge), edges)    # after `update!`, which forgets those that are there
@@ -92,9 +89,20 @@ function with_stacks!(adjoint, T, way_back)
     forward = has_loop(adjoint.primal) ? typed_stacks!(adjoint, T, way_back) : first(Zygote.forward_stacks!(adjoint, T))
     zygotes, ours = GlobalRef(Zygote, :_pullback), GlobalRef(@__MODULE__, :differentiated)
     prewalk!(x -> x isa GlobalRef && x == zygotes ? ours : x, forward)
-    way_back === Zygote.Pullback{T} && return forward
     return prewalk!(x -> x === Zygote.Pullback{T} ? way_back : x === Zygote.Pullback{T,Any} ? way_back{Any} : x, forward)
 end
+
+"""
+    WayBack{T}(parts)
+
+The pullback of a function with the signature `T`: what Zygote's `Pullback` is. The globals that the function reads at `places` have values
+that it keeps. That they are no constants is known from the way there, and could be answered otherwise later.
+"""
+struct WayBack{T,places,P}
+    t::P    # `Zygote.stacks!` asks for this name
+end
+WayBack{T,places}(parts::P) where {T,places,P} = WayBack{T,places,P}(parts)
+Base.show(io::IO, ::WayBack{T}) where {T} = print(io, "∂(", Zygote.funcname(first(T.parameters)), ")")
 
 const ROW = 24     # pullbacks in one row, at most: the compiler's time grows with the length of tuples
 
@@ -174,8 +182,8 @@ end
     $(Expr(:meta, :generated_only))
 end
 
-# As Zygote's way back, of the code that `keep_globals!` has rewritten.
-function backward_generator(world::UInt, source, self::Type{<:KeptPullback{T,places}}, Δ) where {T,places}
+# As Zygote's, of the code that `keep_globals!` has rewritten.
+function backward_generator(world::UInt, source, self::Type{<:WayBack{T,places}}, Δ) where {T,places}
     meta, adjoint, _ = zygotes_adjoint(T, world, places)
     _, backward = Zygote.stacks!(adjoint, T)
     Zygote.argnames!(meta, Symbol("#self#"), :Δ)
@@ -186,7 +194,7 @@ function backward_generator(world::UInt, source, self::Type{<:KeptPullback{T,pla
     return code
 end
 
-@eval function (pull::KeptPullback)(Δ)
+@eval function (pull::WayBack)(Δ)
     $(Expr(:meta, :generated, backward_generator))
     $(Expr(:meta, :generated_only))
 end
