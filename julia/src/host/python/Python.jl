@@ -13,6 +13,7 @@ using ..MutationBridge: MutationBridge, Along, Disproved, Level, LostGradient, M
 include("interface.jl")
 include("kept.jl")
 include("memory.jl")
+include("checksums.jl")
 include("values.jl")
 include("containers.jl")
 include("sparse.jl")

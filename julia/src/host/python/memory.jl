@@ -153,24 +153,4 @@ write_back!(e::Entering, before::Array) =
     GC.@preserve before unsafe_copyto!(Ptr{UInt8}(e.memory), bytes_in(before), sizeof(before))
 
 "A checksum of the bytes of an array that is wrapped; 0 for one that was copied."
-function checksum(e::Entering)
-    e.copied && return zero(UInt64)
-    words = sizeof(e.base) >> 3
-    GC.@preserve e begin
-        memory = Ptr{UInt64}(bytes_in(e.base))
-        a = b = c = d = UInt64(words)
-        k = 1
-        @inbounds while k + 3 <= words
-            a = bitrotate(a, 5) ⊻ unsafe_load(memory, k) * 0x9e3779b97f4a7c15
-            b = bitrotate(b, 7) ⊻ unsafe_load(memory, k + 1) * 0xc2b2ae3d27d4eb4f
-            c = bitrotate(c, 11) ⊻ unsafe_load(memory, k + 2) * 0x165667b19e3779f9
-            d = bitrotate(d, 13) ⊻ unsafe_load(memory, k + 3) * 0xd6e8feb86659fd93
-            k += 4
-        end
-        bytes = Ptr{UInt8}(memory)
-        for i in (8 * (k - 1) + 1):sizeof(e.base)
-            a = bitrotate(a, 5) ⊻ unsafe_load(bytes, i)
-        end
-    end
-    return hash((a, b, c, d))
-end
+checksum(e::Entering) = e.copied ? zero(UInt64) : GC.@preserve e checksum(bytes_in(e.base), sizeof(e.base))
