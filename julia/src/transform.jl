@@ -182,8 +182,9 @@ end
     $(Expr(:meta, :generated_only))
 end
 
-# As Zygote's, of the code that `keep_globals!` has rewritten.
-function backward_generator(world::UInt, source, self::Type{<:WayBack{T,places}}, Δ) where {T,places}
+# As Zygote's, of the code that `keep_globals!` has rewritten. It is compiled once, not for each type of pullbacks.
+function backward_generator(world::UInt, source, @nospecialize(self), Δ)
+    T, places = Base.unwrap_unionall(self).parameters
     meta, adjoint, _ = zygotes_adjoint(T, world, places)
     _, backward = Zygote.stacks!(adjoint, T)
     Zygote.argnames!(meta, Symbol("#self#"), :Δ)
