@@ -37,8 +37,8 @@ function forms(x, A, options...)
     return (total + sum([g(value) for value in doubled]) + max(options...))::Float64
 end
 
-# What a loop begins with: a block that is jumped to gets this literal, and the methods are of its type.
-function summed(x)
+# A block that is jumped to gets the literals that a loop begins with, and IRTools' methods are of their types.
+function begins_with_float(x)
     s = 0.0
     for i in eachindex(x)
         s += x[i]
@@ -46,7 +46,7 @@ function summed(x)
     return s
 end
 
-function counted(x)
+function begins_with_integer(x)
     count, last = 0, 1.0f0
     for value in x
         value > 0 || continue
@@ -56,7 +56,7 @@ function counted(x)
     return count * last
 end
 
-function found(x)
+function begins_with_nothing(x)
     seen, value = false, nothing
     for i in 1:length(x)
         if !seen && x[i] > 0
@@ -69,7 +69,7 @@ end
 function read_forms()
     x = Vector{Float64}
     read_code(forms, x, Matrix{Float64}, Float64)
-    foreach(f -> read_code(f, x), (summed, counted, found))
+    foreach(f -> read_code(f, x), (begins_with_float, begins_with_integer, begins_with_nothing))
 end
 
 function read_code(f, types...)

@@ -4,8 +4,8 @@
 # loop pushes one row, the tuple of its pullbacks. Where all rows of a block are of one type, the type of the whole
 # pullback says so, and Julia compiles the way back, whose code stays Zygote's, without dispatch and without allocations.
 #
-# The way back is a type of this package, not Zygote's `Pullback`. Julia runs what generates code in the world where the generating function was
-# defined. To Zygote's, what this package has compiled ahead (precompile.jl) is of a later world, and would be compiled again in each process.
+# The way back is a type of this package, not Zygote's `Pullback`: generated code is made in the world where the generated function was
+# defined, and to Zygote's, what this package compiles ahead (precompile.jl) is of a later world. Each process would compile it again.
 
 using Zygote: IRTools
 using .IRTools: IR, Variable, blocks, branches, isreturn, prewalk!, xcall
