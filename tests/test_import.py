@@ -61,6 +61,16 @@ def test_import_loads_nothing_heavy() -> None:
     assert not loaded & HEAVY
 
 
+def test_engines_come_on_use() -> None:
+    """The documentation writes `bridge.engines.julia.load_rules(...)` after `import bridge` alone."""
+    for name in ("auto", "eager", "julia", "native"):
+        module = f"bridge.engines.{name}"
+        code = f"import bridge, sys; print({module!r} in sys.modules, {module}.__name__)"
+        assert run(code).split() == ["False", module]
+    code = "import bridge\ntry: bridge.engines.nobody\nexcept AttributeError as error: print(error)"
+    assert run(code).strip() == "module 'bridge.engines' has no attribute 'nobody'"
+
+
 GRADIENT = "import bridge, numpy as np; print(bridge.grad(lambda x: np.sum(np.tanh(x)))(np.zeros(2)).tolist())"
 
 
