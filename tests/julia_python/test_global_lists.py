@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import bridge
-from bridge.errors import JuliaNotAvailable
+from bridge.errors import JuliaError, JuliaNotAvailable
 
 pytestmark = pytest.mark.julia
 
@@ -54,16 +56,32 @@ def of_recorded(x: np.ndarray) -> np.ndarray:
     return np.array([2 * a + 2 * a * b**2, 2 * a**2 * b, 2 * c])
 
 
+def is_right(function: bridge.julia.JuliaFunction, *args: Any) -> bool:
+    """Whether there is a gradient, a right one. From Julia 1.11 on `push!`, inlined, names the list in several places.
+
+    Then Mooncake may lose track of it, which is told by name.
+    """
+    try:
+        found = bridge.grad(function, argnums=len(args) - 1)(*args)
+    except JuliaError as error:
+        assert bridge.julia.eval('VERSION >= v"1.11"')
+        assert re.search(r"Mooncake refused: Disproved: .* the size of memory .*GlobalLists\.LOSSES", str(error))
+        return False
+    np.testing.assert_allclose(found, of_recorded(args[-1]))
+    return True
+
+
 def test_a_list_that_each_call_makes_longer() -> None:
     function = bridge.julia.function("GlobalLists.recorded")
+    told = []
     for k in range(1, 31):
         x = X * k
-        np.testing.assert_allclose(bridge.grad(function)(x), of_recorded(x))
+        told.append(is_right(function, x))
         for _ in range(k % 3):
             function(x)
     held = bridge.julia.function("GlobalLists.held")()
-    assert len(held) == 30 + 30 and held[0] == 1 + 2 + 3
-    assert "Mooncake" in function.explain()
+    assert len(held) >= 30 + sum(told) and held[0] == 1 + 2 + 3
+    assert not all(told) or (len(held) == 30 + 30 and "Mooncake" in function.explain())
 
 
 def test_a_list_that_others_make_longer() -> None:
@@ -77,6 +95,6 @@ def test_a_list_that_others_make_longer() -> None:
 def test_by_a_function_that_is_an_argument() -> None:
     applied = bridge.julia.function("GlobalLists.applied")
     recorded = bridge.julia.function("GlobalLists.recorded")
-    for k in range(1, 11):
-        np.testing.assert_allclose(bridge.grad(applied, argnums=1)(recorded, X * k), of_recorded(X * k))
-    assert len(bridge.julia.function("GlobalLists.held")()) == 10
+    told = [is_right(applied, recorded, X * k) for k in range(1, 11)]
+    assert len(bridge.julia.function("GlobalLists.held")()) >= sum(told)
+    assert not all(told) or len(bridge.julia.function("GlobalLists.held")()) == 10
