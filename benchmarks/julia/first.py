@@ -45,7 +45,7 @@ print(started - begun, time.perf_counter() - started)
 
 def measure(code: str) -> tuple[float, float]:
     """Seconds until Julia has started with its packages, and from there to the gradient."""
-    done = subprocess.run([sys.executable, "-c", PROCESS, code], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", PROCESS, code], stdout=subprocess.PIPE, text=True, check=True)
     start, gradient = map(float, done.stdout.split())
     return start, gradient
 
