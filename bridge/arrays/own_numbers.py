@@ -32,7 +32,6 @@ def plain_number(x: Any) -> Any:
     """A number of a subclass of Python's as that number itself, as NumPy takes it; its operators are not asked."""
     if type(x) in PLAIN:
         return x
-    x = _own(x)
     return next((kind.__pos__(x) for kind in _PYTHONS if isinstance(x, kind)), x)
 
 
@@ -40,13 +39,8 @@ def asked_first(function: Callable[..., Any], ufunc: np.ufunc, args: tuple[Any, 
     """Whether Python asks a number on the right for an operator: its class is of Python's, and has one of its own."""
     if function is ufunc or len(args) != 2 or type(args[1]) in PLAIN or hasattr(args[1], "place"):
         return False
-    left, right, name = type(grounded(args[0])), type(_own(args[1])), REFLECTED.get(ufunc, "")
+    left, right, name = type(grounded(args[0])), type(args[1]), REFLECTED.get(ufunc, "")
     return left in (float, complex) and issubclass(right, left) and getattr(right, name, 0) != getattr(left, name, 0)
-
-
-def _own(x: Any) -> Any:
-    """The number itself where read code gives what stands for it in one operation."""
-    return x if issubclass(type(x), x.__class__) else getattr(x, "thing", x)
 
 
 def combined(function: Callable[..., Any], ufunc: np.ufunc, args: tuple[Any, ...], again: Callable[..., Any]) -> Any:
@@ -61,7 +55,6 @@ def combined(function: Callable[..., Any], ufunc: np.ufunc, args: tuple[Any, ...
     """
     if len(args) != 2:
         return NotImplemented
-    args = (_own(args[0]), _own(args[1]))
     own = next((x for x in args if isinstance(x, (numbers.Rational, datetime.timedelta))), None)
     if own is None:
         _check_reflected(ufunc, args)

@@ -6,8 +6,8 @@
 * `x.name` becomes `R.getter(x, "name")()` where a class of the program has a property of that name, which is read.
 * `x.__class__` becomes `R.kind(x)`, since `x` may be tracked.
 * `text % x` becomes `R.text(text) % x`, since `x` may be tracked.
-* `a + b` becomes `R.operand(a) + R.operand(b)`, and so does all that calls a special method, where a class of the
-  program has one of that name: it is read.
+* `a + b` becomes `R.left(a) + R.right(b)`, and `a[k]` becomes `R.operand(a)[k]`, where a class of the program has a
+  special method that may be called: it is read.
 * `locals()` becomes `R.variables(locals())`, without helper variables.
 """
 
@@ -23,6 +23,7 @@ from bridge.source.quiet import JOINERS, OF_SHAPE, Looker, formats, is_arithmeti
 _PARTS = tuple(getattr(ast, name) for name in ("FormattedValue", "Interpolation") if hasattr(ast, name))
 _MADE_OF_PARTS = (ast.Starred, ast.Slice, ast.Tuple, ast.List, ast.Set, ast.Dict, *_PARTS)
 _ITERATED = (ast.Name, ast.Attribute, ast.Subscript, ast.Call, ast.IfExp)
+_OF_IDENTITY = (ast.Is, ast.IsNot, ast.In, ast.NotIn)
 _LOAD = ast.Load()
 
 
@@ -74,7 +75,8 @@ class Expressions(Looker):
         if self.scope is not None and may_format:
             node.left = at(node.left, reader("text", node.left))
             return node
-        node.left, node.right = self.operand(node.left, implied(node)), self.operand(node.right, implied(node))
+        names = implied(node)
+        node.left, node.right = self.operand(node.left, names, "left"), self.operand(node.right, names, "right")
         return node
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
@@ -82,8 +84,16 @@ class Expressions(Looker):
         return node
 
     def visit_Compare(self, node: ast.Compare) -> Any:
-        node.left = self.operand(self.visit(node.left), implied(node))
-        node.comparators = [self.operand(self.visit(one), implied(node)) for one in node.comparators]
+        names = implied(node)
+        node.left, node.comparators = self.visit(node.left), [self.visit(one) for one in node.comparators]
+        compared = (node.left, *node.comparators)
+        roles = ["left"] * len(node.ops) + ["right"]
+        if any(isinstance(op, _OF_IDENTITY) for op in node.ops):
+            # In a chain, an operand may take part in a test of identity and in another comparison.
+            roles = [""] * len(compared) if len(node.ops) > 1 else ["", "container"]
+        node.left, *node.comparators = (
+            self.operand(one, names, role) if role else one for one, role in zip(compared, roles, strict=True)
+        )
         return node
 
     def visit_IfExp(self, node: ast.IfExp) -> Any:

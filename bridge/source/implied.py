@@ -16,6 +16,12 @@ NAMES = frozenset({
 })  # fmt: skip
 """Special methods that a construct or a builtin function may call."""
 
+OF_ONE_OBJECT = frozenset({
+    "__abs__", "__bool__", "__delitem__", "__enter__", "__exit__", "__float__", "__getitem__", "__index__", "__int__",
+    "__invert__", "__iter__", "__len__", "__neg__", "__next__", "__pos__", "__reversed__", "__round__", "__setitem__",
+})  # fmt: skip
+"""Those of them that concern one object, whatever else they are given: keys, values, exceptions."""
+
 TRUTH = ("__bool__", "__len__")
 ITERATION = ("__iter__", "__getitem__")
 MANAGEMENT = ("__enter__", "__exit__")
@@ -30,8 +36,8 @@ _UNARY: dict[type[ast.unaryop], tuple[str, ...]] = {
 }  # fmt: skip
 _COMPARED: dict[type[ast.cmpop], tuple[str, ...]] = {
     ast.Eq: ("__eq__",), ast.NotEq: ("__ne__", "__eq__"), ast.Lt: ("__lt__", "__gt__"), ast.LtE: ("__le__", "__ge__"),
-    ast.Gt: ("__gt__", "__lt__"), ast.GtE: ("__ge__", "__le__"), ast.In: ("__contains__", *ITERATION),
-    ast.NotIn: ("__contains__", *ITERATION),
+    ast.Gt: ("__gt__", "__lt__"), ast.GtE: ("__ge__", "__le__"), ast.In: ("__contains__", "__eq__", *ITERATION),
+    ast.NotIn: ("__contains__", "__eq__", *ITERATION),
 }  # fmt: skip
 
 

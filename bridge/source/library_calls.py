@@ -6,10 +6,11 @@ By a stand-in or a rule if a tracked value is among the arguments; with plain va
 from __future__ import annotations
 
 import functools
+import inspect
 import time
 from collections.abc import Callable
 from copy import copy
-from types import BuiltinFunctionType, ModuleType
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from bridge.arrays.tracked import is_tracked
@@ -172,20 +173,60 @@ _BLIND = frozenset({
 def standing_with_functions(
     function: Any, stand_in: Callable[..., Any], of: Callable[[Any], Any]
 ) -> Callable[..., Any]:
-    """The stand-in of a function that calls what it is given; those functions are read, by `of`."""
+    """The stand-in of a function that calls what it is given; those functions are read, by `of`.
+
+    What is in `args` and `kwargs` is passed on to these functions, and is not replaced.
+    """
+    passed_on = _passed_on(function)
 
     def read(value: Any) -> Any:
         kind = type(value)
         if kind is list or kind is tuple:
             return kind(map(read, value))
         if kind is dict:
-            return {key: read(part) for key, part in value.items()}
-        return of(value) if callable(value) and not isinstance(value, type) else value
+            return named(value)
+        if not callable(value) or isinstance(value, type):
+            return value
+        called = of(value)
+        return called if called is value or kind is FunctionType or kind is MethodType else _Callable(value, called)
+
+    def named(values: dict[Any, Any]) -> dict[Any, Any]:
+        return {name: one if name in _PASSED_ON else read(one) for name, one in values.items()}
 
     @functools.wraps(function, updated=())
     def call(*args: Any, **kwargs: Any) -> Any:
         if current_context() is None:
             return function(*args, **kwargs)
-        return stand_in(*map(read, args), **{name: read(value) for name, value in kwargs.items()})
+        given = [one if k in passed_on else read(one) for k, one in enumerate(args)]
+        return stand_in(*given, **named(kwargs))
 
     return call
+
+
+class _Callable:
+    """An object that is called, read; its attributes are its own."""
+
+    __slots__ = ("__wrapped__", "_called")
+
+    def __init__(self, thing: Any, called: Callable[..., Any]) -> None:
+        self.__wrapped__ = thing
+        self._called = called
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._called(*args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.__wrapped__, name)
+
+
+_PASSED_ON = ("args", "kwargs")
+"""Parameters of SciPy's solvers that are the further arguments of the functions which these are given."""
+
+
+def _passed_on(function: Any) -> list[int]:
+    """The positions of these parameters."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # compiled code without a signature
+        return []
+    return [k for k, one in enumerate(parameters) if one.name in _PASSED_ON and one.kind is one.POSITIONAL_OR_KEYWORD]

@@ -18,6 +18,7 @@ from bridge.rewind.interpreter import ARRAYS, current_context
 from bridge.rewind.labels import root_of, written_into
 from bridge.rewind.rule_book import HOLDERS, TrackedObject
 from bridge.source import (
+    binary_operators,
     callees,
     creating,
     exchanging,
@@ -179,10 +180,26 @@ class Reader:
         return python_functions.stands_for(thing) if is_tracked(thing) else thing.__class__
 
     def operand(self, thing: Any) -> Any:
-        """An object as an operator, a loop or another construct gets it that calls special methods of its class."""
+        """An object as a loop or another construct gets it that calls special methods of its class."""
         return special_methods.operand(thing)
 
     operand = quick(operand, "operand")
+
+    def left(self, thing: Any) -> Any:
+        """An object as an operator gets it on its left."""
+        return binary_operators.left(thing)
+
+    left = quick(left, "operand")
+
+    def right(self, thing: Any) -> Any:
+        """An object as an operator gets it on its right."""
+        return binary_operators.right(thing)
+
+    right = quick(right, "operand")
+
+    def container(self, thing: Any) -> Any:
+        """An object as `in` gets it on its right."""
+        return binary_operators.container(thing)
 
     def set_attribute(self, thing: Any, name: str, value: Any) -> None:
         """An assignment to an attribute that may be a property of the program's."""

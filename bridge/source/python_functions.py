@@ -29,6 +29,7 @@ from bridge.rewind.memory import grounded
 from bridge.rewind.rule_book import TrackedObject
 from bridge.rewind.values import describes, is_abstract, needs_value
 from bridge.source import callees, lending
+from bridge.source.binary_operators import binary
 from bridge.source.callees import OF_KIND, SPECIAL
 from bridge.source.exchanging import look_through
 from bridge.source.floats import as_float
@@ -138,7 +139,7 @@ def _repr(value: Any) -> str:
 def _pow(base: Any, exp: Any, mod: Any = None) -> Any:
     """`pow(a, b, m)`, which Python computes with integers alone, of any length."""
     if mod is None:
-        return pow(base, exp)
+        return binary("pow", base, exp)
     for one in (base, exp, mod):
         if is_tracked(one) and is_abstract(one):
             raise needs_value(one, "pow(a, b, m)", "write a**b % m, if a**b fits into 64 bits")
@@ -270,7 +271,7 @@ SPECIAL.update(
         for name in ("iadd", "isub", "imul", "itruediv", "ifloordiv", "imod", "ipow", "imatmul")
     }
 )
-_OF_OBJECTS = (abs, reversed, round, divmod, bool, list, tuple)
+_OF_OBJECTS = (abs, reversed, round, bool, list, tuple)
 SPECIAL.update({function: with_operand(function) for function in _OF_OBJECTS})
 SPECIAL.update(
     {

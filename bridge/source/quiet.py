@@ -89,11 +89,14 @@ class Looker(ast.NodeTransformer):
         """Whether a class of the program has one of those special methods, which is read."""
         return not self.special_methods.isdisjoint(names)
 
-    def operand(self, node: ast.expr, names: Iterable[str]) -> ast.expr:
-        """An expression as it is given to what may call one of those special methods of its value."""
+    def operand(self, node: ast.expr, names: Iterable[str], role: str = "operand") -> ast.expr:
+        """An expression as it is given to what may call one of those special methods of its value.
+
+        Its role is "operand" of a construct of one object, or "left", "right" or "container" of an operator of two.
+        """
         if self.scope is None or isinstance(node, _OF_PYTHON) or not self.calls_methods(names):
             return node
-        return at(node, reader("operand", node)) if hasattr(node, "lineno") else reader("operand", node)
+        return at(node, reader(role, node)) if hasattr(node, "lineno") else reader(role, node)
 
     def has_arrays(self, node: ast.AST) -> bool:
         """Whether an expression names what may be an array."""

@@ -1,7 +1,8 @@
-"""Methods of the program's classes that Python calls without a name: `a + b`, `a[k]`, `for x in a`, `a.property`.
+"""Methods of the program's classes that Python calls on one object: `a[k]`, `for x in a`, `with a`, `a.property`.
 
-Read code hands a stand-in of the object to the construct; the stand-in's special methods are those of the object's
-class, read, on the object itself. It never outlives the construct.
+Read code passes a proxy of the object to the construct; the proxy's special methods are those of the object's class,
+read, on the object itself. These constructs call special methods of the proxy and pass it to no other code, which
+operators of two operands would do (`binary_operators.py`).
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any
 
 from bridge.rewind.interpreter import current_context
 from bridge.source import callees
-from bridge.source.implied import NAMES
+from bridge.source.implied import OF_ONE_OBJECT
 from bridge.source.iterating import elements
 from bridge.source.keeping import Attributes, of_class
 from bridge.source.library_calls import passed_over
@@ -114,40 +115,24 @@ def _made_for(kind: type) -> type | None:
     """The class of the stand-ins of objects of a class; None if nothing in it is read."""
     read = {}
     if not hasattr(kind, "place") and not any(getattr(kind, name, None) is not None for name in _SPEAKS_NUMPY):
-        for name in NAMES:
-            method = getattr(kind, name, None)
+        for name in OF_ONE_OBJECT:
+            method = of_class(kind, name)
             if type(method) is FunctionType and reading_of(method).code is not None:
                 read[name] = _calls(name)
-    made = types.new_class(kind.__name__, _bases(kind), {}, _body(kind, read)) if read else None
+    made = types.new_class(kind.__name__, (StandIn,), {}, _body(kind, read)) if read else None
     with _lock:
         _stand_ins[kind] = made
     return made
 
 
-def _bases(kind: type) -> tuple[type, ...]:
-    """Stand-ins of the classes that a class is made of: of two operands, one of a subclass is asked first."""
-    found = [
-        one for one in (_stand_ins[base] if base in _stand_ins else _made_for(base) for base in kind.__bases__) if one
-    ]
-    return tuple(found) or (StandIn,)
-
-
 def _body(kind: type, read: dict[str, Any]) -> Callable[[dict[str, Any]], None]:
     def fill(names: dict[str, Any]) -> None:
-        names["__slots__"] = ()
-        names.update(__class__=kind, __qualname__=kind.__qualname__, __module__=kind.__module__)
-        names.update({name: _passes(name) for name in ("__str__", "__repr__", "__format__")})
-        if hasattr(kind, "__array_ufunc__"):
-            names["__array_ufunc__"] = None
-        if hasattr(kind, "__array_priority__"):
-            names["__array_priority__"] = kind.__array_priority__
-        for name in NAMES:
+        names.update(__slots__=(), __qualname__=kind.__qualname__, __module__=kind.__module__)
+        for name in OF_ONE_OBJECT:
             if name in read:
                 names[name] = read[name]
-            elif getattr(kind, name, None) is not getattr(object, name, None):
-                names[name] = None if getattr(kind, name) is None else _passes(name)
-        if "__eq__" in names:
-            names["__hash__"] = None
+            elif (method := of_class(kind, name)) is not of_class(object, name):
+                names[name] = None if method is None else _passes(name)
 
     return fill
 
@@ -157,19 +142,22 @@ def _calls(name: str) -> Callable[..., Any]:
 
     @passed_over
     def call(self: StandIn, *args: Any) -> Any:
-        method = callees.of(getattr(type(self.thing), name))
-        found = MethodType(method, self.thing)(*map(_thing, args))
+        method = callees.of(of_class(type(self.thing), name))
+        found = MethodType(method, self.thing)(*args)
         return operand(found) if name == "__iter__" else found
 
     return call
 
 
 def _passes(name: str) -> Callable[..., Any]:
-    """A special method that is the object's own."""
+    """A special method that is the object's own, bound as Python binds it."""
 
     @passed_over
     def call(self: StandIn, *args: Any) -> Any:
-        return getattr(type(self.thing), name)(self.thing, *map(_thing, args))
+        kind = type(self.thing)
+        method = of_class(kind, name)
+        bound = method.__get__(self.thing, kind) if hasattr(type(method), "__get__") else method
+        return bound(*args)
 
     return call
 

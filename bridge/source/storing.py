@@ -75,7 +75,7 @@ class Storing(Expressions):
         middle = [
             assign(store(held, target), at(target, loaded)),
             assign(store(value, node.value), self.visit(node.value)),
-            assign(store(held, target), self.operand(reader("into", load(held), load(value)), implied(node))),
+            assign(store(held, target), self.operand(reader("into", load(held), load(value)), implied(node), "left")),
             at(node, held_then_changed),
         ]
         return [*before, *middle, *after, forget(target, held, value, *used)]
@@ -126,7 +126,9 @@ class Storing(Expressions):
     def visit_With(self, node: Any) -> Any:
         body = self.body(node.body)
         for k, item in reversed(list(enumerate(node.items))):
-            item.context_expr = self.operand(self.visit(item.context_expr), MANAGEMENT)
+            item.context_expr = self.visit(item.context_expr)
+            if isinstance(node, ast.With):
+                item.context_expr = self.operand(item.context_expr, MANAGEMENT)
             if item.optional_vars is not None:
                 item.optional_vars, stores = self._stored_in_body(item.optional_vars)
                 if stores:

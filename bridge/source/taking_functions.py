@@ -59,12 +59,6 @@ def _with_elements(plain: Callable[..., Any], first: int = 0) -> Callable[..., A
     return call
 
 
-def _vectorize(*args: Any, **kwargs: Any) -> Any:
-    """`np.vectorize(f)` in the program itself."""
-    made = np.vectorize(*args, **kwargs)
-    return functools.partial(_vectorized, made) if hasattr(made, "pyfunc") and callable(made.pyfunc) else made
-
-
 def _vectorized(made: Any, /, *args: Any, **kwargs: Any) -> Any:
     """A call of `np.vectorize(f)`: element by element, in NumPy's order."""
     if current_context() is None or not callable(made.pyfunc):
@@ -99,7 +93,6 @@ def _gathered(made: Any, values: list[Any], shape: tuple[int, ...], k: int) -> A
 
 SPECIAL.update(
     {
-        np.vectorize: _vectorize,
         builtins.map: with_functions(_with_elements(map, 1), 0),
         builtins.filter: with_functions(_with_elements(filter, 1), 0),
         builtins.sorted: with_functions(sorted, "key"),

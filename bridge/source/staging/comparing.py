@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy as np
 
 from bridge.arrays.unknown_text import refuse_decision
 from bridge.rewind.values import describes
+from bridge.source.binary_operators import compared
 from bridge.source.staging.numbers import contained
 from bridge.source.staging.truth import unknown
 
@@ -22,7 +22,7 @@ def compare(name: str, left: Any, right: Any) -> Any:
         if name == "in":
             return found
         return np.logical_not(found) if unknown(found) else not found
-    return getattr(operator, name)(left, right)
+    return compared(name, left, right)
 
 
 def check_text(one: Any) -> None:

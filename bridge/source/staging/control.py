@@ -175,9 +175,8 @@ class StagedReader(Reader):
 
     def compared(self, operators: Names, first: Any, *rest: Callable[[], Any]) -> Any:
         """`first < second < third`."""
-        left = operand(first)
-        right = operand(rest[0]())
-        found = compare(operators[0], left, right)
+        right = rest[0]()
+        found = compare(operators[0], first, right)
         if len(rest) == 1:
             return found
         return self.both(found, lambda: self.compared(operators[1:], right, *rest[1:]))

@@ -13,7 +13,7 @@ import numpy as np
 from bridge.arrays.buffer import is_weak, weak
 from bridge.rewind.interpreter import ARRAYS
 from bridge.rewind.values import is_abstract, lowered_to
-from bridge.source import callees
+from bridge.source import binary_operators, callees
 from bridge.source.iterating import elements
 from bridge.source.staging import items
 from bridge.source.staging.truth import truth, unknown
@@ -129,7 +129,7 @@ def contained(value: Any, container: Any) -> Any:
     if type(container) not in (list, tuple, set, frozenset, dict) or not (
         is_abstract(value) or (type(container) in (list, tuple) and any(map(is_abstract, container)))
     ):
-        return value in container
+        return binary_operators.contained(value, container)
     return COUNTED[any]([one is value or one == value for one in container])
 
 
