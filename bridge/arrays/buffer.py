@@ -70,6 +70,13 @@ class WeakScalar(Scalar):
         return np.result_type(grounded(self.value))
 
     @property
+    def item(self) -> Any:
+        # Compiled code that calls it until it gets a number without it would never end.
+        raise AttributeError(f"'{type(grounded(self)).__name__}' object has no attribute 'item' or 'tolist'")
+
+    tolist = item
+
+    @property
     def itemsize(self) -> int:
         return self.dtype.itemsize
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from bridge.code_position import here, resolve
 from bridge.errors import RefusedError
+from bridge.rewind.interpreter import ARRAYS
 from bridge.rewind.memory import grounded
 from bridge.rewind.values import is_abstract
 from bridge.signatures import operation_name
@@ -70,7 +71,7 @@ def combined(function: Callable[..., Any], ufunc: np.ufunc, args: tuple[Any, ...
         return function(*(x if x is own else grounded(x) for x in args))
     if compares and Fraction(number) != own:
         _refuse(ufunc, own, is_array)
-    return again(function, ufunc, *(number if x is own else x.item() for x in args))
+    return again(function, ufunc, *(number if x is own else ARRAYS.own_number(x) for x in args))
 
 
 def _refuse(ufunc: np.ufunc, own: Any, is_array: bool) -> Any:

@@ -22,6 +22,7 @@ from bridge.errors import BridgeWarning
 from bridge.rewind import rule_book
 from bridge.rewind.interpreter import ARRAYS, current_context
 from bridge.source.asking import is_asked
+from bridge.source.compiled_code import is_compiled, refusing
 from bridge.source.lending import COUNT
 from bridge.source.library_calls import (
     SINKS,
@@ -150,8 +151,8 @@ def is_special(function: Any) -> bool:
 def _of_method(method: MethodType) -> Any:
     function = method.__func__
     if type(function) is not FunctionType:
-        handler = METHODS.get((type(method.__self__), method.__name__))
-        return method if handler is None else functools.partial(handler, method.__self__)
+        handler = METHODS.get((type(method.__self__), getattr(function, "__name__", "")))
+        return _as_it_is(method) if handler is None else functools.partial(handler, method.__self__)
     found = _of_own_method(method)
     if found is not None:
         return found
@@ -194,9 +195,14 @@ def _of_library(function: Any, reason: str) -> Any:
             context.loan.unread[id(function.__code__)] = reason
         if rule_book.OF_USERS:
             _say_what_is_not_seen(function, reason)
-        return function
+        return _as_it_is(function)
     _made[function] = made
     return made
+
+
+def _as_it_is(callee: Any) -> Any:
+    """What nothing is called for but itself; compiled code is not called with tracked values."""
+    return refusing(callee) if is_compiled(callee) else callee
 
 
 def _of_builtin(function: Any) -> Any:
@@ -213,7 +219,7 @@ def _of_builtin(function: Any) -> Any:
     stand_in = rule_book.STAND_INS.get(getattr(type(owner), function.__name__, None))
     if stand_in is not None:
         return functools.partial(_standing(getattr(type(owner), function.__name__), stand_in), owner)
-    return of_tensors(function) if is_of_tensors(type(owner)) else function
+    return of_tensors(function) if is_of_tensors(type(owner)) else _as_it_is(function)
 
 
 def _compiled(function: Any) -> Any:
@@ -230,7 +236,7 @@ def _compiled(function: Any) -> Any:
     elif is_of_tensors(function):
         made = of_tensors(function)
     else:
-        return function
+        return _as_it_is(function)
     _made[function] = made
     return made
 
@@ -249,11 +255,11 @@ def _of_class(cls: Any) -> Any:
         return made
     init = cls.__init__
     if type(init) is not FunctionType or type(cls).__call__ is not type.__call__:
-        return cls
+        return _as_it_is(cls)
     if "__post_init__" in dir(cls) and hasattr(cls, "__dataclass_fields__"):
         return functools.partial(_dataclass, cls) if _is_read(cls.__post_init__) else cls
     if not _is_read(init):
-        return cls
+        return _as_it_is(cls)
 
     return functools.partial(_object, cls)
 
@@ -321,6 +327,8 @@ def _of_object(callee: Any) -> Any:
         stand_in = rule_book.STAND_INS.get(call)
         if stand_in is not None:
             return functools.partial(_standing(call, stand_in), callee)
+        if is_compiled(callee):
+            return refusing(callee)
         called = of(call)
         return callee if called is call else MethodType(called, callee)
     rule_book.read_book()
@@ -332,9 +340,9 @@ def _ruled_if_known(function: Any) -> Any:
     try:
         stand_in = rule_book.STAND_INS.get(function)
     except TypeError:  # not hashable
-        return function
+        return _as_it_is(function)
     if stand_in is None:
-        return function
+        return _as_it_is(function)
     made = _made[function] = _standing(function, stand_in)
     return made
 

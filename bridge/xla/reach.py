@@ -91,6 +91,10 @@ class Reach:
     def _add(self, *things: Any) -> None:
         for thing in things:
             kind = type(thing)
+            if kind in _PROXIES:
+                # It claims to be of the class of its referent, which may be gone.
+                self._add(*holders.behind(thing))
+                continue
             if isinstance(thing, np.ndarray):
                 self.arrays.append(thing)
                 self._waiting += thing.ravel().tolist() if thing.dtype == object else []
@@ -105,10 +109,6 @@ class Reach:
     def _look(self, one: Any) -> Iterator[Found]:
         """What one thing has."""
         kind = type(one)
-        if kind in _PROXIES:
-            # They say that they are of the class of what they stand for.
-            self._add(*holders.behind(one))
-            return
         if isinstance(one, FunctionType):
             yield from self._function(one)
         elif isinstance(one, partial):

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from bridge.code_position import here, resolve
-from bridge.errors import RefusedError, TraceError
+from bridge.errors import NoRuleError, RefusedError, TraceError
 from bridge.rewind.facts import facts_of
 from bridge.rewind.memory import ArrayMemory
 from bridge.rewind.values import is_abstract, is_abstract_integer
@@ -25,6 +25,12 @@ class AbstractArray(StandIn):
     """An array whose contents mean nothing. Ufuncs on it give abstract arrays, and compute nothing."""
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        if not isinstance(ufunc, np.ufunc):
+            raise NoRuleError(
+                f"{ufunc.__name__} is not a ufunc of NumPy's, and has no rule",
+                where=resolve(here()),
+                remedy="write it with NumPy functions, or give it a rule: bridge.rule(f)(pull)",
+            )
         if method == "__call__":
             out = kwargs.pop("out", None)
             results = _of_gufunc(ufunc, inputs, kwargs) if ufunc.signature else _of_ufunc(ufunc, inputs, kwargs)
