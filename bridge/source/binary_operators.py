@@ -46,6 +46,9 @@ _ARITHMETIC = {
         ("or", "|", operator.or_), ("xor", "^", operator.xor),
     )
 }  # fmt: skip
+_IN_PLACE: dict[str, Callable[[Any, Any], Any]] = {
+    name: getattr(operator, f"__i{name}__") for name in _ARITHMETIC if name != "divmod"
+}
 _COMPARISONS = {
     name: _Operator(symbol, getattr(operator, name), f"__{name}__", f"__{reflected}__")
     for name, symbol, reflected in (
@@ -88,7 +91,7 @@ def binary(name: str, first: Any, second: Any, assigns: str = "") -> Any:
     mine, theirs = type(first), type(second)
     own, reflected = of_class(mine, op.method), of_class(theirs, op.reflected)
     if not (_is_read(own) or (mine is not theirs and _is_read(reflected))):
-        return op.function(first, second)
+        return (_IN_PLACE[name] if assigns else op.function)(first, second)
     asked = [(own, first, second)] if own is not None else []
     if reflected is not None and mine is not theirs:
         is_overridden = issubclass(theirs, mine) and reflected is not of_class(mine, op.reflected)
@@ -107,9 +110,8 @@ def binary(name: str, first: Any, second: Any, assigns: str = "") -> Any:
 def augmented(name: str, first: Any, second: Any) -> Any:
     """`first += second`, or whatever the operator is: what the target is bound to."""
     own = of_class(type(first), f"__i{name}__")
-    if own is not None and type(own) is not FunctionType:
-        function: Callable[[Any, Any], Any] = getattr(operator, f"__i{name}__")
-        return function(first, second)
+    if own is not None and not _is_read(own):
+        return _IN_PLACE[name](first, second)
     found = NotImplemented if own is None else _bound(own, first)(second)
     return binary(name, first, second, "=") if found is NotImplemented else found
 
@@ -208,7 +210,7 @@ def _itself(x: Any) -> Any:
 def _with_operators() -> None:
     for name, op in _ARITHMETIC.items():
         setattr(Left, op.method, _asks(binary, name, False))
-        if name != "divmod":
+        if name in _IN_PLACE:
             setattr(Left, f"__i{name}__", _asks(augmented, name, False))
         setattr(Right, op.reflected, _asks(binary, name, True))
     for name, op in _COMPARISONS.items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -254,7 +255,54 @@ def returned_by_an_operator(x: Any) -> Any:
     return total + x[0] * (other is same) * 2.0 + x[1] * ((vec - same) is vec)
 
 
+def in_sets(x: Any) -> Any:
+    a, b = Vec(x[0]), Vec(x[1])
+    weak, seen, counts = weakref.WeakSet([a]), {a}, collections.Counter([a, a])
+    seen |= {a, b}
+    return (a + b).x * len(seen) * counts[a] * (2.0 if a in weak else 3.0) * (5.0 if b in counts else 7.0)
+
+
+def remembered(x: Any) -> Any:
+    known: dict[Any, Any] = {}
+
+    def square(v: Vec) -> Any:
+        if v not in known:
+            known[v] = v.x**2
+        return known[v]
+
+    a = Vec(x[0])
+    return square(a) + 2.0 * square(a) + (a + a).x * len(known)
+
+
+def equal_by_a_local_class(x: Any) -> Any:
+    class Numbered(Vec):
+        number = 1
+
+        def __eq__(self, other: object) -> bool:
+            return type(other) is Numbered and other.number == self.number
+
+        __hash__ = None  # type: ignore[assignment]
+
+    a, b = Numbered(x[0]), Numbered(x[1])
+    return (a + b).x * (2.0 if a in [b] else 3.0) * ([b].index(a) + 5) * (7.0 if (b,).count(a) else 1.0)
+
+
+def not_supported(x: Any) -> Any:
+    a, texts = Vec(x[0]), []
+    for operate in (lambda: a - a, lambda: a < a, lambda: a + 1.0, lambda: 1.0 @ a):
+        try:
+            operate()
+        except (TypeError, AttributeError) as error:
+            texts.append(str(error))
+    try:
+        a -= a
+    except TypeError as error:
+        texts.append(str(error))
+    return x[0] * sum(len(text) for text in texts) + x[1] * len(texts)
+
+
 PROGRAMS = [
+    in_sets, remembered, equal_by_a_local_class, not_supported,
     identity, in_a_tuple, in_a_variable, chained, chained_order, keys, list_methods, equal, equal_lists, by_identity,
     sorted_points, static, kept_by_an_operator, kept_by_a_library, through_an_array_of_objects, sequence, augmented,
     returned_by_an_operator,
