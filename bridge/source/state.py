@@ -97,10 +97,16 @@ def variables_of(function: Any, names: tuple[str, ...]) -> list[Place]:
 
 
 class Watch:
-    """What one part of the program changes of objects that were there before it."""
+    """What one part of the program changes of objects that were there before it.
+
+    Attributes
+    ----------
+    iterators : those that it can reach and did not make, by identity.
+    """
 
     def __init__(self) -> None:
         self.refused: str | None = None
+        self.iterators: dict[int, Any] = {}
         self.parts: dict[tuple[Any, ...], tuple[Place, Any]] = {}
         self.fresh: dict[int, Any] = {}
 

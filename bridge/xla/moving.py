@@ -35,6 +35,11 @@ class Moving:
         self.name = "chance (a generator without a seed)" if thing is ENTROPY else f"a {type(thing).__name__}"
         self._before = _state(thing)
 
+    @property
+    def is_seen(self) -> bool:
+        """Whether anything tells how far it is."""
+        return self._before not in (None, ())
+
     def has_moved(self) -> bool:
         """Whether it has been asked since."""
         return bool(_frozen(_state(self.thing)) != _frozen(self._before))
@@ -127,6 +132,10 @@ def _parts(thing: Any) -> Any:
     """What would make an iterator once more where it is now."""
     if isinstance(thing, tuple):
         return thing
+    if isinstance(thing, np.flatiter):
+        return (thing.index,)
+    if isinstance(thing, np.nditer):
+        return thing.iterindex, thing.finished
     hint = getattr(type(thing), "__length_hint__", None)
     if hint is not None:
         return (hint(thing),)

@@ -7,7 +7,11 @@ are compiled one after the other.
 from __future__ import annotations
 
 import builtins
+import functools
+import itertools
+import sys
 from collections.abc import Callable
+from functools import partial
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any, cast
 
@@ -29,6 +33,7 @@ from bridge.source.staging.comparing import check_text, compare
 from bridge.source.staging.short_loops import MANY, may_hold_loops, repeated
 from bridge.source.staging.stages import staged
 from bridge.source.staging.truth import NotOneLoop, is_true, truth, unknown
+from bridge.source.staging.watching import check_asked, checked, refuse
 from bridge.source.state import variables_of
 
 Names = tuple[str, ...]
@@ -45,18 +50,37 @@ class StagedReader(Reader):
         if type(callee) is BuiltinFunctionType and callee in numbers.ROUNDED:
             return numbers.ROUNDED[callee]
         if effects.moves_on(callee) or asking.gives_chance(callee):
-            _refuse(f"it calls {getattr(callee, '__name__', 'next')}(), which gives something else each time")
+            refuse(f"it calls {getattr(callee, '__name__', 'next')}(), which gives something else each time")
         if asking.is_asked(callee):
             control = _control()
             return callee if control is None else asking.asked(callee, _trace())
-        return staged_function(callees.of(callee))
+        read = callees.of(callee)
+        found = staged_function(read)
+        return checked(found) if found is read else found
 
-    def loop(self, iterable: Any, body: Any, live: Names, exposed: Names, stored: Names, stops: Names) -> None:
-        """`for`."""
+    def elements(self, values: Any) -> Any:
+        check_asked(values)
+        return elements(values)
+
+    def loop(
+        self, iterable: Any, body: Any, live: Names, exposed: Names, stored: Names, stops: Names, is_last: bool = False
+    ) -> None:
+        """`for`; `is_last`: the variable that has the iterable is not read any more."""
         control = _control()
-        found = items.items_of(iterable) if control is not None else None
-        if found is None or (not is_abstract(found.count) and found.count < 1):
+        if control is None:
             self._turns(iterable, body, stored, stops, 0)
+            return
+        holders = 0
+        if stops and hasattr(type(iterable), "__next__"):
+            held = [iterable]
+            del iterable
+            # The list has it, and so has the call.
+            holders = sys.getrefcount(held[0]) - 2 - is_last
+            iterable = held.pop()
+        iterator = items.iterator_of(iterable)
+        found = None if iterator is None else iterator.rest()
+        if found is None or (not is_abstract(found.count) and found.count < 1):
+            self._turns(iterable, body, stored, stops, 0, holders)
             return
         with repeated(found.count) as times:
             is_short = times <= MANY and not stops
@@ -64,21 +88,37 @@ class StagedReader(Reader):
                 self._turns(iterable, body, stored, stops, 0)
                 return
         try:
-            control.staged_loop(current_context(), found, body, live, exposed, stored, stops, is_short)
+            found.finish(control.staged_loop(current_context(), found, body, live, exposed, stored, stops, is_short))
         except NotOneLoop as error:
             if is_abstract(found.count):
                 raise _cannot(error) from error
+            if error.done == found.count:
+                return
+            done = error.done if iterator is not iterable else 0
             if not is_short:
                 control.unrolling(current_context(), found.count, str(error))
-                self._turns(iterable, body, stored, stops, error.done)
+                self._turns(iterable, body, stored, stops, done, holders)
                 return
             _trace().unrolled.add(body.__code__)
             with repeated(found.count):
-                self._turns(iterable, body, stored, stops, error.done)
+                self._turns(iterable, body, stored, stops, done, holders)
 
-    def _turns(self, iterable: Any, body: Any, stored: Names, stops: Names, done: int) -> None:
+    def _turns(self, iterable: Any, body: Any, stored: Names, stops: Names, done: int, holders: int = 0) -> None:
         """The turns of a loop after the first `done`, one after the other."""
-        for number, element in enumerate(iter(operand(elements(iterable)))):
+        check_asked(iterable)
+        iterator: Any = iter(operand(elements(iterable)))
+        control = _control() if stops else None
+        ahead = None
+        if control is not None:
+            is_own = hasattr(type(iterable), "__next__")
+            ahead = control.Ahead(current_context(), iterable if is_own else iterator, holders)
+        step: Callable[[], Any] = partial(next, iterator)
+        for number in itertools.count():
+            try:
+                flags = [] if ahead is None else _unknown_flags(body, stops)
+                element = ahead.ask(step, _any_of(flags)) if ahead is not None and flags else step()
+            except StopIteration:
+                break
             if number >= done:
                 if number:
                     self._turn(body, stops, stored, element)
@@ -86,6 +126,8 @@ class StagedReader(Reader):
                     body(element)
                 if _has_stopped(body, stops):
                     break
+        if ahead is not None:
+            ahead.over()
 
     def repeat(self, test: Any, body: Any, live: Names, exposed: Names, stored: Names, stops: Names) -> None:
         """`while`."""
@@ -109,12 +151,8 @@ class StagedReader(Reader):
 
     def _turn(self, body: Any, stops: Names, stored: Names, *element: Any) -> None:
         """A later turn of an unrolled loop, which may have ended; before the first one, no flag of a loop is set."""
-        flags = [one.get() for one in variables_of(body, stops)]
-        if not any(map(unknown, flags)):
-            body(*element)
-            return
         run: Callable[[], Any] = lambda: body(*element)  # noqa: E731
-        for flag in filter(unknown, flags):
+        for flag in _unknown_flags(body, stops):
             run = _guarded(flag, run, body, stored)
         run()
 
@@ -181,12 +219,14 @@ class StagedReader(Reader):
             return found
         return self.both(found, lambda: self.compared(operators[1:], right, *rest[1:]))
 
-    def counted(self, function: Any) -> Any:
-        """A function of Python's that may get numbers which are not known."""
+    def counted(self, function: Any, is_last: bool = False) -> Any:
+        """A function of Python's that may get numbers which are not known; `is_last`: as in `loop`."""
         if _control() is None:
             return self.of(function)
         try:
-            return numbers.COUNTED.get(function) or self.of(function)
+            known = numbers.LAST.get(function) if is_last else None
+            known = known or numbers.COUNTED.get(function)
+            return checked(known) if known is not None else self.of(function)
         except TypeError:
             return self.of(function)
 
@@ -259,14 +299,6 @@ def _noted(function: Any) -> Any:
     return function
 
 
-def _refuse(reason: str) -> None:
-    """Raise in a part of a program that is tried: it cannot be a loop or a branch."""
-    context = current_context()
-    if context is not None and context.loan is not None and context.loan.watches.open:
-        context.loan.watches.refuse(reason)
-        raise NotOneLoop(reason)
-
-
 def _control() -> Any:
     """Who runs loops and branches of the program; None if Python does."""
     context = current_context()
@@ -297,6 +329,16 @@ def _guarded(flag: Any, run: Callable[[], Any], body: Any, stored: Names) -> Cal
             raise _cannot(error) from error
 
     return guarded
+
+
+def _unknown_flags(body: Any, stops: Names) -> list[Any]:
+    """The flags of which it is not known whether they have ended a loop."""
+    return [flag for flag in (one.get() for one in variables_of(body, stops)) if unknown(flag)]
+
+
+def _any_of(flags: list[Any]) -> Any:
+    """Whether one of some flags is set."""
+    return functools.reduce(np.logical_or, map(truth, flags))
 
 
 def _has_stopped(body: Any, stops: Names) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import math
+import sys
 from collections import deque
 from collections.abc import Callable, Iterator, MappingView
 from typing import Any
@@ -11,12 +12,14 @@ from typing import Any
 import numpy as np
 
 from bridge.arrays.buffer import is_weak, weak
-from bridge.rewind.interpreter import ARRAYS
+from bridge.rewind.interpreter import ARRAYS, current_context
 from bridge.rewind.values import is_abstract, lowered_to
 from bridge.source import binary_operators, callees
 from bridge.source.iterating import elements
+from bridge.source.special_methods import operand
 from bridge.source.staging import items
-from bridge.source.staging.truth import truth, unknown
+from bridge.source.staging.truth import is_true, truth, unknown
+from bridge.source.staging.watching import check_asked
 
 
 def _range(*args: Any) -> Any:
@@ -91,32 +94,49 @@ def weak_if_all_are(chosen: Any, among: Any) -> Any:
     return ARRAYS.own_number(chosen) if is_pythons else chosen
 
 
-def _joined(plain: Any) -> Callable[..., Any]:
-    """`any` or `all`."""
+def _joined(plain: Any, is_last: bool = False) -> Callable[..., Any]:
+    """`any` or `all`; `is_last`: the variable that has what it is given is not read any more."""
     decides = plain is any
 
     def call(*args: Any, **kwargs: Any) -> Any:
         if len(args) != 1 or kwargs:
             return plain(*args, **kwargs)
+        # The arguments have it, and so has the call.
+        holders = sys.getrefcount(args[0]) - 2 - is_last
+        check_asked(args[0])
         values = elements(args[0])
-        values = values if isinstance(values, (list, tuple)) else list(values)
-        if not any(map(unknown, values)):
-            return callees.of(plain)(values)
+        iterator = iter(operand(values))
+        context: Any = current_context()
+        is_own = hasattr(type(values), "__next__")
+        ahead = context.home.control.Ahead(context, values if is_own else iterator, holders if is_own else 0)
         found: Any = None
-        for one in values:
+
+        def step() -> Any:
+            one = next(iterator)
+            return truth(one) if unknown(one) else is_true(one)
+
+        while True:
+            try:
+                if found is None or isinstance(values, (list, tuple)):
+                    one = step()
+                else:
+                    one = ahead.ask(step, found if decides else np.logical_not(found))
+            except StopIteration:
+                break
             if unknown(one):
-                held = truth(one)
-                joined = np.logical_or if decides else np.logical_and
-                found = held if found is None else joined(found, held)
-            elif bool(one) is decides:
-                return decides
-        return found
+                found = one if found is None else (np.logical_or if decides else np.logical_and)(found, one)
+            elif one is decides:
+                found = decides
+                break
+        ahead.over()
+        return not decides if found is None else found
 
     return call
 
 
 def contained(value: Any, container: Any) -> Any:
     """`value in container`, which may not be known."""
+    check_asked(container)
     if type(container) is range and is_abstract(value) and not np.ndim(value):
         first, last = (container[0], container[-1]) if container else (1, 0)
         low, high = min(first, last), max(first, last)
@@ -199,6 +219,9 @@ COUNTED: dict[Any, Callable[..., Any]] = {
     builtins.round: _round,
     builtins.sorted: _sorted,
 }
+
+LAST: dict[Any, Callable[..., Any]] = {plain: _joined(plain, is_last=True) for plain in (any, all)}
+"""The same, of what nobody reads afterwards."""
 
 ROUNDED: dict[Any, Callable[..., Any]] = {
     math.floor: _rounded(math.floor, np.floor),

@@ -144,7 +144,9 @@ class _Stager(ast.NodeTransformer):
         values = self.visit(node.iter)
         names = self._names(stored, live, exposed)
         stops = _names(self.jumps.stops.get(node, ()))
-        call = at(node.iter, reader("loop", values, load(name), *names, stops))
+        # Who has the iterator besides may go on with it, where the loop leaves it early.
+        last = [ast.Constant(True)] if self._is_last(node.iter, live) else []
+        call = at(node.iter, reader("loop", values, load(name), *names, stops, *last))
         return [body, at(node, ast.Expr(call)), *self._block(node.orelse)]
 
     def visit_While(self, node: ast.While) -> Any:
@@ -193,6 +195,10 @@ class _Stager(ast.NodeTransformer):
     def _live(self, node: ast.AST) -> tuple[set[str], set[str]]:
         liveness = self.liveness
         return liveness.after.get(node, self.locals), liveness.exposed.get(node, self.locals)
+
+    def _is_last(self, node: ast.expr, live: set[str]) -> bool:
+        """Whether an expression is a variable of the function's that is not read any more, if these are live."""
+        return isinstance(node, ast.Name) and node.id in self.locals and node.id not in live
 
     def _names(self, stored: set[str], live: set[str], exposed: set[str]) -> list[ast.expr]:
         """Which variables leave a body, which are read before it binds them, and all that it binds."""

@@ -54,6 +54,7 @@ def tried(context: Any, function: Closure, attempt: Callable[[Any], None], bound
 
     def once(i: Any) -> None:
         around = Surroundings([function.function, *(value for _, value in function.cells)])
+        watch.iterators = around.iterators
         try:
             attempt(i)
         finally:
@@ -63,6 +64,7 @@ def tried(context: Any, function: Closure, attempt: Callable[[Any], None], bound
                     watch.add(variable, before)
                     changed[variable.key] = variable
             watch.put_back()
+        around.check_moved()
 
     try:
         watching = nullcontext() if loan is None else loan.watches.watching(watch)

@@ -47,32 +47,39 @@ def staged_loop(
     stored: Names,
     stops: Names,
     is_short: bool = False,
-) -> None:
+) -> Any:
     """`for` over items with numbers; NotOneLoop, with the number of turns that were made, if it is to be unrolled.
 
     One that `is_short` is to be unrolled unless there are long loops in it.
+
+    Returns
+    -------
+    The number of turns, if the loop may end early; else None.
     """
     names = live, exposed, stored, stops
     count = items.count
     if is_short:
-        with_lent(context, partial(_counted, context, items, body, names, 0, 1, math.inf, is_short))
-        return
+        return with_lent(context, partial(_counted, context, items, body, names, 0, 1, math.inf, is_short))
     if is_abstract(count):
-        _counted(context, items, body, names, 0, 1, math.inf)
-        return
+        return _counted(context, items, body, names, 0, 1, math.inf)
     done, own = 0, math.inf
     while True:
         try:
-            _in_periods(context, items, body, names, done, own)
-            return
+            return _in_periods(context, items, body, names, done, own)
         except Unlike as error:
             error.done = done
             if done or count < 3:
                 raise
             # What a turn leaves may look as what it found, from the second one on.
             own = serial_now()
-            body(items.at(0))
+            first = items.at(0)
+            items.take(1)
+            body(first)
             done = 1
+            if not items.is_in_step():
+                moved = NotOneLoop("its first turn moves on what it iterates over")
+                moved.done = done
+                raise moved from error
             flags = [one.get() for one in variables_of(body, stops)]
             if any(map(unknown, flags)) or any(map(is_true, flags)):
                 error.done = count if not any(map(unknown, flags)) else done
@@ -82,23 +89,23 @@ def staged_loop(
             raise
 
 
-def _in_periods(context: Any, items: Any, body: Any, names: tuple[Names, ...], done: int, own: float) -> None:
+def _in_periods(context: Any, items: Any, body: Any, names: tuple[Names, ...], done: int, own: float) -> Any:
     """The turns after the first `done`, as many of them as one as it takes until arrays have their names again."""
     for period in range(1, _PERIODS + 1):
         if items.count - done < 2 * period:
             raise NotOneLoop("it is short")
         try:
-            with_lent(context, partial(_counted, context, items, body, names, done, period, own))
-            return
+            return with_lent(context, partial(_counted, context, items, body, names, done, period, own))
         except Rebound:
             if period == _PERIODS:
                 raise
+    return None
 
 
 def _counted(
     context: Any, items: Any, body: Any, names: Any, done: int, period: int, own: float, is_short: bool = False
-) -> None:
-    """The turns of a `for` loop after the first `done`, each `period` of them as one.
+) -> Any:
+    """The turns of a `for` loop after the first `done`, each `period` of them as one; returns how many if it may end.
 
     Memory with a higher number than `own` was made by the turn that ran by itself, and has no older names.
     """
@@ -128,6 +135,8 @@ def _counted(
         low = high = turns = (count - done) // period
         may_be_empty = False
 
+    ends: list[Any] = [None]
+
     def run(loop: Loop) -> None:
         going = None
         if any(isinstance(one.by, Memory) for one in loop.stops):
@@ -135,6 +144,7 @@ def _counted(
             going = loop.going
         end = repeat(context, Turns(0, turns, going, rows=rows, reached=loop.reached), loop.step, loop.varying)
         loop.finish(turns if going is None else end)
+        ends[:] = [None if going is None else end + done]
 
     trace = context.home.trace
     before = trace.long_loops
@@ -150,6 +160,7 @@ def _counted(
     if period > 1:
         for k in range(done + turns * period, count):
             body(items.at(k))
+    return ends[0]
 
 
 def unrolling(context: Any, count: Any, reason: str) -> None:

@@ -18,9 +18,11 @@ from typing import Any
 import numpy as np
 
 from bridge.arrays.tracked import is_tracked
-from bridge.code_position import is_internal
+from bridge.code_position import here, is_internal, resolve
+from bridge.errors import TraceError
 from bridge.source.keeping import GONE, PLAIN, Attributes, Contents, Kept, state_of
 from bridge.source.state import Part, Place, Watch
+from bridge.xla.moving import Moving
 
 _CONTAINERS = (list, dict, set, collections.deque)
 _BYTES = (bytearray, array.array)
@@ -34,7 +36,7 @@ class Surroundings:
         self._parts: list[tuple[Kept, Any]] = []
         self._contents: list[tuple[Any, Any]] = []
         self._objects: list[tuple[Any, dict[str, Any]]] = []
-        self.has_iterators = False
+        self._moving: dict[int, Moving] = {}
         seen: set[int] = set()
         waiting = list(functions)
         while waiting and len(seen) < _MOST_THINGS:
@@ -62,7 +64,8 @@ class Surroundings:
         if issubclass(kind, (np.ndarray, *_BYTES)):
             self._keep_contents(one)
             return ()
-        self.has_iterators = self.has_iterators or hasattr(kind, "__next__")
+        if hasattr(kind, "__next__") and type(kind.__next__) is not FunctionType and not issubclass(kind, type):
+            self._moving[id(one)] = Moving(one)
         if issubclass(kind, (type, ModuleType, np.generic)) or _is_librarys(kind):
             return ()
         held = dict(state_of(one) or {})
@@ -75,6 +78,27 @@ class Surroundings:
                 self._contents.append((one, one.copy()))
         elif len(one) <= _MOST_BYTES:
             self._contents.append((one, one[:]))
+
+    @property
+    def iterators(self) -> dict[int, Any]:
+        """Iterators of Python's and of libraries, by identity."""
+        return {key: one.thing for key, one in self._moving.items()}
+
+    def moved(self, is_certain: bool = True) -> str | None:
+        """What has given elements since, which it does not give again; or may have, for all that is seen."""
+        moved = (one for one in self._moving.values() if one.has_moved() or not (is_certain or one.is_seen))
+        return next((one.name for one in moved), None)
+
+    def check_moved(self, error: BaseException | None = None) -> None:
+        """Raise if an iterator has moved on in a part of the program that has to run again, or in one that failed."""
+        name = self.moved(is_certain=error is None)
+        if name is not None:
+            raise TraceError(
+                f"a part of the program cannot be run again, because it takes elements of {name}"
+                + ("" if error is None else f": {str(error).partition(chr(10))[0]}"),
+                where=resolve(here()),
+                remedy='make a list of the elements before the loop or the branch, or use engine="native"',
+            ) from error
 
     def note_changes(self, watch: Watch) -> None:
         """Let a watch know of what has changed since, with what it held; contents are put back."""

@@ -45,6 +45,11 @@ class Part:
         self.closure = Closure(run)
         self.moment = Moment(context)
         self.merged = dict(context.merged)
+        self.iterators: dict[int, Any] | None = None
+
+    def _around(self) -> Surroundings:
+        """What it can reach."""
+        return Surroundings([self.run, *(value for _, value in self.closure.cells)])
 
     def add(self, places: Iterable[tuple[Place, Any]]) -> None:
         """Take note of places that it binds or changes, and of what they hold before it runs."""
@@ -79,6 +84,9 @@ class Part:
             yield
             return
         watch = Watch()
+        if self.iterators is None:
+            self.iterators = self._around().iterators
+        watch.iterators = self.iterators
         with loan.watches.watching(watch):
             yield
         if watch.refused is not None or not watch.parts.keys() <= expected:
@@ -144,7 +152,8 @@ class Part:
             with self.state(), self._heard(since):
                 found[0] = before(i)
                 nonlocal around
-                around = Surroundings([self.run, *(value for _, value in self.closure.cells)])
+                around = self._around()
+                self.iterators = watch.iterators = around.iterators
                 try:
                     self.run(i)
                     found[1] = after()
@@ -168,13 +177,11 @@ class Part:
                 one.escaped, one.merged = escaped, merged
             trace.refused = refused
             check_cause(self.context, error)
-            if around is not None and around.has_iterators and watch.refused is None:
-                raise TraceError(
-                    f"a part of the program cannot be run again, because it has an iterator: {_short(error)}",
-                    where=resolve(here()),
-                    remedy='make a list of it before the loop, or use engine="native"',
-                ) from error
+            if around is not None and watch.refused is None:
+                around.check_moved(error)
             raise NotOneLoop(_short(error)) from error
+        if around is not None:
+            around.check_moved()
         if watch.refused is not None:
             raise NotOneLoop(watch.refused)
         return found[0], found[1], since, watch
