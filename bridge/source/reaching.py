@@ -51,18 +51,24 @@ def may_reach(program: Iterable[Any], owners: Container[int], caller: CodeType |
     return _reaches([*program, *_variables(caller)], owners, frozenset(), _MOST)
 
 
-def may_reach_memory(function: Any, owners: Container[int], roots: Container[Any], caller: CodeType | None) -> bool:
+def may_reach_memory(
+    function: Any, owners: Container[int], roots: Container[Any], caller: CodeType | None, but: Iterable[Any] = ()
+) -> bool:
     """Whether a tracked array on one of these roots, or one of the caller's arrays, may be reached from `function`.
+
+    What some objects reach alone does not count.
 
     True, too, where an operand that waits for the end of a call may be one of them: nobody sees these.
     """
     if any(not _waits_for_nothing_else(frame) for frame in _frames(caller)):
         return True
-    return _reaches([function, *_variables(caller), *_gone_through(caller)], owners, roots, _MOST_COMPILED)
+    return _reaches([function, *_variables(caller), *_gone_through(caller)], owners, roots, _MOST_COMPILED, but)
 
 
-def _reaches(waiting: list[Any], owners: Container[int], roots: Container[Any], most: int) -> bool:
-    seen: set[int] = set()
+def _reaches(
+    waiting: list[Any], owners: Container[int], roots: Container[Any], most: int, but: Iterable[Any] = ()
+) -> bool:
+    seen: set[int] = set(map(id, but))
     while waiting:
         one = waiting.pop()
         kind = type(one)

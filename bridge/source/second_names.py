@@ -7,7 +7,7 @@ all that shows the caller's.
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Iterable, Set
 from threading import get_ident
 from types import CodeType
 from typing import Any
@@ -88,15 +88,15 @@ class SecondNames:
             context = self._loan.context
             self._note(context, [original for original, buffer in context.originals if buffer.place.root is root])
 
-    def reaches(self, roots: Set[Any]) -> bool:
-        """Whether the program may reach memory of its own, as things are now, by any name."""
+    def reaches(self, roots: Set[Any], but: Iterable[Any] = ()) -> bool:
+        """Whether the program may reach memory of its own, as things are now, by any name; `but` by some objects."""
         if not self.program or any(lent.buffer.place.root in roots for lent in self._loan.arrays):
             return True
         originals = [x for x, buffer in self._loan.context.originals if buffer.place.root in roots]
         if any(hasattr(x, "place") for x in map(grounded, originals)):
             return True
         owners = {id(whole_of(x)) for x in originals}
-        return may_reach_memory(self.program[0], owners, roots, self.caller)
+        return may_reach_memory(self.program[0], owners, roots, self.caller, but)
 
     def _note(self, context: Any, originals: list[np.ndarray]) -> None:
         for original in originals:

@@ -80,7 +80,7 @@ class StagedReader(Reader):
         iterator = items.iterator_of(iterable)
         found = None if iterator is None else iterator.rest()
         if found is None or (not is_abstract(found.count) and found.count < 1):
-            self._turns(iterable, body, stored, stops, 0, holders)
+            self._turns(iterable, body, stored, stops, 0, holders, is_last)
             return
         with repeated(found.count) as times:
             is_short = times <= MANY and not stops
@@ -97,21 +97,20 @@ class StagedReader(Reader):
             done = error.done if iterator is not iterable else 0
             if not is_short:
                 control.unrolling(current_context(), found.count, str(error))
-                self._turns(iterable, body, stored, stops, done, holders)
+                self._turns(iterable, body, stored, stops, done, holders, is_last)
                 return
             _trace().unrolled.add(body.__code__)
             with repeated(found.count):
-                self._turns(iterable, body, stored, stops, done, holders)
+                self._turns(iterable, body, stored, stops, done, holders, is_last)
 
-    def _turns(self, iterable: Any, body: Any, stored: Names, stops: Names, done: int, holders: int = 0) -> None:
+    def _turns(self, iterable: Any, body: Any, stored: Names, stops: Names, done: int, holders: int = 0, is_last: bool = False) -> None:
         """The turns of a loop after the first `done`, one after the other."""
         check_asked(iterable)
         iterator: Any = iter(operand(elements(iterable)))
         control = _control() if stops else None
         ahead = None
         if control is not None:
-            is_own = hasattr(type(iterable), "__next__")
-            ahead = control.Ahead(current_context(), iterable if is_own else iterator, holders)
+            ahead = control.Ahead(current_context(), iterable, iterator, holders, int(is_last))
         step: Callable[[], Any] = partial(next, iterator)
         for number in itertools.count():
             try:
@@ -267,6 +266,16 @@ class StagedReader(Reader):
                 trace.refused = refused
                 return np.where(truth(test), found, 0)
         return self.both(test, value) if name == "any" else self.either(self.negated(test), value)
+
+    def joining(self, name: str, function: Any, loop: Any) -> Any:
+        """What runs `any(...)` or `all(...)` of a generator expression that binds names."""
+        if function is getattr(builtins, name):
+            return loop
+        raise TraceError(
+            f"{name}() is not Python's, and gets a generator expression that binds names",
+            where=resolve(here()),
+            remedy="call it by another name, or write a loop",
+        )
 
     def made(self, thing: Any) -> Any:
         """A container that was made just now."""

@@ -107,8 +107,7 @@ def _joined(plain: Any, is_last: bool = False) -> Callable[..., Any]:
         values = elements(args[0])
         iterator = iter(operand(values))
         context: Any = current_context()
-        is_own = hasattr(type(values), "__next__")
-        ahead = context.home.control.Ahead(context, values if is_own else iterator, holders if is_own else 0)
+        ahead = context.home.control.Ahead(context, values, iterator, holders, int(is_last))
         found: Any = None
 
         def step() -> Any:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from typing import Any
 
 from bridge.source.nodes import HELPER, PART, at, copied, load, reader, store
-from bridge.source.staging.names import FUNCTIONS
+from bridge.source.staging.names import COMPREHENSIONS, FUNCTIONS, own_parts
 
 _COMPREHENSIONS = (ast.GeneratorExp, ast.ListComp)
 _CHANGES = frozenset({"pop", "popleft", "popitem", "append", "remove", "next", "send", "read", "readline"})
@@ -14,7 +15,8 @@ _CHANGES = frozenset({"pop", "popleft", "popitem", "append", "remove", "next", "
 
 def plainer(body: list[ast.stmt]) -> list[ast.stmt]:
     """The statements of one function's body, rewritten; functions inside of it are left to themselves."""
-    plain = _Plainer()
+    of_module = {name for one in body for part in own_parts(one) if isinstance(part, ast.Global) for name in part.names}
+    plain = _Plainer(of_module)
     found: list[ast.stmt] = []
     for one in body:
         made = plain.visit(one)
@@ -29,8 +31,24 @@ def plainer_expression(node: ast.expr) -> ast.expr:
 
 
 class _Plainer(ast.NodeTransformer):
-    def __init__(self) -> None:
+    def __init__(self, of_module: Iterable[str] = ()) -> None:
         self.subjects = 0
+        self.made = 0
+        self.of_module = frozenset(of_module)
+        # The functions that the statement needs, where there is one and names in it mean what they mean outside.
+        self.needed: list[ast.stmt] | None = None
+
+    def visit(self, node: ast.AST) -> Any:
+        before = self.needed
+        if isinstance(node, ast.stmt):
+            self.needed = []
+        elif isinstance(node, COMPREHENSIONS):
+            self.needed = None
+        found = super().visit(node)
+        needed, self.needed = self.needed, before
+        if not isinstance(node, ast.stmt) or not needed:
+            return found
+        return [*needed, *(found if isinstance(found, list) else [found])]
 
     def visit_FunctionDef(self, node: Any) -> Any:
         return node
@@ -39,13 +57,15 @@ class _Plainer(ast.NodeTransformer):
 
     def visit_Assert(self, node: ast.Assert) -> Any:
         """`assert test, words` is `if not test: raise AssertionError(words)`."""
+        self.generic_visit(node)
         made = ast.Call(load("AssertionError"), [] if node.msg is None else [node.msg], [])
         return at(node, ast.If(ast.UnaryOp(ast.Not(), node.test), [ast.Raise(made, None)], []))
 
     def visit_While(self, node: ast.While) -> Any:
         """A test that changes something is asked once a turn: `while True: if not test: break`."""
+        changes = _changes(node.test)
         self.generic_visit(node)
-        if not _changes(node.test) or any(map(_jumps, node.orelse)):
+        if not changes or any(map(_jumps, node.orelse)):
             return node
         ends = at(node.test, ast.If(ast.UnaryOp(ast.Not(), node.test), [*node.orelse, at(node, ast.Break())], []))
         return at(node, ast.While(ast.Constant(True), [ends, *node.body], []))
@@ -75,8 +95,12 @@ class _Plainer(ast.NodeTransformer):
         So it is where the name is Python's, and the test is not known, by `sum(R.joined(t, ...) for x in a for t in
         (test,) if R.admits(t, ...))`.
         """
-        self.generic_visit(node)
         name = node.func.id if isinstance(node.func, ast.Name) else ""
+        if name in ("any", "all") and self.needed is not None and len(node.args) == 1 and not node.keywords:
+            targets = _binds(node.args[0])
+            if targets:
+                return self._as_loop(node, name, targets)
+        self.generic_visit(node)
         if name not in JOINED or len(node.args) != 1 or node.keywords or not _has_condition(node.args[0]):
             return node
         given: Any = node.args[0]
@@ -92,6 +116,39 @@ class _Plainer(ast.NodeTransformer):
         return node
 
 
+    def _as_loop(self, node: ast.Call, name: str, targets: set[str]) -> ast.expr:
+        """`any((v := f(x)) > 0 for x in a)` is a function with a loop that ends at the first that is true.
+
+        It binds names, which have to be those of the element at which it stops.
+        """
+        self.made += 1
+        called, items = f"{HELPER}{name}{self.made}", f"{HELPER}items"
+        given: Any = node.args[0]
+        decides = name == "any"
+        test = given.elt if decides else at(given.elt, ast.UnaryOp(ast.Not(), given.elt))
+        body: ast.stmt = at(given.elt, ast.If(test, [ast.Return(ast.Constant(decides))], []))
+        first = given.generators[0]
+        iterated, first.iter = first.iter, at(first.iter, load(items))
+        for one in reversed(given.generators):
+            for condition in reversed(one.ifs):
+                body = at(condition, ast.If(condition, [body], []))
+            body = at(one.target, ast.For(one.target, one.iter, [body], []))
+        of_module = sorted(targets & self.of_module)
+        own = sorted(targets - self.of_module)
+        names: list[ast.stmt] = [ast.Global(of_module)] if of_module else []
+        names += [ast.Nonlocal(own)] if own else []
+        arguments = ast.arguments([], [ast.arg(items)], None, [], [], None, [])
+        more: Any = {"type_params": []} if "type_params" in ast.FunctionDef._fields else {}
+        last = ast.Return(ast.Constant(not decides))
+        made = ast.FunctionDef(called, arguments, [*names, body, last], [], None, **more)
+        assert self.needed is not None
+        # It never runs, and says that the statement binds these names.
+        binds = ast.Assign([ast.Name(one, ast.Store()) for one in sorted(targets)], ast.Constant(0))
+        self.needed += [at(node, made), at(node, ast.If(ast.Constant(False), [binds], []))]
+        joining = at(node.func, reader("joining", ast.Constant(name), node.func, load(called)))
+        return at(node, ast.Call(joining, [self.visit(iterated)], []))
+
+
 JOINED = frozenset({"sum", "any", "all"})
 _TEST = f"{HELPER}condition"
 
@@ -103,6 +160,16 @@ def _has_condition(node: ast.expr) -> bool:
     if any(one.ifs or one.is_async for one in node.generators[:-1]) or node.generators[-1].is_async:
         return False
     return not any(isinstance(part, (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)) for part in ast.walk(node))
+
+
+def _binds(node: ast.expr) -> set[str]:
+    """The names that a generator expression binds outside of itself; none if it cannot be a loop of a function."""
+    if not isinstance(node, ast.GeneratorExp) or any(one.is_async for one in node.generators):
+        return set()
+    parts = list(ast.walk(node))
+    if any(isinstance(part, (ast.Await, ast.Yield, ast.YieldFrom, ast.Lambda)) for part in parts):
+        return set()
+    return {part.target.id for part in parts if isinstance(part, ast.NamedExpr)}
 
 
 def _changes(test: ast.expr) -> bool:

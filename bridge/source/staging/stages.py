@@ -32,6 +32,7 @@ from bridge.source.staging.looking import (
     suspends,
 )
 from bridge.source.staging.names import bound
+from bridge.source.staging.once import read_once
 from bridge.source.staging.plainer import plainer, plainer_expression
 
 COUNTED = frozenset({
@@ -55,26 +56,29 @@ class _Stager(ast.NodeTransformer):
         self.jumps: Any = None
         self.locals: set[str] = set()
         self.rebinds: set[str] = set()
+        self.once: set[ast.Name] = set()
         self.numbers = 0
 
     def visit_FunctionDef(self, node: Any) -> Any:
         if self.liveness is not None or not isinstance(node, ast.AsyncFunctionDef):
             node.decorator_list = [self.visit(one) for one in node.decorator_list]
             node.args = self.visit(node.args)
-        before = self.liveness, self.jumps, self.locals, self.rebinds, self.numbers
+        before = self.liveness, self.jumps, self.locals, self.rebinds, self.once, self.numbers
         self.numbers = 0
         documentation = _documentation(node.body)
         if jumps_in_finally(node.body):
             # What was raised ends there: no flag can say that.
             self.liveness = None
             node.body = [*documentation, *self._block(node.body)]
-            self.liveness, self.jumps, self.locals, self.rebinds, self.numbers = before
+            self.liveness, self.jumps, self.locals, self.rebinds, self.once, self.numbers = before
             return node
+        names = bound(node.body)
         body = plainer(node.body) or [at(node, ast.Pass())]
-        names = bound(body)
+        names |= bound(body)
         of_module, of_functions = _declared(body, ast.Global), _declared(body, ast.Nonlocal)
         declared = of_module | of_functions
         arguments = {one.arg for one in ast.walk(node.args) if isinstance(one, ast.arg)}
+        self.once = read_once(body, arguments - declared)
         self.jumps = Jumps(is_raw, arguments)
         body = body if suspends(body) else self.jumps.lowered(body)
         # What no run reaches is left out, and binds variables all the same.
@@ -84,7 +88,7 @@ class _Stager(ast.NodeTransformer):
         self.rebinds = of_functions
         self.liveness = Liveness(body, self.jumps.stops)
         made = self._block(body)
-        self.liveness, self.jumps, self.locals, self.rebinds, self.numbers = before
+        self.liveness, self.jumps, self.locals, self.rebinds, self.once, self.numbers = before
         first: list[ast.stmt] = [ast.Global(sorted(of_module))] if of_module else []
         first += [ast.Nonlocal(sorted(of_functions))] if of_functions else []
         first = [at(node, one) for one in first]
@@ -235,7 +239,8 @@ class _Stager(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> Any:
         self.generic_visit(node)
         if isinstance(node.func, ast.Name) and node.func.id in COUNTED and self.liveness is not None:
-            node.func = at(node.func, reader("counted", node.func))
+            last: list[ast.expr] = [ast.Constant(True)] if node.args and node.args[0] in self.once else []
+            node.func = at(node.func, reader("counted", node.func, *last))
         return node
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> Any:

@@ -10,9 +10,9 @@ from __future__ import annotations
 import gc
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import contextmanager
-from types import CellType, FunctionType, GeneratorType, MethodType
+from types import CellType, FunctionType, MethodType
 from typing import Any
 
 import jax.numpy as jnp
@@ -23,10 +23,13 @@ from bridge.errors import BridgeError, TraceError
 from bridge.rewind.interpreter import Listener
 from bridge.rewind.roots import serial_now
 from bridge.source.borrowing import LentOutside
+from bridge.source.special_methods import StandIn
 from bridge.source.staging.items import Numbered
 from bridge.source.staging.truth import NotOneLoop
 from bridge.source.state import Variable, Watch
+from bridge.trees import containers_of
 from bridge.xla.loops.causes import OF_THE_MACHINE
+from bridge.xla.loops.standing import others_of
 from bridge.xla.loops.surroundings import Surroundings
 
 
@@ -35,14 +38,21 @@ class Ahead:
 
     Parameters
     ----------
-    iterator : what the program iterates over, if that is an iterator, or the one that was made of it.
-    holders : how many others have the iterator, who may go on with it.
+    iterable : what the program iterates over.
+    iterator : what was made of it, if it is no iterator itself.
+    holders : how many others have the iterable, who may go on with it.
+    spare : how many of those who have an object of the program's that is one will not.
     """
 
-    def __init__(self, context: Any, iterator: Any, holders: int) -> None:
+    def __init__(self, context: Any, iterable: Any, iterator: Any, holders: int, spare: int = 0) -> None:
         self.context = context
-        self.iterator = iterator
-        self.holders = holders
+        is_own = hasattr(type(iterable), "__next__")
+        self.iterator = iterable if is_own else iterator
+        self.roots = [self.iterator, iterator]
+        self.thing = self.iterator.thing if isinstance(self.iterator, StandIn) else self.iterator
+        # This package is none of them.
+        self.holders = holders - sum(one.thing is iterable for one in self._kept()) if is_own else 0
+        self.spare = {id(self.thing): spare}
         self.is_asked = False
         self.numbered: dict[int, Numbered] = {}
 
@@ -63,34 +73,32 @@ class Ahead:
         functions = list(_functions_of(self.iterator))
         cells = [(cell, _held(cell)) for one in functions for cell in one.__closure__ or ()]
         around = Surroundings([*functions, *(value for _, value in cells)])
+        held: list[Any] = []
         raised: Exception | None = None
-        with self._heard(since, watch), self._watched(watch):
+        with self._heard(since) as written, self._watched(watch):
             try:
-                found = step()
-            except StopIteration:
-                raise
-            except (BridgeError, *OF_THE_MACHINE):
-                raise
+                held.append(step())
+            except (StopIteration, BridgeError, *OF_THE_MACHINE) as error:
+                raised = error
             except NotOneLoop as error:
                 raise self._refused(str(error)) from error
             except LentOutside as error:
                 raise self._refused("it writes into an array that was there before") from error
             except Exception as error:
-                raised = error
-            finally:
-                around.note_changes(watch)
-                for cell, held in cells:
-                    if _held(cell) is not held:
-                        watch.add(Variable("a variable of an enclosing function", cell), held)
-                self._check_changes(watch)
+                if trace.tries:
+                    raise self._refused(f"it raises {type(error).__name__}, which the program may catch") from error
+                trace.faults.check_raises(np.logical_not(stopped), error)
+                raised = StopIteration()
+        around.note_changes(watch)
+        for cell, was in cells:
+            if _held(cell) is not was:
+                watch.add(Variable("a variable of an enclosing function", cell), was)
+        self._check_changes(watch, written, [held, watch, around])
         if raised is not None:
-            if trace.tries:
-                raise self._refused(f"it raises {type(raised).__name__}, which the program may catch") from raised
-            trace.faults.check_raises(np.logical_not(stopped), raised)
-            raise StopIteration
+            raise raised
         if fault.contents is not before and not trace.is_dry:
             fault.contents = jnp.where(trace.truth(stopped), before, fault.contents)
-        return found
+        return held.pop()
 
     def over(self) -> None:
         """The loop is over: how far numbered iterators are that it has asked, nobody knows."""
@@ -99,7 +107,7 @@ class Ahead:
 
     def _numbered(self) -> list[Numbered]:
         """The numbered iterators that it asks."""
-        owned, others = _owned(self.iterator)
+        owned, others = _owned(self.roots, self.spare)
         found = [one for one in (*owned.values(), *others) if isinstance(one, Numbered)]
         return [leaf for one in found for leaf in one.leaves()]
 
@@ -112,11 +120,12 @@ class Ahead:
             yield
 
     @contextmanager
-    def _heard(self, since: int, watch: Watch) -> Iterator[None]:
+    def _heard(self, since: int) -> Iterator[dict[Any, Any]]:
+        """Inside, note what is written that is older than `since`, by the root."""
         before = self.context.listener
-        self.context.listener = _Writes(since, watch, before)
+        writes = self.context.listener = _Writes(since, before)
         try:
-            yield
+            yield writes.written
         finally:
             self.context.listener = before
 
@@ -124,47 +133,61 @@ class Ahead:
         """Raise if the program may go on with an iterator of which nobody will know how far it is."""
         if isinstance(self.iterator, Numbered):
             return
-        _, others = _owned(self.iterator)
+        _, others = _owned([*self.roots, *self._kept()], self.spare)
         if self.holders > 0 or any(not isinstance(one, Numbered) for one in others):
             raise TraceError(
-                f"a loop, any() or all() may leave a {type(self.iterator).__name__} early, at an element that depends on "
+                f"a loop, any() or all() may leave a {type(self.thing).__name__} early, at an element that depends on "
                 "values: what is left of it is not known while the program is compiled, and the program may go on with it",
                 where=resolve(here()),
                 remedy='iterate over a list of the elements (elements = list(...)); or use engine="native"',
             )
 
-    def _check_changes(self, watch: Watch) -> None:
-        """Raise if asking has changed what others than the iterator have."""
+    def _check_changes(self, watch: Watch, written: dict[Any, Any], own: list[Any]) -> None:
+        """Raise if asking has changed what others than the iterator, and the element that it gave, have."""
         if watch.refused is not None:
             raise self._refused(watch.refused)
         if watch.parts:
-            owned, _ = _owned(self.iterator)
+            owned, _ = _owned([*self.roots, *own, *self._kept()], self.spare)
             for part, _ in watch.parts.values():
                 thing = part.cell if isinstance(part, Variable) else part.kept.thing
                 if id(thing) not in owned:
                     raise self._refused(f"it changes {part.name}")
+        for root, shape in written.items():
+            loan = self.context.loan
+            named = {root, *others_of(self.context, root)}
+            if loan is None or loan.names.reaches(named, self.roots) or any(_shows(one, named) for one in own[0]):
+                raise self._refused(f"it writes into an array of shape {shape}")
+
+    def _kept(self) -> Iterator[Any]:
+        """What this package keeps of objects of the program."""
+        context = self.context
+        while context is not None:
+            if context.loan is not None:
+                yield from context.loan.kept.values()
+            context = context.outer
 
     def _refused(self, reason: str) -> TraceError:
         return TraceError(
-            "a loop, any() or all() may stop at an element that depends on values, and what comes next does more than "
-            f"to give an element: {reason}",
+            "a loop, any() or all() may stop at an element that depends on values, and to ask for the next one does "
+            f"more than to give it: {reason}",
             where=resolve(here()),
-            remedy="write a for loop whose body does that, with an if and a break; or use engine=\"native\"",
+            remedy='write a for loop whose body does that, and breaks; or use engine="native"',
         )
 
 
 class _Writes:
-    """Notes that memory is written which is older than `since`."""
+    """Notes which memory is written that is older than `since`."""
 
-    def __init__(self, since: int, watch: Watch, other: Listener | None) -> None:
-        self.since, self.watch, self.other = since, watch, other
+    def __init__(self, since: int, other: Listener | None) -> None:
+        self.since, self.other = since, other
+        self.written: dict[Any, Any] = {}
 
     def heard(self, event: str, *what: Any) -> None:
         if self.other is not None:
             self.other.heard(event, *what)
         for target in _targets(event, what):
             if target.place.root.serial <= self.since:
-                self.watch.refused = f"it writes into an array of shape {target.shape}"
+                self.written[target.place.root] = target.shape
 
 
 def _targets(event: str, what: Any) -> Iterable[Any]:
@@ -175,16 +198,16 @@ def _targets(event: str, what: Any) -> Iterable[Any]:
     return what[1] if event == "mutated" else ()
 
 
-def _owned(iterator: Any) -> tuple[dict[int, Any], list[Any]]:
-    """What nobody but an iterator has, by identity, and which iterators it asks that others have, too.
+def _owned(roots: Iterable[Any], spare: dict[int, int]) -> tuple[dict[int, Any], list[Any]]:
+    """What nobody but some objects has, themselves included, by identity; and which iterators in it others have, too.
 
-    Each thing is counted as often as it is found in what is owned: nobody else has it if it has no other references.
+    References are counted: those that are found in what is owned, and `spare` ones that do not matter.
     """
     # The first one has no other references: those of the others are compared with its.
     found: dict[int, Any] = {0: object()}
-    counts = Counter[int]()
-    owned: dict[int, Any] = {id(iterator): iterator}
-    waiting = [iterator]
+    counts = Counter(spare)
+    owned: dict[int, Any] = {id(root): root for root in roots}
+    waiting = list(owned.values())
     while waiting and len(found) < _MOST:
         for part in gc.get_referents(waiting.pop()):
             found[id(part)] = part
@@ -221,6 +244,11 @@ def _functions_of(iterator: Any) -> Iterator[FunctionType | MethodType]:
             yield one.__func__
         elif _is_iterator(one) and not isinstance(one, Numbered):
             waiting += gc.get_referents(one)
+
+
+def _shows(value: Any, roots: Container[Any]) -> bool:
+    """Whether a value, or one in a container, shows memory of these roots."""
+    return any(leaf.place.root in roots for leaf in containers_of(value)[0] if hasattr(leaf, "place"))
 
 
 def _held(cell: CellType) -> Any:
