@@ -5,13 +5,16 @@ Python does not show how far they are as attributes. Here each is asked in its o
 
 from __future__ import annotations
 
+import gc
 import io
+import itertools
 import random
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
-from types import GeneratorType
+from itertools import islice
+from types import FunctionType, GeneratorType
 from typing import Any
 
 import numpy as np
@@ -42,7 +45,9 @@ class Moving:
 
     def has_moved(self) -> bool:
         """Whether it has been asked since."""
-        return bool(_frozen(_state(self.thing)) != _frozen(self._before))
+        now = _frozen(_state(self.thing))
+        # Of what does not tell how far it is, nobody knows.
+        return now == () or bool(now != _frozen(self._before))
 
     def back(self) -> None:
         """Let it be where it was; CannotGoBack if it can only move on."""
@@ -135,7 +140,12 @@ def _parts(thing: Any) -> Any:
     if isinstance(thing, np.flatiter):
         return (thing.index,)
     if isinstance(thing, np.nditer):
-        return thing.iterindex, thing.finished
+        return (None if thing.finished else thing.iterindex,)
+    if isinstance(thing, itertools.count):
+        return (repr(thing),)
+    if type(thing).__reduce__ is object.__reduce__ and type(type(thing).__next__) is not FunctionType:
+        # An iterator of a library's in C: what it has, which moves on with it.
+        return tuple(islice(gc.get_referents(thing), _MOST))
     hint = getattr(type(thing), "__length_hint__", None)
     if hint is not None:
         return (hint(thing),)
@@ -150,3 +160,6 @@ def _parts(thing: Any) -> Any:
 
 _DEEP = 8
 """How many iterators that ask one another are looked at."""
+
+_MOST = 100
+"""How many things are looked at that one of them has."""
