@@ -153,6 +153,16 @@ class Loan:
                 self._claim(kept)
             self._hold(kept, name)
 
+    @contextmanager
+    def untouched(self) -> Iterator[None]:
+        """Inside, it does not count that tracked values are put into objects: a part of the program is tried."""
+        before = {key: set(kept.state) for key, kept in self.kept.items()}
+        try:
+            yield
+        finally:
+            for key, kept in self.kept.items():
+                kept.state = before.get(key, set()) | (kept.state & {"__class__"})
+
     def _hold(self, kept: Kept, name: Any) -> None:
         """An object of a library's that gets tracked memory is of the class that knows what to do with that."""
         held = rule_book.holder_of(type(kept.thing))

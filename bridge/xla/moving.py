@@ -10,15 +10,15 @@ import io
 import itertools
 import random
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
-from itertools import islice
-from types import FunctionType, GeneratorType
+from types import BuiltinFunctionType, CodeType, FunctionType, GeneratorType, ModuleType, NoneType
 from typing import Any
 
 import numpy as np
 
+from bridge.arrays.tracked import is_tracked
 from bridge.source.asking import ENTROPY
 from bridge.source.staging.effects import GENERATORS
 
@@ -78,7 +78,7 @@ def _state(thing: Any) -> Any:
         with suppress(OSError, ValueError):
             return thing.tell()
         return None
-    return tuple(_position(thing, _DEEP))
+    return _position(thing)
 
 
 def _frozen(state: Any) -> Any:
@@ -116,50 +116,72 @@ def _is_iterator(thing: Any) -> bool:
     return not isinstance(thing, type) and hasattr(type(thing), "__next__")
 
 
-def _position(thing: Any, deep: int) -> Iterator[Any]:
-    """How far an iterator is, and those that it asks."""
-    if isinstance(thing, GeneratorType):
-        frame = thing.gi_frame
-        yield None if frame is None else frame.f_lasti
-        parts: Any = () if frame is None else (thing.gi_yieldfrom, *frame.f_locals.values())
-    else:
-        parts = _parts(thing)
-    for part in parts:
-        if isinstance(part, (int, float, str, bytes)):
-            yield part
-        elif deep and (isinstance(part, tuple) or _is_iterator(part)):
-            yield from _position(part, deep - 1)
+def _position(thing: Any) -> tuple[Any, ...]:
+    """How far an iterator is, and what it asks: told by what they have; nothing if they have too much, or show nothing."""
+    found: list[Any] = []
+    seen: dict[int, Any] = {}
+    waiting = [thing]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, _PLAIN):
+            found.append(one)
+        elif id(one) not in seen:
+            if len(seen) >= _MOST:
+                return ()
+            seen[id(one)] = one
+            told = _told(one)
+            if told is None:
+                return ()
+            found += told[0]
+            waiting += told[1]
         else:
-            yield id(part)
+            found.append(None)
+    return tuple(found)
 
 
-def _parts(thing: Any) -> Any:
-    """What would make an iterator once more where it is now."""
-    if isinstance(thing, tuple):
-        return thing
-    if isinstance(thing, np.flatiter):
-        return (thing.index,)
-    if isinstance(thing, np.nditer):
-        return (None if thing.finished else thing.iterindex,)
-    if isinstance(thing, itertools.count):
-        return (repr(thing),)
-    if type(thing).__reduce__ is object.__reduce__ and type(type(thing).__next__) is not FunctionType:
-        # An iterator of a library's in C: what it has, which moves on with it.
-        return tuple(islice(gc.get_referents(thing), _MOST))
-    hint = getattr(type(thing), "__length_hint__", None)
+def _told(one: Any) -> tuple[tuple[Any, ...], Iterable[Any]] | None:
+    """What tells how a thing is: numbers and texts, and other things to look at; None if nothing does."""
+    if isinstance(one, (type, ModuleType, CodeType, BuiltinFunctionType)) or is_tracked(one):
+        return (id(one),), ()
+    if isinstance(one, FunctionType):
+        return (id(one),), (*(one.__closure__ or ()), *(one.__defaults__ or ()))
+    if isinstance(one, np.ndarray) and not one.dtype.hasobject:
+        return None if one.nbytes > _MOST_BYTES else ((one.tobytes(),), ())
+    if isinstance(one, GENERATORS):
+        return (repr(_frozen(_state(one))),), ()
+    if isinstance(one, dict):
+        return (len(one),), () if "__builtins__" in one else (*one, *one.values())
+    if _is_iterator(one):
+        return _told_of_iterator(one)
+    own = vars(one).items() if hasattr(one, "__dict__") else ()
+    return (id(type(one)),), (*(part for pair in own for part in pair), *gc.get_referents(one))
+
+
+def _told_of_iterator(one: Any) -> tuple[tuple[Any, ...], Iterable[Any]] | None:
+    kind = type(one)
+    if isinstance(one, GeneratorType):
+        return (None if one.gi_frame is None else one.gi_frame.f_lasti,), gc.get_referents(one)
+    if isinstance(one, np.flatiter):
+        return (one.index,), ()
+    if isinstance(one, np.nditer):
+        return (None if one.finished else one.iterindex,), ()
+    if kind is itertools.count:
+        return (repr(one),), ()
+    if type(kind.__next__) is FunctionType:
+        return (id(kind),), (vars(one).values() if hasattr(one, "__dict__") else gc.get_referents(one))
+    hint = getattr(kind, "__length_hint__", None)
     if hint is not None:
-        return (hint(thing),)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)
-        try:
-            made = thing.__reduce__()
-        except (TypeError, AttributeError):
-            return ()
-    return made if isinstance(made, tuple) else ()
+        return (hint(one),), ()
+    if kind.__reduce__ is not object.__reduce__:
+        with warnings.catch_warnings(), suppress(TypeError, AttributeError):
+            warnings.simplefilter("ignore", DeprecationWarning)
+            made = one.__reduce__()
+            return ((), made) if isinstance(made, tuple) else None
+    # An iterator of a library's in C moves on with what it has.
+    has = gc.get_referents(one)
+    return ((len(has),), has) if any(map(_is_iterator, has)) and kind is not itertools.cycle else None
 
 
-_DEEP = 8
-"""How many iterators that ask one another are looked at."""
-
-_MOST = 100
-"""How many things are looked at that one of them has."""
+_PLAIN = (int, float, complex, str, bytes, NoneType)
+_MOST, _MOST_BYTES = 1000, 1 << 20
+"""How many things are looked at that an iterator has, and the size of the largest array among them."""

@@ -168,7 +168,7 @@ class Part:
             if loan is None:
                 self.written = dry(self.context, attempt, bounds)
             else:
-                with loan.watches.watching(watch):
+                with loan.untouched(), loan.watches.watching(watch):
                     self.written = dry(self.context, attempt, bounds)
         except BaseException as error:
             if not is_of_the_program(error):
