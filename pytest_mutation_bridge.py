@@ -20,7 +20,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--bridge-engines",
         metavar="NAMES",
-        help="engines that the fixture crosscheck may use, separated by commas (every engine there is)",
+        help="engines that the fixture crosscheck uses, separated by commas, each of which must answer (every engine "
+        "there is, of which native must)",
     )
     group.addoption(
         "--bridge-report",

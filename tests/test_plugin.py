@@ -145,6 +145,30 @@ def test_marker_chooses_engines_and_options(project: pytest.Pytester) -> None:
     result.stdout.fnmatch_lines(["*takes keywords only, and has ('native',): write engines=(...)*"])
 
 
+def test_an_engine_that_is_named_and_refuses_fails_the_test(project: pytest.Pytester) -> None:
+    code = RIGHT + (
+        "import pytest\n"
+        "def refused(x):\n"
+        "    a = np.zeros(3, int)\n"
+        "    a[:] = x\n"
+        "    return np.sum(x)\n"
+        "def test_argument(crosscheck):\n"
+        "    crosscheck(refused, engines=('native',))(np.ones(3))\n"
+        "@pytest.mark.crosscheck(engines=['native'])\n"
+        "def test_marker(crosscheck):\n"
+        "    crosscheck(refused)(np.ones(3))\n"
+        "def test_default(crosscheck):\n"
+        "    crosscheck(refused)(np.ones(3))\n"
+        "def test_empty(crosscheck, check_gradient):\n"
+        "    for fixture in (crosscheck, check_gradient):\n"
+        "        with pytest.raises(pytest.fail.Exception, match='nothing'):\n"
+        "            fixture(program)(np.ones(0))\n"
+    )
+    result = run(project, code, "--bridge-engines=native")
+    result.assert_outcomes(passed=1, failed=3)
+    result.stdout.fnmatch_lines(["*native gave no answer (refused)*"])
+
+
 def test_command_line_restricts_engines(project: pytest.Pytester) -> None:
     code = RIGHT + (
         "import pytest\n"

@@ -10,7 +10,7 @@ import numpy as np
 
 import bridge
 from benchmarks.crosscheck.planting import Plant, plant_for
-from bridge.proof.report.model import Report
+from bridge.proof.report.model import Difference, Report
 from tests.proof.planted import MISTAKES, planted
 from tests.random_programs import RandomProgram, programs
 
@@ -55,9 +55,9 @@ def count_correct(program: RandomProgram, engines: Sequence[str], counted: Figur
     """One correct program."""
     report = bridge.crosscheck(program.function(np), engines=engines, shrink=False)(*program.inputs)
     counted.correct += 1
-    counted.alarms += not report.ok
+    counted.alarms += bool(wrong_in(report))
     counted.remarked.update(one.kind for one in report.differences if one.kind in ("kink", "precision"))
-    if show is not None and not report.ok:
+    if show is not None and wrong_in(report):
         show(f"false alarm:\n{program!r}\n{report}")
 
 
@@ -73,16 +73,22 @@ def count_wrong(
     with planted(plant.function, MISTAKES[plant.mistake]):
         report = bridge.crosscheck(program.function(np), engines=("native",), shrink=False)(*program.inputs)
     counted.wrong += 1
-    counted.found += not report.ok
+    counted.found += bool(wrong_in(report))
     counted.localised += names(report, plant)
     counted.kinds.update({one.kind for one in report.differences})
-    if show is not None and not (not report.ok and names(report, plant)):
-        show(f"{plant.mistake} in {plant.name}, {'missed' if report.ok else 'not named'}:\n{program!r}\n{report}")
+    if show is not None and not names(report, plant):
+        how = "not named" if wrong_in(report) else "missed"
+        show(f"{plant.mistake} in {plant.name}, {how}:\n{program!r}\n{report}")
+
+
+def wrong_in(report: Report) -> list[Difference]:
+    """The differences that are neither kinks nor rounding. An engine that refuses a program makes none."""
+    return [one for one in report.differences if one.kind not in ("kink", "precision")]
 
 
 def names(report: Report, plant: Plant) -> bool:
     """Whether the first difference names the operation and a line that calls it."""
-    wrong = [one for one in report.differences if one.kind not in ("kink", "precision")]
+    wrong = wrong_in(report)
     return bool(wrong) and wrong[0].name == plant.name and wrong[0].where in plant.lines
 
 

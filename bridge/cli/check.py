@@ -28,10 +28,15 @@ def add_command(commands: Any) -> None:
         "check",
         help="run a function under every engine and name the operation where they part",
         description="Run a function under every engine and compare values and gradients. Exit status: 0 if they agree, "
-        "1 if they do not, 2 if nothing could be compared.",
+        "1 if they do not, or an engine that was asked for gave no answer or one that nothing was compared with, 2 if "
+        "the function could not be checked (bad usage, a function that raises).",
     )
     _add_call(parser, "check")
-    parser.add_argument("--engines", metavar="NAMES", help="separated by commas (every engine there is)")
+    parser.add_argument(
+        "--engines",
+        metavar="NAMES",
+        help="separated by commas, each of which must answer (every engine there is, of which native must)",
+    )
     parser.add_argument(
         "--argnums",
         type=_positions,

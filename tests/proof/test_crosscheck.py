@@ -107,7 +107,7 @@ def test_engines_that_are_not_there_say_why(monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setattr(JULIA, "missing", lambda: "no Julia is set up: bridge.julia.setup()")
     report = bridge.crosscheck(heat, engines=("native", "julia"))(np.linspace(0, 1, 6), 3)
-    assert report.ok
+    assert not report.ok
     assert [(run.status, run.why) for run in report.runs if run.engine == "julia"] == [
         ("not available", "no Julia is set up: bridge.julia.setup()")
     ]

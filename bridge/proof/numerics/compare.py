@@ -67,7 +67,8 @@ class Comparison:
 
     def verdict(self, sample: Sample) -> bool | None:
         """Whether a sample agrees; None where nothing can be said (infinite terms that cancel, say)."""
-        if not math.isfinite(sample.got) and (self.partial or (self.infinite and sample.leaf is None)):
+        jumps = sample.slope.kind == "jump"
+        if not math.isfinite(sample.got) and (jumps or self.partial or (self.infinite and sample.leaf is None)):
             return None
         scale = self.scales.get(sample.leaf, 0.0)
         return sample.slope.admits(sample.got, self.tolerance, scale, self.floor + sample.noise)
@@ -99,6 +100,13 @@ class Comparison:
     def decided(self) -> int:
         """How many samples could be compared at all."""
         return sum(self.verdict(sample) is not None for sample in self.samples)
+
+    @property
+    def unproved(self) -> list[int]:
+        """The leaves with elements of which no sample that could be compared says anything; none without samples."""
+        moves = [[bool(np.any(part)) for part in s.direction] for s in self.samples if self.verdict(s) is not None]
+        sizes = [part.size for part in self.samples[0].direction] if self.samples else []
+        return [leaf for leaf, size in enumerate(sizes) if size and not any(moved[leaf] for moved in moves)]
 
     @property
     def figure(self) -> float:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from bridge.errors import ArgumentError
 from bridge.proof.numerics.arrays import Path, leaves, wide
 
 
@@ -42,6 +43,13 @@ def tolerance_of(*dtypes: np.dtype[Any]) -> Tolerance:
     """The tolerance of the coarsest of the floating `dtypes`."""
     sizes = [np.finfo(dtype).bits for dtype in dtypes if dtype.kind in "fc"]
     return {64: _DOUBLE, 32: _SINGLE, 16: _HALF}.get(min(sizes, default=64), _DOUBLE)
+
+
+def check_tolerances(**given: float | None) -> None:
+    """Raise ArgumentError for a tolerance, by name, that would let everything or nothing pass."""
+    for name, value in given.items():
+        if value is not None and not 0 <= value < np.inf:
+            raise ArgumentError(f"{name}={value!r}", remedy="give a finite number, not below 0")
 
 
 def tolerance_for(arrays: Sequence[Any], rtol: float | None, atol: float | None) -> Tolerance:

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from bridge.errors import BridgeError
+from bridge.errors import ArgumentError, BridgeError
 from bridge.proof.numerics.arrays import inner, random_like, wide
 from bridge.proof.numerics.compare import EVERY_COORDINATE, Comparison, Sampling, compare
 from bridge.proof.numerics.sampling import Sample, rounding
-from bridge.proof.numerics.tolerances import alike, same_bits
+from bridge.proof.numerics.tolerances import alike, check_tolerances, same_bits
 from bridge.proof.report.checks import CheckReport
 from bridge.proof.subject import Subject, outputs_of
 from bridge.random import held
@@ -59,8 +59,13 @@ def check_gradient(
     ------
     CheckError : lists every failure: `nondeterministic`, `value-differs`, `wrong-shape`, `wrong-dtype`,
         `not-repeatable`, `wrong-gradient`, `kink`, `jump`, `infinite`, `forward-mode`,
-        `no-convergence`. At a kink, a subgradient passes and is noted; `kink` says that it is none.
+        `no-convergence`, `nothing-checked`. At a kink, a subgradient passes and is noted; `kink` says that it is none.
+    ArgumentError : nothing to differentiate, or an option that would leave nothing to check.
     """
+    check_tolerances(tolerance=tolerance)
+    for name, count in (("directions", directions), ("coordinates", coordinates)):
+        if count < 0:
+            raise ArgumentError(f"{name}={count!r}", remedy="give a whole number, not below 0")
 
     def checked(*args: Any, **kwargs: Any) -> CheckReport:
         report = CheckReport(f"check_gradient({getattr(f, '__name__', repr(f))})")
@@ -68,6 +73,11 @@ def check_gradient(
         with held(), warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             subject = Subject(f, args, kwargs, argnums, shares=False)
+            if not subject.points:
+                raise ArgumentError(
+                    f"check_gradient with argnums={argnums!r}, where there is no float or complex number",
+                    remedy="pass float arrays, or name the arguments to differentiate with argnums",
+                )
             subject.labels = _labels(subject)
             result = subject.plain()
             if _prove_deterministic(subject, result, report):
@@ -154,10 +164,13 @@ def _prove_values(comparison: Comparison, report: CheckReport) -> None:
         report.failed(code, comparison.told(sample, "gradient"), REMEDIES[code])
     if mismatches:
         return
-    if comparison.samples and not comparison.decided:
+    if not comparison.samples:
+        report.failed("nothing-checked", "the arguments have no element", "check at arrays that are not empty")
+    elif comparison.unproved:
+        names = ", ".join(comparison.labels[leaf] for leaf in comparison.unproved)
         report.failed(
             "no-convergence",
-            "finite differences do not converge at this point, so that the gradient cannot be proved here",
+            f"finite differences by {names} do not converge at this point, so that the gradient cannot be proved here",
             "check at another point, or look for noise in the function's value (iterations, random numbers)",
         )
     else:
@@ -175,7 +188,8 @@ def _prove_forward(subject: Subject, gradient: list[Any], report: CheckReport, r
     forward, backward = float(moved), inner(gradient, tangents)
     size = inner([np.abs(g) for g in gradient], [np.abs(t) for t in tangents])
     gap = abs(forward - backward) / max(size, 1e-300)
-    if np.isfinite(forward) and np.isfinite(backward) and gap > 1e5 * rounding(subject):
+    finite = np.isfinite(forward), np.isfinite(backward)
+    if (all(finite) and gap > 1e5 * rounding(subject)) or any(finite) != all(finite):
         report.failed(
             "forward-mode",
             f"along a random direction, jvp gives {forward:.9g} and the gradient {backward:.9g}",

@@ -15,7 +15,7 @@ from bridge.errors import AliasError, ArgumentError, choice
 from bridge.options import Engine
 from bridge.proof.generators import preserved
 from bridge.proof.numerics.arrays import describe_call
-from bridge.proof.numerics.tolerances import alike
+from bridge.proof.numerics.tolerances import alike, check_tolerances
 from bridge.proof.programs import jax_functions, julia_functions, numpy_programs
 from bridge.proof.programs.evidence import Options, quiet
 from bridge.proof.report.model import Report
@@ -48,8 +48,9 @@ def crosscheck(
         fixed random cotangent); a Julia function (`bridge.julia.function`); or a JAX function, with `twin`. Under an
         engine a NumPy program is read from its source, as transforms read it (docs/your_program.md); the plain runs and
         the differences run it as it is, so that what it keeps between calls must not change what it returns.
-    engines : which of "native", "julia", "jax", "xla" and those registered from outside to run; None for all. Those
-        that are not there are in the report, with why.
+    engines : which of "native", "julia", "jax", "xla" and those registered from outside to run; a report is not ok
+        unless each of them gives a gradient. None for all that are there, of which "native" must give one. Those that
+        refuse, or are not there, are in the report, with why.
     fd : whether gradients are held against finite differences, and the complex step where the program is analytic.
     argnums : arguments to differentiate, by position or name; None for all that hold float or complex arrays.
     rtol, atol : what counts as equal; None for what the coarsest dtype allows.
@@ -63,11 +64,12 @@ def crosscheck(
     Returns
     -------
     Callable : of the arguments of `f`, which it leaves, with the global generators, as they are; it returns a `Report`.
-        Values are compared before gradients; a report is ok where no engine gives a wrong one.
+        Values are compared before gradients; a report is ok where no engine gives a wrong one, and each that was asked
+        for has given one that was compared with another answer.
 
     Raises
     ------
-    ArgumentError : nothing to differentiate, or an engine that does not exist.
+    ArgumentError : nothing to differentiate, an engine that does not exist, or a tolerance that is no number.
     Exception : what `f` itself raises, if every engine raises it too.
     """
     known = registry.compared()
@@ -75,7 +77,9 @@ def crosscheck(
     unknown = next((name for name in names if name not in known), None)
     if unknown is not None:
         raise ArgumentError(f"engines={names!r}", remedy=choice(unknown, known, "choose among"))
-    options = Options(names, fd, argnums, rtol, atol, twin, shrink, seed)
+    check_tolerances(rtol=rtol, atol=atol)
+    asked = ("native",) if engines is None else names
+    options = Options(names, asked, fd, argnums, rtol, atol, twin, shrink, seed)
 
     def checked(*args: Any, **kwargs: Any) -> Report:
         report = Report(name_of(f), describe_call("", args, kwargs)[1:-1])

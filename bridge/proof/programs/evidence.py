@@ -36,6 +36,7 @@ class Options:
     """What a caller of `bridge.crosscheck` asked for, as it documents it."""
 
     engines: tuple[str, ...]
+    asked: tuple[str, ...]  # of these, those without whose answer a report is not ok
     fd: bool
     argnums: Argnums | None
     rtol: float | None
@@ -179,6 +180,23 @@ class Evidence:
             if relative > worst[0]:
                 worst = (relative, leaf, index)
         return worst
+
+    def uncompared(self, engine: str) -> list[str]:
+        """The arguments of which nothing was held against an engine's gradient: all of them, if all are empty.
+
+        Finite differences count where they converge, another engine's gradient where it is a number. Forward mode of
+        the same engine counts only where there can be no differences: both have the same rules.
+        """
+        comparison, gradient, others = self.comparison(engine), self.gradient(engine), self.ran != [engine]
+        known = [others and not np.all(np.isnan(np.asarray(g))) for g in gradient]
+        if comparison is not None:
+            unproved = comparison.unproved
+            known = [known[leaf] or leaf not in unproved for leaf in range(len(gradient))]
+        elif any(math.isfinite(moved) for moved in self.answers[engine].forward or []):
+            known = [True] * len(gradient)
+        sizes = [np.size(point) for point in self.subject.points]
+        names = zip(self.subject.labels, known, sizes, strict=True)
+        return [label for label, is_known, size in names if (size or not any(sizes)) and not (size and is_known)]
 
     def samples_at(self, leaf: int, index: tuple[int, ...]) -> list[Sample]:
         """What finite differences say of one element, if they took it."""

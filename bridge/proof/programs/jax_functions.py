@@ -19,7 +19,7 @@ from bridge.proof.programs import numpy_programs
 from bridge.proof.programs.evidence import Conflict, Evidence, Options, gathered
 from bridge.proof.programs.running import answered, timed, told
 from bridge.proof.programs.shrinking import shrunk
-from bridge.proof.programs.verdicts import beside, judge
+from bridge.proof.programs.verdicts import beside, judge, note_compared
 from bridge.proof.report.model import REFERENCES, Report, Run
 from bridge.proof.subject import Subject
 
@@ -56,6 +56,7 @@ def check(report: Report, subject: Subject, options: Options) -> None:
     )
     evidence.answers[NAME] = answer
     report.runs.append(answer.run)
+    report.asked.append(NAME)
     judge(report, evidence)
     if answer.ran:
         _check_batches(report, evidence, real)
@@ -131,6 +132,8 @@ def _check_twin(report: Report, evidence: Evidence) -> None:
         _check_raising(report, evidence, error)
         return
     report.runs += [_renamed(run) for run in inner.runs]
+    report.asked += inner.asked
+    report.compared = [*(report.compared or []), *(inner.compared or [])]
     report.timeline = inner.timeline
     report.remarks += [f"numpy twin: {text}" for text in inner.remarks if text not in report.remarks]
     known = evidence.answers[NAME]
@@ -138,6 +141,7 @@ def _check_twin(report: Report, evidence: Evidence) -> None:
         (run for run in inner.runs if run.status == "ran" and run.gradients and run.engine in options.engines), None
     )
     if known.ran and reference is not None:
+        note_compared(report, known.run, reference)
         found = beside(evidence, known.run, replace(reference, engine=TWIN))
         mine = next((one for one in report.differences if NAME in one.suspects), None)
         if found and mine is not None and found[0].kind == mine.kind:

@@ -16,7 +16,7 @@ from bridge.proof.programs.evidence import Evidence, Options, gathered
 from bridge.proof.programs.jax_functions import twin_of
 from bridge.proof.programs.running import answered, derivative_of, gradient_of, timed
 from bridge.proof.programs.shrinking import shrunk
-from bridge.proof.programs.verdicts import beside, judge
+from bridge.proof.programs.verdicts import beside, judge, note_compared
 from bridge.proof.report.model import Report, Run
 from bridge.proof.subject import Subject
 
@@ -64,6 +64,8 @@ def _check_twin(report: Report, evidence: Evidence, twin: Callable[..., Any]) ->
     """A JAX twin's value and gradient beside the Julia function's."""
     run = twin_of(evidence.subject, twin)
     report.runs.append(run)
+    report.asked.append(run.engine)
     if run.status == "ran":
         for engine in evidence.ran:
+            note_compared(report, evidence.answers[engine].run, run)
             report.differences += beside(evidence, evidence.answers[engine].run, run)

@@ -25,6 +25,7 @@ PLAIN = "numpy"
 
 def check(report: Report, subject: Subject, options: Options) -> None:
     """Fill the report of a NumPy program."""
+    report.asked += options.asked
     options.progress(PLAIN)
     try:
         result, seconds = timed(subject.plain)

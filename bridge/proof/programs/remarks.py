@@ -24,6 +24,13 @@ def remark(report: Report, evidence: Evidence) -> None:
         notes.append("no engine gave a gradient: nothing was compared")
     if evidence.options.fd and evidence.subject.mixed:
         notes.append("no finite differences: a differentiated argument shares memory with one that is not")
+    held_against_nothing: dict[str, list[str]] = {}
+    for engine in evidence.ran:
+        held_against_nothing.setdefault(", ".join(evidence.uncompared(engine)), []).append(engine)
+    for names, engines in held_against_nothing.items():
+        if names:
+            why = "" if any(np.size(point) for point in evidence.subject.points) else ", which has no element"
+            notes.append(f"nothing was compared with the gradient of {names} by {', '.join(engines)}{why}")
     for engine, answer in evidence.answers.items():
         if answer.ran and answer.forward_why:
             notes.append(f"{engine} in forward mode: {answer.forward_why}")

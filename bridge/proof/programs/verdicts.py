@@ -36,6 +36,7 @@ def judge(report: Report, evidence: Evidence) -> None:
     found += forward_differences(evidence, [engine for engine in sound if engine not in other])
     report.differences += one_for_each_fault(found)
     report.differences += precision_differences(evidence, report.differences)
+    report.compared = [engine for engine in evidence.ran if not evidence.uncompared(engine)]
     replayed = next((engine for engine in registry.replaying() if engine in evidence.ran), None)
     if replayed is not None:
         report.timeline = evidence.recorded(replayed).timeline()
@@ -183,6 +184,15 @@ def precision_differences(evidence: Evidence, known: list[Difference]) -> list[D
     largest = apart(narrow, wide, 0.0, 0.0)[0]
     conflict = Conflict((name, "double precision"), what, narrow, wide, largest)
     return [conflict.judged("precision", words, 0.9 if blame else 0.7, blame)]
+
+
+def note_compared(report: Report, one: Run, other: Run) -> None:
+    """Note in a report that the gradients of two runs were held against each other, unless a leaf is NaN in both."""
+    pairs = zip(map(np.asarray, one.gradients), map(np.asarray, other.gradients), strict=True)
+    unknown = any(a.size and (np.isnan(a) & np.isnan(b)).all() for a, b in pairs)
+    if not unknown and any(np.size(g) for g in one.gradients):
+        known = report.compared or []
+        report.compared = list(dict.fromkeys([*known, one.engine, other.engine]))
 
 
 def beside(evidence: Evidence, one: Run, other: Run) -> list[Difference]:

@@ -39,8 +39,8 @@ class CheckReport:
 
     @property
     def ok(self) -> bool:
-        """Whether every check passed."""
-        return not self.failures
+        """Whether there were checks, and every one passed."""
+        return bool(self.checks) and not self.failures
 
     @property
     def codes(self) -> list[str]:
@@ -86,8 +86,8 @@ class CheckReport:
         return repr(self) if self.ok else "\n".join([f"{self.subject}: {self._summary()}", *map(str, self.failures)])
 
     def _summary(self) -> str:
-        if self.ok:
-            return f"{len(self.checks)} checks passed"
+        if not self.failures:
+            return f"{len(self.checks)} checks passed" if self.checks else "nothing was checked"
         count = "1 failure" if len(self.failures) == 1 else f"{len(self.failures)} failures"
         return f"{count}, {len(self.checks)} checks passed"
 

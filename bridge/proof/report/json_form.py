@@ -64,6 +64,8 @@ def from_json(text: str) -> Any:
         content["smallest"],
         content.get("differentiated", []),
         content.get("left_out", []),
+        content.get("asked", []),
+        content.get("compared"),
     )
 
 

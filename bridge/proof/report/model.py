@@ -151,7 +151,11 @@ def _written(text: str, path: str | Path | None) -> str:
 
 @dataclass(repr=False)
 class Report(Shown):
-    """What a cross-check found. `ok`: no engine gives a wrong value or gradient, and at least one gives any."""
+    """What a cross-check found.
+
+    `ok`: no engine gives a wrong value or gradient, at least one gradient was compared with another answer, and so was
+    that of every engine that was asked for.
+    """
 
     program: str
     arguments: str
@@ -165,13 +169,24 @@ class Report(Shown):
     """What was differentiated, as source code names it."""
     left_out: list[str] = field(default_factory=list)
     """Floats that were not: about their gradients the report says nothing."""
+    asked: list[str] = field(default_factory=list)
+    """The engines of which an answer was asked for: those that the caller named, else "native"."""
+    compared: list[str] | None = None
+    """The engines whose gradient was compared with another answer; None for all that gave one."""
 
     @property
     def ok(self) -> bool:
-        """Whether there was something to compare, and all differences are kinks or rounding."""
+        """Whether every engine that was asked for was compared, at least one, and only kinks and rounding differ."""
         answers = [run for run in self.runs if not run.engine.startswith(REFERENCES)]
-        compared = not self.runs or any(run.status == "ran" and run.gradients for run in answers)
-        return compared and all(one.kind in ("kink", "precision") for one in self.differences)
+        gave = [run.engine for run in answers if run.status == "ran" and run.gradients]
+        compared = [engine for engine in gave if self.compared is None or engine in self.compared]
+        harmless = all(one.kind in ("kink", "precision") for one in self.differences)
+        return harmless and bool(compared) and set(self.asked) <= set(compared)
+
+    @property
+    def unanswered(self) -> list[Run]:
+        """The runs of engines that were asked for, and gave no answer."""
+        return [run for run in self.runs if run.engine in self.asked and run.status != "ran"]
 
 
 @dataclass(frozen=True, repr=False)

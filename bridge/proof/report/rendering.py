@@ -15,6 +15,7 @@ from bridge.proof.report.text import (
     difference_lines,
     differentiated,
     largest,
+    mark,
     notes,
     number,
     place,
@@ -25,6 +26,7 @@ from bridge.proof.report.text import (
     verdict,
 )
 
+STYLES = {"✓": "green", "✗": "red", "–": "yellow"}
 WIDTH = 140
 """Columns of tables that go into a file or a string, where no terminal says how wide it is."""
 NARROW = 72
@@ -72,7 +74,7 @@ def _report(report: Report, narrow: bool) -> Iterator[Any]:
         yield Text(f"smallest input that shows the first: {report.smallest}")
     if report.differentiated:
         yield Text(f"differentiated: {differentiated(report)}")
-    yield from map(_narrow_run, report.runs) if narrow else [_runs(report)]
+    yield from [_narrow_run(run, report) for run in report.runs] if narrow else [_runs(report)]
     for remark in report.remarks:
         yield Text(f"noted: {remark}", style="dim")
 
@@ -108,21 +110,24 @@ def _runs(report: Report) -> Any:
         gradients = ", ".join(map(largest, run.gradients))
         ran = run.status == "ran"
         reason = run.why.partition("\n")[0]
-        status = Text("✓ ran", style="green") if ran else Text(f"– {run.status}: {reason}", style="yellow")
+        shape = mark(run, report)
+        status = Text(f"{shape} ran" if ran else f"{shape} {run.status}: {reason}", style=STYLES[shape])
         table.add_row(
             Text(run.engine), status, Text(short(run.value)), gradients, number(run.seconds) if ran else "",
         )  # fmt: skip
     return table
 
 
-def _narrow_run(run: Run) -> Any:
+def _narrow_run(run: Run, report: Report) -> Any:
     from rich.text import Text
 
+    shape = mark(run, report)
+    name = (f"{shape} {run.engine}", STYLES[shape])
     if run.status != "ran":
-        return Text.assemble((f"– {run.engine}", "yellow"), f": {run.status}: {run.why.partition(chr(10))[0]}")
+        return Text.assemble(name, f": {run.status}: {run.why.partition(chr(10))[0]}")
     gradients = f", largest |gradient| {', '.join(map(largest, run.gradients))}" if run.gradients else ""
     value = f", value {short(run.value)}" if run.value is not None else ""
-    return Text.assemble((f"✓ {run.engine}", "green"), f": ran in {number(run.seconds)} s{value}{gradients}")
+    return Text.assemble(name, f": ran in {number(run.seconds)} s{value}{gradients}")
 
 
 def _narrow_trace(trace: Trace) -> Iterator[Any]:

@@ -90,18 +90,23 @@ def verdict(report: Report) -> str:
     remarks = len(report.differences) - wrong
     harmless = f"{remarks} at kinks or by rounding" if remarks else ""
     unsaid = f"; not differentiated: {', '.join(report.left_out)}" if report.left_out else ""
+    silent = "".join(f"{run.engine} gave no answer ({run.status}); " for run in report.unanswered)
     if wrong:
         places = f"{wrong} place{'s' if wrong > 1 else ''}{', and ' + harmless if harmless else ''}"
-        return f"engines part in {places}{unsaid}"
-    if len(ran) < 2 or not report.ok:
-        return f"nothing was compared: {', '.join(ran) or 'no engine'} ran"
+        return f"{silent}engines part in {places}{unsaid}"
+    unheld = [name for name in report.asked if name in ran and report.compared is not None]
+    unheld = [name for name in unheld if name not in (report.compared or ())]
+    if unheld:
+        return f"{silent}nothing was compared with a gradient by {', '.join(unheld)}: {', '.join(ran)} ran{unsaid}"
+    if len(ran) < 2 or not (report.ok or (silent and report.compared)):
+        return f"{silent}nothing was compared: {', '.join(ran) or 'no engine'} ran"
     if not any(name.startswith(REFERENCES) for name in ran):
         # Nobody has said where they are right together.
         unsaid = f", beside no differences{unsaid}"
     parted = {name for one in report.differences for name in (*one.engines, *one.shared)} & set(ran)
     if not parted:
-        return f"{', '.join(ran)} agree{unsaid}"
-    return f"{', '.join(ran)} agree but for {harmless} ({', '.join(n for n in ran if n in parted)}){unsaid}"
+        return f"{silent}{', '.join(ran)} agree{unsaid}"
+    return f"{silent}{', '.join(ran)} agree but for {harmless} ({', '.join(n for n in ran if n in parted)}){unsaid}"
 
 
 def _report_lines(report: Report) -> list[str]:
@@ -146,6 +151,11 @@ def differentiated(report: Report) -> str:
 def run_text(run: Run) -> str:
     """What became of one engine."""
     return f"ran in {run.seconds:.3g} s" if run.status == "ran" else f"{run.status}: {' '.join(run.why.split())}"
+
+
+def mark(run: Run, report: Report) -> str:
+    """A shape for what became of one engine: it ran, it gave no answer that was asked for, or none at all."""
+    return "✓" if run.status == "ran" else "✗" if run.engine in report.asked else "–"
 
 
 def number(value: float) -> str:

@@ -8,6 +8,8 @@ Failures carry stable codes:
 
 ======================= ==============================================================================
 no-pull, no-inputs      there is nothing to prove: a pull, or arguments that the function accepts
+nothing-checked,        no float or complex element to differentiate, no output with a cotangent, or finite
+no-convergence          differences that do not converge: a wrong pull would have passed, too
 not-supported           the arguments are not what the rule says that it supports
 undeclared-mutation     the function writes an argument that its rule does not declare
 process-ended           the function ended the process in which it was proved (`subprocess=True`)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from bridge.errors import RuleError
+from bridge.proof.numerics.tolerances import check_tolerances
 from bridge.proof.report.checks import CheckReport
 from bridge.proof.rules.calls import Call
 from bridge.proof.rules.contract import prove_contract, prove_function
@@ -50,7 +51,16 @@ def check_rule(rule: Any, /, *args: Any, subprocess: bool = False, **kwargs: Any
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         for case in _cases(found, args, kwargs, report):
+            check_tolerances(tolerance=case.tolerance)
             prove_call(call_of(found, case), report)
+    if not report.failures and not any(check.name == Point().name for check in report.checks):
+        what = f"{found.name}: in no call that was checked has an argument that is differentiated an element"
+        is_case = any(isinstance(arg, Case) for arg in args)
+        if is_case and any(_has_elements(call_of(found, case)) for case in cases_of(found)):
+            report.note(f"{what}; other cases of the rule prove its gradient")
+        else:
+            remedy = "check the rule with float or complex arrays that are not empty, given as arguments of their own"
+            report.failed("nothing-checked", what, remedy)
     return report.raise_if_failed()
 
 
@@ -59,10 +69,14 @@ def prove_call(call: Call, report: CheckReport) -> None:
     rng = np.random.default_rng(0)
     if not _is_supported(call, report) or not (prove_function(call, report) and prove_contract(call, report, rng)):
         return
-    if prove_declarations(call, report, rng) and prove_gradient(call, report, rng, Point()):
+    if prove_declarations(call, report, rng) and prove_gradient(call, report, rng, Point(required=True)):
         prove_variants(call, report, rng)
         prove_layouts(call, report, rng)
         prove_tracked(call, report, rng)
+
+
+def _has_elements(call: Call) -> bool:
+    return any(np.size(point) for point in call.points)
 
 
 def _is_supported(call: Call, report: CheckReport) -> bool:
@@ -103,13 +117,6 @@ def _with_numbers(rule: Rule | MutatingRule, case: Case, report: CheckReport) ->
 
 
 def _cases(rule: Rule | MutatingRule, args: tuple[Any, ...], kwargs: dict[str, Any], report: CheckReport) -> list[Case]:
-    if len(args) == 1 and isinstance(args[0], Case):
-        return [args[0]]
-    if args or kwargs:
-        named = [name for name, value in kwargs.items() if isinstance(value, (float, complex))]
-        if named:
-            report.note(f"not differentiated: {', '.join(named)}, given by keyword; give it by position")
-        return [_with_numbers(rule, Case(rule.function, args, kwargs), report)]
     if isinstance(rule, MutatingRule) and rule.pull_function is None:
         name = rule.name.rpartition(".")[2]
         report.failed(
@@ -118,6 +125,13 @@ def _cases(rule: Rule | MutatingRule, args: tuple[Any, ...], kwargs: dict[str, A
             f"add one: @{name}.pull over a function (ct, {', '.join(rule.parameters)})",
         )
         return []
+    if len(args) == 1 and isinstance(args[0], Case):
+        return [args[0]]
+    if args or kwargs:
+        named = [name for name, value in kwargs.items() if isinstance(value, (float, complex))]
+        if named:
+            report.note(f"not differentiated: {', '.join(named)}, given by keyword; give it by position")
+        return [_with_numbers(rule, Case(rule.function, args, kwargs), report)]
     cases = cases_of(rule)
     if cases:
         return cases

@@ -27,6 +27,7 @@ class Point:
     every, random : how many coordinates and random directions are taken.
     strict : at a kink, what lies between the one-sided slopes passes. Unless strict, anything passes at a point where
         the function is not smooth along every direction: there, a subgradient need not agree with every slope.
+    required : whether a gradient that could not be compared there is a failure; else it is noted.
     """
 
     code: str = "wrong-gradient"
@@ -35,6 +36,7 @@ class Point:
     every: int = EVERY_COORDINATE
     random: int = 2
     strict: bool = True
+    required: bool = False
 
 
 def prove_gradient(call: Call, report: CheckReport, rng: np.random.Generator, point: Point) -> bool:
@@ -45,6 +47,12 @@ def prove_gradient(call: Call, report: CheckReport, rng: np.random.Generator, po
     comparison = compare(call, call.weights(cts), gradient, sampling)
     wrong = comparison.mismatches if point.strict or comparison.differentiable else []
     title = f"{call}{point.words}"
+    if point.required and not wrong:
+        if not comparison.samples:
+            # A call without an element: the check of a rule needs another one, or fails.
+            return True
+        if not _is_proved(call, cts, comparison, report):
+            return False
     if not wrong:
         if comparison.kinks:
             report.note(f"{call.rule.name} has a kink{point.words}; the pull gives a subgradient")
@@ -56,6 +64,24 @@ def prove_gradient(call: Call, report: CheckReport, rng: np.random.Generator, po
     found, remedy = diagnose(call, cts, gradient, comparison)
     report.failed(found or point.code, f"{title}: {comparison.told(wrong[0])}", remedy)
     return False
+
+
+def _is_proved(call: Call, cts: Sequence[Any], comparison: Comparison, report: CheckReport) -> bool:
+    """Whether something was compared: else the wrong pull would have passed, too."""
+    if not any(np.any(ct) for ct in cts):
+        what = "every cotangent is zero" if call.loss is None else "the gradient of the loss is zero"
+        remedy = "check the rule at a call, with a loss, on which the outputs have an effect"
+        report.failed("nothing-checked", f"{call}: {what}, so that any pull gives zero", remedy)
+        return False
+    if comparison.unproved:
+        names = ", ".join(call.labels[leaf] for leaf in comparison.unproved)
+        report.failed(
+            "no-convergence",
+            f"{call}: finite differences by {names} do not converge, so that the pull is not proved",
+            "check the rule at other arguments, at which the function is smooth",
+        )
+        return False
+    return True
 
 
 def diagnose(
