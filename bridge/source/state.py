@@ -6,13 +6,20 @@ loop has to carry, unless the object was made in that part.
 
 from __future__ import annotations
 
+import builtins
+import gc
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from types import CellType
+from types import CellType, FunctionType, ModuleType
 from typing import Any
 
 from bridge.code_position import variable_of
-from bridge.source.keeping import GONE, Attributes, Cells, Contents, Kept
+from bridge.source.keeping import GONE, Attributes, Cells, Contents, Kept, Names, is_member
+
+ANSWERED = object()
+"""In the place of what a read gives that code of the class answers."""
+
+_PLAIN_READS: tuple[Any, ...] = (object.__getattribute__, type.__getattribute__, ModuleType.__getattribute__)
 
 
 class Variable:
@@ -26,6 +33,17 @@ class Variable:
     def key(self) -> tuple[Any, ...]:
         """What tells it from others."""
         return (id(self.cell),)
+
+    @property
+    def bound_name(self) -> str:
+        """Its name alone, which messages of Python's have."""
+        if " " not in self.name:
+            return self.name
+        # A cell has no name: the functions that have it do.
+        closures = [one for one in gc.get_referrers(self.cell) if type(one) is tuple]
+        functions = [one for one in gc.get_referrers(*closures) if type(one) is FunctionType]
+        pairs = (zip(one.__code__.co_freevars, one.__closure__ or (), strict=False) for one in functions)
+        return next((name for names in pairs for name, cell in names if cell is self.cell), self.name)
 
     def get(self) -> Any:
         """What it holds; GONE if it has no value."""
@@ -69,6 +87,32 @@ class Part:
     def set(self, value: Any) -> None:
         """Let it hold something else."""
         self.kept.restore({self.part: value})
+
+    @property
+    def bound_name(self) -> str:
+        """The name of the part alone."""
+        return str(self.part)
+
+    @property
+    def is_name(self) -> bool:
+        """Whether it is a global variable."""
+        return type(self.kept) is Names
+
+    def absent(self) -> Any:
+        """What a read gives while it is not there: an attribute of the class, a builtin.
+
+        GONE if the read raises, ANSWERED if code of the class answers it.
+        """
+        if self.is_name:
+            return getattr(builtins, self.part, GONE)
+        thing, kind = self.kept.thing, type(self.kept.thing)
+        classes = [*(thing.__mro__ if isinstance(thing, type) else ()), *kind.__mro__]
+        found = next((vars(one)[self.part] for one in classes if self.part in vars(one)), GONE)
+        if found is GONE or is_member(found):
+            return ANSWERED if hasattr(kind, "__getattr__") else GONE
+        reads: Any = kind.__getattribute__
+        is_plain = reads in _PLAIN_READS and not hasattr(type(found), "__get__")
+        return found if is_plain else ANSWERED
 
 
 class Value:

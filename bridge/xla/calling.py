@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import jax
 import numpy as np
 
 from bridge.trees import key_orders, leaves_of
+from bridge.xla.interrupts import interruptible, quiet
 from bridge.xla.lowering.lower import x64
 from bridge.xla.meshes import Placed
 from bridge.xla.signature import in_memory, is_on_device
@@ -75,7 +74,10 @@ class Ready:
     def called(self, values: list[Any]) -> tuple[list[Any], np.ndarray | None]:
         """Run it: its outputs, and what it noted if that is something."""
         with x64():
-            outputs, notes = self.run(never(), values)
+            if self.program.polls:
+                outputs, notes = interruptible(self.run, values, lambda: True)
+            else:
+                outputs, notes = self.run(quiet(), values)
         return outputs, noted(notes)
 
 
@@ -124,12 +126,6 @@ def _look_of_leaves(start: Look, leaves: Sequence[Any]) -> tuple[Look | None, li
     if (plain and on_device) or (len(owners) > 1 and len(set(owners)) < len(owners)):
         return None, values, True, owners
     return tuple(look), values, not on_device, owners
-
-
-@functools.cache
-def never() -> Any:
-    """False, as an input that XLA cannot know; on the device already."""
-    return jax.device_put(np.False_)
 
 
 def noted(notes: Any) -> np.ndarray | None:

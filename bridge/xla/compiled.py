@@ -20,11 +20,12 @@ from bridge.errors import ArgumentError, BridgeWarning, TraceError, choice
 from bridge.options import IndexMode
 from bridge.rewind.interpreter import current_context
 from bridge.trees import leaves_of
-from bridge.xla.calling import Look, Nans, Ready, look_of, never, noted
+from bridge.xla.calling import Look, Nans, Ready, look_of, noted
 from bridge.xla.captured import Captured
 from bridge.xla.carriable import Carriable
 from bridge.xla.compiling import persistent, tell, told_if_long
 from bridge.xla.in_jax import run_in_jax
+from bridge.xla.interrupts import interruptible, quiet
 from bridge.xla.lowering.forked import FORKED, refuse
 from bridge.xla.lowering.lower import x64
 from bridge.xla.meshes import Placed
@@ -150,22 +151,28 @@ class Compiled(Carriable):
             with self._lock, told_if_long(self.__name__), persistent(self.cache):
                 start = time.perf_counter()
                 try:
-                    outputs, notes = run(never(), values)
+                    outputs, notes = self._ran(program, run, values)
                 except jax.errors.JaxRuntimeError as error:
                     program, run = self._made_otherwise(program, error)
-                    outputs, notes = run(never(), values)
+                    outputs, notes = self._ran(program, run, values)
                 if any(isinstance(x, jax.core.Tracer) for x in outputs):
                     raise captured()
                 program.seconds = time.perf_counter() - start
             tell(program.bounded_loops)
         else:
-            outputs, notes = run(never(), values)
+            outputs, notes = self._ran(program, run, values)
         found = noted(notes)
         if found is not None:
             return self._noticed(program, found, values, outputs)
         if not mends:
             self._nans[signature].not_met()
         return outputs, program
+
+    def _ran(self, program: Program, run: Any, values: list[Any]) -> Any:
+        """What a program gives, and what it has noted."""
+        if program.seconds is None or program.polls:
+            return interruptible(run, values, lambda: program.polls, is_first=program.seconds is None)
+        return run(quiet(), values)
 
     def _noticed(
         self, program: Program, found: Any, values: list[Any], outputs: Any = None
@@ -276,7 +283,7 @@ class Compiled(Carriable):
         signature, values, _ = call_of(args, kwargs)
         _, run = self.program(signature)
         with x64():
-            return run.lower(never(), values)
+            return run.lower(quiet(), values)
 
     def compile(self, *args: Any, **kwargs: Any) -> Any:
         """The program for these arguments as `jax.stages.Compiled`: HLO text, memory and cost analysis."""

@@ -117,7 +117,7 @@ def _is_iterator(thing: Any) -> bool:
 
 
 def _position(thing: Any) -> tuple[Any, ...]:
-    """How far an iterator is, and what it asks: told by what they have; nothing if they have too much, or show nothing."""
+    """The position of an iterator, and of those that it reads, by their state; empty if too large or not shown."""
     found: list[Any] = []
     seen: dict[int, Any] = {}
     waiting = [thing]
@@ -172,7 +172,7 @@ def _told_of_iterator(one: Any) -> tuple[tuple[Any, ...], Iterable[Any]] | None:
     hint = getattr(kind, "__length_hint__", None)
     if hint is not None:
         return (hint(one),), ()
-    if kind.__reduce__ is not object.__reduce__:
+    if kind.__reduce__ is not object.__reduce__:  # type: ignore[comparison-overlap]
         with warnings.catch_warnings(), suppress(TypeError, AttributeError):
             warnings.simplefilter("ignore", DeprecationWarning)
             made = one.__reduce__()

@@ -14,13 +14,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from bridge.arrays.buffer import Buffer, Scalar, WeakScalar
-from bridge.code_position import resolve
 from bridge.engines.protocol import Settings
 from bridge.errors import AliasError, ArgumentError, BridgeError, NoRuleError, RefusedError, TraceError
 from bridge.rewind.interpreter import current_context
 from bridge.rewind.lifetime import note_refusal
 from bridge.rewind.values import describes, ground_floor, is_abstract
 from bridge.source.programs import program
+from bridge.source.staging.maybe import Maybe, check_error
 from bridge.trees import leaves_of, paths_of, rebuilt
 from bridge.xla.bounded.bounded import Bounded
 from bridge.xla.captured import Captured
@@ -89,6 +89,8 @@ class Program:
         self.left: tuple[str, ...] = ()
         self.asked: tuple[str, ...] = ()
         self.seconds: float | None = None
+        # Whether loops look whether a signal has come.
+        self.polls = False
         # Functions, classes and objects among the arguments are the same ones if their state has changed.
         static = [leaf.value for leaf in signature.leaves if isinstance(leaf, Static)]
         known = [value for value in static if not isinstance(value, VALUES)]
@@ -103,23 +105,29 @@ class Program:
             return None
         return "which argument is an array that the program has under another name"
 
-    def __call__(self, never: Any, values: list[Any]) -> tuple[list[Any], Any]:
+    def __call__(self, inputs: Any, values: list[Any]) -> tuple[list[Any], Any]:
         """The results that are traced; number and value of the first fault, and whether there was a NaN, if watched.
 
         In place of a NaN there may have been another number that only the program that mends computes with.
         """
         with self._tracing:
             if not self.in_kernels:
-                return keeping(without_kernels(self._all))(never, values)
+                return keeping(without_kernels(self._all))(inputs, values)
             bounded = self.settings.memory is not None
-            return simplified(self._all, bounded, tells=lambda: self.is_watched and not self.mends)(never, values)
+            run = simplified(
+                self._all, bounded, tells=lambda: self.is_watched and not self.mends, polls=self._note_polls
+            )
+            return run(inputs, values)
 
-    def _all(self, never: Any, values: list[Any]) -> tuple[list[Any], Any]:
+    def _note_polls(self) -> None:
+        self.polls = True
+
+    def _all(self, inputs: Any, values: list[Any]) -> tuple[list[Any], Any]:
         plan: Wishes | None = None
         with self.captured.noting():
             while True:
                 allowances = Allowances(self.settings.memory, plan)
-                outputs, fault, nan = self._traced(never, values, allowances)
+                outputs, fault, nan = self._traced(inputs, values, allowances)
                 plan = allowances.plan_for_another()
                 if plan is None:
                     break
@@ -138,10 +146,10 @@ class Program:
             nan = nan & (self.faults.watches_nan and not self.mends)
             return outputs, jnp.append(fault, jnp.asarray(nan, fault.dtype))
 
-    def _traced(self, never: Any, values: list[Any], allowances: Allowances) -> tuple[list[Any], Any, Any]:
+    def _traced(self, inputs: Any, values: list[Any], allowances: Allowances) -> tuple[list[Any], Any, Any]:
         with x64(), as_we_trace() as errors:
             mode = self.settings.index_mode
-            context = TraceContext(never, mode, self.mends, self.captured, flow, self.limits, allowances)
+            context = TraceContext(inputs[0], mode, self.mends, self.captured, flow, self.limits, allowances, inputs[1])
             context.errors = errors
             with context:
                 context.faults.open()
@@ -153,6 +161,7 @@ class Program:
                 self.faults = context.faults
                 if not self.mends:
                     context.length.warn()
+            self.polls = self.polls or context.polls
             self.left, self.asked = tuple(context.left_behind), tuple(context.asked_once)
             return outputs, *context.faults.contents
 
@@ -248,6 +257,8 @@ def _check_results(results: list[Any]) -> None:
                 f"a compiled program returns the text {one!r}, in the place of one of a value that it computes",
                 remedy="return the value, and write it as a text after the call",
             )
+        if type(one) is Maybe:
+            raise one.refused("may be unset where it is returned")
         if isinstance(one, Bounded):
             raise TraceError(
                 f"a compiled program returns {one!r}: XLA's results have shapes that are known before",
@@ -262,18 +273,9 @@ def _only_numpy() -> Iterator[None]:
         yield
     except (jax.errors.TracerArrayConversionError, jax.errors.UnexpectedTracerError) as error:
         raise captured() from error
-    except NameError as error:
-        context = current_context()
-        unbound = {} if context is None else context.home.trace.unbound
-        # Of a variable without a value Python gives the name in the message alone.
-        name = next((name for name in unbound if f"'{name}'" in str(error)), None)
-        if name is None:
-            raise
-        raise TraceError(
-            f"{name} is read, and has a value on one side of a branch only, which depends on values",
-            where=resolve(unbound[name]),
-            remedy=f"give {name} a value of the same kind before the branch",
-        ) from error
+    except (NameError, AttributeError) as error:
+        check_error(error)
+        raise
     except TypeError as error:
         if isinstance(error, BridgeError) or not _met_in_jax(error):
             raise

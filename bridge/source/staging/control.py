@@ -28,7 +28,7 @@ from bridge.source.operations import READERS, Reader
 from bridge.source.reaching import GOES_THROUGH
 from bridge.source.reading import Staging, staged_code, twin
 from bridge.source.special_methods import operand
-from bridge.source.staging import effects, items, numbers, tables
+from bridge.source.staging import effects, items, maybe, numbers, tables
 from bridge.source.staging.comparing import check_text, compare
 from bridge.source.staging.short_loops import MANY, may_hold_loops, repeated
 from bridge.source.staging.stages import staged
@@ -46,9 +46,10 @@ class StagedReader(Reader):
 
     def of(self, callee: Any) -> Any:
         """What is to be called, staged where it is a function of the program."""
+        callee = maybe.given(callee)
         effects.check(callee)
-        if type(callee) is BuiltinFunctionType and callee in numbers.ROUNDED:
-            return numbers.ROUNDED[callee]
+        if type(callee) is BuiltinFunctionType and (callee in numbers.ROUNDED or callee in _ASKING):
+            return numbers.ROUNDED.get(callee) or _ASKING[callee]
         if effects.moves_on(callee) or asking.gives_chance(callee):
             refuse(f"it calls {getattr(callee, '__name__', 'next')}(), which gives something else each time")
         if asking.is_asked(callee):
@@ -103,7 +104,9 @@ class StagedReader(Reader):
             with repeated(found.count):
                 self._turns(iterable, body, stored, stops, done, holders, is_last)
 
-    def _turns(self, iterable: Any, body: Any, stored: Names, stops: Names, done: int, holders: int = 0, is_last: bool = False) -> None:
+    def _turns(
+        self, iterable: Any, body: Any, stored: Names, stops: Names, done: int, holders: int = 0, is_last: bool = False
+    ) -> None:
         """The turns of a loop after the first `done`, one after the other."""
         check_asked(iterable)
         iterator: Any = iter(operand(elements(iterable)))
@@ -175,8 +178,22 @@ class StagedReader(Reader):
         _count_tries(1)
 
     def tried(self) -> None:
-        """It is over."""
+        """It is over, perhaps by an error."""
         _count_tries(-1)
+        maybe.check_error(sys.exception(), is_caught=True)
+
+    def given(self, value: Any) -> Any:
+        """What is read from an attribute, which may be unset."""
+        return maybe.given(value)
+
+    def keep(self, thing: Any, name: str, value: Any) -> Any:
+        if isinstance(thing, type):
+            maybe.check_default(thing, name)
+        return super().keep(thing, name, value)
+
+    def deleting(self, thing: Any, name: str) -> None:
+        """Before an attribute is deleted."""
+        maybe.deleting(thing, name)
 
     def returned(self, value: Any) -> Any:
         """What a function returns on a path that depends on values, perhaps."""
@@ -366,8 +383,25 @@ def _cannot(error: NotOneLoop) -> BridgeError:
     )
 
 
+def _vars(thing: Any) -> Any:
+    """`vars(thing)`."""
+    maybe.check_certain(thing)
+    return vars(thing)
+
+
+def _dir(thing: Any) -> Any:
+    """`dir(thing)`."""
+    maybe.check_certain(thing)
+    return dir(thing)
+
+
 READER = StagedReader()
 """The one that stands in the constants of staged code."""
+
+_ASKING: dict[Any, Callable[..., Any]] = {
+    hasattr: maybe.has, getattr: partial(maybe.get, READER.choice), vars: _vars, dir: _dir,
+}  # fmt: skip
+"""What asks for attributes by their names."""
 
 READERS.append(READER)
 Staging.reader = READER

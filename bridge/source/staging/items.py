@@ -1,6 +1,6 @@
 """What a loop runs over, as elements by number: ranges, arrays, what `enumerate`, `zip`, `reversed` make of them.
 
-What these functions make is an iterator, as Python's is: it knows how far it is, and two loops over it share its elements.
+What these functions make is an iterator, as Python's is: it has a position, and two loops over it share its elements.
 """
 
 from __future__ import annotations
@@ -113,8 +113,8 @@ class Numbered:
         """Before it moves on, or is asked what is left of it."""
         if self.left is not None:
             raise TraceError(
-                "a program goes on with an iterator that a loop, any() or all() may have left early, at an element that "
-                f"depends on values ({self.left}): what is left of it is not known while the program is compiled",
+                "a program goes on with an iterator that a loop, any() or all() may have left early, at an element "
+                f"that depends on values ({self.left}): what is left of it is not known while the program is compiled",
                 where=resolve(here()),
                 remedy='make a list of the elements before, and use indices or slices of it; or use engine="native"',
             )
@@ -211,8 +211,8 @@ class Zip(Numbered):
 
     def rest(self) -> Rest | None:
         self._moves_on()
-        parts = [one.rest() for one in self.iterators]
-        counts = [None if one is None else one.count for one in parts]
+        parts: list[Any] = [one.rest() for one in self.iterators]
+        counts: list[Any] = [None if one is None else one.count for one in parts]
         if None in counts or (len(counts) > 1 and any(map(is_abstract, counts))):
             return None
         return Rest(self, min(counts), lambda k: tuple(one.at(k) for one in parts))
@@ -221,19 +221,23 @@ class Zip(Numbered):
         self._moves_on()
         if is_abstract(count) and len(self.iterators) > 1:
             # Of those before the shortest one Python takes one element more, if that has ended.
-            counts = [one.rest().count for one in self.iterators]
+            counts = self._counts()
             for one in self.iterators[: counts.index(min(counts))]:
                 one.lose()
         for one in self.iterators:
             if one.left is None:
                 one.move(count)
 
+    def _counts(self) -> list[Any]:
+        rests: list[Any] = [one.rest() for one in self.iterators]
+        return [one.count for one in rests]
+
     def end(self) -> None:
         self._moves_on()
         if len(self.iterators) == 1:
             self.iterators[0].end()
             return
-        counts = [one.rest().count for one in self.iterators]
+        counts = self._counts()
         shortest = min(counts)
         for k, one in enumerate(self.iterators):
             one.move(shortest + (k < counts.index(shortest)))
@@ -320,7 +324,7 @@ def of_enumerate(iterable: Any, start: Any = 0) -> Any:
 
 def of_zip(*iterables: Any, strict: bool = False) -> Any:
     """`zip(...)`."""
-    parts = [iterator_of(one) for one in iterables]
+    parts: list[Any] = [iterator_of(one) for one in iterables]
     if strict or not parts or any(one is None for one in parts):
         return None
     leaves = [id(leaf) for one in parts for leaf in one.leaves()]

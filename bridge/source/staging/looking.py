@@ -9,7 +9,7 @@ from bridge.source.staging.jumps import jumps
 from bridge.source.staging.names import FUNCTIONS, own_parts
 
 _OF_FRAMES = frozenset({"locals", "eval", "exec", "vars", "dir", "super", "globals", "breakpoint"})
-_PLAIN_CALLS = frozenset({"isinstance", "issubclass", "callable", "hasattr", "type"})
+_PLAIN_CALLS = frozenset({"isinstance", "issubclass", "callable", "type"})
 _SUSPENDS = (ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.AsyncWith)
 _PLAIN_OPERATORS = (ast.Is, ast.IsNot)
 

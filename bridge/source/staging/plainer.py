@@ -115,7 +115,6 @@ class _Plainer(ast.NodeTransformer):
         given.elt = at(given.elt, reader("joined", *map(copied, named), value))
         return node
 
-
     def _as_loop(self, node: ast.Call, name: str, targets: set[str]) -> ast.expr:
         """`any((v := f(x)) > 0 for x in a)` is a function with a loop that ends at the first that is true.
 

@@ -42,6 +42,10 @@ COUNTED = frozenset({
 """Functions of Python's to which numbers may be given that are not known yet, or whose calls are seen."""
 
 
+_NAMING = frozenset({"vars", "dir"})
+"""Functions of Python's that say which attributes there are."""
+
+
 def staged(tree: ast.stmt) -> ast.stmt:
     """The statement, staged; `tree` is used up."""
     made: ast.stmt = _Stager().visit(tree)
@@ -237,11 +241,38 @@ class _Stager(ast.NodeTransformer):
         return node
 
     def visit_Call(self, node: ast.Call) -> Any:
+        if isinstance(node.func, ast.Attribute):
+            # Who is called asks for it.
+            node.func.value = self.visit(node.func.value)
+            node.args = [self.visit(one) for one in node.args]
+            node.keywords = [self.visit(one) for one in node.keywords]
+            return node
         self.generic_visit(node)
-        if isinstance(node.func, ast.Name) and node.func.id in COUNTED and self.liveness is not None:
-            last: list[ast.expr] = [ast.Constant(True)] if node.args and node.args[0] in self.once else []
-            node.func = at(node.func, reader("counted", node.func, *last))
+        if isinstance(node.func, ast.Name) and self.liveness is not None:
+            name = node.func.id
+            if name in COUNTED or (name in _NAMING and node.args):
+                last: list[ast.expr] = [ast.Constant(True)] if node.args and node.args[0] in self.once else []
+                node.func = at(node.func, reader("counted", node.func, *last))
+            elif name == "globals":
+                return at(node, reader("given", node))
         return node
+
+    def visit_Attribute(self, node: ast.Attribute) -> Any:
+        self.generic_visit(node)
+        if self.liveness is None or not isinstance(node.ctx, ast.Load) or node.attr in JOINERS:
+            return node
+        return at(node, reader("given", node))
+
+    def visit_Delete(self, node: ast.Delete) -> Any:
+        self.generic_visit(node)
+        if self.liveness is None:
+            return node
+        asked = [
+            at(one, ast.Expr(reader("deleting", at(one, load(one.value.id)), ast.Constant(one.attr))))
+            for one in node.targets
+            if isinstance(one, ast.Attribute) and isinstance(one.value, ast.Name)
+        ]
+        return [*asked, node]
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> Any:
         self.generic_visit(node)

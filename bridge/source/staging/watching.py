@@ -1,4 +1,4 @@
-"""Iterators in parts of a program that are traced for trial, again and again: what one has given, it does not give again."""
+"""Iterators in parts of a program that are traced repeatedly: each gives an element once, so they must not move on."""
 
 from __future__ import annotations
 

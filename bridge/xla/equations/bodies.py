@@ -135,16 +135,11 @@ class Body:
 
 def counted(equation: Any, known: Known) -> Body | None:
     """The body of a loop whose number of turns is known; None if it is not."""
-    if equation.primitive is not LOOP:
+    position = position_of_index(equation)
+    if position is None:
         return None
     cond, (outside, around) = equation.params["cond"].jaxpr, equation.params["counts"]
-    if len(cond.eqns) != 1 or cond.eqns[0].primitive.name != "lt" or cond.outvars[0] is not cond.eqns[0].outvars[0]:
-        return None
-    index, stop = cond.eqns[0].invars
-    carried = cond.invars[outside:]
-    if isinstance(index, Literal) or index not in carried:
-        return None
-    position = carried.index(index)
+    stop = cond.eqns[0].invars[1]
     if not isinstance(stop, Literal):
         if stop not in cond.invars[:outside]:
             return None
@@ -154,6 +149,17 @@ def counted(equation: Any, known: Known) -> Body | None:
         return None
     body = Body(equation, position, int(start.val), int(stop.val) - int(start.val), known)
     return body if body.turns > 1 and body.progression(body.jaxpr.outvars[position]) == (1, body.start + 1) else None
+
+
+def position_of_index(equation: Any) -> int | None:
+    """Which carried value a loop compares with its end, if it does nothing else between two turns."""
+    if equation.primitive is not LOOP:
+        return None
+    cond, (outside, _) = equation.params["cond"].jaxpr, equation.params["counts"]
+    if len(cond.eqns) != 1 or cond.eqns[0].primitive.name != "lt" or cond.outvars[0] is not cond.eqns[0].outvars[0]:
+        return None
+    index, carried = cond.eqns[0].invars[0], cond.invars[outside:]
+    return None if isinstance(index, Literal) or index not in carried else carried.index(index)
 
 
 def same(some: Sequence[Any], others: Sequence[Any]) -> bool:

@@ -18,7 +18,7 @@ from jax.extend.core import Literal
 from bridge.xla.equations.bodies import Body, Known, counted, loops, walk_of
 from bridge.xla.equations.computing import Values, followed, value_of
 from bridge.xla.equations.doubts import telling
-from bridge.xla.equations.graph import Graph, Replacement, size_of
+from bridge.xla.equations.graph import Graph, Replacement, inside, size_of
 from bridge.xla.equations.products import SMALLEST, Product, product_of, products
 from bridge.xla.equations.sums import Sum, summed, sums
 from bridge.xla.tracing.kernels import loop
@@ -67,16 +67,7 @@ def _may_pay_inside(equation: Any) -> bool:
 
 
 def _calls_libraries(jaxpr: Any) -> bool:
-    return any(one.primitive.name in _OF_LIBRARIES or any(map(_calls_libraries, _inside(one))) for one in jaxpr.eqns)
-
-
-def _inside(equation: Any) -> Iterator[Any]:
-    """The programs that an equation runs."""
-    for value in equation.params.values():
-        for one in value if isinstance(value, (tuple, list)) else (value,):
-            program = getattr(one, "jaxpr", one)
-            if hasattr(program, "eqns"):
-                yield program
+    return any(one.primitive.name in _OF_LIBRARIES or any(map(_calls_libraries, inside(one))) for one in jaxpr.eqns)
 
 
 class Split:

@@ -112,3 +112,12 @@ def _is_loop(equation: Any) -> bool:
 def _in_body(equation: Any, found: Any) -> Any:
     body = equation.params["body"]
     return ClosedJaxpr(everywhere(body.jaxpr, found), body.consts)
+
+
+def inside(equation: Any) -> Iterator[Any]:
+    """The programs that an equation runs."""
+    for value in equation.params.values():
+        for one in value if isinstance(value, (tuple, list)) else (value,):
+            program = getattr(one, "jaxpr", one)
+            if hasattr(program, "eqns"):
+                yield program

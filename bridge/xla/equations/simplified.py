@@ -17,18 +17,23 @@ from bridge.xla.equations.graph import Graph, everywhere, replaced
 from bridge.xla.equations.placing import placings
 from bridge.xla.equations.scaling import scalings
 from bridge.xla.equations.special_values import special_values_kept
+from bridge.xla.equations.stopping import stopping
 from bridge.xla.equations.watches import watches
 from bridge.xla.tracing.kernels import opened
 
 
 def simplified(
-    function: Callable[..., Any], is_bounded: bool = False, tells: Callable[[], bool] = lambda: False
+    function: Callable[..., Any],
+    is_bounded: bool = False,
+    tells: Callable[[], bool] = lambda: False,
+    polls: Callable[[], None] = lambda: None,
 ) -> Callable[..., Any]:
     """A function of JAX without what its results do not need, and with cheaper equations where there are some.
 
-    Its first argument is false whenever it runs. If its memory `is_bounded`, loops keep no more than they say. If it
-    `tells()`, which is asked when it has been traced, its last result are notes, and that the last of these is not zero
-    says that its results are to be computed by a program with all long ways in it (`doubts.py`).
+    The first of its arguments is false whenever it runs; the second is the flag of `interrupts`, and `polls()` is
+    called if a loop is to look at that which does not do so by itself. If its memory `is_bounded`, loops keep no more
+    than they say. If it `tells()`, which is asked when it has been traced, its last result are notes, and that the last
+    of these is not zero says that its results are to be computed by a program with all long ways in it (`doubts.py`).
 
     XLA drops what a loop computes in vain, as a log that nobody reads; of a kernel it cannot.
     """
@@ -37,14 +42,19 @@ def simplified(
         made, kind = jax.make_jaxpr(function, return_shape=True)(*args)
         whole = opened(made)
         known = Known(whole.invars[len(made.consts)], _integers(whole.invars, made.consts))
-        jaxpr, values = _needed(whole, [*made.consts, *jax.tree.leaves(args)])
+        stop = whole.invars[len(made.consts) + 1]
+        jaxpr, values = _needed(whole, [*made.consts, *jax.tree.leaves(args)], stop)
         jaxpr = everywhere(jaxpr, placings)
         split = () if is_bounded else (partial(fissions, known=known, tells=tells()),)
         for found in (*split, scalings, watches):
             replacements = dict(found(Graph(jaxpr)))
             if replacements:
                 jaxpr, constants = replaced(jaxpr, replacements)
-                jaxpr, values = _needed(jaxpr, [*values, *constants])
+                jaxpr, values = _needed(jaxpr, [*values, *constants], stop)
+        looking = stopping(jaxpr, stop)
+        if looking is not None:
+            polls()
+        jaxpr, values = _needed(jaxpr if looking is None else looking, values)
         jaxpr = special_values_kept(jaxpr)
         leaves, structure = jax.tree.flatten(kind)
         results = jaxpr_as_fun(ClosedJaxpr(jaxpr, ()))(*values)
@@ -57,9 +67,9 @@ def simplified(
     return run
 
 
-def _needed(jaxpr: Any, values: list[Any]) -> tuple[Any, list[Any]]:
-    """The part of a program that its results need, and the values that it takes."""
-    kept, used = pe.dce_jaxpr(jaxpr, [True] * len(jaxpr.outvars))
+def _needed(jaxpr: Any, values: list[Any], stop: Any = None) -> tuple[Any, list[Any]]:
+    """The part of a program that its results need, and the values that it takes; the input `stop` stays."""
+    kept, used = pe.dce_jaxpr(jaxpr, [True] * len(jaxpr.outvars), [one is stop for one in jaxpr.invars])
     return kept, [x for x, is_used in zip(values, used, strict=True) if is_used]
 
 

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import contextmanager
 from types import CellType, FunctionType, MethodType
-from typing import Any
+from typing import Any, cast
 
 import jax.numpy as jnp
 import numpy as np
@@ -137,7 +137,8 @@ class Ahead:
         if self.holders > 0 or any(not isinstance(one, Numbered) for one in others):
             raise TraceError(
                 f"a loop, any() or all() may leave a {type(self.thing).__name__} early, at an element that depends on "
-                "values: what is left of it is not known while the program is compiled, and the program may go on with it",
+                "values: what is left of it is not known while the program is compiled, and the program may go on with "
+                "it",
                 where=resolve(here()),
                 remedy='iterate over a list of the elements (elements = list(...)); or use engine="native"',
             )
@@ -241,7 +242,7 @@ def _functions_of(iterator: Any) -> Iterator[FunctionType | MethodType]:
         if isinstance(one, FunctionType):
             yield one
         elif isinstance(one, MethodType):
-            yield one.__func__
+            yield cast(FunctionType, one.__func__)
         elif _is_iterator(one) and not isinstance(one, Numbered):
             waiting += gc.get_referents(one)
 

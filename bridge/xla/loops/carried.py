@@ -6,12 +6,14 @@ from collections.abc import Set
 from typing import Any
 
 from bridge.rewind.interpreter import ARRAYS
+from bridge.source.staging.maybe import Maybe
 from bridge.source.staging.truth import NotOneLoop
-from bridge.source.state import GONE, Place
+from bridge.source.state import GONE, Part, Place
 from bridge.trees import containers_of
-from bridge.xla.loops.carrying import Constant, Counter, Memory, equal, growth, is_integer, look_of, memory
+from bridge.xla.loops.carrying import Constant, Counter, Memory, Unlike, equal, growth, is_integer, look_of, memory
 from bridge.xla.loops.following import Choosing
 from bridge.xla.loops.looks import Stale
+from bridge.xla.loops.unset import Unset
 
 
 class Carried:
@@ -26,11 +28,17 @@ class Carried:
         self.choosing: list[Choosing] = []
         self.numbers: list[tuple[Choosing, Any]] = []
         self.followers_of: Any = None
+        self.unset = Unset(place, self.start)
+        self.is_always_set = True
 
     def tried(
         self, context: Any, then: Any, after: Any, growth: int | None, since: int, hands: Set[Any] = frozenset()
     ) -> bool:
         """Take what a turn for trial found and left; whether it is carried otherwise now."""
+        if self.start is GONE and after is not GONE and isinstance(self.place, Part):
+            self._begin_unset(context)
+        self.is_always_set = self.is_always_set and type(after) is not Maybe
+        after = self.unset.filled(after)
         start = self.start if self.is_read else GONE
         old = self.by
         if isinstance(old, Counter) and growth == old.step:
@@ -51,6 +59,20 @@ class Carried:
             self.by = memory(context, look, start, after)
             self.sample = after
         return look is not None
+
+    def _begin_unset(self, context: Any) -> None:
+        """Let an attribute begin with what a read gives while it is unset; Unlike if that cannot be carried."""
+        self.unset.meet([GONE])
+        self.unset.note(context)
+        self.start = self.unset.default
+        if self.start is GONE and (self.unset.answers or not self.unset.is_maybe):
+            raise Unlike(f"{self.place.name} is set first in a turn")
+
+    def left(self, count: Any, may_be_empty: bool) -> Any:
+        """What the place holds after `count` turns."""
+        value = self.by.at(count)
+        is_set = type(value) is Maybe and self.is_always_set and not may_be_empty
+        return value.held if is_set else value
 
     def plan(self) -> Any:
         """How it is carried, to be kept for the next time."""
@@ -94,7 +116,7 @@ class Carried:
                 if kind == "array"
             ]
             self._meet(self.start if self.is_read else GONE, since)
-        return self._meet(after, since)
+        return self._meet(self.unset.filled(after), since)
 
     def _meet(self, value: Any, since: int) -> bool:
         return any([one.meet(leaf, since) for one, leaf in self._bound_to(value)])
@@ -119,6 +141,7 @@ class Carried:
 
     def take(self, value: Any) -> None:
         """Get what a turn has left."""
+        value = self.unset.filled(value)
         self.numbers = [(one, one.number(leaf)) for one, leaf in self._bound_to(value)]
         self.by.take(value)
 

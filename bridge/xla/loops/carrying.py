@@ -153,8 +153,8 @@ def memory(context: Any, look: Look, start: Any, after: Any) -> Memory:
             cells.append(leaf)
             continue
         cell = context.constant_buffer(np.zeros(np.shape(leaf), dtype))
-        if start is not GONE:
-            cell[...] = leaf
+        # Also zeros are written, so that nothing counts as known of what later turns find.
+        cell[...] = leaf if start is not GONE else 0
         cells.append(cell)
     return Memory(context, look, cells)
 

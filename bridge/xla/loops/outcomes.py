@@ -10,13 +10,14 @@ import numpy as np
 
 from bridge.code_position import here
 from bridge.rewind.interpreter import ARRAYS
-from bridge.source.state import GONE, Place, Variable
+from bridge.source.state import GONE, Part, Place, Variable
 from bridge.trees import containers_of, rebuilt, shown
 from bridge.xla.loops.carrying import Unlike, equal, is_same, is_value, settling
 from bridge.xla.loops.control import kind_of, promoting, read_cell
 from bridge.xla.loops.following import Choosing
 from bridge.xla.loops.looks import Stale
 from bridge.xla.loops.standing import Bound, Known, passed_on, stood_for
+from bridge.xla.loops.unset import Unset
 
 
 class Side(Protocol):
@@ -47,15 +48,20 @@ class Outcome:
         values = [side.after.get(place.key, before) for side in sides]
         self.same: Any = None
         self.is_set = True
+        self.unset = Unset(place)
+        if not equal(*values) and isinstance(place, Part):
+            self.unset.meet(values)
+            values = list(map(self.unset.filled, values))
         self.is_same = equal(*values)
         if self.is_same:
             self.same = values[0]
             return
         self.is_set = all(value is not GONE for value in values)
-        if not self.is_set and isinstance(place, Variable) and not place.name.startswith("."):
+        is_name = place.is_name if isinstance(place, Part) else not place.name.startswith(".")
+        if not self.is_set and isinstance(place, (Variable, Part)) and is_name:
             # Bound on one side only: whoever reads it afterwards is told that it may have no value.
             self.is_same, self.same = True, GONE
-            context.home.trace.unbound[place.name] = here()
+            context.home.trace.unbound[place.bound_name] = here()
             return
         known = [value for value in values if value is not GONE]
         leaves, self.structure = containers_of(known[0])
@@ -123,6 +129,7 @@ class Outcome:
 
     def check(self, value: Any) -> None:
         """Raise Stale if this is not what the sides were found to leave."""
+        value = self.unset.filled(value)
         if self.is_same:
             if not (equal(value, self.same) or (self.same is GONE and not self.is_set)):
                 raise Stale
@@ -143,6 +150,7 @@ class Outcome:
 
     def take(self, value: Any) -> None:
         """Write what the side that runs has left."""
+        value = self.unset.filled(value)
         if self.is_same or value is GONE:
             return
         leaves, _ = containers_of(value)
@@ -157,6 +165,7 @@ class Outcome:
 
     def value(self) -> Any:
         """What it holds now."""
+        self.unset.note(self.context)
         if self.is_same:
             return self.same
         return rebuilt(

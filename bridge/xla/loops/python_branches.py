@@ -14,11 +14,10 @@ import numpy as np
 
 from bridge.errors import BridgeError
 from bridge.rewind.interpreter import ARRAYS
-from bridge.source.borrowing import LentOutside
+from bridge.source.staging.maybe import unbound_local
 from bridge.source.staging.truth import NotOneLoop, truth
 from bridge.source.state import GONE, Place, Value
-from bridge.trees import containers_of
-from bridge.xla.loops.carrying import Unlike, equal
+from bridge.xla.loops.carrying import equal
 from bridge.xla.loops.causes import check_cause
 from bridge.xla.loops.changing import ground_of
 from bridge.xla.loops.expected import Reached
@@ -29,6 +28,7 @@ from bridge.xla.loops.plans import BEFORE, planned
 from bridge.xla.loops.repeating import choose
 from bridge.xla.loops.standing import shared_on_a_side
 from bridge.xla.loops.trials import Part, with_lent
+from bridge.xla.loops.unset import check_bound_before, have_lent, note_unbound
 
 Side = Callable[[], Any]
 
@@ -63,6 +63,7 @@ def staged_choice(context: Any, test: Any, then: Side, otherwise: Side) -> Any:
         def store() -> None:
             held[0] = run()
 
+        store.part = run  # type: ignore[attr-defined]
         return store
 
     staged_branch(context, test, side(then), side(otherwise), [place], [place.name])
@@ -74,6 +75,7 @@ class _Side:
 
     def __init__(self, context: Any, run: Side, places: Sequence[Place], plan: list[Any] | None) -> None:
         self.part = Part(context, lambda i: run(), places)
+        self.run: Any = getattr(run, "part", run)
         self.raised: BaseException | None = None
         self.after: dict[Any, Any] = {}
         self.before: dict[Any, tuple[Place, Any]] = {}
@@ -133,13 +135,8 @@ def _lend(sides: Iterable[dict[Any, Any]]) -> None:
         values = first.get(key), second.get(key)
         if equal(*values):
             continue
-        for leaf in (leaf for value in values for leaf in containers_of(value)[0]):
-            if type(leaf) is np.ndarray and leaf.flags.writeable:
-                if leaf.dtype.kind not in "fc":
-                    raise Unlike(
-                        f"it binds a name to an array of {leaf.dtype} that the program has: nobody sees its writes"
-                    )
-                raise LentOutside(leaf)
+        for value in values:
+            have_lent(value)
 
 
 def _chosen(
@@ -154,9 +151,11 @@ def _chosen(
                 raise NotOneLoop(
                     f"one side of a branch raises {type(side.raised).__name__}, which the program may catch"
                 )
-            context.home.trace.faults.check_raises(is_taken, side.raised)
+            note_unbound(context, side.run, side.raised)
+            context.home.trace.faults.check_raises(is_taken, unbound_local(side.raised))
             other()
             return None, None
+        check_bound_before(context, side.run, is_taken)
     aliases = dict(context.merged)
     parts = {key: pair for side in sides for key, pair in side.before.items()}
     codes = tuple(getattr(one, "__code__", one) for one in (then, otherwise))

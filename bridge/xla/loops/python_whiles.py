@@ -64,7 +64,7 @@ def _run(context: Any, loop: Loop, test: Any, body: Any) -> None:
         return
 
     def going() -> Any:
-        with loop.part.state():
+        with loop._begun(), loop.part.state():
             loop._set(loop.turns)
             wanted = test()
             wanted = truth(wanted) if unknown(wanted) else np.bool_(is_true(wanted))
@@ -86,7 +86,8 @@ def _check_condition(context: Any, test: Any) -> None:
     asks = Part(context, lambda k: test(), [])
     _, _, since, watch = asks.tried((0, None), lambda k: None, lambda: None)
     names = [place.name for place, _ in watch.parts.values()]
-    if names or any(root.serial <= since for root in asks.written):
+    faults = context.home.trace.faults.cells
+    if names or any(root.serial <= since and root not in faults for root in asks.written):
         raise NotOneLoop(f"its condition changes {names[0] if names else 'an array'}")
 
 
@@ -102,7 +103,7 @@ def _count(loop: Loop, test: Any) -> int | None:
     if not names & read or varying & read or any(isinstance(one.place, Changed) for one in loop.carried):
         return None
     for k in range(_MOST_TURNS):
-        with loop.part.state():
+        with loop._begun(), loop.part.state():
             loop._set(k)
             wanted = test()
             if unknown(wanted):

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from bridge.code_position import here, resolve
 from bridge.errors import TraceError
 from bridge.rewind.closures import Closure
 from bridge.rewind.fingerprint import Fingerprint

@@ -7,7 +7,8 @@ until what it leaves is of the same look (`carrying`).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from bridge.rewind.roots import Root, serial_now
 from bridge.rewind.values import lowered_to
 from bridge.source.nodes import HELPER
 from bridge.source.staging.truth import NotOneLoop, is_true, truth, unknown
-from bridge.source.state import GONE, variables_of
+from bridge.source.state import GONE, Variable, variables_of
 from bridge.trees import containers_of
 from bridge.xla.loops.carried import Carried
 from bridge.xla.loops.carrying import (
@@ -86,7 +87,8 @@ class Loop:
     def find(self, bounds: Bounds) -> None:
         """Find out what is carried; NotOneLoop if that cannot be."""
         for _ in range(_TRIALS):
-            then, (after, growths), since, watch = self.part.tried(bounds, self._set, self._left)
+            with self._begun():
+                then, (after, growths), since, watch = self.part.tried(bounds, self._set, self._left)
             check_apart(zip([one.place for one in self.carried], after, strict=True), since)
             hands = handed_on(self.carried, after) if self.exchanges else frozenset()
             self.exchanged = self.exchanged or any(
@@ -143,7 +145,8 @@ class Loop:
         """Raise if the same turn, tried again, does something else: it changes what nobody sees or can put back."""
         for _ in range(2):
             before = self.part.fingerprint
-            _, (again, _), _, _ = self.part.tried(bounds, self._set, self._left)
+            with self._begun():
+                _, (again, _), _, _ = self.part.tried(bounds, self._set, self._left)
             differs = parting(before, self.part.fingerprint)
             plain = [one.place.name for one, a, b in zip(self.carried, after, again, strict=True) if not alike(a, b)]
             if differs is None and not plain:
@@ -208,8 +211,11 @@ class Loop:
     def _set(self, k: Any) -> list[Any]:
         """Let the places hold what they hold in the turn with number `k`."""
         values = [one.by.at(k) for one in self.carried]
+        first = self.context.home.trace.first_turns
         for one, value in zip(self.carried, values, strict=True):
             one.place.set(value)
+            if isinstance(one.place, Variable) and one.start is GONE and value is not GONE:
+                first[id(one.place.cell)] = value, k
         self.then = values
         return values
 
@@ -237,7 +243,11 @@ class Loop:
     def step(self, k: Any) -> None:
         """One turn, the one with number `k`."""
         since = serial_now()
-        with self.part.watched({place.key for place in self.part.places}), self.part.state():
+        with (
+            self._begun(),
+            self.part.watched({place.key for place in self.part.places}),
+            self.part.state(),
+        ):
             then = self._set(k)
             self.part.run(k)
             left = self._get()
@@ -252,6 +262,16 @@ class Loop:
                 one.settle()
             if self.number is not None:
                 self.number[...] = k + 1
+
+    @contextmanager
+    def _begun(self) -> Iterator[None]:
+        """Inside runs one turn, which notes the variables that have no value in the first one."""
+        trace = self.context.home.trace
+        before, trace.first_turns = trace.first_turns, dict(trace.first_turns)
+        try:
+            yield
+        finally:
+            trace.first_turns = before
 
     def count_turns(self) -> None:
         """Keep the number of the turn in memory, for what is asked between two turns."""
@@ -286,7 +306,7 @@ class Loop:
             self.context.home.trace.faults.check_raises(lowered_to(self.context.home.trace, count <= 0), error)
         for one in self.carried:
             self._stands_for_first(one)
-            one.place.set(one.by.at(count))
+            one.place.set(one.left(count, self.may_be_empty))
         for place in self.scratch:
             place.set(GONE)
 

@@ -56,6 +56,7 @@ class TraceContext(Framing, Accessing, Computing, Context):
     captured : takes note of what the program reads that is not among its arguments.
     control : who runs `fori_loop`, `while_loop` and `cond`.
     limits : how many turns loops may make whose length nobody knows, by their position, as far as it was tried.
+    stop : a flag that signals set, which long loops look at (`interrupts`); without it, they do not.
     allowances : how much memory loops may take for what they keep; without it, as much as they like.
     """
 
@@ -72,6 +73,7 @@ class TraceContext(Framing, Accessing, Computing, Context):
         control: ModuleType,
         limits: dict[str, int] | None = None,
         allowances: Allowances | None = None,
+        stop: Any = None,
     ) -> None:
         super().__init__()
         self.length = Length()
@@ -94,6 +96,8 @@ class TraceContext(Framing, Accessing, Computing, Context):
         self.dirty: dict[Cell, None] = {}
         self.alive: WeakSet[Cell] = WeakSet()
         self.never = never
+        self.stop = stop
+        self.polls = False
         self.index_mode = index_mode
         self.mends = mends
         self.engine = ENGINE
@@ -107,6 +111,12 @@ class TraceContext(Framing, Accessing, Computing, Context):
         self.branches = 0
         self.refused: BridgeError | None = None
         self.unbound: dict[str, Position] = {}
+        # Sides of branches that have read a variable without a value, and of variables that a loop binds first the
+        # number of its turn.
+        self.raised_unbound: dict[Any, BaseException] = {}
+        self.first_turns: dict[int, Any] = {}
+        # Objects, and their dicts, of which it depends on values which attributes are set: these, and their names.
+        self.uncertain: dict[int, tuple[Any, set[str]]] = {}
         self.forms: dict[int, tuple[Any, Affine]] = {}
         self.complaints = _complaints()
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 from bridge.xla.tracing.sites import (
     _MANY,
     FIRST_LIMIT,
+    CaughtSite,
     EmptySite,
     ExponentSite,
     FitSite,
@@ -272,7 +273,7 @@ class Faults:
 
     def _note(self, outside: Any, site: Site, value: Any = 0) -> None:
         """Remember the site, and the value found there, where it is the first at which something is `outside`."""
-        self.sites.append(site)
+        self.sites.append(CaughtSite(site.position, site) if self.context.tries else site)
         (fault, _) = self.cells
         found = jnp.stack([jnp.int64(len(self.sites)), lax.convert_element_type(value, np.int64)])
         before = fault.contents

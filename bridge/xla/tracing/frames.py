@@ -15,6 +15,7 @@ from jax import lax
 
 from bridge.rewind.interpreter import current_context
 from bridge.rewind.values import ground_floor, is_abstract
+from bridge.xla.interrupts import is_unset
 from bridge.xla.regions.affine import Affine
 from bridge.xla.tracing.allowances import Allowances
 from bridge.xla.tracing.cells import Cell, Frame, in_dtype
@@ -34,6 +35,9 @@ class Framing:
     read: Callable[..., Any]
     allowances: Allowances
     following: Followers
+    faults: Any
+    stop: Any
+    polls: bool
     is_dry = False
 
     @property
@@ -145,6 +149,12 @@ class Framing:
             return self.dry(body, carried, bounds, reads)
 
         cells = until_stable(attempt, carried)
+        fault = self.faults.cells[0]
+        is_checked = going is not None and fault in until_stable(
+            lambda known: self.dry(lambda i: going(), known), cells
+        )
+        if is_checked and fault not in cells:
+            cells = [*cells, fault]
         if self.is_dry:
             self.outline(cells)
             return self.ended(upper, going, bounds)
@@ -164,19 +174,50 @@ class Framing:
 
         start, stop = (jnp.asarray(one.value(), np.int64) for one in (low, high))
         carry = tuple([in_dtype(cell.contents, cell.dtype) for cell in cells]), scratch
-        if going is None:
+        if going is None and not self._may_be_long(bounds):
             turned = loop(lambda state: state[0] < stop, lambda state: (state[0] + 1, step(*state)), (start, carry))
             _fill(cells, turned[1][0])
             return upper
 
-        def wanted(state: tuple[Any, tuple[Any, ...]]) -> Any:
+        def wanted(i: Any, carry: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
+            """Whether to go on, and what is carried: the condition may note a fault."""
+            contents, held = carry
             with self.frame():
-                _fill(cells, state[1][0])
-                return (state[0] < stop) & self.truth(going())
+                _fill(cells, contents)
+                goes_on = i < stop
+                if self.stop is not None:
+                    self.polls = True
+                    goes_on &= is_unset(self.stop, i)
+                if going is not None:
+                    goes_on &= self.truth(going())
+                if going is not None and self.faults.sites:
+                    # In the program an error ends the loop, which need not end without it.
+                    goes_on &= fault.contents[0] == 0
+                after = tuple(
+                    [fault.contents if cell is fault else one for cell, one in zip(cells, contents, strict=True)]
+                )
+            return goes_on, (after, held)
 
-        end, carry = loop(wanted, lambda state: (state[0] + 1, step(*state)), (start, carry))
+        if is_checked:
+            asked, carry = wanted(start, carry)
+
+            def turn(state: Any) -> Any:
+                i, carry, _ = state
+                asked, carry = wanted(i + 1, step(i, carry))
+                return i + 1, carry, asked
+
+            end, carry, _ = loop(lambda state: state[2], turn, (start, carry, asked))
+        else:
+            end, carry = loop(
+                lambda state: wanted(*state)[0], lambda state: (state[0] + 1, step(*state)), (start, carry)
+            )
         _fill(cells, carry[0])
-        return self.number(0, end, Affine.unknown(end, *bounds))
+        return upper if going is None else self.number(0, end, Affine.unknown(end, *bounds))
+
+    def _may_be_long(self, bounds: Bounds) -> bool:
+        """Whether a loop over a range may need time before the next turn of the loop around it."""
+        low, high = bounds
+        return not self.is_inside if low is None or high is None else high - low > _LONG
 
     def ended(self, upper: Any, going: Any, bounds: Bounds) -> Any:
         """Where a dry run of a loop ended."""
@@ -223,6 +264,10 @@ class Framing:
         if contents.shape != ():
             raise ValueError(f"a condition is an array of shape {contents.shape}; use np.any or np.all")
         return Outline((), bool) if self.is_dry else contents != 0
+
+
+_LONG = 1 << 22
+"""Turns of a loop, however little it computes, in which it looks whether a signal has come."""
 
 
 def until_stable(attempt: Callable[[Sequence[Cell]], list[Cell]], carried: Sequence[Cell] = ()) -> list[Cell]:

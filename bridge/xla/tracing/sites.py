@@ -29,6 +29,26 @@ class Site:
 
 
 @dataclass(frozen=True)
+class CaughtSite(Site):
+    """A line whose error the program may catch, which a compiled program cannot."""
+
+    site: Site
+
+    def error(self, value: int) -> Exception:
+        found = self.site.error(value)
+        if not isinstance(found, (IndexRangeError, ValueError, ArithmeticError)) or isinstance(found, SliceOutside):
+            return found  # type: ignore[return-value]
+        text = str(found).partition("\n")[0]
+        error = TraceError(
+            f"a compiled program cannot catch what is raised while it runs: {text}",
+            where=resolve(self.position),
+            remedy='test it before (if k < len(x): ...), or use engine="native"',
+        )
+        error.__cause__ = found
+        return error
+
+
+@dataclass(frozen=True)
 class IndexSite(Site):
     """An index, and the range, or ranges, in which it has to lie; `is_one` unless there are many."""
 
