@@ -2,8 +2,8 @@
 
 Python runs the handlers of signals in the main thread, between two of its instructions, and a compiled program is one
 of these. So long loops look at a flag in each turn. It is memory of this process that the program has as an input,
-without a copy; a thread is woken by signals (`signal.set_wakeup_fd`), and sets it. The program then ends, Python runs the
-handler, and if that returns, the program runs again: each time undisturbed for longer, so that signals which come
+without a copy; a thread is woken by signals (`signal.set_wakeup_fd`), and sets it. The program then ends, Python runs
+the handler, and if that returns, the program runs again: each time undisturbed for longer, so that signals which come
 regularly do not keep it from its end.
 
 A device with memory of its own does not see the flag. There the program runs in another thread, which is abandoned if a
