@@ -117,7 +117,7 @@ def _is_iterator(thing: Any) -> bool:
 
 
 def _position(thing: Any) -> tuple[Any, ...]:
-    """The position of an iterator, and of those that it reads, by their state; empty if too large or not shown."""
+    """How far an iterator is, told by all that it has; nothing if that is too much, or does not show it."""
     found: list[Any] = []
     seen: dict[int, Any] = {}
     waiting = [thing]
@@ -158,7 +158,7 @@ def _told(one: Any) -> tuple[tuple[Any, ...], Iterable[Any]] | None:
 
 
 def _told_of_iterator(one: Any) -> tuple[tuple[Any, ...], Iterable[Any]] | None:
-    kind = type(one)
+    kind: Any = type(one)
     if isinstance(one, GeneratorType):
         return (None if one.gi_frame is None else one.gi_frame.f_lasti,), gc.get_referents(one)
     if isinstance(one, np.flatiter):
@@ -172,7 +172,7 @@ def _told_of_iterator(one: Any) -> tuple[tuple[Any, ...], Iterable[Any]] | None:
     hint = getattr(kind, "__length_hint__", None)
     if hint is not None:
         return (hint(one),), ()
-    if kind.__reduce__ is not object.__reduce__:  # type: ignore[comparison-overlap]
+    if kind.__reduce__ is not object.__reduce__:
         with warnings.catch_warnings(), suppress(TypeError, AttributeError):
             warnings.simplefilter("ignore", DeprecationWarning)
             made = one.__reduce__()

@@ -28,7 +28,7 @@ from bridge.source.operations import READERS, Reader
 from bridge.source.reaching import GOES_THROUGH
 from bridge.source.reading import Staging, staged_code, twin
 from bridge.source.special_methods import operand
-from bridge.source.staging import effects, items, maybe, numbers, tables
+from bridge.source.staging import effects, items, iterators, maybe, numbers, tables
 from bridge.source.staging.comparing import check_text, compare
 from bridge.source.staging.short_loops import MANY, may_hold_loops, repeated
 from bridge.source.staging.stages import staged
@@ -78,7 +78,7 @@ class StagedReader(Reader):
             # The list has it, and so has the call.
             holders = sys.getrefcount(held[0]) - 2 - is_last
             iterable = held.pop()
-        iterator = items.iterator_of(iterable)
+        iterator = iterators.iterator_of(iterable)
         found = None if iterator is None else iterator.rest()
         if found is None or (not is_abstract(found.count) and found.count < 1):
             self._turns(iterable, body, stored, stops, 0, holders, is_last)

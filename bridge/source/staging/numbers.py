@@ -17,7 +17,7 @@ from bridge.rewind.values import is_abstract, lowered_to
 from bridge.source import binary_operators, callees
 from bridge.source.iterating import elements
 from bridge.source.special_methods import operand
-from bridge.source.staging import items
+from bridge.source.staging import items, iterators
 from bridge.source.staging.truth import is_true, truth, unknown
 from bridge.source.staging.watching import check_asked
 
@@ -28,7 +28,7 @@ def _range(*args: Any) -> Any:
 
 def _iterated(plain: Any) -> Callable[..., Any]:
     """`enumerate`, `zip` or `reversed`, by number where that can be."""
-    numbered = items.ITERATED[plain]
+    numbered = iterators.ITERATED[plain]
 
     def call(*args: Any, **kwargs: Any) -> Any:
         found = numbered(*args, **kwargs)

@@ -1,4 +1,4 @@
-"""Iterators in parts of a program that are traced repeatedly: each gives an element once, so they must not move on."""
+"""Iterators in parts of a program that are traced several times: what one has given, it does not give again."""
 
 from __future__ import annotations
 

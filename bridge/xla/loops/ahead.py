@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import contextmanager
 from types import CellType, FunctionType, MethodType
-from typing import Any, cast
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -24,7 +24,7 @@ from bridge.rewind.interpreter import Listener
 from bridge.rewind.roots import serial_now
 from bridge.source.borrowing import LentOutside
 from bridge.source.special_methods import StandIn
-from bridge.source.staging.items import Numbered
+from bridge.source.staging.iterators import Numbered
 from bridge.source.staging.truth import NotOneLoop
 from bridge.source.state import Variable, Watch
 from bridge.trees import containers_of
@@ -137,8 +137,7 @@ class Ahead:
         if self.holders > 0 or any(not isinstance(one, Numbered) for one in others):
             raise TraceError(
                 f"a loop, any() or all() may leave a {type(self.thing).__name__} early, at an element that depends on "
-                "values: what is left of it is not known while the program is compiled, and the program may go on with "
-                "it",
+                "values: the program may go on with it, and what is left of it is not known while that is compiled",
                 where=resolve(here()),
                 remedy='iterate over a list of the elements (elements = list(...)); or use engine="native"',
             )
@@ -231,7 +230,7 @@ def _is_iterator(thing: Any) -> bool:
     return not isinstance(thing, type) and hasattr(type(thing), "__next__")
 
 
-def _functions_of(iterator: Any) -> Iterator[FunctionType | MethodType]:
+def _functions_of(iterator: Any) -> Iterator[Any]:
     """The functions of the program that run where an iterator is asked."""
     waiting, seen = [iterator], set[int]()
     while waiting and len(seen) < _MOST:
@@ -242,7 +241,7 @@ def _functions_of(iterator: Any) -> Iterator[FunctionType | MethodType]:
         if isinstance(one, FunctionType):
             yield one
         elif isinstance(one, MethodType):
-            yield cast(FunctionType, one.__func__)
+            yield one.__func__
         elif _is_iterator(one) and not isinstance(one, Numbered):
             waiting += gc.get_referents(one)
 
