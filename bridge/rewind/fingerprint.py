@@ -81,7 +81,7 @@ class Fingerprint:
         loop differs between runs.
         """
         before, context.listener = context.listener, self
-        self._before = None if isinstance(before, Fingerprint) else before
+        self._before = but_for_a_fingerprint(before)
         try:
             yield
         finally:
@@ -236,6 +236,15 @@ class Fingerprint:
                 self._counts[step] += 1
             return ("young", *self._young[root])
         return ("old", root.serial) if self.around is None else ("around", *self.around._number(root))
+
+
+def but_for_a_fingerprint(listener: Any) -> Listener | None:
+    """A listener, of whom the fingerprint of a body around is no part."""
+    if listener is None or isinstance(listener, Fingerprint):
+        return None
+    apart: Any = getattr(listener, "but_for_a_fingerprint", lambda: listener)
+    found: Listener = apart()
+    return found
 
 
 def constants(one: Fingerprint) -> Iterator[Held]:

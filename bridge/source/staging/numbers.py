@@ -116,7 +116,7 @@ def _joined(plain: Any, is_last: bool = False) -> Callable[..., Any]:
 
         while True:
             try:
-                if found is None or isinstance(values, (list, tuple)):
+                if found is None:
                     one = step()
                 else:
                     one = ahead.ask(step, found if decides else np.logical_not(found))

@@ -7,6 +7,7 @@ program gets there. Anything else is refused.
 
 from __future__ import annotations
 
+import collections
 import gc
 import sys
 from collections import Counter
@@ -20,9 +21,11 @@ import numpy as np
 
 from bridge.code_position import here, resolve
 from bridge.errors import BridgeError, TraceError
+from bridge.rewind.fingerprint import but_for_a_fingerprint
 from bridge.rewind.interpreter import Listener
 from bridge.rewind.roots import serial_now
 from bridge.source.borrowing import LentOutside
+from bridge.source.iterating import Elements
 from bridge.source.special_methods import StandIn
 from bridge.source.staging.iterators import Numbered
 from bridge.source.staging.truth import NotOneLoop
@@ -31,6 +34,9 @@ from bridge.trees import containers_of
 from bridge.xla.loops.causes import OF_THE_MACHINE
 from bridge.xla.loops.standing import others_of
 from bridge.xla.loops.surroundings import Surroundings
+
+
+_PLAIN = (list, tuple, dict, set, frozenset, range, str, collections.deque, Elements, *map(type, ({}.keys(), {}.values(), {}.items())))
 
 
 class Ahead:
@@ -53,6 +59,8 @@ class Ahead:
         # This package is none of them.
         self.holders = holders - sum(one.thing is iterable for one in self._kept()) if is_own else 0
         self.spare = {id(self.thing): spare}
+        # These give their elements without running anything.
+        self.is_plain = type(iterable) in _PLAIN or hasattr(iterable, "view_as")
         self.is_asked = False
         self.numbered: dict[int, Numbered] = {}
 
@@ -61,6 +69,8 @@ class Ahead:
 
         `stopped` is a boolean that is not known: whether the program does not get there.
         """
+        if self.is_plain:
+            return step()
         if not self.is_asked:
             self.is_asked = True
             self._check_left()
@@ -181,6 +191,12 @@ class _Writes:
     def __init__(self, since: int, other: Listener | None) -> None:
         self.since, self.other = since, other
         self.written: dict[Any, Any] = {}
+
+    def but_for_a_fingerprint(self) -> Listener:
+        """The same, of whom the fingerprint of a body around is no part."""
+        found = _Writes(self.since, but_for_a_fingerprint(self.other))
+        found.written = self.written
+        return found
 
     def heard(self, event: str, *what: Any) -> None:
         if self.other is not None:
