@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import array
 import collections
+import csv
 import io
 import itertools
 import random
@@ -304,6 +305,77 @@ def everybodys_random_numbers() -> Any:
 def an_iterator() -> Any:
     numbers = iter([1.0, 2.0, 3.0, 4.0])
     return lambda x: np.sum(x * next(numbers)), lambda: numbers.__length_hint__()  # type: ignore[attr-defined]
+
+
+@record
+def a_generator_that_counts_elsewhere() -> Any:
+    n = [0]
+
+    def numbers() -> Any:
+        while True:
+            n[0] += 1
+            yield n[0]
+
+    asked = numbers()
+    return lambda x: np.sum(x) * next(asked), lambda: n[0]
+
+
+@record
+def a_generator_with_a_list() -> Any:
+    def numbers() -> Any:
+        waiting = [8.0, 7.0, 6.0, 5.0, 4.0, 3.0]
+        while True:
+            yield waiting.pop()
+
+    asked = numbers()
+    return lambda x: np.sum(x) * next(asked), lambda: None
+
+
+@record
+def a_function_with_a_sentinel() -> Any:
+    n = [0]
+
+    def count() -> int:
+        n[0] += 1
+        return n[0]
+
+    asked = iter(count, 100)
+    return lambda x: np.sum(x) * next(asked), lambda: n[0]
+
+
+@record
+def a_reader_of_lines() -> Any:
+    rows = csv.reader(["1,2", "3,4", "5,6", "7,8", "9,10"])
+    return lambda x: np.sum(x) * float(next(rows)[1]), lambda: rows.line_num
+
+
+@record
+def elements_one_by_one() -> Any:
+    flat = np.arange(8.0).flat
+    return lambda x: np.sum(x) * next(flat), lambda: flat.index
+
+
+@record
+def an_object_whose_loop_ends_by_an_error() -> Any:
+    held = types.SimpleNamespace(k=0)
+
+    def step() -> int:
+        held.k += 1
+        if held.k % 5 == 0:
+            raise ValueError
+        return held.k
+
+    def f(x: Any) -> Any:
+        s = 0.0
+        for j in range(10):
+            try:
+                while True:
+                    s += step() * x[j % 3]
+            except ValueError:
+                pass
+        return s
+
+    return f, lambda: held.k
 
 
 @record
