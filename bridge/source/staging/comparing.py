@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from bridge.arrays.buffer import is_weak, weak
 from bridge.arrays.unknown_text import refuse_decision
 from bridge.rewind.values import describes
 from bridge.source.binary_operators import compared
@@ -23,6 +24,14 @@ def compare(name: str, left: Any, right: Any) -> Any:
             return found
         return np.logical_not(found) if unknown(found) else not found
     return compared(name, left, right)
+
+
+def identical(left: Any, right: Any) -> Any:
+    """`left is right`; of Python's booleans that may not be known."""
+    both = left, right
+    if any(map(unknown, both)) and all(type(one) is bool or (is_weak(one) and one.dtype == np.bool_) for one in both):
+        return weak(np.equal(left, right))
+    return left is right
 
 
 def check_text(one: Any) -> None:

@@ -17,6 +17,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from bridge.arrays.buffer import weak
 from bridge.arrays.unknown_text import UnknownText
 from bridge.code_position import here, resolve
 from bridge.errors import BridgeError, TraceError
@@ -29,7 +30,7 @@ from bridge.source.reaching import GOES_THROUGH
 from bridge.source.reading import Staging, staged_code, twin
 from bridge.source.special_methods import operand
 from bridge.source.staging import effects, items, iterators, maybe, numbers, tables
-from bridge.source.staging.comparing import check_text, compare
+from bridge.source.staging.comparing import check_text, compare, identical
 from bridge.source.staging.short_loops import MANY, may_hold_loops, repeated
 from bridge.source.staging.stages import staged
 from bridge.source.staging.truth import NotOneLoop, is_true, truth, unknown
@@ -225,7 +226,7 @@ class StagedReader(Reader):
 
     def negated(self, value: Any) -> Any:
         """`not value`."""
-        return np.logical_not(truth(value)) if unknown(value) else not (is_true(value))
+        return weak(np.logical_not(truth(value))) if unknown(value) else not (is_true(value))
 
     def compared(self, operators: Names, first: Any, *rest: Callable[[], Any]) -> Any:
         """`first < second < third`."""
@@ -234,6 +235,10 @@ class StagedReader(Reader):
         if len(rest) == 1:
             return found
         return self.both(found, lambda: self.compared(operators[1:], right, *rest[1:]))
+
+    def identical(self, left: Any, right: Any) -> Any:
+        """`left is right`."""
+        return identical(left, right)
 
     def counted(self, function: Any, is_last: bool = False) -> Any:
         """A function of Python's that may get numbers which are not known; `is_last`: as in `loop`."""

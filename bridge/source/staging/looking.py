@@ -11,7 +11,6 @@ from bridge.source.staging.names import FUNCTIONS, own_parts
 _OF_FRAMES = frozenset({"locals", "eval", "exec", "vars", "dir", "super", "globals", "breakpoint"})
 _PLAIN_CALLS = frozenset({"isinstance", "issubclass", "callable", "type"})
 _SUSPENDS = (ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.AsyncWith)
-_PLAIN_OPERATORS = (ast.Is, ast.IsNot)
 
 
 def own_parts_of(body: list[ast.stmt]) -> list[ast.AST]:
@@ -62,12 +61,21 @@ def is_plain(node: ast.AST) -> bool:
     if isinstance(node, ast.Constant):
         return True
     if isinstance(node, ast.Compare):
-        return all(isinstance(one, _PLAIN_OPERATORS) for one in node.ops)
+        return is_identity(node) and any(isinstance(one, ast.Constant) and one.value is None for one in _sides(node))
     if isinstance(node, ast.Call):
         return isinstance(node.func, ast.Name) and node.func.id in _PLAIN_CALLS
     if isinstance(node, ast.UnaryOp):
         return isinstance(node.op, ast.Not) and is_plain(node.operand)
     return isinstance(node, ast.BoolOp) and all(map(is_plain, node.values))
+
+
+def is_identity(node: ast.Compare) -> bool:
+    """Whether a comparison asks whether two values are one object."""
+    return len(node.ops) == 1 and isinstance(node.ops[0], (ast.Is, ast.IsNot))
+
+
+def _sides(node: ast.Compare) -> tuple[ast.expr, ast.expr]:
+    return node.left, node.comparators[0]
 
 
 INDICES = (ast.Name, ast.BinOp, ast.UnaryOp, ast.Subscript, ast.Attribute, ast.Call)

@@ -116,10 +116,7 @@ def _joined(plain: Any, is_last: bool = False) -> Callable[..., Any]:
 
         while True:
             try:
-                if found is None:
-                    one = step()
-                else:
-                    one = ahead.ask(step, found if decides else np.logical_not(found))
+                one = step() if found is None else ahead.ask(step, found if decides else np.logical_not(found))
             except StopIteration:
                 break
             if unknown(one):
@@ -201,7 +198,7 @@ def _int(*args: Any, **kwargs: Any) -> Any:
 
 
 def _bool(*args: Any) -> Any:
-    return truth(args[0]) if len(args) == 1 and unknown(args[0]) else callees.of(bool)(*args)
+    return weak(truth(args[0])) if len(args) == 1 and unknown(args[0]) else callees.of(bool)(*args)
 
 
 COUNTED: dict[Any, Callable[..., Any]] = {

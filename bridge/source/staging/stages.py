@@ -22,6 +22,7 @@ from bridge.source.staging.looking import (
     INDICES,
     has_jumps,
     is_blocked,
+    is_identity,
     is_plain,
     is_raw,
     jumps_in_finally,
@@ -309,6 +310,10 @@ class _Stager(ast.NodeTransformer):
         return node
 
     def visit_Compare(self, node: ast.Compare) -> Any:
+        if is_identity(node) and self.liveness is not None and not is_plain(node):
+            self.generic_visit(node)
+            made = at(node, reader("identical", node.left, node.comparators[0]))
+            return made if isinstance(node.ops[0], ast.Is) else at(node, reader("negated", made))
         asks_container = isinstance(node.ops[0], (ast.In, ast.NotIn))
         if (len(node.ops) == 1 and not asks_container) or not self._is_staged(*node.comparators) or is_plain(node):
             return self.generic_visit(node)

@@ -35,8 +35,18 @@ from bridge.xla.loops.causes import OF_THE_MACHINE
 from bridge.xla.loops.standing import others_of
 from bridge.xla.loops.surroundings import Surroundings
 
-
-_PLAIN = (list, tuple, dict, set, frozenset, range, str, collections.deque, Elements, *map(type, ({}.keys(), {}.values(), {}.items())))
+_PLAIN = (
+    list,
+    tuple,
+    dict,
+    set,
+    frozenset,
+    range,
+    str,
+    collections.deque,
+    Elements,
+    *map(type, ({}.keys(), {}.values(), {}.items())),
+)
 
 
 class Ahead:
