@@ -5,6 +5,7 @@ Vectors have the signs and phases of SciPy's LAPACK; the pulls are those of rule
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
 
 import numpy as np
@@ -147,9 +148,13 @@ def eig(
     return general_eigen(a) if right else general_eigenvalues(a)
 
 
+_EIGVALS = inspect.signature(sl.eigvals)
+
+
 @stand_in(sl.eigvals)
-def eigvals(a, b=None, overwrite_a=False, check_finite=True, homogeneous_eigvals=False):
-    return eig(a, b, False, False, check_finite=check_finite, homogeneous_eigvals=homogeneous_eigvals)
+def eigvals(*args, **kwargs):
+    # SciPy 1.18 has `overwrite_b` before `check_finite`.
+    return eig(**(dict(_EIGVALS.bind(*args, **kwargs).arguments) | {"right": False}))
 
 
 def cases() -> Iterator[Case]:

@@ -71,17 +71,22 @@ def _dirichlet_logpdf(x, alpha):
     return _squeezed(np.sum(sp.xlogy(alpha - 1, x.T).T, axis=0) - norm)
 
 
+_COMPLETES = bool(np.isfinite(stats.multinomial.logpmf([1, 0], 1, [0.5, 0.6])))
+"""Whether the last probability is what the others leave, if they do not sum to one: since SciPy 1.18 these are NaN."""
+
+
 def _multinomial_logpmf(x, n, p):
-    """The last probability is what the others leave, if they do not sum to one."""
+    p = as_array(p)
+    sums_to_one = 10 * np.finfo(np.result_type(p.dtype, np.float32)).eps
     p, counts, n = _double(p), _double(x), _double(n)
-    total = np.sum(p, axis=-1)
-    apart = np.abs(1 - total) > 10 * np.finfo(np.float64).eps
-    last = np.where(np.expand_dims(apart, -1), 1 - np.sum(p[..., :-1], axis=-1, keepdims=True), p[..., -1:])
-    p = np.concatenate([p[..., :-1], last], axis=-1)
+    apart = np.abs(1 - np.sum(p, axis=-1)) > sums_to_one
+    if _COMPLETES:
+        last = np.where(np.expand_dims(apart, -1), 1 - np.sum(p[..., :-1], axis=-1, keepdims=True), p[..., -1:])
+        p = np.concatenate([p[..., :-1], last], axis=-1)
     if counts.shape[-1] != p.shape[-1]:
         raise ValueError(f"Size of each quantile should be size of p: received {counts.shape[-1]}")
     whole = np.all((counts >= 0) & (np.floor(counts) == counts), axis=-1) & (np.sum(counts, axis=-1) == n)
-    good = np.all((p >= 0) & (p <= 1), axis=-1) & (n >= 0)
+    good = np.all((p >= 0) & (p <= 1), axis=-1) & (n >= 0) & (_COMPLETES | ~apart)
     safe = np.where(np.expand_dims(whole, -1), counts, 0)
     found = sp.gammaln(n + 1) + np.sum(sp.xlogy(safe, p) - sp.gammaln(safe + 1), axis=-1)
     found = np.where(good, np.where(whole, found, -np.inf), np.nan)

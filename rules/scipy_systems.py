@@ -127,6 +127,8 @@ _KEEPS_THE_REST = bool(sl.cho_factor(np.array([[1.0, 0.5], [0.5, 1.0]]))[0][1, 0
 """Whether the other triangle of SciPy's factor holds what the matrix does, as before SciPy 1.18, and no zeros."""
 _RESIDUALS = sl.lstsq(np.eye(3, 2, dtype=complex), np.ones(3))[1].dtype
 """Of what dtype the sums of squares of complex residuals are: complex since SciPy 1.18."""
+_UNKNOWN_RESIDUALS = bool(sl.lstsq(np.ones((3, 2)), np.ones(3))[1].size)
+"""Whether the residuals of a tall matrix without full rank are NaN, as since SciPy 1.18, and not left out."""
 
 
 def factor_beside(a, lower):
@@ -138,7 +140,9 @@ def factor_beside(a, lower):
 @stand_in(sl.cho_factor)
 def cho_factor(a, lower=False, overwrite_a=False, check_finite=True):
     a = square(a, check_finite)
-    return factor_beside(a, lower) if _KEEPS_THE_REST else np.linalg.cholesky(a, upper=not lower), lower
+    # Since SciPy 1.18 an array says which triangle it is.
+    which = sl.cho_factor(np.eye(1), lower)[1]
+    return factor_beside(a, lower) if _KEEPS_THE_REST else np.linalg.cholesky(a, upper=not lower), which
 
 
 @stand_in(sl.cho_solve)
@@ -200,6 +204,8 @@ def lstsq(a, b, cond=None, overwrite_a=False, overwrite_b=False, check_finite=Tr
     if a.ndim > 2:
         raise NotImplementedError("lstsq of a batch of tracked matrices: call it for each of them")
     x, residuals, rank, s = np.linalg.lstsq(a, b, rcond=np.finfo(a.dtype).eps if cond is None else cond)
+    if _UNKNOWN_RESIDUALS and residuals.size == 0 and a.shape[0] > a.shape[1] and lapack_driver != "gelsy":
+        residuals = np.full(b.shape[1:] or (1,), np.nan, s.dtype)
     if lapack_driver == "gelsy" or residuals.size == 0:
         return x, np.zeros(0, x.dtype), rank, None if lapack_driver == "gelsy" else s
     if x.dtype.kind == "c":

@@ -6,6 +6,7 @@ could stand. That also makes the pull independent of the algorithm that sorted.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
 
 import numpy as np
@@ -23,15 +24,19 @@ def _shared_by_ties(ct, values):
     return total[run] / count[run]
 
 
-def _put_back(shared, a):
+def _put_back(shared, a, **order):
     """Values along the last axis, in the order of `a` sorted, to where those elements of `a` stand."""
     result = zeros(shared.shape, like=shared if is_tracked(shared) else a, dtype=shared.dtype)
-    np.put_along_axis(result, np.argsort(a, axis=-1), shared, axis=-1)
+    np.put_along_axis(result, np.argsort(a, axis=-1, **order), shared, axis=-1)
     return result
 
 
 def _from_sorted(ct, out, a):
     return _put_back(_shared_by_ties(ct, out), a)
+
+
+def _from_descending(ct, out, a):
+    return _put_back(_shared_by_ties(ct, out), a, descending=True)
 
 
 def _from_reordered(ct, out, a):
@@ -50,8 +55,9 @@ def _along(axis, pull, ct, out, a):
 
 
 @rule(np.sort, structure="linear")
-def sort(ct, out, a, axis=-1, kind=None, order=None, *, stable=None):
-    return _along(axis, _from_sorted, ct, out, a)
+def sort(ct, out, a, axis=-1, kind=None, order=None, *, stable=None, descending=None):
+    # `descending` is one of NumPy's since 2.5.
+    return _along(axis, _from_descending if descending else _from_sorted, ct, out, a)
 
 
 @rule(np.partition, structure="linear", facts=Facts(static=("kth",)))
@@ -208,6 +214,9 @@ def cases() -> Iterator[Case]:
         yield Case(np.sort, (array,), {"axis": 0, "kind": "stable"})
         yield Case(np.sort, (array, None))
         yield Case(np.unique, (array,))
+        if "descending" in inspect.signature(np.sort).parameters:  # NumPy 2.5
+            yield Case(np.sort, (array,), {"descending": True})
+            yield Case(np.sort, (array, None), {"descending": True})
     yield Case(np.sort, (x.astype(np.float32),), tolerance=2e-2)
     yield Case(np.partition, (x, 2))
     yield Case(np.partition, (x.T, (0, 2)), {"axis": 0})

@@ -10,7 +10,7 @@ import numpy as np
 
 from bridge.arrays import assignment, dispatch, views
 from bridge.arrays.operators import InPlace
-from bridge.arrays.tracked import Tracked
+from bridge.arrays.tracked import Tracked, matched_as_array
 from bridge.arrays.unknown_text import unknown_text
 from bridge.arrays.views import AbstractFlags, Flat
 from bridge.code_position import here, resolve
@@ -284,9 +284,9 @@ class Buffer(Tracked, InPlace):
             return ARRAYS.own_number(self[()])
         return [part.tolist() if type(part) is Buffer else ARRAYS.own_number(part) for part in self]
 
-    def sort(self, axis: int = -1, kind: Any = None, order: Any = None, *, stable: bool | None = None) -> None:
-        """Sort in place."""
-        self[...] = dispatch.call(np.sort, (self,), {"axis": axis, "kind": kind, "stable": stable})
+    def sort(self, axis: int = -1, kind: Any = None, order: Any = None, **how: Any) -> None:
+        """Sort in place; `how` is `stable`, and since NumPy 2.5 `descending`."""
+        self[...] = dispatch.call(np.sort, (self,), {"axis": axis, "kind": kind, **how})
 
     def partition(self, kth: Any, axis: int = -1, kind: str = "introselect") -> None:
         """Partition in place."""
@@ -314,5 +314,6 @@ def shown(value: Any, place: Any) -> Buffer:
     return made
 
 
+matched_as_array(Buffer)
 ARRAYS.shown, ARRAYS.buffer, ARRAYS.scalar, ARRAYS.weak_scalar = shown, Buffer, Scalar, WeakScalar
 ARRAYS.own_number = own_number

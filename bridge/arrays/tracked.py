@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import sys
+from abc import ABCMeta
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,19 @@ from bridge.rewind.interpreter import ARRAYS
 from bridge.rewind.memory import grounded, lies_in_order
 from bridge.rewind.rule_book import GIVING_WAY, read_book
 from bridge.rewind.values import concrete, is_abstract
+
+_SEQUENCE = 1 << 5
+"""CPython's flag of a class whose objects match `case [a, *rest]`. A class of Python's gets it by being registered."""
+
+
+class _LikeSequences(metaclass=ABCMeta):  # noqa: B024, there is nothing to override
+    __abc_tpflags__ = _SEQUENCE
+
+
+def matched_as_array(kind: type) -> None:
+    """Let objects of a class match the patterns of sequences if NumPy's arrays do: since NumPy 2.5."""
+    if np.ndarray.__flags__ & _SEQUENCE:
+        _LikeSequences.register(kind)
 
 
 def is_tracked(value: Any) -> bool:

@@ -173,6 +173,10 @@ class Reader:
 
     changed = quick(changed, "first")
 
+    def pattern(self, kind: Any) -> Any:
+        """The class of a pattern; one of arrays or numbers also matches a tracked value, as `isinstance` does."""
+        return python_functions.pattern(kind)
+
     def kind(self, thing: Any) -> Any:
         """`thing.__class__`: of a tracked value, what it would be in the program."""
         if issubclass(type(thing), TrackedObject):

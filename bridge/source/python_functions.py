@@ -66,7 +66,32 @@ def _isinstance(value: Any, kinds: Any) -> bool:
     )
 
 
+class _Pattern(type):
+    """Of classes that stand in patterns for those of arrays and numbers."""
+
+    kind: type
+
+    def __instancecheck__(cls, value: Any) -> bool:
+        return _isinstance(value, cls.kind)
+
+
+@functools.cache
+def _pattern_of(kind: type) -> type:
+    # What is derived from Python's numbers matches their one positional pattern, `float(x)`, as they do.
+    bases = (kind,) if kind in (float, int) else ()
+    return _Pattern(kind.__name__, bases, {"kind": kind})
+
+
+def pattern(kind: Any) -> Any:
+    """The class to ask in a pattern in place of `kind`, of which a tracked value may be one to the program."""
+    if not isinstance(kind, type) or kind in (object, *_OWN_KINDS):
+        return kind
+    return _pattern_of(kind) if any(issubclass(one, kind) for one in _STOOD_FOR) else kind
+
+
 _OWN_KINDS = (Buffer, Scalar, WeakScalar)
+_STOOD_FOR = (np.ndarray, np.float64, np.float32, np.complex128, np.int64, np.bool_, float, complex, int)
+"""Types of what tracked values stand for: classes above them are asked for by `isinstance`."""
 
 # Python's numbers, by the kind of the dtype that holds them.
 _PYTHON: dict[str, type] = {"b": bool, "i": int, "u": int, "f": float, "c": complex}

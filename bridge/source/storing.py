@@ -7,6 +7,7 @@
 * `x, a[k] = v` unpacks into helper variables, which are stored from left to right; what is nested is unpacked when
   its turn comes. So do `for a[k] in ...` and `with ... as a[k]`, at the begin of their bodies.
 * `for x in a` becomes `for x in R.elements(a)`: an array may be lent while a loop runs over it.
+* `case Kind():` becomes `k = R.pattern(Kind); ... case k():`, since what is matched may be tracked.
 * A global variable that is stored is remembered first: `g = R.rebind("g", v)`.
 """
 
@@ -147,6 +148,18 @@ class Storing(Expressions):
         return node
 
     visit_While = visit_If
+
+    def visit_Match(self, node: ast.Match) -> Any:
+        node.subject = self.visit(node.subject)
+        kinds: list[ast.stmt] = []
+        for pattern in (part for case in node.cases for part in ast.walk(case.pattern)):
+            if self.scope is not None and isinstance(pattern, ast.MatchClass):
+                held = self._helper()
+                kinds.append(assign(store(held, node.subject), reader("pattern", pattern.cls)))
+                pattern.cls = at(pattern.cls, load(held))
+        # The body of a case that matches may use the helpers: no pattern is asked after it.
+        node.cases = [self.visit(case) for case in node.cases]
+        return [*kinds, node]
 
     def visit_match_case(self, node: ast.match_case) -> Any:
         node.guard = node.guard and self.visit(node.guard)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -205,6 +206,21 @@ def test_its_value_is_scipys(row: Row) -> None:
 @pytest.mark.parametrize("row", some_of_each(ROWS), ids=name_of)
 def test_its_gradient_is_proved(row: Row) -> None:
     right_gradient(row)
+
+
+@pytest.mark.parametrize("driver", [None, "gelss", "gelsy"])
+@pytest.mark.parametrize("right", [real(3), real(3, 2), real(3) + 1j])
+def test_residuals_without_full_rank(right: np.ndarray, driver: str | None) -> None:
+    """There are none; since SciPy 1.18 they are NaN."""
+    same_value(row(sl.lstsq, np.array([[1.0, 2.0], [2.0, 4.0], [3.0, 6.0]]), right, lapack_driver=driver))
+
+
+@pytest.mark.parametrize("more", [(), (None, False)])
+def test_eigenvalues_with_every_argument_by_position(more: tuple[Any, ...]) -> None:
+    rest = [True] * (len(inspect.signature(sl.eigvals).parameters) - 2 - len(more)) if more else []
+    same_value(row(sl.eigvals, real(3, 3), *more, *rest[:-1]))
+    names = [name for name in ("overwrite_b",) if name in inspect.signature(sl.eigvals).parameters]
+    same_value(row(sl.eigvals, real(3, 3), **dict.fromkeys(names, True)))
 
 
 REFUSED = [

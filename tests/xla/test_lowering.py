@@ -55,6 +55,11 @@ OF_VALUES = {
     "np.unique_values",
 }  # fmt: skip
 
+# Whether eigenvalues are real is one of these before NumPy 2.5; since then they are always complex.
+ALWAYS_COMPLEX = np.linalg.eigvals(np.eye(1)).dtype.kind == "c"
+if ALWAYS_COMPLEX:
+    OF_VALUES -= {"np.linalg.eig", "np.linalg.eigvals"}
+
 # Defined up to signs, or in an order that NumPy leaves open.
 UP_TO_A_CHOICE = {"np.linalg.eigh", "np.linalg.eig", "np.linalg.svd", "np.linalg.qr", "np.partition", "np.argpartition"}
 UP_TO_A_CHOICE |= {

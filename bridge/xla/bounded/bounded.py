@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from bridge.arrays.tracked import matched_as_array
 from bridge.code_position import here, resolve
 from bridge.errors import BridgeError, RefusedError, TraceError
 from bridge.rewind.interpreter import ARRAYS
@@ -177,15 +178,16 @@ class Bounded(np.lib.mixins.NDArrayOperatorsMixin):
         """An augmented assignment of this into a Buffer, which is returned."""
         return computed(ufunc, (target, self), {"out": target})
 
-    def sort(self, axis: int = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> None:
+    def sort(self, axis: int = -1, kind: Any = None, order: Any = None, **how: Any) -> None:
         """Sort in place."""
-        self[...] = computed(np.sort, (self, axis, kind, order), {"stable": stable})
+        self[...] = computed(np.sort, (self, axis, kind, order), how)
 
     def fill(self, value: Any) -> None:
         """Write one value everywhere."""
         self[...] = value
 
 
+matched_as_array(Bounded)
 ARRAYS.bounded = Bounded
 
 

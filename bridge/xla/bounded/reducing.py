@@ -291,9 +291,11 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
 
 
 @knows(np.sort)
-def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
+def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, **how: Any) -> Any:
     """`np.sort`: what is not there comes last, beside NaNs."""
     _only(np.sort, order=order)
+    if how.pop("stable", None) is not None or any(how.values()):
+        _only(np.sort, **{name: name for name in how})
     a = dense(a)
     if axis is None or a.dtype.kind == "c":
         raise unknown("np.sort of complex numbers, or with axis=None")

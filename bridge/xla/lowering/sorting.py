@@ -15,12 +15,13 @@ from bridge.xla.lowering.comparing import is_complex
 from bridge.xla.lowering.register import entry
 
 
-def _order(a: Any, axis: int) -> Any:
+def _order(a: Any, axis: int, descending: Any = None) -> Any:
     """The places of complex numbers in NumPy's order: real parts first, and behind all others what holds a NaN.
 
     Of these, those with a real part that is a number come first, in its order; then those with an imaginary part.
     """
-    keys = _keys(a)
+    kind, *parts = _keys(a)
+    keys = [kind, *((-part for part in parts) if descending else parts)]
     places = lax.broadcasted_iota(np.int64, a.shape, axis)
     return lax.sort((*keys, places), dimension=axis, is_stable=True, num_keys=3)[-1]
 
@@ -71,20 +72,27 @@ def _flat(a: Any, axis: int | None) -> tuple[Any, int]:
 
 
 @entry("np.sort")
-def sort(a: Any, axis: int | None = -1, **options: Any) -> Any:
+def sort(
+    a: Any, axis: int | None = -1, kind: Any = None, order: Any = None, stable: Any = None, descending: Any = None
+) -> Any:
     """In NumPy's order of complex numbers, too."""
-    if np.result_type(a).kind != "c":
+    if np.result_type(a).kind != "c" and not descending:
         return jnp.sort(a, axis=axis)
     a, axis = _flat(a, axis)
-    return jnp.take_along_axis(a, lax.stop_gradient(_order(a, axis)), axis)
+    return jnp.take_along_axis(a, lax.stop_gradient(argsort(a, axis, descending=descending)), axis)
 
 
 @entry("np.argsort")
-def argsort(a: Any, axis: int | None = -1, **options: Any) -> Any:
-    """In NumPy's order of complex numbers, too."""
-    if np.result_type(a).kind != "c":
-        return jnp.argsort(a, axis=axis)
-    return _order(*_flat(a, axis))
+def argsort(
+    a: Any, axis: int | None = -1, kind: Any = None, order: Any = None, stable: Any = None, descending: Any = None
+) -> Any:
+    """In NumPy's order of complex numbers, too; in a descending one NaNs are last, and equal numbers stay in theirs."""
+    if np.result_type(a).kind == "c":
+        return _order(*_flat(a, axis), descending)
+    if descending:
+        a = jnp.asarray(a)
+        a = -a if a.dtype.kind == "f" else ~a
+    return jnp.argsort(a, axis=axis)
 
 
 @entry("np.partition")

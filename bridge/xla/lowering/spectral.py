@@ -7,6 +7,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from bridge.errors import RefusedError
 from bridge.xla.lowering.calls import known
@@ -31,9 +32,13 @@ def eigvalsh(a: Any, UPLO: str = "L") -> Any:
     return eigh(a, UPLO)[0]
 
 
-def _as_numpy_has_it(values: Any, name: str, a: Any) -> bool:
-    """Whether the eigenvalues of a real matrix are real numbers in NumPy: if all of their imaginary parts are 0."""
-    if a.dtype.kind == "c":
+# Since NumPy 2.5. Before, those of a real matrix are real numbers if all of their imaginary parts are 0.
+ALWAYS_COMPLEX = np.linalg.eigvals(np.eye(1)).dtype.kind == "c"
+
+
+def _is_real_in_numpy(values: Any, name: str, a: Any) -> bool:
+    """Whether the eigenvalues of a matrix are real numbers in NumPy."""
+    if ALWAYS_COMPLEX or a.dtype.kind == "c":
         return False
     if known(values) is None:
         raise RefusedError(
@@ -54,9 +59,9 @@ def _eig(a: Any) -> Any:
 
 @entry("np.linalg.eig", gauge=_eigenvectors, in_complex=True)
 def eig(a: Any) -> Any:
-    """Real if every imaginary part is 0, as in NumPy: that must be known."""
+    """Of the dtype that NumPy gives: where it depends on values, these must be known."""
     values, vectors = _eig(a)
-    if _as_numpy_has_it(values, "np.linalg.eig", a):
+    if _is_real_in_numpy(values, "np.linalg.eig", a):
         values, vectors = jnp.real(values), jnp.real(vectors)
     return container("eig")(values, vectors)
 
@@ -65,7 +70,7 @@ def eig(a: Any) -> Any:
 def eigvals(a: Any) -> Any:
     """Likewise."""
     values = jnp.linalg.eigvals(a)
-    return jnp.real(values) if _as_numpy_has_it(values, "np.linalg.eigvals", a) else values
+    return jnp.real(values) if _is_real_in_numpy(values, "np.linalg.eigvals", a) else values
 
 
 def _singular(found: Any, out: Any) -> Any:
