@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
 import numpy as np
@@ -71,7 +72,9 @@ def _dirichlet_logpdf(x, alpha):
     return _squeezed(np.sum(sp.xlogy(alpha - 1, x.T).T, axis=0) - norm)
 
 
-_COMPLETES = bool(np.isfinite(stats.multinomial.logpmf([1, 0], 1, [0.5, 0.6])))
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # SciPy 1.17 announces the change
+    _COMPLETES = bool(np.isfinite(stats.multinomial.logpmf([1, 0], 1, [0.5, 0.6])))
 """Whether the last probability is what the others leave, if they do not sum to one: since SciPy 1.18 these are NaN."""
 
 
