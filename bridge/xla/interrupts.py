@@ -15,7 +15,6 @@ from __future__ import annotations
 import functools
 import os
 import signal
-import socket
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -78,9 +77,9 @@ class _Listener:
         self._lock = threading.Lock()
         self._attempt: _Attempt | None = None
         self._woken_before = -1
-        self._reader, self._writer = socket.socketpair()
-        self._writer.setblocking(False)
-        self._number = self._writer.fileno()
+        self._reader, self._number = os.pipe()
+        if os.name != "nt":
+            os.set_blocking(self._number, False)
         threading.Thread(target=self._listen, name="bridge-signals", daemon=True).start()
 
     def run(self, run: Run, values: list[Any], attempt: _Attempt) -> Any:
@@ -113,7 +112,7 @@ class _Listener:
 
     def _listen(self) -> None:
         while True:
-            numbers = self._reader.recv(1)
+            numbers = os.read(self._reader, 1)
             attempt = self._attempt
             if self._woken_before != -1:
                 # Whoever was woken before, as the loop of asyncio is, is told all the same.

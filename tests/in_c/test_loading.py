@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 
 import numpy as np
@@ -45,7 +46,7 @@ def test_without_what_is_compiled(tmp_path: Path) -> None:
     assert line.startswith("False it was not built, for want of a compiler")
     assert answer == "[1.0, 2.0, 1.0]"
     if in_c.AVAILABLE:
-        (made,) = (ROOT / "bridge" / "in_c").glob("_steps*.so") or (ROOT / "bridge" / "in_c").glob("_steps*.pyd")
+        made = ROOT / "bridge" / "in_c" / f"_steps{sysconfig.get_config_var('EXT_SUFFIX')}"
         (tmp_path / "bridge" / "in_c" / made.name).write_bytes(made.read_bytes())
         assert told(tmp_path, BRIDGE_PURE="0")[0] == "True None"
         (tmp_path / "bridge" / "in_c" / "steps.h").write_text("/* changed since */")

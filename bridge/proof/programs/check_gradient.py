@@ -19,6 +19,8 @@ from bridge.random import held
 from bridge.transforms.chosen import Argnums
 from bridge.transforms.grad import value_and_grad
 from bridge.transforms.jvp import jvp
+from bridge.transforms.sparse import by_entries, is_sparse
+from bridge.trees import leaves_of
 
 REMEDIES = {
     "wrong-gradient": "prove the rules that it calls (bridge.check_rule); look for values that leave tracking",
@@ -74,6 +76,8 @@ def check_gradient(
             warnings.simplefilter("ignore")
             subject = Subject(f, args, kwargs, argnums, shares=False)
             if not subject.points:
+                for leaf in filter(is_sparse, leaves_of((args, kwargs))[0]):  # their entries may be floats
+                    raise by_entries(leaf, "an argument", "of which a gradient is asked")
                 raise ArgumentError(
                     f"check_gradient with argnums={argnums!r}, where there is no float or complex number",
                     remedy="pass float arrays, or name the arguments to differentiate with argnums",
