@@ -105,7 +105,11 @@ class WeakScalar(Scalar):
 def weak(number: Any) -> WeakScalar:
     """A tracked number as one of Python's own, which does not widen what it meets."""
     inner = number.value
-    return WeakScalar(weak(inner) if hasattr(inner, "place") else inner.item(), number.place)
+    if hasattr(inner, "place"):
+        inner = weak(inner)
+    elif isinstance(inner, (np.generic, np.ndarray)):
+        inner = inner.item()
+    return WeakScalar(inner, number.place)
 
 
 def own_number(number: Any) -> Any:

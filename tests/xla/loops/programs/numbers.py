@@ -369,3 +369,15 @@ def truth_is_asked_for_its_type(x):
     for i in range(6):
         found = found or i > 3
     return np.sum(x) * (1.0 if isinstance(found, bool) else 100.0)
+
+
+@program
+def truth_of_an_integer_of_a_branch(x):
+    c = 2
+    for v in x:
+        if v > 0.5:
+            c = c // 2
+    s = 1.0 if bool(c % 2) else 3.0
+    if (not (c % 2 == 0)) != (not (len(x) > c)):
+        s = s + 1.0
+    return np.sum(x) * s
