@@ -22,15 +22,12 @@ from typing import Any, NoReturn, ParamSpec, TypeVar, Unpack
 from bridge.code_position import here, resolve
 from bridge.errors import RefusedError, RuleError
 from bridge.in_c import computes
-from bridge.rewind.aside import Aside, carries_gradient, is_tracked
-from bridge.rewind.composition import pull_of_equivalent
 from bridge.rewind.cotangents import conj, sum_to_shape, zeros
 from bridge.rewind.escapes import constant_of as constant_of
 from bridge.rewind.escapes import note_texts as note_texts
-from bridge.rewind.facts import FACTS, METHODS, Facts, facts_of
-from bridge.rewind.implicit import as_array, as_left, depth, gradient, jacobian, solved
-from bridge.rewind.rule import Case, MutatingRule, Rule, Shaped, Structure
-from bridge.rewind.rule_book import (
+from bridge.rewind.values import Shaped, TrackedObject, is_abstract
+from bridge.rewind.values import known as known_of_tracked
+from bridge.rulebook.book import (
     CALLING,
     GIVING_WAY,
     HOLDERS,
@@ -42,18 +39,20 @@ from bridge.rewind.rule_book import (
     STAND_INS,
     ZERO_PULL,
     Postponed,
-    TrackedObject,
     enter,
     is_reading,
     replaces,
     retract,
 )
-from bridge.rewind.sensitivities import with_sensitivities
-from bridge.rewind.supports import Declared, Supports, declared
-from bridge.rewind.typed import TypedMutatingRule, TypedRule
-from bridge.rewind.values import is_abstract
-from bridge.rewind.values import known as known_of_tracked
+from bridge.rulebook.facts import FACTS, METHODS, Facts, facts_of
+from bridge.rulebook.rule import Case, MutatingRule, Rule, Structure
+from bridge.rulebook.supports import Declared, Supports, declared
+from bridge.rulebook.typed import TypedMutatingRule, TypedRule
 from bridge.signatures import as_key, operation_name, pull_parameters
+from bridge.solvers.composition import pull_of_equivalent
+from bridge.solvers.implicit import as_array, as_left, depth, gradient, jacobian, solved
+from bridge.solvers.search import Aside, carries_gradient, is_tracked
+from bridge.solvers.sensitivities import with_sensitivities
 
 __all__ = [
     "MUTATING", "REFUSED", "RULES", "ZERO_PULL", "Aside", "Case", "Facts", "MutatingRule", "RefusedError", "Rule",

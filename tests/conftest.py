@@ -22,8 +22,8 @@ import pytest
 
 import bridge
 from bridge.extend import MUTATING, RULES, ZERO_PULL
-from bridge.rewind.facts import FACTS
-from bridge.rewind.rule_book import LOWERINGS
+from bridge.rulebook.book import LOWERINGS
+from bridge.rulebook.facts import FACTS
 from tests.helpers.sampling import deal
 
 hypothesis.settings.register_profile("fixed", derandomize=True, deadline=None, print_blob=True)

@@ -7,8 +7,8 @@ from typing import Any
 
 from bridge.arrays.creation import array
 from bridge.arrays.operands import context_of
-from bridge.rewind.facts import Facts, facts_of, parameters_of
 from bridge.rewind.values import concrete_key
+from bridge.rulebook.facts import Facts, facts_of, parameters_of
 
 
 def outputs_by_name(

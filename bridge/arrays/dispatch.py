@@ -24,15 +24,15 @@ from bridge.arrays.own_numbers import PLAIN, asked_first, combined
 from bridge.arrays.views import wrap_result
 from bridge.code_position import here, resolve
 from bridge.errors import RefusedError
-from bridge.rewind import rule_book
 from bridge.rewind.escapes import note_texts
-from bridge.rewind.facts import facts_of
 from bridge.rewind.interpreter import ARRAYS, Call
 from bridge.rewind.memory import grounded, holds_arrays
-from bridge.rewind.rule import UNPLANNED
-from bridge.rewind.rule_book import MUTATING, REFUSED, RULES, ZERO_PULL
 from bridge.rewind.snapshots import constant, copy_of_list
 from bridge.rewind.values import is_abstract, settled
+from bridge.rulebook import book
+from bridge.rulebook.book import MUTATING, REFUSED, RULES, ZERO_PULL
+from bridge.rulebook.facts import facts_of
+from bridge.rulebook.rule import UNPLANNED
 from bridge.signatures import operation_name
 
 
@@ -127,7 +127,7 @@ def operate(function: Callable[..., Any], ufunc: np.ufunc, *args: Any) -> Any:
         if type(x) not in PLAIN:
             foreign, x = x, NotImplemented if asked_first(function, ufunc, args) else operand(x)
             if x is NotImplemented:
-                combine = ARRAYS.combine(foreign) or rule_book.operators_of(foreign)
+                combine = ARRAYS.combine(foreign) or book.operators_of(foreign)
                 found = combined(function, ufunc, args, operate) if combine is None else combine(ufunc, *args)
                 if combine is not None or found is not NotImplemented:
                     return found
@@ -240,7 +240,7 @@ def call_by_rule(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     args, kwargs = outputs_by_name(function, args, kwargs)
     if function in MUTATING:
         return mutating.call(MUTATING[function], args, kwargs)
-    rule = rule_book.find(function)
+    rule = book.find(function)
     steps = None if context.differentiates else context.home.steps_of(function)
     if steps is not None:
         return steps(*args, **kwargs)

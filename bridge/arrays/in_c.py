@@ -12,9 +12,10 @@ from bridge.rewind.log import Operation, blame
 from bridge.rewind.memory import ArrayMemory
 from bridge.rewind.places import DEEP, View
 from bridge.rewind.roots import SERIALS, Entered, Root
-from bridge.rewind.rule import Rule, Shaped
-from bridge.rewind.rule_book import MUTATING, RULES
+from bridge.rewind.values import Shaped
 from bridge.rewind.writes import Update, Write
+from bridge.rulebook.book import MUTATING, RULES
+from bridge.rulebook.rule import Rule
 
 bind(
     Buffer=Buffer,

@@ -34,7 +34,7 @@ from bridge.rewind import labels
 from bridge.rewind.escapes import note_text
 from bridge.rewind.interpreter import ARRAYS
 from bridge.rewind.memory import grounded
-from bridge.rewind.rule_book import TrackedObject
+from bridge.rewind.values import TrackedObject
 from bridge.signatures import operation_name
 
 

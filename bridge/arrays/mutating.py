@@ -14,8 +14,8 @@ from bridge.code_position import here, resolve
 from bridge.errors import AliasError, BridgeError, RuleError
 from bridge.rewind.interpreter import Call
 from bridge.rewind.memory import grounded
-from bridge.rewind.rule import MutatingRule
 from bridge.rewind.snapshots import same_bits
+from bridge.rulebook.rule import MutatingRule
 
 
 def call(rule: MutatingRule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -10,14 +10,14 @@ from bridge.arrays.creation import array
 from bridge.arrays.own_numbers import is_asked_first, plain_number
 from bridge.code_position import here, resolve
 from bridge.errors import NoRuleError, RefusedError
-from bridge.rewind import rule_book
 from bridge.rewind.escapes import remember
 from bridge.rewind.interpreter import ARRAYS, current_context
 from bridge.rewind.labels import ALIKE, answers_itself, is_labelled, name_of, refuse_operand
 from bridge.rewind.memory import grounded
-from bridge.rewind.rule_book import REFUSED, ZERO_PULL
 from bridge.rewind.snapshots import constant
 from bridge.rewind.values import is_abstract
+from bridge.rulebook import book
+from bridge.rulebook.book import REFUSED, ZERO_PULL
 from bridge.signatures import operation_name
 
 NUMBERS = (int, float, complex, np.generic)
@@ -207,7 +207,7 @@ def into_plain(context: Any, function: Any, args: Any, target: Any) -> Any:
 
 def rule_for(function: Any, context: Any) -> Any:
     """The rule of an operation, else that of the context's engine; NoRuleError, with how to write one, if none has."""
-    rule = rule_book.find(function)
+    rule = book.find(function)
     if rule is None and context.engine is not None:
         rule = context.engine.rule(function, None)
     if rule is not None:

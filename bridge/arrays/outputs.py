@@ -15,10 +15,10 @@ from bridge.arrays.operands import context_of, into_plain
 from bridge.code_position import here, resolve
 from bridge.errors import RefusedError
 from bridge.rewind.escapes import noted
-from bridge.rewind.facts import parameters_of
 from bridge.rewind.interrupted import silently
 from bridge.rewind.memory import ArrayMemory, Strides, address, grounded, owner
 from bridge.rewind.values import concrete, is_abstract, known
+from bridge.rulebook.facts import parameters_of
 from bridge.signatures import operation_name
 
 IN_PARTS: dict[Any, Callable[..., None]] = {}

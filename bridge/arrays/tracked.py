@@ -18,8 +18,8 @@ from bridge.in_c import quick
 from bridge.rewind.escapes import escape, note_text, rounds
 from bridge.rewind.interpreter import ARRAYS
 from bridge.rewind.memory import grounded, lies_in_order
-from bridge.rewind.rule_book import GIVING_WAY, read_book
 from bridge.rewind.values import concrete, is_abstract
+from bridge.rulebook.book import GIVING_WAY, read_book
 
 _SEQUENCE = 1 << 5
 """CPython's flag of a class whose objects match `case [a, *rest]`. A class of Python's gets it by being registered."""

@@ -11,12 +11,12 @@ import numpy as np
 
 from bridge.arrays.operands import context_of, into_plain, operand, unwrapped
 from bridge.arrays.ufunc_steps import in_segments
-from bridge.rewind.facts import facts_of
 from bridge.rewind.indices import ADVANCED, frozen, is_unique_by_type, kind_of
 from bridge.rewind.interpreter import ARRAYS, Call
 from bridge.rewind.interrupted import silently
 from bridge.rewind.memory import grounded
 from bridge.rewind.values import concrete
+from bridge.rulebook.facts import facts_of
 
 _FEW = 4
 """Times that an element may be named by `at` before its operands are taken together."""

@@ -27,15 +27,15 @@ from bridge.arrays.ufunc_steps import (
 )
 from bridge.code_position import here, resolve
 from bridge.errors import RefusedError
-from bridge.rewind.composition import check_agreement, pull_of_equivalent
-from bridge.rewind.facts import METHODS, Facts, facts_of, parameters_of
 from bridge.rewind.interpreter import Call
 from bridge.rewind.interrupted import silently
 from bridge.rewind.memory import grounded, holds_arrays
-from bridge.rewind.rule import Rule
-from bridge.rewind.rule_book import OF_USERS, ZERO_PULL
 from bridge.rewind.values import concrete, is_abstract, settled
+from bridge.rulebook.book import OF_USERS, ZERO_PULL
+from bridge.rulebook.facts import METHODS, Facts, facts_of, parameters_of
+from bridge.rulebook.rule import Rule
 from bridge.signatures import operation_name
+from bridge.solvers.composition import check_agreement, pull_of_equivalent
 
 _NOTHING: Any = object()
 _ALL = np.zeros(1, np.intp)

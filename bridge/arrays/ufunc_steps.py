@@ -17,7 +17,7 @@ import numpy as np
 from bridge.code_position import here, resolve
 from bridge.errors import RefusedError
 from bridge.rewind.cotangents import zeros
-from bridge.rewind.rule_book import ZERO_PULL, find
+from bridge.rulebook.book import ZERO_PULL, find
 from bridge.signatures import operation_name
 
 

@@ -15,8 +15,8 @@ from bridge.errors import RefusedError
 from bridge.rewind.interpreter import ARRAYS, Call
 from bridge.rewind.interrupted import silently
 from bridge.rewind.memory import grounded
-from bridge.rewind.rule_book import ZERO_PULL
 from bridge.rewind.values import concrete, is_abstract
+from bridge.rulebook.book import ZERO_PULL
 from bridge.signatures import operation_name
 
 

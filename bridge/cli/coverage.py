@@ -22,9 +22,9 @@ from bridge.arrays import functions
 from bridge.engines import registry
 from bridge.engines.protocol import Column, Engine
 from bridge.errors import EngineNotAvailable
-from bridge.rewind import rule_book
-from bridge.rewind.rule import Rule
-from bridge.rewind.rule_book import MUTATING, REFUSED, RULES, ZERO_PULL
+from bridge.rulebook import book
+from bridge.rulebook.book import MUTATING, REFUSED, RULES, ZERO_PULL
+from bridge.rulebook.rule import Rule
 
 RULE = "rule"
 CORE = "core"
@@ -105,7 +105,7 @@ class Row(NamedTuple):
 def rows() -> list[Row]:
     """Classify every public callable of the covered modules."""
     found = list(_public_callables())
-    rule_book.read_book()
+    book.read_book()
     return [_row(prefix, name, function) for prefix, name, function in found]
 
 

@@ -16,9 +16,9 @@ from bridge.cli import libraries
 from bridge.cli.check import find
 from bridge.errors import ArgumentError, EngineNotAvailable
 from bridge.proof.rules.inputs import cases_of
-from bridge.rewind import guests, rule_book
-from bridge.rewind.facts import Facts
-from bridge.rewind.rule import MutatingRule, Rule
+from bridge.rulebook import book, guests
+from bridge.rulebook.facts import Facts
+from bridge.rulebook.rule import MutatingRule, Rule
 from bridge.signatures import operation_name
 
 
@@ -66,7 +66,7 @@ def entries_of(name: str) -> list[Entry]:
     """
     if ":" in name:
         named: Any = find(name)
-        rule_book.read_book()
+        book.read_book()
         wanted = getattr(named, "function", named) if isinstance(named, (Rule, MutatingRule)) else named
         listed = list(_entries())
         found = [one for one in listed if one.function is wanted or getattr(one.function, "__wrapped__", one) is wanted]
@@ -99,7 +99,7 @@ def read_everything() -> dict[Any, list[str]]:
         except Exception as error:
             reason = f"{type(error).__name__}: {error}"
             print(f"{point.name} cannot be imported, and its rules are not listed: {reason}", file=sys.stderr)
-    rule_book.read_book()
+    book.read_book()
     return public
 
 
@@ -124,10 +124,10 @@ def details(entry: Entry) -> Iterator[tuple[str, str]]:
         if rule.pull_function is None:
             yield "pull", "none is declared yet"
         yield "derivatives", str(rule.supports) if rule.supports else "of every order, dtype and layout"
-    if rule_book.REFUSED.get(entry.function):
-        yield "because", rule_book.REFUSED[entry.function]
-    if entry.function in rule_book.LOWERINGS:
-        yield "in JAX", _place(rule_book.LOWERINGS[entry.function])
+    if book.REFUSED.get(entry.function):
+        yield "because", book.REFUSED[entry.function]
+    if entry.function in book.LOWERINGS:
+        yield "in JAX", _place(book.LOWERINGS[entry.function])
     julia = _julia_line(entry.name)
     if julia:
         yield "in Julia", julia
@@ -139,17 +139,17 @@ def details(entry: Entry) -> Iterator[tuple[str, str]]:
 
 
 def _entries() -> Iterator[Entry]:
-    for function, rule in rule_book.RULES.items():
+    for function, rule in book.RULES.items():
         pull = next((pull for pull in rule.per_argument or (rule.joint,) if pull is not None), None)
         yield Entry(rule.name, "linear rule" if rule.linear else "rule", _author(pull), pull, function, rule)
-    for function, mutating in rule_book.MUTATING.items():
+    for function, mutating in book.MUTATING.items():
         said = mutating.pull_function or mutating.function
         yield Entry(mutating.name, "mutating rule", _author(said), said, function, mutating)
-    for function, computes in rule_book.STAND_INS.items():
+    for function, computes in book.STAND_INS.items():
         yield Entry(operation_name(function), "stand-in", _author(computes), computes, function)
-    for function in rule_book.ZERO_PULL:
+    for function in book.ZERO_PULL:
         yield Entry(operation_name(function), "no gradient", _author(None, function), None, function)
-    for function in rule_book.REFUSED:
+    for function in book.REFUSED:
         yield Entry(operation_name(function), "refused", _author(None, function), None, function)
 
 
@@ -160,7 +160,7 @@ def _with_ending(listed: list[Entry], name: str) -> list[Entry]:
 def _author(said: Any, function: Any = None) -> str:
     """Who says it: a family, a distribution with its version, or a module of the user's."""
     if said is None:
-        return "you" if function in rule_book.OF_USERS else "the rule book"
+        return "you" if function in book.OF_USERS else "the rule book"
     module = _module_of(said)
     if module.startswith("bridge."):
         return f"{module.removeprefix('bridge.').replace('.', '/')}.py"

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from bridge.errors import EngineNotAvailable
-from bridge.rewind import rule_book
+from bridge.rulebook import book
 
 PYTHON = ("math", "cmath", "statistics", "random", "json")
 """Modules of Python's library that families are about."""
@@ -44,7 +44,7 @@ def public_names() -> dict[Any, list[str]]:
         # Names that SciPy is about to drop are not looked at for what they say.
         warnings.simplefilter("ignore")
         looked_at = list(_modules())
-        rule_book.read_book()
+        book.read_book()
         return _names(looked_at)
 
 
@@ -130,8 +130,8 @@ def _modules() -> Iterator[types.ModuleType]:
 
 def _homes() -> dict[Any, str]:
     """What has an entry, and where."""
-    found = {function: _file_of(computes) for function, computes in rule_book.STAND_INS.items()}
-    for function, rule in rule_book.RULES.items():
+    found = {function: _file_of(computes) for function, computes in book.STAND_INS.items()}
+    for function, rule in book.RULES.items():
         if not isinstance(function, np.ufunc) and not _is_numpys(function):
             pulls = [pull for pull in rule.per_argument or (rule.joint,) if pull is not None]
             found.setdefault(function, _file_of(pulls[0]) if pulls else "")

@@ -6,7 +6,7 @@ from typing import Any
 
 from bridge.engines import registry
 from bridge.engines.protocol import Engine
-from bridge.rewind.rule import Rule
+from bridge.rulebook.rule import Rule
 
 
 class Eager(Engine):

@@ -17,7 +17,7 @@ from bridge.rewind.context import Context
 from bridge.rewind.forward import ForwardContext
 from bridge.rewind.interpreter import Call, current_context
 from bridge.rewind.memory import grounded
-from bridge.rewind.rule import Rule, unplanned
+from bridge.rulebook.rule import Rule, unplanned
 
 # How far an engine's value of one operation may be from NumPy's, by bits of a number, beside the largest element.
 TOLERANCES = {16: 1e-2, 32: 1e-4, 64: 1e-10}

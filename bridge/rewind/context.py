@@ -29,7 +29,6 @@ from bridge.rewind.log import Copy, Entry, Operation, blame, is_bounded
 from bridge.rewind.ownership import Standing, must_be_numbers, refuse_read_only, wrap
 from bridge.rewind.places import Element, Gathered, Place
 from bridge.rewind.roots import Root
-from bridge.rewind.rule_book import read_book
 from bridge.rewind.snapshots import Snapshots
 from bridge.rewind.writes import MutatingCall, Scatter, Update, Write
 
@@ -58,7 +57,7 @@ class Context(Gradients, Lean):
     def __init__(self, *, zeros: str = "strong") -> None:
         if zeros not in ("strong", "ieee"):
             raise ArgumentError(f"zeros={zeros!r}", remedy='use zeros="strong" (the default) or zeros="ieee"')
-        read_book()
+        ARRAYS.read_rules()
         super().__init__()
         self.zeros = zeros
         self.log: list[Entry] = []

@@ -9,7 +9,7 @@ import numpy as np
 from bridge.errors import CotangentError
 from bridge.rewind.interpreter import current_context
 from bridge.rewind.memory import in_dtype
-from bridge.rewind.rule import Shaped
+from bridge.rewind.values import Shaped
 
 
 def conj(x: Any) -> Any:

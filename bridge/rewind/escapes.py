@@ -13,8 +13,7 @@ from bridge.errors import BridgeError, EscapeError
 from bridge.rewind.interpreter import ARRAYS
 from bridge.rewind.labels import around
 from bridge.rewind.memory import grounded
-from bridge.rewind.rule_book import TrackedObject
-from bridge.rewind.values import is_abstract, known, needs_value, settled
+from bridge.rewind.values import TrackedObject, is_abstract, known, needs_value, settled
 
 T = TypeVar("T")
 

@@ -13,7 +13,6 @@ import numpy as np
 from bridge.rewind.interpreter import Call, Listener
 from bridge.rewind.places import is_place
 from bridge.rewind.roots import Root, serial_now
-from bridge.rewind.rule import Rule
 from bridge.rewind.values import ground_floor
 from bridge.signatures import operation_name
 
@@ -218,7 +217,7 @@ class Fingerprint:
             return tuple(map(self._told, (x.start, x.stop, x.step)))
         if isinstance(x, (str, bytes, type(None), type(Ellipsis))):
             return x
-        return operation_name(x.function) if isinstance(x, Rule) else operation_name(x) if callable(x) else type(x)
+        return operation_name(getattr(x, "function", x)) if callable(x) else type(x)
 
     def _place(self, place: Any) -> Step:
         return (*self._number(place.root), *self._keys(place))

@@ -22,7 +22,6 @@ from bridge.rewind.memory import in_dtype
 from bridge.rewind.ownership import KeepsArguments, wrap
 from bridge.rewind.places import Place
 from bridge.rewind.roots import Root
-from bridge.rewind.rule import Rule
 from bridge.rewind.writes import MutatingCall
 
 
@@ -204,7 +203,7 @@ def _tangent_of_update(call: Call, tangents: tuple[Any, ...]) -> Any:
     return pushed(call.rule, value, call.args, {}, tangents)
 
 
-def pushed(rule: Rule, value: Any, args: tuple[Any, ...], kwargs: dict[str, Any], tangents: tuple[Any, ...]) -> Any:
+def pushed(rule: Any, value: Any, args: tuple[Any, ...], kwargs: dict[str, Any], tangents: tuple[Any, ...]) -> Any:
     """The tangent of an operation's output.
 
     A linear function is applied to the tangents; an elementwise pull is its own transpose, up to conjugation;
@@ -246,7 +245,7 @@ def _kind(x: Any) -> str:
     return np.dtype(getattr(x, "dtype", type(x))).kind
 
 
-def _linear(rule: Rule, args: tuple[Any, ...], kwargs: dict[str, Any], tangents: tuple[Any, ...]) -> Any:
+def _linear(rule: Any, args: tuple[Any, ...], kwargs: dict[str, Any], tangents: tuple[Any, ...]) -> Any:
     """A linear function of the tangents; what constants add to it (`initial=`, a constant part) is taken off."""
     positional = tangents[: len(args)]
     moved = tuple(_replaced(x, t, True) for x, t in zip(args, positional, strict=True))

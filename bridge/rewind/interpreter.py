@@ -136,6 +136,8 @@ class Arrays:
     call: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
     # What moves or makes memory, by no rule: functions that the core handles itself.
     handled: Mapping[Any, Any] = {}
+    # Reads the rule book, before the first context opens.
+    read_rules: Callable[[], None] = staticmethod(lambda: None)
     call_mutating: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
 
     # What stands for a plain array that a tracked value is written into; None if the array stays what it is.

@@ -14,7 +14,7 @@ import numpy as np
 
 from bridge.errors import AliasError
 from bridge.rewind.borrowed import mark_of
-from bridge.rewind.rule import Rule, Shaped
+from bridge.rewind.values import Shaped
 
 SMALL = 16 * 1024
 
@@ -112,7 +112,7 @@ class Snapshots:
         """Forget the copies of outer contexts' Buffers: the next read makes new ones."""
         self._outer.clear()
 
-    def keep(self, rule: Rule, reads: frozenset[Any], args: tuple[Any, ...], plain: tuple[int, ...]) -> tuple[Any, ...]:
+    def keep(self, rule: Any, reads: frozenset[Any], args: tuple[Any, ...], plain: tuple[int, ...]) -> tuple[Any, ...]:
         """`args` as the pull will get them: read ones kept, the others reduced to what they look like."""
         if rule.broadcasts:
             if not reads:

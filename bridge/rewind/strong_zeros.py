@@ -20,8 +20,7 @@ import numpy as np
 
 from bridge.rewind.log import Entry, Operation
 from bridge.rewind.memory import ON_ARRAYS, grounded
-from bridge.rewind.rule import Shaped
-from bridge.rewind.values import settled
+from bridge.rewind.values import Shaped, settled
 
 Pairs = Iterable[tuple[Any, Any]]
 

@@ -6,6 +6,7 @@ abstract arrays, of which only shape and dtype are known: masks, indices and num
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from inspect import CO_GENERATOR
 from types import CodeType
 from typing import Any
@@ -143,3 +144,32 @@ def concrete(value: Any, how: str) -> Any:
 def mask_as(mask: Any, ndim: int) -> Any:
     """A mask with axes appended so that it broadcasts against an array of `ndim` axes that starts with its own."""
     return np.reshape(mask, (*mask.shape, *(1,) * (ndim - len(mask.shape))))
+
+
+@dataclass(unsafe_hash=True, slots=True)
+class Shaped:
+    """What a pull gets in place of an array that its rule does not read: shape and dtype only."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        size = 1
+        for length in self.shape:
+            size *= length
+        return size
+
+
+class TrackedObject:
+    """An object that holds tracked values and stands for one of a library's, made by the stand-in of its class.
+
+    It counts as a tracked value where calls look for stand-ins. `library_class`, if it is not None, is the class of the
+    object that it stands for, to a program that asks.
+    """
+
+    library_class: Any = None

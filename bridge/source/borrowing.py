@@ -20,9 +20,9 @@ import numpy as np
 from bridge.arrays.buffer import WeakScalar
 from bridge.code_position import here, resolve
 from bridge.errors import AliasError, EscapeError
-from bridge.rewind import rule_book
 from bridge.rewind.memory import grounded
 from bridge.rewind.values import is_abstract
+from bridge.rulebook import book
 from bridge.source.ages import Births, age_found, checkpointed_calls
 from bridge.source.exchanging import Exchange
 from bridge.source.floats import Float
@@ -165,7 +165,7 @@ class Loan:
 
     def _hold(self, kept: Kept, name: Any) -> None:
         """An object of a library's that gets tracked memory is of the class that knows what to do with that."""
-        held = rule_book.holder_of(type(kept.thing))
+        held = book.holder_of(type(kept.thing))
         if held is not None and held[0] == name:
             kept.hold("__class__")
             kept.state.add("__class__")

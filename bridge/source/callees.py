@@ -19,8 +19,8 @@ import numpy as np
 
 from bridge.code_position import is_internal
 from bridge.errors import BridgeWarning
-from bridge.rewind import rule_book
 from bridge.rewind.interpreter import ARRAYS, current_context
+from bridge.rulebook import book
 from bridge.source.asking import is_asked
 from bridge.source.compiled_code import is_compiled, refusing
 from bridge.source.lending import COUNT
@@ -54,7 +54,7 @@ _ASKS_FOR_FRAMES = frozenset({"numpy", "sys", "inspect", "traceback", "warnings"
 """Libraries that look at their caller, who must be the program; NumPy gives out nothing that is lent."""
 
 _made: dict[Any, Callable[..., Any]] = {}
-rule_book.ON_ENTRY += [_made.clear, twins.clear]
+book.ON_ENTRY += [_made.clear, twins.clear]
 
 
 def of(callee: Any) -> Any:
@@ -75,7 +75,7 @@ def _called_for(callee: Any) -> Any:
         found = SPECIAL.get(callee) or _made.get(callee)
         if found is not None:
             return found
-        if callee in rule_book.OF_USERS:
+        if callee in book.OF_USERS:
             found = _as_told(callee)
             if found is not None:
                 return found
@@ -107,10 +107,10 @@ def _called_for(callee: Any) -> Any:
 
 def _as_told(function: FunctionType) -> Any:
     """What is called for a function of the program that a user has given a rule or a stand-in; None if he has not."""
-    stand_in = rule_book.STAND_INS.get(function)
+    stand_in = book.STAND_INS.get(function)
     if stand_in is not None:
         made = _standing(function, stand_in)
-    elif function in rule_book.MUTATING or function in rule_book.RULES or function in rule_book.ZERO_PULL:
+    elif function in book.MUTATING or function in book.RULES or function in book.ZERO_PULL:
         made = ruled(function)
     else:
         return None
@@ -126,7 +126,7 @@ def _say_what_is_not_seen(function: FunctionType, reason: str) -> None:
     _said.add(code)
     around = [cell.cell_contents for cell in function.__closure__ or () if cell != CellType()]
     for known in (*map(function.__globals__.get, code.co_names), *around):
-        if type(known) is FunctionType and known in rule_book.OF_USERS and known in rule_book.RULES:
+        if type(known) is FunctionType and known in book.OF_USERS and known in book.RULES:
             warnings.warn(
                 f"{function.__name__} calls {known.__name__} and is not read, so that the rule of {known.__name__} is "
                 f"not used there: {reason}\n  remedy: call what bridge.rule({known.__name__})(pull) has returned",
@@ -141,7 +141,7 @@ _said: WeakSet[CodeType] = WeakSet()
 def is_special(function: Any) -> bool:
     """Whether a function of NumPy's must be asked for when it is called, because another may be called in its place."""
     try:
-        known = function in SPECIAL or function in rule_book.STAND_INS
+        known = function in SPECIAL or function in book.STAND_INS
         draws = isinstance(getattr(function, "__self__", None), np.random.RandomState)
         return known or draws or is_asked(function) or type(function) in OF_KIND or home(function) in SINKS
     except TypeError:
@@ -163,7 +163,7 @@ def _of_method(method: MethodType) -> Any:
 def _of_own_method(method: Any) -> Any:
     """The stand-in of a method of one object, or of a class."""
     try:
-        found = rule_book.STAND_INS.get(method)
+        found = book.STAND_INS.get(method)
     except TypeError:
         return None
     return None if found is None else _standing(method, found)
@@ -171,17 +171,17 @@ def _of_own_method(method: Any) -> Any:
 
 def _of_library(function: Any, reason: str) -> Any:
     """What is called for a function that is not read: its stand-in, its rule, or itself."""
-    rule_book.read_book()
+    book.read_book()
     wraps = hasattr(function, "__wrapped__") and not is_internal(function.__code__.co_filename)
     if wraps and _is_read(function.__wrapped__):
         # What a library has wrapped around a function of the program.
         around = reading_of(function, wraps=True)
         if around.code is not None:
             return twin(function, around.code)
-    stand_in = rule_book.STAND_INS.get(function)
+    stand_in = book.STAND_INS.get(function)
     if stand_in is not None:
         made = _standing(function, stand_in)
-    elif function in rule_book.MUTATING or (rule_book.find(function) is not None and not is_numpys(function)):
+    elif function in book.MUTATING or (book.find(function) is not None and not is_numpys(function)):
         made = ruled(function)
     elif home(function) in SINKS:
         made = showing(function)
@@ -193,7 +193,7 @@ def _of_library(function: Any, reason: str) -> Any:
         context = current_context()
         if context is not None and context.loan is not None:
             context.loan.unread[id(function.__code__)] = reason
-        if rule_book.OF_USERS:
+        if book.OF_USERS:
             _say_what_is_not_seen(function, reason)
         return _as_it_is(function)
     _made[function] = made
@@ -216,18 +216,18 @@ def _of_builtin(function: Any) -> Any:
     handler = next((METHODS.get((one, name)) for one in type(owner).__mro__ if name in vars(one)), None)
     if handler is not None:
         return functools.partial(handler, owner)
-    stand_in = rule_book.STAND_INS.get(getattr(type(owner), function.__name__, None))
+    stand_in = book.STAND_INS.get(getattr(type(owner), function.__name__, None))
     if stand_in is not None:
         return functools.partial(_standing(getattr(type(owner), function.__name__), stand_in), owner)
     return of_tensors(function) if is_of_tensors(type(owner)) else _as_it_is(function)
 
 
 def _compiled(function: Any) -> Any:
-    rule_book.read_book()
-    stand_in = rule_book.STAND_INS.get(function)
+    book.read_book()
+    stand_in = book.STAND_INS.get(function)
     if stand_in is not None:
         made = _standing(function, stand_in)
-    elif rule_book.find(function) is not None and not isinstance(function, np.ufunc):
+    elif book.find(function) is not None and not isinstance(function, np.ufunc):
         made = ruled(function)
     elif home(function) in SINKS:
         made = showing(function)
@@ -246,7 +246,7 @@ _MODULE = type(sys)
 
 def _of_class(cls: Any) -> Any:
     """A class that is called: made with an `__init__` that is read."""
-    stand_in = rule_book.STAND_INS.get(cls)
+    stand_in = book.STAND_INS.get(cls)
     if stand_in is not None:
         made = _made[cls] = _standing(cls, stand_in)
         return made
@@ -323,22 +323,22 @@ def _of_object(callee: Any) -> Any:
         return _ruled_if_known(callee)
     call = kind.__call__
     if type(call) is FunctionType:
-        rule_book.read_book()
-        stand_in = rule_book.STAND_INS.get(call)
+        book.read_book()
+        stand_in = book.STAND_INS.get(call)
         if stand_in is not None:
             return functools.partial(_standing(call, stand_in), callee)
         if is_compiled(callee):
             return refusing(callee)
         called = of(call)
         return callee if called is call else MethodType(called, callee)
-    rule_book.read_book()
+    book.read_book()
     return _ruled_if_known(callee)
 
 
 def _ruled_if_known(function: Any) -> Any:
     """The stand-in of a function of NumPy's, or of an object that is called (f2py's, uarray's), or itself."""
     try:
-        stand_in = rule_book.STAND_INS.get(function)
+        stand_in = book.STAND_INS.get(function)
     except TypeError:  # not hashable
         return _as_it_is(function)
     if stand_in is None:
@@ -353,5 +353,5 @@ def _is_read(function: Any) -> bool:
 
 def _standing(function: Any, stand_in: Callable[..., Any]) -> Callable[..., Any]:
     """`function`, or its stand-in; one that calls functions which it is given gets them read, and every call."""
-    calls = stand_in in rule_book.CALLING
+    calls = stand_in in book.CALLING
     return standing_with_functions(function, stand_in, of) if calls else standing(function, stand_in)

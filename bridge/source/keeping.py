@@ -14,7 +14,7 @@ import numpy as np
 from bridge.arrays.tracked import is_tracked
 from bridge.rewind.escapes import detach
 from bridge.rewind.memory import owner
-from bridge.rewind.rule_book import TrackedObject
+from bridge.rewind.values import TrackedObject
 from bridge.source.floats import Float
 
 GONE = object()

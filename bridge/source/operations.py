@@ -16,7 +16,8 @@ from bridge.in_c import quick
 from bridge.rewind.escapes import detach, escape, note_texts, noted
 from bridge.rewind.interpreter import ARRAYS, current_context
 from bridge.rewind.labels import root_of, written_into
-from bridge.rewind.rule_book import HOLDERS, TrackedObject
+from bridge.rewind.values import TrackedObject
+from bridge.rulebook.book import HOLDERS
 from bridge.source import (
     binary_operators,
     callees,

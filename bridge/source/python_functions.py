@@ -22,12 +22,11 @@ from bridge.arrays.buffer import Buffer, Scalar, WeakScalar, is_weak
 from bridge.arrays.labelled_calls import number
 from bridge.arrays.tracked import is_tracked
 from bridge.arrays.unknown_text import refuse_decision
-from bridge.rewind import rule_book
 from bridge.rewind.escapes import detach, note_texts
 from bridge.rewind.interpreter import ARRAYS, current_context
 from bridge.rewind.memory import grounded
-from bridge.rewind.rule_book import TrackedObject
-from bridge.rewind.values import describes, is_abstract, needs_value
+from bridge.rewind.values import TrackedObject, describes, is_abstract, needs_value
+from bridge.rulebook import book
 from bridge.source import callees, lending
 from bridge.source.binary_operators import binary
 from bridge.source.callees import OF_KIND, SPECIAL
@@ -146,8 +145,8 @@ def _exact(kind: type) -> Callable[..., Any]:
     @functools.wraps(kind, updated=())
     def make(*args: Any, **kwargs: Any) -> Any:
         if any_tracked(args, kwargs):
-            rule_book.read_book()
-            return rule_book.STAND_INS[kind](*args, **kwargs)
+            book.read_book()
+            return book.STAND_INS[kind](*args, **kwargs)
         return kind(*args, **kwargs)
 
     return make

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bridge.rewind.facts import facts_of
+from bridge.rulebook.facts import facts_of
 from bridge.source.implied import implied
 from bridge.source.nodes import PARTS, at, reader
 from bridge.source.scopes import Scope

@@ -16,9 +16,9 @@ import numpy as np
 
 from bridge.errors import TraceError
 from bridge.rewind.memory import ArrayMemory, Strides, address, owner
-from bridge.rewind.rule_book import edition
 from bridge.rewind.snapshots import constant
 from bridge.rewind.values import describes
+from bridge.rulebook.book import edition
 from bridge.xla.changes import Before, Change, change_of
 from bridge.xla.guards import Guards
 from bridge.xla.moving import CannotGoBack

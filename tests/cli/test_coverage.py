@@ -16,9 +16,9 @@ from bridge.arrays import dispatch, functions
 from bridge.cli import coverage
 from bridge.errors import BridgeError, EscapeError, NoRuleError, RefusedError
 from bridge.extend import REFUSED, RULES, ZERO_PULL
-from bridge.rewind import rule_book
+from bridge.rulebook import book
 
-rule_book.read_book()
+book.read_book()
 
 PAGE = Path(__file__).parents[2] / "docs" / "coverage.md"
 

@@ -12,9 +12,9 @@ import pytest
 
 from bridge.cli import commands
 from bridge.cli.entries import details, entries, entries_of
-from tests.rewind.test_guests import printed
-from tests.rewind.test_guests import run as run_with
-from tests.rewind.test_guests import site as site
+from tests.rulebook.test_guests import printed
+from tests.rulebook.test_guests import run as run_with
+from tests.rulebook.test_guests import site as site
 
 pytest.importorskip("scipy")
 

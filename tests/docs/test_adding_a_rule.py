@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 import bridge
-from bridge.rewind.facts import Facts
-from bridge.rewind.rule_book import RULES
+from bridge.rulebook.book import RULES
+from bridge.rulebook.facts import Facts
 
 pytest.importorskip("jax")
 

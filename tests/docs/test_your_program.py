@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bridge.rewind import rule_book
+from bridge.rulebook import book
 from tests.helpers.pages import ROOT, examples, printed, printed_alone, text_of
 
 PAGE = "docs/your_program.md"
@@ -20,8 +20,8 @@ def stand_in_of_the_page() -> Iterator[None]:
     """What the example enters into the book is there for one test."""
     distance = pytest.importorskip("scipy.spatial.distance", reason="scipy is needed: pip install -e '.[test]'")
     yield
-    rule_book.STAND_INS.pop(distance.cdist, None)
-    for forget in rule_book.ON_ENTRY:
+    book.STAND_INS.pop(distance.cdist, None)
+    for forget in book.ON_ENTRY:
         forget()
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from bridge.engines.protocol import Engine, EngineRule
-from bridge.rewind.rule import Rule
+from bridge.rulebook.rule import Rule
 
 
 class Mirrored(EngineRule):

@@ -12,7 +12,7 @@ from bridge.cli import doctor
 from bridge.engines import registry
 from bridge.engines.protocol import AskingContext, Engine, EngineRule
 from bridge.errors import ArgumentError, EngineNotAvailable, NoRuleError
-from bridge.rewind.rule import Rule
+from bridge.rulebook.rule import Rule
 from tests.engines import mirror as mirror_engine
 
 X = np.array([0.5, -2.0])

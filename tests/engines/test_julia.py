@@ -19,7 +19,7 @@ from bridge.engines.julia.rules import JuliaRule
 from bridge.engines.julia.table import entries
 from bridge.errors import ArgumentError, NoRuleError, RefusedError, RuleError
 from bridge.extend import RULES, Case, rule
-from bridge.rewind.rule import Rule
+from bridge.rulebook.rule import Rule
 from tests.engines.julia_comparison.comparison import of_case
 from tests.helpers.julia_process import ROOT, environment
 

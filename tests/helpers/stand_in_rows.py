@@ -12,7 +12,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import bridge
-from bridge.rewind.rule_book import STAND_INS, read_book
+from bridge.rulebook.book import STAND_INS, read_book
 from bridge.signatures import operation_name
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import bridge
-from bridge.rewind.rule_book import STAND_INS, read_book
+from bridge.rulebook.book import STAND_INS, read_book
 
 Row = tuple[Any, tuple[Any, ...], dict[str, Any]]
 

@@ -20,7 +20,7 @@ from bridge.rewind.context import Context
 from bridge.rewind.log import Entry
 from bridge.rewind.places import Part
 from bridge.rewind.roots import Root
-from bridge.rewind.rule_book import read_book
+from bridge.rulebook.book import read_book
 
 if not in_c.AVAILABLE:
     pytest.skip(f"there is no compiled part: {in_c.WHY_NOT}", allow_module_level=True)

@@ -27,7 +27,7 @@ TESTS = {
     "bridge": (
         *("tests/rewind", "tests/programs", "tests/arrays", "tests/transforms", "tests/reported"),
         *("tests/faults/test_faults.py", "tests/random_programs/test_eager.py", "tests/docs/test_semantics.py"),
-        *("tests/rules/test_rules_of_users.py", "tests/rules/test_rule_book.py", "tests/docs/test_solvers.py"),
+        *("tests/rules/test_rules_of_users.py", "tests/rulebook/test_book.py", "tests/docs/test_solvers.py"),
         *("tests/rules/test_scipy_integrate.py", "tests/rules/test_scipy_optimize.py", "tests/random/test_random.py"),
         *("tests/source/test_texts.py", "tests/source/test_floats.py", "tests/rules/test_mutating.py"),
     ),

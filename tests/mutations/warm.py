@@ -21,7 +21,7 @@ import pytest
 from _pytest.runner import runtestprotocol
 
 from bridge.proof.rules.inputs import book
-from bridge.rewind.rule import Case
+from bridge.rulebook.rule import Case
 from tests.mutations.mutants import Mutant, codes
 
 # Seconds that a test gets beyond twenty times what it took, and memory beyond what the process has.

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from bridge.extend import RULES
-from bridge.rewind import rule_book
-from bridge.rewind.rule import Rule, unplanned
+from bridge.rulebook import book
+from bridge.rulebook.rule import Rule, unplanned
 
 Mistake = Callable[[Any], Any]
 
@@ -66,7 +66,7 @@ class PlantedRule(Rule):
 @contextmanager
 def planted(function: Any, mistake: Mistake) -> Iterator[PlantedRule]:
     """Inside, the rule book's rule of `function` makes a mistake."""
-    native = rule_book.find(function)
+    native = book.find(function)
     assert native is not None, f"{function} has no rule"
     RULES[function] = wrong = PlantedRule(native, mistake)
     try:

@@ -12,7 +12,7 @@ from bridge.errors import CheckError
 from bridge.extend import MUTATING, RULES, rule
 from bridge.proof.numerics.finite_differences import slope
 from bridge.proof.programs.check_gradient import check_gradient
-from bridge.rewind import rule_book
+from bridge.rulebook import book
 
 X = np.array([0.7, -1.3, 2.1])
 Y = np.array([1.9, 0.4, -0.6])
@@ -21,7 +21,7 @@ Y = np.array([1.9, 0.4, -0.6])
 @pytest.fixture(autouse=True)
 def registries() -> Iterator[None]:
     """Put back the rules that a test registers or replaces."""
-    rule_book.read_book()
+    book.read_book()
     rules, mutating = dict(RULES), dict(MUTATING)
     yield
     for registry, before in ((RULES, rules), (MUTATING, mutating)):

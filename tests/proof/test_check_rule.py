@@ -11,7 +11,7 @@ import bridge
 from bridge.errors import CheckError
 from bridge.extend import MUTATING, RULES, Case, composed, conj, mutating_rule, pulls, rule
 from bridge.proof.rules.check_rule import check_rule
-from bridge.rewind import rule_book
+from bridge.rulebook import book
 from tests.proof import wrong_rules
 from tests.proof.wrong_promises import writes_more_when_tracked
 
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:what you say of")
 @pytest.fixture(autouse=True)
 def registries() -> Iterator[None]:
     """Put back the rules that a test registers or replaces."""
-    rule_book.read_book()
+    book.read_book()
     rules, mutating = dict(RULES), dict(MUTATING)
     yield
     for registry, before in ((RULES, rules), (MUTATING, mutating)):

@@ -12,7 +12,7 @@ import pytest
 
 import bridge
 from bridge.errors import CheckError, RuleError
-from bridge.rewind.rule import Case, Rule
+from bridge.rulebook.rule import Case, Rule
 from tests.helpers import finite_differences as reference
 from tests.reported.agreement import ENGINES, assert_agreement, needed
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import bridge
-from bridge.rewind.facts import Facts
 from bridge.rewind.fingerprint import Fingerprint, parting
 from bridge.rewind.roots import serial_now
+from bridge.rulebook.facts import Facts
 
 # All alike, so that parts of it differ by where they lie alone.
 X = np.full(4, 0.7)

@@ -10,7 +10,7 @@ import pytest
 
 import bridge
 from bridge import errors, extend
-from bridge.rewind.rule_book import read_book
+from bridge.rulebook.book import read_book
 from tests.helpers.finite_differences import gradient
 
 X = np.array([1.0, 2.0, 3.0])

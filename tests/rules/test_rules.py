@@ -20,7 +20,7 @@ from bridge.proof.numerics.compare import Sampling, compare
 from bridge.proof.rules.check_rule import check_rule
 from bridge.proof.rules.inputs import book, call_of
 from bridge.proof.rules.rule_calls import RuleCall
-from bridge.rewind.rule import Case, MutatingRule, Rule
+from bridge.rulebook.rule import Case, MutatingRule, Rule
 from bridge.signatures import operation_name
 from tests.helpers.sampling import others, some
 

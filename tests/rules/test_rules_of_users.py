@@ -18,8 +18,8 @@ import scipy.special
 import bridge
 from bridge import extend
 from bridge.errors import BridgeWarning, NoRuleError, RefusedError, RuleError
-from bridge.rewind import rule_book
-from bridge.rewind.facts import FACTS
+from bridge.rulebook import book
+from bridge.rulebook.facts import FACTS
 
 ROOT = Path(__file__).parents[2]
 X = np.array([0.3, 0.7, 1.2])
@@ -28,18 +28,18 @@ ONES = np.ones(3)
 
 @pytest.fixture(autouse=True)
 def book_as_it_was() -> Iterator[None]:
-    rule_book.read_book()
+    book.read_book()
     tables: list[Any] = [
-        rule_book.RULES, rule_book.ZERO_PULL, rule_book.REFUSED, rule_book.STAND_INS, rule_book.OF_USERS, FACTS,
-        rule_book._replaced, rule_book._of_users,
+        book.RULES, book.ZERO_PULL, book.REFUSED, book.STAND_INS, book.OF_USERS, FACTS,
+        book._replaced, book._of_users,
     ]  # fmt: skip
     before = [table.copy() for table in tables]
     yield
     for table, old in zip(tables, before, strict=True):
         table.clear()
         table.update(old)
-    rule_book._edition = object()
-    rule_book._tell()
+    book._edition = object()
+    book._tell()
 
 
 def hundred(function: Any) -> Any:
@@ -165,8 +165,8 @@ def test_what_ran_before_is_forgotten(engine: str) -> None:
 def test_before_the_book_is_read_he_is_told_once_where_he_says_it() -> None:
     code = (
         "import numpy as np, bridge\n"
-        "from bridge.rewind import rule_book\n"
-        "assert rule_book._waiting is None\n"
+        "from bridge.rulebook import book\n"
+        "assert book._waiting is None\n"
         "for scale in (3, 100):\n"
         "    @bridge.rule(np.tanh)\n"
         "    def tanh(ct, out, x): return ct * scale\n"

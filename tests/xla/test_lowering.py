@@ -15,7 +15,7 @@ import bridge
 from bridge.errors import NoRuleError, RefusedError
 from bridge.extend import RULES, ZERO_PULL
 from bridge.proof.rules.inputs import book
-from bridge.rewind.rule import Case
+from bridge.rulebook.rule import Case
 from bridge.signatures import operation_name
 from tests.helpers.sampling import dealt, others, some
 

@@ -15,7 +15,7 @@ pytest.importorskip("jax", reason='engine="xla" needs JAX: pip install "mutation
 
 import bridge
 from bridge.errors import NoRuleError
-from bridge.rewind.facts import facts_of
+from bridge.rulebook.facts import facts_of
 from bridge.rules.decompositions import factor_solved
 from bridge.rules.scipy_matrix_functions import sylvester
 from bridge.xla.tracing import stand_ins

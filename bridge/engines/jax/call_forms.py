@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bridge.errors import NoRuleError
-from bridge.rewind.facts import parameters_of
 from bridge.rewind.memory import grounded
-from bridge.rewind.rule import Rule
+from bridge.rulebook.facts import parameters_of
+from bridge.rulebook.rule import Rule
 
 
 class Slot(NamedTuple):

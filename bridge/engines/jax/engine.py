@@ -10,7 +10,7 @@ import numpy as np
 
 from bridge.engines.protocol import Column, Engine, EngineRule, Health
 from bridge.errors import EngineNotAvailable
-from bridge.rewind.rule import Rule
+from bridge.rulebook.rule import Rule
 from bridge.signatures import operation_name
 from bridge.transforms.grad import grad
 

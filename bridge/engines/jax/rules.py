@@ -12,7 +12,7 @@ from bridge.engines.jax.programs import Program, applied, program_of, zeros_like
 from bridge.engines.protocol import EngineRule, is_same_value
 from bridge.errors import NoRuleError, ValueDiffersError
 from bridge.rewind.memory import grounded
-from bridge.rewind.rule import Rule
+from bridge.rulebook.rule import Rule
 from bridge.xla.lowering.lower import has as has
 from bridge.xla.lowering.register import Lowering, lowering_of
 

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bridge.errors import NoRuleError
-from bridge.rewind.facts import NEUTRAL
-from bridge.rewind.rule import Rule
+from bridge.rulebook.facts import NEUTRAL
+from bridge.rulebook.rule import Rule
 from bridge.signatures import first_pull
 
 

@@ -21,7 +21,7 @@ from bridge.errors import ArgumentError, JuliaNotAvailable, RuleError
 from bridge.julia.discovery import discover
 from bridge.julia.session import Session, session
 from bridge.julia.status import status
-from bridge.rewind.rule import Rule
+from bridge.rulebook.rule import Rule
 from bridge.signatures import operation_name
 
 

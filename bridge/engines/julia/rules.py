@@ -14,9 +14,9 @@ from bridge.engines.julia.exchange import Exchange, target_for
 from bridge.engines.protocol import EngineRule, is_same_value
 from bridge.errors import BridgeError, NoRuleError, RefusedError, RuleError, ValueDiffersError
 from bridge.julia.session import interrupted, session
-from bridge.rewind.composition import pull_of_equivalent
 from bridge.rewind.memory import grounded
-from bridge.rewind.rule import Rule
+from bridge.rulebook.rule import Rule
+from bridge.solvers.composition import pull_of_equivalent
 
 _CHECKED: ContextVar[bool] = ContextVar("checked_values", default=False)
 

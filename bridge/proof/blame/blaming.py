@@ -16,8 +16,8 @@ from bridge.proof.numerics.arrays import short
 from bridge.proof.numerics.tolerances import apart
 from bridge.proof.report.text import place
 from bridge.proof.report.timeline import source_at
-from bridge.rewind.facts import facts_of
 from bridge.rewind.log import Entry
+from bridge.rulebook.facts import facts_of
 
 
 @dataclass(frozen=True)

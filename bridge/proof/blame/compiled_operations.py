@@ -19,7 +19,7 @@ from bridge.rewind.log import Copy, Entry, Operation
 from bridge.rewind.memory import grounded
 from bridge.rewind.places import Picked, View
 from bridge.rewind.roots import Root
-from bridge.rewind.rule import Shaped
+from bridge.rewind.values import Shaped
 from bridge.rewind.writes import Scatter, Update, Write
 from bridge.transforms.grad import value_and_grad
 

@@ -13,7 +13,7 @@ from bridge.proof.blame.recorded import Recorded, record
 from bridge.proof.numerics.arrays import short
 from bridge.proof.numerics.sampling import moved_along
 from bridge.proof.numerics.tolerances import apart, same_bits, tolerance_of
-from bridge.rewind.facts import facts_of
+from bridge.rulebook.facts import facts_of
 
 STEP = 1e-4
 

@@ -12,10 +12,10 @@ from bridge.code_position import here, resolve
 from bridge.engines import registry
 from bridge.engines.protocol import AskingContext
 from bridge.rewind.context import Context
-from bridge.rewind.facts import facts_of
 from bridge.rewind.interpreter import Call
 from bridge.rewind.memory import grounded
 from bridge.rewind.places import places_in
+from bridge.rulebook.facts import facts_of
 
 # Copies of values are kept until they are this large together; later ones are known by their bits only.
 MOST_BYTES = 1 << 28

@@ -14,7 +14,7 @@ from bridge.proof.numerics.arrays import wide
 from bridge.rewind.log import Copy, Entry, Operation
 from bridge.rewind.memory import grounded
 from bridge.rewind.roots import Root
-from bridge.rewind.rule import Shaped
+from bridge.rewind.values import Shaped
 from bridge.rewind.writes import MutatingCall, Scatter, Update, Write
 
 Tangents = dict[Root, np.ndarray]

@@ -18,7 +18,7 @@ from bridge.rewind.memory import grounded, owner
 from bridge.rewind.ownership import KeepsArguments
 from bridge.rewind.places import Picked
 from bridge.rewind.roots import Root
-from bridge.rewind.rule import Rule
+from bridge.rulebook.rule import Rule
 from bridge.signatures import operation_name
 from bridge.source.programs import program
 from bridge.transforms.arguments import Arguments, handed_out

@@ -33,7 +33,7 @@ from bridge.proof.numerics.sampling import (
     samples_of,
 )
 from bridge.rewind.cotangents import sum_to_shape
-from bridge.rewind.supports import Supports
+from bridge.rulebook.supports import Supports
 
 Handed = dict[str, Any]
 

@@ -19,7 +19,7 @@ from bridge.proof.rules.own_process import proved_in_own_process
 from bridge.proof.rules.tracked import prove_tracked
 from bridge.proof.rules.values import Point, prove_gradient
 from bridge.proof.rules.variants import prove_variants
-from bridge.rewind.rule import Case, MutatingRule, Rule
+from bridge.rulebook.rule import Case, MutatingRule, Rule
 
 
 def check_rule(rule: Any, /, *args: Any, subprocess: bool = False, **kwargs: Any) -> CheckReport:

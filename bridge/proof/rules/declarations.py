@@ -13,7 +13,7 @@ from bridge.proof.numerics.tolerances import alike, furthest, precision
 from bridge.proof.report.checks import CheckReport
 from bridge.proof.rules.calls import Call, split
 from bridge.proof.rules.rule_calls import RuleCall, shaped
-from bridge.rewind.rule import Rule
+from bridge.rulebook.rule import Rule
 
 
 def prove_declarations(call: Call, report: CheckReport, rng: np.random.Generator) -> bool:

@@ -16,8 +16,8 @@ from bridge.proof.numerics.arrays import is_inexact, leaves
 from bridge.proof.rules.calls import Call
 from bridge.proof.rules.mutating_calls import MutatingCall
 from bridge.proof.rules.rule_calls import RuleCall
-from bridge.rewind.rule import Case, MutatingRule, Rule
-from bridge.rewind.rule_book import MUTATING, RULES, read_book
+from bridge.rulebook.book import MUTATING, RULES, read_book
+from bridge.rulebook.rule import Case, MutatingRule, Rule
 
 MOST_GUESSES = 200
 

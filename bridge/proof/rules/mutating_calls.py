@@ -12,7 +12,7 @@ import numpy as np
 from bridge.errors import RuleError
 from bridge.proof.numerics.arrays import duplicate, is_inexact
 from bridge.proof.rules.calls import Call, Handed
-from bridge.rewind.rule import MutatingRule
+from bridge.rulebook.rule import MutatingRule
 
 
 class MutatingCall(Call):

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from bridge.errors import ArgumentError, BridgeError, CheckError
 from bridge.proof.report.checks import CheckReport
 from bridge.proof.rules.inputs import parts_of, rule_of
-from bridge.rewind.rule import MutatingRule, Rule
+from bridge.rulebook.rule import MutatingRule, Rule
 
 _UNGUARDED = 3
 

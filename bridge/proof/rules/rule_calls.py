@@ -10,7 +10,8 @@ import numpy as np
 from bridge.errors import RuleError
 from bridge.proof.numerics.arrays import Path, duplicate, is_inexact, leaves, replace
 from bridge.proof.rules.calls import Call, Handed, split
-from bridge.rewind.rule import Rule, Shaped
+from bridge.rewind.values import Shaped
+from bridge.rulebook.rule import Rule
 
 
 class RuleCall(Call):

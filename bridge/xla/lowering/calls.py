@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from bridge.errors import NoRuleError
-from bridge.rewind.facts import NEUTRAL, Facts, facts_of
+from bridge.rulebook.facts import NEUTRAL, Facts, facts_of
 from bridge.signatures import operation_name
 from bridge.xla.lowering.register import Lowering
 

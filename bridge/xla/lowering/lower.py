@@ -18,8 +18,8 @@ import numpy as np
 
 from bridge.engines.protocol import Engine, EngineRule
 from bridge.errors import BridgeError, NoRuleError, RefusedError
-from bridge.rewind.rule import Rule
 from bridge.rewind.values import ground_floor, is_abstract
+from bridge.rulebook.rule import Rule
 from bridge.signatures import operation_name
 from bridge.xla.lowering.calls import operand, respelled, strong, weak_dtype
 from bridge.xla.lowering.casting import converted

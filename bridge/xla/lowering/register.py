@@ -13,8 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy import special
 
-from bridge.rewind.facts import facts_of
-from bridge.rewind.rule_book import LOWERINGS, REFUSED, STAND_INS, read_book
+from bridge.rulebook.book import LOWERINGS, REFUSED, STAND_INS, read_book
+from bridge.rulebook.facts import facts_of
 from bridge.signatures import operation_name
 
 

@@ -13,7 +13,7 @@ from jax import lax
 
 from bridge.arrays.ufunc_steps import by_length, must_go_in_turn, segments_of
 from bridge.errors import RefusedError
-from bridge.rewind.facts import METHODS
+from bridge.rulebook.facts import METHODS
 from bridge.signatures import operation_name
 from bridge.xla.lowering.calls import known, operand
 from bridge.xla.lowering.lower import cast_to, lower

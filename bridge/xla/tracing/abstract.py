@@ -13,9 +13,9 @@ import numpy as np
 
 from bridge.code_position import here, resolve
 from bridge.errors import NoRuleError, RefusedError, TraceError
-from bridge.rewind.facts import facts_of
 from bridge.rewind.memory import ArrayMemory
 from bridge.rewind.values import is_abstract, is_abstract_integer
+from bridge.rulebook.facts import facts_of
 from bridge.xla.regions.affine import difference
 from bridge.xla.tracing.integers import affine_of
 from bridge.xla.tracing.stand_ins import StandIn, distinct, of_linalg, regular, untouched

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bridge.code_position import Position, is_internal
-from bridge.rewind.facts import facts_of, parameters_of
 from bridge.rewind.fingerprint import Fingerprint
 from bridge.rewind.memory import Home
-from bridge.rewind.rule_book import RULES
 from bridge.rewind.values import concrete_key, ground_floor
+from bridge.rulebook.book import RULES
+from bridge.rulebook.facts import facts_of, parameters_of
 from bridge.source.programs import itself
 from bridge.xla.lowering.lower import ENGINE, has
 from bridge.xla.tracing.accessing import known_at

@@ -12,10 +12,10 @@ import numpy as np
 from bridge.arrays.buffer import Buffer, Scalar, WeakScalar
 from bridge.code_position import here, resolve
 from bridge.errors import RefusedError
-from bridge.rewind.facts import facts_of
 from bridge.rewind.fingerprint import Fingerprint
 from bridge.rewind.interpreter import Call, Listener
 from bridge.rewind.places import Place
+from bridge.rulebook.facts import facts_of
 from bridge.signatures import operation_name
 from bridge.xla.lowering.lower import lower
 from bridge.xla.regions.affine import Affine

@@ -20,12 +20,12 @@ from bridge.arrays.buffer import Buffer, Scalar, WeakScalar
 from bridge.code_position import Position, here, resolve
 from bridge.errors import BridgeError, RefusedError
 from bridge.rewind.context import Context
-from bridge.rewind.facts import facts_of
 from bridge.rewind.fingerprint import Fingerprint
 from bridge.rewind.interpreter import Call
 from bridge.rewind.memory import grounded
 from bridge.rewind.ownership import refuse_read_only
 from bridge.rewind.places import Gathered, Place
+from bridge.rulebook.facts import facts_of
 from bridge.xla.lowering.lower import ENGINE, lower
 from bridge.xla.regions.affine import Affine
 from bridge.xla.tracing.abstract import AbstractArray, AbstractMemory, abstract_like

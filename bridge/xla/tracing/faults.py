@@ -13,7 +13,7 @@ import numpy as np
 from jax import lax
 
 from bridge.code_position import Position, here, resolve
-from bridge.rewind.facts import facts_of, parameters_of
+from bridge.rulebook.facts import facts_of, parameters_of
 from bridge.xla.lowering.calls import operand
 from bridge.xla.regions.advanced import out_of_range
 from bridge.xla.tracing.outlines import Outline

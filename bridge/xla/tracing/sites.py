@@ -9,8 +9,8 @@ import numpy as np
 
 from bridge.code_position import Position, resolve
 from bridge.errors import ArgumentError, IndexRangeError, TraceError
-from bridge.rewind.facts import facts_of
 from bridge.rewind.replays import other_constants
+from bridge.rulebook.facts import facts_of
 from bridge.signatures import operation_name
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from bridge.engines.protocol import EngineRule
 from bridge.errors import NoRuleError
 from bridge.extend import RULES
 from bridge.proof.rules.inputs import book
-from bridge.rewind.rule import Case, Rule
+from bridge.rulebook.rule import Case, Rule
 from tests.conformance.test_corpus import GRADIENT, KINKS, argument, function, name
 from tests.engines.julia_comparison.comparison import of_case, of_case_forward, of_program
 from tests.helpers import finite_differences as reference

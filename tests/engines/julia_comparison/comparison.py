@@ -10,7 +10,7 @@ import numpy as np
 import bridge
 from bridge.engines.julia.rules import checked_values
 from bridge.proof.rules.rule_calls import RuleCall
-from bridge.rewind.rule import Case, Rule
+from bridge.rulebook.rule import Case, Rule
 
 HALF, SINGLE, DOUBLE = 1e-2, 1e-4, 1e-10
 

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from bridge.errors import NoRuleError, RuleError
-from bridge.rewind.facts import Facts, facts_of
 from bridge.rewind.interpreter import ARRAYS
+from bridge.rulebook.facts import Facts, facts_of
 from bridge.signatures import first_pull, names_read, operation_name, output_read, pull_parameters
 
 if TYPE_CHECKING:
-    from bridge.rewind.supports import Supports
+    from bridge.rulebook.supports import Supports
 
 Structure = Literal["elementwise", "linear", "multilinear", "generic"]
 
@@ -36,25 +36,6 @@ class Case:
     kwargs: dict[str, Any] = field(default_factory=dict)
     loss: Callable[..., Any] | None = None
     tolerance: float = 1e-6
-
-
-@dataclass(unsafe_hash=True, slots=True)
-class Shaped:
-    """What a pull gets in place of an array that its rule does not read: shape and dtype only."""
-
-    shape: tuple[int, ...]
-    dtype: np.dtype[Any]
-
-    @property
-    def ndim(self) -> int:
-        return len(self.shape)
-
-    @property
-    def size(self) -> int:
-        size = 1
-        for length in self.shape:
-            size *= length
-        return size
 
 
 class Plan(NamedTuple):

@@ -16,7 +16,7 @@ import pytest
 import bridge
 import bridge.rules
 from bridge.arrays.dispatch import call
-from bridge.rewind import rule_book
+from bridge.rulebook import book
 
 ROOT = Path(__file__).parents[2]
 SECONDS = 60
@@ -67,7 +67,7 @@ class Watched:
 @pytest.fixture
 def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str, str], None]]:
     """Write a family of rules into an unread book."""
-    rule_book.read_book()
+    book.read_book()
     names: list[str] = []
 
     def write(name: str, code: str) -> None:
@@ -78,7 +78,7 @@ def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callabl
     gate.first, gate.second = first, second  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "gate", gate)
     monkeypatch.setattr(bridge.rules, "__path__", [*bridge.rules.__path__, str(tmp_path)])
-    monkeypatch.setattr(rule_book, "_waiting", None)
+    monkeypatch.setattr(book, "_waiting", None)
     yield write
     for name in names:
         sys.modules.pop(name, None)
@@ -108,9 +108,9 @@ def in_two_threads(monkeypatch: pytest.MonkeyPatch, other: Callable[[], Any]) ->
         if threading.current_thread() is thread:
             moved.set()
 
-    monkeypatch.setattr(rule_book, "_lock", Watched(wanted))
+    monkeypatch.setattr(book, "_lock", Watched(wanted))
     monkeypatch.setattr(sys.modules["gate"], "open_gate", open_gate, raising=False)
-    rule_book.read_book()
+    book.read_book()
     thread.join(SECONDS)
     (answer,) = answers
     return answer
@@ -118,7 +118,7 @@ def in_two_threads(monkeypatch: pytest.MonkeyPatch, other: Callable[[], Any]) ->
 
 def test_who_finds_no_rule_waits_for_the_reading(library: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     library("slow", SLOW)
-    found = in_two_threads(monkeypatch, lambda: rule_book.find(second))
+    found = in_two_threads(monkeypatch, lambda: book.find(second))
     assert getattr(found, "function", found) is second
 
 
@@ -126,28 +126,26 @@ def test_nobody_sees_a_family_half_read(library: Any, monkeypatch: pytest.Monkey
     library("slow", SLOW)
 
     def gradient() -> Any:
-        return bridge.grad(lambda x: np.sum(rule_book.RULES[first](x)) if first in rule_book.RULES else np.sum(x))(
-            np.ones(2)
-        )
+        return bridge.grad(lambda x: np.sum(book.RULES[first](x)) if first in book.RULES else np.sum(x))(np.ones(2))
 
     assert in_two_threads(monkeypatch, gradient).tolist() == [2.0, 2.0]
 
 
 def test_who_only_looks_sees_all_of_a_family_or_nothing(library: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     library("slow", SLOW)
-    assert in_two_threads(monkeypatch, lambda: rule_book.RULES.get(first)) is None
+    assert in_two_threads(monkeypatch, lambda: book.RULES.get(first)) is None
     assert bridge.grad(lambda x: np.sum(call(first, (x,), {})))(np.ones(2)).tolist() == [2.0, 2.0]
 
 
 def test_a_family_may_ask_and_import_others_while_it_is_read(library: Any) -> None:
     library(
         "one",
-        "from bridge.rules.two import factor\nfrom bridge.rewind import rule_book\nfound = rule_book.find(factor)\n",
+        "from bridge.rules.two import factor\nfrom bridge.rulebook import book\nfound = book.find(factor)\n",
     )
     library(
         "two", "from gate import first\nfrom bridge.extend import rule\nfactor = rule(first)(lambda ct, out, x: ct)\n"
     )
-    found = rule_book.find(first)
+    found = book.find(first)
     assert found is not None and found.function is first
 
 
@@ -158,10 +156,10 @@ def test_a_family_about_a_library_is_read_once_that_is_loaded(library: Any, monk
     )
     part = ModuleType("gate.part")
     part.f = second  # type: ignore[attr-defined]
-    assert rule_book.find(second) is None
-    assert rule_book.find(second) is None
+    assert book.find(second) is None
+    assert book.find(second) is None
     monkeypatch.setitem(sys.modules, "gate.part", part)
-    assert rule_book.find(second) is not None
+    assert book.find(second) is not None
 
 
 def test_an_error_of_a_family_is_told_every_time(library: Any) -> None:
@@ -170,7 +168,7 @@ def test_an_error_of_a_family_is_told_every_time(library: Any) -> None:
     )
     for _ in range(2):
         with pytest.raises(OSError, match="broken"):
-            rule_book.find(second)
+            book.find(second)
 
 
 THREADS = """

@@ -21,7 +21,7 @@ from bridge.rewind.memory import grounded
 from bridge.rewind.values import is_abstract
 
 if TYPE_CHECKING:
-    from bridge.rewind.rule import MutatingRule, Rule
+    from bridge.rulebook.rule import MutatingRule, Rule
 
 Layouts = Literal["any", "C"]
 

@@ -1,7 +1,7 @@
 """The rule book: who has a rule for a function. It is read when the first context opens.
 
 Its families, the files of `bridge.rules`, are found by looking what is there, and say themselves what they are about.
-Other packages' rules are read after them, as if the user had registered them (`bridge.rewind.guests`).
+Other packages' rules are read after them, as if the user had registered them (`bridge.rulebook.guests`).
 While a thread reads a family, others see nothing of it; one that finds no rule waits until the reading is over.
 """
 
@@ -19,9 +19,9 @@ from typing import Any
 
 from bridge.code_position import here, resolve
 from bridge.errors import BridgeWarning, RuleError
-from bridge.rewind import guests
 from bridge.rewind.interpreter import ARRAYS
-from bridge.rewind.rule import MutatingRule, Rule
+from bridge.rulebook import guests
+from bridge.rulebook.rule import MutatingRule, Rule
 from bridge.signatures import operation_name
 
 RULES: dict[Any, Rule] = {}
@@ -46,16 +46,6 @@ ON_ENTRY: list[Callable[[], None]] = []
 
 OF_USERS: set[Any] = set()
 """Functions that somebody outside of this package has entered: what he says of them is what holds."""
-
-
-class TrackedObject:
-    """An object that holds tracked values and stands for one of a library's, made by the stand-in of its class.
-
-    It counts as a tracked value where calls look for stand-ins. `library_class`, if it is not None, is the class of the
-    object that it stands for, to a program that asks.
-    """
-
-    library_class: Any = None
 
 
 class Postponed(Exception):
@@ -231,3 +221,6 @@ _of_users: set[tuple[int, Any]] = set()
 def _tell() -> None:
     for forget in ON_ENTRY:
         forget()
+
+
+ARRAYS.read_rules = read_book

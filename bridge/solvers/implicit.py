@@ -14,13 +14,13 @@ import numpy as np
 
 from bridge.code_position import here, resolve
 from bridge.errors import RefusedError
-from bridge.rewind.aside import Aside, carries_gradient, own_loan
 from bridge.rewind.context import Context
 from bridge.rewind.forward import ForwardContext
 from bridge.rewind.interpreter import ARRAYS, current_context
 from bridge.rewind.left_behind import LeftBehind
 from bridge.rewind.memory import grounded
 from bridge.rewind.roots import Root
+from bridge.solvers.search import Aside, carries_gradient, own_loan
 
 
 def depth() -> int:

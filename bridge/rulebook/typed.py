@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Generic, ParamSpec, TypeVar
 
-from bridge.rewind.rule import MutatingRule, Rule
+from bridge.rulebook.rule import MutatingRule, Rule
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from bridge.rewind.aside import Aside
 from bridge.rewind.forward import ForwardContext, tangent_at
 from bridge.rewind.interpreter import current_context
 from bridge.rewind.memory import grounded
 from bridge.rewind.roots import Root, serial_now
+from bridge.solvers.search import Aside
 
 _FEW = 64
 """Up to so many derivatives are told one by one."""
