@@ -7,7 +7,6 @@ import inspect
 import itertools
 import os
 import sys
-from threading import get_ident
 from types import CodeType
 from typing import Any
 
@@ -34,19 +33,12 @@ _ASSIGNS = dis.opmap["STORE_SUBSCR"]
 
 Position = tuple[CodeType, int]
 
-# Of a thread that runs operations from a tape: where the user's code called the one that runs.
-REPLAYED: dict[int, Position] = {}
-
 
 def here(depth: int = 2) -> Position:
     """The innermost frame outside this package, NumPy, SciPy and JAX, as code object and instruction.
 
     `depth` is the number of frames, this one included, that are known to be inside.
     """
-    if REPLAYED:
-        replayed = REPLAYED.get(get_ident())
-        if replayed is not None:
-            return replayed
     frame: Any = sys._getframe(depth)
     while True:
         code = frame.f_code
@@ -84,9 +76,11 @@ def variable_of(thing: Any) -> str | None:
     return None
 
 
-def assigns_here(depth: int = 2) -> bool:
-    """Whether the frame `depth` above runs a statement `a[key] = value`, not a call of something that assigns."""
-    frame = sys._getframe(depth)
+def assigns_here() -> bool:
+    """Whether the innermost frame outside this package runs `a[key] = value`, not a call of something that assigns."""
+    frame: Any = sys._getframe(1)
+    while frame.f_code.co_filename.startswith(_HERE) and frame.f_back is not None:
+        frame = frame.f_back
     return frame.f_code.co_code[frame.f_lasti] == _ASSIGNS
 
 

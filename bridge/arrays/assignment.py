@@ -43,7 +43,7 @@ def assign(target: Any, key: Any, value: Any) -> None:
         kind = kind_of(key, len(array.shape))
         if is_reordered(given, value):
             value = last_written(grounded(target), given, key, value)
-    if type(key) is int and type(value) is ARRAYS.buffer and _swaps_rows(value.place, place) and not assigns_here(3):
+    if type(key) is int and type(value) is ARRAYS.buffer and _swaps_rows(value.place, place) and not assigns_here():
         _refuse_shuffle(target)
     part = View if kind is VIEW else Element if kind is ELEMENT else Gathered
     shown = array[key]

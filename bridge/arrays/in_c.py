@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bridge.arrays.buffer import Buffer, Scalar
-from bridge.code_position import INTERNAL, REPLAYED, is_internal
+from bridge.code_position import INTERNAL, is_internal
 from bridge.in_c import bind
 from bridge.rewind.borrowed import Borrowed
 from bridge.rewind.interpreter import CURRENT, NO_KEYWORDS, Call
@@ -42,7 +42,6 @@ bind(
     serials=SERIALS,
     internal=INTERNAL,
     is_internal=is_internal,
-    replayed=REPLAYED,
     current=CURRENT,
     blame=blame,
     deep=DEEP,

@@ -23,7 +23,6 @@ def call(rule: MutatingRule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> A
     context = context_of((*args, *kwargs.values()))
     if context is None:
         return rule.function(*args, **kwargs)
-    context.must_differentiate()
     if context.differentiates:
         return _logged(context, rule, args, kwargs)
     if rule.supports is not None:

@@ -99,10 +99,9 @@ int steps_bind(PyObject *given)
         const char *name;
         PyObject **object;
     } objects[] = {
-        {"rules", &bound.rules},         {"mutating", &bound.mutating}, {"no_keywords", &bound.no_keywords},
-        {"serials", &bound.serials},     {"internal", &bound.internal}, {"is_internal", &bound.is_internal},
-        {"replayed", &bound.replayed},   {"current", &bound.current},   {"blame", &bound.blame},
-        {"shortcuts", &bound.shortcuts},
+        {"rules", &bound.rules},     {"mutating", &bound.mutating}, {"no_keywords", &bound.no_keywords},
+        {"serials", &bound.serials}, {"internal", &bound.internal}, {"is_internal", &bound.is_internal},
+        {"current", &bound.current}, {"blame", &bound.blame},       {"shortcuts", &bound.shortcuts},
     };
     PyTypeObject *rule;
     PyObject *deep = PyDict_GetItemString(given, "deep");

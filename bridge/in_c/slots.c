@@ -202,8 +202,6 @@ static PyObject *position_of(PyFrameObject *frame, PyCodeObject *code)
 /* `bridge.code_position.here`: the innermost frame outside of the package, NumPy, SciPy and JAX. */
 PyObject *steps_position(void)
 {
-    if (PyDict_GET_SIZE(bound.replayed) != 0)
-        return NOT_HERE;
     PyFrameObject *frame = (PyFrameObject *)Py_XNewRef((PyObject *)PyEval_GetFrame());
     while (frame != NULL) {
         PyCodeObject *code = PyFrame_GetCode(frame);

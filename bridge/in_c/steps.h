@@ -56,7 +56,6 @@ typedef struct {
     PyObject *serials;  /* the counter that numbers roots */
     PyObject *internal; /* whether a file is one of this package's, by name */
     PyObject *is_internal;
-    PyObject *replayed;
     PyObject *current; /* the context variable */
     PyObject *blame;
     PyObject *shortcuts; /* what the book's pulls compute, by function: see backward.c */

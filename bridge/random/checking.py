@@ -87,10 +87,8 @@ def parameter(function: str, name: str, x: Any, gradient: str, discrete: bool = 
         return x
     if gradient == "frozen":
         return detach(x)
-    if gradient == "error" or discrete:
-        x.place.context.must_differentiate()
-        if carries_gradient(x):
-            raise _refusal(function, name, gradient)
+    if (gradient == "error" or discrete) and carries_gradient(x):
+        raise _refusal(function, name, gradient)
     return x
 
 

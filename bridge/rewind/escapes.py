@@ -157,7 +157,6 @@ def _detached(value: Any) -> Any:
         # Asked of the class: an object may say that it has every attribute.
         return value
     value.place.context.check_usable()
-    value.place.context.must_differentiate()
     value.place.context.left(value, "bridge.detach")
     plain = settled(value)
     if is_abstract(plain):

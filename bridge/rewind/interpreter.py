@@ -2,8 +2,8 @@
 
 A program meets arrays. Whatever it does to them, they report as an *event* to the context that they belong to: a
 function was called, memory was copied, written, updated. A `Call` says what was called with what; the context answers
-with the arrays that the program goes on with. Contexts that differentiate, carry tangents, compile, record on a tape or
-watch are `Interpreter`s alike.
+with the arrays that the program goes on with. Contexts that differentiate, carry tangents, compile or watch are
+`Interpreter`s alike.
 """
 
 from __future__ import annotations

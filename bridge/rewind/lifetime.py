@@ -86,9 +86,6 @@ class Lifetime:
         if self.thread != get_ident():
             self._complain()
 
-    def must_differentiate(self) -> None:
-        """Say that what comes means something else where a context differentiates; a tape refuses it."""
-
     def _complain(self) -> None:
         where = resolve(here())
         if self.thread is None:

@@ -18,7 +18,7 @@ from bridge.extend import MUTATING, RULES, Case, mutating_rule, rule
 from bridge.proof.report import text
 from bridge.proof.report.json_form import from_json
 from bridge.proof.report.model import Report
-from bridge.rewind import rule_book
+from bridge.rulebook import book
 
 HAS_JAX = importlib.util.find_spec("jax") is not None
 needs_jax = pytest.mark.skipif(not HAS_JAX, reason="JAX is not installed (pip install jax)")
@@ -52,7 +52,7 @@ def no_julia(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     from bridge.engines.julia import ENGINE as JULIA
 
     monkeypatch.setattr(JULIA, "missing", lambda: "no Julia is set up: bridge.julia.setup()")
-    rule_book.read_book()
+    book.read_book()
     rules, mutating = dict(RULES), dict(MUTATING)
     yield
     for registry, before in ((RULES, rules), (MUTATING, mutating)):
