@@ -1,7 +1,8 @@
 """`python -m tests.yardstick run FILE` writes what every record gives; `compare BEFORE AFTER` tells two files apart.
 
 Records are those of `records.py`: all recorded programs, random ones by their seeds, and the kernels of NPBench if a
-checkout of it is named. A line of the file is one record under one engine.
+checkout of it is named. A line of the file is one record under one engine. The tree must not change while it runs:
+programs are read from their source when they are called.
 """
 
 from __future__ import annotations
@@ -31,9 +32,6 @@ def main(arguments: list[str] | None = None) -> int:
     running.add_argument("--seeds", type=int, default=300, help="of each grammar of random programs (300)")
     running.add_argument("--first", type=int, default=0, metavar="SEED", help="the seed to begin with")
     running.add_argument("--engines", default="native,xla", metavar="A,B", help="native,xla")
-    running.add_argument(
-        "--only", default="", metavar="PATTERN", help="records in whose names this expression is found"
-    )
     running.add_argument("--jobs", type=int, default=1, help="processes")
     running.add_argument("--seconds", type=float, default=120.0, help="for each gradient or product (120)")
     running.add_argument("--resume", action="store_true", help="keep the lines of the file, and run what is not in it")
@@ -41,6 +39,8 @@ def main(arguments: list[str] | None = None) -> int:
     comparing.set_defaults(command=compare)
     comparing.add_argument("before", type=Path)
     comparing.add_argument("after", type=Path)
+    for one in (running, comparing):
+        one.add_argument("--only", default="", metavar="PATTERN", help="records whose names match this expression")
     options = parser.parse_args(arguments)
     return options.command(options)
 
@@ -58,6 +58,9 @@ def run(options: argparse.Namespace) -> int:
     seeds, counted, start = range(options.first, options.first + options.seeds), Counter[str](), time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         chosen = [one for one in records(Path(folder), seeds, options.npbench) if re.search(options.only, one.name)]
+        twice = [name for name, count in Counter(one.name for one in chosen).items() if count > 1]
+        if twice:
+            raise SystemExit(f"records of one name: {', '.join(twice)}")
         asked = [
             (one, engine)
             for engine in engines
@@ -84,7 +87,7 @@ def run(options: argparse.Namespace) -> int:
 def compare(options: argparse.Namespace) -> int:
     from tests.yardstick.comparing import told
 
-    lines, code = told(options.before, options.after)
+    lines, code = told(options.before, options.after, options.only)
     print(*lines, sep="\n")
     return code
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -45,9 +46,9 @@ def read(path: Path) -> dict[Key, dict[str, Any]]:
     return found
 
 
-def told(before: Path, after: Path) -> tuple[list[str], int]:
-    """The lines of a comparison, and the exit code."""
-    old, new = read(before), read(after)
+def told(before: Path, after: Path, only: str = "") -> tuple[list[str], int]:
+    """The lines of a comparison, and the exit code; of the records in whose names the expression `only` is found."""
+    old, new = ({k: v for k, v in read(path).items() if re.search(only, k[0])} for path in (before, after))
     found = sorted(differences(old, new), key=lambda one: (KINDS.index(one.kind), one.where))
     counted = Counter(one.kind for one in found)
     varying = len(_varying(old, new) & (old.keys() | new.keys()))
