@@ -79,9 +79,13 @@ def variable_of(thing: Any) -> str | None:
 def assigns_here() -> bool:
     """Whether the innermost frame outside this package runs `a[key] = value`, not a call of something that assigns."""
     frame: Any = sys._getframe(1)
-    while frame.f_code.co_filename.startswith(_HERE) and frame.f_back is not None:
+    while _is_ours(frame.f_code.co_filename) and frame.f_back is not None:
         frame = frame.f_back
     return frame.f_code.co_code[frame.f_lasti] == _ASSIGNS
+
+
+def _is_ours(file: str) -> bool:
+    return file.startswith(_HERE) and not file.startswith(_USERS)
 
 
 def resolve(position: Position | None) -> str | None:
