@@ -8,7 +8,6 @@ import time
 import warnings
 from collections import Counter, defaultdict
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import jax
@@ -42,6 +41,15 @@ _MANY = 256
 """Looks of calls that are kept for a function."""
 _SLICES_AS_THEY_ARE = {"xla_disable_hlo_passes": "dynamic-slice-annotator"}
 """Spares XLA (of jaxlib 0.11, on a GPU) slices written in loops whose memory it then finds to be the wrong one."""
+
+
+def _compiles(run: Any, values: list[Any]) -> bool:
+    """Whether XLA compiles a program."""
+    try:
+        run.lower(quiet(), values).compile()
+    except jax.errors.JaxRuntimeError:
+        return False
+    return True
 
 
 class Compiled(Carriable):
@@ -153,7 +161,7 @@ class Compiled(Carriable):
                 try:
                     outputs, notes = self._ran(program, run, values)
                 except jax.errors.JaxRuntimeError as error:
-                    program, run = self._made_otherwise(program, error)
+                    program, run = self._made_otherwise(program, run, values, error)
                     outputs, notes = self._ran(program, run, values)
                 if any(isinstance(x, jax.core.Tracer) for x in outputs):
                     raise captured()
@@ -214,18 +222,20 @@ class Compiled(Carriable):
         program = Program(self.function, signature, self.settings, mends, self._limits.get(signature), in_kernels)
         return program, Placed(jax.jit(program, compiler_options=options), program.names_of_inputs)
 
-    def _made_otherwise(self, program: Program, error: Exception) -> tuple[Program, Any]:
-        """Another program for one that XLA does not compile: without kernels, or without a pass that fails in it."""
-        told = str(error)
-        if program.in_kernels and "UNIMPLEMENTED" in told:
-            made = partial(self._new, in_kernels=False)
-        elif "must alias fusion parameter" in told:
-            made = partial(self._new, options=_SLICES_AS_THEY_ARE)
-        else:
+    def _made_otherwise(self, program: Program, run: Any, values: list[Any], error: Exception) -> tuple[Program, Any]:
+        """Another program for one that XLA does not compile: without kernels, or without a pass that may fail in it.
+
+        Raises `error` if XLA compiles the program, which then has failed while it ran, or compiles none of the others.
+        """
+        if _compiles(run, values):
             raise error
-        program.captured.put_back()
-        found = self._programs[program.signature, program.mends] = made(program.signature, program.mends)
-        return found
+        for in_kernels, options in ((False, None), (program.in_kernels, _SLICES_AS_THEY_ARE)):
+            program.captured.put_back()
+            made = self._new(program.signature, program.mends, in_kernels, options)
+            if _compiles(made[1], values):
+                self._programs[program.signature, program.mends] = made
+                return made
+        raise error
 
     def watch(self, *args: Any, **kwargs: Any) -> Captured:
         """What says what has changed since of what the program reads without being given it, and puts that back.
@@ -287,13 +297,13 @@ class Compiled(Carriable):
 
     def compile(self, *args: Any, **kwargs: Any) -> Any:
         """The program for these arguments as `jax.stages.Compiled`: HLO text, memory and cost analysis."""
-        lowered = self.lower(*args, **kwargs)
+        signature, values, _ = call_of(args, kwargs)
+        program, run = self.program(signature)
         with x64(), told_if_long(self.__name__), persistent(self.cache):
             try:
-                return lowered.compile()
+                return run.lower(quiet(), values).compile()
             except jax.errors.JaxRuntimeError as error:
-                self._made_otherwise(self.program(call_of(args, kwargs).signature)[0], error)
-                return self.lower(*args, **kwargs).compile()
+                return self._made_otherwise(program, run, values, error)[1].lower(quiet(), values).compile()
 
     @property
     def bounded_loops(self) -> list[str]:

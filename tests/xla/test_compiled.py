@@ -414,26 +414,60 @@ class TestCompilation:
         assert first[0] == second[0]
         assert (int(first[1]), int(second[1]) > 0) == (0, True)
 
-    def test_without_the_pass_that_fails_on_gpus(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    @pytest.mark.parametrize("succeeds", ["without kernels", "without a pass", "never"])
+    def test_a_program_that_xla_does_not_compile_is_made_otherwise(
+        self, monkeypatch: pytest.MonkeyPatch, succeeds: str
+    ) -> None:
+        plain, asked = jax.jit, []
+
+        class Failing:
+            def __call__(self, never: Any, values: Any) -> Any:
+                raise jax.errors.JaxRuntimeError("whatever XLA says")
+
+            lower = __call__
+
+        def failing(function: Any, compiler_options: Any = None, **options: Any) -> Any:
+            if not isinstance(function, Program):
+                return plain(function, **options)
+            way = "without a pass" if compiler_options else "" if function.in_kernels else "without kernels"
+            asked.append((way, compiler_options))
+            return plain(function, compiler_options=compiler_options) if way == succeeds else Failing()
+
+        monkeypatch.setattr("bridge.xla.compiled.jax.jit", failing)
+        gradient = bridge.grad(square, engine="xla")
+        if succeeds == "never":
+            with pytest.raises(jax.errors.JaxRuntimeError, match="whatever XLA says"):
+                gradient(X)
+        else:
+            np.testing.assert_allclose(gradient(X), 2 * X)
+        ways = [
+            ("", None),
+            ("without kernels", None),
+            ("without a pass", {"xla_disable_hlo_passes": "dynamic-slice-annotator"}),
+        ]
+        assert asked == (ways[:2] if succeeds == "without kernels" else ways)
+
+    def test_a_program_that_fails_while_it_runs_is_made_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
         plain, asked = jax.jit, []
 
         def failing(function: Any, **options: Any) -> Any:
+            made = plain(function, **options)
             if not isinstance(function, Program):
-                return plain(function, **options)
-            asked.append(options["compiler_options"])
-            if options["compiler_options"]:
-                return plain(function, **options)
+                return made
+            asked.append(function)
 
-            def run(never: Any, values: Any) -> Any:
-                raise jax.errors.JaxRuntimeError(
-                    "INTERNAL: DUS result 0 must alias fusion parameter 0, but it does not"
-                )
+            class Failing:
+                lower = made.lower
 
-            return run
+                def __call__(self, never: Any, values: Any) -> Any:
+                    raise jax.errors.JaxRuntimeError("UNIMPLEMENTED: a callback of the program says so")
+
+            return Failing()
 
         monkeypatch.setattr("bridge.xla.compiled.jax.jit", failing)
-        np.testing.assert_allclose(bridge.grad(square, engine="xla")(X), 2 * X)
-        assert asked == [None, {"xla_disable_hlo_passes": "dynamic-slice-annotator"}]
+        with pytest.raises(jax.errors.JaxRuntimeError, match="a callback of the program says so"):
+            bridge.grad(square, engine="xla")(X)
+        assert len(asked) == 1
 
     SAID = (
         "compiling value_and_grad(square) for XLA; this happens once for each signature",

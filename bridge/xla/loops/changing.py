@@ -17,13 +17,13 @@ from bridge.code_position import here, resolve
 from bridge.errors import TraceError
 from bridge.rewind.closures import Closure
 from bridge.rewind.values import is_abstract, lowered_to
-from bridge.source.borrowing import LentOutside
 from bridge.source.staging.control import READER
 from bridge.source.staging.items import Counting
 from bridge.source.staging.truth import NotOneLoop, is_true, truth, unknown
 from bridge.source.state import Variable, Watch
 from bridge.xla.loops.dry_runs import dry, unheard
 from bridge.xla.loops.surroundings import Surroundings
+from bridge.xla.loops.trials import with_lent
 from bridge.xla.tracing.integers import Bounds
 
 
@@ -69,7 +69,7 @@ def tried(context: Any, function: Closure, attempt: Callable[[Any], None], bound
     try:
         watching = nullcontext() if loan is None else loan.watches.watching(watch)
         with watching, unheard(context.home.trace):
-            _with_lent(context, lambda: dry(context, once, bounds, grounds))
+            with_lent(context, lambda: dry(context, once, bounds, grounds), unwatched=True)
     except NotOneLoop as error:
         raise Changing(str(error), list(changed.values())) from error
     if watch.parts or watch.refused is not None:
@@ -83,19 +83,6 @@ def ground_of(root: Any) -> Any:
     while hasattr(root.held, "place"):
         root = root.held.place.root
     return root
-
-
-def _with_lent(context: Any, run: Callable[[], set[Any]]) -> set[Any]:
-    """Run something again if it writes into plain arrays of the program: they are lent before it."""
-    while True:
-        try:
-            return run()
-        except LentOutside as error:
-            watches, context.loan.watches.open = context.loan.watches.open, []
-            try:
-                context.loan.lend(error.array, None)
-            finally:
-                context.loan.watches.open = watches
 
 
 def fori_loop(context: Any, lower: Any, upper: Any, body: Callable[[Any, Any], Any], init: Any, why: Changing) -> Any:

@@ -102,11 +102,17 @@ def _count(loop: Loop, test: Any) -> int | None:
     read = set(test.__code__.co_freevars)
     if not names & read or varying & read or any(isinstance(one.place, Changed) for one in loop.carried):
         return None
-    for k in range(_MOST_TURNS):
-        with loop._begun(), loop.part.state():
-            loop._set(k)
+    counters = [one for one in loop.carried if one.place.name in names & read]
+    length = loop.context.home.trace.length
+    with loop._begun(), loop.part.state():
+        loop._set(0)
+        before = length.operations, length.tried
+        for k in range(_MOST_TURNS):
+            for one in counters:
+                one.place.set(one.by.at(k))
             wanted = test()
-            if unknown(wanted):
+            if unknown(wanted) or (length.operations, length.tried) != before:
+                # It computes with more than counters: each turn would add operations to the program.
                 return None
             if not is_true(wanted):
                 return k

@@ -194,19 +194,26 @@ def _left(trace: Any) -> None:
     trace.parts -= 1
 
 
-def with_lent(context: Any, run: Callable[[], Any]) -> Any:
-    """Run something again if it writes into plain arrays of the program: they are lent before it."""
+def with_lent(context: Any, run: Callable[[], Any], unwatched: bool = False) -> Any:
+    """Run something again if it writes into plain arrays of the program: they are lent before it.
+
+    Where changes of the program are watched, whoever watches lends them, unless they are lent `unwatched`.
+    """
     for _ in range(_ARRAYS):
         try:
             return run()
         except LentOutside as error:
-            if context.loan is None or context.loan.watches.open:
+            if context.loan is None or (context.loan.watches.open and not unwatched):
                 raise
             if error.array.dtype.kind not in "fc":
                 raise NotOneLoop(
                     f"it writes into an array of {error.array.dtype} that the program has had before"
                 ) from None
-            context.loan.lend(error.array, None)
+            watches, context.loan.watches.open = context.loan.watches.open, []
+            try:
+                context.loan.lend(error.array, None)
+            finally:
+                context.loan.watches.open = watches
     raise NotOneLoop(f"it writes into more than {_ARRAYS} plain arrays")
 
 

@@ -121,6 +121,30 @@ def test_one_loop_whatever_the_number_of_turns(f: Callable[[Any, int], Any]) -> 
     assert counts == {1}
 
 
+def squares_of_a_counter(x: Any, n: int) -> Any:
+    s, k = 0.0, 0
+    while k * k < n * n:
+        s, k = s * 0.5 + x[1], k + 1
+    return s
+
+
+def known_items(x: Any, n: int) -> Any:
+    s, k, waits = 0.0, 0, np.array([1.0] * n + [0.1])
+    while waits[k] > 0.5:
+        s, k = s * 0.5 + x[1], k + 1
+    return s
+
+
+@pytest.mark.parametrize("f", [halved, squares_of_a_counter])
+def test_the_iterations_of_a_while_loop_are_counted_without_operations(f: Callable[[Any, int], Any]) -> None:
+    check(bridge.xla(lambda x: f(x, 20_001))(X), f(X, 20_001))
+    check(bridge.grad(lambda x: f(x, 20_001), engine="xla")(X), bridge.grad(lambda x: f(x, 20_001))(X))
+
+
+def test_a_condition_that_reads_an_array_is_asked_while_the_program_runs() -> None:
+    check(bridge.grad(lambda x: known_items(x, 3000), engine="xla")(X), bridge.grad(lambda x: known_items(x, 3000))(X))
+
+
 def triangle(x: Any, n: int) -> Any:
     s = 0.0
     for i in range(n):
