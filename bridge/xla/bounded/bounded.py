@@ -12,6 +12,7 @@ from bridge.arrays.tracked import matched_as_array
 from bridge.code_position import here, resolve
 from bridge.errors import BridgeError, RefusedError, TraceError
 from bridge.rewind.interpreter import ARRAYS
+from bridge.rulebook.facts import METHODS
 from bridge.signatures import operation_name
 from bridge.xla.bounded.extents import Extent
 from bridge.xla.bounded.integers import number, product
@@ -21,6 +22,10 @@ Extents = tuple[Extent | None, ...]
 
 FUNCTIONS: dict[Any, Callable[..., Any]] = {}
 """Who computes a function of these arrays; what is not here is refused."""
+
+
+BY_FACTS: list[Callable[[Any], Callable[..., Any] | None]] = []
+"""Each says who computes a function, if the facts of its rule say how; else None."""
 
 
 def knows(*functions: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -96,7 +101,12 @@ class Bounded(np.lib.mixins.NDArrayOperatorsMixin):
         return len(self.extents)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        return computed(ufunc if method == "__call__" else getattr(ufunc, method), inputs, kwargs)
+        if method == "__call__":
+            return computed(ufunc, inputs, kwargs)
+        function = METHODS.get((ufunc, method))
+        if function is None or len(inputs) > 1:
+            return computed(getattr(ufunc, method), inputs, kwargs)
+        return computed(function, inputs, {"axis": 0, **kwargs})
 
     def __array_function__(self, function: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return computed(function, args, kwargs)
@@ -201,7 +211,7 @@ def shown(whole: Any, extents: Extents) -> Any:
 
 def computed(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A function of arrays some of which have a run-time length; RefusedError if nobody knows it of such arrays."""
-    own = FUNCTIONS.get(function)
+    own = FUNCTIONS.get(function) or next((found for by in BY_FACTS if (found := by(function)) is not None), None)
     if own is None and isinstance(function, np.ufunc) and not function.signature:
         own = FUNCTIONS[np.ufunc]
         args = (function, *args)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from bridge.rulebook.facts import facts_of, parameters_of
 from bridge.signatures import operation_name
-from bridge.xla.bounded.bounded import Bounded, knows, shown, unknown
+from bridge.xla.bounded.bounded import BY_FACTS, Bounded, knows, shown, unknown
 from bridge.xla.bounded.elementwise import stored
 from bridge.xla.bounded.extents import Extent
 from bridge.xla.bounded.integers import number, product
@@ -36,6 +38,8 @@ def _reduced(function: Any, x: Any, value: Any, axis: Any, keepdims: Any, out: A
     found = function(masked(x, value), axis=axes, keepdims=keeps, **kwargs)
     extents = [None if k in axes else one for k, one in enumerate(x.extents) if keeps or k not in axes]
     found = shown(found, tuple(extents))
+    if isinstance(out, tuple):
+        (out,) = out
     if out is None:
         return found
     stored(function, out, found)
@@ -56,64 +60,41 @@ def _chosen(a: Any, where: Any, value: Any) -> Any:
     return np.where(where, a, np.asarray(value).astype(a.dtype)[()])
 
 
-def _neutral(function: Any, value: Any) -> None:
-    """Functions that have a neutral element."""
-
-    def reduce(
-        a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = _ABSENT,
-        initial: Any = _ABSENT, where: Any = _ABSENT,
-    ) -> Any:  # fmt: skip
-        _only(function, initial=initial)
-        a = _chosen(a, where, value)
-        return _reduced(function, dense(a), value, axis, keepdims, out, **({} if dtype is None else {"dtype": dtype}))
-
-    def as_method(
-        a: Any, axis: Any = 0, dtype: Any = None, out: Any = None, keepdims: Any = False,
-        initial: Any = _ABSENT, where: Any = _ABSENT,
-    ) -> Any:  # fmt: skip
-        return reduce(a, axis, dtype, out, keepdims, initial, where)
-
-    knows(function)(reduce)
-    knows({np.sum: np.add, np.prod: np.multiply}[function].reduce)(as_method)
+def reduction(function: Any) -> Any:
+    """What reduces an array, if `function` is the reduction of a ufunc, by the facts of its rule; else None."""
+    ufunc = facts_of(function).reduces
+    return None if ufunc is None else partial(_by_ufunc, function, ufunc)
 
 
-_neutral(np.sum, 0)
-_neutral(np.prod, 1)
+def _by_ufunc(function: Any, ufunc: np.ufunc, *args: Any, **kwargs: Any) -> Any:
+    """A reduction; NumPy's `max` and `min`, which have no neutral element, are errors where nothing is there."""
+    given = dict(zip(parameters_of(function), args, strict=False)) | kwargs
+    a, where = given.pop("a"), given.pop("where", _ABSENT)
+    axis, keepdims, out = given.pop("axis", None), given.pop("keepdims", _ABSENT), given.pop("out", None)
+    dtype = {"dtype": given.pop("dtype")} if given.get("dtype") is not None else {}
+    given.pop("dtype", None)
+    if ufunc.identity is None:
+        _only(function, where=where)
+    _only(function, **given)
+    if ufunc.identity is not None:
+        a = _chosen(a, where, ufunc.identity)
+    a = dense(a)
+    if ufunc.identity is None:
+        _check_not_empty(function, a, _axes(a, axis))
+    return _reduced(function, a, _neutral(ufunc, a.dtype), axis, keepdims, out, **dtype)
 
 
-def _truth(function: Any, value: bool) -> None:
-    def reduce(a: Any, axis: Any = None, out: Any = None, keepdims: Any = _ABSENT, *, where: Any = _ABSENT) -> Any:
-        return _reduced(function, dense(_chosen(a, where, value)), value, axis, keepdims, out)
-
-    knows(function)(reduce)
-
-
-_truth(np.any, False)
-_truth(np.all, True)
+def _neutral(ufunc: np.ufunc, dtype: Any) -> Any:
+    """What changes no result of a reduction: of `maximum` and `minimum` the least and the greatest number."""
+    if ufunc.identity is not None:
+        return ufunc.identity
+    return _lowest(dtype) if ufunc is np.maximum else _highest(dtype)
 
 
 @knows(np.count_nonzero)
 def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
     """`np.count_nonzero`."""
     return _reduced(np.sum, dense(a) != 0, False, axis, keepdims)
-
-
-def _extreme(functions: tuple[Any, ...], method: Any, lowest: Callable[[Any], Any]) -> None:
-    """`max` and `min`, which have no value of nothing."""
-
-    def reduce(
-        a: Any, axis: Any = None, out: Any = None, keepdims: Any = _ABSENT, initial: Any = _ABSENT,
-        where: Any = _ABSENT,
-    ) -> Any:  # fmt: skip
-        _only(functions[0], initial=initial, where=where)
-        a = dense(a)
-        _check_not_empty(functions[0], a, _axes(a, axis))
-        return _reduced(functions[0], a, lowest(a.dtype), axis, keepdims, out)
-
-    knows(*functions)(reduce)
-    knows(method)(
-        lambda a, axis=0, dtype=None, out=None, keepdims=False, **rest: reduce(a, axis, out, keepdims, **rest)
-    )
 
 
 def _check_not_empty(function: Any, x: Bounded, axes: tuple[int, ...]) -> None:
@@ -134,10 +115,6 @@ def _highest(dtype: Any) -> Any:
     if dtype.kind == "b":
         return True
     return np.iinfo(dtype).max if dtype.kind in "iu" else np.inf
-
-
-_extreme((np.max, np.amax), np.maximum.reduce, _lowest)
-_extreme((np.min, np.amin), np.minimum.reduce, _highest)
 
 
 @knows(np.ptp)
@@ -246,26 +223,26 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
     return shown(found, tuple(None if k in axes else e for k, e in enumerate(x.extents) if keepdims or k not in axes))
 
 
-def _running(functions: tuple[Any, ...], value: Any) -> None:
+def accumulation(function: Any) -> Any:
+    """What accumulates along an axis, if `function` is the accumulation of a ufunc; else None."""
+    ufunc = facts_of(function).accumulates
+    return None if ufunc is None else partial(_running, function, ufunc)
+
+
+def _running(function: Any, ufunc: np.ufunc, a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
     """`cumsum` and `cumprod`."""
-
-    def run(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
-        _only(functions[0], out=out)
-        a = dense(a)
-        if axis is None:
-            if a.ndim > 1:
-                raise unknown(f"{operation_name(functions[0])} of several axes", "give an axis")
-            axis = 0
-        (k,) = _axes(a, axis)
-        found = functions[0](masked(a, value), axis=k, **({} if dtype is None else {"dtype": dtype}))
-        return shown(found, a.extents)
-
-    knows(functions[0])(run)
-    knows(functions[1])(lambda array, axis=0, dtype=None, out=None: run(array, axis, dtype, out))
+    _only(function, out=out)
+    a = dense(a)
+    if axis is None:
+        if a.ndim > 1:
+            raise unknown(f"{operation_name(function)} of several axes", "give an axis")
+        axis = 0
+    (k,) = _axes(a, axis)
+    found = function(masked(a, ufunc.identity), axis=k, **({} if dtype is None else {"dtype": dtype}))
+    return shown(found, a.extents)
 
 
-_running((np.cumsum, np.add.accumulate), 0)
-_running((np.cumprod, np.multiply.accumulate), 1)
+BY_FACTS.extend([reduction, accumulation])
 
 
 @knows(np.median)
