@@ -285,7 +285,7 @@ def _call_with_rule(context: Any, function: Any, rule: Any, args: tuple[Any, ...
         )
     args, kwargs = lists_as_arrays(function, args, kwargs)
     if rule.supports is not None:
-        rule.supports.check(rule, (*rule.parameters[: len(args)], *kwargs), (*args, *kwargs.values()))
+        rule.supports.check(rule.name, (*rule.parameters[: len(args)], *kwargs), (*args, *kwargs.values()))
     values, inputs, plain = unwrapped(context, args)
     if not kwargs:
         value = context.home.value(call, function, values, {})

@@ -26,7 +26,7 @@ def call(rule: MutatingRule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> A
     if context.differentiates:
         return _logged(context, rule, args, kwargs)
     if rule.supports is not None:
-        rule.supports.check_compiles(rule)
+        rule.supports.check_compiles(rule.name)
     return rule.function(*args, **kwargs)
 
 
@@ -34,7 +34,7 @@ def _logged(context: Any, rule: MutatingRule, args: tuple[Any, ...], kwargs: dic
     """Run the function on tracked arguments, in place, and log it."""
     named = rule.by_name(args, kwargs)
     if rule.supports is not None:
-        rule.supports.check(rule, tuple(named), tuple(named.values()))
+        rule.supports.check(rule.name, tuple(named), tuple(named.values()))
     for name in rule.mutates:
         place = getattr(named[name], "place", None)
         if place is not None and place.context is context:

@@ -22,7 +22,7 @@ from bridge.rewind import strong_zeros
 from bridge.rewind.cotangents import looks_of, numpy_numbers, places_of
 from bridge.rewind.gradients import Gradients, Seeds
 from bridge.rewind.indices import scatter
-from bridge.rewind.interpreter import ARRAYS, Call, Listener, current_context
+from bridge.rewind.interpreter import ARRAYS, CURRENT, Call, Listener, current_context
 from bridge.rewind.interrupted import has_written
 from bridge.rewind.lean import Lean
 from bridge.rewind.log import Copy, Entry, Operation, blame, is_bounded
@@ -83,6 +83,7 @@ class Context(Gradients, Lean):
                 remedy="give it to the outer one",
             )
         super().__enter__()
+        CURRENT.set(self)
         events = all(getattr(type(self), name) is getattr(Context, name) for name in ("result", "copied", "write"))
         self.lean = events and self.outer is None and not self.home.is_abstract
         return self

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol, TypeVar
 
+from bridge.errors import BridgeError
+from bridge.rewind.memory import Home, Memory
 from bridge.signatures import operation_name
 
-if TYPE_CHECKING:
-    from bridge.rewind.context import Context
-    from bridge.rewind.places import Place
+Place = TypeVar("Place", contravariant=True)
 
 NO_KEYWORDS: Mapping[str, Any] = {}
 
@@ -81,11 +81,11 @@ class Call:
 _WANTED: tuple[tuple[int, ...], ...] = ((), (0,), (1,), (0, 1))
 
 
-class Interpreter(Protocol):
+class Interpreter(Protocol[Place]):
     """Who makes sense of a program: the events that arrays report, each answered before the program goes on.
 
     Values and places are those of the interpreter's own level: under nested differentiations, values are Buffers of the
-    interpreter outside.
+    interpreter outside. `Place` is what it takes for a place.
     """
 
     def result(self, call: Call, value: Any) -> Any:
@@ -108,6 +108,56 @@ class Interpreter(Protocol):
 
     def left(self, tracked: Any, how: str) -> None:
         """The plain value of a tracked one was handed out."""
+
+
+class AnyContext(Protocol):
+    """What roots, places, arrays and transforms ask of the context that they belong to, besides its events."""
+
+    # Which differentiation of which thread it is, and where it runs.
+    level: int
+    thread: int | None
+    home: Home
+    memory: Memory
+    engine: Any
+
+    @property
+    def outer(self) -> AnyContext | None:
+        """The context around it."""
+
+    # What was asked of it and of those inside of it, and what was refused.
+    nested: bool
+    remembers: bool
+    escaped: BridgeError | None
+    written: dict[float, None]
+
+    @property
+    def is_walked(self) -> bool:
+        """Whether a sweep goes on, of this context or of one around it."""
+
+    # What the program has lent to it, and what it keeps of the program.
+    loan: Any
+    snapshots: Any
+    originals: list[tuple[Any, Any]]
+
+    # Whether a checkpointed call runs, and whether NumPy writes for it.
+    checkpointing: bool
+    busy: bool
+
+    # Of a sweep: the roots whose cotangents are to be kept, and those whose shadows were reached.
+    asked: dict[Any, Any]
+    touched: Any
+
+    def blank(self, shape: tuple[int, ...], dtype: Any) -> Any:
+        """A Buffer of zeros, of which no gradient is asked."""
+
+    def constant_buffer(self, array: Any) -> Any:
+        """A Buffer on fresh memory, of which no gradient is asked."""
+
+    def buffer(self, array: Any, active: bool = True) -> Any:
+        """A tracked copy of `array`."""
+
+    def gradient(self, y: Any, wrt: Any, cotangent: Any = None) -> Any:
+        """Gradients of `y` with respect to the Buffers `wrt`."""
 
 
 class Listener(Protocol):
@@ -152,16 +202,16 @@ class Arrays:
 
 ARRAYS = Arrays()
 
-CURRENT: ContextVar[Context | None] = ContextVar("bridge.context", default=None)
+CURRENT: ContextVar[AnyContext | None] = ContextVar("bridge.context", default=None)
 
 
-def current_context() -> Context | None:
+def current_context() -> AnyContext | None:
     """The innermost context that is open in this thread, or None."""
     context = CURRENT.get()
     return context if context is None or context.thread is not None else still_open(context)
 
 
-def still_open(context: Context | None) -> Context | None:
+def still_open(context: AnyContext | None) -> AnyContext | None:
     """The innermost context from this one outwards that has not been closed.
 
     One may be closed before those inside of it, or by another thread, where a generator holds it that is dropped.

@@ -6,17 +6,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import get_ident
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
 from bridge.code_position import here, resolve
 from bridge.errors import AliasError, BridgeError, ContextError, NoRuleError, RefusedError
-from bridge.rewind.interpreter import CURRENT, current_context, still_open
+from bridge.rewind.interpreter import CURRENT, AnyContext, current_context, still_open
 from bridge.rewind.memory import ON_ARRAYS, ArrayMemory, Memory, OuterMemory
-
-if TYPE_CHECKING:
-    from bridge.rewind.context import Context
 
 
 class Lifetime:
@@ -33,7 +30,7 @@ class Lifetime:
     remembers = False
 
     def __init__(self) -> None:
-        self.outer: Context | None = None
+        self.outer: AnyContext | None = None
         self.level = -1
         self.memory: Memory = ArrayMemory()
         self.home = ON_ARRAYS
@@ -56,11 +53,10 @@ class Lifetime:
             self.home = self.outer.home
             self.engine = self.home.engine or self.engine
         self.thread = self._maker = get_ident()
-        CURRENT.set(self)  # type: ignore[arg-type]
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self: AnyContext, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if CURRENT.get() is self:
             CURRENT.set(still_open(self.outer))

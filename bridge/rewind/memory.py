@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from bridge.code_position import Position
 from bridge.errors import AliasError
 
-if TYPE_CHECKING:
-    from bridge.code_position import Position
-    from bridge.rewind.context import Context
+
+class HasBlank(Protocol):
+    """A context, as far as memory is made by it."""
+
+    def blank(self, shape: tuple[int, ...], dtype: Any) -> Any:
+        """A Buffer of zeros."""
 
 
 class Home:
@@ -118,7 +122,7 @@ class Home:
         with np.errstate(all="ignore"):
             return bool(np.isnan(np.sum(ground))) and bool(np.any(np.isnan(ground)))
 
-    def scratch(self, context: Context, shape: tuple[int, ...], dtype: Any) -> Any:
+    def scratch(self, context: HasBlank, shape: tuple[int, ...], dtype: Any) -> Any:
         """Zeros for a pull to write into."""
         return np.zeros(shape, dtype)
 
@@ -179,7 +183,7 @@ class OuterMemory:
 
     __slots__ = ("outer",)
 
-    def __init__(self, outer: Context) -> None:
+    def __init__(self, outer: HasBlank) -> None:
         self.outer = outer
 
     def alloc(self, shape: tuple[int, ...], dtype: Any) -> Any:

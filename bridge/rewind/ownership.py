@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Set
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from bridge.code_position import here, resolve
 from bridge.errors import AliasError, ArgumentError, RefusedError
-from bridge.rewind.interpreter import ARRAYS, CURRENT, Call
+from bridge.rewind.interpreter import ARRAYS, CURRENT, AnyContext, Call
 from bridge.rewind.memory import Home, grounded
 from bridge.rewind.roots import Entered, Root
 from bridge.signatures import operation_name
-
-if TYPE_CHECKING:
-    from bridge.rewind.context import Context
 
 
 class Standing(NamedTuple):
@@ -33,7 +30,7 @@ class Standing(NamedTuple):
 class Ownership:
     """Makes roots that no operation made, and says which may be written."""
 
-    outer: Context | None
+    outer: AnyContext | None
     home: Home
     # Whether the commonest events take few steps.
     lean = False
@@ -119,7 +116,7 @@ class Ownership:
         root: Root = place if type(place) is Root else place.root
         self.writes += 1
         current = CURRENT.get()
-        if current is not self and current is not None and current.checkpointing and not current.busy:
+        if current is not self and current is not None and current.checkpointing and not current.busy:  # type: ignore[comparison-overlap]
             _refuse_write_outside(target)
         if self.merged and not self.settling and root in self.merged:
             self._check_merged(target, self.merged[root])

@@ -7,17 +7,15 @@ leaves zeros.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from bridge.rewind.cotangents import sum_to_shape
 from bridge.rewind.indices import is_known, is_unique_by_type, surviving
+from bridge.rewind.interpreter import AnyContext
 from bridge.rewind.memory import Strides, address, ghost_at, in_dtype, overlaps_itself, scatter_into_overlapping
 from bridge.rewind.roots import Entered, Root
-
-if TYPE_CHECKING:
-    from bridge.rewind.context import Context
 
 
 class Walk:
@@ -57,7 +55,7 @@ class Part:
         self.dtype = value.dtype
 
     @property
-    def context(self) -> Context:
+    def context(self) -> AnyContext:
         return self.root.context
 
     @property

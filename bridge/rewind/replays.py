@@ -3,25 +3,50 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any, Protocol
 from zlib import crc32
 
 import numpy as np
 
+from bridge.code_position import Position
 from bridge.errors import ReplayError
+from bridge.rewind.context import Context
 from bridge.rewind.fingerprint import Fingerprint, constants, parting
-from bridge.rewind.log import Entry
+from bridge.rewind.log import Entry, Overwritten
 from bridge.rewind.memory import grounded
 from bridge.rewind.places import places_in
-
-if TYPE_CHECKING:
-    from bridge.rewind.checkpoint import Checkpoint
-    from bridge.rewind.context import Context
+from bridge.rewind.roots import Root
 
 Constants = tuple[int, int, frozenset[int]]
 
 
-def check_same(entry: Checkpoint, results: list[Any], noted: Fingerprint | None) -> None:
+class Replayed(Protocol):
+    """The entry of a call, as far as it tells what the call's first run did."""
+
+    context: Context
+    position: Position
+    results: list[Any]
+    saved: list[Overwritten]
+    activated: list[Root]
+    constants: Constants
+    noted: Fingerprint | None
+    since: int
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+
+    @property
+    def out(self) -> Sequence[Root]:
+        """The roots of its results."""
+
+    @property
+    def where(self) -> str | None:
+        """The line of the program."""
+
+
+def check_same(entry: Replayed, results: list[Any], noted: Fingerprint | None) -> None:
     """Raise ReplayError unless a call did the same when it was run again; `noted` is the fingerprint of that run.
 
     What compiled programs cannot tell before they run, they are left to tell then.

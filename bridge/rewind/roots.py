@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from bridge.rewind.adoption import is_held_alone
 from bridge.rewind.cotangents import sum_to_shape
+from bridge.rewind.interpreter import AnyContext
 from bridge.rewind.memory import Strides, ghost_at, grounded, in_dtype
-
-if TYPE_CHECKING:
-    from bridge.rewind.context import Context
-    from bridge.rewind.places import Walk
 
 SERIALS = itertools.count()
 
@@ -46,7 +43,7 @@ class Root:
     origin: Any = None
 
     def __init__(self, context: Any, value: Any, active: bool) -> None:
-        self.context: Context = context
+        self.context: AnyContext = context
         self.serial = next(SERIALS)
         self.shape = shape = value.shape
         self.dtype = value.dtype
@@ -81,7 +78,7 @@ class Root:
             steps = tuple(item * math.prod(self.shape[axis + 1 :]) for axis in range(len(self.shape)))
         return ghost_at(np.empty(1, self.dtype), 0, Strides(self.shape, steps, self.dtype))
 
-    def within(self, whole: Any, walk: Walk | None = None) -> Any:
+    def within(self, whole: Any, walk: object = None) -> Any:
         """What lies at this place of `whole`, which stands for the root."""
         return whole
 

@@ -6,17 +6,15 @@ import inspect
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from bridge.errors import NoRuleError, RuleError
 from bridge.rewind.interpreter import ARRAYS
 from bridge.rulebook.facts import Facts, facts_of
+from bridge.rulebook.supports import Supports
 from bridge.signatures import first_pull, names_read, operation_name, output_read, pull_parameters
-
-if TYPE_CHECKING:
-    from bridge.rulebook.supports import Supports
 
 Structure = Literal["elementwise", "linear", "multilinear", "generic"]
 

@@ -10,7 +10,7 @@ import functools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict
+from typing import Any, Literal, NamedTuple, TypedDict
 
 import numpy as np
 
@@ -19,9 +19,6 @@ from bridge.errors import RefusedError, RuleError
 from bridge.rewind.escapes import constant_of
 from bridge.rewind.memory import grounded
 from bridge.rewind.values import is_abstract
-
-if TYPE_CHECKING:
-    from bridge.rulebook.rule import MutatingRule, Rule
 
 Layouts = Literal["any", "C"]
 
@@ -104,24 +101,24 @@ class Supports:
             return Complaint(f"strides {array.strides}", "layouts", "pass a copy: x.copy()")
         return None
 
-    def check(self, rule: Rule | MutatingRule, names: tuple[str, ...], args: tuple[Any, ...]) -> None:
+    def check(self, name: str, names: tuple[str, ...], args: tuple[Any, ...]) -> None:
         """Raise a RefusedError if an argument of a call is not what the rule supports."""
         for k, value in enumerate(args):
             found = self.complaint(value)
             if found is not None:
                 raise RefusedError(
-                    f"{rule.name} gets {names[k] if k < len(names) else f'argument {k}'} with {found.what}; "
+                    f"{name} gets {names[k] if k < len(names) else f'argument {k}'} with {found.what}; "
                     f"its rule supports {dict(self.said())[found.name]}",
                     where=resolve(here()),
                     remedy=f"{found.remedy}; or, if the function and its pull do take that, "
                     f"say so where the rule is registered ({found.name}=)",
                 )
 
-    def check_compiles(self, rule: Rule | MutatingRule) -> None:
+    def check_compiles(self, name: str) -> None:
         """Raise a RefusedError if the function, which is to be compiled into a program, is compiled code itself."""
         if not self.forward:
             raise RefusedError(
-                f"{rule.name} is to become a part of a compiled program; its rule says orders=1, "
+                f"{name} is to become a part of a compiled program; its rule says orders=1, "
                 "as for code that is compiled already, which XLA cannot read",
                 where=resolve(here()),
                 remedy='run the program under engine="eager" or "native"; or give the function and its adjoint rules '

@@ -9,6 +9,7 @@ from typing import Any, ParamSpec, TypeVar, TypeVarTuple, Unpack, cast
 
 from bridge.errors import ArgumentError
 from bridge.rewind.checkpoint import record
+from bridge.rewind.context import Context
 from bridge.rewind.interpreter import current_context
 from bridge.rewind.values import concrete
 from bridge.source.programs import part
@@ -31,7 +32,7 @@ def checkpoint(f: Callable[P, R]) -> Callable[P, R]:
 
     def checkpointed(*args: Any, **kwargs: Any) -> Any:
         context = current_context()
-        if context is None or not context.checkpoints or not context.home.checkpoints:
+        if not isinstance(context, Context) or not context.checkpoints or not context.home.checkpoints:
             return part(f)(*args, **kwargs)
         return record(context, part(f), args, kwargs)
 

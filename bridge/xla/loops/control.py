@@ -24,8 +24,9 @@ from bridge.xla.loops import changing
 from bridge.xla.loops.changing import Changing, ground_of, refused
 from bridge.xla.loops.dry_runs import asked
 from bridge.xla.loops.looks import Stale, body_key
-from bridge.xla.loops.repeating import Turns, choose, repeat
+from bridge.xla.loops.repeating import choose, repeat
 from bridge.xla.loops.standing import merge, shared_on_a_side, stood_for
+from bridge.xla.loops.structured import Turns
 from bridge.xla.tracing.integers import Bounds, bounds_of
 
 

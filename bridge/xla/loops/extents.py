@@ -6,19 +6,17 @@ A row that is found by the index of the loop around it is the same row in every 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from bridge.rewind.log import Overwritten
 from bridge.rewind.places import Element, Gathered, View
+from bridge.xla.loops.recorded import Recorded
+from bridge.xla.loops.relocating import Unknowns
 from bridge.xla.regions.affine import Affine
 from bridge.xla.regions.windows import Axis, Window
 from bridge.xla.tracing.write_order import region_of
-
-if TYPE_CHECKING:
-    from bridge.xla.loops.recorded import Recorded
-    from bridge.xla.loops.relocating import Unknowns
 
 Axes = tuple[Axis | None, ...]
 

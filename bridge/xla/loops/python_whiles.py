@@ -20,7 +20,8 @@ from bridge.xla.loops.carrying import (
 )
 from bridge.xla.loops.dry_runs import asked
 from bridge.xla.loops.recorded import is_logged
-from bridge.xla.loops.repeating import Turns, repeat
+from bridge.xla.loops.repeating import repeat
+from bridge.xla.loops.structured import Turns
 from bridge.xla.loops.trials import Part, with_lent
 from bridge.xla.loops.turning import Loop, run_planned
 from bridge.xla.tracing.integers import affine_of

@@ -8,7 +8,7 @@ and rewind that. Kept from the forward loop are only the slices that it overwrot
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -19,32 +19,9 @@ from bridge.rewind.forward import ForwardContext
 from bridge.rewind.values import lowered_to
 from bridge.xla.loops.dry_runs import Body, asked, inside
 from bridge.xla.loops.expected import Reached
-from bridge.xla.loops.replaying import Replayed, Step, placement_for
+from bridge.xla.loops.replaying import Replayed, placement_for
 from bridge.xla.loops.shadows import Tangents
-from bridge.xla.loops.structured import Cells, Structured
-from bridge.xla.tracing.integers import Bounds, bounds_of
-
-
-@dataclass(frozen=True)
-class Turns:
-    """How often a body runs: for each i from `lower` up to `upper`, or while `going()` holds.
-
-    `limited` says whether `upper` is a number that somebody has given. `rows` is how many turns a log is to hold of a
-    loop whose length nobody knows; one that makes more overwrites them, and must say so. `reached` is what the body is
-    known by, if it may be met again.
-    """
-
-    lower: Any
-    upper: Any
-    going: Callable[[], Any] | None = None
-    limited: bool = True
-    rows: int | None = None
-    reached: Reached | None = None
-
-    @property
-    def bounds(self) -> Bounds:
-        """Between which integers they lie, where that is known."""
-        return bounds_of(self.lower, self.upper)
+from bridge.xla.loops.structured import Cells, Step, Structured, Turns
 
 
 def repeat(context: Any, turns: Turns, body: Body, carried: Cells = ()) -> Any:

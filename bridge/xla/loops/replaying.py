@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,17 +13,12 @@ from bridge.code_position import resolve
 from bridge.errors import MemoryBoundError
 from bridge.rewind.forward import ForwardContext
 from bridge.xla.loops.placements import Placement, Size, placement
-from bridge.xla.loops.recorded import Recorded
+from bridge.xla.loops.structured import Step, Structured, Turns
 from bridge.xla.regions.affine import Affine
 from bridge.xla.tracing.integers import affine_of
 
-if TYPE_CHECKING:
-    from bridge.xla.loops.repeating import Loop, Turns
 
-Step = Callable[[Recorded, Any, Any], None]
-
-
-def size_of(loop: Loop, iterations: int) -> Size:
+def size_of(loop: Structured, iterations: int) -> Size:
     """How much a loop would keep; in forward mode there is a tangent beside each number."""
     (one,) = loop.recorded
     copies, context = 1, loop.context.outer
@@ -33,7 +28,7 @@ def size_of(loop: Loop, iterations: int) -> Size:
     return Size(iterations, copies * one.bytes, copies * snapshot)
 
 
-def placement_for(loop: Loop, iterations: int) -> Placement | None:
+def placement_for(loop: Structured, iterations: int) -> Placement | None:
     """Where a loop is to keep snapshots; None if it keeps its whole log.
 
     Loops in its body, of which one iteration's are alive at a time, get what it leaves: what they want, if that is less
@@ -56,7 +51,7 @@ def placement_for(loop: Loop, iterations: int) -> Placement | None:
     return found
 
 
-def _too_large(loop: Loop, size: Size, allowed: int) -> MemoryBoundError:
+def _too_large(loop: Structured, size: Size, allowed: int) -> MemoryBoundError:
     return MemoryBoundError(
         f"a loop of {size.iterations} iterations writes memory of {as_text(size.snapshot)}, and each overwrites "
         f"{as_text(size.log)}: its way back needs {as_text(size.least)}, and memory= leaves {as_text(allowed)} for it",
@@ -65,7 +60,7 @@ def _too_large(loop: Loop, size: Size, allowed: int) -> MemoryBoundError:
     )
 
 
-def _told(loop: Loop, size: Size, found: Placement, allowed: int) -> str:
+def _told(loop: Structured, size: Size, found: Placement, allowed: int) -> str:
     return (
         f"{resolve(loop.position)}: a loop of {size.iterations} iterations would keep {as_text(size.whole)}; "
         f"within {as_text(allowed)} it keeps {found.slots} snapshots of {as_text(size.snapshot)} "
@@ -79,7 +74,7 @@ class Replayed:
     `low` and `high` are known bounds of its index.
     """
 
-    def __init__(self, loop: Loop, chosen: Placement, low: int, high: int) -> None:
+    def __init__(self, loop: Structured, chosen: Placement, low: int, high: int) -> None:
         self.loop, self.chosen, self.low, self.high = loop, chosen, low, high
         (self.one,) = loop.recorded
         self.trace = loop.context.home.trace
@@ -199,7 +194,7 @@ class Replayed:
 
     def _at(self, segment: Any) -> Any:
         """The index with which a segment begins; where the loop ends, for those after that."""
-        index = self.loop.lower + segment * self.chosen.length
+        index = self.turns.lower + segment * self.chosen.length
         if not hasattr(index, "place") and not hasattr(self.end, "place"):
             return min(index, self.end)
         return self._between(np.minimum(index, self.end), self.low, self.high)

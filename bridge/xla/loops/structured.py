@@ -5,7 +5,8 @@ What a body does is found by dry runs (`Recorded.describe`), until it is known w
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,11 +18,35 @@ from bridge.xla.loops.dry_runs import Body, tried
 from bridge.xla.loops.expected import Expected, Reached
 from bridge.xla.loops.extents import extents
 from bridge.xla.loops.recorded import Recorded, Sweep
-from bridge.xla.loops.replaying import Step
 from bridge.xla.loops.shadows import homes_of
-from bridge.xla.tracing.integers import Bounds
+from bridge.xla.tracing.integers import Bounds, bounds_of
 
 Cells = Sequence[Any]
+
+
+Step = Callable[[Recorded, Any, Any], None]
+
+
+@dataclass(frozen=True)
+class Turns:
+    """How often a body runs: for each i from `lower` up to `upper`, or while `going()` holds.
+
+    `limited` says whether `upper` is a number that somebody has given. `rows` is how many turns a log is to hold of a
+    loop whose length nobody knows; one that makes more overwrites them, and must say so. `reached` is what the body is
+    known by, if it may be met again.
+    """
+
+    lower: Any
+    upper: Any
+    going: Callable[[], Any] | None = None
+    limited: bool = True
+    rows: int | None = None
+    reached: Reached | None = None
+
+    @property
+    def bounds(self) -> Bounds:
+        """Between which integers they lie, where that is known."""
+        return bounds_of(self.lower, self.upper)
 
 
 class Structured(Entry):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
+from weakref import WeakSet
 
 import jax
 import jax.numpy as jnp
@@ -12,15 +13,13 @@ from jax import lax
 
 from bridge.code_position import here, resolve
 from bridge.errors import ContextError
+from bridge.rewind.interpreter import AnyContext
 from bridge.rewind.roots import Root
 from bridge.xla.lowering.casting import converted
 from bridge.xla.regions.affine import Affine, Atom, serial_of_now
 from bridge.xla.regions.region import Region, contains, disjoint, same
 from bridge.xla.regions.window_access import position
 from bridge.xla.tracing.outlines import Outline
-
-if TYPE_CHECKING:
-    from bridge.xla.tracing.context import TraceContext
 
 
 class Frame:
@@ -62,6 +61,37 @@ class Frame:
         return token
 
 
+class Tracing(AnyContext, Protocol):
+    """What memory, run-time checks and keys ask of the context that traces a program."""
+
+    # Parts of the program that are being traced, and their memory.
+    frames: list[Frame]
+    dirty: dict[Cell, None]
+    alive: WeakSet[Cell]
+
+    # How many parts run again, and how many of the program's `try` are open.
+    parts: int
+    tries: int
+
+    # What is said about the program from outside.
+    never: Any
+    index_mode: str
+    limits: dict[str, int]
+
+    @property
+    def is_dry(self) -> bool:
+        """Whether only shapes and dtypes are computed."""
+
+    def truth(self, value: Any) -> Any:
+        """A tracked or plain boolean as one of JAX."""
+
+    def entered(self, like: np.ndarray, contents: Any) -> Any:
+        """A Buffer that lies as `like` does and holds what comes in as `contents`."""
+
+    def integer(self, form: Affine) -> Any:
+        """A linear form as a traced number."""
+
+
 class Cell(Root):
     """Functional memory: writing it is to give it other contents.
 
@@ -88,7 +118,9 @@ class Cell(Root):
         "version",
     )
 
-    def __init__(self, context: TraceContext, abstract: Any, contents: Any) -> None:
+    context: Tracing
+
+    def __init__(self, context: Tracing, abstract: Any, contents: Any) -> None:
         super().__init__(context, abstract, True)
         self.active = self.born_active = True
         self.abstract = abstract
@@ -129,7 +161,7 @@ class Cell(Root):
             )
 
     def _note_write(self) -> None:
-        frame = self.context.frames[-1]  # type: ignore[attr-defined]
+        frame = self.context.frames[-1]
         self.run = self.known = self.origin = None
         self.version += 1
         if self.frame is not frame and self not in frame.before:
@@ -148,7 +180,7 @@ class Cell(Root):
 
     def held_now(self) -> tuple[int, Any]:
         """The version, and the contents where they are those of the program's outermost frame."""
-        frames = self.context.frames  # type: ignore[attr-defined]
+        frames = self.context.frames
         is_outer = self.frame is frames[0] and not self.pending and not any(self in one.before for one in frames)
         return self.version, self._contents if is_outer and isinstance(self._contents, jax.Array) else None
 
@@ -163,13 +195,13 @@ class Cell(Root):
             if not disjoint(old, region, mode):
                 self.flush()
                 break
-        frame = self.context.frames[-1]  # type: ignore[attr-defined]
+        frame = self.context.frames[-1]
         if self.seen_in is not frame:
             self.seen, self.seen_in = [], frame
         for old, value in self.seen:
             if same(old, region):
                 return value
-        if self.context.is_dry:  # type: ignore[attr-defined]
+        if self.context.is_dry:
             found = self._held(Outline(region.shape, region.dtype_of(self.dtype)))
         else:
             found = self._held(region.read(self._contents, mode))
@@ -189,10 +221,10 @@ class Cell(Root):
         if any(not contains(region, old, mode) and not disjoint(region, old, mode) for old, _ in self.pending):
             self.flush()
         self.pending = [(old, v) for old, v in self.pending if not contains(region, old, mode)]
-        as_read = self.seen if self.seen_in is self.context.frames[-1] else []  # type: ignore[attr-defined]
+        as_read = self.seen if self.seen_in is self.context.frames[-1] else []
         if not any(v is value and same(old, region) for old, v in as_read):
             self.pending.append((region, value))
-            self.context.dirty[self] = None  # type: ignore[attr-defined]
+            self.context.dirty[self] = None
 
     def flush(self) -> None:
         """Write what is pending.
@@ -213,16 +245,17 @@ class Cell(Root):
 
     def _written(self, contents: Any, region: Region, value: Any, mode: str) -> Any:
         """Contents with a value in a region."""
-        dry = self.context.is_dry  # type: ignore[attr-defined]
+        dry = self.context.is_dry
         return Outline(self.shape, self.dtype) if dry else region.write(contents, value, mode)
 
     def _held(self, found: Any) -> Any:
         """What was read, through the scratch memory if there is some."""
-        frame = self.context.frames[-1]  # type: ignore[attr-defined]
+        frame = self.context.frames[-1]
         if self.frame is frame or not found.size:
             return found
         frame.reads.setdefault(self, []).append((found.shape, found.dtype))
-        held, number = frame.scratch.get(self, ()), frame.used.get(self, 0)
+        held: Any = frame.scratch.get(self, ())
+        number = frame.used.get(self, 0)
         if number == len(held) or (held[number].shape[1:], held[number].dtype) != (found.shape, found.dtype):
             # A part of the body that was begun again reads more than the dry run did; XLA may copy for that.
             return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FunctionType, SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -18,16 +18,59 @@ from bridge.rulebook.facts import facts_of, parameters_of
 from bridge.source.programs import itself
 from bridge.xla.lowering.lower import ENGINE, has
 from bridge.xla.tracing.accessing import known_at
+from bridge.xla.tracing.cells import Tracing
+from bridge.xla.tracing.faults import Faults
 from bridge.xla.tracing.outside import admitted
 from bridge.xla.tracing.selections import selected
 from bridge.xla.tracing.stand_ins import StandIn, distinct, of_any
 from bridge.xla.tracing.write_order import keeps_its_value, line
 
-if TYPE_CHECKING:
-    from bridge.xla.tracing.context import TraceContext
-
 WINDOWS: Any = SimpleNamespace()
 """Who knows of arrays whose length is known only when the program runs; `bridge.xla.bounded` fills it in."""
+
+
+class Readings(Protocol):
+    """Who takes note of what a program reads that is not among its arguments."""
+
+    writes: bool
+
+    def called(self, function: FunctionType) -> None:
+        """A function of the program is about to run."""
+
+    def add(self, array: Any) -> None:
+        """An array is read."""
+
+    def note(self, name: str, read: Callable[[], Any]) -> None:
+        """A value is asked for."""
+
+    def asks(self, name: str, ask: Callable[[], Any]) -> None:
+        """The process is asked for something, which it is asked for again before each call."""
+
+
+class HomesTracing(Tracing, Protocol):
+    """What a home asks besides of the context that traces a program."""
+
+    captured: Readings
+    errors: dict[str, str] | None
+    faults: Faults
+    fingerprint: Fingerprint | None
+    mends: bool
+
+    @property
+    def is_inside(self) -> bool:
+        """Whether what runs is the body of a loop or a branch."""
+
+    def of_shadow(self, read: Callable[[], Any]) -> Any:
+        """What `read` gives, of a shadow."""
+
+    def read(self, place: Any) -> Any:
+        """The JAX value that lies at a place."""
+
+    def separate(self) -> None:
+        """What is computed from here on is to be computed again."""
+
+    def surviving(self, key: Any, shape: tuple[int, ...]) -> Any:
+        """Where a write with indices that are not known survives duplicates."""
 
 
 class CompiledHome(Home):
@@ -36,7 +79,7 @@ class CompiledHome(Home):
     is_abstract = True
     engine = ENGINE
 
-    def __init__(self, trace: TraceContext, control: Any) -> None:
+    def __init__(self, trace: HomesTracing, control: Any) -> None:
         self.trace = trace
         self.control = control
         self.mends = trace.mends
@@ -78,7 +121,7 @@ class CompiledHome(Home):
         """A function of the program that JAX has no counterpart of is compiled as what it consists of."""
         rule = RULES.get(function)
         if rule is not None and rule.supports is not None and not has(function):
-            rule.supports.check_compiles(rule)
+            rule.supports.check_compiles(rule.name)
         if type(function) is not FunctionType or is_internal(function.__code__.co_filename) or has(function):
             return None
         return itself(function)

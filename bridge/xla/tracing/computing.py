@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -15,6 +15,7 @@ from bridge.errors import RefusedError
 from bridge.rewind.fingerprint import Fingerprint
 from bridge.rewind.interpreter import Call, Listener
 from bridge.rewind.places import Place
+from bridge.rewind.snapshots import Snapshots
 from bridge.rulebook.facts import facts_of
 from bridge.signatures import operation_name
 from bridge.xla.lowering.lower import lower
@@ -29,9 +30,6 @@ from bridge.xla.tracing.memos import COSTLY, Memo
 from bridge.xla.tracing.outlines import Outline, outline_of
 from bridge.xla.tracing.outside import picked, picks
 from bridge.xla.tracing.products import product_of_transposed
-
-if TYPE_CHECKING:
-    from bridge.rewind.snapshots import Snapshots
 
 
 class Computing:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import WeakSet
 
 import jax.numpy as jnp
@@ -32,7 +32,7 @@ from bridge.xla.tracing.abstract import AbstractArray, AbstractMemory, abstract_
 from bridge.xla.tracing.accessing import Accessing, region_of
 from bridge.xla.tracing.allowances import Allowances
 from bridge.xla.tracing.cells import Cell, Frame, constant_contents, in_dtype, spread
-from bridge.xla.tracing.compiled_home import CompiledHome
+from bridge.xla.tracing.compiled_home import CompiledHome, Readings
 from bridge.xla.tracing.computing import Computing
 from bridge.xla.tracing.faults import Faults
 from bridge.xla.tracing.following import Followers
@@ -40,9 +40,6 @@ from bridge.xla.tracing.frames import Framing
 from bridge.xla.tracing.length import Length
 from bridge.xla.tracing.memos import Memo
 from bridge.xla.tracing.outlines import Outline
-
-if TYPE_CHECKING:
-    from bridge.xla.captured import Captured
 
 
 class TraceContext(Framing, Accessing, Computing, Context):
@@ -69,7 +66,7 @@ class TraceContext(Framing, Accessing, Computing, Context):
         never: Any,
         index_mode: str,
         mends: bool,
-        captured: Captured,
+        captured: Readings,
         control: ModuleType,
         limits: dict[str, int] | None = None,
         allowances: Allowances | None = None,

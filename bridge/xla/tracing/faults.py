@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -16,13 +16,10 @@ from bridge.code_position import Position, here, resolve
 from bridge.rulebook.facts import facts_of, parameters_of
 from bridge.xla.lowering.calls import operand
 from bridge.xla.regions.advanced import out_of_range
+from bridge.xla.regions.affine import Affine
+from bridge.xla.regions.region import Region
+from bridge.xla.tracing.cells import Tracing
 from bridge.xla.tracing.outlines import Outline
-
-if TYPE_CHECKING:
-    from bridge.xla.regions.affine import Affine
-    from bridge.xla.regions.region import Region
-    from bridge.xla.tracing.context import TraceContext
-
 from bridge.xla.tracing.sites import (
     _MANY,
     FIRST_LIMIT,
@@ -50,7 +47,7 @@ from bridge.xla.tracing.sites import (
 class Faults:
     """Two cells of the program: which site saw an index outside first, and whether a gradient held a NaN."""
 
-    def __init__(self, context: TraceContext) -> None:
+    def __init__(self, context: Tracing) -> None:
         self.context = context
         self.sites: list[Site] = []
         self.cells: tuple[Any, ...] = ()

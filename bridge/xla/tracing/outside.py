@@ -6,7 +6,7 @@ elements by indices are keys.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -15,13 +15,11 @@ import numpy as np
 from bridge.rewind.values import is_abstract
 from bridge.xla.regions.affine import Affine
 from bridge.xla.regions.keys import axes_taken
+from bridge.xla.tracing.cells import Tracing
 from bridge.xla.tracing.outlines import outline_of
 
-if TYPE_CHECKING:
-    from bridge.xla.tracing.context import TraceContext
 
-
-def admitted(trace: TraceContext, key: Any, shape: tuple[int, ...]) -> Any:
+def admitted(trace: Tracing, key: Any, shape: tuple[int, ...]) -> Any:
     """A key in which integers, and arrays of them, that lie outside an array of this shape are traced.
 
     An axis without elements is left alone: it has none that could be meant.

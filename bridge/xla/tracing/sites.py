@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,9 +12,6 @@ from bridge.errors import ArgumentError, IndexRangeError, TraceError
 from bridge.rewind.replays import other_constants
 from bridge.rulebook.facts import facts_of
 from bridge.signatures import operation_name
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True)
