@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from textwrap import shorten
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import WeakSet
 
 from bridge.errors import BridgeError, JuliaNotAvailable
@@ -17,9 +17,6 @@ from bridge.julia.calls import Kept, Passed, ask, translated
 from bridge.julia.discovery import SET_UP
 from bridge.julia.preparation import add_line
 from bridge.julia.session import session
-
-if TYPE_CHECKING:
-    from bridge.julia.function import JuliaFunction
 
 INTERFACE = "DifferentiationInterface"
 """The package by which every engine but Zygote is called."""
@@ -48,7 +45,7 @@ _WORDS = {
     "n": "None",
     "S": "sparse",
 }
-_CHOOSING: WeakSet[JuliaFunction] = WeakSet()
+_CHOOSING: WeakSet[Prepared] = WeakSet()
 
 
 @dataclass
@@ -73,7 +70,23 @@ class Choice:
         return f"{self.arguments}: {'no engine' if self.failed else PACKAGES[self.engine]}{f' ({why})' if why else ''}"
 
 
-def begun(function: JuliaFunction, plan: Kept, kinds: str) -> None:
+class Prepared:
+    """A Julia function and what has been prepared for calls of it: what all parts of `JuliaFunction` share.
+
+    `plans` are by the kinds of the arguments, `choices` by the number of the plan.
+    """
+
+    def __init__(self, kept: Kept, name: str, mutates: tuple[int, ...], order: str, ad: str) -> None:
+        self.kept = kept
+        self.name = self.__name__ = name
+        self.mutates = mutates
+        self.order = order
+        self.ad = ad
+        self.plans: dict[Any, Kept] = {}
+        self.choices: dict[int, Choice] = {}
+
+
+def begun(function: Prepared, plan: Kept, kinds: str) -> None:
     """Note a kind of calls of a function, of which the first engine will be asked first."""
     if function.ad == "auto":
         _CHOOSING.add(function)
@@ -81,7 +94,7 @@ def begun(function: JuliaFunction, plan: Kept, kinds: str) -> None:
         function.choices[plan.key] = Choice(arguments, AUTOMATIC[0])
 
 
-def explained(function: JuliaFunction) -> str:
+def explained(function: Prepared) -> str:
     """What differentiates a function, and why: a line for each kind of calls that was seen."""
     if function.ad != "auto":
         return f"{function.name}:\n  {PACKAGES[function.ad]} differentiates all calls: ad={function.ad!r}"
@@ -105,7 +118,7 @@ def remark(refused: dict[str, str]) -> str:
     return f'ad="auto" {taken}: {names[0]} refused: {shorten(refused[names[0]], 160, placeholder=" ...")}'
 
 
-def chosen(function: JuliaFunction, plan: Kept, attempt: Callable[[], Any]) -> Any:
+def chosen(function: Prepared, plan: Kept, attempt: Callable[[], Any]) -> Any:
     """`attempt()` under the engine of a plan; where that refuses, under the next one that the project has.
 
     Raises
@@ -158,7 +171,7 @@ def _next(refused: dict[str, Passed]) -> tuple[str | None, list[tuple[str, str]]
     return following, reasons
 
 
-def _refused(function: JuliaFunction, refusal: Passed) -> BridgeError:
+def _refused(function: Prepared, refusal: Passed) -> BridgeError:
     """The error of an engine that was asked for by name, about a function that by itself runs."""
     error = translated(refusal.kind, refusal.message, refusal.short, refusal.full, function.name)
     if refusal.kind != "replay":
@@ -174,7 +187,7 @@ _OWN_NUMBERS = (
 _OTHERS = 'let ad="auto" try one engine after another; bridge.crosscheck(function)(...) says which can'
 
 
-def _no_engine(function: JuliaFunction, reasons: list[tuple[str, str]], refused: dict[str, Passed]) -> BridgeError:
+def _no_engine(function: Prepared, reasons: list[tuple[str, str]], refused: dict[str, Passed]) -> BridgeError:
     """The error of the first engine, with what is to be done."""
     first = refused.get(AUTOMATIC[0]) or next(iter(refused.values()))
     error = translated(first.kind, first.message, first.short, first.full, function.name)

@@ -10,7 +10,7 @@ from typing import Any
 from bridge.errors import ArgumentError, RefusedError, choice
 from bridge.julia import mutating, programs
 from bridge.julia.calls import Kept, OtherLayout, ask, entries, kept_number, run
-from bridge.julia.choosing import ENGINES, PACKAGES, Choice, explained, packages_of, remark
+from bridge.julia.choosing import ENGINES, PACKAGES, Prepared, explained, packages_of, remark
 from bridge.julia.convert import checked_order, reversed_axes
 from bridge.julia.gradients import Derivatives
 from bridge.julia.own_values import is_own
@@ -18,7 +18,7 @@ from bridge.julia.plans import KINDS, Flattened, plan, run_plan
 from bridge.julia.session import session
 
 
-class JuliaFunction:
+class JuliaFunction(Prepared):
     """A Julia function that takes and gives NumPy arrays, and that `bridge`'s transforms differentiate.
 
     Made by `bridge.julia.function`. Called with arrays and numbers it computes; inside a differentiated NumPy
@@ -36,13 +36,7 @@ class JuliaFunction:
     def __init__(
         self, kept: Kept, name: str, source: tuple[Any, ...] | None, mutates: tuple[int, ...], order: str, ad: str
     ) -> None:
-        self.kept = kept
-        self.name = self.__name__ = name
-        self.mutates = mutates
-        self.order = order
-        self.ad = ad
-        self.plans: dict[Any, Kept] = {}
-        self.choices: dict[int, Choice] = {}
+        super().__init__(kept, name, mutates, order, ad)
         self.__bridge_derivatives__ = Derivatives(self)
         self._source = source
         self._quick: dict[tuple[type, ...], Kept] = {}

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from bridge.errors import ArgumentError, CotangentError
 from bridge.julia.calls import Kept, NotDifferentiable, OtherLayout, Passed, entries, run
-from bridge.julia.choosing import chosen
+from bridge.julia.choosing import Prepared, chosen
 from bridge.julia.convert import reversed_axes
 from bridge.julia.own_values import is_own
 from bridge.julia.plans import KINDS, Flattened, filled, plan, run_plan
@@ -20,16 +20,13 @@ from bridge.transforms.chosen import normalised
 from bridge.transforms.kinds import in_kind_of
 from bridge.trees import containers_of, rebuilt
 
-if TYPE_CHECKING:
-    from bridge.julia.function import JuliaFunction
-
 
 class Derivatives:
     """What the transforms of `bridge` ask for first. NotImplemented: go the way of any function."""
 
     __slots__ = ("_nested", "_quick", "_value_and_gradient", "function")
 
-    def __init__(self, function: JuliaFunction) -> None:
+    def __init__(self, function: Prepared) -> None:
         self.function = function
         self._value_and_gradient = entries().value_and_gradient
         self._quick: dict[Any, Plain] = {}
@@ -192,7 +189,7 @@ class Derivatives:
 
 
 def in_arguments(
-    function: JuliaFunction, flat: Flattened, wanted: tuple[int, ...], gradients: Sequence[Any]
+    function: Prepared, flat: Flattened, wanted: tuple[int, ...], gradients: Sequence[Any]
 ) -> tuple[Any, ...]:
     """Gradients of the wanted leaves in the containers of all positional arguments; None for the other leaves."""
     by_leaf = {}
@@ -242,7 +239,7 @@ def _tangents(flat: Flattened, tangents: Sequence[Any]) -> list[Any]:
     return found
 
 
-def _in_order(function: JuliaFunction, leaves: Sequence[Any]) -> tuple[Any, ...]:
+def _in_order(function: Prepared, leaves: Sequence[Any]) -> tuple[Any, ...]:
     """Tangents as Julia takes them: without gaps, in the function's order of axes."""
     turned = [reversed_axes(leaf) if function.order == "reversed" else leaf for leaf in leaves]
     return tuple(None if leaf is None else np.array(leaf, leaf.dtype.newbyteorder("="), order="F") for leaf in turned)

@@ -7,24 +7,22 @@ mutating rule in Julia if it has one, from this package's context otherwise, and
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from bridge.code_position import here, resolve
 from bridge.errors import AliasError, ArgumentError, JuliaError, RuleError
 from bridge.julia.calls import OtherLayout, Returned, ask, entries, run
+from bridge.julia.choosing import Prepared
 from bridge.julia.convert import in_plain_layout
 from bridge.julia.plans import Flattened, filled, plan, sent
 from bridge.julia.programs import run_tracked
 from bridge.rewind.interpreter import ARRAYS
 from bridge.rewind.memory import grounded
 
-if TYPE_CHECKING:
-    from bridge.julia.function import JuliaFunction
 
-
-def on_arrays(function: JuliaFunction, flat: Flattened, args: tuple[Any, ...]) -> Any:
+def on_arrays(function: Prepared, flat: Flattened, args: tuple[Any, ...]) -> Any:
     """Call a function that writes some of its arguments; they are NumPy arrays, written in place."""
     targets = _targets(function, flat, args)
     for position, target in zip(function.mutates, targets, strict=True):
@@ -51,7 +49,7 @@ def on_arrays(function: JuliaFunction, flat: Flattened, args: tuple[Any, ...]) -
     return args[position] if position >= 0 else result
 
 
-def in_program(function: JuliaFunction, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def in_program(function: Prepared, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call a function that writes some of its arguments inside a differentiated program."""
     args = _with_own_targets(function, args, kwargs)
     flat = Flattened(args, kwargs)
@@ -78,7 +76,7 @@ def in_program(function: JuliaFunction, args: tuple[Any, ...], kwargs: dict[str,
     return result
 
 
-def _with_own_targets(function: JuliaFunction, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+def _with_own_targets(function: Prepared, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
     """The arguments, with Buffers in place of plain arrays of a program that is read, which are to be written."""
     tracked = [leaf for leaf in Flattened(args, kwargs).leaves if hasattr(leaf, "place")]
     own = list(args)
@@ -89,7 +87,7 @@ def _with_own_targets(function: JuliaFunction, args: tuple[Any, ...], kwargs: di
     return tuple(own)
 
 
-def _targets(function: JuliaFunction, flat: Flattened, args: tuple[Any, ...]) -> list[Any]:
+def _targets(function: Prepared, flat: Flattened, args: tuple[Any, ...]) -> list[Any]:
     targets = []
     for position in function.mutates:
         if not -len(args) <= position < len(args):
@@ -116,7 +114,7 @@ def _targets(function: JuliaFunction, flat: Flattened, args: tuple[Any, ...]) ->
     return targets
 
 
-def _without_rule(function: JuliaFunction, error: JuliaError) -> RuleError:
+def _without_rule(function: Prepared, error: JuliaError) -> RuleError:
     names = ask(function.kept.key, "parameter_names").split()
     written = [names[position] for position in function.mutates if position < len(names)]
     return RuleError(

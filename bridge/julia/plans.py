@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from bridge.code_position import here, resolve
 from bridge.errors import ArgumentError
 from bridge.julia.calls import Kept, OtherLayout, ask, kept_number, run
-from bridge.julia.choosing import begun, chosen
+from bridge.julia.choosing import Prepared, begun, chosen
 from bridge.julia.convert import in_plain_layout, reversed_axes, shared
 from bridge.julia.own_values import holds_floats, is_own
 from bridge.julia.sparse import SparseParts, entries_along, is_sparse, like, parts_of
@@ -18,9 +18,6 @@ from bridge.rewind.memory import grounded
 from bridge.transforms.arguments import check_leaves
 from bridge.transforms.entering import is_differentiable
 from bridge.trees import containers_of, rebuilt
-
-if TYPE_CHECKING:
-    from bridge.julia.function import JuliaFunction
 
 KINDS = {np.ndarray: "a", float: "f", int: "i", bool: "b", complex: "c", str: "s", type(None): "n"} | {
     scalar: "g" for scalar in {np.dtype(letter).type for letter in "?bhiqBHIQefdFD"}
@@ -127,7 +124,7 @@ def kind(leaf: Any) -> str:
 
 
 def plan(
-    function: JuliaFunction,
+    function: Prepared,
     flat: Flattened,
     wanted: tuple[int, ...] = (),
     written: tuple[int, ...] = (),
@@ -227,12 +224,12 @@ def _sent(leaf: Any) -> Any:
     return ask(kept.key, "again") if isinstance(kept, Kept) else kept_number(leaf)
 
 
-def run_plan(function: JuliaFunction, entry: Any, kept: Kept, leaves: Sequence[Any], *more: Any) -> Any:
+def run_plan(function: Prepared, entry: Any, kept: Kept, leaves: Sequence[Any], *more: Any) -> Any:
     """Call an entry with leaves, which are copied into a plain layout if Julia cannot wrap them as they lie."""
     return chosen(function, kept, lambda: _run_plan(function, entry, kept, leaves, *more))
 
 
-def _run_plan(function: JuliaFunction, entry: Any, kept: Kept, leaves: Sequence[Any], *more: Any) -> Any:
+def _run_plan(function: Prepared, entry: Any, kept: Kept, leaves: Sequence[Any], *more: Any) -> Any:
     try:
         given = sent(leaves, function.order)
         return run(entry, kept.key, (given, *more) if more else given, function.name)

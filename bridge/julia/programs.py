@@ -8,16 +8,14 @@ gradients of their products with cotangents. Both are multilinear over the real 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bridge.arrays.operands import context_of, unwrapped
 from bridge.engines.protocol import EngineRule
+from bridge.julia.choosing import Prepared
 from bridge.julia.plans import Flattened, filled
 from bridge.julia.runs import Run
 from bridge.rewind import interpreter
-
-if TYPE_CHECKING:
-    from bridge.julia.function import JuliaFunction
 
 Part = Sequence[Any]
 """A direction (tangents of the wanted leaves), or cotangents of the outputs; None where there is none."""
@@ -155,13 +153,13 @@ def _applied(operation: Operation, operands: tuple[Any, ...]) -> tuple[Any, ...]
     return tuple(context.result(interpreter.Call(operation.function, operation, kept, inputs), outputs))
 
 
-def call(function: JuliaFunction, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def call(function: Prepared, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call a Julia function with tracked arguments: the value in Julia's containers, its leaves tracked."""
     run, outputs = run_tracked(function, Flattened(args, kwargs))
     return filled(run.layout, outputs)
 
 
-def run_tracked(function: JuliaFunction, flat: Flattened, written: tuple[int, ...] = ()) -> tuple[Run, tuple[Any, ...]]:
+def run_tracked(function: Prepared, flat: Flattened, written: tuple[int, ...] = ()) -> tuple[Run, tuple[Any, ...]]:
     """Run a function on tracked leaves; returns the run and the tracked leaves of its value."""
     run = Run(function, flat, written)
     return run, push(run, [], flat.leaves)

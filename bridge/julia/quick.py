@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 
 from bridge.julia.calls import Kept
 from bridge.julia.plans import KINDS, Flattened
-
-if TYPE_CHECKING:
-    from typing import Self
 
 
 class Plain:

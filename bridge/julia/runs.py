@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from bridge.julia.calls import Kept, entries, run
-from bridge.julia.choosing import chosen
+from bridge.julia.choosing import Prepared, chosen
 from bridge.julia.convert import reversed_axes
 from bridge.julia.plans import Flattened, plan, run_plan
 from bridge.rewind.memory import grounded
-
-if TYPE_CHECKING:
-    from bridge.julia.function import JuliaFunction
-
 
 Directions = Sequence[Sequence[Any]]
 """Tangents of the wanted leaves, or None, for each direction along which a derivative is taken."""
@@ -24,7 +20,7 @@ Directions = Sequence[Sequence[Any]]
 class Run:
     """One run of a Julia function on leaves, and the pullback that it left."""
 
-    def __init__(self, function: JuliaFunction, flat: Flattened, written: tuple[int, ...] = ()) -> None:
+    def __init__(self, function: Prepared, flat: Flattened, written: tuple[int, ...] = ()) -> None:
         self.function = function
         self.flat = flat
         able = set(flat.differentiable())
