@@ -85,7 +85,7 @@ class Interpreter(Protocol[Place]):
     """Who makes sense of a program: the events that arrays report, each answered before the program goes on.
 
     Values and places are those of the interpreter's own level: under nested differentiations, values are Buffers of the
-    interpreter outside. `Place` is what it takes for a place.
+    interpreter outside. `Place` is the type of its places.
     """
 
     def result(self, call: Call, value: Any) -> Any:
@@ -111,9 +111,9 @@ class Interpreter(Protocol[Place]):
 
 
 class AnyContext(Protocol):
-    """What roots, places, arrays and transforms ask of the context that they belong to, besides its events."""
+    """The attributes of a context that roots, places, arrays and transforms use, in addition to its events."""
 
-    # Which differentiation of which thread it is, and where it runs.
+    # Nesting level, thread and execution mode.
     level: int
     thread: int | None
     home: Home
@@ -124,7 +124,7 @@ class AnyContext(Protocol):
     def outer(self) -> AnyContext | None:
         """The context around it."""
 
-    # What was asked of it and of those inside of it, and what was refused.
+    # Nesting, and errors that the transform raises again at the end.
     nested: bool
     remembers: bool
     escaped: BridgeError | None
@@ -134,7 +134,7 @@ class AnyContext(Protocol):
     def is_walked(self) -> bool:
         """Whether a sweep goes on, of this context or of one around it."""
 
-    # What the program has lent to it, and what it keeps of the program.
+    # Captured arrays that get tracked values, copies of constants, and the caller's arrays.
     loan: Any
     snapshots: Any
     originals: list[tuple[Any, Any]]
@@ -143,7 +143,7 @@ class AnyContext(Protocol):
     checkpointing: bool
     busy: bool
 
-    # Of a sweep: the roots whose cotangents are to be kept, and those whose shadows were reached.
+    # Backward pass: roots whose cotangents are kept, and roots whose shadows were written.
     asked: dict[Any, Any]
     touched: Any
 

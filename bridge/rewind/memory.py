@@ -13,7 +13,7 @@ from bridge.errors import AliasError
 
 
 class HasBlank(Protocol):
-    """A context, as far as memory is made by it."""
+    """A context that allocates memory."""
 
     def blank(self, shape: tuple[int, ...], dtype: Any) -> Any:
         """A Buffer of zeros."""

@@ -22,7 +22,7 @@ Constants = tuple[int, int, frozenset[int]]
 
 
 class Replayed(Protocol):
-    """The entry of a call, as far as it tells what the call's first run did."""
+    """The log entry of a checkpointed call, with a record of its first run."""
 
     context: Context
     position: Position

@@ -166,7 +166,7 @@ class Shaped:
 
 
 class TrackedObject:
-    """An object that holds tracked values and stands for one of a library's, made by the stand-in of its class.
+    """An object that holds tracked values in place of a library's object; the stand-in of that class creates it.
 
     It counts as a tracked value where calls look for stand-ins. `library_class`, if it is not None, is the class of the
     object that it stands for, to a program that asks.

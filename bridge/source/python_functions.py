@@ -90,7 +90,7 @@ def pattern(kind: Any) -> Any:
 
 _OWN_KINDS = (Buffer, Scalar, WeakScalar)
 _STOOD_FOR = (np.ndarray, np.float64, np.float32, np.complex128, np.int64, np.bool_, float, complex, int)
-"""Types of what tracked values stand for: classes above them are asked for by `isinstance`."""
+"""Types whose base classes `isinstance` accepts for tracked values."""
 
 # Python's numbers, by the kind of the dtype that holds them.
 _PYTHON: dict[str, type] = {"b": bool, "i": int, "u": int, "f": float, "c": complex}

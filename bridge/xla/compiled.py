@@ -225,7 +225,7 @@ class Compiled(Carriable):
     def _made_otherwise(self, program: Program, run: Any, values: list[Any], error: Exception) -> tuple[Program, Any]:
         """Another program for one that XLA does not compile: without kernels, or without a pass that may fail in it.
 
-        Raises `error` if XLA compiles the program, which then has failed while it ran, or compiles none of the others.
+        Raises `error` if XLA compiles the program, so that the failure was at run time, or compiles no other program.
         """
         if _compiles(run, values):
             raise error

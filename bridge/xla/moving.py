@@ -117,7 +117,7 @@ def _is_iterator(thing: Any) -> bool:
 
 
 def _position(thing: Any) -> tuple[Any, ...]:
-    """How far an iterator is, told by all that it has; nothing if that is too much, or does not show it."""
+    """The position of an iterator, from all objects that it holds; empty if there are too many, or none shows it."""
     found: list[Any] = []
     seen: dict[int, Any] = {}
     waiting = [thing]

@@ -1,4 +1,4 @@
-"""Patterns of `match`: a tracked value matches what the array or the number would that it stands for."""
+"""Patterns of `match`: a tracked value matches as a NumPy array or a Python number does."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ KINDS = (
     *("error became answer", "new"),
 )
 ALLOWED = ("error became answer", "new")
-"""Kinds that are told, and are no failures."""
+"""Kinds of differences that are listed and are no failures."""
 
 
 @dataclass(frozen=True)

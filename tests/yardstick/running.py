@@ -1,4 +1,4 @@
-"""What the package does with a record: its leaves or its error, found in a process of its own."""
+"""Runs a record in a subprocess, and returns its leaves or its error."""
 
 from __future__ import annotations
 

@@ -216,7 +216,7 @@ def test_directions_are_like_the_arguments() -> None:
 
 
 def write_wrong_ones(path: Path) -> None:
-    """What a process of its own runs: threads of other tests are no place for forks."""
+    """Code for a subprocess: other tests run threads, and forking with threads is unsafe."""
     bad = [record(f) for f in (ends_the_process, late, reads_the_clock, refused, draws, cubed)]
     found = entries([(one, "native") for one in (*bad, Record("no program", no_program))], 3, 4.0)
     path.write_text("".join(json.dumps(one) + "\n" for one in found), encoding="utf-8")

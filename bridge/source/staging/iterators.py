@@ -53,7 +53,7 @@ class Numbered:
         raise NotImplementedError
 
     def lose(self) -> None:
-        """Nobody knows how far it is from here on: whoever asks gets an error."""
+        """Mark the position as unknown: each later use raises a TraceError."""
         for one in self.leaves():
             one.left = one.left or str(resolve(here()))
 

@@ -25,7 +25,7 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {}
 
 
 BY_FACTS: list[Callable[[Any], Callable[..., Any] | None]] = []
-"""Each says who computes a function, if the facts of its rule say how; else None."""
+"""Each returns the implementation of a function, if the facts of its rule determine one; else None."""
 
 
 def knows(*functions: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

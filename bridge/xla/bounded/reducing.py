@@ -61,15 +61,18 @@ def _chosen(a: Any, where: Any, value: Any) -> Any:
 
 
 def reduction(function: Any) -> Any:
-    """What reduces an array, if `function` is the reduction of a ufunc, by the facts of its rule; else None."""
+    """The implementation of the reduction of a ufunc, by the facts of its rule; None for other functions."""
     ufunc = facts_of(function).reduces
-    return None if ufunc is None else partial(_by_ufunc, function, ufunc)
+    if ufunc is None or (ufunc.identity is None and ufunc not in _EXTREMES):
+        return None
+    return partial(_by_ufunc, function, ufunc)
 
 
 def _by_ufunc(function: Any, ufunc: np.ufunc, *args: Any, **kwargs: Any) -> Any:
-    """A reduction; NumPy's `max` and `min`, which have no neutral element, are errors where nothing is there."""
-    given = dict(zip(parameters_of(function), args, strict=False)) | kwargs
-    a, where = given.pop("a"), given.pop("where", _ABSENT)
+    """A reduction. As in NumPy, `max` and `min` of an empty array are errors."""
+    names = parameters_of(function)
+    given = dict(zip(names, args, strict=False)) | kwargs
+    a, where = given.pop(names[0]), given.pop("where", _ABSENT)
     axis, keepdims, out = given.pop("axis", None), given.pop("keepdims", _ABSENT), given.pop("out", None)
     dtype = {"dtype": given.pop("dtype")} if given.get("dtype") is not None else {}
     given.pop("dtype", None)
@@ -85,10 +88,8 @@ def _by_ufunc(function: Any, ufunc: np.ufunc, *args: Any, **kwargs: Any) -> Any:
 
 
 def _neutral(ufunc: np.ufunc, dtype: Any) -> Any:
-    """What changes no result of a reduction: of `maximum` and `minimum` the least and the greatest number."""
-    if ufunc.identity is not None:
-        return ufunc.identity
-    return _lowest(dtype) if ufunc is np.maximum else _highest(dtype)
+    """The neutral element of a reduction; for `maximum` and `minimum` the least and the greatest number."""
+    return _EXTREMES[ufunc](dtype) if ufunc.identity is None else ufunc.identity
 
 
 @knows(np.count_nonzero)
@@ -115,6 +116,10 @@ def _highest(dtype: Any) -> Any:
     if dtype.kind == "b":
         return True
     return np.iinfo(dtype).max if dtype.kind in "iu" else np.inf
+
+
+_EXTREMES: dict[np.ufunc, Callable[[Any], Any]] = {np.maximum: _lowest, np.minimum: _highest}
+"""Ufuncs without an identity that have a neutral element in each dtype."""
 
 
 @knows(np.ptp)
@@ -224,7 +229,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
 
 
 def accumulation(function: Any) -> Any:
-    """What accumulates along an axis, if `function` is the accumulation of a ufunc; else None."""
+    """The implementation of the accumulation of a ufunc, by the facts of its rule; None for other functions."""
     ufunc = facts_of(function).accumulates
     return None if ufunc is None else partial(_running, function, ufunc)
 

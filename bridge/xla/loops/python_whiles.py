@@ -113,7 +113,7 @@ def _count(loop: Loop, test: Any) -> int | None:
                 one.place.set(one.by.at(k))
             wanted = test()
             if unknown(wanted) or (length.operations, length.tried) != before:
-                # It computes with more than counters: each turn would add operations to the program.
+                # The condition emits operations, and would do so again for each iteration that is counted.
                 return None
             if not is_true(wanted):
                 return k

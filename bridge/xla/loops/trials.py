@@ -195,9 +195,10 @@ def _left(trace: Any) -> None:
 
 
 def with_lent(context: Any, run: Callable[[], Any], unwatched: bool = False) -> Any:
-    """Run something again if it writes into plain arrays of the program: they are lent before it.
+    """Run a function, and run it again if it writes into plain arrays: a Buffer takes their place first.
 
-    Where changes of the program are watched, whoever watches lends them, unless they are lent `unwatched`.
+    While changes of the program are recorded, the error is re-raised to the caller that records them, unless
+    `unwatched` is True.
     """
     for _ in range(_ARRAYS):
         try:

@@ -124,15 +124,15 @@ def test_one_loop_whatever_the_number_of_turns(f: Callable[[Any, int], Any]) -> 
 def squares_of_a_counter(x: Any, n: int) -> Any:
     s, k = 0.0, 0
     while k * k < n * n:
-        s, k = s * 0.5 + x[1], k + 1
-    return s
+        s, k = s + 1e-3 * x[1], k + 1
+    return s + k * x[2]
 
 
 def known_items(x: Any, n: int) -> Any:
     s, k, waits = 0.0, 0, np.array([1.0] * n + [0.1])
     while waits[k] > 0.5:
-        s, k = s * 0.5 + x[1], k + 1
-    return s
+        s, k = s + 1e-3 * x[1], k + 1
+    return s + k * x[2]
 
 
 @pytest.mark.parametrize("f", [halved, squares_of_a_counter])
