@@ -25,8 +25,7 @@ from bridge.xla.carriable import Carriable
 from bridge.xla.compiling import persistent, tell, told_if_long
 from bridge.xla.in_jax import run_in_jax
 from bridge.xla.interrupts import interruptible, quiet
-from bridge.xla.lowering.forked import FORKED, refuse
-from bridge.xla.lowering.lower import x64
+from bridge.xla.lowering.lower import FORKED, refuse, x64
 from bridge.xla.meshes import Placed
 from bridge.xla.regions.region import MODES
 from bridge.xla.signature import Signature, call_of

@@ -1,4 +1,4 @@
-"""NumPy functions computed by JAX. A family is a file, named as in the rule book, and found by what it registers."""
+"""NumPy functions computed by JAX. Each file has functions of one idea, and is found by what it registers."""
 
 from importlib import import_module
 from pkgutil import iter_modules

@@ -1,4 +1,7 @@
-"""Arithmetic with the derivatives of docs/conventions.md at kinks and poles, and of complex numbers NumPy's values."""
+"""Arithmetic with the derivatives of docs/conventions.md at kinks and poles, and with NumPy's values.
+
+XLA's values differ for complex numbers, and for integers at zero divisors, long exponents and the least integer.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from bridge.xla.lowering.casting import converted
 from bridge.xla.lowering.complex_values import finite, joined, of_complex, signed, tabled, valued
-from bridge.xla.lowering.integers import integer_power
+from bridge.xla.lowering.elementwise import converted
 from bridge.xla.lowering.register import entry
 from bridge.xla.lowering.transcendental import exp, log_of
 
@@ -208,3 +210,45 @@ def _boxed(z: Any) -> Any:
 
 def _without_nans(z: Any) -> Any:
     return joined(*(jnp.where(jnp.isnan(x), jnp.copysign(jnp.zeros_like(x), x), x) for x in (z.real, z.imag)))
+
+
+@entry("np.gcd")
+def gcd(x: Any, y: Any) -> Any:
+    """Euclid's, of magnitudes without a sign: that of the least integer is none of its dtype."""
+    a, b = jnp.broadcast_arrays(_magnitude(x), _magnitude(y))
+
+    def step(state: Any) -> Any:
+        a, b = state
+        return jnp.where(b == 0, a, b), jnp.where(b == 0, b, lax.rem(a, jnp.maximum(b, 1)))
+
+    found, _ = lax.while_loop(lambda state: jnp.any(state[1] != 0), step, (a, b))
+    return lax.convert_element_type(found, x.dtype)
+
+
+@entry("np.lcm")
+def lcm(x: Any, y: Any) -> Any:
+    """0 where one is 0."""
+    a, b = _magnitude(x), _magnitude(y)
+    common = gcd(a, b)
+    return lax.convert_element_type(jnp.where(common == 0, 0, a // jnp.maximum(common, 1) * b), x.dtype)
+
+
+def _magnitude(x: Any) -> Any:
+    unsigned = lax.convert_element_type(x, f"u{x.dtype.itemsize}")
+    return jnp.where(x < 0, -unsigned, unsigned) if x.dtype.kind == "i" else unsigned
+
+
+def integer_power(x: Any, y: Any) -> Any:
+    """A power of integers, by squares: as many as the longest exponent has digits."""
+    x, y = jnp.broadcast_arrays(x, y)
+
+    def step(state: Any) -> Any:
+        found, square, left = state
+        return jnp.where(left & 1 == 1, found * square, found), square * square, left >> 1
+
+    start = jnp.ones_like(x), x, jnp.maximum(y, 0)
+    found, _, _ = lax.while_loop(lambda state: jnp.any(state[2] != 0), step, start)
+    return found
+
+
+entry("np.fix")(jnp.trunc)

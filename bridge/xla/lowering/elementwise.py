@@ -1,7 +1,7 @@
-"""Ufuncs that are one operation of XLA: what jax.numpy makes of them, without the way through its own `jax.jit`.
+"""Casts as NumPy makes them, and ufuncs that are one operation of XLA.
 
 jax.numpy traces each of its functions apart and puts the result in place, which costs several times what the
-operation does.
+operation does: `direct` goes without.
 """
 
 from __future__ import annotations
@@ -10,8 +10,45 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax import lax
+
+from bridge.xla.lowering.register import entry
+
+
+def converted(x: Any, dtype: Any) -> Any:
+    """An array of JAX in another dtype; of complex numbers that become real, the real part.
+
+    XLA gives the nearest integer that there is, and 0 for NaN. NumPy casts as C does on x86-64: through 32 or 64 bits
+    with a sign, of which the lower ones are kept; what these cannot hold, NaN too, becomes the least of them.
+    """
+    wanted = np.dtype(dtype)
+    if x.dtype.kind == "c" and wanted.kind not in "cb":
+        x = jnp.real(x)
+    if x.dtype.kind != "f" or wanted.kind not in "iu":
+        return lax.convert_element_type(x, wanted)
+    if wanted == np.uint64:
+        # The upper half is that of the signed integers, moved up.
+        moved = _in_signed(jnp.where(x >= _UPPER, x - jnp.asarray(_UPPER, x.dtype), x), np.int64).astype(wanted)
+        return jnp.where(x >= _UPPER, moved ^ np.uint64(1 << 63), moved)
+    through = np.int64 if wanted in (np.int64, np.uint32) else np.int32
+    return lax.convert_element_type(_in_signed(x, through), wanted)
+
+
+_UPPER = 2.0**63
+
+
+def _in_signed(x: Any, dtype: Any) -> Any:
+    least = np.iinfo(dtype).min
+    return jnp.where(x < -float(least), lax.convert_element_type(x, dtype), np.array(least, dtype))
+
+
+@entry("bridge.rules.python_numbers._number")
+def number(x: Any) -> Any:
+    """A number of the width that Python's have."""
+    return jnp.asarray(x).astype(complex if jnp.iscomplexobj(x) else float)
+
 
 _REAL, _NUMBERS, _FLOATS, _BOOL, _ANY = "fiu", "fciu", "f", "b", "fciub"
 

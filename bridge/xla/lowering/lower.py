@@ -7,24 +7,25 @@ mean something else there have entries in their family's file.
 
 from __future__ import annotations
 
+import os
+import sys
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 import jax
 import jax.experimental
 import jax.numpy as jnp
 import numpy as np
 
+from bridge.code_position import here, resolve
 from bridge.engines.protocol import Engine, EngineRule
 from bridge.errors import BridgeError, NoRuleError, RefusedError
 from bridge.rewind.values import ground_floor, is_abstract
 from bridge.rulebook.rule import Rule
 from bridge.signatures import operation_name
 from bridge.xla.lowering.calls import operand, respelled, strong, weak_dtype
-from bridge.xla.lowering.casting import converted
-from bridge.xla.lowering.elementwise import direct
-from bridge.xla.lowering.forked import FORKED, refuse
+from bridge.xla.lowering.elementwise import converted, direct
 from bridge.xla.lowering.register import Lowering, called, lowering_of
 
 _SHAPES_OF_VALUES = (
@@ -216,6 +217,32 @@ class LoweredRule(EngineRule):
         _, back = jax.vjp(moved, *(jnp.asarray(values[k]) for k in wanted))
         for k, found in zip(wanted, back(jnp.conj(cotangent)), strict=True):
             yield k, context.wrapped(np.zeros(found.shape, found.dtype), jnp.conj(found))
+
+
+FORKED: list[int] = []
+"""The number of this process, if it was forked from one in which JAX ran: XLA's threads are not in it."""
+
+
+def refuse() -> NoReturn:
+    """Say that nothing is compiled, or run, in this process."""
+    raise RefusedError(
+        f"process {FORKED[0]} was forked from one in which JAX had started: XLA's threads stayed there, and a compiled "
+        "call would wait for them for ever",
+        where=resolve(here()),
+        remedy='start processes by multiprocessing.get_context("spawn") or "forkserver", fork before the first '
+        'compiled call, or use engine="native" in forked ones',
+    )
+
+
+def _note_fork() -> None:
+    bridge = sys.modules.get("jax._src.xla_bridge")
+    has_started = getattr(bridge, "backends_are_initialized", None)
+    if has_started is not None and has_started():
+        FORKED[:] = [os.getpid()]
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_note_fork)
 
 
 ENGINE = Lowerings()

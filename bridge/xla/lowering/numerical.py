@@ -1,4 +1,4 @@
-"""Statistics, histograms, and functions that are handed a function."""
+"""Statistics, histograms, slopes, polynomials, and functions that take a function."""
 
 from __future__ import annotations
 
@@ -153,3 +153,51 @@ def _bin_of_equal_ones(a: Any, edges: Any, count: int) -> Any:
     found = jnp.minimum(((a - edges[0]) / (edges[count] - edges[0]) * count).astype(np.int32), count - 1)
     found = found - (a < edges[found])
     return found + ((a >= edges[found + 1]) & (found < count - 1))
+
+
+@entry("np.gradient")
+def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
+    """Also at uneven spacings, which jax.numpy lacks: differences weighted by the spacings on both sides."""
+    axes = tuple(range(f.ndim)) if axis is None else tuple(np.atleast_1d(axis) % f.ndim)
+    steps = [1.0] * len(axes) if not varargs else list(varargs) * (len(axes) if len(varargs) == 1 else 1)
+    found = tuple(_slope(f, operand(step), k, edge_order) for step, k in zip(steps, axes, strict=True))
+    return found[0] if len(axes) == 1 else found
+
+
+def _slope(f: Any, step: Any, axis: int, edge_order: int) -> Any:
+    n = f.shape[axis]
+    f = jnp.moveaxis(f, axis, 0)
+    h = jnp.diff(jnp.asarray(step)) if jnp.ndim(step) else jnp.full(n - 1, step)
+    h = jnp.reshape(h, (n - 1,) + (1,) * (f.ndim - 1)).astype(jnp.real(f).dtype)
+    rise = jnp.diff(f, axis=0) / h
+    left, right = h[:-1], h[1:]
+    middle = (right * rise[:-1] + left * rise[1:]) / (left + right)
+    if edge_order == 1:
+        first, last = rise[:1], rise[-1:]
+    else:
+        first = rise[:1] - h[:1] * (rise[1:2] - rise[:1]) / (h[:1] + h[1:2])
+        last = rise[-1:] + h[-1:] * (rise[-1:] - rise[-2:-1]) / (h[-1:] + h[-2:-1])
+    return jnp.moveaxis(jnp.concatenate([first, middle, last]), 0, axis)
+
+
+def _beside_integers(x: Any) -> Any:
+    """An array in which single precision has become double."""
+    return jnp.asarray(x, np.result_type(jnp.asarray(x).dtype, np.int64))
+
+
+@entry("np.polyder")
+def polyder(p: Any, m: int = 1) -> Any:
+    """The zeroth derivative is what it was."""
+    return jnp.polyder(_beside_integers(p) if m else p, m)
+
+
+@entry("np.polyint")
+def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
+    """The zeroth integral is what it was."""
+    return jnp.polyint(_beside_integers(p) if m else p, m, k)
+
+
+@entry("np.vander")
+def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
+    """Powers by products with integers."""
+    return jnp.vander(_beside_integers(x), N, increasing)

@@ -1,4 +1,4 @@
-"""Shapes, containers and dtypes: functions that are spelled otherwise in jax.numpy, or return something else."""
+"""Arrays made, reshaped, padded, joined and split, where jax.numpy's spelling or result is not NumPy's."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 import jax.numpy as jnp
+import numpy as np
 
 from bridge.errors import NoRuleError
-from bridge.xla.lowering.calls import operand
-from bridge.xla.lowering.casting import converted
+from bridge.xla.lowering.calls import common, operand, weak_dtype
+from bridge.xla.lowering.elementwise import converted
 from bridge.xla.lowering.register import entry
 
 
@@ -66,3 +67,71 @@ def _at_least(function: Callable[..., Any]) -> Callable[..., Any]:
 
 for _n in (1, 2, 3):
     entry(f"np.atleast_{_n}d")(_at_least(getattr(jnp, f"atleast_{_n}d")))
+
+
+@entry("np.unstack")
+def unstack(x: Any, axis: int = 0) -> tuple[Any, ...]:
+    """In a tuple."""
+    return tuple(jnp.unstack(jnp.asarray(x), axis=axis))
+
+
+@entry("np.block")
+def block(arrays: Any) -> Any:
+    """Nested lists, in one dtype."""
+
+    def leaves(x: Any) -> list[Any]:
+        return [leaf for part in x for leaf in leaves(part)] if isinstance(x, list) else [x]
+
+    kind = np.result_type(*(np.dtype(weak_dtype(x)) for x in leaves(arrays)))
+
+    def converted(x: Any) -> Any:
+        return [converted(part) for part in x] if isinstance(x, list) else jnp.asarray(x, kind)
+
+    return jnp.block(converted(arrays))
+
+
+@entry("np.pad")
+def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Any:
+    """Widths as pairs, as numbers, or by axis."""
+    if isinstance(pad_width, dict):
+        pad_width = [pad_width.get(k, pad_width.get(k - array.ndim, 0)) for k in range(array.ndim)]
+        pad_width = [(w, w) if np.ndim(w) == 0 else tuple(w) for w in pad_width]
+    widths = _tuples(np.asarray(pad_width).astype(int).tolist())
+    return jnp.pad(jnp.asarray(array), widths, mode, **{key: _tuples(operand(x)) for key, x in kwargs.items()})
+
+
+def _tuples(x: Any) -> Any:
+    """Nested sequences as tuples, which JAX can use as keys."""
+    x = x.tolist() if isinstance(x, np.ndarray) else x
+    return tuple(map(_tuples, x)) if isinstance(x, (list, tuple)) else x
+
+
+@entry("np.linspace")
+def linspace(start: Any, stop: Any, num: int = 50, **options: Any) -> Any:
+    """Evenly spaced."""
+    start, stop = _ends(start, stop)
+    return jnp.linspace(start, stop, num, **options)
+
+
+@entry("np.logspace")
+def logspace(start: Any, stop: Any, num: int = 50, base: Any = 10.0, **options: Any) -> Any:
+    """Evenly spaced logarithms, to a base that counts in the dtype."""
+    start, stop, base = _ends(start, stop, base)
+    return jnp.logspace(start, stop, num, base=base, **options)
+
+
+def _ends(*numbers: Any) -> Any:
+    kind = common(*numbers)
+    return [jnp.asarray(x, kind if kind.kind in "fc" else np.float64) for x in numbers]
+
+
+@entry("np.tril")
+def tril(m: Any, k: int = 0) -> Any:
+    """Of a vector too, as NumPy: it stands for a matrix whose rows are equal."""
+    return jnp.tril(m if m.ndim > 1 else jnp.broadcast_to(m, m.shape * 2), k)
+
+
+@entry("np.triu")
+def triu(m: Any, k: int = 0) -> Any:
+    """Likewise."""
+    return jnp.triu(m if m.ndim > 1 else jnp.broadcast_to(m, m.shape * 2), k)

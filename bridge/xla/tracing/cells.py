@@ -15,7 +15,7 @@ from bridge.code_position import here, resolve
 from bridge.errors import ContextError
 from bridge.rewind.interpreter import AnyContext
 from bridge.rewind.roots import Root
-from bridge.xla.lowering.casting import converted
+from bridge.xla.lowering.elementwise import converted
 from bridge.xla.regions.affine import Affine, Atom, serial_of_now
 from bridge.xla.regions.region import Region, contains, disjoint, same
 from bridge.xla.regions.window_access import position
