@@ -1,7 +1,8 @@
-"""The package works from a wheel, an editable install and a bare checkout, from outside the checkout."""
+"""The package works from a wheel, an editable install and a bare checkout, and its tree follows the house's rules."""
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import re
@@ -11,6 +12,7 @@ import sysconfig
 import tomllib
 import venv
 import zipfile
+from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
@@ -186,3 +188,30 @@ def test_the_conda_recipe_says_what_the_package_says() -> None:
     optional = {one for extra in ("jax", "julia", "torch") for one in declared["optional-dependencies"][extra]}
     assert {one.replace("pytorch", "torch") for one in listed("run_constraints")} == optional - {"rich>=13"}
     assert f"summary: {declared['description']}\n" in recipe
+
+
+MAY_SHARE_A_NAME = {("bridge/xla/loops", "Loop"), ("bridge/xla/loops", "Carried")}
+"""Folders and class names that two of their files may define."""
+
+
+def shared_class_names(top: Path) -> dict[tuple[str, str], list[str]]:
+    """The class names that several files of one folder below `top` define, with those files."""
+    files = defaultdict(list)
+    for path in sorted(top.rglob("*.py")):
+        names = {one.name for one in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(one, ast.ClassDef)}
+        for name in names:
+            files[path.parent.relative_to(top.parent).as_posix(), name].append(path.name)
+    return {where: found for where, found in files.items() if len(found) > 1}
+
+
+def test_no_two_files_of_a_folder_define_classes_of_one_name() -> None:
+    found = shared_class_names(ROOT / "bridge") | shared_class_names(ROOT / "rules")
+    assert {where: files for where, files in found.items() if where not in MAY_SHARE_A_NAME} == {}
+
+
+def test_a_shared_class_name_is_found(tmp_path: Path) -> None:
+    folder = tmp_path / "top" / "folder"
+    (folder / "below").mkdir(parents=True)
+    for path in (folder / "one.py", folder / "other.py", folder / "below" / "third.py"):
+        path.write_text("class Layout: ...\n", encoding="utf-8")
+    assert shared_class_names(tmp_path / "top") == {("top/folder", "Layout"): ["one.py", "other.py"]}

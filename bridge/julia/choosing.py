@@ -49,8 +49,8 @@ _CHOOSING: WeakSet[Prepared] = WeakSet()
 
 
 @dataclass
-class Choice:
-    """Who differentiates calls of one kind.
+class EngineChoice:
+    """The engine that differentiates calls whose arguments have the same types.
 
     Attributes
     ----------
@@ -83,7 +83,7 @@ class Prepared:
         self.order = order
         self.ad = ad
         self.plans: dict[Any, Kept] = {}
-        self.choices: dict[int, Choice] = {}
+        self.choices: dict[int, EngineChoice] = {}
 
 
 def begun(function: Prepared, plan: Kept, kinds: str) -> None:
@@ -91,7 +91,7 @@ def begun(function: Prepared, plan: Kept, kinds: str) -> None:
     if function.ad == "auto":
         _CHOOSING.add(function)
         arguments = f"({', '.join(_WORDS.get(kind, 'object') for kind in kinds)})"
-        function.choices[plan.key] = Choice(arguments, AUTOMATIC[0])
+        function.choices[plan.key] = EngineChoice(arguments, AUTOMATIC[0])
 
 
 def explained(function: Prepared) -> str:
@@ -139,7 +139,7 @@ def chosen(function: Prepared, plan: Kept, attempt: Callable[[], Any]) -> Any:
         following, reasons = _next(refused)
         # A later call of this kind may have other values: it begins with the engine that is right without a check.
         ask(plan.key, "engine", following or AUTOMATIC[0])
-        choice = function.choices.setdefault(plan.key, Choice("(...)", AUTOMATIC[0]))
+        choice = function.choices.setdefault(plan.key, EngineChoice("(...)", AUTOMATIC[0]))
         choice.failed, choice.engine, choice.refusals = following is None, following or AUTOMATIC[0], reasons
         if following is None:
             break

@@ -15,7 +15,7 @@ LARGE = 1 << 14
 """Bytes of an array from which on it may go to the file; smaller ones stay."""
 
 
-class Layout(NamedTuple):
+class ViewLayout(NamedTuple):
     """How a view lies in an array: its distance from the array's first byte, and the rest."""
 
     offset: int
@@ -30,7 +30,7 @@ class Away:
 
     __slots__ = ("block", "layout")
 
-    def __init__(self, block: Block, layout: Layout | None) -> None:
+    def __init__(self, block: Block, layout: ViewLayout | None) -> None:
         self.block = block
         self.layout = layout
 
@@ -139,12 +139,12 @@ def _bytes_of(array: np.ndarray) -> memoryview:
     return memoryview(flat)
 
 
-def _layout(view: np.ndarray, start: int) -> Layout:
+def _layout(view: np.ndarray, start: int) -> ViewLayout:
     distance = view.__array_interface__["data"][0] - start
-    return Layout(distance, view.shape, view.strides, view.dtype, bool(view.flags.writeable))
+    return ViewLayout(distance, view.shape, view.strides, view.dtype, bool(view.flags.writeable))
 
 
-def _view(whole: np.ndarray, layout: Layout) -> np.ndarray:
+def _view(whole: np.ndarray, layout: ViewLayout) -> np.ndarray:
     made: np.ndarray = np.ndarray(layout.shape, layout.dtype, whole, layout.offset, layout.strides)
     made.flags.writeable = layout.writeable
     return made
@@ -161,8 +161,8 @@ def owner_of(value: Any) -> np.ndarray | None:
     return found if flags.owndata and (flags.c_contiguous or flags.f_contiguous) else None
 
 
-class _Holder:
-    """Holds an array as an entry does."""
+class _SampleEntry:
+    """Holds one array as an entry of a log does, to calibrate reference counts."""
 
     def __init__(self, held: Any) -> None:
         self.held = held
@@ -172,7 +172,7 @@ def _calibrated() -> tuple[int, int]:
     """What is counted beside slots, for arrays and for views that nobody else holds: interpreters differ in that."""
     made = np.empty(2)
     block = Block(made)
-    for slot in (Slot(_Holder(made), "held", None), Slot(_Holder(made[:1]), "held", None)):
+    for slot in (Slot(_SampleEntry(made), "held", None), Slot(_SampleEntry(made[:1]), "held", None)):
         block.slots[slot.key] = slot
     del made
     return block.strangers
