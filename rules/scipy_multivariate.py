@@ -106,7 +106,7 @@ def _register(distribution: Any, log_density: Any, name: str, frozen_parameters:
     def density(owner, x, *args, **kwds):
         return np.exp(log_density(x, *args, **kwds))
 
-    class Frozen(TrackedObject):
+    class FrozenMultivariate(TrackedObject):
         """The distribution with parameters of which some are tracked."""
 
         def __init__(self, *args: Any, **kwds: Any) -> None:
@@ -122,7 +122,7 @@ def _register(distribution: Any, log_density: Any, name: str, frozen_parameters:
 
     stand_in(getattr(kind, f"log{name}"))(logarithm)
     stand_in(getattr(kind, name))(density)
-    stand_in(kind.__call__)(lambda owner, *args, **kwds: Frozen(*args, **kwds))
+    stand_in(kind.__call__)(lambda owner, *args, **kwds: FrozenMultivariate(*args, **kwds))
     frozen, parameters = frozen_parameters
     stand_in(getattr(frozen, f"log{name}"))(lambda owner, x: log_density(x, *parameters(owner)))
     stand_in(getattr(frozen, name))(lambda owner, x: np.exp(log_density(x, *parameters(owner))))

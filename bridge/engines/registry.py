@@ -6,10 +6,9 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from bridge.amounts import bytes_of
 from bridge.engines.protocol import Compilation, Compiler, Engine, Settings, compiling
 from bridge.errors import ArgumentError, choice
-from bridge.options import IndexMode
+from bridge.options import IndexMode, bytes_of
 from bridge.rewind.bounded_log import BoundedLog
 from bridge.rewind.context import Context
 from bridge.rewind.forward import ForwardContext
@@ -110,7 +109,7 @@ def compiler(name: str, index_mode: IndexMode = "error", memory: Any = None) -> 
 def context(name: str, zeros: str, memory: Any = None) -> Context:
     """A context of reverse mode whose pulls come from an engine; with "julia", Julia starts here if it has not yet.
 
-    With an amount of memory (`bridge.amounts.bytes_of`) its log keeps within it.
+    With an amount of memory (`bridge.options.bytes_of`) its log keeps within it.
     """
     made = checked(name).context(zeros)
     amount = bytes_of(memory)

@@ -9,6 +9,7 @@ from threading import RLock
 from typing import Any, NoReturn
 
 import numpy as np
+from numpy._core import multiarray
 
 from bridge.code_position import here, resolve
 from bridge.errors import (
@@ -18,7 +19,6 @@ from bridge.errors import (
     ReplayError,
     RuleError,
 )
-from bridge.julia.c_functions import address
 from bridge.julia.session import session
 from bridge.julia.threads import able, perform
 
@@ -276,3 +276,23 @@ _OBJECTS = {
     "exception": Exception,
     "returned": Returned,
 }
+
+
+_IN_NUMPYS_TABLE = {"PyArray_New": 93}
+"""Where a function lies in the table of NumPy's C interface, which keeps its places from version to version."""
+
+
+def address(name: str) -> int:
+    """The address of a function of CPython's stable C interface, or of NumPy's."""
+    place = _IN_NUMPYS_TABLE.get(name)
+    if place is not None:
+        return int(_numpys_table()[place])
+    found = ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value
+    assert found is not None
+    return found
+
+
+def _numpys_table() -> ctypes._Pointer[ctypes.c_size_t]:
+    """The table as C extensions find it, too: in a capsule."""
+    prototype = ctypes.PYFUNCTYPE(ctypes.POINTER(ctypes.c_size_t), ctypes.py_object, ctypes.c_char_p)
+    return prototype(("PyCapsule_GetPointer", ctypes.pythonapi))(multiarray._ARRAY_API, None)

@@ -13,8 +13,7 @@ from bridge.julia.calls import Kept, OtherLayout, ask, entries, kept_number, run
 from bridge.julia.choosing import ENGINES, PACKAGES, Prepared, explained, packages_of, remark
 from bridge.julia.convert import checked_order, reversed_axes
 from bridge.julia.gradients import Derivatives
-from bridge.julia.own_values import is_own
-from bridge.julia.plans import KINDS, Flattened, plan, run_plan
+from bridge.julia.plans import KINDS, Flattened, is_own, plan, run_plan
 from bridge.julia.session import session
 
 

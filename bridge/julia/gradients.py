@@ -11,8 +11,7 @@ from bridge.errors import ArgumentError, CotangentError
 from bridge.julia.calls import Kept, NotDifferentiable, OtherLayout, Passed, entries, run
 from bridge.julia.choosing import Prepared, chosen
 from bridge.julia.convert import reversed_axes
-from bridge.julia.own_values import is_own
-from bridge.julia.plans import KINDS, Flattened, filled, plan, run_plan
+from bridge.julia.plans import KINDS, Flattened, filled, is_own, plan, run_plan
 from bridge.julia.quick import Dictionaries, Plain
 from bridge.rewind.cotangents import conforming
 from bridge.rewind.interpreter import current_context

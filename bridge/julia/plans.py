@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Container, Sequence
 from typing import Any
 
@@ -12,12 +13,26 @@ from bridge.errors import ArgumentError
 from bridge.julia.calls import Kept, OtherLayout, ask, kept_number, run
 from bridge.julia.choosing import Prepared, begun, chosen
 from bridge.julia.convert import in_plain_layout, reversed_axes, shared
-from bridge.julia.own_values import holds_floats, is_own
 from bridge.julia.sparse import SparseParts, entries_along, is_sparse, like, parts_of
 from bridge.rewind.memory import grounded
 from bridge.transforms.arguments import check_leaves
 from bridge.transforms.entering import is_differentiable
 from bridge.trees import containers_of, rebuilt
+
+
+def is_own(leaf: Any) -> bool:
+    """Whether a leaf is juliacall's object for a value of Julia's."""
+    juliacall = sys.modules.get("juliacall")
+    return juliacall is not None and isinstance(leaf, juliacall.AnyValue)
+
+
+def holds_floats(leaf: Any) -> bool:
+    """Whether a leaf is Julia's own value, of whose numbers a gradient can be asked."""
+    if not is_own(leaf):
+        return False
+    kept = Kept(kept_number(leaf))
+    return bool(ask(kept.key, "holds_floats"))
+
 
 KINDS = {np.ndarray: "a", float: "f", int: "i", bool: "b", complex: "c", str: "s", type(None): "n"} | {
     scalar: "g" for scalar in {np.dtype(letter).type for letter in "?bhiqBHIQefdFD"}

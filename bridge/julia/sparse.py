@@ -13,7 +13,7 @@ import numpy as np
 from bridge.code_position import here, resolve
 from bridge.errors import ArgumentError, CotangentError, with_article
 from bridge.extend import TrackedObject
-from bridge.transforms.sparse import is_sparse as of_scipy
+from bridge.transforms.kinds import is_sparse as of_scipy
 
 _LISTS = ("lil", "dok")
 """Formats that keep their entries in Python's lists and dictionaries."""

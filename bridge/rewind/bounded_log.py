@@ -14,8 +14,8 @@ from typing import Any, SupportsIndex
 
 import numpy as np
 
-from bridge.amounts import as_text
 from bridge.errors import MemoryBoundError
+from bridge.options import as_text
 from bridge.rewind.log import Entry
 from bridge.rewind.spilled import Away, Block, Slot, owner_of
 

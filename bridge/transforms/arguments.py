@@ -16,12 +16,9 @@ from bridge.rewind.labels import is_table, name_of
 from bridge.rewind.memory import grounded
 from bridge.rewind.values import is_abstract
 from bridge.transforms.chosen import Argnums, chosen, is_single
-from bridge.transforms.comparing import holds_same
 from bridge.transforms.entering import Entering, enter, is_differentiable
-from bridge.transforms.held_twice import HeldTwice
-from bridge.transforms.kinds import in_kind_of, is_of_another_library
-from bridge.transforms.overlapping import said_once
-from bridge.transforms.sparse import by_entries, is_sparse
+from bridge.transforms.held_twice import HeldTwice, holds_same, said_once
+from bridge.transforms.kinds import by_entries, in_kind_of, is_of_another_library, is_sparse
 from bridge.trees import Mismatch, leaves_along, leaves_of, paths_of, rebuilt, shown
 
 

@@ -14,8 +14,7 @@ from bridge.errors import ArgumentError, with_article
 from bridge.rewind.values import is_abstract
 from bridge.source.programs import part
 from bridge.transforms.loops import fori_loop
-from bridge.transforms.options import BatchOptions, configurable
-from bridge.transforms.transformed import Transformed
+from bridge.transforms.transformed import BatchOptions, Transformed, configurable
 from bridge.trees import NAMESPACE, leaves_of, rebuilt, shown
 
 P = ParamSpec("P")

@@ -15,8 +15,7 @@ from bridge.source.programs import program, returned
 from bridge.transforms.arguments import Arguments, handed_out, number
 from bridge.transforms.chosen import Argnums, has_names
 from bridge.transforms.kinds import of_numpy
-from bridge.transforms.options import GradOptions, configurable
-from bridge.transforms.transformed import Transformed
+from bridge.transforms.transformed import GradOptions, Transformed, configurable
 
 P = ParamSpec("P")
 

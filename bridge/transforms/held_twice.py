@@ -1,4 +1,4 @@
-"""Objects, lists and dicts that are held twice: each holder gets a copy of its own, so nobody may write them."""
+"""Memory, objects and containers that arguments hold twice: who may write them, and what their tangents are."""
 
 from __future__ import annotations
 
@@ -6,9 +6,14 @@ from collections import OrderedDict, defaultdict, deque
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from bridge.errors import AliasError
+import numpy as np
+
+from bridge.errors import AliasError, CotangentError, RefusedError
 from bridge.objects.structure import ObjectStructure
 from bridge.objects.walk import contents, shared_parts
+from bridge.rewind.memory import ArrayMemory, Strides, address, grounded
+from bridge.rewind.values import is_abstract
+from bridge.transforms.entering import whole_of
 
 
 class HeldTwice:
@@ -79,3 +84,65 @@ def _containers(original: Any, entered: Any, name: str) -> Iterable[tuple[Any, t
 
 
 _WRITABLE = frozenset({dict, list, deque, OrderedDict, defaultdict})
+
+
+def said_once(tangents: list[Any], originals: Sequence[Any], places: Sequence[Any]) -> list[Any]:
+    """Tangents with None for views that lie in an array that has one itself; they must say the same."""
+    on_root: dict[int, list[int]] = {}
+    for number, place in enumerate(places):
+        on_root.setdefault(id(place.root), []).append(number)
+    said = list(tangents)
+    for numbers in on_root.values():
+        if len(numbers) > 1:
+            whole = numbers[whole_of([originals[number] for number in numbers]) or 0]
+            for number in numbers:
+                if number != whole:
+                    _check_part(originals[whole], tangents[whole], originals[number], tangents[number])
+                    said[number] = None
+    return said
+
+
+def _check_part(whole: Any, tangent: Any, part: Any, given: Any) -> None:
+    """Raise unless the tangent `given` for a view is what `tangent` says of the array in which it lies."""
+    if given is None:
+        return
+    if is_abstract(tangent) or is_abstract(given):
+        raise RefusedError(
+            f"an array of shape {np.shape(whole)} and a view of it have a tangent each, which must be the same where "
+            "both lie, and a compiled program cannot compare them",
+            remedy='give None for the view, or use engine="native"',
+        )
+    whole, part = grounded(whole), grounded(part)
+    memory = np.zeros(whole.size, whole.dtype)
+    low = np.lib.array_utils.byte_bounds(whole)[0]
+    parts = [
+        ArrayMemory().view(memory, address(array) - low, Strides(array.shape, array.strides, array.dtype))
+        for array in (whole, part)
+    ]
+    if tangent is not None:
+        parts[0][...] = grounded(tangent)
+    if not np.array_equal(parts[1], np.asarray(grounded(given), whole.dtype), equal_nan=True):
+        raise CotangentError(
+            f"an array of shape {whole.shape} and a view of it of shape {part.shape} have tangents that are not the "
+            "same where both lie",
+            remedy="give None for the view: the tangent of the array says it all",
+        )
+
+
+_PIECE = 1 << 15
+
+
+def holds_same(one: np.ndarray, other: np.ndarray) -> bool:
+    """Whether two arrays of one shape hold the same values; NaNs are the same."""
+    if one.size > _PIECE and one.dtype == other.dtype and one.flags.c_contiguous and other.flags.c_contiguous:
+        return _same_pieces(one.reshape(-1), other.reshape(-1))
+    return _same_values(one, other)
+
+
+def _same_values(one: np.ndarray, other: np.ndarray) -> bool:
+    return np.array_equal(one, other) or np.array_equal(one, other, equal_nan=True)
+
+
+def _same_pieces(one: np.ndarray, other: np.ndarray) -> bool:
+    starts = range(0, one.size, _PIECE)
+    return all(_same_values(one[k : k + _PIECE], other[k : k + _PIECE]) for k in starts)

@@ -17,8 +17,7 @@ from bridge.transforms.chosen import Apart, Argnums, is_single, positions_of
 from bridge.transforms.entering import Entering, enter, is_differentiable
 from bridge.transforms.grad import P, grad, renamed, shortcut
 from bridge.transforms.jvp import jvp, pushed_forward
-from bridge.transforms.options import Options, configurable
-from bridge.transforms.transformed import Transformed
+from bridge.transforms.transformed import Options, Transformed, configurable
 from bridge.transforms.vjp import vjp
 from bridge.trees import leaves_along, leaves_of, rebuilt
 

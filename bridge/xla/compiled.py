@@ -13,10 +13,9 @@ from typing import Any
 import jax
 import numpy as np
 
-from bridge.amounts import bytes_of
 from bridge.engines.protocol import Settings, compiling
 from bridge.errors import ArgumentError, BridgeWarning, TraceError, choice
-from bridge.options import IndexMode
+from bridge.options import IndexMode, bytes_of
 from bridge.rewind.interpreter import current_context
 from bridge.trees import leaves_of
 from bridge.xla.calling import Look, Nans, Ready, look_of, noted

@@ -13,7 +13,7 @@ import numpy as np
 from bridge.errors import AliasError, ArgumentError
 from bridge.rewind.memory import ArrayMemory, Strides, address, overlaps_itself
 from bridge.transforms.entering import copies_alike, sharing
-from bridge.transforms.sparse import by_entries, is_sparse
+from bridge.transforms.kinds import by_entries, is_sparse
 from bridge.trees import key_orders, leaves_of
 from bridge.xla.tracing.abstract import abstract_like
 

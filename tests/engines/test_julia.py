@@ -15,8 +15,8 @@ import pytest
 import bridge
 from bridge.engines.julia import engine as julia
 from bridge.engines.julia import forward_by_pulls
+from bridge.engines.julia.engine import entries
 from bridge.engines.julia.rules import JuliaRule
-from bridge.engines.julia.table import entries
 from bridge.errors import ArgumentError, NoRuleError, RefusedError, RuleError
 from bridge.extend import RULES, Case, rule
 from bridge.rulebook.rule import Rule

@@ -11,9 +11,9 @@ import pytest
 
 import bridge
 import bridge.numpy
-from bridge.proof.report.extents import bounding
 from bridge.proof.report.model import Memory, Operation, Region, Timeline
 from bridge.proof.report.payload import MOST_LANES, payload
+from bridge.proof.report.timeline import bounding
 from tests.proof.report_samples import large_report, recorded, small
 
 

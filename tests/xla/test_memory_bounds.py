@@ -12,7 +12,7 @@ import pytest
 import bridge
 import bridge.numpy as bnp
 from bridge import errors
-from bridge.amounts import as_text, bytes_of
+from bridge.options import as_text, bytes_of
 from tests.helpers.sampling import dealt
 from tests.xla import test_random_loops as random_loops
 

@@ -1,4 +1,4 @@
-"""A function that is called eagerly, and compiled for the signatures of which that pays.
+"""The engine "auto": a function that is called eagerly, and compiled for the signatures of which that pays.
 
 The steps of one signature, of which each is taken in a call that has an eager result already, and so cannot lose
 anything: it is traced; it is compiled, and its result compared with the eager one; it is compared once more, with what
@@ -11,14 +11,16 @@ import functools
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
+from functools import lru_cache
 from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
 from bridge.engines.auto.account import TIMES_TRACING, Account, Changed
-from bridge.engines.protocol import is_same_value
+from bridge.engines.eager import Eager
+from bridge.engines.protocol import Compiler, Settings, is_same_value
 from bridge.rewind.interpreter import current_context
 from bridge.source.staging import effects
 from bridge.transforms.transformed import Made
@@ -237,3 +239,37 @@ def _look(value: Any) -> str:
     if isinstance(value, (tuple, list)):
         return f"{type(value).__name__} of {len(value)}"
     return f"{value!r:.40}" if isinstance(value, (bool, int, str, type(None))) else type(value).__name__
+
+
+class Auto(Eager, Compiler):
+    """Compiles what is called often enough and can be compiled, and leaves the rest to the engine "eager".
+
+    It needs nothing: without JAX everything is eager. `vjp` is eager always, whose pull keeps what it needs.
+    """
+
+    name = "auto"
+    has_settings = compiles_pulls = compared = False
+
+    def compiled(self, function: Callable[..., Any], settings: Settings) -> Any:
+        """A function, transforms in it included, which chooses for each signature how it is run."""
+        return Choosing(function)
+
+    def kept(
+        self, make: Callable[..., Callable[..., Any]], f: Callable[..., Any], settings: Settings, *options: Hashable
+    ) -> Any:
+        """The same of `make(f, *options)`, with what is known of it from calls before."""
+        try:
+            hash(f)
+        except TypeError:
+            return make(f, *options)
+        return _kept(make, f, options)
+
+
+@lru_cache(maxsize=256)
+def _kept(make: Callable[..., Any], f: Callable[..., Any], options: tuple[Hashable, ...]) -> Any:
+    made = Choosing(make(f, *options))
+    made.__name__ = f"{make.__name__.strip('_')}({getattr(f, '__name__', type(f).__name__)})"
+    return made
+
+
+ENGINE = Auto()

@@ -2,12 +2,15 @@
 
 Arrays enter Julia with their axes reversed, so that memory is shared; cotangents are written by Julia into arrays
 that Python allocates. Functions whose native rule is a composition of others run that composition under this
-engine, unless the table has an entry for them.
+engine, unless the table has an entry for them. The table is read as text: what it names is known without Julia.
 """
 
 from __future__ import annotations
 
+import re
 from contextlib import AbstractContextManager
+from functools import cache
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock
@@ -15,7 +18,6 @@ from typing import Any
 
 from bridge.engines.julia.argument_order import Row
 from bridge.engines.julia.rules import ComposedRule, JuliaRule, checked_values, message_of
-from bridge.engines.julia.table import add, entries, files, packages
 from bridge.engines.protocol import AskingContext, Column, Engine, EngineRule, Health
 from bridge.errors import ArgumentError, JuliaNotAvailable, RuleError
 from bridge.julia.discovery import discover
@@ -183,3 +185,38 @@ class Julia(Engine):
 
 
 ENGINE = Julia()
+
+
+_ENTRY = re.compile(r"^\s*@(?:numpy|elementwise|same)\s+(?:function\s+)?(\w+(?:\.\w+)+)", re.MULTILINE)
+_LOADED = re.compile(r"\bloaded\(\"(\w+)\"\)")
+# A user's files, with what they said when they were read: they may be gone by now.
+_added: dict[Path, str] = {}
+
+
+def files() -> list[Path]:
+    """The files of the table, in the order in which they are read."""
+    folders = [Path(folder) for folder in import_module("bridge.rules").__path__]
+    return [*sorted(path for folder in folders for path in folder.glob("*.jl")), *_added]
+
+
+@cache
+def entries() -> dict[str, Path]:
+    """The names of the operations, and the file that says what each is in Julia."""
+    return {name: path for path in files() for name in _ENTRY.findall(_text(path))}
+
+
+@cache
+def packages(path: Path) -> tuple[str, ...]:
+    """The packages beside those of a session that a file needs: it takes each by `loaded("FFTW")`."""
+    return tuple(_LOADED.findall(_text(path)))
+
+
+def _text(path: Path) -> str:
+    return _added[path] if path in _added else path.read_text(encoding="utf-8")
+
+
+def add(path: Path) -> None:
+    """Count a user's file, as it is now, as part of the table."""
+    _added[path] = path.read_text(encoding="utf-8")
+    entries.cache_clear()
+    packages.cache_clear()

@@ -16,8 +16,17 @@ from typing import Any
 import numpy as np
 
 from bridge.proof.blame.observing import Step
-from bridge.proof.blame.references import NoReference, Tangents, moved_outputs, reach
-from bridge.proof.blame.regions import blank, laid, random_tangent, read, write
+from bridge.proof.blame.references import (
+    NoReference,
+    Tangents,
+    blank,
+    laid,
+    moved_outputs,
+    random_tangent,
+    reach,
+    read,
+    write,
+)
 from bridge.proof.numerics.arrays import inner, wide
 from bridge.proof.numerics.finite_differences import Slope, slope
 from bridge.proof.numerics.tolerances import precision, tolerance_of

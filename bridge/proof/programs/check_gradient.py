@@ -19,7 +19,7 @@ from bridge.random import held
 from bridge.transforms.chosen import Argnums
 from bridge.transforms.grad import value_and_grad
 from bridge.transforms.jvp import jvp
-from bridge.transforms.sparse import by_entries, is_sparse
+from bridge.transforms.kinds import by_entries, is_sparse
 from bridge.trees import leaves_of
 
 REMEDIES = {

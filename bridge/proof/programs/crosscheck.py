@@ -22,7 +22,7 @@ from bridge.proof.report.model import Report
 from bridge.proof.subject import Subject, name_of
 from bridge.random import held
 from bridge.transforms.chosen import Argnums
-from bridge.transforms.sparse import by_entries, is_sparse
+from bridge.transforms.kinds import by_entries, is_sparse
 from bridge.trees import leaves_of
 
 

@@ -1,6 +1,6 @@
 """`check_rule`: everything that a rule promises, proved.
 
-A `Call` (`calls`, `rule_calls`, `mutating_calls`) is a rule at certain arguments; `contract` and `declarations` prove
+A `Call` (`calls`, `rule_calls`) is a rule at certain arguments; `contract` and `declarations` prove
 what needs no derivative, `values` that the pull is the derivative, `variants` that it stays so at hard arguments, and
 `tracked` that it works in programs (`programs`). `report` collects what they find.
 

@@ -14,11 +14,10 @@ from bridge.proof.rules.calls import Call
 from bridge.proof.rules.contract import prove_contract, prove_function
 from bridge.proof.rules.declarations import prove_declarations
 from bridge.proof.rules.inputs import call_of, cases_of, invented, rule_of
-from bridge.proof.rules.layouts import prove_layouts
 from bridge.proof.rules.own_process import proved_in_own_process
 from bridge.proof.rules.tracked import prove_tracked
 from bridge.proof.rules.values import Point, prove_gradient
-from bridge.proof.rules.variants import prove_variants
+from bridge.proof.rules.variants import prove_layouts, prove_variants
 from bridge.rulebook.rule import Case, MutatingRule, Rule
 
 

@@ -14,8 +14,7 @@ import numpy as np
 from bridge.errors import ArgumentError
 from bridge.proof.numerics.arrays import is_inexact, leaves
 from bridge.proof.rules.calls import Call
-from bridge.proof.rules.mutating_calls import MutatingCall
-from bridge.proof.rules.rule_calls import RuleCall
+from bridge.proof.rules.rule_calls import MutatingCall, RuleCall
 from bridge.rulebook.book import MUTATING, RULES, read_book
 from bridge.rulebook.rule import Case, MutatingRule, Rule
 

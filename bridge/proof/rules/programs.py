@@ -10,7 +10,7 @@ import numpy as np
 from bridge.proof.numerics.arrays import float_leaves, random_like
 from bridge.proof.numerics.sampling import Differentiable
 from bridge.proof.rules.calls import Call
-from bridge.proof.rules.mutating_calls import MutatingCall
+from bridge.proof.rules.rule_calls import MutatingCall
 
 Run = Callable[[Sequence[Any]], list[Any]]
 Body = Callable[[Run, Sequence[Any]], list[Any]]

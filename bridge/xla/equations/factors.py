@@ -13,9 +13,8 @@ from jax.extend.core import Literal
 
 from bridge.xla.equations.bodies import Body, stacked
 from bridge.xla.equations.computing import Values, followed, value_of
-from bridge.xla.equations.doubts import either
 from bridge.xla.equations.graph import size_of
-from bridge.xla.equations.products import Mask, all_finite, masked, spread_from, unmasked
+from bridge.xla.equations.products import Mask, all_finite, either, masked, spread_from, unmasked
 
 _SMALLER = 4
 """How many times fewer elements the factors must have, all together."""

@@ -1,8 +1,15 @@
-"""Products in a loop of something small with a matrix that stays: in all turns, these are one product of matrices."""
+"""Products in a loop of something small with a matrix that stays: in all turns, these are one product of matrices.
+
+Such a short cut holds for finite numbers only (`either`). A program that returns notes takes it in any case and notes
+where it did not hold; then another program is compiled, with both ways in it, and its results are returned. Compiling
+the long way, a loop mostly, costs more than all the rest of many programs, which never take it. A program without notes
+has both ways in it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,8 +21,34 @@ from jax.extend.core import Literal
 
 from bridge.xla.equations.bodies import Body, stacked
 from bridge.xla.equations.computing import Values, followed, value_of
-from bridge.xla.equations.doubts import either
 from bridge.xla.equations.graph import size_of
+
+_DOUBTS: ContextVar[list[Any] | None] = ContextVar("bridge.xla.doubts", default=None)
+
+
+def either(is_sure: Any, short: Callable[[], Any], long: Callable[[], Any]) -> Any:
+    """What the short way gives where that `is_sure`, else the long one; or the short one, and the doubt is told."""
+    doubts = _DOUBTS.get()
+    if doubts is None:
+        return lax.cond(is_sure, short, long)
+    doubts.append(jnp.logical_not(is_sure))
+    return short()
+
+
+def telling(function: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
+    """A function that takes short cuts, and whose last result, if there were any, says whether one did not hold."""
+
+    def run(*args: Any) -> list[Any]:
+        token = _DOUBTS.set([])
+        try:
+            results = function(*args)
+            doubts = _DOUBTS.get()
+        finally:
+            _DOUBTS.reset(token)
+        return [*results, jnp.stack(doubts).any()] if doubts else results
+
+    return run
+
 
 SMALLEST = 2048
 """Elements of a matrix from which on this pays."""

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from bridge.amounts import as_text
 from bridge.code_position import resolve
 from bridge.errors import MemoryBoundError
+from bridge.options import as_text
 from bridge.rewind.forward import ForwardContext
 from bridge.xla.loops.placements import Placement, Size, placement
 from bridge.xla.loops.structured import Step, Structured, Turns

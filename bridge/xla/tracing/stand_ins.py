@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.amounts import as_text
+from bridge.options import as_text
 
 
 class StandIn(np.ndarray):

@@ -7,7 +7,7 @@ import ctypes
 import numpy as np
 import pytest
 
-from bridge.julia.c_functions import address
+from bridge.julia.calls import address
 
 
 def test_a_function_of_cpython() -> None:
