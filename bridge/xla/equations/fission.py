@@ -18,7 +18,7 @@ from jax.extend.core import Literal
 from bridge.xla.equations.bodies import Body, Known, counted, loops, walk_of
 from bridge.xla.equations.computing import Values, followed, value_of
 from bridge.xla.equations.graph import Graph, Replacement, inside, size_of
-from bridge.xla.equations.products import SMALLEST, Product, product_of, products, telling
+from bridge.xla.equations.products import SMALLEST, Product, guarded, product_of, products
 from bridge.xla.equations.sums import Sum, summed, sums
 from bridge.xla.tracing.kernels import loop
 
@@ -38,7 +38,7 @@ _LARGER = 2
 
 
 def fissions(graph: Graph, known: Known, tells: bool = False) -> Iterator[tuple[int, Replacement]]:
-    """Loops of a program from which products can be taken out; one that `tells` of doubts has no long ways in it."""
+    """Loops of a program from which products can be taken out; under `tells`, without long ways."""
     for number, equation in loops(graph):
         jaxpr = equation.params["body"].jaxpr
         if not _may_pay(jaxpr) or _calls_libraries(jaxpr):
@@ -48,7 +48,7 @@ def fissions(graph: Graph, known: Known, tells: bool = False) -> Iterator[tuple[
             continue
         split = Split(body, [one in graph.users for one in equation.outvars])
         if split.sums or split.early:
-            run = telling(split.run) if tells else split.run
+            run = guarded(split.run) if tells else split.run
             yield number, Replacement(run, (*body.outside, *body.begun))
 
 

@@ -23,29 +23,29 @@ from bridge.xla.equations.bodies import Body, stacked
 from bridge.xla.equations.computing import Values, followed, value_of
 from bridge.xla.equations.graph import size_of
 
-_DOUBTS: ContextVar[list[Any] | None] = ContextVar("bridge.xla.doubts", default=None)
+_FAILED_GUARDS: ContextVar[list[Any] | None] = ContextVar("bridge.xla.failed_guards", default=None)
 
 
 def either(is_sure: Any, short: Callable[[], Any], long: Callable[[], Any]) -> Any:
-    """What the short way gives where that `is_sure`, else the long one; or the short one, and the doubt is told."""
-    doubts = _DOUBTS.get()
-    if doubts is None:
+    """Take the short way where that `is_sure`, else the long one; inside of `guarded`, always the short one."""
+    failed = _FAILED_GUARDS.get()
+    if failed is None:
         return lax.cond(is_sure, short, long)
-    doubts.append(jnp.logical_not(is_sure))
+    failed.append(jnp.logical_not(is_sure))
     return short()
 
 
-def telling(function: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
-    """A function that takes short cuts, and whose last result, if there were any, says whether one did not hold."""
+def guarded(function: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
+    """Make a function take its short cuts; if it has any, its last result is whether one of them did not hold."""
 
     def run(*args: Any) -> list[Any]:
-        token = _DOUBTS.set([])
+        token = _FAILED_GUARDS.set([])
         try:
             results = function(*args)
-            doubts = _DOUBTS.get()
+            failed = _FAILED_GUARDS.get()
         finally:
-            _DOUBTS.reset(token)
-        return [*results, jnp.stack(doubts).any()] if doubts else results
+            _FAILED_GUARDS.reset(token)
+        return [*results, jnp.stack(failed).any()] if failed else results
 
     return run
 

@@ -59,10 +59,10 @@ def simplified(
         jaxpr = special_values_kept(jaxpr)
         leaves, structure = jax.tree.flatten(kind)
         results = jaxpr_as_fun(ClosedJaxpr(jaxpr, ()))(*values)
-        results, doubts = results[: len(leaves)], results[len(leaves) :]
-        if doubts:
+        results, failed = results[: len(leaves)], results[len(leaves) :]
+        if failed:
             notes = results[-1]
-            results[-1] = notes.at[-1].max(jnp.stack(doubts).any().astype(notes.dtype))
+            results[-1] = notes.at[-1].max(jnp.stack(failed).any().astype(notes.dtype))
         return jax.tree.unflatten(structure, results)
 
     return run

@@ -21,7 +21,7 @@ from bridge.xla.lowering.transcendental import exp, log_of
 
 @entry("np.power", keeps_integers=True)
 def power(x: Any, y: Any) -> Any:
-    """The root, which is NaN of -inf, where the exponent of an array is the number 0.5."""
+    """Raise to a power; the exponent 0.5 of an array is a root, which is NaN of -inf."""
     return jnp.sqrt(x) if type(y) is float and y == 0.5 and x.dtype.kind == "f" and x.ndim else float_power(x, y)
 
 
@@ -49,7 +49,7 @@ def _power(x: Any, y: Any) -> Any:
 
 @entry("np.floor_divide")
 def floor_divide(x: Any, y: Any) -> Any:
-    """0 where integers are divided by 0; of floats, from the remainder, rounded as NumPy does."""
+    """Divide and round down: 0 where integers are divided by 0; floats from the remainder, rounded as in NumPy."""
     if x.dtype.kind in "iu":
         found = jnp.floor_divide(x, y)
         return jnp.where(y == 0, np.zeros((), found.dtype), found)
@@ -63,13 +63,13 @@ def floor_divide(x: Any, y: Any) -> Any:
 
 @entry("np.divmod")
 def divmod(x: Any, y: Any) -> tuple[Any, Any]:
-    """Likewise."""
+    """Return the quotient, as `floor_divide` rounds it, and the remainder."""
     return floor_divide(x, y), jnp.remainder(x, y)
 
 
 @entry("np.reciprocal")
 def reciprocal(x: Any) -> Any:
-    """Of integers, that of floats, cast."""
+    """Return 1 / x; of integers, that of floats, cast."""
     if x.dtype.kind == "c":
         return complex_reciprocal(x)
     return jnp.reciprocal(x) if x.dtype.kind == "f" else converted(1.0 / x.astype(float), x.dtype)
@@ -77,7 +77,7 @@ def reciprocal(x: Any) -> Any:
 
 @entry("np.absolute", "np.fabs")
 def absolute(x: Any) -> Any:
-    """Its derivative at 0 is 0, also of complex numbers."""
+    """Return magnitudes, whose derivative at 0 is 0, also of complex numbers."""
     if x.dtype.kind == "f":
         return x * jax.lax.stop_gradient(jnp.sign(x))
     if x.dtype.kind != "c":
@@ -89,7 +89,7 @@ def absolute(x: Any) -> Any:
 
 @entry("np.sign")
 def sign(x: Any) -> Any:
-    """Of complex numbers with one infinite part the sign of that part, and where both are, NaN."""
+    """Return signs; of a complex number with one infinite part the sign of that part, with two of them NaN."""
     if x.dtype.kind != "c":
         return jnp.sign(x)
     is_real, is_imaginary = jnp.isinf(x.real), jnp.isinf(x.imag)
@@ -128,7 +128,7 @@ def _square(z: Any) -> Any:
 
 
 def _reciprocal(z: Any) -> Any:
-    """By the larger part, as NumPy does."""
+    """Return 1 / z by the larger part, as NumPy does."""
     x, y = z.real, z.imag
     is_real = jnp.abs(y) <= jnp.abs(x)
     ratio = jnp.where(is_real, y / x, x / y)
@@ -141,7 +141,7 @@ complex_reciprocal = valued(_reciprocal, jnp.reciprocal)
 
 @of_complex("divide")
 def _divide(a: Any, b: Any) -> Any:
-    """Likewise."""
+    """Divide complex numbers by the larger part of the divisor, as NumPy does."""
     x, y = b.real, b.imag
     is_real = jnp.abs(x) >= jnp.abs(y)
     is_zero = (x == 0) & (y == 0)
@@ -175,7 +175,7 @@ def _product(a: Any, b: Any) -> Any:
 
 
 def whole_power(a: Any, n: int) -> Any:
-    """Likewise, of an exponent that is known."""
+    """Raise to a known integer exponent by products of parts."""
     known = {0: jnp.ones_like, 1: lambda a: a, 2: _square, 3: lambda a: a * (a * a), -1: _reciprocal}
     if n in known:
         return known[n](a)
@@ -214,7 +214,7 @@ def _without_nans(z: Any) -> Any:
 
 @entry("np.gcd")
 def gcd(x: Any, y: Any) -> Any:
-    """Euclid's, of magnitudes without a sign: that of the least integer is none of its dtype."""
+    """Return greatest common divisors of unsigned magnitudes: that of the least integer is not in its dtype."""
     a, b = jnp.broadcast_arrays(_magnitude(x), _magnitude(y))
 
     def step(state: Any) -> Any:
@@ -227,7 +227,7 @@ def gcd(x: Any, y: Any) -> Any:
 
 @entry("np.lcm")
 def lcm(x: Any, y: Any) -> Any:
-    """0 where one is 0."""
+    """Return least common multiples, 0 where an operand is 0."""
     a, b = _magnitude(x), _magnitude(y)
     common = gcd(a, b)
     return lax.convert_element_type(jnp.where(common == 0, 0, a // jnp.maximum(common, 1) * b), x.dtype)

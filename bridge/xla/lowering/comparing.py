@@ -25,7 +25,7 @@ def clip(
     order: str = "K",
     subok: bool = True,
 ) -> Any:
-    """By `maximum` and `minimum`, which share the derivative at a bound."""
+    """Bound values by `maximum` and `minimum`, which share the derivative at a bound."""
     low, high = a_min if min is None else min, a_max if max is None else max
     bounds = [x for x in (low, high) if x is not None]
     kind = common(a, *bounds) if dtype is None else np.dtype(dtype)

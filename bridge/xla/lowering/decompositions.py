@@ -22,7 +22,7 @@ def container(name: str) -> Any:
 
 
 def of_triangle(a: Any, lower: bool) -> Any:
-    """The Hermitian matrix for which one triangle of `a` stands: the other one is not read, and gets no cotangent."""
+    """Return the Hermitian matrix that one triangle of `a` represents; the other triangle gets no cotangent."""
     strict = jnp.tril(a, -1) if lower else jnp.triu(a, 1)
     diagonal = jnp.real(jnp.diagonal(a, axis1=-2, axis2=-1)).astype(a.dtype)
     return strict + jnp.conj(jnp.swapaxes(strict, -1, -2)) + diagonal[..., None] * jnp.eye(a.shape[-1], dtype=a.dtype)
@@ -37,7 +37,7 @@ def phase(found: Any, wanted: Any, axis: int) -> Any:
 
 @entry("np.linalg.cholesky")
 def cholesky(a: Any, *, upper: bool = False) -> Any:
-    """Of the Hermitian matrix that the triangle stands for."""
+    """Factor the Hermitian matrix that one triangle of `a` represents."""
     factor = jax.lax.linalg.cholesky(of_triangle(a, not upper), symmetrize_input=False)
     return jnp.conj(jnp.swapaxes(factor, -1, -2)) if upper else factor
 
@@ -52,7 +52,7 @@ def _orthogonal(found: Any, out: Any) -> Any:
 
 @entry("np.linalg.qr", gauge=_orthogonal)
 def qr(a: Any, mode: str = "reduced") -> Any:
-    """In NumPy's named tuple."""
+    """Return Q and R in NumPy's named tuple."""
     found = jnp.linalg.qr(a, mode)
     return found if mode == "r" else container("qr")(*found)
 
@@ -69,14 +69,14 @@ def _eigenvectors(found: Any, out: Any) -> Any:
 
 @entry("np.linalg.eigh", gauge=_eigenvectors)
 def eigh(a: Any, UPLO: str = "L") -> Any:
-    """Of the Hermitian matrix that the triangle stands for."""
+    """Return eigenvalues and eigenvectors of the Hermitian matrix that one triangle of `a` represents."""
     values, vectors = jnp.linalg.eigh(of_triangle(a, UPLO.upper() == "L"), symmetrize_input=False)
     return container("eigh")(values, vectors)
 
 
 @entry("np.linalg.eigvalsh")
 def eigvalsh(a: Any, UPLO: str = "L") -> Any:
-    """Likewise."""
+    """Return the eigenvalues of `eigh`."""
     return eigh(a, UPLO)[0]
 
 
@@ -98,7 +98,7 @@ def _is_real_in_numpy(values: Any, name: str, a: Any) -> bool:
 
 
 def _eig(a: Any) -> Any:
-    """With vectors of length 1 also under differentiation; their phases are a convention."""
+    """Return eigenvectors of length 1, also under differentiation; their phases are a convention."""
     named = inspect.signature(jax.lax.linalg.eig).parameters
     derived: dict[str, Any] = {"enable_eigvec_derivs": True} if "enable_eigvec_derivs" in named else {}
     values, vectors = jax.lax.linalg.eig(a, compute_left_eigenvectors=False, **derived)
@@ -107,7 +107,7 @@ def _eig(a: Any) -> Any:
 
 @entry("np.linalg.eig", gauge=_eigenvectors, in_complex=True)
 def eig(a: Any) -> Any:
-    """Of the dtype that NumPy gives: where it depends on values, these must be known."""
+    """Return eigenvalues and eigenvectors in NumPy's dtype; where it depends on values, these must be known."""
     values, vectors = _eig(a)
     if _is_real_in_numpy(values, "np.linalg.eig", a):
         values, vectors = jnp.real(values), jnp.real(vectors)
@@ -116,7 +116,7 @@ def eig(a: Any) -> Any:
 
 @entry("np.linalg.eigvals", in_complex=True)
 def eigvals(a: Any) -> Any:
-    """Likewise."""
+    """Return the eigenvalues of `eig`."""
     values = jnp.linalg.eigvals(a)
     return jnp.real(values) if _is_real_in_numpy(values, "np.linalg.eigvals", a) else values
 
@@ -134,7 +134,7 @@ def _singular(found: Any, out: Any) -> Any:
 
 @entry("np.linalg.svd", gauge=_singular)
 def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:
-    """Without vectors, by the reduced form, whose derivative JAX has."""
+    """Return the singular value decomposition; without vectors, by the reduced form, whose derivative JAX has."""
     if hermitian:
         a = of_triangle(a, True)
     found = jnp.linalg.svd(a, full_matrices and compute_uv, compute_uv, hermitian)

@@ -18,7 +18,7 @@ from bridge.xla.lowering.register import entry
 
 
 def converted(x: Any, dtype: Any) -> Any:
-    """An array of JAX in another dtype; of complex numbers that become real, the real part.
+    """Return an array of JAX in another dtype; of complex numbers that become real, the real part.
 
     XLA gives the nearest integer that there is, and 0 for NaN. NumPy casts as C does on x86-64: through 32 or 64 bits
     with a sign, of which the lower ones are kept; what these cannot hold, NaN too, becomes the least of them.
@@ -46,7 +46,7 @@ def _in_signed(x: Any, dtype: Any) -> Any:
 
 @entry("bridge.rules.python_numbers._number")
 def number(x: Any) -> Any:
-    """A number of the width that Python's have."""
+    """Return a number in the width of Python's numbers."""
     return jnp.asarray(x).astype(complex if jnp.iscomplexobj(x) else float)
 
 
@@ -80,7 +80,7 @@ _DIRECT: dict[Any, tuple[Callable[..., Any], str]] = {
 
 
 def direct(ufunc: np.ufunc, operands: Sequence[Any]) -> Any:
-    """A ufunc of arrays of one dtype, broadcast; None if it is not known to be one operation for them."""
+    """Compute a ufunc of arrays of one dtype, broadcast; None if it is not known to be one operation for them."""
     found = _DIRECT.get(ufunc)
     if found is None or not any(isinstance(x, jax.Array) for x in operands):
         return None
@@ -93,7 +93,7 @@ def direct(ufunc: np.ufunc, operands: Sequence[Any]) -> Any:
 
 
 def spread(x: Any, shape: tuple[int, ...]) -> Any:
-    """An array broadcast to a shape; itself if it has that shape."""
+    """Broadcast an array to a shape; return itself if it has that shape."""
     if x.shape == shape:
         return x
     if not x.shape and not isinstance(x, jax.Array):

@@ -15,7 +15,7 @@ from bridge.xla.lowering.register import entry
 
 @entry("np.einsum", raw=True)
 def einsum(*operands: Any, dtype: Any = None, **neutral: Any) -> Any:
-    """In both spellings: by letters, and by lists of axes after each array."""
+    """Sum products over axes, named by letters or by lists of axes after each array."""
     letters: tuple[str, ...]
     axes: list[Any]
     if isinstance(operands[0], str):
@@ -45,7 +45,7 @@ def _length(x: Any, axis: Any, keepdims: bool) -> Any:
 
 @entry("np.linalg.norm")
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
-    """Norms that are roots of sums of squares have derivative 0 at 0."""
+    """Return a norm; a root of a sum of squares has derivative 0 at 0."""
     axes = 1 if isinstance(axis, (int, np.integer)) else x.ndim if axis is None else len(axis)
     if (ord is None and (axis is None or axes <= 2)) or (ord == 2 and axes == 1) or (ord == "fro" and axes == 2):
         return _length(x, axis, keepdims)
@@ -65,7 +65,7 @@ def _power_mean(x: Any, ord: float, axis: Any, keepdims: bool) -> Any:
 
 @entry("np.linalg.vector_norm")
 def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Any:
-    """As `norm` at 0."""
+    """Return the norm of vectors, with the derivative of `norm` at 0."""
     if ord == 2:
         return _length(x, axis, keepdims)
     return jnp.linalg.vector_norm(absolute(x), axis=axis, keepdims=keepdims, ord=ord)
@@ -73,26 +73,26 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any
 
 @entry("np.linalg.matrix_norm")
 def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
-    """As `norm`."""
+    """Return the norm of matrices, with the derivative of `norm` at 0."""
     return norm(x, ord, (-2, -1), keepdims)
 
 
 @entry("np.linalg.slogdet")
 def slogdet(a: Any) -> Any:
-    """In NumPy's named tuple."""
+    """Return sign and logarithm of a determinant in NumPy's named tuple."""
     return container("slogdet")(*jnp.linalg.slogdet(a))
 
 
 @entry("np.linalg.pinv")
 def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Any:
-    """With NumPy's cut-off, 1e-15 of the largest singular value."""
+    """Return the pseudo-inverse with NumPy's cut-off, 1e-15 of the largest singular value."""
     cut = 1e-15 if rcond is None and rtol is None else rcond if rtol is None else rtol
     return jnp.linalg.pinv(of_triangle(a, True) if hermitian else a, rtol=cut)
 
 
 @entry("np.linalg.lstsq")
 def lstsq(a: Any, b: Any, rcond: Any = None) -> tuple[Any, Any, Any, Any]:
-    """Residuals of matrices without full rank, which NumPy leaves out, are NaN if the rank is not known."""
+    """Solve least squares; residuals that NumPy leaves out without full rank are NaN if the rank is not known."""
     rows, columns = a.shape
     x, _, rank, s = jnp.linalg.lstsq(a, b, rcond)
     residuals = jnp.atleast_1d(jnp.sum(jnp.abs(b - a @ x) ** 2, axis=0))

@@ -17,7 +17,7 @@ from bridge.xla.lowering.register import entry
 
 @entry("np.real_if_close")
 def real_if_close(a: Any, tol: float = 100) -> Any:
-    """Complex numbers stay complex unless their values are known: the dtype of the result depends on them."""
+    """Return complex numbers as they are unless their values are known: the dtype of the result depends on them."""
     a = jnp.asarray(a)
     if a.dtype.kind != "c":
         return a
@@ -32,7 +32,7 @@ def real_if_close(a: Any, tol: float = 100) -> Any:
 
 @entry("np.corrcoef")
 def corrcoef(x: Any, y: Any = None, rowvar: bool = True) -> Any:
-    """Without the rounding beyond 1."""
+    """Return correlations without the rounding beyond 1."""
     if not rowvar:
         x, y = jnp.transpose(x), None if y is None else jnp.transpose(y)
     covariance = jnp.cov(x, y)
@@ -47,7 +47,7 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True) -> Any:
 
 @entry("np.bincount")
 def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Any:
-    """As long as the largest index, which must be known."""
+    """Count integers; the largest one, which must be known, is the length of the result."""
     places = known(x)
     if places is None:
         return jnp.bincount(x, weights, minlength)
@@ -59,7 +59,7 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Any:
 
 @entry("np.piecewise")
 def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Any:
-    """Each function is computed everywhere; where several conditions hold, the last one counts."""
+    """Compute each function everywhere; where several conditions hold, the last one counts."""
     if isinstance(condlist, (list, tuple)):
         single = not condlist or (not isinstance(condlist[0], list) and not jnp.ndim(condlist[0]) and jnp.ndim(x) > 0)
     else:
@@ -78,13 +78,13 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> An
 
 @entry("np.apply_along_axis")
 def apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **kwargs: Any) -> Any:
-    """Only functions that have a lowering can be handed over."""
+    """Apply a function along an axis; it must have a lowering."""
     return jnp.apply_along_axis(_lowered(func1d), axis, jnp.asarray(arr), *args, **kwargs)
 
 
 @entry("np.apply_over_axes")
 def apply_over_axes(func: Any, a: Any, axes: Any) -> Any:
-    """Likewise, one axis or several."""
+    """Apply a function over one axis after the other; it must have a lowering."""
     return jnp.apply_over_axes(_lowered(func), jnp.asarray(a), [int(k) for k in np.atleast_1d(axes)])
 
 
@@ -100,7 +100,7 @@ def _lowered(function: Any) -> Any:
 
 @entry("np.histogram")
 def histogram(a: Any, bins: Any = 10, range: Any = None, density: bool = False, weights: Any = None) -> Any:
-    """Densities in double precision, edges in that of the edges that are given, else of the data."""
+    """Count values in bins: densities in double precision, edges in the precision of given edges, else of the data."""
     a = jnp.ravel(jnp.asarray(a))
     edges = jnp.asarray(bins) if jnp.ndim(bins) else _equal_edges(a, operator.index(bins), range)
     last = edges.shape[0] - 1
@@ -121,7 +121,7 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, density: bool = False, 
 
 
 def _equal_edges(a: Any, count: int, between: Any) -> Any:
-    """Edges to the last bit as NumPy computes them: data may lie on one."""
+    """Return edges to the last bit as NumPy computes them, because data may lie on one."""
     if between is None:
         between = (a.min(), a.max()) if a.size else (0.0, 1.0)
     first, last = between
@@ -157,7 +157,7 @@ def _bin_of_equal_ones(a: Any, edges: Any, count: int) -> Any:
 
 @entry("np.gradient")
 def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
-    """Also at uneven spacings, which jax.numpy lacks: differences weighted by the spacings on both sides."""
+    """Return slopes, also at uneven spacings, which jax.numpy lacks: differences weighted by both spacings."""
     axes = tuple(range(f.ndim)) if axis is None else tuple(np.atleast_1d(axis) % f.ndim)
     steps = [1.0] * len(axes) if not varargs else list(varargs) * (len(axes) if len(varargs) == 1 else 1)
     found = tuple(_slope(f, operand(step), k, edge_order) for step, k in zip(steps, axes, strict=True))
@@ -187,17 +187,17 @@ def _beside_integers(x: Any) -> Any:
 
 @entry("np.polyder")
 def polyder(p: Any, m: int = 1) -> Any:
-    """The zeroth derivative is what it was."""
+    """Return a derivative of a polynomial; the zeroth keeps its dtype."""
     return jnp.polyder(_beside_integers(p) if m else p, m)
 
 
 @entry("np.polyint")
 def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
-    """The zeroth integral is what it was."""
+    """Return an integral of a polynomial; the zeroth keeps its dtype."""
     return jnp.polyint(_beside_integers(p) if m else p, m, k)
 
 
 @entry("np.vander")
 def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
-    """Powers by products with integers."""
+    """Return powers by products with integers."""
     return jnp.vander(_beside_integers(x), N, increasing)

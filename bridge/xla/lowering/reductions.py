@@ -74,13 +74,13 @@ def total(
 
 @entry("np.count_nonzero")
 def count_nonzero(a: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
-    """Likewise."""
+    """Count what is not zero, in 32 bits as `total` does."""
     return total(jnp.asarray(a) != 0, axis, keepdims=keepdims)
 
 
 @entry("np.ptp")
 def ptp(a: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> Any:
-    """The largest without the smallest."""
+    """Return the largest without the smallest."""
     if not is_complex(a):
         return jnp.ptp(a, axis=axis, keepdims=keepdims)
     largest, smallest = (

@@ -15,26 +15,26 @@ from bridge.xla.lowering.register import called, entry
 
 @entry("bridge.rules.scipy_factors.householder")
 def householder(a: Any, complete: bool) -> Any:
-    """The factors Q and R."""
+    """Return the factors Q and R."""
     return tuple(jnp.linalg.qr(a, mode="complete" if complete else "reduced"))
 
 
 @entry("bridge.rules.scipy_factors.singular")
 def singular(a: Any, full_matrices: bool, compute_uv: bool, driver: str) -> Any:
-    """The singular value decomposition, or the values alone."""
+    """Return the singular value decomposition, or the values alone."""
     found = jnp.linalg.svd(a, full_matrices=full_matrices, compute_uv=compute_uv)
     return tuple(found) if compute_uv else found
 
 
 @entry("bridge.rules.scipy_eigen.hermitian_eigen")
 def hermitian_eigen(a: Any, lower: bool, driver: Any) -> Any:
-    """Eigenvalues and eigenvectors of the matrix of which a triangle is given."""
+    """Return eigenvalues and eigenvectors of a matrix of which one triangle is given."""
     return tuple(jnp.linalg.eigh(a, UPLO="L" if lower else "U", symmetrize_input=False))
 
 
 @entry("bridge.rules.scipy_systems.triangular")
 def triangular(a: Any, b: Any, lower: bool, form: int, unit: bool) -> Any:
-    """The solution of systems with triangular matrices; both operands get one dtype and one batch."""
+    """Solve systems with triangular matrices; both operands get one dtype and one batch."""
     kind = jnp.result_type(a, b)
     batch = jnp.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     a, b = (jnp.broadcast_to(x, batch + x.shape[-2:]).astype(kind) for x in (a, b))
@@ -49,7 +49,7 @@ _LARGEST = 4096
 
 @entry(_NAME)
 def lu_solved(factors: Any, b: Any, trans: str) -> Any:
-    """The solution by SuperLU's factors, where the matrix with its rows and columns permuted is L U."""
+    """Solve by SuperLU's factors: the matrix with its rows and columns permuted is L U."""
     size = factors.shape[0]
     if size > _LARGEST:
         raise NoRuleError(
@@ -74,5 +74,5 @@ def lu_solved(factors: Any, b: Any, trans: str) -> Any:
 
 @entry("bridge.rules.scipy_matrix_functions.expm")
 def expm(a: Any) -> Any:
-    """The exponential of one matrix or several."""
+    """Return the exponential of one matrix or several."""
     return linalg.expm(a)

@@ -14,7 +14,7 @@ from bridge.xla.lowering.register import entry
 
 @entry("np.where")
 def where(condition: Any, x: Any = None, y: Any = None) -> Any:
-    """One dtype for both choices, in which Python numbers are weak."""
+    """Choose by a condition, in one dtype for both choices, in which Python numbers are weak."""
     if x is None and y is None:
         return jnp.nonzero(condition)
     x, y = operand(x), operand(y)
@@ -24,19 +24,19 @@ def where(condition: Any, x: Any = None, y: Any = None) -> Any:
 
 @entry("np.take")
 def take(a: Any, indices: Any, axis: int | None = None, mode: str = "raise") -> Any:
-    """An index out of range in mode "raise" gives NaN: raising is the caller's."""
+    """Take elements by index; one out of range in mode "raise" gives NaN, and the caller raises."""
     return jnp.take(a, jnp.asarray(indices, np.intp), axis, mode=None if mode == "raise" else mode)
 
 
 @entry("np.take_along_axis")
 def take_along_axis(arr: Any, indices: Any, axis: int | None = -1) -> Any:
-    """Of lists too."""
+    """Take elements by index along an axis, also of lists."""
     return jnp.take_along_axis(jnp.asarray(arr), jnp.asarray(indices), axis)
 
 
 @entry("np.choose")
 def choose(a: Any, choices: Any, mode: str = "raise") -> Any:
-    """An index out of range in mode "raise" gives NaN; integers have none, so that their mode must be another."""
+    """Choose by integers; one out of range in mode "raise" gives NaN, so integer arrays need another mode."""
     parts = list(choices)
     kind = common(*parts)
     parts = [jnp.asarray(part, kind) for part in parts]
@@ -56,7 +56,7 @@ def choose(a: Any, choices: Any, mode: str = "raise") -> Any:
 
 @entry("np.compress")
 def compress(condition: Any, a: Any, axis: int | None = None) -> Any:
-    """A condition that is known is a gather."""
+    """Take the slices where a condition holds; a condition that is known is a gather."""
     chosen = known(condition)
     if chosen is None:
         return jnp.compress(condition, a, axis=axis)
@@ -65,7 +65,7 @@ def compress(condition: Any, a: Any, axis: int | None = None) -> Any:
 
 @entry("np.extract")
 def extract(condition: Any, arr: Any) -> Any:
-    """Likewise."""
+    """Take the elements where a condition holds; one that is known is a gather."""
     chosen = known(condition)
     if chosen is None:
         return jnp.extract(condition, arr)

@@ -16,13 +16,13 @@ from bridge.xla.lowering.register import entry
 
 @entry("np.reshape")
 def reshape(a: Any, shape: Any, order: str = "C", copy: bool | None = None) -> Any:
-    """In an order that does not depend on how memory lies."""
+    """Reshape in an order that does not depend on how memory lies."""
     return jnp.reshape(a, shape, _fixed(order, "np.reshape"))
 
 
 @entry("np.ravel")
 def ravel(a: Any, order: str = "C") -> Any:
-    """Likewise."""
+    """Flatten in an order that does not depend on how memory lies."""
     return jnp.ravel(a, _fixed(order, "np.ravel"))
 
 
@@ -34,25 +34,25 @@ def _fixed(order: str, name: str) -> str:
 
 @entry("np.copy")
 def copy(a: Any) -> Any:
-    """Arrays of JAX are never written."""
+    """Return the array itself: arrays of JAX are never written."""
     return jnp.asarray(a)
 
 
 @entry("np.astype")
 def astype(x: Any, dtype: Any) -> Any:
-    """The real part, where complex numbers become real."""
+    """Cast; complex numbers that become real lose their imaginary part."""
     return converted(jnp.asarray(x), dtype)
 
 
 @entry("np.broadcast_arrays")
 def broadcast_arrays(*args: Any) -> tuple[Any, ...]:
-    """In a tuple."""
+    """Broadcast arrays against each other, in a tuple."""
     return tuple(jnp.broadcast_arrays(*map(jnp.asarray, map(operand, args))))
 
 
 @entry("np.meshgrid")
 def meshgrid(*xi: Any, sparse: bool = False, indexing: str = "xy", copy: bool = True) -> Any:
-    """Also of numbers; in the container that NumPy has."""
+    """Return coordinate matrices, also of numbers, in NumPy's container."""
     found = jnp.meshgrid(*(jnp.ravel(operand(x)) for x in xi), sparse=sparse, indexing=indexing)
     return list(found) if sparse and not copy else tuple(found)
 
@@ -71,13 +71,13 @@ for _n in (1, 2, 3):
 
 @entry("np.unstack")
 def unstack(x: Any, axis: int = 0) -> tuple[Any, ...]:
-    """In a tuple."""
+    """Split along an axis, in a tuple."""
     return tuple(jnp.unstack(jnp.asarray(x), axis=axis))
 
 
 @entry("np.block")
 def block(arrays: Any) -> Any:
-    """Nested lists, in one dtype."""
+    """Join nested lists of arrays in one dtype."""
 
     def leaves(x: Any) -> list[Any]:
         return [leaf for part in x for leaf in leaves(part)] if isinstance(x, list) else [x]
@@ -92,7 +92,7 @@ def block(arrays: Any) -> Any:
 
 @entry("np.pad")
 def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Any:
-    """Widths as pairs, as numbers, or by axis."""
+    """Pad by widths that are pairs, numbers, or named by axis."""
     if isinstance(pad_width, dict):
         pad_width = [pad_width.get(k, pad_width.get(k - array.ndim, 0)) for k in range(array.ndim)]
         pad_width = [(w, w) if np.ndim(w) == 0 else tuple(w) for w in pad_width]
@@ -101,21 +101,21 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> An
 
 
 def _tuples(x: Any) -> Any:
-    """Nested sequences as tuples, which JAX can use as keys."""
+    """Return nested sequences as tuples, which JAX can use as keys."""
     x = x.tolist() if isinstance(x, np.ndarray) else x
     return tuple(map(_tuples, x)) if isinstance(x, (list, tuple)) else x
 
 
 @entry("np.linspace")
 def linspace(start: Any, stop: Any, num: int = 50, **options: Any) -> Any:
-    """Evenly spaced."""
+    """Return evenly spaced numbers in the common dtype of the ends, of which Python numbers are weak."""
     start, stop = _ends(start, stop)
     return jnp.linspace(start, stop, num, **options)
 
 
 @entry("np.logspace")
 def logspace(start: Any, stop: Any, num: int = 50, base: Any = 10.0, **options: Any) -> Any:
-    """Evenly spaced logarithms, to a base that counts in the dtype."""
+    """Return numbers with evenly spaced logarithms; the base counts in the dtype."""
     start, stop, base = _ends(start, stop, base)
     return jnp.logspace(start, stop, num, base=base, **options)
 
@@ -127,11 +127,11 @@ def _ends(*numbers: Any) -> Any:
 
 @entry("np.tril")
 def tril(m: Any, k: int = 0) -> Any:
-    """Of a vector too, as NumPy: it stands for a matrix whose rows are equal."""
+    """Return the lower triangle; a vector represents a matrix whose rows are equal, as in NumPy."""
     return jnp.tril(m if m.ndim > 1 else jnp.broadcast_to(m, m.shape * 2), k)
 
 
 @entry("np.triu")
 def triu(m: Any, k: int = 0) -> Any:
-    """Likewise."""
+    """Return the upper triangle; a vector represents a matrix whose rows are equal, as in NumPy."""
     return jnp.triu(m if m.ndim > 1 else jnp.broadcast_to(m, m.shape * 2), k)

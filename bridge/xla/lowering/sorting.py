@@ -49,7 +49,7 @@ def _ranks(a: Any, axis: int) -> Any:
 
 @entry("np.searchsorted")
 def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
-    """In NumPy's order of complex numbers, too."""
+    """Return where values belong in a sorted array, complex ones in NumPy's order."""
     if not is_complex(a, v):
         return jnp.searchsorted(a, v, side=side, sorter=sorter)
     kind = common(a, v)
@@ -60,7 +60,7 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
 
 @entry("np.lexsort")
 def lexsort(keys: Any, axis: int = -1) -> Any:
-    """Likewise."""
+    """Return the places of sorted keys, complex ones in NumPy's order."""
     rows = [jnp.asarray(key) for key in keys]
     return jnp.lexsort([_ranks(one, axis % one.ndim) if is_complex(one) else one for one in rows], axis)
 
@@ -75,7 +75,7 @@ def _flat(a: Any, axis: int | None) -> tuple[Any, int]:
 def sort(
     a: Any, axis: int | None = -1, kind: Any = None, order: Any = None, stable: Any = None, descending: Any = None
 ) -> Any:
-    """In NumPy's order of complex numbers, too."""
+    """Sort, complex numbers in NumPy's order."""
     if np.result_type(a).kind != "c" and not descending:
         return jnp.sort(a, axis=axis)
     a, axis = _flat(a, axis)
@@ -86,7 +86,7 @@ def sort(
 def argsort(
     a: Any, axis: int | None = -1, kind: Any = None, order: Any = None, stable: Any = None, descending: Any = None
 ) -> Any:
-    """In NumPy's order of complex numbers, too; in a descending one NaNs are last, and equal numbers stay in theirs."""
+    """Return the places of sorted elements, complex ones in NumPy's order; descending, NaNs are last."""
     if np.result_type(a).kind == "c":
         return _order(*_flat(a, axis), descending)
     if descending:
@@ -97,7 +97,7 @@ def argsort(
 
 @entry("np.partition")
 def partition(a: Any, kth: Any, axis: int | None = -1) -> Any:
-    """The sorted array is partitioned at every `kth`; NumPy's order elsewhere is unspecified, and another one."""
+    """Sort, which partitions at every `kth`; NumPy's order elsewhere is unspecified."""
     return sort(a, axis)
 
 
@@ -113,7 +113,7 @@ def _with_gradient(x: Any, values: Any) -> Any:
 
 @entry("np.unique")
 def unique(ar: Any, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False) -> Any:
-    """Without axes, which have no rule."""
+    """Return the distinct elements; there is no rule along an axis."""
     found = jnp.unique(ar, return_index, return_inverse, return_counts)
     if not isinstance(found, tuple):
         return _with_gradient(ar, found)
@@ -122,18 +122,18 @@ def unique(ar: Any, return_index: bool = False, return_inverse: bool = False, re
 
 @entry("np.unique_values")
 def unique_values(x: Any) -> Any:
-    """Sorted."""
+    """Return distinct values, sorted."""
     return _with_gradient(x, jnp.unique(x))
 
 
 @entry("np.union1d")
 def union1d(ar1: Any, ar2: Any) -> Any:
-    """The values of both together."""
+    """Return the distinct values of two arrays."""
     return unique(jnp.concatenate([jnp.reshape(ar1, -1), jnp.reshape(ar2, -1)]))
 
 
 def _unique(name: str) -> Callable[..., Any]:
-    """With NumPy's named tuple."""
+    """Return distinct values in NumPy's named tuple."""
 
     def several(x: Any) -> Any:
         x = jnp.asarray(x)

@@ -38,7 +38,7 @@ def rgamma(x: Any) -> Any:
 
 @entry("scipy.special._basic.polygamma")
 def polygamma(n: Any, x: Any) -> Any:
-    """In double precision, as in SciPy."""
+    """Return polygamma in double precision, as SciPy does."""
     return special.polygamma(jnp.asarray(n), jnp.asarray(x, float))
 
 
@@ -52,7 +52,7 @@ def huber(delta: Any, r: Any) -> Any:
 
 @entry("scipy.special.pseudo_huber")
 def pseudo_huber(delta: Any, r: Any) -> Any:
-    """Without the difference of a root near 1 and 1."""
+    """Return the pseudo-Huber loss without the difference of a root near 1 and 1."""
     zero = delta == 0
     ratio = r / jnp.where(zero, 1, delta)
     value = r * r / (1 + jnp.sqrt(1 + ratio * ratio))

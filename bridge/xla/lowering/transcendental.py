@@ -99,13 +99,13 @@ def _exp_of(z: Any) -> Any:
 
 @of_complex("exp")
 def exp(z: Any) -> Any:
-    """Of complex numbers."""
+    """Return the exponential of complex numbers."""
     return where_it_turns("exp", z, _exp_of(z))
 
 
 @of_complex("exp2")
 def _exp2(z: Any) -> Any:
-    """As NumPy has it: through `exp`."""
+    """Return powers of 2 through `exp`, as NumPy does."""
     two = np.asarray(np.log(2.0), z.real.dtype)
     return exp(joined(z.real * two, z.imag * two))
 
