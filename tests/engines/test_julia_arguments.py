@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bridge.engines.julia.argument_order import Arrangement, Row, arranged
+from bridge.engines.julia.exchange import Arrangement, Row, arranged
 from bridge.errors import NoRuleError
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from bridge.engines.julia.argument_order import Row
+from bridge.engines.julia.exchange import Row
 from bridge.engines.julia.rules import ComposedRule, JuliaRule, checked_values, message_of
 from bridge.engines.protocol import AskingContext, Column, Engine, EngineRule, Health
 from bridge.errors import ArgumentError, JuliaNotAvailable, RuleError

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.engines.julia.argument_order import Arrangement, Row, arranged
-from bridge.engines.julia.exchange import Exchange, target_for
+from bridge.engines.julia.exchange import Arrangement, Exchange, Row, arranged, target_for
 from bridge.engines.protocol import EngineRule, is_same_value
 from bridge.errors import BridgeError, NoRuleError, RefusedError, RuleError, ValueDiffersError
 from bridge.julia.session import interrupted, session

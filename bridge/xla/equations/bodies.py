@@ -12,8 +12,7 @@ import numpy as np
 from jax import lax
 from jax.extend.core import Literal
 
-from bridge.xla.equations.computing import Values, followed, plain, value_of
-from bridge.xla.equations.graph import Graph
+from bridge.xla.equations.graph import Graph, Values, followed, plain, value_of
 from bridge.xla.tracing.kernels import LOOP
 
 

@@ -12,8 +12,7 @@ from jax import lax
 from jax.extend.core import Literal
 
 from bridge.xla.equations.bodies import Body, stacked
-from bridge.xla.equations.computing import Values, followed, value_of
-from bridge.xla.equations.graph import size_of
+from bridge.xla.equations.graph import Values, followed, size_of, value_of
 from bridge.xla.equations.products import Mask, all_finite, either, masked, spread_from, unmasked
 
 _SMALLER = 4

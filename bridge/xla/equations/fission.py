@@ -16,8 +16,7 @@ from jax import lax
 from jax.extend.core import Literal
 
 from bridge.xla.equations.bodies import Body, Known, counted, loops, walk_of
-from bridge.xla.equations.computing import Values, followed, value_of
-from bridge.xla.equations.graph import Graph, Replacement, inside, size_of
+from bridge.xla.equations.graph import Graph, Replacement, Values, followed, inside, size_of, value_of
 from bridge.xla.equations.products import SMALLEST, Product, guarded, product_of, products
 from bridge.xla.equations.sums import Sum, summed, sums
 from bridge.xla.tracing.kernels import loop

@@ -11,9 +11,8 @@ from jax import lax
 from jax.extend.core import Literal
 
 from bridge.xla.equations.bodies import Body, Walk, same, stacked, walk_of
-from bridge.xla.equations.computing import Values, followed, value_of
 from bridge.xla.equations.factors import Factors, factors_of, total
-from bridge.xla.equations.graph import size_of
+from bridge.xla.equations.graph import Values, followed, size_of, value_of
 from bridge.xla.equations.products import SMALLEST, Product, product_of, products
 
 
