@@ -33,13 +33,11 @@ def _compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(eager, "bridge", Compiled())
 
 
-@pytest.mark.dealt(3)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
 def test_what_was_not_selected_has_no_gradient(program: Callable[[Any], Any]) -> None:
     eager.test_what_was_not_selected_has_no_gradient(program)
 
 
-@pytest.mark.dealt(3)
 @pytest.mark.parametrize("test", WHOLE, ids=lambda f: f.__name__)
 def test_as_eager(test: Callable[[], None]) -> None:
     test()
