@@ -24,7 +24,6 @@ import bridge
 from bridge.extend import MUTATING, RULES, ZERO_PULL
 from bridge.rulebook.book import LOWERINGS
 from bridge.rulebook.facts import FACTS
-from tests.helpers.sampling import deal
 
 hypothesis.settings.register_profile("fixed", derandomize=True, deadline=None, print_blob=True)
 hypothesis.settings.register_profile("nightly", deadline=None, print_blob=True)
@@ -33,6 +32,9 @@ hypothesis.settings.register_profile("nightly", deadline=None, print_blob=True)
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--programs", type=int, default=30, help="how many random programs to run (in .ci/run 100, at night 10,000)"
+    )
+    parser.addoption(
+        "--shard", metavar="I/N", help="run the I-th of N parts of what is collected"
     )
     parser.addoption("--optimised", action="store_true", help="let XLA optimise programs, as it does for users")
 
@@ -57,9 +59,16 @@ def pytest_collection() -> Generator[None, Any, Any]:
         gc.enable()
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    deal(items)
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.option.shard is None:
+        return
+    part, parts = map(int, config.option.shard.split("/"))
+    if not 1 <= part <= parts:
+        raise pytest.UsageError(f"--shard {config.option.shard}: the part is a number from 1 to {parts}")
+    left_out = [item for k, item in enumerate(items) if k % parts != part - 1]
+    items[:] = items[part - 1 :: parts]
+    config.hook.pytest_deselected(items=left_out)
 
 
 # With these XLA's code generation takes a quarter of the time; what it is given, and what that means, stay the same.

@@ -141,7 +141,7 @@ print(json.dumps({"dev": package.dev, "path": package.path, "folder": str(discov
 """
 
 
-@pytest.mark.dealt(0, 1)
+@pytest.mark.ci
 @pytest.mark.parametrize("environment", ["with_wheel", "with_checkout"])
 def test_juliapkg_finds_the_julia_package(environment: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     pytest.importorskip("juliapkg")
@@ -165,7 +165,7 @@ def test_wheel_works_from_elsewhere(with_wheel: Path, tmp_path: Path) -> None:
     }
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 def test_editable_install_works_from_elsewhere(with_checkout: Path, tmp_path: Path) -> None:
     assert json.loads(run(with_checkout, "-c", PROBE, cwd=tmp_path)) == checkout_answer(tmp_path)
 

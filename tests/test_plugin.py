@@ -194,7 +194,6 @@ def test_engine_that_does_not_exist_is_named(project: pytest.Pytester) -> None:
     result.stdout.fnmatch_lines(["*nativ*"])
 
 
-@pytest.mark.dealt(3)
 @pytest.mark.parametrize("names", ["nativ", "native,typo", ","])
 def test_a_typo_does_not_skip_tests_that_ask_for_engines(project: pytest.Pytester, names: str) -> None:
     code = RIGHT + "def test_it(crosscheck):\n    crosscheck(program, engines=('native', 'jax'))(np.ones(3))\n"
@@ -203,7 +202,7 @@ def test_a_typo_does_not_skip_tests_that_ask_for_engines(project: pytest.Pyteste
     result.stdout.fnmatch_lines([f"*--bridge-engines={names} names *choose among 'native', *'xla'*"])
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 def test_engine_from_outside_is_used_and_named(project: pytest.Pytester) -> None:
     project.makeconftest("from bridge.engines import registry\nregistry.register('mirror', 'tests.engines.mirror')\n")
     code = RIGHT + (
@@ -217,7 +216,7 @@ def test_engine_from_outside_is_used_and_named(project: pytest.Pytester) -> None
     result.stdout.fnmatch_lines(["*choose among 'native', *'mirror'*"])
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 def test_failures_are_written_into_one_page(project: pytest.Pytester) -> None:
     code = WRONG + (
         "@pytest.mark.parametrize('n', [2, 3])\n"
@@ -238,7 +237,7 @@ def test_failures_are_written_into_one_page(project: pytest.Pytester) -> None:
     assert "test_right" not in page
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 def test_failures_come_from_the_workers_of_xdist(project: pytest.Pytester) -> None:
     pytest.importorskip("xdist")
     code = WRONG + "def test_it(crosscheck):\n    crosscheck(program, engines=('native',))(np.ones(2))\n"

@@ -21,7 +21,7 @@ USER_CODE = Path(__file__).parent / "typed" / "user_code.py"
 X = np.array([1.0, 2.0])
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 def test_a_type_checker_finds_the_mistakes_and_nothing_else() -> None:
     pytest.importorskip("mypy", reason='pip install -e ".[dev]"')
     command = [sys.executable, "-m", "mypy", "--strict", "--no-pretty", "--no-error-summary", str(USER_CODE)]
@@ -31,7 +31,7 @@ def test_a_type_checker_finds_the_mistakes_and_nothing_else() -> None:
     assert len(planted) > 10 and found == planted, said.stdout + said.stderr
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 def test_pyright_finds_them_too() -> None:
     pyright = shutil.which("pyright")
     if pyright is None:

@@ -60,7 +60,6 @@ def test_it_is_what_numpy_does(name: str, out: str) -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.dealt(4)
 @pytest.mark.parametrize(("name", "out"), PAIRS[::5])
 def test_it_is_what_numpy_does_when_compiled(name: str, out: str) -> None:
     _compare(name, out, "xla")

@@ -137,7 +137,6 @@ PROGRAMS = {
 }
 
 
-@pytest.mark.dealt(4)
 @pytest.mark.parametrize("engine", ["native", "xla"])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_value_is_read_as_numpy_reads_it(name: str, engine: str) -> None:

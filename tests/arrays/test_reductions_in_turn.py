@@ -10,7 +10,6 @@ import pytest
 
 import bridge
 from tests.helpers.finite_differences import gradient
-from tests.helpers.sampling import dealt
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(0.6, 1.7, (3, 4))
@@ -62,7 +61,6 @@ def weighted(ufunc: np.ufunc, program: Program) -> Callable[[Any], Any]:
     return f
 
 
-@pytest.mark.dealt(3)
 @pytest.mark.parametrize(("ufunc", "program"), RECORDS, ids=lambda one: getattr(one, "__name__", None) or one.name)
 def test_as_numpy_goes(ufunc: np.ufunc, program: Program) -> None:
     f = weighted(ufunc, program)
@@ -74,8 +72,7 @@ def test_as_numpy_goes(ufunc: np.ufunc, program: Program) -> None:
     assert tangent == pytest.approx(np.sum(expected * np.sin(program.x)), rel=1e-6, abs=1e-7)
 
 
-@pytest.mark.dealt(3, 2)
-@pytest.mark.parametrize(("ufunc", "program"), dealt(RECORDS, always=6))
+@pytest.mark.parametrize(("ufunc", "program"), RECORDS)
 def test_compiled(ufunc: np.ufunc, program: Program) -> None:
     pytest.importorskip("jax")
     f = weighted(ufunc, program)

@@ -50,7 +50,6 @@ def differences(f: Callable[[Any], Any], x: np.ndarray) -> np.ndarray:
     return np.array([(f(x + step) - f(x - step)) / 2e-6 for step in np.eye(x.size) * 1e-6])
 
 
-@pytest.mark.dealt(3)
 @pytest.mark.parametrize("ufunc", UFUNCS, ids=lambda ufunc: ufunc.__name__)
 @pytest.mark.parametrize("program", [pytest.param(p.run, id=p.name) for p in PROGRAMS])
 def test_to_second_order_and_forward(ufunc: np.ufunc, program: Callable[[np.ufunc, Any], Any]) -> None:

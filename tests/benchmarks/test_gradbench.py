@@ -29,7 +29,7 @@ from benchmarks.gradbench.protocol import EVALS, responses
 ROOT = Path(__file__).resolve().parents[2]
 ENGINES = [
     "native",
-    pytest.param("xla", marks=[pytest.mark.thorough, pytest.mark.skipif(
+    pytest.param("xla", marks=[pytest.mark.ci, pytest.mark.skipif(
         importlib.util.find_spec("jax") is None, reason="needs JAX: pip install mutation-bridge[jax]")]),
 ]  # fmt: skip
 NUMBERS = np.random.default_rng(5)
@@ -241,7 +241,7 @@ def test_descent_ends_where_it_is_lowest(differentiate: Any) -> None:
     np.testing.assert_allclose(found, target, atol=1e-3)
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 @pytest.mark.parametrize("inner", [forward, reverse])
 @pytest.mark.parametrize("outer", [forward, reverse])
 def test_derivatives_within_derivatives(outer: Any, inner: Any) -> None:
@@ -349,7 +349,7 @@ class TestConversation:
         asks = Process([sys.executable, str(script), *said], folder)
         return talk("hello", "bridge", asks, Process(answers, ROOT, here), timeout)
 
-    @pytest.mark.thorough
+    @pytest.mark.ci
     def test_valid_and_invalid(self, tmp_path: Path) -> None:
         outcome = self.talk(tmp_path, "hello", "square")
         assert (outcome.verdict, outcome.reason) == ("valid", "")

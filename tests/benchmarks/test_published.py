@@ -97,7 +97,7 @@ def test_memory_that_numpy_makes_for_itself_counts() -> None:
     assert centered < found
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 def test_memory_is_held_against_what_the_program_handles(
     checkout: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -111,7 +111,7 @@ def test_memory_is_held_against_what_the_program_handles(
     assert line.endswith(f"{int(ratio <= 1.3)} of 1 (xla); most: right {ratio:.3g}")
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 def test_every_program_gets_its_verdict_and_its_reason(outcome: dict[str, Any]) -> None:
     found = {each["name"]: (each["verdict"], each["reason"]) for each in outcome["programs"]}
     assert found["right"] == ("right", "")
@@ -123,7 +123,7 @@ def test_every_program_gets_its_verdict_and_its_reason(outcome: dict[str, Any]) 
     assert outcome["status"] == 1
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 def test_a_program_that_does_not_end_is_ended(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command.main(npbench, "benchmarks.npbench", [str(checkout), "--kernels", "hangs", "--timeout", "1"])
     *_, reason, last = capsys.readouterr().out.splitlines()
@@ -131,7 +131,7 @@ def test_a_program_that_does_not_end_is_ended(checkout: Path, capsys: pytest.Cap
     assert last == "0 of 1 right (native)"
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 def test_a_right_program_has_times_memory_and_an_error(outcome: dict[str, Any]) -> None:
     right, single = (each for each in outcome["programs"] if each["verdict"] == "right")
     assert right["precision"] == "double" and right["error"] < 1e-9
@@ -141,7 +141,7 @@ def test_a_right_program_has_times_memory_and_an_error(outcome: dict[str, Any]) 
     assert right["facts"]["arguments"] == ["a", "x"]
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 def test_the_last_line_sums_the_run_up(outcome: dict[str, Any]) -> None:
     assert outcome["summary"]["native"].startswith("2 of 3 right (native), gradient ")
 

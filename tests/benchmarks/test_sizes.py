@@ -34,7 +34,7 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 def test_sizes_are_printed_and_plotted(short: None, tmp_path: Path, capsys: Any) -> None:
     assert sizes.main(["--to", str(tmp_path), "--most", "20"]) == 0
     said = capsys.readouterr().out
@@ -42,7 +42,7 @@ def test_sizes_are_printed_and_plotted(short: None, tmp_path: Path, capsys: Any)
     assert (tmp_path / "sizes.png").stat().st_size > 10_000
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 def test_another_gradient_is_told(short: None, tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     def off(workload: Any) -> Any:
         run = mutation_bridge.prepare(workload)

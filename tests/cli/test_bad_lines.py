@@ -76,7 +76,7 @@ def test_usage_is_that_of_the_command(name: str, folder: Path, capsys: pytest.Ca
     assert said in capsys.readouterr().err
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 def test_a_terminal_without_the_characters(folder: Path) -> None:
     line = [sys.executable, "-m", "bridge", *CHECK.format(folder).split()]
     environment = os.environ | {"PYTHONIOENCODING": "ascii", "LC_ALL": "C", "PYTHONPATH": str(ROOT)}
@@ -85,7 +85,7 @@ def test_a_terminal_without_the_characters(folder: Path) -> None:
     assert "\\u2713 ran" in done.stdout
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 def test_who_reads_may_go(folder: Path) -> None:
     line = [sys.executable, "-m", "bridge", "rules", "list"]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}

@@ -129,7 +129,7 @@ def test_programs_that_agree_end_with_0(programs: Path, capsys: pytest.CaptureFi
     assert json.loads((programs / "out.json").read_text(encoding="utf-8"))["ok"] is True
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 def test_programs_that_do_not_agree_end_with_1(programs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert check("wrong_programs:wrong", "--arg", "[0.5, 1.0, 2.0]", "--json", "out.json") == 1
     said = capsys.readouterr().out
@@ -197,7 +197,7 @@ def test_literals(text: str, expected: Any) -> None:
     assert repr(found) == repr(expected)
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 def test_from_a_shell(programs: Path) -> None:
     command = [sys.executable, "-m", "bridge", "check", "wrong_programs:wrong", "--arg", "x.npy", "--engines", "native"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env={"PYTHONPATH": str(ROOT)})

@@ -60,7 +60,7 @@ def misfit_arguments() -> tuple:
     return u, v, observations, PROBLEM.interval
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 def test_quick_run_meets_its_requirements_and_saves_the_plots(tmp_path, capsys):
     folder = tmp_path / "new" / "folder"
     assert bridge.demo.run(folder, quick=True) == 0
@@ -72,7 +72,7 @@ def test_quick_run_meets_its_requirements_and_saves_the_plots(tmp_path, capsys):
         assert name in printed
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 def test_a_failed_requirement_is_shown_and_gives_status_1(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(report, "LEAST_ACCURACY", 1.01)
     monkeypatch.setattr(reaction_diffusion, "QUICK", PROBLEM)

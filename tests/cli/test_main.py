@@ -43,7 +43,7 @@ def test_doctor_reads_requirements_from_metadata() -> None:
     assert doctor.requirements(declared, "demo") == [("no-such-thing", ">=1", None)]
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 def test_doctor_names_the_line_that_installs_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor.metadata, "requires", lambda name: ["no-such-thing>=1; extra == 'demo'"])
     lines, healthy = doctor.examine()
@@ -107,7 +107,7 @@ def test_coverage_is_printed_written_and_checked(capsys: pytest.CaptureFixture[s
     assert capsys.readouterr().out == page.read_text(encoding="utf-8")
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 def test_doctor_names_another_distribution_with_a_package_of_that_name(monkeypatch: pytest.MonkeyPatch) -> None:
     assert doctor.others() == []
     both = {"bridge": ["bridge-ds", doctor.DISTRIBUTION], "numpy": ["numpy"]}

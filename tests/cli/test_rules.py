@@ -128,7 +128,7 @@ def test_what_cannot_be_proved_is_said(capsys: pytest.CaptureFixture[str]) -> No
     assert "write a rule for it" in capsys.readouterr().err
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 def test_a_guests_rules_have_its_name(site: Path) -> None:
     text = "from bridge.cli.commands import main\n"
     text += "".join(
@@ -139,7 +139,7 @@ def test_a_guests_rules_have_its_name(site: Path) -> None:
     assert "fast-kernels 1.2, " in explained and "checks passed" in explained
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 def test_a_guest_that_cannot_be_imported(site: Path) -> None:
     (site / "fastkernels" / "__init__.py").write_text("1 / 0\n")
     done = run_with(site, "-m", "bridge", "rules", "list", "tanh")
@@ -164,7 +164,7 @@ def test_a_stand_in_has_its_arguments(capsys: pytest.CaptureFixture[str]) -> Non
     assert re.search(r"arguments +a, b, lower.*\n +derivatives +those of", capsys.readouterr().out)
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 def test_what_a_pull_reads_are_arguments_not_variables_of_its_own() -> None:
     for entry in entries():
         told = dict(details(entry)) if entry.kind in ("rule", "linear rule") else {}

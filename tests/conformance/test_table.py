@@ -12,7 +12,6 @@ import pytest
 from bridge.proof.report.model import Difference, Report, Run
 from tests.conformance import table
 from tests.conformance.test_corpus import CASES, name
-from tests.helpers.sampling import dealt
 
 PAGE = (Path(__file__).parents[2] / "docs" / "conformance.md").read_text(encoding="utf-8")
 ROWS = {found[1]: found for found in re.finditer(r"^\| \[([^\]]+)\]\(([^)]+)\) \| .* \|$", PAGE, re.MULTILINE)}
@@ -39,14 +38,14 @@ def test_no_engine_gives_a_wrong_number() -> None:
     assert all(on_the_page(case)["native"] in ("agrees", "kink", "holds") for case in CASES)
 
 
-@pytest.mark.parametrize("case", dealt(WITH_PROGRAMS[::6], always=2), ids=name)
+@pytest.mark.parametrize("case", WITH_PROGRAMS[::6], ids=name)
 def test_sample_of_the_eager_engines(case: dict[str, Any]) -> None:
     pytest.importorskip("jax")
     engines = ("native", "jax")
     assert table.answers(case, engines) == {engine: on_the_page(case)[engine] for engine in engines}
 
 
-@pytest.mark.parametrize("case", dealt(WITH_PROGRAMS[3::16], always=3), ids=name)
+@pytest.mark.parametrize("case", WITH_PROGRAMS[3::16], ids=name)
 def test_sample_of_the_compiled_engine(case: dict[str, Any]) -> None:
     pytest.importorskip("jax")
     assert table.answers(case, ("native", "xla"))["xla"] == on_the_page(case)["xla"]

@@ -49,7 +49,7 @@ JULIA = {"epidemic", "pendulum", "nile", "shock"}
         pytest.param(
             one,
             id=f"{one.name}-{k}",
-            marks=pytest.mark.julia if one.name in JULIA else pytest.mark.thorough,
+            marks=pytest.mark.julia if one.name in JULIA else pytest.mark.ci,
         )
         for k, one in enumerate(SHORT)
     ],

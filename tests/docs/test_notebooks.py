@@ -41,7 +41,7 @@ print(json.dumps(shown))
 """
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
 def test_it_runs(notebook: Path, tmp_path: Path) -> None:
     for needed in ("IPython", "jax", "matplotlib", "jinja2"):

@@ -25,7 +25,7 @@ def test_trace_prints_what_the_page_says() -> None:
     assert printed.getvalue() == output
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 def test_tests_of_the_page_pass(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("jax")
     monkeypatch.setenv("PYTHONPATH", str(ROOT), prepend=os.pathsep)

@@ -58,7 +58,6 @@ def test_bridge_answers_as_the_page_says_and_right(surprises: ModuleType, number
     assert surprises.is_right(found, surprises.slopes(surprise)) == (surprise.key != NOISE)
 
 
-@pytest.mark.dealt(3)
 @pytest.mark.parametrize("number", range(len(KEYS)), ids=KEYS)
 def test_compiled_answers_are_the_same(surprises: ModuleType, number: int) -> None:
     pytest.importorskip("jax")
@@ -72,7 +71,7 @@ def test_compiled_answers_are_the_same(surprises: ModuleType, number: int) -> No
         np.testing.assert_allclose(compiled, eager, rtol=1e-12)
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 @pytest.mark.parametrize(("system", "column", "module"), [("by_jax", 2, "jax"), ("by_torch", 3, "torch")])
 def test_other_systems_answer_as_the_page_says(surprises: ModuleType, system: str, column: int, module: str) -> None:
     library = pytest.importorskip(module)

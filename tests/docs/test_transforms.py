@@ -12,7 +12,7 @@ BLOCKS = examples("docs/transforms.md")
 WITH_JAX = [block for block in BLOCKS if "import jax" in block[0]]
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 def test_the_examples_print_what_the_page_says(tmp_path: Path) -> None:
     blocks = [block for block in BLOCKS if block not in WITH_JAX]
     assert len(blocks) >= 4
@@ -20,7 +20,7 @@ def test_the_examples_print_what_the_page_says(tmp_path: Path) -> None:
     assert printed(code, tmp_path) == "".join(expected for _, expected in blocks)
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 def test_the_example_of_a_solver_of_jaxs_ecosystem(tmp_path: Path) -> None:
     pytest.importorskip("optimistix", reason='pip install "mutation-bridge[test]"')
     ((code, expected),) = WITH_JAX

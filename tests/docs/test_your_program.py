@@ -29,7 +29,7 @@ def test_every_example_has_its_output() -> None:
     assert len(EXAMPLES) == text_of(PAGE).count("```python") > 0
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 @pytest.mark.usefixtures("stand_in_of_the_page")
 @pytest.mark.parametrize(("code", "output"), EXAMPLES)
 def test_example_prints_what_the_page_says(code: str, output: str, tmp_path: Path) -> None:

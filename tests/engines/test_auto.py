@@ -130,7 +130,6 @@ def unrolled(u: Any) -> Any:
     return np.sum(np.stack(rows))
 
 
-@pytest.mark.dealt(2)
 @pytest.mark.parametrize(
     ("program", "why", "has_line"),
     [
@@ -241,7 +240,7 @@ def test_results_are_of_the_same_kinds() -> None:
     assert type(aux["norm"]) is float and aux["name"] == "u" and aux["sizes"] == [6] and gradient.tolist() == [1.0] * 6
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 def test_other_transforms() -> None:
     value, tangent = [bridge.jvp(heat, (X,), (X,), engine="auto") for _ in range(4)][-1]
     np.testing.assert_allclose(tangent, 2 * value, rtol=1e-12)

@@ -104,7 +104,7 @@ def test_an_engine_from_outside_differentiates() -> None:
         bridge.grad(waves, engine="mirror", index_mode="clip")
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 def test_an_engine_from_outside_is_cross_checked(mirror: mirror_engine.Mirror) -> None:
     x = np.linspace(0.1, 1.0, 4)
     report = bridge.crosscheck(waves, engines=("native", "mirror"))(x)
@@ -125,7 +125,7 @@ def test_an_engine_from_outside_that_is_not_there(mirror: mirror_engine.Mirror) 
     assert [(run.status, run.why) for run in report.runs if run.engine == "mirror"] == [("not available", mirror.why)]
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 @pytest.mark.usefixtures("mirror")
 def test_the_doctor_and_messages_name_an_engine_from_outside() -> None:
     lines, _ = doctor.examine()

@@ -45,7 +45,7 @@ def recorded() -> list[Subject]:
     real = [
         Subject(f"as they stand/{each}", each.make, lambda each=each: copy.deepcopy(each.arguments), each.positions)
         for each in AS_THEY_STAND
-        if each.expected == RIGHT and not each.effects and not each.thorough
+        if each.expected == RIGHT and not each.effects and not each.long
     ]
     return list(_by_turns(small, real))
 

@@ -18,7 +18,6 @@ import bridge
 from tests.faults.dealing import Evenly
 from tests.faults.points import ERRORS, Failing
 from tests.faults.subjects import Subject, recorded
-from tests.helpers.sampling import dealt
 
 jax = pytest.importorskip("jax", reason='engine="xla" needs JAX: pip install "mutation-bridge[jax]"')
 
@@ -30,7 +29,7 @@ from tests.faults.compiling import CompiledTrial  # noqa: E402
 SUBJECTS = [one for one in recorded() if one.name.startswith("programs/")]
 
 
-@pytest.mark.parametrize("subject", dealt(SUBJECTS[::11], always=20, thorough=16), ids=lambda subject: subject.name)
+@pytest.mark.parametrize("subject", SUBJECTS[::11], ids=lambda subject: subject.name)
 @pytest.mark.filterwarnings("ignore")
 def test_after_a_fault_everything_is_as_before(subject: Subject) -> None:
     verdict = CompiledTrial(subject, 4, Evenly(1)).run(("xla of grad", "xla pull"))
@@ -56,7 +55,7 @@ def in_bridges_loop(x: Any) -> Any:
     return np.sum(bridge.fori_loop(0, 50, bridge.checkpoint(body), x) ** 2)
 
 
-@pytest.mark.dealt(0, 6)
+@pytest.mark.ci
 @pytest.mark.parametrize("f", [steps, in_bridges_loop])
 @pytest.mark.parametrize("way", ["bounded", "xla of grad", "engine"])
 def test_loops_that_keep_little_after_a_fault(f: Any, way: str) -> None:
@@ -135,7 +134,6 @@ def _lowered_first(f: Any) -> Any:
     return call
 
 
-@pytest.mark.dealt(4)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
 def test_what_is_read_is_watched_after_a_trace_that_failed(change: Callable[..., None], way: str) -> None:
@@ -167,7 +165,7 @@ def writes(x: Any) -> Any:
 EXPECTED = bridge.grad(writes)(X.copy())
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 @pytest.mark.parametrize("error", [*ERRORS, jax.errors.JaxRuntimeError])
 def test_a_compiler_that_fails(error: type[BaseException], monkeypatch: pytest.MonkeyPatch) -> None:
     """What XLA raises while it compiles, out of memory or otherwise, arrives; and the program compiles when it can."""
@@ -312,9 +310,9 @@ def test_an_index_outside_and_then_inside() -> None:
     assert len(g.compile_seconds) <= 2
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 @pytest.mark.filterwarnings("ignore:grad.f. has been compiled:bridge.errors.BridgeWarning")
-@pytest.mark.parametrize("threads", dealt((4, 16), always=1))
+@pytest.mark.parametrize("threads", (4, 16))
 def test_threads_of_which_some_fail(threads: int) -> None:
     """One function compiled by all at once; the traces of every second thread raise, as do some calls later.
 

@@ -68,7 +68,7 @@ def raised_once(
     return raising
 
 
-@pytest.mark.dealt(0, 5)
+@pytest.mark.ci
 @pytest.mark.parametrize("error", ERRORS)
 @pytest.mark.parametrize("f", [branch, loop, loop_until, expression])
 def test_a_fault_is_not_what_a_program_raises(f: Any, error: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,6 @@ import pytest
 import bridge
 from bridge.errors import BridgeError, ContextError, ReplayError
 from tests.faults.points import ERRORS, Failing, Faults
-from tests.helpers.sampling import dealt
 
 X = np.linspace(0.1, 0.9, 4)
 
@@ -247,7 +246,7 @@ COMES_BETWEEN = (plainly, in_a_finaliser, in_a_cycle_that_is_collected, in_a_wea
 
 
 @pytest.mark.parametrize("between", COMES_BETWEEN, ids=lambda one: one.__name__)
-@pytest.mark.parametrize("stride", dealt((11, 1), always=2))
+@pytest.mark.parametrize("stride", (11, 1))
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_another_differentiation_in_between(between: Callable[[Any], None], stride: int) -> None:
     """At points forward and backward Python runs something that differentiates, and both gradients are right."""
@@ -275,7 +274,7 @@ def test_another_differentiation_in_between(between: Callable[[Any], None], stri
     assert is_clean()
 
 
-@pytest.mark.parametrize("stride", dealt((7, 1), always=2))
+@pytest.mark.parametrize("stride", (7, 1))
 def test_the_same_object_in_between(stride: int) -> None:
     """Of what an object holds half of a call has been written: another call with it is right, or refused by name."""
     layer, told = Layer(), 0
@@ -339,7 +338,6 @@ def settings() -> dict[str, Any]:
     }
 
 
-@pytest.mark.dealt(8, 3)
 @pytest.mark.parametrize("error", [None, *ERRORS])
 @pytest.mark.parametrize("way", ["grad", "checkpoint", "jvp", "pull"])
 def test_what_the_user_has_set_stays(way: str, error: type[BaseException] | None) -> None:
@@ -393,7 +391,6 @@ def test_what_a_checkpoint_reads_is_gone_when_it_is_run_again() -> None:
     assert np.array_equal(pull(1.0)[0], np.exp(X) * kept)
 
 
-@pytest.mark.dealt(2)
 @pytest.mark.parametrize("engine", ["native", "eager"])
 def test_a_pull_after_everything_it_has_seen_was_changed_or_deleted(engine: str) -> None:
     """Arguments, arrays of the program's, indices, masks: kept as they were when the function ran."""

@@ -47,7 +47,7 @@ def _entries() -> int:
     return sum(isinstance(one, Entry) for one in gc.get_objects())
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 @pytest.mark.parametrize("entries", ENTRIES)
 def test_a_log_of_many_entries(entries: int) -> None:
     steps, x = entries // 2, np.array([0.25, 0.75])
@@ -180,7 +180,6 @@ def writes(x: Any) -> Any:
     return np.sum(x * x)
 
 
-@pytest.mark.dealt(3)
 @pytest.mark.parametrize("mode", MODES)
 def test_memory_mapped_arguments(mode: str, file: Path) -> None:
     """A program writes into its argument, and fails at each point: not a bit of the file changes."""

@@ -18,7 +18,6 @@ import bridge
 from bridge.source.borrowing import HELD
 from bridge.source.lending import LENT
 from tests.faults.points import ERRORS, Failing, Faults
-from tests.helpers.sampling import dealt
 
 ROOT = Path(__file__).parents[2]
 THREADS = 16
@@ -74,7 +73,7 @@ def failing_and_right(own: threading.local, number: int, rounds: int) -> list[st
     return wrong
 
 
-@pytest.mark.parametrize("rounds", dealt((6, 60), always=2))
+@pytest.mark.parametrize("rounds", (6, 60))
 def test_sixteen_threads(faults: threading.local, rounds: int) -> None:
     found: dict[int, list[str]] = {}
     start = threading.Barrier(THREADS)
@@ -196,7 +195,7 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize("method", dealt(("fork", "spawn"), always=2))
+@pytest.mark.parametrize("method", ("fork", "spawn"))
 def test_processes(method: str, tmp_path: Path) -> None:
     """Children that fail, by fork and by spawn, while the parent keeps a pull; and a fork within a call."""
     if method == "fork" and sys.platform != "linux":

@@ -40,12 +40,12 @@ def name_of(row: Row) -> str:
 
 
 def some_of_each(rows: list[Row]) -> list[Any]:
-    """All rows as parameters; those of each function beyond the first ones are thorough."""
+    """All rows as parameters; those of each function beyond the first ones run in CI."""
     seen: dict[str, int] = {}
     marked = []
     for one in rows:
         seen[name_of(one)] = count = seen.get(name_of(one), 0) + 1
-        marked.append(one if count <= ALWAYS else pytest.param(one, marks=pytest.mark.thorough))
+        marked.append(one if count <= ALWAYS else pytest.param(one, marks=pytest.mark.ci))
     return marked
 
 

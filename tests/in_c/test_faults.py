@@ -144,7 +144,7 @@ class Interrupt(BaseException):
     """What the timer raises."""
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 @pytest.mark.skipif(os.name != "posix", reason="there is no such timer here")
 def test_a_signal_while_the_log_is_walked() -> None:
     """Its handler runs when a stretch of entries has been walked; afterwards all is as if it had not come."""

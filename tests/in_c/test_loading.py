@@ -34,7 +34,7 @@ def test_pure_python_is_asked_for() -> None:
     assert told(ROOT, BRIDGE_PURE="1") == ["False BRIDGE_PURE is set", "[1.0, 2.0, 1.0]"]
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 def test_without_what_is_compiled(tmp_path: Path) -> None:
     for name in ("bridge", "rules"):
         (tmp_path / name).mkdir()

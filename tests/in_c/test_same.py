@@ -140,7 +140,6 @@ def test_programs(program: Program, logs: list[Any]) -> None:
 EVERYTHING = [*STATEMENTS, *HAZARDS, *HOSTS]
 
 
-@pytest.mark.dealt(10, 2)
 @pytest.mark.parametrize("first", range(20_000, 20_300, 15))
 def test_random_programs(first: int, logs: list[Any]) -> None:
     ended = []
@@ -232,7 +231,7 @@ def test_functions_of_somebody_else_run_once(logs: list[Any]) -> None:
     assert len(calls) == 24
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 def test_pulls_that_are_called_again(logs: list[Any]) -> None:
     def run() -> Any:
         value, pull = bridge.vjp(lambda x: x * elements(x), X, engine="native")

@@ -38,7 +38,6 @@ def test_a_hundred_and_each_once() -> None:
     assert len(names) >= 100 and len(set(names)) == len(names)
 
 
-@pytest.mark.dealt(4, 4)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_whoever_differentiates(case: Case) -> None:
     verdicts = [verdict(case, args, "auto") for args in case.points()]
@@ -50,7 +49,6 @@ def test_whoever_differentiates(case: Case) -> None:
         assert not any(verdicts), "\n".join(verdicts)
 
 
-@pytest.mark.dealt(30, 8)
 @pytest.mark.parametrize("ad", ENGINES)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_engines_by_name(case: Case, ad: str) -> None:

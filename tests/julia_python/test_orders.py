@@ -131,7 +131,7 @@ OF_OTHER_ENGINES_AND_LAYOUTS = {"buffers", "plain arrays", "reversed"}
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(name, marks=pytest.mark.thorough if name in OF_OTHER_ENGINES_AND_LAYOUTS else ()) for name in CASES],
+    [pytest.param(name, marks=pytest.mark.ci if name in OF_OTHER_ENGINES_AND_LAYOUTS else ()) for name in CASES],
 )
 def test_third_derivatives(name: str) -> None:
     program, twin = CASES[name].both()

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.julia
 
 @pytest.mark.parametrize(
     "count",
-    [pytest.param(300, marks=pytest.mark.thorough), pytest.param(10_000, marks=pytest.mark.nightly)],
+    [pytest.param(300, marks=pytest.mark.ci), pytest.param(10_000, marks=pytest.mark.nightly)],
 )
 def test_gradients_from_threads_while_everything_disturbs_them(count: int, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tests.julia_stress", str(count)]

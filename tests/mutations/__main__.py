@@ -45,7 +45,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0, help="of the sample (0)")
     parser.add_argument("--seconds", type=float, default=20.0, help="of tests for a mutant (20)")
     parser.add_argument("--tests", nargs="+", metavar="PATH", help="which tests to ask; else those of the folder")
-    parser.add_argument("--thorough", action="store_true", help="also tests that are marked so")
+    parser.add_argument("--ci", action="store_true", help="also tests that only CI runs")
     parser.add_argument("--jax", action="store_true", help="tests may run JAX; they take longer")
     parser.add_argument("--kept", type=Path, metavar="FILE", help="keeps who was killed, who is not asked again")
     parser.add_argument("--measured", type=Path, metavar="FILE", help="keeps what tests take and run, for other runs")
@@ -83,7 +83,7 @@ def main() -> int:
     from tests.mutations.warm import Run
 
     tests = options.tests or TESTS[options.what[0].split("/")[0]]
-    marked = ["-m", "not nightly"] if options.thorough else []
+    marked = ["-m", "not nightly"] if options.ci else []
     arguments = [*tests, *marked, "-n", "0", "-q", "-s", "-p", "no:cacheprovider", "--no-header"]
     pytest.main(arguments, plugins=[Run(ROOT, FOLDERS, asked, ended, options.seconds, options.measured)])
     report(counts, time.monotonic() - start)

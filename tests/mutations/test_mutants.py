@@ -58,7 +58,7 @@ def test_each_is_another_code_with_the_same_variables() -> None:
         assert all(code.co_freevars == before[name].co_freevars for name, code in after.items()), mutant
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 def test_those_that_are_told_to_be_equivalent_are_there() -> None:
     """Once for each line and change: where a line changes, somebody thinks again."""
     found: Counter[tuple[str, str, str]] = Counter()
@@ -68,7 +68,7 @@ def test_those_that_are_told_to_be_equivalent_are_there() -> None:
     assert [one for one in sorted(explained()) if not found[one]] == []
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 @pytest.mark.skipif(sys.platform != "linux", reason="mutants run in forks")
 def test_a_mutant_is_killed() -> None:
     command = ["-m", "tests.mutations", "bridge/rewind/fingerprint.py", "bridge/rewind/closures.py", "--sample", "3"]

@@ -62,7 +62,6 @@ def test_record_says_whether_the_program_mutates_its_inputs(program: Program) ->
     assert changed == program.mutates
 
 
-@pytest.mark.dealt(2)
 @pytest.mark.parametrize("program", RIGHT, ids=str)
 def test_value_gradient_and_inputs(program: Program) -> None:
     plain = program.under(np)(*reference.replicas(program.inputs))
@@ -119,7 +118,6 @@ def test_single_precision_stays_single(program: Program) -> None:
         np.testing.assert_allclose(g, e, rtol=0.0, atol=3e-3 * (1.0 + np.max(np.abs(e), initial=0.0)))
 
 
-@pytest.mark.dealt(2)
 @pytest.mark.parametrize("program", SMOOTH, ids=str)
 def test_second_derivatives(program: Program) -> None:
     """Forward over reverse and reverse over reverse against differences of the gradient."""

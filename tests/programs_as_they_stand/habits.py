@@ -163,7 +163,7 @@ def plotting(x):
     return np.sum(u[2] * u[1])
 
 
-program("plotting inside of the function", lambda: plotting, X, thorough=True)
+program("plotting inside of the function", lambda: plotting, X, long=True)
 
 
 def tables(x):

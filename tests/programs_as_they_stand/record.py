@@ -23,6 +23,7 @@ class Program:
     tolerance : of a directional derivative, relative to the largest one.
     effects : whether the program leaves something behind that is not an array (a counter, a history of plain
         numbers); it stays, as after a plain call.
+    long : whether only CI runs it.
     """
 
     name: str
@@ -34,7 +35,7 @@ class Program:
     step: float = 1e-2
     tolerance: float = 1e-6
     effects: bool = False
-    thorough: bool = False
+    long: bool = False
 
     def __str__(self) -> str:
         return f"{self.field}: {self.name}"

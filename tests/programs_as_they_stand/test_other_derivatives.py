@@ -15,7 +15,7 @@ from tests.programs_as_they_stand.differences import derivative, directions, inn
 from tests.programs_as_they_stand.record import RIGHT
 from tests.programs_as_they_stand.state import differing, state_of
 
-RUN = [program for program in PROGRAMS if program.expected == RIGHT and not program.thorough]
+RUN = [program for program in PROGRAMS if program.expected == RIGHT and not program.long]
 FLAT = [
     program for program in RUN if all(isinstance(program.arguments[k], (float, np.ndarray)) for k in program.positions)
 ]
@@ -59,7 +59,7 @@ def gradient_along(program: Program, chosen: tuple[Any, ...], direction: tuple[A
     return inner(found, direction, chosen)
 
 
-@pytest.mark.dealt(0, 2)
+@pytest.mark.ci
 @pytest.mark.parametrize("program", FLAT, ids=str)
 def test_forward_mode(program: Program, capsys: pytest.CaptureFixture) -> None:
     chosen = chosen_of(program)

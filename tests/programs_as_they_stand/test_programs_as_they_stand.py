@@ -16,7 +16,7 @@ from tests.programs_as_they_stand.state import differing, state_of, tracked_in
 
 
 def parameters(programs: list[Program]) -> list[Any]:
-    return [pytest.param(p, id=str(p), marks=[pytest.mark.thorough] if p.thorough else []) for p in programs]
+    return [pytest.param(p, id=str(p), marks=[pytest.mark.ci] if p.long else []) for p in programs]
 
 
 def arguments_of(program: Program) -> tuple[Any, ...]:
@@ -40,7 +40,6 @@ def test_names_are_distinct() -> None:
     assert len({str(program) for program in PROGRAMS}) == len(PROGRAMS)
 
 
-@pytest.mark.dealt(5, 1)
 @pytest.mark.parametrize("program", parameters([p for p in PROGRAMS if p.expected == RIGHT]))
 def test_value_gradient_and_what_is_left_behind(program: Program, capsys: pytest.CaptureFixture) -> None:
     value = program.make()(*arguments_of(program))

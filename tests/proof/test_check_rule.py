@@ -175,7 +175,6 @@ RIGHT = [
 ]
 
 
-@pytest.mark.dealt(3, 2)
 @pytest.mark.parametrize(("build", "args"), RIGHT, ids=lambda x: x.__name__ if callable(x) else "")
 def test_a_right_rule_passes(build, args) -> None:
     report = check_rule(build(), *args)

@@ -13,7 +13,7 @@ jax = pytest.importorskip("jax", reason="JAX is not installed: no JAX function w
 jnp = jax.numpy
 
 # What the rule book's tests prove, once more under another engine: .ci/run has it.
-pytestmark = pytest.mark.thorough
+pytestmark = pytest.mark.ci
 
 X = np.array([0.3, 1.2])
 NATIVE = ("native",)

@@ -100,7 +100,6 @@ def shows(report: Any) -> dict[str, str]:
     }
 
 
-@pytest.mark.dealt(3)
 @EACH
 def test_no_form_of_a_report_or_a_trace_obeys(words: str) -> None:
     report = poisoned(words)
@@ -111,7 +110,6 @@ def test_no_form_of_a_report_or_a_trace_obeys(words: str) -> None:
             found.encode("utf-8")
 
 
-@pytest.mark.dealt(3)
 @EACH
 def test_pages_and_fragments_have_no_element_of_a_name(words: str) -> None:
     report = poisoned(words)
@@ -159,7 +157,6 @@ def test_no_name_adds_a_line_to_a_report() -> None:
     assert len(repr(shown).splitlines()) == len(repr(poisoned("f")).splitlines())
 
 
-@pytest.mark.dealt(6, 3)
 @EACH
 def test_a_program_with_hostile_names_and_values(words: str) -> None:
     """From end to end: the function's name, keys of arguments, what it raises."""

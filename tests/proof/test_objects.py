@@ -41,7 +41,7 @@ def test_a_right_program_is_proved(kind: Any) -> None:
     assert model.history == [] and model.u.tolist() == [1.0, 2.0, 3.0]
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 def test_a_wrong_program_is_named() -> None:
     report = bridge.crosscheck(lambda m, x: m.loss(x), engines=["native"], argnums=0)(Wrong(), X)
     assert not report.ok

@@ -64,7 +64,7 @@ def test_what_cannot_be_sent_is_named() -> None:
         check_rule(rules_that_end.RIGHT, case, subprocess=True)
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 def test_a_script_without_a_guard_is_told_so(tmp_path: Path) -> None:
     script = tmp_path / "unguarded.py"
     script.write_text(

@@ -104,7 +104,7 @@ def test_page_loads_without_complaint(window: Browser, pages: dict[str, Path], n
     assert window.run("return document.documentElement.scrollWidth <= innerWidth")
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 @pytest.mark.parametrize("name", ["small", "large"])
 def test_screenshot_shows_memory_reads_writes_and_overwrites(
     window: Browser, pages: dict[str, Path], name: str, tmp_path: Path

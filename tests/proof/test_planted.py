@@ -51,7 +51,7 @@ def assert_found(report: Report, kind: str, engine: str, name: str, where: str |
     return first
 
 
-@pytest.mark.dealt(0, 2)
+@pytest.mark.ci
 @pytest.mark.parametrize("mistake", sorted(set(MISTAKES) - {"nothing"}))
 def test_a_wrong_rule_of_the_rule_book(mistake: str) -> None:
     with planted(np.tanh, MISTAKES[mistake]):
@@ -63,14 +63,14 @@ def test_a_wrong_rule_of_the_rule_book(mistake: str) -> None:
     assert "np.tanh" in first.explanation
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 def test_a_pull_that_gives_nothing_is_a_missing_gradient() -> None:
     with planted(np.tanh, MISTAKES["nothing"]):
         report = bridge.crosscheck(program, engines=("native",))(X)
     assert_found(report, "missing-gradient", "native", "np.tanh", line_of(program, "tanh"))
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 def test_a_wrong_rule_inside_of_a_checkpointed_loop() -> None:
     def body(k: Any, y: Any) -> Any:
         return np.tanh(y) * 1.5  # looped
@@ -87,7 +87,7 @@ def test_an_honest_program_beside_the_plants_is_fine() -> None:
     assert bridge.crosscheck(program, engines=("native",))(X).ok
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 @needs_jax
 def test_a_wrong_pull_of_jax(monkeypatch: pytest.MonkeyPatch) -> None:
     from bridge.engines.jax.rules import JaxRule
@@ -120,7 +120,7 @@ def lowered(name: str, function: Callable[..., Any]) -> Iterator[None]:
             ENTRIES[name] = before
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 @needs_jax
 def test_a_wrong_value_under_xla_is_found_before_gradients() -> None:
     def sines(x: Any) -> Any:
@@ -134,7 +134,7 @@ def test_a_wrong_value_under_xla_is_found_before_gradients() -> None:
     assert len(report.differences) == 1
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 @needs_jax
 def test_a_wrong_gradient_under_xla_is_localised_by_compiling_its_operations() -> None:
     def turned(x: Any) -> Any:
@@ -146,7 +146,7 @@ def test_a_wrong_gradient_under_xla_is_localised_by_compiling_its_operations() -
     assert_found(report, "mismatch", "xla", "np.sin", line_of(turned, "turned"))
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 @needs_jax
 def test_a_function_that_jax_computes_otherwise_is_a_primal_difference() -> None:
     from bridge.engines.jax import programs
@@ -163,7 +163,7 @@ def test_a_function_that_jax_computes_otherwise_is_a_primal_difference() -> None
     assert "JAX computes np.square" in first.explanation
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 def test_a_rule_taken_from_another_function_is_a_primal_difference() -> None:
     def clipped(x: Any) -> Any:
         return np.minimum(x, 0.5) * x
@@ -200,7 +200,7 @@ def test_a_program_that_asks_what_it_got_is_a_primal_difference() -> None:
     assert first.what == "value"
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 def test_a_dropped_index(monkeypatch: pytest.MonkeyPatch) -> None:
     def without_repeats(self: Any, ct: Any) -> None:
         self.parent.region()[self.key] += self._conform(ct)
@@ -249,14 +249,14 @@ def test_updates_in_place_are_proved() -> None:
     assert bridge.crosscheck(updates, engines=("native",))(X).ok
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 def test_a_wrong_mutating_rule(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scaled, "pull_function", lambda ct, a: 3.0 * ct)
     report = bridge.crosscheck(updates, engines=("native",))(X)
     assert_found(report, "mismatch", "native", scaled.name, line_of(updates, "mutating"))
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 def test_a_scatter_that_takes_the_wrong_sign(monkeypatch: pytest.MonkeyPatch) -> None:
     from bridge.rewind.writes import Scatter
 
@@ -265,14 +265,14 @@ def test_a_scatter_that_takes_the_wrong_sign(monkeypatch: pytest.MonkeyPatch) ->
     assert_found(report, "index", "native", "np.add.at", line_of(updates, "scatter"))
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 def test_an_overwritten_element_that_keeps_its_cotangent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Gathered, "take", lambda self: self.peek())
     report = bridge.crosscheck(updates, engines=("native",))(X)
     assert_found(report, "index", "native", "setitem", line_of(updates, "last write stays"))
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 def test_a_masked_update_that_forgets_its_mask(monkeypatch: pytest.MonkeyPatch) -> None:
     from bridge.rewind.writes import Update
 
@@ -391,7 +391,7 @@ def test_an_answer_where_the_program_raises_is_an_index_difference(monkeypatch: 
     assert "IndexError" in first.explanation
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 def test_the_input_shrinks_to_what_shows_the_difference(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shrinking, "SECONDS", np.inf)
 
@@ -405,7 +405,7 @@ def test_the_input_shrinks_to_what_shows_the_difference(monkeypatch: pytest.Monk
     assert again.differences[0].name == "np.tanh"
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 def test_a_small_sample_of_random_plants_is_found_and_localised() -> None:
     counted = Figures()
     rng = np.random.default_rng(1)

@@ -27,7 +27,7 @@ ROOT = Path(__file__).parents[2]
 SMALL, AGREEING = small_report(), agreeing_report()
 
 
-LARGE = pytest.param(large_report, marks=pytest.mark.thorough)
+LARGE = pytest.param(large_report, marks=pytest.mark.ci)
 
 
 @pytest.fixture(params=[small_report, LARGE, agreeing_report], ids=["small", "large", "agreeing"])
@@ -78,7 +78,7 @@ def test_report_says_what_was_differentiated_and_what_was_not() -> None:
     assert (both.differentiated, both.left_out) == (["y", "rate"], [])
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 def test_engines_that_part_at_a_kink_do_not_agree() -> None:
     def smallest(x: np.ndarray) -> np.floating:
         return np.sort(x)[0]
@@ -284,7 +284,7 @@ def test_a_narrow_terminal_gets_lines_that_hold_everything(report: Report, monke
     assert "0 np.sin, " in narrow and "overwrites" in narrow
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 def test_long_texts_leave_out_the_middle() -> None:
     trace = Trace("heat", None, large_report().timeline)  # type: ignore[arg-type]
     assert "9,945 more: .to_html(path)" in repr(trace)

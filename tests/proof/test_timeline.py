@@ -43,7 +43,7 @@ def test_memory_that_all_lives_to_the_end_shares_the_last_lane() -> None:
     assert packed["groups"][2]["hidden"] == 500 - MOST_LANES
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 def test_page_of_a_very_long_program_holds_its_ends_and_what_is_to_blame(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bridge.proof.report.payload.MOST_OPERATIONS", 1000)
     large = large_report()
@@ -128,7 +128,7 @@ def test_checkpoint_is_one_operation_of_the_log() -> None:
     assert found[1][2] == [(0, 8), (8, 16)]
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 def test_random_programs_stay_inside_of_their_memory(request: pytest.FixtureRequest) -> None:
     from tests.random_programs.test_eager import run_all
 

@@ -51,7 +51,6 @@ def test_every_operation_its_line_its_bytes_and_what_is_overwritten() -> None:
 RIGHT = [program for program in PROGRAMS if program.raises is None]
 
 
-@pytest.mark.dealt(4)
 @pytest.mark.parametrize("program", RIGHT, ids=map(str, RIGHT))
 def test_every_program_gives_its_own_value(program: Program) -> None:
     given = [x.copy() for x in program.inputs]

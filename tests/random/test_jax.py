@@ -15,7 +15,7 @@ from tests.random.test_random import DISCRETE, FROZEN, reparameterised
 jax = pytest.importorskip("jax", reason='engine="xla" needs JAX: pip install "mutation-bridge[jax]"')
 
 # What the rule book's tests prove, once more under another engine: .ci/run has it.
-pytestmark = pytest.mark.thorough
+pytestmark = pytest.mark.ci
 
 KEY, THEIRS = random.key(7), jax.random.key(7)
 ENGINES = pytest.mark.parametrize("engine", ["jax", "xla"])
@@ -68,7 +68,6 @@ EXACT: list[Pair] = [
 NAMED = pytest.mark.parametrize(("ours", "theirs"), [pair[1:] for pair in EXACT], ids=[pair[0] for pair in EXACT])
 
 
-@pytest.mark.dealt(8)
 @NAMED
 def test_the_same_bits(ours: Callable[[Any], Any], theirs: Callable[[Any], Any]) -> None:
     found, expected = ours(KEY), np.asarray(theirs(THEIRS))
@@ -140,7 +139,6 @@ def gammas(x: Any) -> Any:
     return np.sum(np.sin(random.gamma(KEY, x, (4, 3)) * np.arange(1, 4.0)))
 
 
-@pytest.mark.dealt(4, 2)
 @ENGINES
 @pytest.mark.parametrize("f", [reparameterised, gammas])
 def test_gradients_are_those_of_the_rule_book(f: Callable[[Any], Any], engine: str) -> None:
@@ -153,7 +151,7 @@ def test_gradients_are_those_of_the_rule_book(f: Callable[[Any], Any], engine: s
     assert slope == pytest.approx(np.sum(gradient * np.arange(3.0)), rel=1e-11)
 
 
-@pytest.mark.dealt(0, 2)
+@pytest.mark.ci
 @ENGINES
 def test_second_derivatives_of_gamma(engine: str) -> None:
     x = np.array([0.3, 1.2, 2.0])

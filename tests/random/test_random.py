@@ -117,7 +117,7 @@ def at_quantile(u: np.ndarray) -> Callable[[Any], Any]:
     return lambda a: scipy.special.gammaincinv(a, u)
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 @BOTH
 def test_gamma_moves_with_its_quantile(dtype: Any) -> None:
     a = np.array([0.1, 0.8, 1.0, 2.5, 30.0, 900.0], dtype)
@@ -144,7 +144,7 @@ def test_gamma_gradient_is_that_of_the_expectation() -> None:
     np.testing.assert_allclose(bridge.grad(moments)(x), 2 + 2 * x, rtol=0.03)
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 def test_gamma_slope_at_its_edges() -> None:
     slope = gamma_quantiles.gamma_slope
     assert slope(np.array([1e-3]), np.array([0.0]))[0] == 0.0
@@ -376,7 +376,7 @@ def test_held_noise_is_the_same_in_the_dtype_that_is_asked_for() -> None:
     assert not np.array_equal(single, random.normal(KEY, (3,)).astype(np.float32))
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 def test_check_gradient_and_crosscheck_hold_draws() -> None:
     def f(a: Any) -> Any:
         return np.sum(

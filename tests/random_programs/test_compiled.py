@@ -58,7 +58,7 @@ def looped(program: RandomProgram) -> Any:
     return twice
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 def test_compiled_random_programs(request: pytest.FixtureRequest) -> None:
     refused = Counter[str]()
     count = request.config.getoption("--programs") // 5
@@ -67,7 +67,7 @@ def test_compiled_random_programs(request: pytest.FixtureRequest) -> None:
     assert refused.total() < 0.7 * count
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 def test_random_programs_in_a_compiled_loop(request: pytest.FixtureRequest) -> None:
     refused = Counter[str]()
     count = request.config.getoption("--programs") // 15

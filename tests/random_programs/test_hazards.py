@@ -53,7 +53,7 @@ def test_verdicts() -> None:
     assert judged(program("c = np.zeros(4, dtype=int)", "c[...] = x"), "native").kind == REFUSED
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 def test_a_wrong_rewind_is_found_and_made_small(monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         # What was overwritten stays so on the way back.
@@ -82,7 +82,7 @@ def test_refusals_of_a_kind_are_counted_together() -> None:
     assert verdict.what == "ContextError: a Buffer of a context of thread ... is used in thread ..."
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 def test_the_command_goes_on_from_a_seed() -> None:
     command = [sys.executable, "-m", "tests.random_programs", "20", "--first", "1000", "--jobs", "1"]
     run = subprocess.run(command, capture_output=True, text=True, check=False)

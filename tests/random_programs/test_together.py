@@ -27,7 +27,7 @@ def kinds(verdicts: list[Verdict]) -> list[str]:
     return [verdict.kind for verdict in verdicts]
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 def test_programs_end_together_as_they_end_alone() -> None:
     some = list(programs(5, first=500_000, statements=EVERYTHING))
     assert kinds(judged_together(some)) == [judged(one, "xla").kind for one in some]
@@ -94,7 +94,7 @@ def test_programs_that_xla_does_not_take_together_are_asked_in_halves(monkeypatc
     assert asked == [3, 1, 2, 1, 1]
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 def test_the_command_compiles_programs_together() -> None:
     command = [sys.executable, "-m", "tests.random_programs", "5", "--first", "500000", "--jobs", "1"]
     command += ["--engines", "native", "xla", "--batch", "25"]

@@ -39,7 +39,6 @@ def below_a_threshold(x: Any) -> Any:
     return np.sum(random.bernoulli(KEY, x[1], (4,)))
 
 
-@pytest.mark.dealt(2)
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("program", [scaled, bounds, located_and_scaled], ids=lambda f: f.__name__)
 def test_with_its_key_a_random_function_is_a_function(program: Any, engine: str) -> None:

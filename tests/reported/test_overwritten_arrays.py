@@ -67,7 +67,6 @@ PROGRAMS = (
 )
 
 
-@pytest.mark.dealt(2)
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
 def test_every_order_of_derivative(program: Any, engine: str) -> None:

@@ -89,7 +89,7 @@ def test_a_lowering_with_another_value_is_refused(monkeypatch: pytest.MonkeyPatc
         bridge.grad(lambda x: np.sum(np.arctan2(x, 0.321)), engine="jax")(POINTS)
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 def test_crosscheck_of_a_jax_function_whose_rule_has_another_value() -> None:
     """The report itself: under differentiation the function is another one, by a rule of its own."""
     jax = pytest.importorskip("jax")

@@ -139,7 +139,7 @@ def test_programs_as_they_stand_have_the_same_bits(program: Any, everything_goes
     assert sum(log.read for log in everything_goes) > 10_000
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 @pytest.mark.parametrize("first", range(7_000, 7_100, 10))
 def test_random_programs_have_the_same_bits(first: int, everything_goes: list[BoundedLog]) -> None:
     compared = 0

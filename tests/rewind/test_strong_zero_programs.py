@@ -9,7 +9,6 @@ import pytest
 
 import bridge
 from bridge.errors import BridgeError, RuleError, TraceError
-from tests.helpers.sampling import dealt
 from tests.rewind.strong_zero_programs import PROGRAMS, StrongZero
 
 EAGER = ("native", "jax")
@@ -17,13 +16,9 @@ COMPILED = [program for program in PROGRAMS if program.eager is None]
 SECOND = [program for program in PROGRAMS if program.first_only is None]
 
 
-def with_engines(programs: list[StrongZero], of_jax: int) -> list[Any]:
-    """Every program under the rule book; each `of_jax`-th also under JAX; a third of the others thorough."""
-    marks = [[] if k % of_jax == 0 else [pytest.mark.nightly if k % 3 else pytest.mark.thorough] for k in range(10**3)]
-    under_jax = [
-        pytest.param(program, "jax", marks=some, id=f"{program}-jax")
-        for program, some in zip(programs, marks, strict=False)
-    ]
+def with_engines(programs: list[StrongZero]) -> list[Any]:
+    """Every program under the rule book, and in CI also under JAX."""
+    under_jax = [pytest.param(program, "jax", marks=pytest.mark.ci, id=f"{program}-jax") for program in programs]
     return [pytest.param(program, "native", id=f"{program}-native") for program in programs] + under_jax
 
 
@@ -62,16 +57,14 @@ def assert_second_derivatives(program: StrongZero, engine: str) -> None:
             np.testing.assert_allclose(found, program.curvature, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.dealt(2)
-@pytest.mark.parametrize(("program", "engine"), with_engines(PROGRAMS, 6), indirect=["engine"])
+@pytest.mark.parametrize(("program", "engine"), with_engines(PROGRAMS), indirect=["engine"])
 def test_first_derivatives(program: StrongZero, engine: str) -> None:
     assert_first_derivatives(program, engine)
     columns = bridge.jacfwd(program.function, engine=engine)(program.x)
     np.testing.assert_allclose(columns, program.gradient, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.dealt(2)
-@pytest.mark.parametrize(("program", "engine"), with_engines(SECOND, 12), indirect=["engine"])
+@pytest.mark.parametrize(("program", "engine"), with_engines(SECOND), indirect=["engine"])
 def test_second_derivatives(program: StrongZero, engine: str) -> None:
     if engine == "jax" and program.not_jax is not None:
         with pytest.raises(RuleError, match="JAX computes"):
@@ -94,15 +87,13 @@ def test_julia_is_right_or_refuses() -> None:
     assert answered > 0.75 * len(PROGRAMS)
 
 
-@pytest.mark.dealt(2)
-@pytest.mark.parametrize("program", dealt(COMPILED, always=18, thorough=2), ids=str)
+@pytest.mark.parametrize("program", COMPILED, ids=str)
 def test_compiled_first_derivatives(program: StrongZero) -> None:
     pytest.importorskip("jax", reason='engine="xla" needs JAX: pip install "mutation-bridge[jax]"')
     assert_first_derivatives(program, "xla")
 
 
-@pytest.mark.dealt(3)
-@pytest.mark.parametrize("program", dealt([p for p in COMPILED if p in SECOND], always=32, thorough=8), ids=str)
+@pytest.mark.parametrize("program", [p for p in COMPILED if p in SECOND], ids=str)
 def test_compiled_second_derivatives(program: StrongZero) -> None:
     pytest.importorskip("jax", reason='engine="xla" needs JAX: pip install "mutation-bridge[jax]"')
     assert_second_derivatives(program, "xla")
@@ -116,7 +107,7 @@ def test_what_is_not_compiled_is_refused_by_name(program: StrongZero) -> None:
     assert caught.value.remedy
 
 
-@pytest.mark.parametrize("program", dealt([p for p in PROGRAMS if p.first_only is not None], always=4), ids=str)
+@pytest.mark.parametrize("program", [p for p in PROGRAMS if p.first_only is not None], ids=str)
 def test_what_is_not_seen_through_twice_is_nan_or_right(program: StrongZero) -> None:
     """The limitation of docs/limitations.md: never another finite number."""
     second = bridge.hessian(program.function)(program.x)

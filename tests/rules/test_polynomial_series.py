@@ -45,7 +45,6 @@ def total(program: Program) -> Callable[[Any, Any], Any]:
     return f
 
 
-@pytest.mark.dealt(3)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda one: one.name)
 def test_series(program: Program) -> None:
     f = total(program)

@@ -67,7 +67,6 @@ def test_its_value_is_scipys(row: Row) -> None:
     same_value(row)
 
 
-@pytest.mark.dealt(2)
 @pytest.mark.parametrize("row", some_of_each(ROWS), ids=name_of)
 def test_its_gradient_is_proved(row: Row) -> None:
     right_gradient(row)

@@ -81,13 +81,12 @@ SINGULAR: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.dealt(2)
 @pytest.mark.parametrize("program", INTEGRALS.values(), ids=INTEGRALS)
 def test_integrals(program: Callable[[Any], Any]) -> None:
     agrees(program, P, second=True, bits=False)
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 @pytest.mark.parametrize("program", SINGULAR.values(), ids=SINGULAR)
 def test_singular_and_multiple_integrals(program: Callable[[Any], Any]) -> None:
     agrees(program, P, 1e-5, bits=False)
@@ -172,7 +171,6 @@ SOLUTIONS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.dealt(6)
 @pytest.mark.parametrize("program", SOLUTIONS.values(), ids=SOLUTIONS)
 def test_initial_value_problems(program: Callable[[Any], Any]) -> None:
     agrees(program, Q, 1e-4, bits=False, step=1e-4)
@@ -225,7 +223,6 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], str]] = {
 }
 
 
-@pytest.mark.dealt(6)
 @pytest.mark.parametrize(("program", "message"), REFUSED.values(), ids=REFUSED)
 @pytest.mark.filterwarnings("ignore")
 def test_refused(program: Callable[[Any], Any], message: str) -> None:
@@ -264,7 +261,6 @@ FOLLOWED: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.dealt(2)
 @pytest.mark.parametrize("name", FOLLOWED)
 def test_a_mesh_follows_the_derivatives(name: str) -> None:
     """The integrand is smooth, and its derivative is not: a mesh for the values alone would miss it."""

@@ -97,7 +97,6 @@ def test_filters_have_gradients(mode: str) -> None:
         assert_gradient(*row)
 
 
-@pytest.mark.dealt(3)
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("order", range(6))
 def test_sampling_has_scipys_values(order: int, mode: str) -> None:

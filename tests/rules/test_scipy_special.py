@@ -91,7 +91,6 @@ def test_its_value_is_scipys(row: Row) -> None:
     same_value(row)
 
 
-@pytest.mark.dealt(3)
 @pytest.mark.parametrize("row", ROWS, ids=name_of)
 def test_its_gradient_is_proved(row: Row) -> None:
     if any(isinstance(x, np.ndarray) for x in row.args):

@@ -81,7 +81,6 @@ def test_parameters_that_are_not_valid_give_what_scipy_gives(d: Any) -> None:
                 assert_same(stand_in_for(getattr(d, name))(0.5, *args), getattr(d, name)(0.5, *args))
 
 
-@pytest.mark.dealt(2)
 @pytest.mark.parametrize(("d", "name"), CALLS, ids=IDS)
 def test_its_gradient_is_proved(d: Any, name: str) -> None:
     x, discrete = numbers(d, name), hasattr(d, "pmf")

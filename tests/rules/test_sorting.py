@@ -25,7 +25,6 @@ def test_what_is_linear_in_sorted_elements_has_second_derivatives(f: Callable[[A
     np.testing.assert_allclose(bridge.hvp(f, (x,), (t,)), change, atol=1e-9)
 
 
-@pytest.mark.dealt(4)
 @pytest.mark.parametrize("name", ["unique", "unique_values", "unique_all", "union1d"])
 def test_distinct_values_have_a_gradient_under_jax(name: str) -> None:
     """JAX's own derivative of them is zero."""

@@ -197,7 +197,6 @@ ADDING = [
 ]  # fmt: skip
 
 
-@pytest.mark.dealt(2)
 @pytest.mark.parametrize("program", ADDING, ids=lambda f: f.__name__)
 @pytest.mark.parametrize("solver", SOLVERS, ids=lambda f: f.__name__)
 def test_what_is_added_up_is_right_or_an_error_by_name(solver: Any, program: Any) -> None:

@@ -231,7 +231,7 @@ def test_assertions_that_pytest_rewrites() -> None:
         bridge.grad(rewritten_by_pytest)(-3.0)
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 def test_assertions_that_pytest_rewrites_in_a_file_that_has_changed(tmp_path: Path) -> None:
     (tmp_path / "test_program.py").write_text(
         PROGRAM.replace("    return", "    assert x\n    return")
@@ -262,7 +262,7 @@ def test_cells_of_notebooks() -> None:
         del linecache.cache[file]
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 def test_a_very_long_function(imported: Callable[..., ModuleType]) -> None:
     lines = "".join(f"    u[{k % 7}] = u[{(k + 1) % 7}] * 0.5 + x\n" for k in range(800))
     module = imported(f"import numpy as np\ndef program(x):\n    u = np.zeros(7)\n{lines}    return np.sum(u)\n")

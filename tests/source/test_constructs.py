@@ -26,7 +26,7 @@ def test_read_as_unread(row: Callable[[list[Any]], Any], run: comparing.Run) -> 
     assert comparing.outcome(run, row, HOME) == expected
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 def test_every_construct_is_read() -> None:
     unread = [row.__name__ for row in rows() if bridge.explain_source(row).startswith("# not read")]
     assert unread == []

@@ -22,7 +22,7 @@ ENDED, RAISED, REFUSED = "ended", "raised", "refused"
 X = np.array([0.5, -0.25, 1.25, 0.75])
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 @pytest.mark.filterwarnings("ignore")
 def test_random_programs_mean_read_what_they_mean_unread(request: pytest.FixtureRequest) -> None:
     count = request.config.getoption("--programs")

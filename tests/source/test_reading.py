@@ -209,7 +209,7 @@ def test_explain_source_says_what_runs() -> None:
     ast.parse(text)
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 def test_every_construct_can_be_explained() -> None:
     from tests.source.constructs import rows
 

@@ -34,7 +34,6 @@ def staged(function: Callable[..., Any], log: list[Any]) -> Any:
     return READER.of(function)(log)
 
 
-@pytest.mark.dealt(3)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("row", rows(), ids=lambda row: row.__name__.removeprefix("row_"))
 def test_staged_as_it_stands(row: Callable[[list[Any]], Any]) -> None:

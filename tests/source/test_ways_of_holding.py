@@ -85,20 +85,17 @@ def check(programs: list[Program], run: Run) -> None:
     assert {name: what for name, what in found.items() if what not in (None, "named")} == {}
 
 
-@pytest.mark.dealt(2)
 @pytest.mark.parametrize("writing", WRITING)
 def test_every_way_of_writing(writing: str) -> None:
     ways = ("a variable of the enclosing function", "an attribute", "a list", "made inside")
     check([program(one, "there", writing, "a product", "straight on", 1.2) for one in ways], reverse)
 
 
-@pytest.mark.dealt(2)
 @pytest.mark.parametrize("holding", HOLDING)
 def test_every_way_of_holding(holding: str) -> None:
     check([program(holding, "there", "a slice", one, "if", 1.2) for one in ("np.max", "a sum")], reverse)
 
 
-@pytest.mark.dealt(3)
 @pytest.mark.parametrize("beside", BESIDE)
 def test_every_way_of_holding_it_twice(beside: str) -> None:
     """The array is written by way of one of those that have it, and read by way of another."""
@@ -108,7 +105,6 @@ def test_every_way_of_holding_it_twice(beside: str) -> None:
     )
 
 
-@pytest.mark.dealt(2)
 @pytest.mark.parametrize("reading", READING)
 def test_every_way_of_reading(reading: str) -> None:
     check([program(one, "there", "a function", reading, "if", 1.2) for one in ("a dictionary", "made inside")], reverse)
@@ -119,7 +115,7 @@ def test_ways_that_are_drawn(run: Run) -> None:
     check(list(chosen(60, seed=3)), run)
 
 
-@pytest.mark.dealt(0, 6)
+@pytest.mark.ci
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("run", [reverse, late, forward], ids=lambda run: run.__name__)
 def test_many_ways_that_are_drawn(run: Run, seed: int) -> None:

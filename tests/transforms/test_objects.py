@@ -12,7 +12,6 @@ import optree
 import pytest
 
 import bridge
-from tests.helpers.sampling import dealt
 
 attrs = pytest.importorskip("attrs")
 
@@ -242,7 +241,6 @@ def close(one: Any, other: Any) -> None:
     np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-14)
 
 
-@pytest.mark.dealt(2)
 @pytest.mark.parametrize("how", ["method", "inside"])
 def test_gradients_of_every_kind(made: Any, engine: str, how: str) -> None:
     m = made(U.copy(), K)
@@ -267,10 +265,9 @@ def test_gradients_of_every_kind(made: Any, engine: str, how: str) -> None:
 
 
 # Compiled, an object is taken apart as for a gradient: here some kinds stand for all.
-KIND_AND_ENGINE = [*((kind, "native") for kind in KINDS), *dealt([(kind, "xla") for kind in KINDS], always=4)]
+KIND_AND_ENGINE = [*((kind, "native") for kind in KINDS), *[(kind, "xla") for kind in KINDS]]
 
 
-@pytest.mark.dealt(3)
 @pytest.mark.parametrize(("made", "engine"), KIND_AND_ENGINE, indirect=True)
 def test_products_of_every_kind(made: Any, engine: str) -> None:
     m = made(U.copy(), K)
@@ -294,7 +291,6 @@ def test_products_of_every_kind(made: Any, engine: str) -> None:
     close(found_x, hx)
 
 
-@pytest.mark.dealt(3, 2)
 @pytest.mark.parametrize(("made", "engine"), KIND_AND_ENGINE, indirect=True)
 def test_jacobians_of_every_kind(made: Any, engine: str) -> None:
     def state(m: Any, x: Any) -> Any:

@@ -113,7 +113,6 @@ def same(a: Any, b: Any) -> bool:
     return len(a) == len(b) and all(map(same, a, b)) if isinstance(a, tuple) else np.array_equal(a, b)
 
 
-@pytest.mark.dealt(3)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", EACH)
 def test_it_travels(name: str, way: str) -> None:
@@ -170,7 +169,7 @@ def pooled(method: str, made: list[Any]) -> list[Any]:
             return pool.map_async(worked, [(g, X) for g in made]).get(120)
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 def test_in_a_spawned_pool() -> None:
     made = [bridge.grad(f), bridge.checkpoint(f), decorated, bridge.hessian(f)]
     if HAS_JAX:

@@ -235,7 +235,6 @@ CHANGES: dict[str, Any] = {
 }
 
 
-@pytest.mark.dealt(2)
 @pytest.mark.parametrize("change", CHANGES)
 def test_state_that_changes_between_calls(change: str) -> None:
     own = simulation()

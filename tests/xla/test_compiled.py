@@ -405,7 +405,7 @@ class TestCompilation:
     print(len(hits))
     """
 
-    @pytest.mark.thorough
+    @pytest.mark.ci
     def test_a_second_process_finds_what_the_first_compiled(self, tmp_path: Path) -> None:
         folder = tmp_path / "cache"
         first = run_python(self.PROGRAM, str(folder)).stdout.split()

@@ -23,7 +23,6 @@ ARRAYS = {
 REDUCTIONS: list[Any] = [np.max, np.min, np.argmax, np.argmin]
 
 
-@pytest.mark.dealt(7)
 @pytest.mark.parametrize("name", ARRAYS)
 @pytest.mark.parametrize("function", REDUCTIONS, ids=lambda f: f.__name__)
 @pytest.mark.parametrize(("axis", "keepdims"), [(None, False), (0, False), (-1, False), (1, True), (None, True)])
@@ -34,7 +33,6 @@ def test_along_an_axis(name: str, function: Any, axis: int | None, keepdims: boo
     same(program, ARRAYS[name])
 
 
-@pytest.mark.dealt(5)
 @pytest.mark.parametrize("name", ARRAYS)
 @pytest.mark.parametrize(
     "program",

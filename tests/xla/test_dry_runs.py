@@ -107,7 +107,7 @@ def test_a_result_of_a_dry_run_does_not_leave_it() -> None:
     np.testing.assert_allclose(bridge.xla(program)(X), program(X))
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 @pytest.mark.skipif(sys.platform != "linux", reason="counts memory as Linux does")
 def test_tracing_takes_no_memory_for_large_arrays() -> None:
     """A Python loop over arrays of 16 MB, of which tracing makes hundreds."""

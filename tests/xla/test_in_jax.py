@@ -12,7 +12,6 @@ import pytest
 import bridge
 import bridge.numpy as bnp
 from bridge import errors
-from tests.helpers.sampling import dealt
 
 jax = pytest.importorskip("jax")
 import jax.numpy as jnp  # noqa: E402
@@ -90,7 +89,7 @@ def vector(x: Any) -> Any:
 PROGRAMS = (windows, loop, gathers, until_small, branches, masks)
 
 
-@pytest.fixture(params=[pytest.param(False, marks=pytest.mark.thorough), True], ids=["32 bit", "64 bit"])
+@pytest.fixture(params=[pytest.param(False, marks=pytest.mark.ci), True], ids=["32 bit", "64 bit"])
 def bits(request: pytest.FixtureRequest) -> Iterator[float]:
     """The tolerance with 64 bit off and on; the setting is as it was afterwards."""
     with jax.enable_x64(request.param):
@@ -102,8 +101,7 @@ def close(found: Any, expected: Any, tolerance: float) -> None:
     np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
 
 
-@pytest.mark.dealt(3)
-@pytest.mark.parametrize("program", dealt(PROGRAMS, always=2))
+@pytest.mark.parametrize("program", PROGRAMS)
 def test_jit_vmap_and_grad(program: Callable[..., Any], bits: float) -> None:
     x, both = jnp.asarray(X), jnp.asarray(BOTH)
     values, gradients = zip(*map(bridge.value_and_grad(program), BOTH), strict=True)
@@ -125,7 +123,7 @@ def test_arrays_of_numpy_that_are_mapped_over(bits: float) -> None:
     close(jax.vmap(compiled, in_axes=1)(BOTH.T), found, bits)
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 @pytest.mark.parametrize("program", [windows, pytest.param(heat, marks=pytest.mark.nightly)])
 def test_derivatives_of_any_order(program: Callable[..., Any], bits: float) -> None:
     x = jnp.asarray(X)

@@ -138,7 +138,6 @@ def compiled_text_and_memory(function: Any) -> tuple[str, Any]:
     return found.as_text(), found.memory_analysis()
 
 
-@pytest.mark.dealt(3)
 @pytest.mark.parametrize("program", IN_PLACE, ids=lambda f: f.__name__)
 def test_no_copy_in_a_loop(program: Callable[[Any], Any]) -> None:
     x = np.random.default_rng(0).random(LENGTH)

@@ -11,7 +11,6 @@ import pytest
 import bridge
 import bridge.numpy as bnp
 from bridge import errors
-from tests.helpers.sampling import dealt
 
 pytest.importorskip("jax")
 
@@ -98,10 +97,7 @@ def differences(f: Callable[[Any], Any], x: np.ndarray, step: float = 1e-5) -> n
     return np.array([(f(x + step * e) - f(x - step * e)) / (2 * step) for e in np.eye(len(x))])
 
 
-@pytest.mark.dealt(2)
-@pytest.mark.parametrize(
-    ("program", "mode"), dealt([(p, m) for m in MODES for p in READS + WRITES], always=8, thorough=2)
-)
+@pytest.mark.parametrize(("program", "mode"), [(p, m) for m in MODES for p in READS + WRITES])
 def test_derivatives_are_those_of_the_value(program: Any, mode: str) -> None:
     both = bridge.value_and_grad(program, engine="xla", index_mode=mode)
     push = bridge.xla(lambda x, k, v: bridge.jvp(lambda x: program(x, k), (x,), (v,)), index_mode=mode)
@@ -114,7 +110,6 @@ def test_derivatives_are_those_of_the_value(program: Any, mode: str) -> None:
         np.testing.assert_allclose(tangent, gradient @ v, rtol=1e-11, atol=1e-12)
 
 
-@pytest.mark.dealt(3)
 @pytest.mark.parametrize("program", READS + WRITES)
 def test_inside_every_mode_is_the_program(program: Any) -> None:
     expected, gradient = bridge.value_and_grad(program)(X, INSIDE)
@@ -129,7 +124,6 @@ def places(k: np.ndarray) -> np.ndarray:
     return np.where((k < 0) & (k >= -LENGTH), k + LENGTH, k)
 
 
-@pytest.mark.dealt(2)
 @pytest.mark.parametrize("k", [INSIDE, ABOVE, FAR, BELOW, np.array([-1, -7, 6])])
 def test_what_is_read(k: np.ndarray) -> None:
     at = places(k)
@@ -151,7 +145,6 @@ def test_what_is_read(k: np.ndarray) -> None:
     np.testing.assert_array_equal(whole, np.where(outside, 0, np.clip(at, 0, 6) + 1))
 
 
-@pytest.mark.dealt(3)
 @pytest.mark.parametrize("start", [0, 2, 4, 5, 6, 7, 30])
 def test_windows_read_and_written(start: int) -> None:
     k = np.array([start])
@@ -179,7 +172,6 @@ def test_windows_read_and_written(start: int) -> None:
         np.testing.assert_array_equal(bridge.xla(write, index_mode=mode)(X, k), expected, err_msg=mode)
 
 
-@pytest.mark.dealt(3)
 @pytest.mark.parametrize(
     ("program", "k", "index", "inside"),
     [
@@ -266,7 +258,7 @@ def static_loop(x: Any) -> Any:
 STATIC = (static_element, static_list, static_of_two, static_written, static_loop)
 
 
-@pytest.mark.parametrize(("program", "mode"), dealt([(p, m) for m in MODES for p in STATIC], always=5))
+@pytest.mark.parametrize(("program", "mode"), [(p, m) for m in MODES for p in STATIC])
 def test_indices_that_are_plain_numbers(program: Any, mode: str) -> None:
     both = bridge.value_and_grad(program, engine="xla", index_mode=mode)
     gradient = both(X)[1]
@@ -311,7 +303,6 @@ def overwritten(x: Any, k: Any) -> Any:
     return np.sum(y * y)
 
 
-@pytest.mark.dealt(2)
 @pytest.mark.parametrize("mode", ["drop", "fill"])
 @pytest.mark.parametrize("k", [[6, 7], [0, -8], [6, 2**40]])
 def test_a_write_that_is_dropped_takes_no_gradient_from_another(mode: str, k: list[int]) -> None:
@@ -319,7 +310,6 @@ def test_a_write_that_is_dropped_takes_no_gradient_from_another(mode: str, k: li
     np.testing.assert_allclose(gradient, [18 * X[0], *[0] * 6], rtol=1e-12)
 
 
-@pytest.mark.dealt(3)
 @pytest.mark.parametrize("kind", ["u1", "i1", "u2", "i2", "u4", "i4", "u8", "i8"])
 def test_arithmetic_with_indices_overflows_as_numpys_does(kind: str) -> None:
     x, dtype = np.arange(300.0), np.dtype(kind)

@@ -39,7 +39,6 @@ def same(found: Any, wanted: Any) -> None:
         assert np.asarray(mine).dtype == np.asarray(numpys).dtype
 
 
-@pytest.mark.dealt(3)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("kinds", [*((k, k) for k in KINDS), (np.int8, np.uint8), (np.int32, np.uint8)])
 def test_functions_of_two_integers(kinds: Any) -> None:
@@ -62,7 +61,6 @@ def test_functions_of_an_integer(kind: Any) -> None:
         same(found, wanted)
 
 
-@pytest.mark.dealt(4)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("wide", [np.float64, np.float32, np.float16, np.complex128])
 @pytest.mark.parametrize("kind", KINDS)
@@ -141,7 +139,7 @@ def test_floats_that_are_no_integers(value: float, error: type[Exception]) -> No
             bridge.xla(stored(kind, lambda x: value))(np.ones(2))
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 def test_comparisons_with_wide_integers() -> None:
     def compared(a: Any, x: Any) -> Any:
         n = int(x[0])
@@ -172,7 +170,6 @@ def _written(x: Any) -> Any:
     return held
 
 
-@pytest.mark.dealt(3)
 @pytest.mark.parametrize("function", [function for _, function in ROUNDED], ids=[name for name, _ in ROUNDED])
 def test_no_gradient_passes_a_cast_to_integers(function: Any) -> None:
     def summed(x: Any) -> Any:

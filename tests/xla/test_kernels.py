@@ -138,7 +138,6 @@ def _until(i: int, y: Any) -> None:
 BODIES = [_row, _sorted, _transformed, _duplicates, _gathered, _masked, _special, _solved, _largest, _branch, _turned]
 
 
-@pytest.mark.dealt(5)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("body", [*BODIES, _until], ids=lambda body: body.__name__[1:])
 def test_bodies_of_all_kinds_are_right(body: Callable[[int, Any], None], dtype: Any) -> None:

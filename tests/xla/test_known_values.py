@@ -154,7 +154,6 @@ def counter_of_a_while_loop(x: Any) -> Any:
     return bridge.while_loop(lambda state: count[0] < 3, body, x[1], limit=5)
 
 
-@pytest.mark.dealt(3)
 @pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.__name__)
 def test_value_and_gradient(f: Program) -> None:
     expected = bridge.value_and_grad(f, engine="native")(X)

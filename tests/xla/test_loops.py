@@ -116,7 +116,6 @@ def close(found: Any, expected: Any) -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-11)
 
 
-@pytest.mark.dealt(3)
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_first_derivatives(program: Any) -> None:
     both = bridge.value_and_grad(program, engine="xla")
@@ -128,7 +127,6 @@ def test_first_derivatives(program: Any) -> None:
     close(bridge.jvp(program, (X,), (X[::-1].copy(),), engine="xla")[1], bridge.grad(program)(X) @ X[::-1])
 
 
-@pytest.mark.dealt(4)
 @pytest.mark.parametrize("program", SECOND)
 def test_second_derivatives(program: Any) -> None:
     close(bridge.hvp(program, (X,), (X,), engine="xla"), bridge.hvp(program, (X,), (X,)))

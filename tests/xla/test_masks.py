@@ -78,7 +78,6 @@ PROGRAMS = (
 )
 
 
-@pytest.mark.dealt(3)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
 def test_gradient(program: Callable[[Any], Any]) -> None:
     value, gradient = bridge.value_and_grad(program, engine="xla")(X)

@@ -13,7 +13,6 @@ import bridge
 import bridge.numpy as bnp
 from bridge import errors
 from bridge.options import as_text, bytes_of
-from tests.helpers.sampling import dealt
 from tests.xla import test_random_loops as random_loops
 
 pytest.importorskip("jax")
@@ -155,10 +154,7 @@ PROGRAMS: tuple[Callable[..., Any], ...] = (
 BOUNDS = (6000, 2500, 640)
 
 
-@pytest.mark.dealt(2)
-@pytest.mark.parametrize(
-    ("program", "memory"), dealt([(p, b) for p in PROGRAMS for b in BOUNDS], always=10, thorough=3)
-)
+@pytest.mark.parametrize(("program", "memory"), [(p, b) for p in PROGRAMS for b in BOUNDS])
 def test_gradients_are_those_of_the_whole_log(program: Any, memory: int) -> None:
     expected = bridge.value_and_grad(program, (0, 1), engine="native")(U, C, K)
     both = bridge.value_and_grad(program, (0, 1), engine="xla", memory=memory)
@@ -169,7 +165,7 @@ def test_gradients_are_those_of_the_whole_log(program: Any, memory: int) -> None
     assert both.bounded_loops or memory > min(BOUNDS)
 
 
-@pytest.mark.parametrize("seed", dealt(range(1000, 1048), always=24, thorough=12))
+@pytest.mark.parametrize("seed", range(1000, 1048))
 def test_random_programs(seed: int) -> None:
     f, text = random_loops.program(seed)
     x = np.random.default_rng(5).uniform(0.2, 1.5, random_loops.N)
@@ -185,7 +181,7 @@ def test_random_programs(seed: int) -> None:
 BOUNDED_ORDERS = [(p, b) for p in (smoothing, nested, one_after_another) for b in (2500, 900)]
 
 
-@pytest.mark.parametrize(("program", "memory"), dealt(BOUNDED_ORDERS, always=6, thorough=3))
+@pytest.mark.parametrize(("program", "memory"), BOUNDED_ORDERS)
 def test_other_derivatives(program: Any, memory: int) -> None:
     import jax
 

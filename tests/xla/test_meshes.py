@@ -167,14 +167,14 @@ def meshes() -> dict[str, Any]:
     return json.loads(output_of(process(__file__, devices=DEVICES)).splitlines()[-1])
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 def test_inside_of_shard_map_each_part_is_a_program_of_its_own(meshes: dict[str, Any]) -> None:
     differences = meshes["shard_map"]
     assert len(differences) == 13
     assert {name: one for name, one in differences.items() if not one <= 1e-12} == {}
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 def test_on_explicit_axes_numbers_are_those_of_one_device(meshes: dict[str, Any]) -> None:
     explicit = meshes["explicit"]
     assert len(explicit["differences"]) == 6

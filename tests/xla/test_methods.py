@@ -106,7 +106,6 @@ METHODS = (
 )  # fmt: skip
 
 
-@pytest.mark.dealt(3)
 @pytest.mark.parametrize("name", METHODS)
 def test_a_compiled_method_does_what_the_plain_one_does(name: str) -> None:
     plain, compiled = model_of(unchanged), model_of(bridge.xla)
@@ -246,7 +245,6 @@ def test_a_compiled_transform_is_copied_and_pickled() -> None:
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(gradient))(X), gradient(X))
 
 
-@pytest.mark.dealt(2)
 @pytest.mark.parametrize("engine", ["values", "gradients"])
 def test_nothing_that_jax_traced_is_kept(engine: str) -> None:
     def program(x: Any) -> Any:

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import bridge
-from tests.helpers.sampling import dealt
 
 pytest.importorskip("jax", reason="JAX is not installed: nothing was compiled (pip install jax)")
 
@@ -41,8 +40,7 @@ def parts(found: Any) -> Any:
     return np.stack([np.real(found), np.imag(found)])
 
 
-@pytest.mark.dealt(3)
-@pytest.mark.parametrize("name", dealt(tuple(ORDERS), always=3))
+@pytest.mark.parametrize("name", tuple(ORDERS))
 @pytest.mark.parametrize("kind", COMPLEX)
 def test_complex_numbers_in_numpys_order(kind: str, name: str) -> None:
     z, f = COMPLEX[kind], ORDERS[name]
@@ -77,8 +75,7 @@ ARRAYS = {
 }
 
 
-@pytest.mark.dealt(7, 2)
-@pytest.mark.parametrize("method", dealt(METHODS, always=4, thorough=2))
+@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("name", ARRAYS)
 @pytest.mark.filterwarnings("ignore:invalid value")
 def test_quantiles_beside_infinities(name: str, method: str) -> None:

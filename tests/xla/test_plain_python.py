@@ -136,7 +136,6 @@ PROGRAMS = [
 ]  # fmt: skip
 
 
-@pytest.mark.dealt(3)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda one: one.__name__)
 def test_values_and_gradients_are_those_of_python(program: Callable[..., Any]) -> None:
     compiled = bridge.value_and_grad(program, engine="xla")

@@ -48,7 +48,6 @@ def _written(a: Any) -> Any:
     return first[:3] + (seen @ a)[:3] + a
 
 
-@pytest.mark.dealt(3)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_gradients(name: str) -> None:
     program, args = PROGRAMS[name]

@@ -11,7 +11,6 @@ import bridge
 import bridge.numpy
 from bridge.errors import BridgeError, RefusedError, TraceError
 from tests.helpers import finite_differences as reference
-from tests.helpers.sampling import dealt
 from tests.programs import PROGRAMS, Program
 from tests.programs.test_programs import REFUSED, RIGHT, SINGLE, SMOOTH, argnums, differentiate
 
@@ -32,9 +31,8 @@ COMPILED = [program for program in RIGHT if program.name not in NOT_COMPILED]
 IN_SINGLE = {"dtype: cast down and up again"}
 
 
-def sampled(programs: list[Program], always: int, thorough: int) -> list[Any]:
-    """Some of the programs that are compiled; the others at night."""
-    return dealt([p for p in programs if p.name not in NOT_COMPILED], always, thorough)
+def compiles(programs: list[Program]) -> list[Any]:
+    return [p for p in programs if p.name not in NOT_COMPILED]
 
 
 def compiled(program: Program, inputs: Any) -> tuple[Any, Any]:
@@ -58,8 +56,7 @@ def test_what_is_not_compiled_is_recorded() -> None:
     assert set(NOT_COMPILED) <= {program.name for program in PROGRAMS}
 
 
-@pytest.mark.dealt(2)
-@pytest.mark.parametrize("program", dealt(COMPILED, always=6, thorough=2), ids=str)
+@pytest.mark.parametrize("program", COMPILED, ids=str)
 def test_value_gradient_and_inputs(program: Program) -> None:
     value, gradients = differentiate(program, program.inputs)
     before = [x.tobytes() for x in program.inputs]
@@ -92,7 +89,7 @@ def test_refused_programs_are_refused(program: Program) -> None:
     assert [x.tobytes() for x in program.inputs] == before, "the caller's arrays changed"
 
 
-@pytest.mark.parametrize("program", sampled(SINGLE, 16, 8), ids=str)
+@pytest.mark.parametrize("program", compiles(SINGLE), ids=str)
 def test_single_precision(program: Program) -> None:
     inputs = tuple(reference.replica(x, np.float32) for x in program.inputs)
     value, gradients = differentiate(program, inputs)
@@ -102,8 +99,7 @@ def test_single_precision(program: Program) -> None:
         assert_equal(one, other, 1e-5)
 
 
-@pytest.mark.dealt(2)
-@pytest.mark.parametrize("program", sampled(RIGHT, 16, 8), ids=str)
+@pytest.mark.parametrize("program", compiles(RIGHT), ids=str)
 def test_forward_mode(program: Program) -> None:
     tangents = reference.random_tangents(program.inputs)
     with np.errstate(all="ignore"):
@@ -113,8 +109,7 @@ def test_forward_mode(program: Program) -> None:
         assert_equal(one, other, tolerance_of(program, program.inputs))
 
 
-@pytest.mark.dealt(3)
-@pytest.mark.parametrize("program", sampled(SMOOTH, 24, 12), ids=str)
+@pytest.mark.parametrize("program", compiles(SMOOTH), ids=str)
 def test_second_derivatives(program: Program) -> None:
     """Forward over reverse, and reverse over reverse, in one compiled program."""
     tangents = reference.random_tangents(program.inputs, seed=1)

@@ -11,7 +11,6 @@ import pytest
 
 import bridge
 import bridge.numpy
-from tests.helpers.sampling import dealt
 
 pytest.importorskip("jax", reason="JAX is not installed: random loops were not compiled (pip install jax)")
 
@@ -134,7 +133,7 @@ def check(seed: int) -> None:
         )
 
 
-@pytest.mark.parametrize("seed", dealt((1, 0, 3, 2, 4, 5), always=6, thorough=2))
+@pytest.mark.parametrize("seed", (1, 0, 3, 2, 4, 5))
 def test_random_loops(seed: int) -> None:
     check(seed)
 

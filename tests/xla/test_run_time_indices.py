@@ -269,7 +269,6 @@ SOME = [
 ]
 
 
-@pytest.mark.dealt(3)
 @pytest.mark.parametrize(("f", "inputs"), SOME)
 def test_value_and_gradient(f: Function, inputs: tuple[Any, ...]) -> None:
     expected = bridge.value_and_grad(f, engine="native")(*inputs)

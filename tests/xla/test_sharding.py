@@ -264,7 +264,7 @@ def sharded() -> dict[str, Any]:
     return json.loads(output_of(process(__file__, devices=DEVICES)).splitlines()[-1])
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 @pytest.mark.parametrize("name", cases())
 @pytest.mark.parametrize("how", ["placed", "around"])
 def test_the_gradient_is_that_of_one_device(sharded: dict[str, Any], name: str, how: str) -> None:
@@ -272,37 +272,37 @@ def test_the_gradient_is_that_of_one_device(sharded: dict[str, Any], name: str, 
     assert sharded[name][how] <= 1e-12
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 @pytest.mark.parametrize("name", cases())
 def test_the_gradient_is_that_of_the_native_engine(sharded: dict[str, Any], name: str) -> None:
     assert sharded[name]["native"] <= 1e-12
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 @pytest.mark.parametrize("name", cases())
 def test_gradients_lie_where_their_arguments_do(sharded: dict[str, Any], name: str) -> None:
     assert sharded[name]["like arguments"]
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 @pytest.mark.parametrize("name", sorted(cases().keys() - {"across", "window"}))
 @pytest.mark.parametrize("how", ["collectives", "collectives around"])
 def test_no_sharded_array_is_gathered(sharded: dict[str, Any], name: str, how: str) -> None:
     assert not {"all-gather", "all-to-all"} & set(sharded[name][how])
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 def test_parameter_gradients_are_summed_over_the_batch(sharded: dict[str, Any]) -> None:
     assert set(sharded["network"]["collectives"]) == {"all-reduce"}
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 @pytest.mark.parametrize("name", ["heat", "reaction", "ring", "plate"])
 def test_stencils_exchange_borders(sharded: dict[str, Any], name: str) -> None:
     assert sharded[name]["collectives"]["collective-permute"] >= 2
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 def test_snapshots_are_sharded_too(sharded: dict[str, Any]) -> None:
     found = sharded["bounded"]
     assert "snapshots of 8.19 kB" in found["told"][0]
@@ -311,7 +311,7 @@ def test_snapshots_are_sharded_too(sharded: dict[str, Any]) -> None:
     assert not {"all-gather", "all-to-all"} & set(found["collectives"])
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 def test_rows_that_need_no_other_rows_exchange_nothing(sharded: dict[str, Any]) -> None:
     assert set(sharded["rods"]["collectives"]) <= {"all-reduce"}
 
@@ -328,7 +328,7 @@ def test_several_processes_give_the_gradient_of_one() -> None:
         assert result["difference"] <= 1e-12
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 def test_the_example_runs() -> None:
     output = output_of(process("examples/sharded_gradient.py", devices=1))
     assert "8 devices" in output
@@ -337,7 +337,7 @@ def test_the_example_runs() -> None:
     assert "all-gather" not in output
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 def test_the_page_shows_what_happens() -> None:
     page = (ROOT / "docs" / "scaling.md").read_text(encoding="utf-8")
     placed, step, rod, seen, *_ = re.findall(r"```python\n(.*?)```", page, re.DOTALL)

@@ -160,7 +160,6 @@ def everything_as_it_was() -> Iterator[None]:
     cached.cache_clear()
 
 
-@pytest.mark.dealt(3)
 @pytest.mark.parametrize("name", RECORDS)
 def test_it_is_traced_again(name: str) -> None:
     program, change = RECORDS[name]

@@ -33,13 +33,11 @@ def _compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(eager, "bridge", Compiled())
 
 
-@pytest.mark.dealt(3)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
 def test_what_was_not_selected_has_no_gradient(program: Callable[[Any], Any]) -> None:
     eager.test_what_was_not_selected_has_no_gradient(program)
 
 
-@pytest.mark.dealt(3)
 @pytest.mark.parametrize("test", WHOLE, ids=lambda f: f.__name__)
 def test_as_eager(test: Callable[[], None]) -> None:
     test()
@@ -74,3 +72,17 @@ def test_calls_after_a_nan_begin_with_what_mends(monkeypatch: pytest.MonkeyPatch
     assert [runs_of(eager.AT_ZERO, [0.0, 0.25]) for _ in range(9)] == [2, 1, 1, 2, 1, 1, 1, 1, 2]
     assert [runs_of(without, [0.5, 0.25]) for _ in range(10)] == [1] * 10
     assert [runs_of(eager.AT_ZERO, [0.0, 0.25]) for _ in range(4)] == [2, 1, 1, 2]
+
+
+@pytest.mark.parametrize("point", [2.0, 0.0], ids=["a number", "a NaN that strong zeros take out"])
+def test_a_gradient_at_plain_numbers_inside(point: float) -> None:
+    def inner(t: Any) -> Any:
+        return np.where(t > 0, np.sqrt(t), 3.0 * t)
+
+    def program(x: Any) -> Any:
+        return np.sum(x) * bridge.grad(inner)(point)
+
+    x = np.ones(3)
+    expected = np.full(3, 0.5 / np.sqrt(point) if point else 3.0)
+    np.testing.assert_allclose(bridge.grad(program)(x), expected)
+    np.testing.assert_allclose(bridge.grad(program, engine="xla")(x), expected)

@@ -49,7 +49,6 @@ def programs() -> Iterator[Any]:
         yield pytest.param(lambda x, order=order: np.sin(x.T, order=order).ravel("K"), id=f"order {order} of x.T")
 
 
-@pytest.mark.dealt(5)
 @pytest.mark.filterwarnings("ignore::numpy.exceptions.ComplexWarning")
 @pytest.mark.parametrize("program", [*programs()])
 def test_a_compiled_program_does_what_numpy_does(program: Any) -> None:

@@ -103,7 +103,6 @@ def put(part: str, key: str, value: str) -> Change:
     return lambda entry: entry[part].update({key: value})
 
 
-@pytest.mark.dealt(1)
 @pytest.mark.parametrize(
     ("function", "engine", "change", "expected"),
     [

@@ -11,7 +11,7 @@ import numpy as np
 
 from bridge.code_position import Position, is_internal
 from bridge.rewind.fingerprint import Fingerprint
-from bridge.rewind.memory import Home
+from bridge.rewind.memory import ON_ARRAYS, Home
 from bridge.rewind.values import concrete_key, ground_floor
 from bridge.rulebook.book import RULES
 from bridge.rulebook.facts import facts_of, parameters_of
@@ -194,7 +194,10 @@ class CompiledHome(Home):
 
     def has_nan(self, value: Any) -> bool:
         """Note whether a gradient holds a NaN; the answer says what to assume while the program is traced."""
-        self.trace.faults.note_nan(self.trace.read(ground_floor(value).place))
+        ground = ground_floor(value)
+        if ground.place.context is not self.trace:
+            return ON_ARRAYS.has_nan(value)  # plain numbers lie under it, and are known
+        self.trace.faults.note_nan(self.trace.read(ground.place))
         return self.trace.mends
 
     def scratch(self, context: Any, shape: tuple[int, ...], dtype: Any) -> Any:

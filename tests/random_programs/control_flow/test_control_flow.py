@@ -26,7 +26,7 @@ pytest.importorskip("jax", reason="JAX is not installed: random programs were no
 LONGEST = 60
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 def test_random_programs_mean_compiled_what_they_mean(tmp_path: Path, request: pytest.FixtureRequest) -> None:
     # From the seventh: the sixth takes twenty seconds to be refused, and is one of the long run's.
     count, seed = max(3, request.config.getoption("--programs") // 30), 6
@@ -75,7 +75,7 @@ def test_algorithms_as_people_write_them_run(number: int, tmp_path: Path) -> Non
         ran(module, alone(number).arguments(), longest=2000)
 
 
-@pytest.mark.dealt(0, 4)
+@pytest.mark.ci
 @pytest.mark.parametrize("number", range(len(idioms.IDIOMS)))
 def test_algorithms_as_people_write_them_compile(number: int, tmp_path: Path) -> None:
     found = judged(alone(number), tmp_path, longest=2000, slopes=True)

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import bridge
-from tests.helpers.sampling import dealt
 
 N = 7
 WINDOWS = [(0, 3), (2, 6), (3, 4), (-5, -1), (0, 99), (-99, 2)]
@@ -180,8 +179,7 @@ def check(program: Any, windows: list[tuple[int, int]]) -> None:
             np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12, err_msg=f"at {window}")
 
 
-@pytest.mark.dealt(3)
-@pytest.mark.parametrize("name", dealt(list(ELEMENTWISE), always=4, thorough=4))
+@pytest.mark.parametrize("name", list(ELEMENTWISE))
 def test_elementwise(name: str) -> None:
     def program(x: Any, y: Any, A: Any, s: Any) -> Any:
         return ordered(ELEMENTWISE[name](x[s[0] : s[1]], y[s[0] : s[1]]))
@@ -189,8 +187,7 @@ def test_elementwise(name: str) -> None:
     check(program, WINDOWS + EMPTY)
 
 
-@pytest.mark.dealt(2)
-@pytest.mark.parametrize("name", dealt(list(REDUCED | NOT_EMPTY), always=4, thorough=4))
+@pytest.mark.parametrize("name", list(REDUCED | NOT_EMPTY))
 def test_reduced(name: str) -> None:
     function = (REDUCED | NOT_EMPTY)[name]
 
@@ -200,8 +197,7 @@ def test_reduced(name: str) -> None:
     check(program, WINDOWS + EMPTY if name in REDUCED else WINDOWS)
 
 
-@pytest.mark.dealt(3)
-@pytest.mark.parametrize("name", dealt(list(SQUARE), always=3, thorough=3))
+@pytest.mark.parametrize("name", list(SQUARE))
 def test_of_two_axes(name: str) -> None:
     def program(x: Any, y: Any, A: Any, s: Any) -> Any:
         return ordered(SQUARE[name](A[s[0] : s[1], s[0] : s[1]], x[s[0] : s[1]]))

@@ -9,7 +9,6 @@ import pytest
 
 import bridge
 from bridge.errors import IndexRangeError, TraceError
-from tests.helpers.sampling import dealt
 
 N = 5
 COLUMNS = np.array([3, 0, 4, -2, 0, 1, 3])
@@ -64,8 +63,7 @@ PROGRAMS = {
 }
 
 
-@pytest.mark.dealt(2)
-@pytest.mark.parametrize("name", dealt(list(PROGRAMS), always=3, thorough=3))
+@pytest.mark.parametrize("name", list(PROGRAMS))
 def test_index_arrays(name: str) -> None:
     def program(x: Any, A: Any, c: Any, v: Any, s: Any) -> Any:
         found = PROGRAMS[name](x, A, c[s[0] : s[1]], v[s[0] : s[1]])

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import bridge
-from tests.helpers.sampling import dealt
 
 N = 6
 Loop = Callable[[int, int, Callable[[Any, Any], Any], Any], Any]
@@ -253,8 +252,7 @@ PROGRAMS = [
 ]
 
 
-@pytest.mark.dealt(2)
-@pytest.mark.parametrize("program", dealt(PROGRAMS, always=3, thorough=2), ids=lambda one: one.f.__name__)
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda one: one.f.__name__)
 def test_value_and_derivatives(program: Program) -> None:
     arguments = program.arguments()
     directions = [np.cos(np.arange(x.size)).reshape(x.shape) for x in arguments]
@@ -276,8 +274,7 @@ def test_value_and_derivatives(program: Program) -> None:
     np.testing.assert_allclose(found, wanted, rtol=1e-8, atol=1e-10)
 
 
-@pytest.mark.dealt(3)
-@pytest.mark.parametrize("program", dealt(PROGRAMS, always=8, thorough=3), ids=lambda one: one.f.__name__)
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda one: one.f.__name__)
 def test_second_derivatives(program: Program) -> None:
     arguments = program.arguments()
     directions = [np.cos(np.arange(x.size)).reshape(x.shape) for x in arguments]

@@ -19,7 +19,6 @@ def energy(x: Any, s: Any) -> Any:
     return np.sum(np.sqrt(w)) * (np.log(w) @ w[::-1])
 
 
-@pytest.mark.dealt(2)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.complex128])
 def test_dtypes(dtype: Any) -> None:
     def f(x: Any, s: Any) -> Any:

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import bridge
-from tests.helpers.sampling import dealt
 
 pytest.importorskip("jax", reason='engine="xla" needs JAX: pip install "mutation-bridge[jax]"')
 
@@ -195,15 +194,13 @@ def same_as_eager(program: Callable[..., Any], *arguments: np.ndarray) -> None:
         np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-11 * np.max(np.abs(other), initial=0.0))
 
 
-@pytest.mark.dealt(4)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
 def test_as_eager(program: Callable[..., Any]) -> None:
     same_as_eager(program, W, X, H)
 
 
-@pytest.mark.dealt(7, 3)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
-@pytest.mark.parametrize(("which", "number"), dealt([(k, x) for k in range(3) for x in (np.nan, np.inf)], always=5))
+@pytest.mark.parametrize(("which", "number"), [(k, x) for k in range(3) for x in (np.nan, np.inf)])
 def test_what_is_not_finite(program: Callable[..., Any], which: int, number: float) -> None:
     """Numbers that are none stay where they were: a mask is more than a product with zero."""
     arguments = [W.copy(), X.copy(), H.copy()]
@@ -212,7 +209,7 @@ def test_what_is_not_finite(program: Callable[..., Any], which: int, number: flo
     np.testing.assert_allclose(bridge.xla(program)(*arguments), expected, rtol=1e-10)
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 @pytest.mark.parametrize("number", [np.nan, np.inf])
 def test_gradients_of_what_is_not_finite(number: float) -> None:
     """The long way is compiled when it is needed, and the short one is taken again afterwards."""
@@ -253,7 +250,6 @@ def test_under_a_bound_of_memory() -> None:
             np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-11 * np.max(np.abs(other)))
 
 
-@pytest.mark.dealt(4)
 @pytest.mark.parametrize("program", [recurrent, gram, chosen, lower], ids=lambda f: f.__name__)
 def test_second_derivatives(program: Callable[..., Any]) -> None:
     def slope(h: Any) -> Any:
@@ -287,7 +283,6 @@ def outer_products(program: Callable[..., Any]) -> int:
     return sum(carried)
 
 
-@pytest.mark.dealt(2)
 @pytest.mark.parametrize(
     "program", [recurrent, recurrent_backward, with_states, batched, started_later], ids=lambda f: f.__name__
 )

@@ -104,7 +104,6 @@ PROGRAMS = [
 ]  # fmt: skip
 
 
-@pytest.mark.dealt(3)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
 def test_as_eager(program: Callable[..., Any]) -> None:
     arguments = A.copy(), B.copy()

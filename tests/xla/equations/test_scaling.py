@@ -28,7 +28,6 @@ PROGRAMS: dict[str, Callable[..., Any]] = {
 }
 
 
-@pytest.mark.dealt(4)
 @pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
 @pytest.mark.parametrize("scale", [1.5, -3e-4, 1e-9, 1e9])
 def test_as_eager(program: Callable[..., Any], scale: float) -> None:
@@ -42,7 +41,6 @@ def product(s: Any, a: Any, x: Any) -> Any:
     return s * a @ x
 
 
-@pytest.mark.dealt(3)
 @pytest.mark.parametrize("scale", [0.0, 1e-200, np.inf, np.nan])
 @pytest.mark.parametrize("element", [0.0, 1e200, np.inf, np.nan])
 def test_what_overflows_and_what_does_not(scale: float, element: float) -> None:

@@ -11,7 +11,6 @@ import pytest
 
 import bridge
 from bridge.errors import ReplayError
-from tests.helpers.sampling import dealt
 
 pytest.importorskip("jax", reason="JAX is not installed: loops were not compiled (pip install jax)")
 
@@ -71,10 +70,9 @@ def branched(body: Any, x: Any) -> Any:
     return y
 
 
-@pytest.mark.dealt(5)
 @pytest.mark.parametrize("memory", [None, 2_000])
 @pytest.mark.parametrize("way", [fori, checkpointed, until, python_loop, branched], ids=lambda way: way.__name__)
-@pytest.mark.parametrize("how", dealt(tuple(RESETS), always=3))
+@pytest.mark.parametrize("how", tuple(RESETS))
 @pytest.mark.parametrize("name", BODIES)
 def test_what_was_reset_is_told_by_name(name: str, how: str, way: Any, memory: Any) -> None:
     global RATE

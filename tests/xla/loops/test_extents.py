@@ -128,7 +128,7 @@ def test_a_turn_keeps_no_more_than_a_row(program: Callable[..., Any]) -> None:
     assert compiled.memory_analysis().temp_size_in_bytes < 12 * A.nbytes
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 @pytest.mark.parametrize("program", [rows, of_two_loops], ids=lambda f: f.__name__)
 def test_second_derivatives(program: Callable[..., Any]) -> None:
     tangent = np.ones_like(A)

@@ -528,7 +528,6 @@ def chain_kept_loop(x):
 
 # What is unrolled, and says why, may be long.
 @pytest.mark.filterwarnings("ignore:a program of .* operations is compiled")
-@pytest.mark.dealt(5)
 @pytest.mark.parametrize("engine", ["value", "gradient"])
 @pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.__name__)
 def test_it_is_numpys_value_or_an_error(f: Callable[[Any], Any], engine: str) -> None:
@@ -555,7 +554,7 @@ def test_what_was_written_by_its_old_name_is_not_missed() -> None:
         np.testing.assert_allclose(bridge.xla(f)(x.copy()), f(x.copy()), rtol=1e-12)
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 def test_names_that_loops_in_loops_exchange_stay_apart() -> None:
     def f(x: Any) -> Any:
         u, v = x * 1, x * 2

@@ -10,7 +10,6 @@ import pytest
 
 import bridge
 from bridge import errors
-from tests.helpers.sampling import dealt
 from tests.xla.loops.programs import PROGRAMS, unseen
 
 pytest.importorskip("jax", reason="JAX is not installed: loops were not compiled (pip install jax)")
@@ -23,11 +22,6 @@ INPUTS = (X, -X)
 NAMES = [name for name, _ in PROGRAMS]
 
 
-def parameters(always: int, thorough: int) -> list[Any]:
-    # Some of the rest are run in .ci/run, the others at night.
-    return dealt(PROGRAMS, always=always, thorough=thorough)
-
-
 def check(found: Any, wanted: Any) -> None:
     scale = np.max(np.abs(wanted), initial=1.0)
     np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-10 * scale)
@@ -37,9 +31,8 @@ def test_names_are_distinct() -> None:
     assert len(set(NAMES)) == len(NAMES)
 
 
-@pytest.mark.dealt(3)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.parametrize(("name", "f"), parameters(always=6, thorough=5))
+@pytest.mark.parametrize(("name", "f"), PROGRAMS)
 def test_value_and_gradient(name: str, f: Callable[[Any], Any]) -> None:
     compiled, gradient = bridge.xla(f), bridge.grad(f, engine="xla")
     for x in INPUTS:
@@ -47,15 +40,13 @@ def test_value_and_gradient(name: str, f: Callable[[Any], Any]) -> None:
         check(gradient(x.copy()), bridge.grad(f)(x.copy()))
 
 
-@pytest.mark.dealt(3)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.parametrize(("name", "f"), parameters(always=24, thorough=12))
+@pytest.mark.parametrize(("name", "f"), PROGRAMS)
 def test_forward_mode_and_second_order(name: str, f: Callable[[Any], Any]) -> None:
     check(bridge.jvp(f, (X.copy(),), (V,), engine="xla")[1], bridge.jvp(f, (X.copy(),), (V,))[1])
     check(bridge.hvp(f, (X.copy(),), (V,), engine="xla"), bridge.hvp(f, (X.copy(),), (V,)))
 
 
-@pytest.mark.dealt(2)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize(("name", "f"), unseen.program.programs)
 def test_state_that_changes_unseen(name: str, f: Callable[[Any], Any]) -> None:
@@ -238,7 +229,7 @@ def force_of_two_arguments(x: Any, turns: int) -> Any:
     return np.sum(x)
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 def test_a_derivative_in_a_loop_is_the_same_wherever_its_arguments_lie() -> None:
     for _ in range(5):
         gradient = bridge.grad(force_of_two_arguments)

@@ -38,7 +38,7 @@ def state(x: Any, A: Any, c: int) -> Any:
     return x, A, v
 
 
-@pytest.mark.thorough
+@pytest.mark.ci
 def test_a_while_loop_that_is_left_early_in_a_loop_that_is_left_early() -> None:
     def loss(x: Any, A: Any) -> Any:
         return sum(np.sum(np.sin(each)) for each in state(x, A, 0))

@@ -329,7 +329,6 @@ def an_attribute_of_an_array_subclass() -> Made:
     return lambda x: x * held.w + getattr(held, "bias", 0.0), [lambda: setattr(held, "bias", 2.0)]
 
 
-@pytest.mark.dealt(4)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", RECORDS)
 def test_it_is_traced_again(name: str, way: Any) -> None:

@@ -251,7 +251,6 @@ def more_than_a_thousand_objects() -> Made:
     return lambda x: x * d[7].k * d[2500].k, [lambda: setattr(d[2500], "k", 4.0), lambda: setattr(d[7], "k", 5.0)]
 
 
-@pytest.mark.dealt(4)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", RECORDS)
 def test_it_is_traced_again(name: str, way: Any) -> None:

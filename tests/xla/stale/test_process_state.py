@@ -144,7 +144,6 @@ def filters_of_warnings() -> Made:
     ]
 
 
-@pytest.mark.dealt(4)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", RECORDS)
 def test_it_is_traced_again(name: str, way: Any) -> None:
