@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import collections
 from collections.abc import Iterable
-from types import FunctionType, GeneratorType, ModuleType
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,8 @@ from bridge.rewind.escapes import detach
 from bridge.rewind.memory import owner
 from bridge.rewind.values import TrackedObject
 from bridge.source.floats import Float
-from bridge.state.slots import Attribute, Contents, Part, Variable, is_member, state_of
+from bridge.state.graph import PLAIN, held_by
+from bridge.state.slots import Attribute, Contents, Part, Variable, state_of
 
 Slots = Variable | Part
 Name = tuple[type[Slots], Any]
@@ -134,43 +135,8 @@ def _shows(value: Any, lent: Iterable[int], seen: set[int], depth: int, tracked:
     if depth == 0 or id(value) in seen:
         return False
     seen.add(id(value))
-    return any(_shows(one, lent, seen, depth - 1, tracked) for one in inner_of(value))
-
-
-def inner_of(value: Any) -> Iterable[Any]:
-    """What a container, an object, a function or a generator holds."""
-    kind = type(value)
-    if issubclass(kind, dict):
-        return list(dict.values(value))
-    if issubclass(kind, (list, tuple, set, frozenset, collections.deque)):
-        return list(value)
-    if kind is FunctionType:
-        return [cell.cell_contents for cell in value.__closure__ or () if not _is_empty(cell)]
-    if kind is GeneratorType:
-        return [] if value.gi_frame is None else list(value.gi_frame.f_locals.values())
-    return [*(state_of(value) or {}).values(), *_in_slots(value)]
-
-
-def _is_empty(cell: Any) -> bool:
-    """Whether a variable of an enclosing function has no value."""
-    try:
-        return cell.cell_contents is cell
-    except ValueError:
-        return True
-
-
-def _in_slots(thing: Any) -> Iterable[Any]:
-    for cls in type(thing).__mro__[:-1]:
-        for found in vars(cls).values() if "__slots__" in vars(cls) else ():
-            if is_member(found):
-                try:
-                    yield found.__get__(thing, cls)
-                except AttributeError:  # not filled
-                    continue
+    return any(_shows(one, lent, seen, depth - 1, tracked) for one in held_by(value))
 
 
 DEPTH = 8
 """How deep values are looked into."""
-
-PLAIN = frozenset({type(None), bool, int, float, complex, str, bytes, np.float64, np.float32, np.int64, np.bool_})
-"""Classes of values that hold no others."""

@@ -11,7 +11,8 @@ import numpy as np
 from bridge.arrays.buffer import WeakScalar
 from bridge.arrays.tracked import is_tracked
 from bridge.code_position import variable_of
-from bridge.source.keeping import DEPTH, PLAIN, Kept, Name, inner_of
+from bridge.source.keeping import DEPTH, Kept, Name
+from bridge.state.graph import PLAIN, held_by
 from bridge.state.slots import Variable
 
 
@@ -50,7 +51,7 @@ def _leaves(value: Any, trace: Any, seen: set[int], depth: int) -> bool:
     if depth == 0 or id(value) in seen or kind in PLAIN or issubclass(kind, (type, ModuleType, np.ndarray)):
         return False
     seen.add(id(value))
-    return any(_leaves(one, trace, seen, depth - 1) for one in inner_of(value))
+    return any(_leaves(one, trace, seen, depth - 1) for one in held_by(value))
 
 
 def _is_left_by_eager_calls(value: Any, trace: Any) -> bool:

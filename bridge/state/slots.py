@@ -270,6 +270,19 @@ class Item(Part):
             self.thing[self.part] = value
 
 
+class Element(Part):
+    """An element of a list or a deque, by its number."""
+
+    __slots__ = ()
+
+    def get(self) -> Any:
+        return self.thing[self.part] if self.part < len(self.thing) else GONE
+
+    def set(self, value: Any) -> None:
+        if value is not GONE:
+            self.thing[self.part] = value
+
+
 class Contents(Part):
     """The elements of a list, a dictionary or another of Python's containers: all, or none."""
 

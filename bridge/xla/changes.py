@@ -19,7 +19,7 @@ import numpy as np
 from bridge.errors import BridgeWarning
 from bridge.rewind.memory import owner
 from bridge.rewind.values import describes
-from bridge.source.keeping import inner_of
+from bridge.state.graph import held_by
 from bridge.state.slots import GONE, Attribute, Item, Slot, contents_of
 from bridge.state.snapshot import Snapshot
 from bridge.xla.moving import EVERYBODYS, Moving, moves
@@ -104,7 +104,7 @@ def _shows_unknown(value: Any, deep: int) -> bool:
     if not deep or isinstance(value, (*VALUES, type, ModuleType, np.ndarray)):
         return False
     keys = value.keys() if isinstance(value, dict) else ()
-    return any(_shows_unknown(one, deep - 1) for one in (*keys, *inner_of(value)))
+    return any(_shows_unknown(one, deep - 1) for one in (*keys, *held_by(value)))
 
 
 def change_of(array: np.ndarray, before: np.ndarray) -> Change:

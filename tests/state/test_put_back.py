@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -90,6 +91,30 @@ def an_attribute_and_then_all_attributes() -> Case:
         return thing.k * x
 
     return program, lambda: dict(vars(thing))
+
+
+HOLDERS: dict[str, Callable[[Any], Any]] = {
+    "an argument of a partial": lambda x: functools.partial(print, x),
+    "the object of a method": lambda x: SimpleNamespace(k=x).__repr__,
+    "a default": lambda x: lambda k=x: k,
+    "a view of a dictionary": lambda x: {"k": x}.values(),
+    "a proxy of a dictionary": lambda x: MappingProxyType({"k": x}),
+    "an iterator": lambda x: iter([x]),
+    "a map": lambda x: map(lambda k: k * x, [1.0]),
+    "an exception": ValueError,
+}
+
+
+@pytest.mark.parametrize("name", HOLDERS)
+def test_an_attribute_loses_what_holds_a_tracked_value(name: str) -> None:
+    thing = SimpleNamespace(k=1.0)
+
+    def program(x: Any) -> Any:
+        thing.k = HOLDERS[name](x)
+        return x * x
+
+    assert bridge.grad(program)(1.5) == pytest.approx(3.0)
+    assert thing.k == 1.0
 
 
 @pytest.mark.parametrize("engine", ["native", "xla"])

@@ -20,8 +20,8 @@ import numpy as np
 from bridge.arrays.tracked import is_tracked
 from bridge.code_position import here, is_internal, resolve
 from bridge.errors import TraceError
-from bridge.source.keeping import PLAIN
 from bridge.source.state import Watch
+from bridge.state.graph import PLAIN
 from bridge.state.slots import GONE, Attribute, Contents, state_of
 from bridge.xla.moving import Moving
 
