@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import random
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
 
+from bridge.code_position import is_internal
+from bridge.objects.anatomy import LIBRARIES
+from bridge.state.graph import Edge, Policy, Walk, edges, named
+
+_GENERATORS = (np.random.Generator, np.random.RandomState)
+_MOST = 256
+"""How many functions, containers and objects are looked through, and elements of each."""
+
 
 class Generators:
-    """NumPy's and Python's global generators, and those that a function holds in its closure or its globals."""
+    """NumPy's and Python's global generators, and those that a function reaches."""
 
     def __init__(self, f: Callable[..., Any]) -> None:
         self._held = list(_held(f))
@@ -55,20 +65,22 @@ def preserved(f: Callable[..., Any]) -> Iterator[Generators]:
 
 
 def _held(f: Any) -> Iterator[Any]:
-    code, names = getattr(f, "__code__", None), getattr(f, "__globals__", {})
-    cells = [cell.cell_contents for cell in getattr(f, "__closure__", None) or () if _is_full(cell)]
-    named = [names[name] for name in code.co_names if name in names] if code is not None else []
-    for value in (*cells, *named):
-        if isinstance(value, (np.random.Generator, np.random.RandomState)):
-            yield value
+    walk = Walk([f], Policy(_is_end, _edges, most=_MOST, elements=_MOST))
+    yield from (one for one, _ in walk if isinstance(one, _GENERATORS))
 
 
-def _is_full(cell: Any) -> bool:
-    try:
-        cell.cell_contents  # noqa: B018, an empty cell raises
-    except ValueError:
-        return False
-    return True
+def _is_end(one: Any) -> bool:
+    kind = type(one)
+    is_librarys = str(kind.__module__).partition(".")[0] in LIBRARIES and kind not in _GENERATORS
+    return is_librarys or issubclass(kind, (type, ModuleType, np.ndarray))
+
+
+def _edges(one: Any) -> Iterator[Edge]:
+    if isinstance(one, _GENERATORS):
+        return
+    yield from edges(one)
+    if isinstance(one, FunctionType) and not is_internal(one.__code__.co_filename):
+        yield from named(one, LIBRARIES | sys.stdlib_module_names)
 
 
 def _state_of(generator: Any) -> Any:

@@ -6,108 +6,108 @@ solver's own calls have left it. What carries a gradient can only be what one ca
 
 from __future__ import annotations
 
-import types
-from collections.abc import Callable, Iterator
+import sys
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
 
 from bridge.code_position import is_internal
+from bridge.objects.anatomy import LIBRARIES
 from bridge.rewind.interpreter import current_context
 from bridge.rewind.memory import grounded
+from bridge.state.graph import Edge, Policy, Walk, edges, named, said_by
+from bridge.state.slots import GONE, Attribute, Contents, Item, Memory, Variable
 
 _MOST = 256
 """How many functions, containers and objects are looked through."""
+_NAMED = (Attribute, Item, Variable)
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic)
 
 
 class LeftBehind:
-    """What is found where a function may leave something, as it is now."""
+    """The slots where a function may leave something, with what they hold now."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function = function
-        self.found = {place: (value, _settled(value)) for place, value in _places(function)}
+        walk = list(_walk(function))
+        self.known = {id(one): one for one, _ in walk}
+        self.found = {key: (value, _settled(value)) for key, (_, _, value) in _slots(walk).items()}
 
     def put_back_plain(self) -> None:
         """Plain values as they were."""
-        for place, now in _places(self.function):
-            before, settled = self.found.get(place, (now, now))
+        for _, slot, before, settled, now in self._now():
             if not _is_tracked(now) and not _is_tracked(before) and not _same(settled, now):
-                place.set(before)
+                slot.set(before)
 
     def differing(self) -> str | None:
         """The name of something that carries a gradient and is another value now."""
-        for place, now in _places(self.function):
-            before, settled = self.found.get(place, (now, now))
+        for name, _, before, settled, now in self._now():
             if (_is_tracked(now) or _is_tracked(before)) and not _same(settled, _settled(now)):
-                return place.name
+                return name
         return None
 
-
-class _Place:
-    """A variable, an attribute, an element of a dict, or the contents of a list or an array."""
-
-    def __init__(self, kind: str, thing: Any, name: str, key: Any = None) -> None:
-        self.kind, self.thing, self.name, self.key = kind, thing, name, key
-
-    def __hash__(self) -> int:
-        return hash((id(self.thing), self.key))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Place) and self.thing is other.thing and self.key == other.key
-
-    def set(self, value: Any) -> None:
-        if self.kind == "cell":
-            self.thing.cell_contents = value
-        elif self.kind == "item":
-            self.thing[self.key] = value
-        else:
-            self.thing[... if self.kind == "array" else slice(None)] = value
+    def _now(self) -> Iterator[tuple[str, Any, Any, Any, Any]]:
+        for key, (name, slot, now) in _slots(_walk(self.function)).items():
+            if key in self.found:
+                yield name, slot, *self.found[key], now
+            elif not isinstance(slot, Variable) and id(slot.thing) in self.known:
+                # It was not there before.
+                yield name, slot, GONE, GONE, now
 
 
-def _items(thing: dict[Any, Any], name: str) -> Iterator[tuple[_Place, Any]]:
-    for key, value in list(thing.items())[:_MOST]:
-        yield _Place("item", thing, name, key), value
+def _walk(function: Any) -> Walk:
+    return Walk([function], Policy(_is_end, _edges, _MOST, _MOST))
 
 
-def _places(function: Callable[..., Any]) -> Iterator[tuple[_Place, Any]]:
-    """Each place that a function reaches, and what is there: of containers and arrays a copy."""
-    waiting: list[Any] = [function]
-    seen: set[int] = set()
+def _is_end(one: Any) -> bool:
+    kind = type(one)
+    if isinstance(one, (*_PLAIN, ModuleType)) or hasattr(kind, "place"):
+        return True
+    if issubclass(kind, type):
+        return _root(one) in LIBRARIES or _root(one) in sys.stdlib_module_names
+    return _root(kind) in LIBRARIES and kind is not np.ndarray
+
+
+def _edges(one: Any) -> Iterator[Edge]:
+    """What a thing holds, its class, and what a function of the program's names."""
+    if isinstance(one, type):
+        yield from (edge for edge in said_by(one) if not hasattr(type(edge[3]), "__get__"))
+        return
+    yield from edges(one)
+    yield None, one, None, type(one)
+    if isinstance(one, FunctionType) and not is_internal(one.__code__.co_filename):
+        yield from named(one, LIBRARIES | sys.stdlib_module_names)
+
+
+def _root(kind: Any) -> str:
+    return str(kind.__module__).partition(".")[0]
+
+
+def _slots(walk: Iterable[tuple[Any, list[Edge]]]) -> dict[Any, tuple[str, Any, Any]]:
+    """Each slot that a function reaches, by its key: its name, and what it holds; of containers and arrays a copy."""
+    found: dict[Any, tuple[str, Any, Any]] = {}
     lent = _lent()
-    while waiting and len(seen) < _MOST:
-        one = waiting.pop()
-        if id(one) in seen or isinstance(one, (*_PLAIN, type, types.ModuleType)) or hasattr(one, "place"):
-            continue
-        seen.add(id(one))
-        if isinstance(one, types.FunctionType):
-            for name, cell in zip(one.__code__.co_freevars, one.__closure__ or (), strict=True):
-                if cell != types.CellType():
-                    yield _Place("cell", cell, name), cell.cell_contents
-                    waiting.append(cell.cell_contents)
-            for name in () if is_internal(one.__code__.co_filename) else one.__code__.co_names:
-                value = one.__globals__.get(name)
-                if value is not None and not callable(value):
-                    yield _Place("item", one.__globals__, name, name), value
-                    waiting.append(value)
-        elif isinstance(one, types.MethodType):
-            waiting += [one.__func__, one.__self__]
-        elif type(one) is list:
-            yield _Place("list", one, "an element of a list"), list(one)
-            waiting += one[:_MOST]
-        elif isinstance(one, dict):
-            yield from _items(one, "an element of a dict")
-            waiting += list(one.values())[:_MOST]
-        elif type(one) is np.ndarray:
-            if id(one) in lent:
-                yield _Place("array", one, "an element of an array"), lent[id(one)]
-            elif one.flags.writeable and not one.dtype.hasobject:
-                yield _Place("array", one, "an element of an array"), one.copy()
-        elif type(one).__module__.partition(".")[0] not in ("bridge", "numpy", "scipy", "builtins"):
-            state = getattr(one, "__dict__", None)
-            if type(state) is dict:
-                yield from _items(state, f"an attribute of a {type(one).__name__}")
-                waiting += list(state.values())[:_MOST]
+    for one, held in walk:
+        if isinstance(one, (list, deque, set)):
+            contents = Contents(one)
+            found[contents.key] = f"an element of a {type(one).__name__}", contents, contents.get()
+        elif type(one) is np.ndarray and (id(one) in lent or (one.flags.writeable and not one.dtype.hasobject)):
+            memory = Memory(one)
+            found[memory.key] = "an element of an array", memory, lent.get(id(one), memory.get())
+        for kind, thing, part, value in held:
+            if kind in _NAMED and not (type(one) is FunctionType and callable(value)):
+                slot = kind.of(thing, part)
+                found[slot.key] = _name(one, part), slot, value
+    return found
+
+
+def _name(one: Any, part: Any) -> str:
+    if isinstance(one, FunctionType):
+        return one.__code__.co_freevars[part] if type(part) is int else str(part)
+    return "an element of a dict" if isinstance(one, dict) else f"an attribute of a {type(one).__name__}"
 
 
 def _lent() -> dict[int, Any]:
@@ -124,7 +124,7 @@ def _is_tracked(value: Any) -> bool:
         return any(map(_is_tracked, value))
     if isinstance(value, dict):
         return any(map(_is_tracked, value.values()))
-    return hasattr(value, "place") and not isinstance(value, (type, types.ModuleType))
+    return hasattr(value, "place") and not isinstance(value, (type, ModuleType))
 
 
 def _settled(value: Any) -> Any:

@@ -17,10 +17,10 @@ import numpy as np
 
 from bridge.rewind.interpreter import ARRAYS
 from bridge.source import callees
-from bridge.source.keeping import of_class
 from bridge.source.library_calls import passed_over
 from bridge.source.reading import reading_of
 from bridge.source.special_methods import operand
+from bridge.state.slots import of_class
 
 _LEAVES_IT = frozenset({NoneType, bool, int, float, complex, str, bytes, list, tuple, dict, set, frozenset, range})
 """Classes of Python's that leave an operator to an operand whose class they do not know."""

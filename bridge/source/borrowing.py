@@ -26,19 +26,22 @@ from bridge.rulebook import book
 from bridge.source.ages import Births, age_found, checkpointed_calls
 from bridge.source.exchanging import Exchange
 from bridge.source.floats import Float
-from bridge.source.keeping import Cells, Kept, holds_state
+from bridge.source.keeping import Kept, Name, Slots, holds_state
 from bridge.source.leaving import note_left, note_left_array
 from bridge.source.lending import COUNT, LENT, Lent, refuse_foreign, refuse_thread, whole_of
 from bridge.source.pattern import shows_pattern
 from bridge.source.reading import is_rewritten
 from bridge.source.second_names import SecondNames
 from bridge.source.state import Watches
+from bridge.state.slots import Attribute
 from bridge.trees import leaves_of
 
 # A finaliser, or a signal's handler, may differentiate while this thread holds it.
 _lock = threading.RLock()
 HELD: dict[int, Loan] = {}
 """Who has put tracked values into an object, by the object's identity."""
+
+_CLASS: Name = (Attribute, "__class__")
 
 _ROOM = 256
 """How many things are kept before it is asked whether anybody else has them."""
@@ -73,7 +76,7 @@ class Loan:
         self.unread: dict[int, str] = {}
         self.watches = Watches()
         self.names = SecondNames(self)
-        self._after: list[tuple[Kept, dict[Any, Any]]] = []
+        self._after: list[tuple[Kept, dict[Name, Any]]] = []
         self._steps = 0
         allowed = getattr(getattr(context, "log", None), "amount", None)
         self._least = _HEAVY if allowed is None else min(_HEAVY, allowed // 8)
@@ -138,20 +141,20 @@ class Loan:
             context.snapshots.mark_frozen()
             context = context.outer
 
-    def keep(self, things: type[Kept], thing: Any, name: Any, value: Any) -> None:
-        """Before an attribute, an element or a variable of `thing` is exchanged for `value`."""
+    def keep(self, kind: type[Slots], thing: Any, part: Any, value: Any) -> None:
+        """Before a slot of `thing` is exchanged for `value`: an attribute, an item, its contents, a variable."""
         if self.watches.open:
-            self.watches.note(things, thing, name)
+            self.watches.note(kind, thing, part)
         kept = self.kept.get(id(thing))
         if kept is None:
             self._sweep()
-            kept = self.kept[id(thing)] = things(thing)
-        held = kept.hold(name)
+            kept = self.kept[id(thing)] = Kept(thing)
+        held = kept.hold(kind, part)
         if holds_state(value):
             kept.state.update(held)
             if not kept.tracked:
                 self._claim(kept)
-            self._hold(kept, name)
+            self._hold(kept, part)
 
     @contextmanager
     def untouched(self) -> Iterator[None]:
@@ -161,14 +164,13 @@ class Loan:
             yield
         finally:
             for key, kept in self.kept.items():
-                kept.state = before.get(key, set()) | (kept.state & {"__class__"})
+                kept.state = before.get(key, set()) | (kept.state & {_CLASS})
 
     def _hold(self, kept: Kept, name: Any) -> None:
         """An object of a library's that gets tracked memory is of the class that knows what to do with that."""
         held = book.holder_of(type(kept.thing))
         if held is not None and held[0] == name:
-            kept.hold("__class__")
-            kept.state.add("__class__")
+            kept.state.update(kept.hold(*_CLASS))
             kept.thing.__class__ = held[1]
 
     def changed(self) -> list[Kept]:
@@ -191,7 +193,9 @@ class Loan:
         if len(self.kept) + len(self.touched) + len(self.arrays) < self._room and self._bytes < self._heavy:
             return
         # Besides the references that are counted here, what asks for the number has one.
-        for key in [key for key, kept in self.kept.items() if type(kept) is not Cells and getrefcount(kept.thing) <= 2]:
+        # A closure is a tuple, and what counts are its cells.
+        spare = [key for key, one in self.kept.items() if type(one.thing) is not tuple and getrefcount(one.thing) <= 2]
+        for key in spare:
             HELD.pop(key, None)
             del self.kept[key]
         for lent in self.arrays[1:]:

@@ -23,8 +23,9 @@ from bridge.arrays.tracked import Tracked, is_tracked
 from bridge.code_position import here, resolve
 from bridge.errors import EscapeError
 from bridge.source.finding import is_library
-from bridge.source.keeping import Attributes, Cells, Contents, Defaults, Kept, Names, is_member, state_of
+from bridge.source.keeping import Slots
 from bridge.source.lending import COUNT, LENT, NAMED, whole_of
+from bridge.state.slots import Attribute, Contents, Item, Variable, is_member, state_of
 
 _NEAR, _FAR = 4, 12
 _MOST = {_NEAR: 256, _FAR: 4096}
@@ -157,7 +158,7 @@ class Exchange:
                 if type(value) not in _DATA:
                     new = self._exchanged(value, depth - 1)
                     if new is not value:
-                        self._put(Attributes, thing, name, value, new)
+                        self._put(Attribute, thing, name, value, new)
                         state[name] = new
         for cls in kind.__mro__[:-1]:
             for name, descriptor in list(vars(cls).items()) if "__slots__" in vars(cls) else ():
@@ -165,7 +166,7 @@ class Exchange:
                 if type(value) not in _DATA:
                     new = self._exchanged(value, depth - 1)
                     if new is not value:
-                        self._put(Attributes, thing, name, value, new)
+                        self._put(Attribute, thing, name, value, new)
                         object.__setattr__(thing, name, new)
             if cls.__flags__ & _IS_OF_PYTHON and cls.__module__.partition(".")[0] not in _LIBRARIES:
                 self._in_class(cls)
@@ -179,7 +180,7 @@ class Exchange:
             if issubclass(type(value), (np.ndarray, list, dict)):
                 new = self._exchanged(value, 2)
                 if new is not value:
-                    self._put(Attributes, cls, name, value, new)
+                    self._put(Attribute, cls, name, value, new)
                     setattr(cls, name, new)
 
     def _in_function(self, function: FunctionType, depth: int) -> None:
@@ -192,7 +193,7 @@ class Exchange:
             value = getattr(function, name)
             new = value and self._exchanged(value, depth)
             if new is not value:
-                self._put(Defaults, function, name, value, new)
+                self._put(Attribute, function, name, value, new)
                 setattr(function, name, new)
         if function.__dict__:
             self.inside(function.__dict__, depth)
@@ -208,7 +209,7 @@ class Exchange:
                 continue
             new = value if type(value) in _DATA else self._exchanged(value, depth - 1)
             if new is not value:
-                self._put(Cells, cells, number, value, new)
+                self._put(Variable, cells, number, value, new)
                 cell.cell_contents = new
 
     def _in_names(self, names: dict[str, Any], code: CodeType) -> None:
@@ -221,7 +222,7 @@ class Exchange:
             if type(value) not in _DATA and not (type(value) is FunctionType and not self.is_far):
                 new = self._exchanged(value, self.depth)
                 if new is not value:
-                    self._put(Names, names, name, value, new)
+                    self._put(Item, names, name, value, new)
                     names[name] = new
 
     def _has(self, thing: Any, values: list[Any], depth: int) -> None:
@@ -247,7 +248,7 @@ class Exchange:
             remedy="use the array itself, or make that object after the write",
         )
 
-    def _put(self, kind: type[Kept], thing: Any, name: Any, value: Any, new: Any) -> None:
+    def _put(self, kind: type[Slots], thing: Any, name: Any, value: Any, new: Any) -> None:
         """Remember what `thing` has under a name; it gets `new` in the place of `value`."""
         self.note(value)
         found = next(filter(None, map(_lent, _arrays(value))))

@@ -11,25 +11,27 @@ import numpy as np
 from bridge.arrays.buffer import WeakScalar
 from bridge.arrays.tracked import is_tracked
 from bridge.code_position import variable_of
-from bridge.source.keeping import DEPTH, PLAIN, Cells, Kept, inner_of
-from bridge.source.state import Part
+from bridge.source.keeping import DEPTH, Kept, Name
+from bridge.state.graph import PLAIN, held_by
+from bridge.state.slots import Variable
 
 
-def note_left(context: Any, kept: Kept, names: Iterable[Any]) -> None:
+def note_left(context: Any, kept: Kept, names: Iterable[Name]) -> None:
     """Take note of parts that are to be put back: an eager call would leave numbers there.
 
     What a gradient passes through is put back there as well, and not told.
     """
     trace = context.home.trace
     for name in names if trace is not None else ():
-        value, is_variable = kept.part(name), isinstance(kept, Cells)
-        if not trace.captured.reaches(kept.thing[name] if is_variable else kept.thing):
+        slot = kept.slot(name)
+        if not trace.captured.reaches(slot.thing):
             continue
+        value = slot.get()
         if isinstance(kept.before[name], np.ndarray) and is_tracked(value) and _is_an_argument(value, trace):
             # It was the argument before, under another name.
             continue
         if _leaves(value, trace, set(), DEPTH):
-            told = "a variable of an enclosing function" if is_variable else Part(type(kept), kept.thing, name).name
+            told = "a variable of an enclosing function" if isinstance(slot, Variable) else slot.name
             trace.left_behind[told] = None
 
 
@@ -49,7 +51,7 @@ def _leaves(value: Any, trace: Any, seen: set[int], depth: int) -> bool:
     if depth == 0 or id(value) in seen or kind in PLAIN or issubclass(kind, (type, ModuleType, np.ndarray)):
         return False
     seen.add(id(value))
-    return any(_leaves(one, trace, seen, depth - 1) for one in inner_of(value))
+    return any(_leaves(one, trace, seen, depth - 1) for one in held_by(value))
 
 
 def _is_left_by_eager_calls(value: Any, trace: Any) -> bool:

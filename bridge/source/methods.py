@@ -16,9 +16,10 @@ from bridge.rewind.interpreter import ARRAYS, current_context
 from bridge.rewind.values import describes, is_abstract, known
 from bridge.source import targets
 from bridge.source.callees import METHODS, SPECIAL
-from bridge.source.keeping import Contents, any_tracked
+from bridge.source.keeping import any_tracked
 from bridge.source.targets import own
 from bridge.source.texts import reads_text
+from bridge.state.slots import Contents
 
 _CHANGE = {
     list: ("append", "extend", "insert", "pop", "remove", "clear", "reverse", "sort", "__setitem__", "__delitem__"),

@@ -35,10 +35,11 @@ from bridge.source import (
     unseen,
 )
 from bridge.source.iterating import elements
-from bridge.source.keeping import Attributes, Contents, Names, holds_tracked
+from bridge.source.keeping import holds_tracked
 from bridge.source.library_calls import is_of_tensors
 from bridge.source.nodes import HELPER
 from bridge.source.targets import carries, own
+from bridge.state.slots import Attribute, Contents, Item
 
 _SEQUENCES = (list, tuple)
 _CONTAINERS = (list, dict, collections.deque)
@@ -144,15 +145,15 @@ class Reader:
         if type(thing) is FLAGS:
             targets.mark_frozen()
             return thing
-        kind = Names if issubclass(type(thing), ModuleType) else Attributes
-        context.loan.keep(kind, vars(thing) if kind is Names else thing, name, value)
+        kind = Item if issubclass(type(thing), ModuleType) else Attribute
+        context.loan.keep(kind, vars(thing) if kind is Item else thing, name, value)
         return special_methods.setting(thing)
 
     def rebind(self, name: str, value: Any) -> Any:
         """Before a global variable gets another value, which is returned."""
         context = current_context()
         if context is not None and context.loan is not None:
-            context.loan.keep(Names, sys._getframe(1).f_globals, name, value)
+            context.loan.keep(Item, sys._getframe(1).f_globals, name, value)
         return value
 
     def text(self, left: Any) -> Any:

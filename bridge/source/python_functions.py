@@ -33,11 +33,12 @@ from bridge.source.callees import OF_KIND, SPECIAL
 from bridge.source.exchanging import look_through
 from bridge.source.floats import as_float
 from bridge.source.iterating import elements
-from bridge.source.keeping import Attributes, any_tracked, holds_tracked
+from bridge.source.keeping import any_tracked, holds_tracked
 from bridge.source.special_methods import setting, with_operand
 from bridge.source.taking_functions import with_functions
 from bridge.source.targets import own
 from bridge.source.texts import reads_text
+from bridge.state.slots import Attribute
 
 
 def _complex(*args: Any, **kwargs: Any) -> Any:
@@ -186,7 +187,7 @@ def _setattr(thing: Any, name: str, value: Any) -> None:
     """`setattr(thing, name, value)`."""
     context = current_context()
     if context is not None and context.loan is not None and not is_tracked(thing):
-        context.loan.keep(Attributes, thing, name, value)
+        context.loan.keep(Attribute, thing, name, value)
         thing = setting(thing)
     setattr(thing, name, value)
 
@@ -195,7 +196,7 @@ def _object_setattr(thing: Any, name: str, value: Any) -> None:
     """`object.__setattr__(thing, name, value)`, which a `__setattr__` of the program's ends with."""
     context = current_context()
     if context is not None and context.loan is not None and not is_tracked(thing):
-        context.loan.keep(Attributes, thing, name, value)
+        context.loan.keep(Attribute, thing, name, value)
     object.__setattr__(thing, name, value)
 
 

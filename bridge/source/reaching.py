@@ -19,6 +19,7 @@ from bridge.arrays.buffer import Buffer, Scalar, WeakScalar
 from bridge.source.finding import is_library, once_for_each_code
 from bridge.source.lending import whole_of
 from bridge.source.reading import is_rewritten
+from bridge.state.graph import Edge, Policy, Walk, edges, named, names_in, said_by
 
 _MOST = 128
 """How many things are looked at; a program that has more may reach anything."""
@@ -34,9 +35,14 @@ _WRITES = frozenset({"STORE_SUBSCR", "STORE_SLICE"})
 
 _NOTHING = frozenset({
     type(None), bool, int, float, complex, str, bytes, slice, range, type(...), CodeType, np.float64, np.float32,
-    np.int64, np.bool_, np.ufunc, type(np.sum), np.random.Generator, type(np.dtype(float)),
+    np.int64, np.bool_, type(np.sum), np.random.Generator, type(np.dtype(float)),
 })  # fmt: skip
 """Classes of what reaches no array."""
+
+_SHOWN = frozenset({
+    tuple, list, dict, set, frozenset, FunctionType, CellType, BuiltinFunctionType, MethodType, type, np.ufunc,
+})  # fmt: skip
+"""Classes of objects that show all that they have."""
 
 _TRACKED = frozenset({Buffer, Scalar, WeakScalar})
 _LIBRARIES = frozenset({"bridge", "numpy", "scipy", "builtins", "math", "jax"})
@@ -66,43 +72,43 @@ def may_reach_memory(
 
 
 def _reaches(
-    waiting: list[Any], owners: Container[int], roots: Container[Any], most: int, but: Iterable[Any] = ()
+    start: list[Any], owners: Container[int], roots: Container[Any], most: int, but: Iterable[Any] = ()
 ) -> bool:
-    seen: set[int] = set(map(id, but))
-    while waiting:
-        one = waiting.pop()
+    def is_end(one: Any) -> bool:
+        return type(one) in _NOTHING or (type(one) in _TRACKED and one.place.root not in roots)
+
+    walk = Walk(start, Policy(is_end, _edges, most), but)
+    for one, _ in walk:
         kind = type(one)
-        if kind in _TRACKED and one.place.root in roots:
+        if kind in _TRACKED:
             return True
-        if kind in _NOTHING or kind in _TRACKED or id(one) in seen:
-            continue
-        seen.add(id(one))
-        if len(seen) > most:
-            return True
-        if kind is tuple or kind is list:
-            waiting += one
-        elif kind is dict:
-            waiting += [*one, *one.values()]
-        elif issubclass(kind, np.ndarray):
+        if issubclass(kind, np.ndarray):
             if one.dtype.hasobject or id(whole_of(one)) in owners:
                 return True
-        elif kind is FunctionType:
-            waiting += _of_function(one)
-        elif kind is CellType:
-            waiting += _filled((one,))
-        elif kind is BuiltinFunctionType or kind is MethodType:
-            waiting += [one.__self__, getattr(one, "__func__", None)]
-        elif issubclass(kind, ModuleType):
-            continue
-        elif issubclass(kind, type):
-            if one.__module__.partition(".")[0] not in _LIBRARIES:
-                waiting += [*vars(one).values(), *one.__bases__]
-        elif kind.__module__ == "numpy" or not gc.is_tracked(one):
+        elif kind.__module__ == "numpy" or not (kind in _SHOWN or issubclass(kind, ModuleType) or gc.is_tracked(one)):
             # What it has cannot be seen.
             return True
-        else:
-            waiting += gc.get_referents(one)
-    return False
+    return walk.is_cut
+
+
+def _edges(one: Any) -> Iterator[Edge]:
+    """What a thing holds, its class included, and what a function of the program's names."""
+    kind = type(one)
+    yield from edges(one)
+    if kind is FunctionType:
+        if not is_library(one.__code__.co_filename, one.__module__ or ""):
+            yield from named(one, _LIBRARIES)
+            # It may get at whatever there is.
+            for name in _INDIRECT.intersection(names_in(one.__code__)).difference(one.__globals__):
+                yield None, one, name, one.__globals__
+            for name in _imported_in(one.__code__):
+                if name in sys.modules:
+                    yield None, one, None, vars(sys.modules[name])
+    elif issubclass(kind, type):
+        if one.__module__.partition(".")[0] not in _LIBRARIES:
+            yield from said_by(one)
+    elif kind not in _SHOWN:
+        yield None, one, None, kind
 
 
 def _variables(caller: CodeType | None) -> list[Any]:
@@ -139,47 +145,8 @@ def _operations(code: CodeType) -> tuple[list[int], list[str]]:
     return [offset for offset, _ in steps], [name for _, name in steps]
 
 
-def _of_function(function: FunctionType) -> list[Any]:
-    """What a function has, and what it names of its module and of other modules of the program's."""
-    found = [*_filled(function.__closure__ or ()), *(function.__defaults__ or ()), *function.__dict__.values()]
-    if function.__kwdefaults__:
-        found += function.__kwdefaults__.values()
-    if not is_library(function.__code__.co_filename, function.__module__ or ""):
-        found += _named(_names_in(function.__code__), function.__globals__)
-        found += [vars(sys.modules[name]) for name in _imported_in(function.__code__) if name in sys.modules]
-    return found
-
-
-@once_for_each_code
-def _names_in(code: CodeType) -> tuple[str, ...]:
-    """The names of globals and attributes in a function and those in it."""
-    inner = [name for part in code.co_consts if type(part) is CodeType for name in _names_in(part)]
-    return tuple(dict.fromkeys([*code.co_names, *inner]))
-
-
 @once_for_each_code
 def _imported_in(code: CodeType) -> tuple[str, ...]:
     """The modules that a function and those in it import when they run."""
     inner = [name for part in code.co_consts if type(part) is CodeType for name in _imported_in(part)]
     return (*inner, *(step.argval for step in dis.get_instructions(code) if step.opname == "IMPORT_NAME"))
-
-
-def _named(looked_for: tuple[str, ...], names: dict[str, Any]) -> Iterable[Any]:
-    for name in looked_for:
-        value = names.get(name)
-        if type(value) is ModuleType:
-            if value.__name__.partition(".")[0] not in _LIBRARIES:
-                yield from [vars(value)[one] for one in looked_for if one in vars(value)]
-        elif value is not None:
-            yield value
-        elif name in _INDIRECT:
-            # It may get at whatever there is.
-            yield names
-
-
-def _filled(cells: Iterable[CellType]) -> Iterable[Any]:
-    for cell in cells:
-        try:
-            yield cell.cell_contents
-        except ValueError:  # a variable without a value
-            continue

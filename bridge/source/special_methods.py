@@ -19,9 +19,9 @@ from bridge.rewind.interpreter import current_context
 from bridge.source import callees
 from bridge.source.implied import OF_ONE_OBJECT
 from bridge.source.iterating import elements
-from bridge.source.keeping import Attributes, of_class
 from bridge.source.library_calls import passed_over
 from bridge.source.reading import reading_of
+from bridge.state.slots import Attribute, of_class
 
 _lock = threading.RLock()
 _stand_ins: dict[type, type | None] = {}
@@ -60,7 +60,7 @@ def _computed_once(thing: Any, name: str, function: Callable[[Any], Any]) -> Any
     value = function(thing)
     context = current_context()
     if context is not None and context.loan is not None:
-        context.loan.keep(Attributes, thing, name, value)
+        context.loan.keep(Attribute, thing, name, value)
     vars(thing)[name] = value
     return value
 

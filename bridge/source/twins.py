@@ -7,8 +7,8 @@ import weakref
 from types import CodeType, FunctionType
 
 from bridge.rewind.interpreter import current_context
-from bridge.source.keeping import Cells
 from bridge.source.reading import twin
+from bridge.state.slots import Variable
 
 
 class _Twin:
@@ -48,7 +48,7 @@ def twin_of(function: FunctionType, code: CodeType, rebinds: tuple[int, ...]) ->
         context = current_context()
         if context is not None and context.loan is not None:
             for number in rebinds:
-                context.loan.keep(Cells, function.__closure__, number, None)
+                context.loan.keep(Variable, function.__closure__, number, None)
     return twin(function, code)
 
 
@@ -64,4 +64,4 @@ def note_rebound(function: FunctionType, rebinds: tuple[int, ...]) -> None:
     context = current_context()
     if context is not None and context.loan is not None:
         for number in rebinds if context.loan.watches.open else ():
-            context.loan.watches.note(Cells, function.__closure__, number)
+            context.loan.watches.note(Variable, function.__closure__, number)

@@ -19,10 +19,11 @@ from bridge.rewind.memory import ArrayMemory, Strides, address, owner
 from bridge.rewind.snapshots import constant
 from bridge.rewind.values import describes
 from bridge.rulebook.book import edition
+from bridge.state.slots import GONE
 from bridge.xla.changes import Before, Change, change_of
 from bridge.xla.guards import Guards
 from bridge.xla.moving import CannotGoBack
-from bridge.xla.outside import GONE, Elements, Read, layout_of, put, same, shape_of, value_of
+from bridge.xla.outside import Elements, Read, layout_of, same, shape_of, slot_of, value_of
 from bridge.xla.reach import Reach
 from bridge.xla.tracing.abstract import AbstractArray
 
@@ -129,7 +130,7 @@ class Captured:
             if container is None and describes(value):
                 # An attribute that was not there before the trace.
                 self.left = (*self.left, name)
-                put(read, GONE)
+                slot_of(read).set(GONE)
                 continue
             self._names.append((name, read, value))
         self._names += [(name, ask, told) for name, (ask, told) in self._asks.items()]

@@ -6,9 +6,7 @@ and arrays. A program that changes one of them is traced again in each call, so 
 
 from __future__ import annotations
 
-import ctypes
 import warnings
-from array import array as packed
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -21,10 +19,11 @@ import numpy as np
 from bridge.errors import BridgeWarning
 from bridge.rewind.memory import owner
 from bridge.rewind.values import describes
-from bridge.source.keeping import Contents, inner_of
-from bridge.xla.loops.surroundings import same_elements
+from bridge.state.graph import held_by
+from bridge.state.slots import GONE, Attribute, Item, Slot, contents_of
+from bridge.state.snapshot import Snapshot
 from bridge.xla.moving import EVERYBODYS, Moving, moves
-from bridge.xla.outside import GONE, RAW, VALUES, Keys, item, key_of, put, said, same, value_of
+from bridge.xla.outside import VALUES, Keys, key_of, same, slot_of, value_of
 from bridge.xla.reach import Reach
 
 
@@ -46,7 +45,7 @@ class Before:
 
     def __init__(self) -> None:
         self._reads: dict[Any, tuple[str, Any, Any]] = {}
-        self._containers: dict[int, tuple[Any, Any]] = {}
+        self._containers = Snapshot()
         self._moving: dict[int, Moving] = {id(one): Moving(one) for one in EVERYBODYS}
         self._reach = Reach()
         self._held: dict[int, Any] = {}
@@ -57,8 +56,10 @@ class Before:
         for name, read, container in self._reach.walk(function):
             if container is None:
                 self._reads.setdefault(key_of(read), (name, read, value_of(read)))
-            elif not isinstance(container, tuple) and id(container) not in self._containers:
-                self._containers[id(container)] = container, _contents(container)
+            elif not isinstance(container, tuple):
+                slot = contents_of(container)
+                if slot.key not in self._containers.parts:
+                    self._containers.add(slot, slot.get())
         for thing in filter(moves, islice(self._reach.reached.values(), known, None)):
             if id(thing) not in self._moving:
                 self._moving[id(thing)] = Moving(thing)
@@ -77,13 +78,9 @@ class Before:
             if isinstance(now, Keys):
                 yield from _that_came(read.args[0], now.come_since(before))
             elif not same(now, before):
-                yield Change(name, partial(put, read, before), partial(put, read, now), _shows_unknown(now, _DEEP))
-        for container, before in self._containers.values():
-            now = _contents(container)
-            if not (now == before if isinstance(container, (*_BYTES, *RAW)) else same_elements(now, before)):
-                name = f"the elements of a {type(container).__name__}"
-                back, again = partial(_refill, container, before), partial(_refill, container, now)
-                yield Change(name, back, again, _shows_unknown(now, _DEEP))
+                yield _of_slot(name, slot_of(read), before, now)
+        for slot, before, now in self._containers.changed():
+            yield _of_slot(f"the elements of a {type(slot.thing).__name__}", slot, before, now)
         for moving in self._moving.values():
             if moving.has_moved():
                 yield Change(moving.name, moving.back, moving.here())
@@ -92,9 +89,12 @@ class Before:
 def _that_came(holder: Any, names: list[str]) -> Iterator[Change]:
     """Names that a program has put into a class, or a dictionary of names."""
     for name in names:
-        read: Any = partial(said if isinstance(holder, type) else item, holder, name)
-        now = read()
-        yield Change(name, partial(put, read, GONE), partial(put, read, now), _shows_unknown(now, _DEEP))
+        slot = (Attribute if isinstance(holder, type) else Item)(holder, name)
+        yield _of_slot(name, slot, GONE, slot.get())
+
+
+def _of_slot(name: str, slot: Slot, before: Any, now: Any) -> Change:
+    return Change(name, partial(slot.set, before), partial(slot.set, now), _shows_unknown(now, _DEEP))
 
 
 def _shows_unknown(value: Any, deep: int) -> bool:
@@ -104,7 +104,7 @@ def _shows_unknown(value: Any, deep: int) -> bool:
     if not deep or isinstance(value, (*VALUES, type, ModuleType, np.ndarray)):
         return False
     keys = value.keys() if isinstance(value, dict) else ()
-    return any(_shows_unknown(one, deep - 1) for one in (*keys, *inner_of(value)))
+    return any(_shows_unknown(one, deep - 1) for one in (*keys, *held_by(value)))
 
 
 def change_of(array: np.ndarray, before: np.ndarray) -> Change:
@@ -139,22 +139,3 @@ def say_what_is_asked_once(names: Collection[str]) -> None:
 
 _DEEP = 4
 """How deep what has changed is looked into."""
-
-_BYTES = (bytearray, packed)
-
-
-def _contents(container: Any) -> Any:
-    if isinstance(container, RAW):
-        return bytes(container)
-    return container[:] if isinstance(container, _BYTES) else Contents(container).part(None)
-
-
-def _refill(container: Any, contents: Any) -> None:
-    if isinstance(container, memoryview):
-        container.cast("B")[:] = contents
-    elif isinstance(container, RAW):
-        ctypes.memmove(ctypes.addressof(container), contents, len(contents))
-    elif isinstance(container, _BYTES):
-        container[:] = contents
-    else:
-        Contents(container).restore({None: contents})

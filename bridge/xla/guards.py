@@ -14,7 +14,8 @@ from itertools import chain, repeat
 from types import MappingProxyType
 from typing import Any
 
-from bridge.xla.outside import GONE, Read, elements_of, item, keys_of, said, same, shape_of
+from bridge.state.slots import GONE
+from bridge.xla.outside import Read, elements_of, item, keys_of, said, same, shape_of
 
 
 class Guards:

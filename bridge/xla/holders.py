@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from bridge.source.keeping import PLAIN, inner_of, state_of
+from bridge.state.graph import PLAIN, held_by
+from bridge.state.slots import GONE, state_of
 from bridge.xla.libraries import is_users_class, root_of
-from bridge.xla.outside import GONE, NOISE, Asked, attributes_in_thread, item, keys_of, said, same
+from bridge.xla.outside import NOISE, Asked, attributes_in_thread, item, keys_of, said, same
 
 
 def of_class(kind: type, asked: Asked) -> Iterator[tuple[str, Any, Any]]:
@@ -78,7 +79,7 @@ def classes_of(things: Any) -> list[type]:
             seen[id(one)] = one
             if is_users_class(type(one)):
                 found[type(one)] = None
-            waiting += inner_of(one)
+            waiting += held_by(one)
     return list(found)
 
 

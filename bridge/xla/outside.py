@@ -6,7 +6,6 @@ so that one that is bound to another thing is seen.
 
 from __future__ import annotations
 
-import ctypes
 import operator
 from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
@@ -15,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from bridge.rewind.values import describes
+from bridge.state.slots import GONE, Attribute, ContextValue, Item, Part
 
 _PLAIN = frozenset({bool, int, float, complex, str, bytes, type(None)})
 
@@ -22,12 +22,6 @@ VALUES = (bool, int, float, complex, str, bytes, type(None), np.generic)
 """What is the same if it is equal."""
 
 Read = Callable[[], Any]
-
-RAW: tuple[Any, ...] = (memoryview, getattr(ctypes._SimpleCData, "__base__"))  # noqa: B009, which has no public name
-"""Memory that is shown as numbers: its bytes are watched."""
-
-GONE = object()
-"""In the place of what is not there."""
 
 
 class Elements:
@@ -140,10 +134,7 @@ def _is_plain_dict(one: Any) -> bool:
 
 def in_context(variable: ContextVar[Any]) -> Any:
     """What a context variable is now, its default included."""
-    try:
-        return variable.get()
-    except LookupError:
-        return GONE
+    return ContextValue(variable).get()
 
 
 def shape_of(array: np.ndarray) -> str:
@@ -197,23 +188,12 @@ def key_of(read: Any) -> tuple[Any, ...]:
     return (read.func, *map(id, read.args[:1]), *names)
 
 
-def put(read: Any, value: Any) -> None:
-    """Let what is read, which is no element, be another thing; GONE takes it away."""
+def slot_of(read: Any) -> Part:
+    """The slot that is read, by a read of no element."""
     holder, *names = read.args
     if read.func is item:
-        if value is GONE:
-            holder.pop(names[0], None)
-        else:
-            holder[names[0]] = value
-    elif read.func is in_context:
-        if value is not GONE:
-            holder.set(value)
-    elif read.func is type:
-        holder.__class__ = value
-    elif value is GONE:
-        delattr(holder, names[0])
-    else:
-        setattr(holder, names[0], value)
+        return Item(holder, names[0])
+    return ContextValue(holder) if read.func is in_context else Attribute(holder, names[0] if names else "__class__")
 
 
 def value_of(read: Read) -> Any:

@@ -25,13 +25,12 @@ import numpy as np
 
 from bridge.code_position import resolve
 from bridge.errors import TraceError
+from bridge.state.slots import GONE, RAW
 from bridge.xla import holders
 from bridge.xla.code_facts import facts_of_code, names_in
 from bridge.xla.libraries import is_module_not_read, is_users, is_users_class, is_users_module
 from bridge.xla.outside import (
-    GONE,
     NOISE,
-    RAW,
     VALUES,
     Asked,
     Read,

@@ -21,10 +21,10 @@ from bridge.errors import TraceError
 from bridge.objects.levels import NAMESPACE
 from bridge.rewind.interpreter import current_context
 from bridge.source import callees
-from bridge.source.keeping import GONE, Attributes, state_of
 from bridge.source.nodes import PART
 from bridge.source.staging.truth import is_true, unknown
 from bridge.source.staging.watching import refuse
+from bridge.state.slots import GONE, Attribute, state_of
 
 _NOTHING = object()
 
@@ -150,7 +150,7 @@ def check_default(kind: Any, name: str) -> None:
 
 def deleting(thing: Any, name: str) -> None:
     """Before `del thing.name`: the attribute has to be there."""
-    held = None if isinstance(thing, ModuleType) else Attributes(thing).part(name)
+    held = None if isinstance(thing, ModuleType) else Attribute(thing, name).get()
     if type(held) is Maybe:
         held.read()
     elif held is not GONE:

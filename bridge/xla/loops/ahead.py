@@ -29,7 +29,8 @@ from bridge.source.iterating import Elements
 from bridge.source.special_methods import StandIn
 from bridge.source.staging.iterators import Numbered
 from bridge.source.staging.truth import NotOneLoop
-from bridge.source.state import Variable, Watch
+from bridge.source.state import Watch
+from bridge.state.slots import Variable
 from bridge.trees import containers_of
 from bridge.xla.loops.causes import OF_THE_MACHINE
 from bridge.xla.loops.standing import others_of
@@ -169,7 +170,7 @@ class Ahead:
         if watch.parts:
             owned, _ = _owned([*self.roots, *own, *self._kept()], self.spare)
             for part, _ in watch.parts.values():
-                thing = part.cell if isinstance(part, Variable) else part.kept.thing
+                thing = part.thing
                 if id(thing) not in owned:
                     raise self._refused(f"it changes {part.name}")
         for root, shape in written.items():

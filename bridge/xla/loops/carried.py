@@ -8,7 +8,8 @@ from typing import Any
 from bridge.rewind.interpreter import ARRAYS
 from bridge.source.staging.maybe import Maybe
 from bridge.source.staging.truth import NotOneLoop
-from bridge.source.state import GONE, Part, Place
+from bridge.source.state import Place
+from bridge.state.slots import GONE, Part
 from bridge.trees import containers_of
 from bridge.xla.loops.carrying import Constant, Counter, Memory, Unlike, equal, growth, is_integer, look_of, memory
 from bridge.xla.loops.following import Choosing

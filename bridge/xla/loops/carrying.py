@@ -18,7 +18,8 @@ import numpy as np
 
 from bridge.rewind.values import is_abstract
 from bridge.source.staging.truth import NotOneLoop
-from bridge.source.state import GONE, Place
+from bridge.source.state import Place
+from bridge.state.slots import GONE
 from bridge.trees import containers_of, rebuilt
 from bridge.xla.loops.control import PYTHON, kind_of, promoting, read_cell
 from bridge.xla.loops.standing import passed_on

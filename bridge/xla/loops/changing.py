@@ -20,7 +20,8 @@ from bridge.rewind.values import is_abstract, lowered_to
 from bridge.source.staging.control import READER
 from bridge.source.staging.items import Counting
 from bridge.source.staging.truth import NotOneLoop, is_true, truth, unknown
-from bridge.source.state import Variable, Watch
+from bridge.source.state import Watch
+from bridge.state.slots import Variable
 from bridge.xla.loops.dry_runs import dry, unheard
 from bridge.xla.loops.surroundings import Surroundings
 from bridge.xla.loops.trials import with_lent

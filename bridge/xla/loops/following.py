@@ -16,7 +16,8 @@ from bridge.rewind.indices import is_known
 from bridge.rewind.memory import grounded
 from bridge.rewind.places import Layout, View
 from bridge.rewind.roots import Root, serial_now
-from bridge.source.state import GONE, Place, Variable
+from bridge.source.state import Place
+from bridge.state.slots import GONE, Variable
 from bridge.xla.loops.carrying import settling
 from bridge.xla.loops.looks import Stale
 from bridge.xla.loops.standing import others_of

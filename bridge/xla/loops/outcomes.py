@@ -10,7 +10,8 @@ import numpy as np
 
 from bridge.code_position import here
 from bridge.rewind.interpreter import ARRAYS
-from bridge.source.state import GONE, Part, Place, Variable
+from bridge.source.state import Place
+from bridge.state.slots import GONE, Part, Variable
 from bridge.trees import containers_of, rebuilt, shown
 from bridge.xla.loops.carrying import Unlike, equal, is_same, is_value, settling
 from bridge.xla.loops.control import kind_of, promoting, read_cell

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 from typing import Any
 
-from bridge.source.state import GONE, Place
+from bridge.source.state import Place
+from bridge.state.slots import GONE
 from bridge.trees import containers_of
 from bridge.xla.loops.carrying import is_same, is_value
 

@@ -16,7 +16,8 @@ from bridge.errors import BridgeError
 from bridge.rewind.interpreter import ARRAYS
 from bridge.source.staging.maybe import unbound_local
 from bridge.source.staging.truth import NotOneLoop, truth
-from bridge.source.state import GONE, Place, Value
+from bridge.source.state import Place
+from bridge.state.slots import GONE, Value
 from bridge.xla.loops.carrying import equal
 from bridge.xla.loops.causes import check_cause
 from bridge.xla.loops.changing import ground_of

@@ -13,7 +13,7 @@ import numpy as np
 from bridge.rewind.values import is_abstract, lowered_to
 from bridge.source.staging.short_loops import SHORT
 from bridge.source.staging.truth import NotOneLoop, is_true, truth, unknown
-from bridge.source.state import Part as Changed
+from bridge.state.slots import Part as Changed
 from bridge.xla.loops.carrying import (
     Counter,
     Memory,

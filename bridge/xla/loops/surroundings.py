@@ -20,8 +20,9 @@ import numpy as np
 from bridge.arrays.tracked import is_tracked
 from bridge.code_position import here, is_internal, resolve
 from bridge.errors import TraceError
-from bridge.source.keeping import GONE, PLAIN, Attributes, Contents, Kept, state_of
-from bridge.source.state import Part, Place, Watch
+from bridge.source.state import Watch
+from bridge.state.graph import PLAIN
+from bridge.state.slots import GONE, Attribute, Contents, state_of
 from bridge.xla.moving import Moving
 
 _CONTAINERS = (list, dict, set, collections.deque)
@@ -33,7 +34,7 @@ class Surroundings:
     """What functions can reach by the names in their code, as it is now."""
 
     def __init__(self, functions: Iterable[Any]) -> None:
-        self._parts: list[tuple[Kept, Any]] = []
+        self._parts: list[tuple[Contents, Any]] = []
         self._contents: list[tuple[Any, Any]] = []
         self._objects: list[tuple[Any, dict[str, Any]]] = []
         self._moving: dict[int, Moving] = {}
@@ -59,7 +60,7 @@ class Surroundings:
         if issubclass(kind, _CONTAINERS):
             if len(one) > _MOST_ELEMENTS:
                 return ()
-            self._parts.append((Contents(one), Contents(one).part(None)))
+            self._parts.append((Contents(one), Contents(one).get()))
             return list(dict.values(one)) if issubclass(kind, dict) else list(one)
         if issubclass(kind, (np.ndarray, *_BYTES)):
             self._keep_contents(one)
@@ -102,29 +103,18 @@ class Surroundings:
 
     def note_changes(self, watch: Watch) -> None:
         """Let a watch know of what has changed since, with what it held; contents are put back."""
-        for kept, before in self._parts:
-            if not same_elements(kept.part(None), before):
-                watch.add(Part(Contents, kept.thing, None), before)
+        for slot, before in self._parts:
+            if not slot.is_same(before, slot.get()):
+                watch.add(slot, before)
         for thing, held in self._objects:
             now = state_of(thing) or {}
             for name in [*held, *(name for name in now if name not in held)]:
-                part: Place = Part(Attributes, thing, name)
                 if now.get(name, GONE) is not held.get(name, GONE):
-                    watch.add(part, held.get(name, GONE))
+                    watch.add(Attribute(thing, name), held.get(name, GONE))
         for one, before in self._contents:
             if bytes(one) != bytes(before):
                 one[... if isinstance(one, np.ndarray) else slice(None)] = before
                 watch.refused = watch.refused or f"code that is not read changes a {type(one).__name__} in it"
-
-
-def same_elements(now: list[Any], before: list[Any]) -> bool:
-    """Whether a container holds the same things: elements, or pairs of keys and values."""
-    if len(now) != len(before):
-        return False
-    return all(
-        a is b or (type(a) is tuple and type(b) is tuple and len(a) == len(b) == 2 and a[0] is b[0] and a[1] is b[1])
-        for a, b in zip(now, before, strict=True)
-    )
 
 
 def _reached(function: FunctionType) -> Iterator[Any]:

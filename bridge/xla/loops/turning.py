@@ -22,7 +22,8 @@ from bridge.rewind.roots import Root, serial_now
 from bridge.rewind.values import lowered_to
 from bridge.source.nodes import HELPER
 from bridge.source.staging.truth import NotOneLoop, is_true, truth, unknown
-from bridge.source.state import GONE, Variable, variables_of
+from bridge.source.state import variables_of
+from bridge.state.slots import GONE, Variable
 from bridge.trees import containers_of
 from bridge.xla.loops.carried import Carried
 from bridge.xla.loops.carrying import (

@@ -11,7 +11,7 @@ from bridge.rewind.interpreter import ARRAYS
 from bridge.source.borrowing import LentOutside
 from bridge.source.staging.maybe import Maybe, note_uncertain, unbound_local
 from bridge.source.staging.truth import NotOneLoop
-from bridge.source.state import ANSWERED, GONE, Part
+from bridge.state.slots import ANSWERED, GONE, Part
 from bridge.trees import containers_of
 from bridge.xla.loops.carrying import Unlike
 from bridge.xla.loops.dry_runs import unheard, untouched
@@ -34,7 +34,7 @@ class Unset:
     def note(self, context: Any) -> None:
         """From now on, it is not known whether the place holds something of its own."""
         if self.is_maybe or self.default is not GONE or self.is_name:
-            note_uncertain(context.home.trace, self.place.kept.thing, self.place.part)
+            note_uncertain(context.home.trace, self.place.thing, self.place.part)
 
     def meet(self, values: Sequence[Any]) -> None:
         """Take note of what paths leave in the place, some of which may leave it unset."""
