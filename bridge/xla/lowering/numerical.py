@@ -10,7 +10,7 @@ import numpy as np
 from jax import lax
 
 from bridge.errors import NoRuleError, RefusedError
-from bridge.xla.lowering.calls import known, operand, weak_dtype
+from bridge.xla.lowering.calls import known, operand, weak_dtype, weak_for_result_type
 from bridge.xla.lowering.lower import has, lower
 from bridge.xla.lowering.register import entry
 
@@ -125,7 +125,7 @@ def _equal_edges(a: Any, count: int, between: Any) -> Any:
     if between is None:
         between = (a.min(), a.max()) if a.size else (0.0, 1.0)
     first, last = between
-    kind = np.result_type(a.dtype, *(x if type(x) in (int, float) else jnp.asarray(x).dtype for x in (first, last)))
+    kind = np.result_type(a.dtype, *map(weak_for_result_type, (first, last)))
     first, last = (jnp.asarray(x, np.result_type(jnp.asarray(x).dtype, np.float16)) for x in (first, last))
     apart = jnp.where(first == last, jnp.asarray(0.5, first.dtype), 0)
     first, last = first - apart, last + apart
