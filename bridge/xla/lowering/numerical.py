@@ -98,7 +98,7 @@ def _lowered(function: Any) -> Any:
     return lambda *args, **kwargs: lower(function, args, kwargs)
 
 
-@entry("np.histogram")
+@entry("np.histogram", raw=True)
 def histogram(a: Any, bins: Any = 10, range: Any = None, density: bool = False, weights: Any = None) -> Any:
     """Count values in bins: densities in double precision, edges in the precision of given edges, else of the data."""
     a = jnp.ravel(jnp.asarray(a))
