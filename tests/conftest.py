@@ -34,9 +34,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--programs", type=int, default=30, help="how many random programs to run (in .ci/run 100, at night 10,000)"
     )
-    parser.addoption(
-        "--shard", metavar="I/N", help="run the I-th of N parts of what is collected"
-    )
+    parser.addoption("--shard", metavar="I/N", help="run the I-th of N parts of what is collected")
     parser.addoption("--optimised", action="store_true", help="let XLA optimise programs, as it does for users")
 
 

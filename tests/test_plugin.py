@@ -194,6 +194,7 @@ def test_engine_that_does_not_exist_is_named(project: pytest.Pytester) -> None:
     result.stdout.fnmatch_lines(["*nativ*"])
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("names", ["nativ", "native,typo", ","])
 def test_a_typo_does_not_skip_tests_that_ask_for_engines(project: pytest.Pytester, names: str) -> None:
     code = RIGHT + "def test_it(crosscheck):\n    crosscheck(program, engines=('native', 'jax'))(np.ones(3))\n"

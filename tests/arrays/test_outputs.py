@@ -59,6 +59,7 @@ def test_it_is_what_numpy_does(name: str, out: str) -> None:
     _compare(name, out, "native")
 
 
+@pytest.mark.ci
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(("name", "out"), PAIRS[::5])
 def test_it_is_what_numpy_does_when_compiled(name: str, out: str) -> None:

@@ -137,6 +137,7 @@ PROGRAMS = {
 }
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("engine", ["native", "xla"])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_value_is_read_as_numpy_reads_it(name: str, engine: str) -> None:

@@ -72,6 +72,7 @@ def test_as_numpy_goes(ufunc: np.ufunc, program: Program) -> None:
     assert tangent == pytest.approx(np.sum(expected * np.sin(program.x)), rel=1e-6, abs=1e-7)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(("ufunc", "program"), RECORDS)
 def test_compiled(ufunc: np.ufunc, program: Program) -> None:
     pytest.importorskip("jax")

@@ -122,6 +122,7 @@ class TestEvals:
         assert sent["rows"][-1] == 155
         assert sent["vals"][-1] == pytest.approx(-2 * 0.9)
 
+    @pytest.mark.ci
     @pytest.mark.parametrize("shares", [False, True])
     def test_ht(self, engine: Engine, shares: bool) -> None:
         given = INPUTS["ht"] if shares else hand(4, shares=False)

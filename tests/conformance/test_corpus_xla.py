@@ -32,6 +32,7 @@ def assert_equal(found: Any, expected: Any) -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-10 * largest)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("case", COMPILED, ids=name)
 def test_value_and_gradient(case: dict[str, Any]) -> None:
     x = argument(case)

@@ -52,17 +52,20 @@ def test_closed_forms_are_those_of_differences(scenario: Scenario) -> None:
         np.testing.assert_allclose(np.broadcast_to(stated, found.shape), found, rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=str)
 def test_under_the_rule_book(scenario: Scenario) -> None:
     assert outcome(scenario, "native") == scenario.answer == on_the_page(scenario, "native")
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("scenario", SCENARIOS[2:], ids=str)
 def test_with_pulls_of_jax(scenario: Scenario) -> None:
     pytest.importorskip("jax")
     assert outcome(scenario, "jax") == on_the_page(scenario, "jax")
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("scenario", SCENARIOS[5:], ids=str)
 def test_compiled(scenario: Scenario) -> None:
     pytest.importorskip("jax")

@@ -45,6 +45,7 @@ def test_sample_of_the_eager_engines(case: dict[str, Any]) -> None:
     assert table.answers(case, engines) == {engine: on_the_page(case)[engine] for engine in engines}
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("case", WITH_PROGRAMS[3::16], ids=name)
 def test_sample_of_the_compiled_engine(case: dict[str, Any]) -> None:
     pytest.importorskip("jax")

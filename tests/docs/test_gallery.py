@@ -43,6 +43,7 @@ SHORT = [
 JULIA = {"epidemic", "pendulum", "nile", "shock"}
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     "case",
     [

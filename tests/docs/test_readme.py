@@ -17,6 +17,7 @@ def test_every_example_has_its_output() -> None:
     assert len(EXAMPLES) == TEXT.count("```python") > 0
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(("code", "output"), EXAMPLES)
 def test_example_prints_what_the_readme_says(code: str, output: str, tmp_path: Path) -> None:
     assert printed(code, tmp_path, "readme") == output

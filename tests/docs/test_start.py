@@ -18,6 +18,7 @@ BLOCKS = [
 ]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(("code", "output"), BLOCKS)
 def test_blocks_print_what_they_say(code: str, output: str, tmp_path: Path) -> None:
     needed = set(re.findall(r"^(?:import|from) (\w+)", code, re.MULTILINE)) | ({"jax"} if '"xla"' in code else set())

@@ -58,6 +58,7 @@ def test_bridge_answers_as_the_page_says_and_right(surprises: ModuleType, number
     assert surprises.is_right(found, surprises.slopes(surprise)) == (surprise.key != NOISE)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("number", range(len(KEYS)), ids=KEYS)
 def test_compiled_answers_are_the_same(surprises: ModuleType, number: int) -> None:
     pytest.importorskip("jax")

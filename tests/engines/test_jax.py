@@ -54,6 +54,7 @@ def assert_equal(found: Any, expected: Any, tolerance: float) -> None:
     np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance * largest)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("program", RIGHT, ids=str)
 def test_programs_have_the_gradients_of_the_rule_book(program: Program) -> None:
     value, expected = gradients(program, "native")
@@ -71,6 +72,7 @@ def test_programs_that_must_raise_raise(program: Program) -> None:
         bridge.grad(program.under(bridge.numpy), argnums=differentiable(program), engine="jax")(*program.inputs)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("program", RIGHT, ids=str)
 def test_forward_mode(program: Program) -> None:
     tangents = reference.random_tangents(program.inputs)
@@ -83,6 +85,7 @@ def test_forward_mode(program: Program) -> None:
     assert_equal(results[1], results[0], 1e-2 if half else max(tolerance_of(program.inputs), 1e-9))
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("case", CORPUS, ids=lambda case: case["id"])
 def test_corpus(case: dict[str, Any]) -> None:
     scope: dict[str, Any] = {"np": bridge.numpy}
@@ -148,6 +151,7 @@ def test_complex_gradients_are_conjugates_of_those_of_jax() -> None:
     np.testing.assert_allclose(bridge.grad(f, engine="jax")(z), bridge.grad(f, engine="native")(z), rtol=1e-12)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", ["eigh", "svd", "qr", "eig", "slogdet", "cholesky", "lstsq"])
 def test_decompositions_follow_the_signs_of_numpy(name: str) -> None:
     a = np.random.default_rng(1).normal(size=(3, 3))

@@ -57,6 +57,7 @@ def replaced(data: bytes) -> bytes:
     return b"no program at all" * 20
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("damage", (cut, flipped, emptied, replaced))
 def test_a_damaged_entry_is_compiled_again(damage: Callable[[bytes], bytes], tmp_path: Path) -> None:
     folder = tmp_path / "cache"

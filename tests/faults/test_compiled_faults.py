@@ -29,6 +29,7 @@ from tests.faults.compiling import CompiledTrial  # noqa: E402
 SUBJECTS = [one for one in recorded() if one.name.startswith("programs/")]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("subject", SUBJECTS[::11], ids=lambda subject: subject.name)
 @pytest.mark.filterwarnings("ignore")
 def test_after_a_fault_everything_is_as_before(subject: Subject) -> None:
@@ -134,6 +135,7 @@ def _lowered_first(f: Any) -> Any:
     return call
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
 def test_what_is_read_is_watched_after_a_trace_that_failed(change: Callable[..., None], way: str) -> None:
@@ -243,6 +245,7 @@ def test_memory_that_xla_does_not_have() -> None:
     np.testing.assert_allclose(bridge.xla(bridge.grad(writes))(x), EXPECTED, rtol=1e-13)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("error", [Failing, MemoryError, KeyboardInterrupt])
 def test_a_callback_of_a_jax_program_that_raises(error: type[BaseException]) -> None:
     """A host callback beside a compiled program, in one of JAX's: the next call of either is right."""

@@ -21,6 +21,7 @@ from tests.faults.trial import Trial
 MARKED = recorded()[::19]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("subject", MARKED, ids=lambda subject: subject.name)
 @pytest.mark.filterwarnings("ignore")
 def test_after_a_fault_everything_is_as_before(subject: Subject) -> None:
@@ -29,6 +30,7 @@ def test_after_a_fault_everything_is_as_before(subject: Subject) -> None:
     assert verdict.violations == []
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("count", (1, 8))
 def test_random_programs_after_faults(count: int) -> None:
     for subject in drawn(count):
@@ -130,6 +132,7 @@ class Model:
         return np.sum(self.v * self.w[0][1])
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("error", ERRORS)
 def test_every_lent_array_is_given_back_whatever_fails(error: type[BaseException]) -> None:
     """Also where giving back one of them fails; then it was the others that kept the pattern of NaNs."""

@@ -338,6 +338,7 @@ def settings() -> dict[str, Any]:
     }
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("error", [None, *ERRORS])
 @pytest.mark.parametrize("way", ["grad", "checkpoint", "jvp", "pull"])
 def test_what_the_user_has_set_stays(way: str, error: type[BaseException] | None) -> None:

@@ -140,6 +140,7 @@ def test_programs(program: Program, logs: list[Any]) -> None:
 EVERYTHING = [*STATEMENTS, *HAZARDS, *HOSTS]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("first", range(20_000, 20_300, 15))
 def test_random_programs(first: int, logs: list[Any]) -> None:
     ended = []

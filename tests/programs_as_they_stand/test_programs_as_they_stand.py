@@ -40,6 +40,7 @@ def test_names_are_distinct() -> None:
     assert len({str(program) for program in PROGRAMS}) == len(PROGRAMS)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("program", parameters([p for p in PROGRAMS if p.expected == RIGHT]))
 def test_value_gradient_and_what_is_left_behind(program: Program, capsys: pytest.CaptureFixture) -> None:
     value = program.make()(*arguments_of(program))

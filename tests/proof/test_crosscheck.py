@@ -78,6 +78,7 @@ HONEST: dict[str, tuple[Any, tuple[Any, ...], dict[str, Any]]] = {
 }
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", list(HONEST))
 def test_honest_programs_have_no_differences(name: str) -> None:
     f, args, kwargs = HONEST[name]

@@ -19,6 +19,7 @@ X = np.array([0.3, 1.2])
 NATIVE = ("native",)
 
 
+@pytest.mark.ci
 def test_a_function_that_agrees_with_its_twin() -> None:
     report = bridge.crosscheck(lambda x: jnp.sum(jnp.sin(x) * x), twin=lambda x: np.sum(np.sin(x) * x))(X)
     assert report.ok, str(report)
@@ -45,6 +46,7 @@ def test_containers_and_several_arguments() -> None:
     assert report.ok, str(report)
 
 
+@pytest.mark.ci
 def test_an_index_outside_is_moved_to_the_edge() -> None:
     report = bridge.crosscheck(lambda x: x[5] ** 2, engines=NATIVE, twin=lambda x: x[5] ** 2)(X)
     (first,) = report.differences
@@ -63,6 +65,7 @@ def test_a_dropped_gradient_is_seen_by_finite_differences() -> None:
     assert (first.kind, first.engines) == ("mismatch", ("jax function", "finite differences"))
 
 
+@pytest.mark.ci
 def test_a_rule_whose_value_is_another() -> None:
     @jax.custom_jvp
     def squares(x: Any) -> Any:
@@ -85,6 +88,7 @@ def test_a_rule_of_reverse_mode_that_is_wrong() -> None:
     assert report.smallest == "squares(np.array([1.0]))"
 
 
+@pytest.mark.ci
 def test_another_convention_at_a_kink() -> None:
     report = bridge.crosscheck(
         lambda x: jnp.sum(jax.nn.relu(x)), engines=NATIVE, twin=lambda x: np.sum(np.maximum(x, 0))
@@ -93,6 +97,7 @@ def test_another_convention_at_a_kink() -> None:
     assert {one.kind for one in report.differences} == {"kink"}
 
 
+@pytest.mark.ci
 def test_a_nan_through_an_unselected_branch() -> None:
     report = bridge.crosscheck(
         lambda x: jnp.sum(jnp.where(x > 0, jnp.sqrt(x), 0)),
@@ -118,6 +123,7 @@ def test_a_batch_that_is_computed_otherwise(monkeypatch: pytest.MonkeyPatch) -> 
     assert (first.kind, first.engines) == ("mismatch", ("jax function, batched", "jax function"))
 
 
+@pytest.mark.ci
 def test_a_twin_that_is_another_function() -> None:
     report = bridge.crosscheck(lambda x: jnp.sum(x**2), engines=NATIVE, twin=lambda x: np.sum(x**2) + 1)(X)
     (first,) = report.differences

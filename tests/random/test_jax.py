@@ -68,6 +68,7 @@ EXACT: list[Pair] = [
 NAMED = pytest.mark.parametrize(("ours", "theirs"), [pair[1:] for pair in EXACT], ids=[pair[0] for pair in EXACT])
 
 
+@pytest.mark.ci
 @NAMED
 def test_the_same_bits(ours: Callable[[Any], Any], theirs: Callable[[Any], Any]) -> None:
     found, expected = ours(KEY), np.asarray(theirs(THEIRS))
@@ -75,6 +76,7 @@ def test_the_same_bits(ours: Callable[[Any], Any], theirs: Callable[[Any], Any])
     assert np.asarray(found).tobytes() == expected.tobytes()
 
 
+@pytest.mark.ci
 @NAMED
 def test_the_same_bits_compiled_with_a_traced_key(ours: Callable[[Any], Any], theirs: Callable[[Any], Any]) -> None:
     assert np.asarray(bridge.xla(ours)(KEY)).tobytes() == np.asarray(theirs(THEIRS)).tobytes()
@@ -99,6 +101,7 @@ def test_typed_keys_are_taken() -> None:
         random.normal(jax.random.key(0, impl="rbg"))
 
 
+@pytest.mark.ci
 @BOTH
 @pytest.mark.parametrize("name", ["normal", "exponential", "gumbel"])
 def test_floats_are_those_of_jax_to_rounding(name: str, dtype: Any) -> None:
@@ -120,6 +123,7 @@ def test_scaled_uniform_numbers(dtype: Any) -> None:
     assert found.dtype == dtype
 
 
+@pytest.mark.ci
 @BOTH
 def test_gamma_numbers_are_those_of_jax(dtype: Any) -> None:
     a = RNG.gamma(0.5, 3.0, 3000).astype(dtype) + dtype(0.01)
@@ -129,6 +133,7 @@ def test_gamma_numbers_are_those_of_jax(dtype: Any) -> None:
     np.testing.assert_allclose(bridge.xla(random.gamma)(KEY, a), expected, rtol=1e-6, atol=np.finfo(dtype).tiny)
 
 
+@pytest.mark.ci
 def test_gamma_gradient_is_that_of_jax() -> None:
     a = RNG.gamma(0.5, 3.0, 300) + 0.01
     expected = jax.grad(lambda a: jax.random.gamma(THEIRS, a).sum())(a)
@@ -139,6 +144,7 @@ def gammas(x: Any) -> Any:
     return np.sum(np.sin(random.gamma(KEY, x, (4, 3)) * np.arange(1, 4.0)))
 
 
+@pytest.mark.ci
 @ENGINES
 @pytest.mark.parametrize("f", [reparameterised, gammas])
 def test_gradients_are_those_of_the_rule_book(f: Callable[[Any], Any], engine: str) -> None:
@@ -176,6 +182,7 @@ def test_discrete_draws_raise(f: Callable[[Any], Any], engine: str) -> None:
         assert np.isfinite(bridge.xla(f)(np.array([0.3, 0.2, 0.5])))
 
 
+@pytest.mark.ci
 def test_keys_in_compiled_loops() -> None:
     def noisy(key: Any, x: Any) -> Any:
         def body(i: Any, y: Any) -> Any:
@@ -191,6 +198,7 @@ def test_keys_in_compiled_loops() -> None:
     np.testing.assert_allclose(found[1], expected[1], rtol=1e-11)
 
 
+@pytest.mark.ci
 def test_jax_differentiates_and_batches_compiled_draws() -> None:
     f = bridge.xla(lambda key, a: np.sum(random.gamma(key, a)))
     a = np.array([0.5, 2.0])

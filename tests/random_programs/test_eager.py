@@ -35,6 +35,7 @@ def run_all(check: Check, count: int) -> None:
             raise AssertionError(f"{failure}\n\nthe smallest program that fails so:\n{small!r}") from failure
 
 
+@pytest.mark.ci
 def test_gradients_of_random_programs(request: pytest.FixtureRequest) -> None:
     run_all(check_gradient, request.config.getoption("--programs"))
 

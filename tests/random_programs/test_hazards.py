@@ -30,6 +30,7 @@ def program(*lines: str, result: str = "np.sum(x * x)", dtype: Any = np.float64)
     return RandomProgram((x,), ("{}",), [Line(line) for line in lines], result)
 
 
+@pytest.mark.ci
 def test_random_programs(request: pytest.FixtureRequest) -> None:
     ended, count = Counter[str](), request.config.getoption("--programs")
     for one in programs(count, statements=EVERYTHING):

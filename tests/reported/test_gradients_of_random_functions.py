@@ -39,6 +39,7 @@ def below_a_threshold(x: Any) -> Any:
     return np.sum(random.bernoulli(KEY, x[1], (4,)))
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("program", [scaled, bounds, located_and_scaled], ids=lambda f: f.__name__)
 def test_with_its_key_a_random_function_is_a_function(program: Any, engine: str) -> None:

@@ -36,6 +36,7 @@ def root_of_a_number(x: Any) -> Any:
 PROGRAMS = (root_or_constant, root_then_mask, mask_then_root)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
 def test_the_branch_that_was_taken_has_the_gradient(program: Any, engine: str) -> None:

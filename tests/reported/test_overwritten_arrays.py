@@ -67,6 +67,7 @@ PROGRAMS = (
 )
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
 def test_every_order_of_derivative(program: Any, engine: str) -> None:

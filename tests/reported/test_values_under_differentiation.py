@@ -36,6 +36,7 @@ def kernel(x: Any, scale: float = 1.7, bias: float = 0.1) -> Any:
     return c
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("engine", ENGINES)
 def test_value_and_gradient_of_the_kernel(engine: str) -> None:
     needed(engine)

@@ -80,6 +80,7 @@ def helpers(x: Any) -> Any:
     return np.sum(y)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("f", [branches, loops, conditions, checkpoints, helpers], ids=lambda f: f.__name__)
 def test_a_body_sees_the_variables_of_its_own_turn(f: Any, engine: str) -> None:
@@ -125,6 +126,7 @@ def test_a_body_that_does_something_else_is_found_out(engine: str) -> None:
     assert __file__ in str(caught.value)
 
 
+@pytest.mark.ci
 @NEEDS_JAX
 @pytest.mark.parametrize("what", ["operation", "constant", "index", "length", "operands"])
 def test_whatever_it_does_else(what: str) -> None:

@@ -23,6 +23,7 @@ STEP: dict[str, Callable[[Any], Any]] = {
 }
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("engine", ["native", "xla"])
 @pytest.mark.parametrize("name", STEP)
 def test_views_that_are_rebound_often(name: str, engine: str) -> None:

@@ -57,6 +57,7 @@ def assert_second_derivatives(program: StrongZero, engine: str) -> None:
             np.testing.assert_allclose(found, program.curvature, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(("program", "engine"), with_engines(PROGRAMS), indirect=["engine"])
 def test_first_derivatives(program: StrongZero, engine: str) -> None:
     assert_first_derivatives(program, engine)
@@ -64,6 +65,7 @@ def test_first_derivatives(program: StrongZero, engine: str) -> None:
     np.testing.assert_allclose(columns, program.gradient, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(("program", "engine"), with_engines(SECOND), indirect=["engine"])
 def test_second_derivatives(program: StrongZero, engine: str) -> None:
     if engine == "jax" and program.not_jax is not None:
@@ -87,12 +89,14 @@ def test_julia_is_right_or_refuses() -> None:
     assert answered > 0.75 * len(PROGRAMS)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("program", COMPILED, ids=str)
 def test_compiled_first_derivatives(program: StrongZero) -> None:
     pytest.importorskip("jax", reason='engine="xla" needs JAX: pip install "mutation-bridge[jax]"')
     assert_first_derivatives(program, "xla")
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("program", [p for p in COMPILED if p in SECOND], ids=str)
 def test_compiled_second_derivatives(program: StrongZero) -> None:
     pytest.importorskip("jax", reason='engine="xla" needs JAX: pip install "mutation-bridge[jax]"')
@@ -107,6 +111,7 @@ def test_what_is_not_compiled_is_refused_by_name(program: StrongZero) -> None:
     assert caught.value.remedy
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("program", [p for p in PROGRAMS if p.first_only is not None], ids=str)
 def test_what_is_not_seen_through_twice_is_nan_or_right(program: StrongZero) -> None:
     """The limitation of docs/limitations.md: never another finite number."""

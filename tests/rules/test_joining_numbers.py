@@ -25,6 +25,7 @@ WAYS: dict[str, Callable[[Any], Any]] = {
 }
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("engine", ["native", "xla"])
 def test_gradient(way: str, engine: str) -> None:

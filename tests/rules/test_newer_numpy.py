@@ -25,6 +25,7 @@ def agree(program: Callable[..., Any], x: Any, engines: tuple[str, ...] = ENGINE
     assert report.ok and not report.differences, str(report)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("x", [A, R], ids=["real values", "complex values"])
 @pytest.mark.parametrize("program", EIGENVALUES)
 def test_eigenvalues_of_a_real_matrix(program: Callable[..., Any], x: Any) -> None:
@@ -77,6 +78,7 @@ def test_a_keyword_that_numpy_does_not_have_is_an_error() -> None:
                 bridge.grad(program, engine=engine)(X)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("program", SAME)
 def test_other_changes(program: Callable[..., Any]) -> None:
     agree(program, X)

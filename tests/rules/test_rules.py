@@ -55,6 +55,7 @@ def test_every_case_has_a_rule() -> None:
     assert [(family, str(case.function)) for family, case in CASES if case.function not in known] == []
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(("rule", "cases"), SOME)
 def test_rule(rule: Rule | MutatingRule, cases: list[Case]) -> None:
     prove(rule, cases)

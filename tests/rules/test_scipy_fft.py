@@ -87,6 +87,7 @@ def test_its_value_is_scipys(row: Row) -> None:
     same_value(row)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     "row", some_of_each([one for one in ROWS if one.args[0] is not None and np.size(one.args[0]) > 3]), ids=name_of
 )

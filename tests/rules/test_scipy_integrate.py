@@ -171,6 +171,7 @@ SOLUTIONS: dict[str, Callable[[Any], Any]] = {
 }
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("program", SOLUTIONS.values(), ids=SOLUTIONS)
 def test_initial_value_problems(program: Callable[[Any], Any]) -> None:
     agrees(program, Q, 1e-4, bits=False, step=1e-4)

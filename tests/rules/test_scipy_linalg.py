@@ -202,6 +202,7 @@ def test_its_value_is_scipys(row: Row) -> None:
     same_value(row)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("row", some_of_each(ROWS), ids=name_of)
 def test_its_gradient_is_proved(row: Row) -> None:
     right_gradient(row)

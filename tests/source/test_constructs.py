@@ -15,6 +15,7 @@ from tests.source.constructs import rows
 HOME = os.path.join(os.path.dirname(os.path.abspath(__file__)), "constructs")
 
 
+@pytest.mark.ci
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("run", [comparing.read, comparing.differentiated], ids=lambda run: run.__name__)
 @pytest.mark.parametrize("row", rows(), ids=lambda row: row.__name__.removeprefix("row_"))

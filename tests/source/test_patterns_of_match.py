@@ -264,6 +264,7 @@ def match_guard(x):
 PROGRAMS = [found for name, found in globals().items() if name.startswith("match_")]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
 def test_a_pattern_matches_as_in_the_plain_program(program: Callable[..., Any]) -> None:
     engines = [engine for engine in ENGINES if engine != "xla" or program is not match_loop]

@@ -218,6 +218,7 @@ def expected(make: Callable[[Any], Program]) -> tuple[float, np.ndarray]:
     return value(X), np.array([(value(X + 1e-6 * e) - value(X - 1e-6 * e)) / 2e-6 for e in np.eye(6)])
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("engine", ["native", "xla"])
 @pytest.mark.parametrize("make", PROGRAMS)
 def test_it_is_the_argument(make: Callable[[Any], Program], engine: str) -> None:

@@ -53,6 +53,7 @@ ASKED: dict[Any, tuple[str, ...]] = {
 }
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("engine", ["native", "xla"])
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 @pytest.mark.parametrize("argnums", ASKED, ids=str)

@@ -241,6 +241,7 @@ def close(one: Any, other: Any) -> None:
     np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-14)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("how", ["method", "inside"])
 def test_gradients_of_every_kind(made: Any, engine: str, how: str) -> None:
     m = made(U.copy(), K)
@@ -268,6 +269,7 @@ def test_gradients_of_every_kind(made: Any, engine: str, how: str) -> None:
 KIND_AND_ENGINE = [*((kind, "native") for kind in KINDS), *[(kind, "xla") for kind in KINDS]]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(("made", "engine"), KIND_AND_ENGINE, indirect=True)
 def test_products_of_every_kind(made: Any, engine: str) -> None:
     m = made(U.copy(), K)
@@ -291,6 +293,7 @@ def test_products_of_every_kind(made: Any, engine: str) -> None:
     close(found_x, hx)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(("made", "engine"), KIND_AND_ENGINE, indirect=True)
 def test_jacobians_of_every_kind(made: Any, engine: str) -> None:
     def state(m: Any, x: Any) -> Any:

@@ -113,6 +113,7 @@ def same(a: Any, b: Any) -> bool:
     return len(a) == len(b) and all(map(same, a, b)) if isinstance(a, tuple) else np.array_equal(a, b)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", EACH)
 def test_it_travels(name: str, way: str) -> None:

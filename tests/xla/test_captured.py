@@ -21,6 +21,7 @@ table = np.array([1.0, 10.0, 100.0])
 
 
 class TestArrays:
+    @pytest.mark.ci
     def test_an_operand_that_changes_between_calls(self) -> None:
         w = np.ones(3)
         run = bridge.value_and_grad(lambda x: np.sum(x * w), engine="xla")
@@ -30,6 +31,7 @@ class TestArrays:
         assert value == 14
         np.testing.assert_array_equal(gradient, w)
 
+    @pytest.mark.ci
     def test_a_view_made_inside(self) -> None:
         w = np.arange(8.0)
         run = bridge.xla(lambda x: x * w[::2][1:])
@@ -37,6 +39,7 @@ class TestArrays:
         w[4] = -1
         np.testing.assert_array_equal(run(X), X * np.array([2.0, -1.0, 6.0]))
 
+    @pytest.mark.ci
     def test_one_that_numpy_computes_with_first(self) -> None:
         w = np.ones(3)
         run = bridge.xla(lambda x: x * (2 * w))
@@ -44,6 +47,7 @@ class TestArrays:
         w[:] = 3
         np.testing.assert_array_equal(run(X), 6 * X)
 
+    @pytest.mark.ci
     def test_an_index(self) -> None:
         picks = [np.array([0, 1])]
         run = bridge.xla(lambda x: x[picks[0]])
@@ -51,6 +55,7 @@ class TestArrays:
         picks[0][:] = 2
         np.testing.assert_array_equal(run(X), [3, 3])
 
+    @pytest.mark.ci
     def test_one_copied_into_a_buffer(self) -> None:
         held = [np.ones(3)]
         run = bridge.xla(lambda x: x + bridge.numpy.array(held[0]))
@@ -58,6 +63,7 @@ class TestArrays:
         held[0][0] = 7
         np.testing.assert_array_equal(run(X), [8, 3, 4])
 
+    @pytest.mark.ci
     def test_one_written_into_memory(self) -> None:
         held = [np.ones(3)]
 
@@ -71,6 +77,7 @@ class TestArrays:
         held[0][0] = 7
         np.testing.assert_array_equal(run(X), [8, 3, 4])
 
+    @pytest.mark.ci
     def test_nan_is_no_change(self) -> None:
         w = np.array([np.nan, 1.0, 1.0])
         run = bridge.xla(lambda x: x * w)
@@ -78,6 +85,7 @@ class TestArrays:
         run(X)
         assert len(run.compile_seconds) == 1
 
+    @pytest.mark.ci
     def test_a_promised_constant_is_not_looked_at(self) -> None:
         w = np.ones(3)
         promised = bridge.constant(w)
@@ -87,6 +95,7 @@ class TestArrays:
         w[:] = 2
         np.testing.assert_array_equal(run(X), X)
 
+    @pytest.mark.ci
     def test_in_a_default_value(self) -> None:
         def f(x: Any, numbers: Any = [1.0, 2.0]) -> Any:  # noqa: B006
             return x * numbers[0]
@@ -98,6 +107,7 @@ class TestArrays:
         f.__defaults__ = ([7.0],)
         np.testing.assert_array_equal(run(X), f(X))
 
+    @pytest.mark.ci
     def test_inside_of_a_loop(self) -> None:
         held = [np.arange(30.0)]
 
@@ -126,6 +136,7 @@ class Model:
 
 
 class TestNames:
+    @pytest.mark.ci
     def test_a_number_of_a_closure(self) -> None:
         factor = 2.0
         run = bridge.grad(lambda x: np.sum(x * factor), engine="xla")
@@ -133,30 +144,35 @@ class TestNames:
         factor = 3.0
         np.testing.assert_array_equal(run(X), [3, 3, 3])
 
+    @pytest.mark.ci
     def test_a_number_of_a_module(self, monkeypatch: pytest.MonkeyPatch) -> None:
         run = bridge.xla(lambda x: x * scale)
         np.testing.assert_array_equal(run(X), 2 * X)
         monkeypatch.setitem(globals(), "scale", 4.0)
         np.testing.assert_array_equal(run(X), 4 * X)
 
+    @pytest.mark.ci
     def test_a_number_that_a_helper_reads(self, monkeypatch: pytest.MonkeyPatch) -> None:
         run = bridge.xla(lambda x: helper(x) + 1)
         np.testing.assert_array_equal(run(X), 2 * X + 1)
         monkeypatch.setitem(globals(), "scale", 4.0)
         np.testing.assert_array_equal(run(X), 4 * X + 1)
 
+    @pytest.mark.ci
     def test_another_array_under_the_name(self, monkeypatch: pytest.MonkeyPatch) -> None:
         run = bridge.xla(lambda x: x * np.log10(table))
         np.testing.assert_array_equal(run(X), [0, 2, 6])
         monkeypatch.setitem(globals(), "table", np.array([10.0, 10.0, 10.0]))
         np.testing.assert_array_equal(run(X), X)
 
+    @pytest.mark.ci
     def test_a_helper_that_is_defined_anew(self, monkeypatch: pytest.MonkeyPatch) -> None:
         run = bridge.xla(lambda x: helper(x))
         run(X)
         monkeypatch.setitem(globals(), "helper", lambda x: x - 1)
         np.testing.assert_array_equal(run(X), X - 1)
 
+    @pytest.mark.ci
     @pytest.mark.parametrize("how", ["object", "method", "closure"])
     def test_attributes_of_an_object(self, how: str) -> None:
         model = Model()
@@ -175,6 +191,7 @@ def helper(x: Any) -> Any:
     return x * scale
 
 
+@pytest.mark.ci
 def test_inside_of_a_jax_program() -> None:
     w = np.ones(3)
     run = bridge.xla(lambda x: np.sum(x * w))
@@ -183,6 +200,7 @@ def test_inside_of_a_jax_program() -> None:
     np.testing.assert_array_equal(jax.grad(run)(X), [5, 1, 1])
 
 
+@pytest.mark.ci
 def test_who_changes_it_all_the_time_is_told() -> None:
     step = [np.zeros(1)]
     run = bridge.xla(lambda x: x + step[0])
@@ -235,6 +253,7 @@ CHANGES: dict[str, Any] = {
 }
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("change", CHANGES)
 def test_state_that_changes_between_calls(change: str) -> None:
     own = simulation()
@@ -248,6 +267,7 @@ def test_state_that_changes_between_calls(change: str) -> None:
 
 
 class TestModulesAndClasses:
+    @pytest.mark.ci
     def test_a_name_of_a_module_and_what_its_functions_read(self, monkeypatch: pytest.MonkeyPatch) -> None:
         run = bridge.xla(lambda x: np.sum(x) * SETTINGS.rate)
         through = bridge.xla(lambda x: SETTINGS.scaled(x))
@@ -256,6 +276,7 @@ class TestModulesAndClasses:
         monkeypatch.setitem(globals(), "scale", 5.0)
         assert run(X) == 18 and through(X) == 30
 
+    @pytest.mark.ci
     def test_what_a_method_reads_and_what_a_class_has(self, monkeypatch: pytest.MonkeyPatch) -> None:
         run = bridge.value_and_grad(Scaled().loss, engine="xla")
         assert run(X)[0] == 12
@@ -264,6 +285,7 @@ class TestModulesAndClasses:
         monkeypatch.setattr(Scaled, "factor", 2.0)
         assert run(X)[0] == 60
 
+    @pytest.mark.ci
     def test_a_change_between_lowering_and_the_first_call(self, monkeypatch: pytest.MonkeyPatch) -> None:
         run = bridge.xla(lambda x: np.sum(x) * scale)
         run.lower(X)
@@ -289,6 +311,7 @@ class Scaled:
         return np.sum(self.step(x))
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("size", [10, 10_000])
 @pytest.mark.parametrize("is_frozen_again", [False, True])
 def test_a_read_only_array_that_is_written_between_calls(size: int, is_frozen_again: bool) -> None:

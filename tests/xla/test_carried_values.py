@@ -98,6 +98,7 @@ def number_bound_by_a_match(x: Any) -> Any:
     return last * x[1]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.__name__)
 def test_values_from_before_the_loop_stay(f: Program) -> None:
     np.testing.assert_allclose(bridge.xla(f)(X.copy()), f(X.copy()), rtol=1e-12)

@@ -51,6 +51,7 @@ def in_a_loop() -> Any:
 CHANCE["in a loop of statements"] = in_a_loop
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", CHANCE)
 def test_chance_is_asked_in_each_call(name: str) -> None:
     ask = CHANCE[name]
@@ -61,6 +62,7 @@ def test_chance_is_asked_in_each_call(name: str) -> None:
         assert len(set(found)) == 3
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", CHANCE)
 def test_a_pull_is_of_the_draws_of_its_value(name: str) -> None:
     ask = CHANCE[name]
@@ -70,6 +72,7 @@ def test_a_pull_is_of_the_draws_of_its_value(name: str) -> None:
     assert runs[0][0] != runs[1][0]
 
 
+@pytest.mark.ci
 def test_a_program_that_is_mended_has_the_same_draws() -> None:
     seen: list[float] = []
 
@@ -83,6 +86,7 @@ def test_a_program_that_is_mended_has_the_same_draws() -> None:
     np.testing.assert_allclose([value, slope[1]], [seen[0] * np.log(2.0), seen[0] / 2.0])
 
 
+@pytest.mark.ci
 def test_a_seed_decides() -> None:
     runs = bridge.xla(lambda x: x * np.random.default_rng(3).normal() * random.Random(4).random())
     with warnings.catch_warnings():
@@ -91,6 +95,7 @@ def test_a_seed_decides() -> None:
     assert not runs.watch(X).changes
 
 
+@pytest.mark.ci
 def test_often_is_told() -> None:
     run = bridge.xla(lambda x: np.sum(x) * np.random.default_rng().normal())
     with pytest.warns(BridgeWarning, match=r"8 times more because chance \(a generator without a seed\)") as told:
@@ -99,6 +104,7 @@ def test_often_is_told() -> None:
     assert "pass it as an argument" in str(told[0].message)
 
 
+@pytest.mark.ci
 def test_draws_that_nobody_knows_any_more_are_not_given_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(asking, "_KEPT", 2)
     f = lambda x: np.sum(x) * np.random.default_rng().normal()  # noqa: E731
@@ -122,6 +128,7 @@ CLOCKS: dict[str, Callable[[Any], Any]] = {
 }
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", CLOCKS)
 @pytest.mark.parametrize("transform", [bridge.xla, lambda f: bridge.grad(f, engine="xla")], ids=["xla", "grad"])
 def test_clocks_and_files_are_asked_once_and_told(name: str, transform: Any, tmp_path: Path) -> None:
@@ -138,6 +145,7 @@ def test_clocks_and_files_are_asked_once_and_told(name: str, transform: Any, tmp
         assert np.array_equal(run(X), found)
 
 
+@pytest.mark.ci
 def test_a_date_that_is_written_out_is_none_of_them() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -145,6 +153,7 @@ def test_a_date_that_is_written_out_is_none_of_them() -> None:
         assert run(X) == 12.0
 
 
+@pytest.mark.ci
 def test_nothing_is_told_where_the_program_is_traced_in_each_call() -> None:
     times: list[float] = []
 

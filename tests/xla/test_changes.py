@@ -427,23 +427,27 @@ def pulled(f: Any, engine: str) -> Callable[[Any], Any]:
     return run
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", RECORDS)
 def test_values(name: str) -> None:
     assert runs(RECORDS[name], bridge.xla) == runs(RECORDS[name], lambda f: f)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", RECORDS)
 def test_gradients(name: str) -> None:
     found = runs(RECORDS[name], lambda f: bridge.grad(f, engine="xla"))
     assert found == runs(RECORDS[name], bridge.grad)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", ["a counter", "a counter that is read", "a list", "a stack", "an attribute", "a flag",
                                   "a plain array", "a generator of random numbers", "a set"])  # fmt: skip
 def test_pulls(name: str) -> None:
     assert runs(RECORDS[name], lambda f: pulled(f, "xla")) == runs(RECORDS[name], lambda f: pulled(f, "native"))
 
 
+@pytest.mark.ci
 def test_an_iterator_cannot_be_asked_again_by_a_pull() -> None:
     numbers = iter([1.0, 2.0])
     _, pull = bridge.vjp(lambda x: np.sum(x * next(numbers)), X, engine="xla")
@@ -452,6 +456,7 @@ def test_an_iterator_cannot_be_asked_again_by_a_pull() -> None:
     assert "make a list of it" in str(told.value)
 
 
+@pytest.mark.ci
 def test_what_changes_between_a_value_and_its_pull_is_told() -> None:
     held = [2.0]
     _, pull = bridge.vjp(lambda x: np.sum(x * held[0]), X, engine="xla")
@@ -460,6 +465,7 @@ def test_what_changes_between_a_value_and_its_pull_is_told() -> None:
         pull(1.0)
 
 
+@pytest.mark.ci
 def test_often_is_told() -> None:
     run = bridge.xla(RECORDS["a counter"]()[0])
     with pytest.warns(BridgeWarning, match="8 times more because n, which it changes itself, has changed") as told:
@@ -468,6 +474,7 @@ def test_often_is_told() -> None:
     assert "pass it as an argument, and return what the program changes" in str(told[0].message)
 
 
+@pytest.mark.ci
 def test_a_table_that_is_filled_once_is_traced_once_more() -> None:
     tables: dict[int, Any] = {}
 
@@ -481,6 +488,7 @@ def test_a_table_that_is_filled_once_is_traced_once_more() -> None:
     assert not run.watch(X).changes
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("transform", [bridge.xla, lambda f: bridge.grad(f, engine="xla")])
 def test_generators_that_the_program_makes_are_its_own(transform: Any) -> None:
     def f(x: Any) -> Any:
@@ -530,6 +538,7 @@ def steps(held: Any) -> Any:
     return f
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", LEFT)
 @pytest.mark.parametrize("transform", [bridge.xla, lambda f: bridge.grad(f, engine="xla")])
 def test_what_is_known_only_at_run_time_is_left_and_told(name: str, transform: Any) -> None:
@@ -540,6 +549,7 @@ def test_what_is_known_only_at_run_time_is_left_and_told(name: str, transform: A
     assert held.k == -1
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("how", ["attribute", "in place", "list", "variable"])
 def test_values_are_left_and_told(how: str) -> None:
     held = types.SimpleNamespace(w=np.ones(3))
@@ -563,6 +573,7 @@ def test_values_are_left_and_told(how: str) -> None:
     assert held.w.tolist() == [1, 1, 1] and log == [] and last is None
 
 
+@pytest.mark.ci
 def test_nothing_is_told_of_what_the_program_made() -> None:
     def f(x: Any) -> Any:
         log, held, table, last = [], types.SimpleNamespace(), np.linspace(0.0, 1.0, 3), None
@@ -580,6 +591,7 @@ def test_nothing_is_told_of_what_the_program_made() -> None:
     assert bridge.xla(f)(X) == pytest.approx(float(f(X)))
 
 
+@pytest.mark.ci
 def test_an_array_of_objects() -> None:
     held = np.array([1.0, None], object)
 

@@ -153,6 +153,7 @@ def rebound_inside(x: Any) -> Any:
     return np.sum(bridge.checkpoint(outer)(x) ** 2)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     "program",
     [another_function, one_layer_more, another_factor_inside, in_a_dictionary, rebound_inside, *REBINDING.values()],
@@ -248,11 +249,13 @@ RIGHT = (
 )  # fmt: skip
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("program", RIGHT)
 def test_gradients(program: Callable[[Any], Any]) -> None:
     np.testing.assert_allclose(bridge.grad(program, engine="xla")(X.copy()), bridge.grad(program)(X.copy()), rtol=1e-12)
 
 
+@pytest.mark.ci
 def test_a_compiled_loop_that_writes_an_array_from_outside() -> None:
     def program(x: Any) -> Any:
         def step(u: Any) -> None:

@@ -23,6 +23,7 @@ ARRAYS = {
 REDUCTIONS: list[Any] = [np.max, np.min, np.argmax, np.argmin]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", ARRAYS)
 @pytest.mark.parametrize("function", REDUCTIONS, ids=lambda f: f.__name__)
 @pytest.mark.parametrize(("axis", "keepdims"), [(None, False), (0, False), (-1, False), (1, True), (None, True)])
@@ -33,6 +34,7 @@ def test_along_an_axis(name: str, function: Any, axis: int | None, keepdims: boo
     same(program, ARRAYS[name])
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", ARRAYS)
 @pytest.mark.parametrize(
     "program",
@@ -51,6 +53,7 @@ def test_elementwise_and_with_keywords(name: str, program: Any) -> None:
     same(program, ARRAYS[name])
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", ARRAYS)
 @pytest.mark.parametrize("y", [lambda x: x[::-1], lambda x: x, lambda x: 1.0, lambda x: x.real[:1]])
 @pytest.mark.parametrize("ufunc", [np.less, np.less_equal, np.greater, np.greater_equal], ids=lambda f: f.__name__)
@@ -59,6 +62,7 @@ def test_comparisons(name: str, ufunc: Any, y: Any) -> None:
     same(lambda x: ufunc(y(x), x), ARRAYS[name])
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", ARRAYS)
 @pytest.mark.parametrize(
     "program",
@@ -82,6 +86,7 @@ def test_orders_and_signs(name: str, program: Any) -> None:
     same(program, ARRAYS[name])
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("function", [np.nanargmax, np.nanargmin])
 def test_places_beside_nan(function: Any) -> None:
     same(lambda x: function(x), ARRAYS["NaN"])

@@ -56,6 +56,7 @@ def assert_same(found: Any, wanted: Any, *operands: np.ndarray, rtol: float = 1e
     assert not wrong.any(), f"{wrong.sum()} differ, first: {told}"
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("dtype", [complex, np.complex64])
 @pytest.mark.parametrize("ufunc", UFUNCS, ids=lambda ufunc: ufunc.__name__)
 def test_of_one_number(ufunc: np.ufunc, dtype: Any) -> None:
@@ -64,6 +65,7 @@ def test_of_one_number(ufunc: np.ufunc, dtype: Any) -> None:
     assert_same(bridge.xla(ufunc)(z), ufunc(z), z, rtol=1e-12 if dtype is complex else 1e-5)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("kinds", ["cc", "cf", "fc"])
 @pytest.mark.parametrize("ufunc", TWO, ids=lambda ufunc: ufunc.__name__)
 def test_of_two_numbers(ufunc: np.ufunc, kinds: str) -> None:
@@ -72,12 +74,14 @@ def test_of_two_numbers(ufunc: np.ufunc, kinds: str) -> None:
     assert_same(bridge.xla(ufunc)(a, b), ufunc(a, b), a, b)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("exponent", [0, 1, 2, 3, 7, -1, -2, -5, 0.5, 2.0, -1.0, 1.5, 2j, 101])
 def test_known_exponents(exponent: Any) -> None:
     z = grid(FEW)
     assert_same(bridge.xla(lambda z: z**exponent)(z), z**exponent, z)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("constant", [2.0, 3 + 1j, 1j, np.inf])
 def test_division_by_a_constant_and_of_one(constant: Any) -> None:
     z = grid(FEW)
@@ -98,6 +102,7 @@ SMOOTH = [
 ]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("ufunc", SMOOTH, ids=lambda ufunc: ufunc.__name__)
 def test_gradients_are_those_of_arrays(ufunc: np.ufunc) -> None:
     z = grid(PARTS[:-2])
@@ -105,6 +110,7 @@ def test_gradients_are_those_of_arrays(ufunc: np.ufunc) -> None:
     assert_same(bridge.grad(loss, engine="xla")(z), bridge.grad(loss)(z), z, rtol=1e-9)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("engine", ["native", "xla"])
 def test_a_power_on_a_branch_cut_knows_its_side(engine: str) -> None:
     base = np.array([complex(-2.5, -0.0), complex(-2.5, 0.0)])
@@ -113,6 +119,7 @@ def test_a_power_on_a_branch_cut_knows_its_side(engine: str) -> None:
     np.testing.assert_allclose(found, np.conj(np.power(base, exponent) * np.log(base)))
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("ufunc", [np.exp, np.sqrt, np.arcsin, np.sin, np.tanh, np.log, np.reciprocal])
 def test_jax_differentiates_them(ufunc: np.ufunc) -> None:
     z = np.array([0.3 + 0.4j, -1.2 + 0.7j])

@@ -43,6 +43,7 @@ def nest(depth: int) -> Any:
 X = np.linspace(0.1, 1.0, 36).reshape(6, 6)
 
 
+@pytest.mark.ci
 def test_nothing_of_a_dry_run_is_handed_to_jax(monkeypatch: pytest.MonkeyPatch) -> None:
     dry = Counter[bool]()
     context: list[Any] = []
@@ -63,6 +64,7 @@ def test_nothing_of_a_dry_run_is_handed_to_jax(monkeypatch: pytest.MonkeyPatch) 
     assert dry[False] and not dry[True]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("transform", ["value", "grad", "jvp"])
 def test_a_body_runs_no_more_often_for_more_turns(transform: str, monkeypatch: pytest.MonkeyPatch) -> None:
     runs = Counter[Any]()
@@ -94,6 +96,7 @@ def test_a_body_runs_no_more_often_for_more_turns(transform: str, monkeypatch: p
     assert ran(5) == ran(1000) > 0
 
 
+@pytest.mark.ci
 def test_a_result_of_a_dry_run_does_not_leave_it() -> None:
     def program(x: Any) -> Any:
         kept: list[Any] = []

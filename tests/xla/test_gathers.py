@@ -67,6 +67,7 @@ def random_keys(rng: np.random.Generator, shape: tuple[int, ...]) -> tuple[tuple
     return tuple(plain), tuple(traced)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("seed", range(60))
 def test_random_keys_as_numpy_does(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -91,6 +92,7 @@ def test_random_keys_as_numpy_does(seed: int) -> None:
 
 
 # Four and five have no common divisor: each third pair has every mode, and every dtype.
+@pytest.mark.ci
 @pytest.mark.parametrize(("mode", "dtype"), list(itertools.product(MODES, DTYPES)))
 def test_every_mode_out_of_range(mode: str, dtype: Any) -> None:
     x = (np.arange(12).reshape(4, 3) + 1).astype(dtype)
@@ -130,6 +132,7 @@ def test_every_mode_out_of_range(mode: str, dtype: Any) -> None:
     assert not jax.jit(access)(x, np.array([0, 3, -4, 1, 1]), 1)[2]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("mode", MODES)
 def test_indices_beyond_32_bits_lie_outside(mode: str) -> None:
     x, value = np.arange(1.0, 6.0), np.array([10.0, 20.0, 30.0, 40.0])
@@ -143,6 +146,7 @@ def test_indices_beyond_32_bits_lie_outside(mode: str) -> None:
     np.testing.assert_array_equal(jax.jit(lambda x, k: scatter_add(x, k, value, mode))(x, rows), wanted)
 
 
+@pytest.mark.ci
 def test_what_is_known_to_be_in_range_is_not_checked() -> None:
     rows = jnp.asarray([0, 1])
     assert out_of_range((np.array([0, 3]), 1), (4, 3)) is None
@@ -150,6 +154,7 @@ def test_what_is_known_to_be_in_range_is_not_checked() -> None:
     assert out_of_range((rows,), (4, 3)) is not None
 
 
+@pytest.mark.ci
 def test_boolean_masks() -> None:
     x = np.arange(12.0).reshape(4, 3)
     mask = x > 4
@@ -163,6 +168,7 @@ def test_boolean_masks() -> None:
     assert "np.where" in str(caught.value)
 
 
+@pytest.mark.ci
 def test_static_indices_out_of_range() -> None:
     x = jnp.zeros((4, 3))
     for key in ((np.array([0, 4]),), (jnp.asarray([0]), 3), (np.ones(3, bool),), (jnp.asarray([0]), 0, 0)):
@@ -172,6 +178,7 @@ def test_static_indices_out_of_range() -> None:
         gather(jnp.zeros((0, 3)), (jnp.asarray([0]),))
 
 
+@pytest.mark.ci
 def test_rows_are_gathered_whole() -> None:
     jaxpr = jax.make_jaxpr(lambda x, i: gather(x, (i, slice(1, None))))(jnp.zeros((50, 9)), jnp.arange(4))
     (equation,) = [one for one in jaxpr.jaxpr.eqns if one.primitive.name == "gather"]

@@ -27,6 +27,7 @@ DATA: dict[str, tuple[Any, dict[str, Any]]] = {
 }
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", DATA)
 def test_counts_and_edges(name: str) -> None:
     data, options = DATA[name]
@@ -37,6 +38,7 @@ def test_counts_and_edges(name: str) -> None:
     assert (counts.dtype, edges.dtype) == (expected.dtype, those.dtype)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("engine", ["native", "xla"])
 @pytest.mark.parametrize("name", [name for name, (data, _) in DATA.items() if np.ndim(data) == 1])
 def test_the_gradient_of_weights_is_found_in_their_bins(name: str, engine: Any) -> None:
@@ -55,6 +57,7 @@ def test_the_gradient_of_weights_is_found_in_their_bins(name: str, engine: Any) 
     np.testing.assert_array_equal(bridge.grad(total, engine=engine)(weights), expected)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("options", [{}, {"bins": 3}, {"bins": 3, "density": True}, {"weights": np.ones(3)}])
 def test_data_that_have_no_range(wrong: float, options: dict[str, Any]) -> None:
@@ -70,6 +73,7 @@ def test_data_that_have_no_range(wrong: float, options: dict[str, Any]) -> None:
     np.testing.assert_allclose(compiled(np.arange(3.0)), counted(np.arange(3.0)), rtol=1e-12)
 
 
+@pytest.mark.ci
 def test_data_without_a_range_in_a_loop() -> None:
     def counted(a: Any) -> Any:
         total = np.zeros(3)

@@ -101,6 +101,7 @@ def close(found: Any, expected: Any, tolerance: float) -> None:
     np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_jit_vmap_and_grad(program: Callable[..., Any], bits: float) -> None:
     x, both = jnp.asarray(X), jnp.asarray(BOTH)
@@ -115,6 +116,7 @@ def test_jit_vmap_and_grad(program: Callable[..., Any], bits: float) -> None:
     close(slopes, gradients, bits)
 
 
+@pytest.mark.ci
 def test_arrays_of_numpy_that_are_mapped_over(bits: float) -> None:
     compiled = bridge.xla(bridge.grad(heat))
     found = jax.vmap(compiled)(BOTH)
@@ -133,6 +135,7 @@ def test_derivatives_of_any_order(program: Callable[..., Any], bits: float) -> N
     close(jax.grad(lambda x: jnp.sum(bridge.grad(program, engine="xla")(x) ** 2))(x), twice, bits)
 
 
+@pytest.mark.ci
 def test_derivatives_of_a_loop() -> None:
     with jax.enable_x64(True):
         x = jnp.asarray(X)
@@ -142,6 +145,7 @@ def test_derivatives_of_a_loop() -> None:
         close(product, bridge.hvp(heat, (X,), (X,)), 1e-10)
 
 
+@pytest.mark.ci
 def test_jacobians_and_products(bits: float) -> None:
     x = jnp.asarray(X)
     expected = bridge.jacrev(vector)(X)
@@ -155,6 +159,7 @@ def test_jacobians_and_products(bits: float) -> None:
     close(jax.vmap(lambda v: jax.jvp(compiled, (x,), (v,))[1])(jnp.eye(6)), expected.T, bits)
 
 
+@pytest.mark.ci
 def test_within_a_larger_program(bits: float) -> None:
     compiled = bridge.xla(windows)
 
@@ -173,6 +178,7 @@ def test_within_a_larger_program(bits: float) -> None:
     close(gradient, bridge.grad(plain)(X), bits)
 
 
+@pytest.mark.ci
 def test_batches_of_some_arguments_and_of_batches() -> None:
     with jax.enable_x64(True):
 
@@ -195,6 +201,7 @@ def test_batches_of_some_arguments_and_of_batches() -> None:
         close(nested, [[program(a, k * X) for a in BOTH] for k in (1, 2, 3)], 1e-12)
 
 
+@pytest.mark.ci
 def test_complex_values_follow_jax() -> None:
     def program(z: Any) -> Any:
         w = z.copy()
@@ -212,6 +219,7 @@ def test_complex_values_follow_jax() -> None:
         close(jax.jvp(bridge.xla(program), (z,), (tangent,))[1], jax.jvp(plain, (z,), (tangent,))[1], 1e-12)
 
 
+@pytest.mark.ci
 def test_integers_containers_statics_and_plain_arrays() -> None:
     def program(parameters: Any, k: Any, power: int, scale: Any) -> Any:
         return {"loss": np.sum(parameters["w"][k] ** power * scale) * parameters["b"], "count": 3, "k": k + 1}
@@ -228,6 +236,7 @@ def test_integers_containers_statics_and_plain_arrays() -> None:
         close(gradient["b"], expected["b"], 1e-12)
 
 
+@pytest.mark.ci
 def test_arguments_that_lie_at_steps() -> None:
     compiled = bridge.xla(lambda x, y: np.sum(x * y))
     with jax.enable_x64(True):
@@ -235,6 +244,7 @@ def test_arguments_that_lie_at_steps() -> None:
         assert float(jax.jit(lambda x: compiled(x, wide[::2]))(jnp.asarray(X))) == pytest.approx(X @ wide[::2])
 
 
+@pytest.mark.ci
 def test_strong_zeros_hold() -> None:
     def program(x: Any) -> Any:
         with np.errstate(all="ignore"):
@@ -248,6 +258,7 @@ def test_strong_zeros_hold() -> None:
         close(jax.jit(jax.vmap(jax.grad(bridge.xla(program))))(jnp.stack([x, x + 2]))[0], expected, 1e-12)
 
 
+@pytest.mark.ci
 def test_a_jax_value_that_is_no_argument_is_named() -> None:
     x = jnp.asarray(X)
     with pytest.raises(errors.ArgumentError, match="not among its arguments"):
@@ -262,6 +273,7 @@ def test_a_jax_value_that_is_no_argument_is_named() -> None:
         bridge.xla(jnp.asarray)(X)
 
 
+@pytest.mark.ci
 def test_errors_of_the_program_come_through() -> None:
     with pytest.raises(errors.TraceError, match="while the program is compiled"):
         jax.jit(bridge.xla(lambda x: x[: int(np.sum(x))] if isinstance(x, list) else [1, 2][x[0] > 0]))(jnp.asarray(X))
@@ -269,6 +281,7 @@ def test_errors_of_the_program_come_through() -> None:
         jax.grad(bridge.xla(lambda x: {}["boom"]))(jnp.asarray(X))
 
 
+@pytest.mark.ci
 def test_loops_write_in_place_inside_of_a_jax_program() -> None:
     """No copy of the whole array is made in a loop's body: a step costs what it touches."""
     count, width = 50, 8

@@ -138,6 +138,7 @@ def compiled_text_and_memory(function: Any) -> tuple[str, Any]:
     return found.as_text(), found.memory_analysis()
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("program", IN_PLACE, ids=lambda f: f.__name__)
 def test_no_copy_in_a_loop(program: Callable[[Any], Any]) -> None:
     x = np.random.default_rng(0).random(LENGTH)
@@ -150,6 +151,7 @@ def test_no_copy_in_a_loop(program: Callable[[Any], Any]) -> None:
     assert copied_in_loops(text, LENGTH) == []
 
 
+@pytest.mark.ci
 def test_the_search_finds_a_copy() -> None:
     """A loop that keeps the old array of each step has to copy it."""
 
@@ -166,12 +168,14 @@ def test_the_search_finds_a_copy() -> None:
     assert copied_in_loops(text, LENGTH)
 
 
+@pytest.mark.ci
 def test_memory_is_that_of_the_slices() -> None:
     """What a loop keeps for its way back does not grow with the array."""
     _, memory = compiled_text_and_memory(bridge.value_and_grad(apart, engine="xla"))
     assert memory.temp_size_in_bytes < 6 * 8 * LENGTH + 8 * 8 * STEPS * WIDTH
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     "update",
     [

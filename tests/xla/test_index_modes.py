@@ -97,6 +97,7 @@ def differences(f: Callable[[Any], Any], x: np.ndarray, step: float = 1e-5) -> n
     return np.array([(f(x + step * e) - f(x - step * e)) / (2 * step) for e in np.eye(len(x))])
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(("program", "mode"), [(p, m) for m in MODES for p in READS + WRITES])
 def test_derivatives_are_those_of_the_value(program: Any, mode: str) -> None:
     both = bridge.value_and_grad(program, engine="xla", index_mode=mode)
@@ -110,6 +111,7 @@ def test_derivatives_are_those_of_the_value(program: Any, mode: str) -> None:
         np.testing.assert_allclose(tangent, gradient @ v, rtol=1e-11, atol=1e-12)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("program", READS + WRITES)
 def test_inside_every_mode_is_the_program(program: Any) -> None:
     expected, gradient = bridge.value_and_grad(program)(X, INSIDE)
@@ -124,6 +126,7 @@ def places(k: np.ndarray) -> np.ndarray:
     return np.where((k < 0) & (k >= -LENGTH), k + LENGTH, k)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("k", [INSIDE, ABOVE, FAR, BELOW, np.array([-1, -7, 6])])
 def test_what_is_read(k: np.ndarray) -> None:
     at = places(k)
@@ -145,6 +148,7 @@ def test_what_is_read(k: np.ndarray) -> None:
     np.testing.assert_array_equal(whole, np.where(outside, 0, np.clip(at, 0, 6) + 1))
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("start", [0, 2, 4, 5, 6, 7, 30])
 def test_windows_read_and_written(start: int) -> None:
     k = np.array([start])
@@ -172,6 +176,7 @@ def test_windows_read_and_written(start: int) -> None:
         np.testing.assert_array_equal(bridge.xla(write, index_mode=mode)(X, k), expected, err_msg=mode)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     ("program", "k", "index", "inside"),
     [
@@ -207,6 +212,7 @@ def test_an_index_outside_is_named(program: Any, k: list[int], index: str, insid
         np.testing.assert_allclose(found[1] if isinstance(found, tuple) else found, expected, rtol=1e-12, atol=1e-14)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("program", [window, window_written])
 def test_windows_that_count_from_the_end(program: Any) -> None:
     for mode in ("error", *MODES):
@@ -219,11 +225,13 @@ def test_windows_that_count_from_the_end(program: Any) -> None:
             np.testing.assert_allclose(found, gradient, rtol=1e-12, atol=1e-14)
 
 
+@pytest.mark.ci
 def test_the_ranges_of_a_window_are_named() -> None:
     with pytest.raises(errors.IndexRangeError, match="0 to 4 lie inside, and from the end -7 to -4"):
         bridge.xla(window)(X, np.array([-2]))
 
 
+@pytest.mark.ci
 def test_the_error_is_an_index_error() -> None:
     with pytest.raises(IndexError):
         bridge.xla(element)(X, np.array([70]))
@@ -258,6 +266,7 @@ def static_loop(x: Any) -> Any:
 STATIC = (static_element, static_list, static_of_two, static_written, static_loop)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(("program", "mode"), [(p, m) for m in MODES for p in STATIC])
 def test_indices_that_are_plain_numbers(program: Any, mode: str) -> None:
     both = bridge.value_and_grad(program, engine="xla", index_mode=mode)
@@ -268,6 +277,7 @@ def test_indices_that_are_plain_numbers(program: Any, mode: str) -> None:
     np.testing.assert_allclose(tangent, gradient @ v, rtol=1e-11, atol=1e-12)
 
 
+@pytest.mark.ci
 def test_plain_numbers_mean_what_run_time_ones_do() -> None:
     def read(x: Any, k: Any) -> Any:
         return x[k], np.take(x, k), np.take_along_axis(x, k, 0)
@@ -281,6 +291,7 @@ def test_plain_numbers_mean_what_run_time_ones_do() -> None:
             np.testing.assert_array_equal(static[2], at_run_time[0][0])
 
 
+@pytest.mark.ci
 def test_plain_numbers_outside_are_numpys_error() -> None:
     for program in STATIC:
         with pytest.raises(IndexError, match="out of bounds"):
@@ -290,6 +301,7 @@ def test_plain_numbers_outside_are_numpys_error() -> None:
             bridge.xla(lambda x: x[:0][3], index_mode=mode)(X)
 
 
+@pytest.mark.ci
 def test_functions_that_pick_name_an_index_outside() -> None:
     for function in (lambda x, k: np.take(x, k), lambda x, k: np.take_along_axis(x, k, 0)):
         with pytest.raises(errors.IndexRangeError, match="an index is out of range: -7 to 6 lie inside"):
@@ -303,6 +315,7 @@ def overwritten(x: Any, k: Any) -> Any:
     return np.sum(y * y)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("mode", ["drop", "fill"])
 @pytest.mark.parametrize("k", [[6, 7], [0, -8], [6, 2**40]])
 def test_a_write_that_is_dropped_takes_no_gradient_from_another(mode: str, k: list[int]) -> None:
@@ -310,6 +323,7 @@ def test_a_write_that_is_dropped_takes_no_gradient_from_another(mode: str, k: li
     np.testing.assert_allclose(gradient, [18 * X[0], *[0] * 6], rtol=1e-12)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("kind", ["u1", "i1", "u2", "i2", "u4", "i4", "u8", "i8"])
 def test_arithmetic_with_indices_overflows_as_numpys_does(kind: str) -> None:
     x, dtype = np.arange(300.0), np.dtype(kind)
@@ -343,6 +357,7 @@ def test_arithmetic_with_indices_overflows_as_numpys_does(kind: str) -> None:
             np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.ci
 def test_every_transform_takes_a_mode() -> None:
     for mode in ("clip", "drop"):
         gradient = bridge.grad(lambda x: gather(x, FAR), engine="xla", index_mode=mode)(X)
@@ -360,6 +375,7 @@ def test_every_transform_takes_a_mode() -> None:
         bridge.hvp(gather, (X,), (X,), engine="native", index_mode="clip")
 
 
+@pytest.mark.ci
 def test_other_engines_have_only_errors() -> None:
     with pytest.raises(errors.ArgumentError, match=r"index_mode='clip' with engine='native'"):
         bridge.grad(element, engine="native", index_mode="clip")
@@ -371,6 +387,7 @@ def test_other_engines_have_only_errors() -> None:
         bridge.grad(bridge.xla(element, index_mode="clip"))(X, INSIDE)
 
 
+@pytest.mark.ci
 def test_inside_of_a_jax_program_an_index_outside_makes_nan() -> None:
     import jax
     import jax.numpy as jnp

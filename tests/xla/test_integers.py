@@ -39,6 +39,7 @@ def same(found: Any, wanted: Any) -> None:
         assert np.asarray(mine).dtype == np.asarray(numpys).dtype
 
 
+@pytest.mark.ci
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("kinds", [*((k, k) for k in KINDS), (np.int8, np.uint8), (np.int32, np.uint8)])
 def test_functions_of_two_integers(kinds: Any) -> None:
@@ -51,6 +52,7 @@ def test_functions_of_two_integers(kinds: Any) -> None:
         assert function, same(found, wanted)
 
 
+@pytest.mark.ci
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("kind", KINDS)
 def test_functions_of_an_integer(kind: Any) -> None:
@@ -61,6 +63,7 @@ def test_functions_of_an_integer(kind: Any) -> None:
         same(found, wanted)
 
 
+@pytest.mark.ci
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("wide", [np.float64, np.float32, np.float16, np.complex128])
 @pytest.mark.parametrize("kind", KINDS)
@@ -79,6 +82,7 @@ def test_floats_that_integers_do_not_hold(kind: Any, wide: Any) -> None:
     same(bridge.xla(cast)(x), cast(x))
 
 
+@pytest.mark.ci
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_quotients_of_floats() -> None:
     values = np.array([0.0, 1.0, -3.0, 0.1, 7.5, -7.5, 2.0**53 + 2, 1e300, np.inf, -np.inf, np.nan])
@@ -112,6 +116,7 @@ OFTEN: list[tuple[str, Any, Any, list[float]]] = [
 ]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(("function", "kind", "values"), [row[1:] for row in OFTEN], ids=[row[0] for row in OFTEN])
 def test_errors_of_numbers_at_run_time(function: Any, kind: Any, values: list[float]) -> None:
     run = function(kind, lambda x: int(x[0]))
@@ -128,6 +133,7 @@ def test_errors_of_numbers_at_run_time(function: Any, kind: Any, values: list[fl
             same(compiled(x), wanted)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(("value", "error"), [(np.nan, ValueError), (np.inf, OverflowError), (1e19, OverflowError)])
 def test_floats_that_are_no_integers(value: float, error: type[Exception]) -> None:
     for kind in (np.uint8, np.int64):
@@ -170,6 +176,7 @@ def _written(x: Any) -> Any:
     return held
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("function", [function for _, function in ROUNDED], ids=[name for name, _ in ROUNDED])
 def test_no_gradient_passes_a_cast_to_integers(function: Any) -> None:
     def summed(x: Any) -> Any:
@@ -191,6 +198,7 @@ WRITES: dict[str, Any] = {
 }
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("values", [300, [300], -129, np.array([300]), 1.5, [1], np.int8(7), True], ids=repr)
 @pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
 def test_what_does_not_fit_is_refused_as_by_numpy(write: Any, values: Any) -> None:

@@ -33,6 +33,7 @@ STEPS = interp1d(KNOTS, np.outer(np.cos(KNOTS), [1.0, 2.0]), axis=0, kind="neare
 SYSTEM = splu(csc_array(np.diag(KNOTS + 1) + np.diag(KNOTS[:-1], 1) + np.diag(np.ones(4), -3)))
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", SPLINES)
 def test_interpolants_and_systems_of_plain_factors_are_compiled(name: str) -> None:
     def program(y: Any) -> Any:
@@ -42,6 +43,7 @@ def test_interpolants_and_systems_of_plain_factors_are_compiled(name: str) -> No
     np.testing.assert_allclose(bridge.grad(program, engine="xla")(y), bridge.grad(program)(y), rtol=1e-9)
 
 
+@pytest.mark.ci
 def test_knots_that_the_program_makes_are_refused_by_name() -> None:
     def program(y: Any) -> Any:
         return np.sum(CubicSpline(np.arange(7.0), y)(POINTS))
@@ -51,6 +53,7 @@ def test_knots_that_the_program_makes_are_refused_by_name() -> None:
         bridge.grad(program, engine="xla")(KNOTS)
 
 
+@pytest.mark.ci
 def test_a_system_too_large_for_full_factors_is_refused_by_name() -> None:
     knots = np.arange(5000.0)
 

@@ -53,11 +53,13 @@ def positive(n: int) -> Any:
     return m @ m.T + n * np.eye(n)
 
 
+@pytest.mark.ci
 def test_loops_inside_of_loops_are_one_kernel() -> None:
     # One for the way forward, one for the way back.
     assert len(KERNEL.findall(texts(cholesky, positive(12)))) == 2
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     ("function", "x"),
     [(heated, np.linspace(0, 1, kernels.LARGEST + 3)), (matrices, positive(4))],
@@ -68,12 +70,14 @@ def test_what_does_not_fit_is_no_kernel(function: Callable[[Any], Any], x: Any) 
     assert " while(" in text and not KERNEL.search(text)
 
 
+@pytest.mark.ci
 def test_the_log_that_nobody_reads_is_not_kept() -> None:
     text = texts(heated, np.linspace(0, 1, 50))
     assert KERNEL.search(text)
     assert "f64[30," not in text
 
 
+@pytest.mark.ci
 def test_what_a_kernel_cannot_hold_is_compiled_without_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernels, "_is_of_matrices", lambda operation: False)
     x = positive(8) * 0.1
@@ -138,6 +142,7 @@ def _until(i: int, y: Any) -> None:
 BODIES = [_row, _sorted, _transformed, _duplicates, _gathered, _masked, _special, _solved, _largest, _branch, _turned]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("body", [*BODIES, _until], ids=lambda body: body.__name__[1:])
 def test_bodies_of_all_kinds_are_right(body: Callable[[int, Any], None], dtype: Any) -> None:

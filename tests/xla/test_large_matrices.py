@@ -23,6 +23,7 @@ def matrix(shape: tuple[int, ...]) -> Any:
     return np.zeros(shape) + (np.eye(*shape[-2:]) if len(shape) > 1 else 1.0)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     ("function", "shapes", "options"),
     [
@@ -68,6 +69,7 @@ def test_results_look_as_those_of_numpy(
         assert getattr(one, "strides", ()) == getattr(other, "strides", ())
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     ("shapes", "message"), [(((40, 41), (40,)), "must be square"), (((40, 40), (41, 3)), r"size 41 .* from 40")]
 )

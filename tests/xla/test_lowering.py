@@ -167,6 +167,7 @@ def check(name: str, kind: Callable[[Any], Any], cases: list[Case]) -> None:
     assert right or name in OF_VALUES or name in PARTLY
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", sorted(LOWERED))
 def test_value_shape_dtype_and_container(name: str) -> None:
     check(name, same, BY_FUNCTION[LOWERED[name]][:1])
@@ -211,6 +212,7 @@ def test_the_lowerings_of_a_family_of_rules_lie_in_one_file() -> None:
     assert {family: found for family, found in files.items() if len(found) > 1} == {}
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", sorted(OF_VALUES))
 def test_shapes_that_depend_on_values_are_refused_while_traced(name: str) -> None:
     function: Any = np
@@ -232,6 +234,7 @@ BINARY = (np.add, np.divide, np.power, np.maximum, np.arctan2, np.matmul, np.flo
 DTYPES = ("f4", "f8", "i4", "i8", "u1", "c8", "c16", "f2", "?")
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("ufunc", BINARY, ids=lambda f: f.__name__)
 def test_mixed_operands_have_dtypes_of_numpy(ufunc: np.ufunc) -> None:
     pairs = []
@@ -249,6 +252,7 @@ def test_mixed_operands_have_dtypes_of_numpy(ufunc: np.ufunc) -> None:
         assert differs(found, expected, 2e-3 if half else 1e-6, True) is None, (a.dtype, np.result_type(b))
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     "call",
     [

@@ -154,6 +154,7 @@ PROGRAMS: tuple[Callable[..., Any], ...] = (
 BOUNDS = (6000, 2500, 640)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(("program", "memory"), [(p, b) for p in PROGRAMS for b in BOUNDS])
 def test_gradients_are_those_of_the_whole_log(program: Any, memory: int) -> None:
     expected = bridge.value_and_grad(program, (0, 1), engine="native")(U, C, K)
@@ -165,6 +166,7 @@ def test_gradients_are_those_of_the_whole_log(program: Any, memory: int) -> None
     assert both.bounded_loops or memory > min(BOUNDS)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("seed", range(1000, 1048))
 def test_random_programs(seed: int) -> None:
     f, text = random_loops.program(seed)
@@ -181,6 +183,7 @@ def test_random_programs(seed: int) -> None:
 BOUNDED_ORDERS = [(p, b) for p in (smoothing, nested, one_after_another) for b in (2500, 900)]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(("program", "memory"), BOUNDED_ORDERS)
 def test_other_derivatives(program: Any, memory: int) -> None:
     import jax

@@ -106,6 +106,7 @@ METHODS = (
 )  # fmt: skip
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", METHODS)
 def test_a_compiled_method_does_what_the_plain_one_does(name: str) -> None:
     plain, compiled = model_of(unchanged), model_of(bridge.xla)
@@ -212,6 +213,7 @@ class Holder:
         return np.sum(self.u * x)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     "made",
     [

@@ -93,6 +93,7 @@ STORES: dict[str, Store] = {
 NUMBERS = [np.int64(399), np.int64(-1), np.int64(5), np.int64(3 * 10**9), np.float64(399.7), np.float64(-1.5)]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int32])
 @pytest.mark.parametrize("name", STORES)
 def test_numbers_that_are_too_wide(name: str, dtype: Any) -> None:

@@ -40,6 +40,7 @@ def parts(found: Any) -> Any:
     return np.stack([np.real(found), np.imag(found)])
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", tuple(ORDERS))
 @pytest.mark.parametrize("kind", COMPLEX)
 def test_complex_numbers_in_numpys_order(kind: str, name: str) -> None:
@@ -75,6 +76,7 @@ ARRAYS = {
 }
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("name", ARRAYS)
 @pytest.mark.filterwarnings("ignore:invalid value")
@@ -89,6 +91,7 @@ def test_quantiles_beside_infinities(name: str, method: str) -> None:
         np.testing.assert_allclose(bridge.xla(f)(a), f(a), rtol=1e-14)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", ARRAYS)
 @pytest.mark.filterwarnings("ignore:invalid value")
 def test_medians_beside_infinities(name: str) -> None:

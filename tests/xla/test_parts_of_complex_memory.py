@@ -100,6 +100,7 @@ def single_precision(x: Any) -> Any:
     return s
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.__name__)
 def test_value_and_gradient(f: Program) -> None:
     tolerance = 1e-5 if f is single_precision else 1e-11

@@ -40,6 +40,7 @@ def runs(plan: Placement) -> int:
     return count
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("slots", [1, 2, 3, 5, 9])
 def test_no_placement_runs_less_again(slots: int) -> None:
     for segments in (*range(1, 40), 57):
@@ -48,6 +49,7 @@ def test_no_placement_runs_less_again(slots: int) -> None:
         assert plan.has_all == (slots >= segments)
 
 
+@pytest.mark.ci
 def test_the_smallest_of_those_that_run_least_again_is_taken() -> None:
     size = Size(iterations=1000, log=800, snapshot=8000)
     assert size.whole == 800_000
@@ -64,6 +66,7 @@ def test_the_smallest_of_those_that_run_least_again_is_taken() -> None:
     assert placement(size, 8799) is None
 
 
+@pytest.mark.ci
 def test_long_loops() -> None:
     plan = placed(100_000, 10, 1)
     assert runs(plan) < 1_000_000

@@ -48,6 +48,7 @@ def _written(a: Any) -> Any:
     return first[:3] + (seen @ a)[:3] + a
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_gradients(name: str) -> None:
     program, args = PROGRAMS[name]
@@ -57,6 +58,7 @@ def test_gradients(name: str) -> None:
         np.testing.assert_allclose(one, other, rtol=1e-5)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", ["matrices", "matrix and vector", "vector and matrix", "dot"])
 def test_nothing_is_transposed_for_a_product(name: str) -> None:
     program, args = PROGRAMS[name]

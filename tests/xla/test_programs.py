@@ -52,10 +52,12 @@ def assert_equal(found: Any, expected: Any, tolerance: float) -> None:
     np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance * largest)
 
 
+@pytest.mark.ci
 def test_what_is_not_compiled_is_recorded() -> None:
     assert set(NOT_COMPILED) <= {program.name for program in PROGRAMS}
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("program", COMPILED, ids=str)
 def test_value_gradient_and_inputs(program: Program) -> None:
     value, gradients = differentiate(program, program.inputs)
@@ -70,6 +72,7 @@ def test_value_gradient_and_inputs(program: Program) -> None:
     assert [x.tobytes() for x in program.inputs] == before, "the caller's arrays changed"
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("program", [p for p in RIGHT if p.name in NOT_COMPILED], ids=str)
 def test_what_is_not_compiled_is_refused_by_name(program: Program) -> None:
     before = [x.tobytes() for x in program.inputs]
@@ -79,6 +82,7 @@ def test_what_is_not_compiled_is_refused_by_name(program: Program) -> None:
     assert [x.tobytes() for x in program.inputs] == before, "the caller's arrays changed"
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("program", REFUSED, ids=str)
 def test_refused_programs_are_refused(program: Program) -> None:
     assert program.raises is not None
@@ -89,6 +93,7 @@ def test_refused_programs_are_refused(program: Program) -> None:
     assert [x.tobytes() for x in program.inputs] == before, "the caller's arrays changed"
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("program", compiles(SINGLE), ids=str)
 def test_single_precision(program: Program) -> None:
     inputs = tuple(reference.replica(x, np.float32) for x in program.inputs)
@@ -99,6 +104,7 @@ def test_single_precision(program: Program) -> None:
         assert_equal(one, other, 1e-5)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("program", compiles(RIGHT), ids=str)
 def test_forward_mode(program: Program) -> None:
     tangents = reference.random_tangents(program.inputs)
@@ -109,6 +115,7 @@ def test_forward_mode(program: Program) -> None:
         assert_equal(one, other, tolerance_of(program, program.inputs))
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("program", compiles(SMOOTH), ids=str)
 def test_second_derivatives(program: Program) -> None:
     """Forward over reverse, and reverse over reverse, in one compiled program."""

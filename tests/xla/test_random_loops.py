@@ -133,6 +133,7 @@ def check(seed: int) -> None:
         )
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("seed", (1, 0, 3, 2, 4, 5))
 def test_random_loops(seed: int) -> None:
     check(seed)

@@ -49,6 +49,7 @@ def primitives(jaxpr: Any) -> set[str]:
 # ---------------------------------------------------------------- affine integers
 
 
+@pytest.mark.ci
 def test_affine_arithmetic_and_difference() -> None:
     s, t = Affine.unknown(jnp.asarray(4)), Affine.unknown(jnp.asarray(10))
     assert difference(s + 3, s) == 3
@@ -73,6 +74,7 @@ def test_affine_arithmetic_and_difference() -> None:
         s * t
 
 
+@pytest.mark.ci
 def test_affine_bounds() -> None:
     s, t = Affine.unknown(jnp.asarray(4), 0, 9), Affine.unknown(jnp.asarray(10), 5, None)
     assert (s + 1).bounds() == (1, 10)
@@ -82,6 +84,7 @@ def test_affine_bounds() -> None:
     assert Affine(3).bounds() == (3, 3)
 
 
+@pytest.mark.ci
 def test_atoms_are_compared_by_identity_and_small_integers_do_not_overflow() -> None:
     value = jnp.asarray(100, np.int8)
     a, b = Atom(value), Atom(value)
@@ -252,6 +255,7 @@ def changed(chain: Chain, change: Any) -> np.ndarray:
     return after
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("count", [20, pytest.param(100, marks=pytest.mark.ci)])
 def test_random_chains_read_write_and_add_as_numpy_does(count: int) -> None:
     hypothesis.settings(max_examples=count)(hypothesis.given(chains(), st.booleans())(check_chain))()
@@ -289,6 +293,7 @@ def check_chain(chain: Chain, traced: bool) -> None:
         assert not chain.region([]).dynamic
 
 
+@pytest.mark.ci
 def test_the_ways_to_say_that_a_length_depends_on_the_run() -> None:
     s, t = Affine.unknown(jnp.asarray(1)), Affine.unknown(jnp.asarray(2))
     region = Region.whole((5, 4))
@@ -307,6 +312,7 @@ def test_the_ways_to_say_that_a_length_depends_on_the_run() -> None:
         region.layout(np.zeros(3), np.zeros(3))
 
 
+@pytest.mark.ci
 def test_writes_through_repeated_elements_are_refused() -> None:
     memory, cell = np.zeros((3, 4)), jnp.zeros((3, 4))
     for view in (np.broadcast_to(memory, (2, 3, 4)), sliding_window_view(memory, 2, axis=1)):
@@ -332,6 +338,7 @@ KEYS = {
 }
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", KEYS)
 def test_windows_are_slices_and_never_gathers(name: str) -> None:
     cell = jnp.zeros((7, 9))
@@ -349,6 +356,7 @@ def test_windows_are_slices_and_never_gathers(name: str) -> None:
     assert not any("gather" in one or "scatter" in one for one in names)
 
 
+@pytest.mark.ci
 def test_indexings_of_indexings_are_one_window() -> None:
     s = Affine.unknown(jnp.asarray(1), 0, 3)
     whole = Region.whole((6, 8))
@@ -367,6 +375,7 @@ def test_indexings_of_indexings_are_one_window() -> None:
     assert [type(step).__name__ for step in whole.layout(z, z.imag).steps] == ["Part"]
 
 
+@pytest.mark.ci
 def test_a_flat_window_shown_as_rows_is_still_one_window() -> None:
     flat = np.zeros(60)
     rows = Region.whole((60,)).index(slice(6, 54)).layout(flat[6:54], flat[6:54].reshape(6, 8))
@@ -375,6 +384,7 @@ def test_a_flat_window_shown_as_rows_is_still_one_window() -> None:
     assert rows.index((i, slice(2, 4))) == Region.whole((60,)).index(slice(8 * i + 8, 8 * i + 10))
 
 
+@pytest.mark.ci
 def test_a_write_of_all_is_the_value_itself() -> None:
     cell, value = jnp.zeros((2, 3)), jnp.ones((2, 3))
     assert Region.whole((2, 3)).write(cell, value) is value
@@ -385,6 +395,7 @@ def test_a_write_of_all_is_the_value_itself() -> None:
     assert names == {"rev"}
 
 
+@pytest.mark.ci
 def test_regions_inside_loops_keep_no_tracer_of_the_loop() -> None:
     def looped(x: Any, k: Any) -> Any:
         last, whole = Affine.unknown(k), Region.whole((8,))
@@ -442,6 +453,7 @@ DTYPES = [np.float64, np.float32, np.int64, np.bool_, np.complex128]
 
 
 # Each third pair has every mode, and every dtype.
+@pytest.mark.ci
 @pytest.mark.parametrize(("mode", "dtype"), list(itertools.product(MODES, DTYPES)))
 def test_every_mode_out_of_range(mode: str, dtype: Any) -> None:
     shape = (5, 7)
@@ -480,6 +492,7 @@ def test_every_mode_out_of_range(mode: str, dtype: Any) -> None:
                     np.testing.assert_array_equal(np.nan_to_num(one), np.nan_to_num(other))
 
 
+@pytest.mark.ci
 def test_windows_of_windows_out_of_range_keep_to_their_window() -> None:
     root = jnp.arange(10.0)
 
@@ -497,6 +510,7 @@ def test_windows_of_windows_out_of_range_keep_to_their_window() -> None:
     np.testing.assert_array_equal(static.read(root, "clip"), [4, 2])
 
 
+@pytest.mark.ci
 def test_checks_name_what_is_not_known_to_be_in_range() -> None:
     whole = Region.whole((6, 8))
     s, i, known = (
@@ -520,6 +534,7 @@ def test_checks_name_what_is_not_known_to_be_in_range() -> None:
     assert whole.index(slice(late, late + 4)).checks() == [(late, 0, 2, (-6, -5), True)]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("step", [1, 2, -1, -3])
 def test_windows_are_in_range_where_numpy_has_all_of_them(step: int) -> None:
     x = np.arange(9)
@@ -540,6 +555,7 @@ def test_windows_are_in_range_where_numpy_has_all_of_them(step: int) -> None:
 # ---------------------------------------------------------------- relations
 
 
+@pytest.mark.ci
 @hypothesis.settings(max_examples=150)
 @hypothesis.given(chains(), st.data())
 def test_relations_are_never_wrong(chain: Chain, data: Any) -> None:
@@ -568,6 +584,7 @@ def test_relations_are_never_wrong(chain: Chain, data: Any) -> None:
         assert chain.view.dtype == other.view.dtype
 
 
+@pytest.mark.ci
 def test_relations_that_are_known() -> None:
     whole = Region.whole((10, 4))
     s, t = Affine.unknown(jnp.asarray(1)), Affine.unknown(jnp.asarray(1), 6, 9)

@@ -269,6 +269,7 @@ SOME = [
 ]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(("f", "inputs"), SOME)
 def test_value_and_gradient(f: Function, inputs: tuple[Any, ...]) -> None:
     expected = bridge.value_and_grad(f, engine="native")(*inputs)

@@ -42,18 +42,21 @@ def assert_found(p: Any) -> None:
     np.testing.assert_allclose([p["height"], p["rate"]], [3.0, 0.7], rtol=1e-5)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", ["LevenbergMarquardt", "GaussNewton", "Dogleg"])
 def test_least_squares(name: str, start: Any) -> None:
     solver = getattr(optimistix, name)(rtol=1e-8, atol=1e-8)
     assert_found(optimistix.least_squares(bridge.xla(residuals), solver, start, args=T).value)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", ["BFGS", "NonlinearCG"])
 def test_minimise(name: str, start: Any) -> None:
     solver = getattr(optimistix, name)(rtol=1e-9, atol=1e-9)
     assert_found(optimistix.minimise(bridge.xla(misfit), solver, start, args=T, max_steps=2000).value)
 
 
+@pytest.mark.ci
 def test_root_and_the_derivative_of_what_is_found(start: Any) -> None:
     import jax
 
@@ -73,6 +76,7 @@ def test_root_and_the_derivative_of_what_is_found(start: Any) -> None:
     np.testing.assert_allclose([value, slope], [2 * np.sqrt(2.0), 1 / np.sqrt(2.0)], rtol=1e-8)
 
 
+@pytest.mark.ci
 def test_jaxopt(start: Any) -> None:
     jaxopt = pytest.importorskip("jaxopt", reason="pip install jaxopt")
     compiled = bridge.xla(misfit)

@@ -160,6 +160,7 @@ def everything_as_it_was() -> Iterator[None]:
     cached.cache_clear()
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", RECORDS)
 def test_it_is_traced_again(name: str) -> None:
     program, change = RECORDS[name]
@@ -173,6 +174,7 @@ def test_it_is_traced_again(name: str) -> None:
     assert not np.array_equal(before, found) or before.dtype != found.dtype, "the record shows nothing"
 
 
+@pytest.mark.ci
 def test_the_keys_of_a_dict_in_another_order() -> None:
     def program(weights: Any, x: Any) -> Any:
         return sum(w * (k + 1) for k, w in enumerate(weights.values())) * x
@@ -187,6 +189,7 @@ def test_the_keys_of_a_dict_in_another_order() -> None:
         np.testing.assert_array_equal(found["a"], X * (1 + list(weights).index("a")))
 
 
+@pytest.mark.ci
 def test_one_that_is_not_changed_is_not_traced_again() -> None:
     run = bridge.xla(lambda x: x * model.rate * tuple_[0] * frozen.k + slotted.a)
     run(X)

@@ -24,6 +24,7 @@ from bridge.xla.tracing.integers import bounds_of
 from bridge.xla.tracing.stand_ins import StandIn, of_matrices, regular, untouched
 
 
+@pytest.mark.ci
 def test_large_arrays_lie_apart_and_hold_zeros() -> None:
     shapes = [(200, 100), (1 << 14, 1), (333, 77), (1, 1 << 22)] * 40
     arrays = [untouched(shape, np.dtype(float)) for shape in shapes]
@@ -33,6 +34,7 @@ def test_large_arrays_lie_apart_and_hold_zeros() -> None:
     assert not any(one[0].any() or one[-1].any() for one in arrays)
 
 
+@pytest.mark.ci
 def test_many_arrays_take_few_mappings(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[int] = []
     plain = stand_ins._mapped
@@ -63,6 +65,7 @@ FACTORING: dict[str, Callable[..., Any]] = {
 }
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", FACTORING)
 def test_results_of_factorizations_look_as_those_of_the_whole_matrices(name: str) -> None:
     def plainly(function: Any, *args: Any, **kwargs: Any) -> Any:
@@ -88,6 +91,7 @@ SYSTEMS: dict[str, Callable[[Any, int], Any]] = {
 }
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("mode", ["value", "grad", "jvp", "hvp"])
 @pytest.mark.parametrize("n", [3, 20])
 @pytest.mark.parametrize("name", SYSTEMS)
@@ -107,6 +111,7 @@ def test_known_operands_are_computed_with(name: str, n: int, mode: str) -> None:
     np.testing.assert_allclose(run[mode]("xla"), run[mode]("native"), rtol=1e-8, atol=1e-9)
 
 
+@pytest.mark.ci
 def test_no_whole_matrix_is_factorized_while_a_program_is_traced(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes: list[int] = []
 
@@ -144,6 +149,7 @@ WITHOUT_COUNTERPART: dict[str, tuple[Callable[..., Any], Any]] = {
 }
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", WITHOUT_COUNTERPART)
 def test_what_jax_does_not_factorize_is_refused_by_name(name: str) -> None:
     """While it was traced it met zeros, and raised LinAlgError without a word of what it was."""
@@ -157,11 +163,13 @@ def test_what_jax_does_not_factorize_is_refused_by_name(name: str) -> None:
         bridge.xla(bridge.grad(program))(matrix, np.ones(20))
 
 
+@pytest.mark.ci
 def test_addresses_that_nobody_has_are_a_memory_error() -> None:
     with pytest.raises(MemoryError, match=re.escape("no addresses for an array of")):
         untouched((1 << 58,), np.dtype(float))
 
 
+@pytest.mark.ci
 def test_the_largest_integer_bounds_no_loop() -> None:
     assert bounds_of(0, (1 << 63) - 1) == (0, None)
     assert bounds_of(0, 1 << 40) == (0, 1 << 40)

@@ -33,16 +33,19 @@ def _compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(eager, "bridge", Compiled())
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
 def test_what_was_not_selected_has_no_gradient(program: Callable[[Any], Any]) -> None:
     eager.test_what_was_not_selected_has_no_gradient(program)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("test", WHOLE, ids=lambda f: f.__name__)
 def test_as_eager(test: Callable[[], None]) -> None:
     test()
 
 
+@pytest.mark.ci
 def test_only_a_run_with_nans_mends() -> None:
     """A program whose gradients hold no NaN is compiled once; the mending one only when a NaN is met."""
     function = bridge.grad(eager.selected_by_where, engine="xla")
@@ -52,6 +55,7 @@ def test_only_a_run_with_nans_mends() -> None:
     assert len(function.compile_seconds) == 2
 
 
+@pytest.mark.ci
 def test_calls_after_a_nan_begin_with_what_mends(monkeypatch: pytest.MonkeyPatch) -> None:
     """The plain program is run again ever more rarely, and always once it has met no NaN."""
     runs: list[int] = []

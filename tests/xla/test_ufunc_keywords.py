@@ -49,6 +49,7 @@ def programs() -> Iterator[Any]:
         yield pytest.param(lambda x, order=order: np.sin(x.T, order=order).ravel("K"), id=f"order {order} of x.T")
 
 
+@pytest.mark.ci
 @pytest.mark.filterwarnings("ignore::numpy.exceptions.ComplexWarning")
 @pytest.mark.parametrize("program", [*programs()])
 def test_a_compiled_program_does_what_numpy_does(program: Any) -> None:
@@ -64,6 +65,7 @@ def test_a_compiled_program_does_what_numpy_does(program: Any) -> None:
     np.testing.assert_allclose(found, wanted, rtol=3e-7 if wanted.dtype == np.float32 else 1e-15)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("engine", ["native", "xla"])
 def test_a_gradient_through_keywords(engine: str) -> None:
     def clipped(x: Any) -> Any:
@@ -78,6 +80,7 @@ def test_a_gradient_through_keywords(engine: str) -> None:
     )
 
 
+@pytest.mark.ci
 def test_what_has_no_gradient_or_no_rule_is_named() -> None:
     def truncated(x: Any) -> Any:
         counts = np.zeros(x.shape, int)

@@ -57,6 +57,7 @@ def total(program: Program) -> Callable[[Any, Any], Any]:
     return f
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("engine", ["native", "xla"])
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda one: one.name)
 def test_weights(program: Program, engine: str) -> None:
@@ -67,6 +68,7 @@ def test_weights(program: Program, engine: str) -> None:
         np.testing.assert_allclose(one, expected, rtol=1e-6, atol=1e-7)
 
 
+@pytest.mark.ci
 def test_what_numpy_raises() -> None:
     def weighed(w: Any) -> Any:
         return np.sum(np.average(X, axis=1, weights=w))

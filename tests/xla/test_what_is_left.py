@@ -90,6 +90,7 @@ def described(held: Any) -> str:
     return repr(getattr(held, "seen", held))
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", PLACES)
 @pytest.mark.parametrize("transform", TRANSFORMS)
 def test_it_is_told(name: str, transform: str) -> None:
@@ -112,6 +113,7 @@ def test_it_is_told(name: str, transform: str) -> None:
     assert described(held) == before
 
 
+@pytest.mark.ci
 def test_what_a_gradient_passes_through_is_put_back_in_eager_calls_too() -> None:
     held: list[Any] = []
 
@@ -151,6 +153,7 @@ DECISIONS: dict[str, Callable[[Any], Any]] = {
 }
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", DECISIONS)
 @pytest.mark.parametrize("transform", ["xla", "grad"])
 def test_a_text_decides_nothing(name: str, transform: str) -> None:
@@ -160,12 +163,14 @@ def test_a_text_decides_nothing(name: str, transform: str) -> None:
     assert "test_what_is_left.py" in str(told.value) and "compare the value itself" in str(told.value)
 
 
+@pytest.mark.ci
 def test_a_text_is_no_result() -> None:
     with pytest.raises(TraceError, match="returns the text 'a traced float64 number'") as told:
         bridge.xla(lambda x: (np.sum(x), f"{x[0]:.1f}"))(X)
     assert "return the value, and write it as a text after the call" in str(told.value)
 
 
+@pytest.mark.ci
 def test_a_text_that_is_shown_is_no_error(capsys: pytest.CaptureFixture[str]) -> None:
     def f(x: Any) -> Any:
         print(f"{x[0]:.3f}", str(x[1]).rjust(30), x, str(x[0])[:6].upper() + "..." or "nothing")
@@ -175,6 +180,7 @@ def test_a_text_that_is_shown_is_no_error(capsys: pytest.CaptureFixture[str]) ->
     assert "a traced float64 number" in capsys.readouterr().out
 
 
+@pytest.mark.ci
 def test_a_text_is_like_others_after_the_trace() -> None:
     """What a debugger or the report of a test shows is a `str` that can be sent and compared."""
 

@@ -179,6 +179,7 @@ def check(program: Any, windows: list[tuple[int, int]]) -> None:
             np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12, err_msg=f"at {window}")
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", list(ELEMENTWISE))
 def test_elementwise(name: str) -> None:
     def program(x: Any, y: Any, A: Any, s: Any) -> Any:
@@ -187,6 +188,7 @@ def test_elementwise(name: str) -> None:
     check(program, WINDOWS + EMPTY)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", list(REDUCED | NOT_EMPTY))
 def test_reduced(name: str) -> None:
     function = (REDUCED | NOT_EMPTY)[name]
@@ -197,6 +199,7 @@ def test_reduced(name: str) -> None:
     check(program, WINDOWS + EMPTY if name in REDUCED else WINDOWS)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", list(SQUARE))
 def test_of_two_axes(name: str) -> None:
     def program(x: Any, y: Any, A: Any, s: Any) -> Any:

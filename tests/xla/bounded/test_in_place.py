@@ -49,6 +49,7 @@ def clamped(x: Any) -> Any:
     return np.sum(bridge.fori_loop(0, STEPS, body, bnp.ones(LENGTH)) ** 2)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("program", [triangle, short_windows, clamped], ids=lambda f: f.__name__)
 def test_no_copy_in_a_loop(program: Callable[[Any], Any]) -> None:
     x = np.random.default_rng(0).random(LENGTH)

@@ -63,6 +63,7 @@ PROGRAMS = {
 }
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", list(PROGRAMS))
 def test_index_arrays(name: str) -> None:
     def program(x: Any, A: Any, c: Any, v: Any, s: Any) -> Any:

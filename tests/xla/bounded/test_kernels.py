@@ -252,6 +252,7 @@ PROGRAMS = [
 ]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda one: one.f.__name__)
 def test_value_and_derivatives(program: Program) -> None:
     arguments = program.arguments()
@@ -274,6 +275,7 @@ def test_value_and_derivatives(program: Program) -> None:
     np.testing.assert_allclose(found, wanted, rtol=1e-8, atol=1e-10)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda one: one.f.__name__)
 def test_second_derivatives(program: Program) -> None:
     arguments = program.arguments()

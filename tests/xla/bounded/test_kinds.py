@@ -19,6 +19,7 @@ def energy(x: Any, s: Any) -> Any:
     return np.sum(np.sqrt(w)) * (np.log(w) @ w[::-1])
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.complex128])
 def test_dtypes(dtype: Any) -> None:
     def f(x: Any, s: Any) -> Any:
@@ -51,6 +52,7 @@ def test_integers(dtype: Any) -> None:
         assert np.result_type(one) == np.result_type(other)
 
 
+@pytest.mark.ci
 def test_every_derivative() -> None:
     """What is not there has infinite slopes, and none of them comes back in any order."""
     s, v = np.array([2, 4]), np.cos(np.arange(7.0))
@@ -77,6 +79,7 @@ def test_every_derivative() -> None:
     )
 
 
+@pytest.mark.ci
 def test_jacobians() -> None:
     def f(x: Any, s: Any) -> Any:
         y = x * 2.0

@@ -194,11 +194,13 @@ def same_as_eager(program: Callable[..., Any], *arguments: np.ndarray) -> None:
         np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-11 * np.max(np.abs(other), initial=0.0))
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
 def test_as_eager(program: Callable[..., Any]) -> None:
     same_as_eager(program, W, X, H)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
 @pytest.mark.parametrize(("which", "number"), [(k, x) for k in range(3) for x in (np.nan, np.inf)])
 def test_what_is_not_finite(program: Callable[..., Any], which: int, number: float) -> None:
@@ -250,6 +252,7 @@ def test_under_a_bound_of_memory() -> None:
             np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-11 * np.max(np.abs(other)))
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("program", [recurrent, gram, chosen, lower], ids=lambda f: f.__name__)
 def test_second_derivatives(program: Callable[..., Any]) -> None:
     def slope(h: Any) -> Any:

@@ -104,6 +104,7 @@ PROGRAMS = [
 ]  # fmt: skip
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
 def test_as_eager(program: Callable[..., Any]) -> None:
     arguments = A.copy(), B.copy()

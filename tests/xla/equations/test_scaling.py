@@ -28,6 +28,7 @@ PROGRAMS: dict[str, Callable[..., Any]] = {
 }
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
 @pytest.mark.parametrize("scale", [1.5, -3e-4, 1e-9, 1e9])
 def test_as_eager(program: Callable[..., Any], scale: float) -> None:

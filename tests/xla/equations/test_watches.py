@@ -63,6 +63,7 @@ def of_complex(a: Any, x: Any) -> Any:
 PROGRAMS = [rooted, rooted_vector, batched, twice, scaled, taken_apart, of_complex]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
 @pytest.mark.parametrize("row", [None, 0, N - 1])
 def test_what_was_not_selected_has_no_gradient(program: Callable[..., Any], row: int | None) -> None:

@@ -70,6 +70,7 @@ def branched(body: Any, x: Any) -> Any:
     return y
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("memory", [None, 2_000])
 @pytest.mark.parametrize("way", [fori, checkpointed, until, python_loop, branched], ids=lambda way: way.__name__)
 @pytest.mark.parametrize("how", tuple(RESETS))

@@ -23,6 +23,7 @@ def differences(f: Callable[[Any], Any]) -> np.ndarray:
     return np.array([(f(X + H * e) - f(X - H * e)) / (2 * H) for e in np.eye(X.size)])
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(("name", "f"), called.program.programs)
 def test_value_and_derivatives_are_those_of_python(name: str, f: Callable[[Any], Any]) -> None:
     value, slopes = f(X.copy()), differences(f)

@@ -49,6 +49,7 @@ def a_loop_in_it(columns: int, h: Any, z: Any) -> Any:
     return np.sum(total**2)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("columns", [2, 3])
 @pytest.mark.parametrize("f", [one_way, a_loop_in_it])
 def test_a_name_that_pythons_if_and_a_branch_bind(f: Any, columns: int) -> None:

@@ -104,6 +104,7 @@ def returns(depth: int) -> Any:
     return read(f"returns, {depth}", [*lines, "    return np.sum(x)"])
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", tuple(NESTS))
 def test_tracing_does_not_double_with_depth(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     operations = 0
@@ -125,6 +126,7 @@ def test_tracing_does_not_double_with_depth(name: str, monkeypatch: pytest.Monke
     assert traced(5) < 1.85 * traced(4)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", NESTS)
 def test_loops_in_loops_are_right(name: str) -> None:
     program = nest(name, 2)
@@ -133,6 +135,7 @@ def test_loops_in_loops_are_right(name: str) -> None:
         np.testing.assert_allclose(one, other, rtol=1e-12)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     "transformed",
     [pytest.param(lambda f: f, id="value"), pytest.param(bridge.grad, id="gradient", marks=pytest.mark.ci)],

@@ -427,6 +427,7 @@ def generators_in_a_loop(x: Any) -> Any:
     return s
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", RIGHT)
 def test_what_comes_behind_does_not_happen(name: str) -> None:
     program = RIGHT[name]

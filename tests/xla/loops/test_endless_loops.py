@@ -90,6 +90,7 @@ def _alarm() -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
+@pytest.mark.ci
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no alarms")
 @pytest.mark.usefixtures("_alarm")
 @pytest.mark.parametrize("program", [never_less, never_less_than_nan, within_a_loop])
@@ -100,6 +101,7 @@ def test_an_alarm_ends_a_loop(program: Callable[[Any], Any]) -> None:
         f(X)
 
 
+@pytest.mark.ci
 @pytest.mark.skipif(os.name == "nt", reason="a process of Windows cannot send itself Ctrl-C alone")
 def test_ctrl_c_ends_a_loop() -> None:
     timer = threading.Timer(4, os.kill, (os.getpid(), signal.SIGINT))

@@ -116,6 +116,7 @@ def by_the_end_of_generators(x: Any) -> Any:
     return np.sum(x * 2)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", RECORDS)
 def test_only_a_run_that_takes_it_leaves(name: str) -> None:
     program, kind = RECORDS[name]
@@ -128,12 +129,14 @@ def test_only_a_run_that_takes_it_leaves(name: str) -> None:
                 leaving(X + 9)
 
 
+@pytest.mark.ci
 def test_its_code_is_kept() -> None:
     with pytest.raises(SystemExit) as left:
         bridge.xla(by_a_function)(X + 9)
     assert left.value.code == 3
 
 
+@pytest.mark.ci
 def test_one_that_the_program_may_catch_is_no_branch() -> None:
     def program(x: Any) -> Any:
         try:
@@ -147,6 +150,7 @@ def test_one_that_the_program_may_catch_is_no_branch() -> None:
         bridge.xla(program)(X)
 
 
+@pytest.mark.ci
 def test_an_interrupt_passes_through(request: pytest.FixtureRequest) -> None:
     # Whoever runs the tests in the background may have told the process to ignore it.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)

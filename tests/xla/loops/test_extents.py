@@ -105,6 +105,7 @@ def whiles(a: Any, p: Order) -> Any:
     return np.sum(a**2)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     "program",
     [
@@ -121,6 +122,7 @@ def test_as_eager(program: Callable[..., Any]) -> None:
     np.testing.assert_allclose(gradient, expected_gradient, rtol=1e-9, atol=1e-12 * scale)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("program", [rows, columns_backward, rows_of_an_array, branches], ids=lambda f: f.__name__)
 def test_a_turn_keeps_no_more_than_a_row(program: Callable[..., Any]) -> None:
     compiled = bridge.xla(bridge.grad(program)).compile(A, P)
@@ -137,6 +139,7 @@ def test_second_derivatives(program: Callable[..., Any]) -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-10 * np.abs(expected).max())
 
 
+@pytest.mark.ci
 def test_under_a_bound_of_memory() -> None:
     found = bridge.grad(of_two_loops, engine="xla", memory="100KB")(A, P)
     np.testing.assert_allclose(found, bridge.grad(of_two_loops)(A, P), rtol=1e-9, atol=1e-12)
@@ -150,6 +153,7 @@ def to_a_row(a: Any, p: Order, count: Any) -> Any:
     return np.sum(a**2)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("index_mode", ["error", "clip", "drop", "fill"])
 def test_an_index_may_lie_outside_where_it_is_not_used(index_mode: Any) -> None:
     count = np.where(P + 2 < N, 5, 0)
@@ -157,6 +161,7 @@ def test_an_index_may_lie_outside_where_it_is_not_used(index_mode: Any) -> None:
     np.testing.assert_allclose(gradient, bridge.grad(to_a_row)(A, P, count), rtol=1e-10)
 
 
+@pytest.mark.ci
 def test_an_index_that_lies_outside() -> None:
     with pytest.raises(IndexError, match=f"index {N} is out of bounds for axis 0 with size {N}"):
         bridge.grad(to_a_row)(A, np.sort(P), np.full(N, 3))
@@ -164,6 +169,7 @@ def test_an_index_that_lies_outside() -> None:
         bridge.grad(to_a_row, engine="xla")(A, np.sort(P), np.full(N, 3))
 
 
+@pytest.mark.ci
 def test_an_index_that_lies_outside_and_is_clipped() -> None:
     clipped = np.minimum(P, N - 3)
     found = bridge.grad(to_a_row, engine="xla", index_mode="clip")(A, P, np.full(N, 3))

@@ -371,12 +371,14 @@ def in_a_loop_in_a_loop(x):
     return np.sum(u * w)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("sign", [1.0, -1.0], ids=["first", "other"])
 @pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.__name__)
 def test_the_value_is_numpys(f: Callable[[Any], Any], sign: float) -> None:
     np.testing.assert_allclose(bridge.xla(f)(sign * X), f(sign * X), rtol=1e-12)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.__name__)
 def test_the_gradient_is_that_of_the_eager_run(f: Callable[[Any], Any]) -> None:
     compiled = bridge.grad(f, engine="xla")
@@ -384,6 +386,7 @@ def test_the_gradient_is_that_of_the_eager_run(f: Callable[[Any], Any]) -> None:
         np.testing.assert_allclose(compiled(x.copy()), bridge.grad(f)(x.copy()), rtol=1e-10, atol=1e-12)
 
 
+@pytest.mark.ci
 def test_what_lies_otherwise_is_not_followed() -> None:
     """A view of a name's own memory would not be a view of a column, or of an array of another dtype."""
 

@@ -65,6 +65,7 @@ def windows_beyond_the_edges(a: Any, limit: Any) -> Any:
     return np.sum(np.sin(a))
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     "program",
     [
@@ -92,6 +93,7 @@ def rows_of_triangles(a: Any, limit: Any) -> Any:
     return np.sum(a**2)
 
 
+@pytest.mark.ci
 def test_a_loop_that_is_begun_again_reads_more_than_was_foreseen(monkeypatch: pytest.MonkeyPatch) -> None:
     """A loop that cannot be run as it was met before has read for what it keeps already when it is begun again."""
     make_logs, failed = Recorded.make_logs, []

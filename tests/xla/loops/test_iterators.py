@@ -603,6 +603,7 @@ def left_at_a_value_in_a_loop(x: Any) -> Any:
     return s
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", RIGHT)
 def test_elements_are_given_once(name: str) -> None:
     program = RIGHT[name]
@@ -614,6 +615,7 @@ def test_elements_are_given_once(name: str) -> None:
         np.testing.assert_allclose(found[1], gradient, atol=1e-12)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_cannot_be_followed_is_refused(name: str) -> None:
     program, says = REFUSED[name]

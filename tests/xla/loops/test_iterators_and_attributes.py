@@ -48,6 +48,7 @@ def by_name(program: Callable[[Any], Any]) -> str:
     return program.__name__
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("program", PROGRAMS, ids=by_name)
 def test_eagerly(program: Callable[[Any], Any]) -> None:
     value, gradient = bridge.value_and_grad(program)(X)
@@ -55,6 +56,7 @@ def test_eagerly(program: Callable[[Any], Any]) -> None:
     np.testing.assert_allclose(gradient, differences(program, X), atol=1e-6)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("program", [one for one in PROGRAMS if one not in REFUSED], ids=by_name)
 def test_compiled(program: Callable[[Any], Any]) -> None:
     compiled = bridge.value_and_grad(program, engine="xla")
@@ -64,6 +66,7 @@ def test_compiled(program: Callable[[Any], Any]) -> None:
         np.testing.assert_allclose(gradient, differences(program, X), atol=1e-6)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("program", REFUSED, ids=by_name)
 def test_what_depends_on_values_is_refused_by_name(program: Callable[[Any], Any]) -> None:
     with pytest.raises(TraceError, match=rf"(?s){REFUSED[program]}.*\.py:\d+ in .*remedy: "):

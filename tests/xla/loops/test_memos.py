@@ -88,6 +88,7 @@ def whiles(a: Any, b: Any) -> Any:
 PROGRAMS = [solved, overwritten, two_calls, in_a_branch, in_an_inner_loop, of_known_matrices, whiles]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
 @pytest.mark.parametrize("memory", [None, "3KB"])
 def test_as_eager(program: Callable[..., Any], memory: str | None) -> None:
@@ -100,6 +101,7 @@ def test_as_eager(program: Callable[..., Any], memory: str | None) -> None:
         np.testing.assert_allclose(one, other, rtol=1e-8, atol=1e-10 * np.abs(other).max(initial=1e-300))
 
 
+@pytest.mark.ci
 def test_a_pull_that_is_used_twice() -> None:
     value, pull = bridge.vjp(solved, A, B, engine="xla")
     for seed in (1.0, -2.0):
@@ -109,6 +111,7 @@ def test_a_pull_that_is_used_twice() -> None:
     np.testing.assert_allclose(value, solved(A.copy(), B))
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("program", [solved, two_calls], ids=lambda f: f.__name__)
 def test_second_derivatives(program: Callable[..., Any]) -> None:
     tangents = np.ones_like(A), np.ones_like(B)
@@ -118,6 +121,7 @@ def test_second_derivatives(program: Callable[..., Any]) -> None:
         np.testing.assert_allclose(one, other, rtol=1e-7, atol=1e-9 * np.abs(other).max())
 
 
+@pytest.mark.ci
 @pytest.mark.processor
 def test_a_matrix_is_factored_as_often_as_needed() -> None:
     """Once on the way there, and the transposed one on the way back."""
@@ -125,6 +129,7 @@ def test_a_matrix_is_factored_as_often_as_needed() -> None:
     assert len(re.findall(r'custom_call_target="lapack_dgetrf', text)) == 2
 
 
+@pytest.mark.ci
 def test_what_is_not_finite() -> None:
     """Another program is compiled then, which finds absent cotangents."""
 

@@ -92,6 +92,7 @@ MODES: dict[str, Callable[[Any, str], Any]] = {
 }
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda one: one.__name__)
 def test_the_first_turn_reads_what_it_has_written(program: Callable[[Any], Any], mode: str) -> None:

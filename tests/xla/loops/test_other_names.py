@@ -527,6 +527,7 @@ def chain_kept_loop(x):
 
 
 # What is unrolled, and says why, may be long.
+@pytest.mark.ci
 @pytest.mark.filterwarnings("ignore:a program of .* operations is compiled")
 @pytest.mark.parametrize("engine", ["value", "gradient"])
 @pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.__name__)
@@ -541,6 +542,7 @@ def test_it_is_numpys_value_or_an_error(f: Callable[[Any], Any], engine: str) ->
     np.testing.assert_allclose(found, wanted, rtol=1e-12)
 
 
+@pytest.mark.ci
 def test_what_was_written_by_its_old_name_is_not_missed() -> None:
     def f(x: Any) -> Any:
         u = x.copy()

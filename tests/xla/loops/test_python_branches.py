@@ -25,6 +25,7 @@ def refused(f: Callable[[Any], Any], kind: type[Exception], *fragments: str) -> 
             assert one in str(raised.value)
 
 
+@pytest.mark.ci
 def test_a_write_into_one_of_two_arrays() -> None:
     def f(x: Any) -> Any:
         a, b = x.copy(), x * 2
@@ -47,6 +48,7 @@ def columns(x: Any) -> Any:
     return table
 
 
+@pytest.mark.ci
 def test_a_name_with_a_value_on_one_side_only() -> None:
     def f(x: Any) -> Any:
         for i in range(6):
@@ -58,6 +60,7 @@ def test_a_name_with_a_value_on_one_side_only() -> None:
     refused(f, TraceError, "found is read, and has a value on one side of a branch only", "give found a value")
 
 
+@pytest.mark.ci
 def test_sides_that_leave_other_kinds() -> None:
     def f(x: Any) -> Any:
         y = None if x[0] > 0 else x
@@ -66,6 +69,7 @@ def test_sides_that_leave_other_kinds() -> None:
     refused(f, TraceError, "is None or an array or a number of shape (6,) after a branch")
 
 
+@pytest.mark.ci
 def test_sides_that_leave_other_shapes() -> None:
     def f(x: Any) -> Any:
         y = x[:2] if x[0] > 0 else x[:3]
@@ -74,6 +78,7 @@ def test_sides_that_leave_other_shapes() -> None:
     refused(f, TraceError, "has shape (2,) or (3,) after a branch")
 
 
+@pytest.mark.ci
 def test_a_recursion_whose_depth_depends_on_values() -> None:
     def halved(v: Any) -> Any:
         return v if v < 0.1 else halved(v / 2)
@@ -81,6 +86,7 @@ def test_a_recursion_whose_depth_depends_on_values() -> None:
     refused(lambda x: halved(x[5]), TraceError, "a function calls itself, and how often depends on values")
 
 
+@pytest.mark.ci
 def test_a_recursion_whose_depth_the_loop_knows() -> None:
     def power(v: Any, n: int) -> Any:
         return v if n == 0 else v * power(v, n - 1)
@@ -94,6 +100,7 @@ def test_a_recursion_whose_depth_the_loop_knows() -> None:
     np.testing.assert_allclose(bridge.xla(f)(X), f(X))
 
 
+@pytest.mark.ci
 def test_a_condition_that_changes_a_container() -> None:
     def f(x: Any) -> Any:
         asked = [0]
@@ -110,6 +117,7 @@ def test_a_condition_that_changes_a_container() -> None:
     refused(f, TraceError, "its condition changes list")
 
 
+@pytest.mark.ci
 def test_a_condition_that_writes_an_array() -> None:
     def f(x: Any) -> Any:
         c = np.zeros(1)
@@ -126,6 +134,7 @@ def test_a_condition_that_writes_an_array() -> None:
     refused(f, TraceError, "its condition changes an array")
 
 
+@pytest.mark.ci
 def test_an_integer_that_outgrows_64_bits() -> None:
     def f(x: Any) -> Any:
         n = 1
@@ -136,6 +145,7 @@ def test_an_integer_that_outgrows_64_bits() -> None:
     refused(f, TraceError, "an integer becomes larger than 64 bits can hold", "use floats")
 
 
+@pytest.mark.ci
 def test_an_integer_of_a_float_that_64_bits_do_not_hold() -> None:
     def f(x: Any) -> Any:
         return x[0] * int(x[1] * 1e30) + round(x[0]) * x[2]
@@ -168,11 +178,13 @@ def swallowed_in_a_loop(x: Any) -> Any:
     return s * x[0]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("f", [swallowed_by_an_exception, swallowed_by_suppress, swallowed_in_a_loop])
 def test_a_swallowed_trace_error_is_no_other_program(f: Callable[[Any], Any]) -> None:
     refused(f, TraceError)
 
 
+@pytest.mark.ci
 def test_a_swallowed_refusal_is_no_other_program() -> None:
     def f(x: Any) -> Any:
         try:
@@ -184,6 +196,7 @@ def test_a_swallowed_refusal_is_no_other_program() -> None:
     refused(f, RefusedError, "np.unique")
 
 
+@pytest.mark.ci
 def test_a_trial_leaves_no_trace_of_the_branches_in_it() -> None:
     def f(x: Any) -> Any:
         a, b = x.copy(), x * 2
@@ -196,6 +209,7 @@ def test_a_trial_leaves_no_trace_of_the_branches_in_it() -> None:
     np.testing.assert_allclose(bridge.grad(f, engine="xla")(X), bridge.grad(f)(X))
 
 
+@pytest.mark.ci
 def test_a_line_that_raises_does_so_if_it_is_reached() -> None:
     def f(x: Any) -> Any:
         for i in range(6):

@@ -27,10 +27,12 @@ def check(found: Any, wanted: Any) -> None:
     np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-10 * scale)
 
 
+@pytest.mark.ci
 def test_names_are_distinct() -> None:
     assert len(set(NAMES)) == len(NAMES)
 
 
+@pytest.mark.ci
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize(("name", "f"), PROGRAMS)
 def test_value_and_gradient(name: str, f: Callable[[Any], Any]) -> None:
@@ -40,6 +42,7 @@ def test_value_and_gradient(name: str, f: Callable[[Any], Any]) -> None:
         check(gradient(x.copy()), bridge.grad(f)(x.copy()))
 
 
+@pytest.mark.ci
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize(("name", "f"), PROGRAMS)
 def test_forward_mode_and_second_order(name: str, f: Callable[[Any], Any]) -> None:
@@ -47,6 +50,7 @@ def test_forward_mode_and_second_order(name: str, f: Callable[[Any], Any]) -> No
     check(bridge.hvp(f, (X.copy(),), (V,), engine="xla"), bridge.hvp(f, (X.copy(),), (V,)))
 
 
+@pytest.mark.ci
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize(("name", "f"), unseen.program.programs)
 def test_state_that_changes_unseen(name: str, f: Callable[[Any], Any]) -> None:
@@ -54,6 +58,7 @@ def test_state_that_changes_unseen(name: str, f: Callable[[Any], Any]) -> None:
     check(bridge.grad(f, engine="xla")(X.copy()), bridge.grad(f)(X.copy()))
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("f", unseen.REFUSED, ids=lambda f: f.__name__)
 def test_what_cannot_be_run_again_is_refused_by_name(f: Callable[[Any], Any]) -> None:
     with pytest.raises(errors.TraceError, match=rf"{unseen.REFUSED[f]}(.|\n)*unseen\.py:\d+"):
@@ -106,6 +111,7 @@ def in_an_object(x: Any, n: int) -> Any:
     return held["s"] * held["n"]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("f", [recurrence, swapped, halved, until, broken_off, in_an_object])
 def test_one_loop_whatever_the_number_of_turns(f: Callable[[Any, int], Any]) -> None:
     counts = {bridge.xla(lambda x, n=n: f(x, n)).lower(X).as_text().count("stablehlo.while") for n in (12, 120)}
@@ -126,12 +132,14 @@ def known_items(x: Any, n: int) -> Any:
     return s + k * x[2]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("f", [halved, squares_of_a_counter])
 def test_the_iterations_of_a_while_loop_are_counted_without_operations(f: Callable[[Any, int], Any]) -> None:
     check(bridge.xla(lambda x: f(x, 20_001))(X), f(X, 20_001))
     check(bridge.grad(lambda x: f(x, 20_001), engine="xla")(X), bridge.grad(lambda x: f(x, 20_001))(X))
 
 
+@pytest.mark.ci
 def test_a_condition_that_reads_an_array_is_asked_while_the_program_runs() -> None:
     check(bridge.grad(lambda x: known_items(x, 3000), engine="xla")(X), bridge.grad(lambda x: known_items(x, 3000))(X))
 
@@ -144,11 +152,13 @@ def triangle(x: Any, n: int) -> Any:
     return s
 
 
+@pytest.mark.ci
 def test_nested_loops_stay_nested() -> None:
     counts = {bridge.xla(lambda x, n=n: triangle(x, n)).lower(X).as_text().count("stablehlo.while") for n in (12, 120)}
     assert counts == {2}
 
 
+@pytest.mark.ci
 def test_loops_inside_of_each_other_are_not_traced_more_and_more_often(monkeypatch: pytest.MonkeyPatch) -> None:
     def two(x: Any) -> Any:
         total = np.zeros(6)
@@ -181,6 +191,7 @@ def test_loops_inside_of_each_other_are_not_traced_more_and_more_often(monkeypat
     assert traced[1] < 4 * traced[0], traced
 
 
+@pytest.mark.ci
 def test_what_a_program_reads_may_change_between_calls() -> None:
     weights = np.arange(6.0)
     factors = [2.0]
@@ -197,6 +208,7 @@ def test_what_a_program_reads_may_change_between_calls() -> None:
     check(compiled(X), f(X))
 
 
+@pytest.mark.ci
 def test_an_array_of_two_names_that_a_turn_writes_and_then_rebinds_one_of() -> None:
     def f(x: Any) -> Any:
         u = v = x.copy()
@@ -208,6 +220,7 @@ def test_an_array_of_two_names_that_a_turn_writes_and_then_rebinds_one_of() -> N
     check(bridge.xla(f)(X), f(X))
 
 
+@pytest.mark.ci
 def test_an_array_that_a_while_loop_writes_and_then_rebinds_may_have_another_name() -> None:
     def f(x: Any, named: bool) -> Any:
         u = x.copy()

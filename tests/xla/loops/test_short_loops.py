@@ -116,11 +116,13 @@ def whiles(f: Callable[[Any], Any]) -> int:
     return int(bridge.xla(f).lower(X).as_text().count("stablehlo.while"))
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(("f", "count"), [(around_a_long_loop, 3), (around_a_while, 2), (alone, 0), (triangle, 0)])
 def test_a_short_loop_is_one_loop_where_a_long_one_is_in_it(f: Callable[[Any], Any], count: int) -> None:
     assert whiles(f) == count
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     "f",
     [
@@ -132,6 +134,7 @@ def test_gradients(f: Callable[[Any], Any]) -> None:
     np.testing.assert_allclose(bridge.xla(bridge.grad(f))(X.copy()), bridge.grad(f)(X.copy()), rtol=1e-10, atol=1e-10)
 
 
+@pytest.mark.ci
 def test_second_order() -> None:
     f = around_a_long_loop
     np.testing.assert_allclose(bridge.hvp(f, [X.copy()], [X], engine="xla"), bridge.hvp(f, [X.copy()], [X]), rtol=1e-10)

@@ -329,6 +329,7 @@ def an_attribute_of_an_array_subclass() -> Made:
     return lambda x: x * held.w + getattr(held, "bias", 0.0), [lambda: setattr(held, "bias", 2.0)]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", RECORDS)
 def test_it_is_traced_again(name: str, way: Any) -> None:

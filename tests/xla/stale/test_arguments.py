@@ -129,6 +129,7 @@ def objects_in_containers() -> Made:
     return lambda p, x: x * p[0].w * p[1]["a"].rate, (P(), {"a": P()}), [lambda: setattr(P, "rate", 5.0)]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", RECORDS)
 def test_it_is_traced_again(name: str) -> None:
     program, argument, changes = RECORDS[name]()

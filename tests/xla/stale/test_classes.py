@@ -462,6 +462,7 @@ def class_decorator() -> Made:
     return lambda x: x * B().k * M().k, [lambda: again(5.0), lambda: setattr(M, "k", 7.0)]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", RECORDS)
 def test_it_is_traced_again(name: str, way: Any) -> None:

@@ -351,6 +351,7 @@ def frame_in_an_object() -> Made:
     return lambda x: x * held.df["a"].to_numpy(), [lambda: held.df.__setitem__("a", [4.0, 3.0, 2.0])]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", RECORDS)
 def test_it_is_traced_again(name: str, way: Any) -> None:

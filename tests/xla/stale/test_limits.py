@@ -17,6 +17,7 @@ from tests.xla.stale.record import programs_made
 pytest.importorskip("jax", reason='engine="xla" needs JAX: pip install "mutation-bridge[jax]"')
 
 
+@pytest.mark.ci
 def test_too_many_objects(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reach, "MOST", 100)
     held = [types.SimpleNamespace(k=1.0) for _ in range(200)]
@@ -43,6 +44,7 @@ class Reading(Named):
         return np.sum(self.kappa**2) * len(kappa)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("kind", [Named, Reading])
 def test_an_attribute_is_no_variable(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     run = bridge.xla(lambda x: kind(x).loss())
@@ -51,6 +53,7 @@ def test_an_attribute_is_no_variable(kind: Any, monkeypatch: pytest.MonkeyPatch)
     assert run(np.ones(3)) == (9 if kind is Reading else 3)
 
 
+@pytest.mark.ci
 def test_tuples_of_numbers_are_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reach, "MOST", 100)
     edges = [(k, k + 1) for k in range(200)]

@@ -251,12 +251,14 @@ def more_than_a_thousand_objects() -> Made:
     return lambda x: x * d[7].k * d[2500].k, [lambda: setattr(d[2500], "k", 4.0), lambda: setattr(d[7], "k", 5.0)]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", RECORDS)
 def test_it_is_traced_again(name: str, way: Any) -> None:
     check(RECORDS[name], way)
 
 
+@pytest.mark.ci
 def test_new_attributes_that_nobody_asks_for_compile_nothing() -> None:
     import bridge
 

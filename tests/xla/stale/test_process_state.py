@@ -144,6 +144,7 @@ def filters_of_warnings() -> Made:
     ]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", RECORDS)
 def test_it_is_traced_again(name: str, way: Any) -> None:
@@ -151,6 +152,7 @@ def test_it_is_traced_again(name: str, way: Any) -> None:
         check(RECORDS[name], way)
 
 
+@pytest.mark.ci
 def test_another_thread_asks_for_itself() -> None:
     held: Any = threading.local()
     held.k = 2.0
@@ -169,6 +171,7 @@ def test_another_thread_asks_for_itself() -> None:
     np.testing.assert_array_equal(run(X), 2 * X)
 
 
+@pytest.mark.ci
 def test_what_is_asked_in_a_changed_process_is_right_in_each_call() -> None:
     def program(x: Any) -> Any:
         with np.printoptions(precision=3):
@@ -179,11 +182,13 @@ def test_what_is_asked_in_a_changed_process_is_right_in_each_call() -> None:
         np.testing.assert_array_equal(run(X), 3 * X)
 
 
+@pytest.mark.ci
 def test_a_locale_is_no_reason_to_compile_again() -> None:
     run = bridge.xla(lambda x: x * len(str(locale.getlocale())))
     assert programs_made(run, *[lambda: None] * 3) == 1
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("ask", [lambda: len(inspect.stack()), lambda: sys.getrefcount(X), lambda: gc.get_count()[0]])
 def test_callers_and_holders_are_told(ask: Any) -> None:
     with pytest.warns(BridgeWarning, match="do not call"):
