@@ -89,7 +89,11 @@ class Tracked(Operators):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         if _asked_by_operator():
             return np.array(None, dtype=object)
-        return np.array(escape(self, "np.asarray(...) or a write into a plain array"), dtype=dtype)
+        plain = escape(self, "np.asarray(...) or a write into a plain array")
+        if copy or not hasattr(self, "view_as") or is_abstract(self) or dtype not in (None, self.dtype):
+            return np.array(plain, dtype=dtype)
+        # In the plain program this is the array itself.
+        return self.place.context.hand_out(self)
 
     def __float__(self) -> float:
         return float(escape(self, "float(...), math.* or a write into a plain array"))

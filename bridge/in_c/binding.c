@@ -165,6 +165,7 @@ int steps_bind(PyObject *given)
         {bound.write, "saved", &bound.saved},
         {bound.write, "source", &bound.source},
         {bound.element_write, "parent", &bound.write_parent},
+        {bound.lean, "handed_out", &bound.handed_out},
         {bound.lean, "lean", &bound.is_lean},
         {bound.lean, "listener", &bound.listener},
         {bound.lean, "log", &bound.log},

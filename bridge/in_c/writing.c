@@ -9,8 +9,10 @@ static bool is_plainly_writable(PyObject *context, PyObject *root)
         PyErr_Clear();
     bool same = current == context;
     Py_XDECREF(current);
-    PyObject *merged = SLOT(context, bound.merged);
+    PyObject *merged = SLOT(context, bound.merged), *handed_out = SLOT(context, bound.handed_out);
     if (!same || merged == NULL || !PyDict_CheckExact(merged) || PyDict_GET_SIZE(merged) != 0)
+        return false;
+    if (handed_out == NULL || !PyDict_CheckExact(handed_out) || PyDict_GET_SIZE(handed_out) != 0)
         return false;
     if (Py_IS_TYPE(root, bound.root))
         return true;

@@ -26,6 +26,7 @@ from bridge.rewind.interpreter import ARRAYS, CURRENT, Call, Listener, current_c
 from bridge.rewind.interrupted import has_written
 from bridge.rewind.lean import Lean
 from bridge.rewind.log import Copy, Entry, Operation, blame, is_bounded
+from bridge.rewind.handed_out import HandedOut
 from bridge.rewind.ownership import Standing, must_be_numbers, refuse_read_only, wrap
 from bridge.rewind.places import Element, Gathered, Place
 from bridge.rewind.roots import Root
@@ -68,6 +69,7 @@ class Context(Gradients, Lean):
         self.roots: list[Root] = []
         self.originals: list[tuple[np.ndarray, Any]] = []
         self.merged: dict[Root, Standing] = {}
+        self.handed_out: dict[Root, list[HandedOut]] = {}
         self.returning: dict[Root, dict[Root, bool]] = {}
         self.settling = False
         self.entered_as: list[Any] = []
@@ -91,6 +93,8 @@ class Context(Gradients, Lean):
     def __exit__(self, *raised: Any) -> None:
         try:
             super().__exit__(*raised)
+            if self.handed_out and raised[0] is None:
+                self.check_handed_out()
         finally:
             watch(self.log)
 

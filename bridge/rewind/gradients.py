@@ -63,6 +63,7 @@ class Gradients(Lifetime):
         self.once = once and not (self.zeros == "strong" and self.home.mends)
         with self.suspended():
             self.snapshots.check_frozen()
+            self.check_handed_out()
             self._settle()
             self.settled = False
             gradients = self._sweep(seeds, wanted, None, once)

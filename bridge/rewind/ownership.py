@@ -10,6 +10,7 @@ import numpy as np
 
 from bridge.code_position import here, resolve
 from bridge.errors import AliasError, ArgumentError, RefusedError
+from bridge.rewind.handed_out import HandedOut
 from bridge.rewind.interpreter import ARRAYS, CURRENT, AnyContext, Call
 from bridge.rewind.memory import Home, grounded
 from bridge.rewind.roots import Entered, Root
@@ -39,6 +40,8 @@ class Ownership:
     originals: list[tuple[np.ndarray, Any]]
     loan: Any
     merged: dict[Root, Standing]
+    # What code that is not read has in place of Buffers, by their roots.
+    handed_out: dict[Root, list[HandedOut]]
     settling: bool
     # Who repeats a write into memory that a name may stand for, and into what stands for it; None if nothing does.
     followers: Any = None
@@ -120,6 +123,9 @@ class Ownership:
             _refuse_write_outside(target)
         if self.merged and not self.settling and root in self.merged:
             self._check_merged(target, self.merged[root])
+        if self.handed_out and root in self.handed_out:
+            for one in self.handed_out.pop(root):
+                one.check_dropped()
         if isinstance(root, Entered):
             if root.read_as_constant and not root.written:
                 _refuse_late_write(target)
@@ -132,6 +138,24 @@ class Ownership:
                 if self.loan is not None:
                     self.loan.names.written(root)
         return root
+
+    def hand_out(self, tracked: Any) -> np.ndarray:
+        """A plain array in place of a Buffer without a gradient: the same one while neither is written."""
+        memory = np.asarray(grounded(tracked))
+        given = self.handed_out.setdefault(tracked.place.root, [])
+        one = next((one for one in given if one.shows(memory)), None)
+        if one is None:
+            one = HandedOut(memory)
+            given.append(one)
+        one.check_unwritten()
+        return one.array
+
+    def check_handed_out(self) -> None:
+        """Raise AliasError if code that is not read has written into a plain array that it got."""
+        handed_out, self.handed_out = self.handed_out, {}
+        for given in handed_out.values():
+            for one in given:
+                one.check_unwritten()
 
     def _check_merged(self, target: Any, standing: Standing) -> None:
         """Raise if memory that may be other memory, as a branch has it, is not all that the program can reach."""
