@@ -21,12 +21,12 @@ from bridge.in_c import walker, watch
 from bridge.rewind import strong_zeros
 from bridge.rewind.cotangents import looks_of, numpy_numbers, places_of
 from bridge.rewind.gradients import Gradients, Seeds
+from bridge.rewind.handed_out import HandedOut
 from bridge.rewind.indices import scatter
 from bridge.rewind.interpreter import ARRAYS, CURRENT, Call, Listener, current_context
 from bridge.rewind.interrupted import has_written
 from bridge.rewind.lean import Lean
 from bridge.rewind.log import Copy, Entry, Operation, blame, is_bounded
-from bridge.rewind.handed_out import HandedOut
 from bridge.rewind.ownership import Standing, must_be_numbers, refuse_read_only, wrap
 from bridge.rewind.places import Element, Gathered, Place
 from bridge.rewind.roots import Root

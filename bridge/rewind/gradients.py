@@ -32,6 +32,7 @@ class Gradients(Lifetime):
     rewind: Callable[..., None]
     log: list[Any]
     snapshots: Snapshots
+    check_handed_out: Callable[[], None]
     undone_from: int | None
     forget_shadows: Callable[[], None]
     drop: Callable[[], None]

@@ -7,7 +7,6 @@ copy, so a write into either is found, and raises.
 from __future__ import annotations
 
 import sys
-from typing import Any
 
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
@@ -57,8 +56,8 @@ class HandedOut:
         """Raise AliasError if the plain array does not hold any more what the Buffer's memory holds."""
         if not same_bits(self.array, self.memory):
             raise AliasError(
-                f"code that is not read wrote into the plain array of shape {self.array.shape} that it got in place of a "
-                "tracked one: the program would not see that",
+                f"code that is not read wrote into the plain array of shape {self.array.shape} that it got in place of "
+                "a tracked one: the program would not see that",
                 where=resolve(self.position),
                 remedy="give that code a copy (np.array(x)) and write what it returns into the array, or write a rule "
                 "for it (bridge.mutating_rule)",
@@ -69,8 +68,8 @@ class HandedOut:
         self.check_unwritten()
         if self.is_held:
             raise AliasError(
-                f"an array of shape {self.array.shape} is written after code that is not read got a plain array in place "
-                f"of it ({resolve(self.position)}), which the program still holds, and which would not follow",
+                f"an array of shape {self.array.shape} is written after code that is not read got a plain array in "
+                f"place of it ({resolve(self.position)}), which the program still holds, and which would not follow",
                 where=resolve(here()),
                 remedy="give that code a copy (np.array(x)), or write into a copy: x = x.copy()",
             )
