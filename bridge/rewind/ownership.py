@@ -28,6 +28,10 @@ class Standing(NamedTuple):
     apart: Set[Any]
 
 
+_FEW, _LARGE = 64, 1 << 20
+"""Roots of handed out arrays, and bytes of a new one, beyond which it is looked whether somebody has them still."""
+
+
 class Ownership:
     """Makes roots that no operation made, and says which may be written."""
 
@@ -42,6 +46,7 @@ class Ownership:
     merged: dict[Root, Standing]
     # What code that is not read has in place of Buffers, by their roots.
     handed_out: dict[Root, list[HandedOut]]
+    most_handed_out = _FEW
     settling: bool
     # Who repeats a write into memory that a name may stand for, and into what stands for it; None if nothing does.
     followers: Any = None
@@ -142,13 +147,26 @@ class Ownership:
     def hand_out(self, tracked: Any) -> np.ndarray:
         """A plain array in place of a Buffer without a gradient: the same one while neither is written."""
         memory = np.asarray(grounded(tracked))
-        given = self.handed_out.setdefault(tracked.place.root, [])
-        one = next((one for one in given if one.shows(memory)), None)
+        root = tracked.place.root
+        one = next((one for one in self.handed_out.get(root, ()) if one.shows(memory)), None)
         if one is None:
+            if len(self.handed_out) > self.most_handed_out or memory.nbytes > _LARGE:
+                self._forget_dropped()
             one = HandedOut(memory)
-            given.append(one)
+            self.handed_out.setdefault(root, []).append(one)
         one.check_unwritten()
         return one.array
+
+    def _forget_dropped(self) -> None:
+        """Let go of the plain arrays that nobody else has any more: a loop may hand out a new one each time."""
+        for root, given in list(self.handed_out.items()):
+            held = [one for one in given if one.is_held]
+            for one in given:
+                one.check_unwritten()
+            given[:] = held
+            if not held:
+                del self.handed_out[root]
+        self.most_handed_out = _FEW + 2 * len(self.handed_out)
 
     def check_handed_out(self) -> None:
         """Raise AliasError if code that is not read has written into a plain array that it got."""

@@ -136,3 +136,19 @@ def test_many_elements_are_written_fast_again_once_it_is_dropped() -> None:
         return np.sum(b)
 
     np.testing.assert_allclose(bridge.grad(program, engine="native")(X, B), [0.0, 1.0, 2.0])
+
+
+def test_what_a_loop_drops_is_let_go() -> None:
+    kept: list[int] = []
+
+    def program(x: Any) -> Any:
+        total = np.sum(x)
+        for _ in range(1000):
+            total = total + np.require(np.zeros_like(x)).sum()
+            context = bridge.current_context()
+            assert context is not None
+            kept.append(len(context.handed_out))
+        return total
+
+    np.testing.assert_array_equal(bridge.grad(program, engine="native")(X), np.ones(3))
+    assert 0 < max(kept) < 100
