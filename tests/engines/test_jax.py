@@ -72,7 +72,7 @@ def test_programs_that_must_raise_raise(program: Program) -> None:
         bridge.grad(program.under(bridge.numpy), argnums=differentiable(program), engine="jax")(*program.inputs)
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 @pytest.mark.parametrize("program", RIGHT, ids=str)
 def test_forward_mode(program: Program) -> None:
     tangents = reference.random_tangents(program.inputs)

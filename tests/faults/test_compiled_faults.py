@@ -30,9 +30,20 @@ SUBJECTS = [one for one in recorded() if one.name.startswith("programs/")]
 
 
 @pytest.mark.ci
-@pytest.mark.parametrize("subject", SUBJECTS[::11], ids=lambda subject: subject.name)
+@pytest.mark.parametrize("subject", SUBJECTS[:4], ids=lambda subject: subject.name)
 @pytest.mark.filterwarnings("ignore")
 def test_after_a_fault_everything_is_as_before(subject: Subject) -> None:
+    prove(subject)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("subject", SUBJECTS[4::11], ids=lambda subject: subject.name)
+@pytest.mark.filterwarnings("ignore")
+def test_after_a_fault_in_other_programs_everything_is_as_before(subject: Subject) -> None:
+    prove(subject)
+
+
+def prove(subject: Subject) -> None:
     verdict = CompiledTrial(subject, 4, Evenly(1)).run(("xla of grad", "xla pull"))
     assert verdict.tried > 0 or verdict.unfit
     assert verdict.violations == []

@@ -18,7 +18,7 @@ from tests.faults.points import ERRORS, Faults
 from tests.faults.subjects import Subject, drawn, recorded
 from tests.faults.trial import Trial
 
-MARKED = recorded()[::19]
+MARKED = recorded()[::95]
 
 
 @pytest.mark.ci
@@ -31,7 +31,7 @@ def test_after_a_fault_everything_is_as_before(subject: Subject) -> None:
 
 
 @pytest.mark.ci
-@pytest.mark.parametrize("count", (1, 8))
+@pytest.mark.parametrize("count", (1, pytest.param(8, marks=pytest.mark.nightly)))
 def test_random_programs_after_faults(count: int) -> None:
     for subject in drawn(count):
         assert Trial(subject, most=4).run().violations == []

@@ -96,7 +96,7 @@ def test_compiled_first_derivatives(program: StrongZero) -> None:
     assert_first_derivatives(program, "xla")
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 @pytest.mark.parametrize("program", [p for p in COMPILED if p in SECOND], ids=str)
 def test_compiled_second_derivatives(program: StrongZero) -> None:
     pytest.importorskip("jax", reason='engine="xla" needs JAX: pip install "mutation-bridge[jax]"')

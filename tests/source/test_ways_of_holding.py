@@ -115,7 +115,7 @@ def test_ways_that_are_drawn(run: Run) -> None:
     check(list(chosen(60, seed=3)), run)
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("run", [reverse, late, forward], ids=lambda run: run.__name__)
 def test_many_ways_that_are_drawn(run: Run, seed: int) -> None:

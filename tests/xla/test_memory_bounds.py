@@ -166,7 +166,7 @@ def test_gradients_are_those_of_the_whole_log(program: Any, memory: int) -> None
     assert both.bounded_loops or memory > min(BOUNDS)
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 @pytest.mark.parametrize("seed", range(1000, 1048))
 def test_random_programs(seed: int) -> None:
     f, text = random_loops.program(seed)
@@ -183,7 +183,7 @@ def test_random_programs(seed: int) -> None:
 BOUNDED_ORDERS = [(p, b) for p in (smoothing, nested, one_after_another) for b in (2500, 900)]
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 @pytest.mark.parametrize(("program", "memory"), BOUNDED_ORDERS)
 def test_other_derivatives(program: Any, memory: int) -> None:
     import jax

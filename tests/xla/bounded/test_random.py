@@ -107,7 +107,7 @@ def check(text: str) -> bool:
     return True
 
 
-@pytest.mark.ci
+@pytest.mark.nightly
 @pytest.mark.filterwarnings("ignore:Mean of empty slice:RuntimeWarning", "ignore:invalid value:RuntimeWarning")
 @pytest.mark.parametrize("seed", range(60))
 def test_random_program(seed: int) -> None:
