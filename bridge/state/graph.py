@@ -136,7 +136,8 @@ def _in_attributes(one: Any, known: set[int]) -> Iterator[Edge]:
         for name, value in list(dict.items(state)):
             known.add(id(value))
             yield Attribute, one, name, value
-    for name in slots_of(type(one)):
+    kind: Any = type(one)
+    for name in slots_of(kind):
         value = Attribute(one, name).get()
         if value is not GONE:
             known.add(id(value))

@@ -41,7 +41,8 @@ def of_object(one: Any, asked: Asked) -> Iterator[tuple[str, Any, Any]]:
         for name in list(attributes):
             yield f"{label}.{name}", partial(item, attributes, name), None
         yield f"a new attribute of a {label}", partial(keys_of, attributes, asked), None
-    for name in slots_of(type(one)):
+    kind: Any = type(one)
+    for name in slots_of(kind):
         yield f"{label}.{name}", partial(getattr, one, name, GONE), None
 
 
