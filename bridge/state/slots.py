@@ -7,6 +7,7 @@ import builtins
 import collections
 import ctypes
 import gc
+import mmap
 import operator
 import threading
 from abc import ABC, abstractmethod
@@ -29,6 +30,9 @@ RAW: tuple[Any, ...] = (memoryview, getattr(ctypes._SimpleCData, "__base__"))  #
 """Memory that is shown as numbers."""
 
 _BYTES = (bytearray, array.array)
+MEMORY: tuple[Any, ...] = (*_BYTES, *RAW, mmap.mmap, np.void)
+"""What holds numbers, and is no array."""
+
 _CONTAINERS = (collections.OrderedDict, dict, list, collections.deque, set)
 _PLAIN_READS: tuple[Any, ...] = (object.__getattribute__, type.__getattribute__, ModuleType.__getattribute__)
 
@@ -320,13 +324,16 @@ class Memory(Part):
     __slots__ = ()
 
     def get(self) -> Any:
-        if isinstance(self.thing, np.ndarray):
+        if isinstance(self.thing, (np.ndarray, np.void)):
             return self.thing.copy()
         return self.thing[:] if isinstance(self.thing, _BYTES) else bytes(self.thing)
 
     def set(self, value: Any) -> None:
         if isinstance(self.thing, np.ndarray):
             self.thing[...] = value
+        elif isinstance(self.thing, np.void):
+            for name in self.thing.dtype.names or ():
+                self.thing[name] = value[name]
         elif isinstance(self.thing, memoryview):
             self.thing.cast("B")[:] = value
         elif isinstance(self.thing, RAW):
@@ -336,7 +343,9 @@ class Memory(Part):
 
     def is_same(self, one: Any, other: Any) -> bool:
         """Whether the memory held the same bits."""
-        return bytes(one) == bytes(other)
+        if isinstance(one, (np.ndarray, np.void)):
+            return one.tobytes() == other.tobytes()
+        return bytes(memoryview(one)) == bytes(memoryview(other))
 
 
 class ContextValue(Part):
@@ -358,7 +367,7 @@ class ContextValue(Part):
 
 def contents_of(thing: Any) -> Part:
     """The slot of all that a container or memory holds."""
-    return (Memory if isinstance(thing, (np.ndarray, *_BYTES, *RAW)) else Contents)(thing)
+    return (Memory if isinstance(thing, (np.ndarray, *MEMORY)) else Contents)(thing)
 
 
 def of_class(kind: type, name: str) -> Any:

@@ -9,12 +9,12 @@ import weakref
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
-from types import GetSetDescriptorType, MemberDescriptorType
+from types import CodeType, GetSetDescriptorType, MemberDescriptorType
 from typing import Any
 
 import numpy as np
 
-from bridge.state.graph import PLAIN, held_by
+from bridge.state.graph import PLAIN, edges, held_by, slots_of
 from bridge.state.slots import GONE, state_of
 from bridge.xla.libraries import is_users_class, root_of
 from bridge.xla.outside import NOISE, Asked, attributes_in_thread, item, keys_of, said, same
@@ -37,13 +37,13 @@ def of_object(one: Any, asked: Asked) -> Iterator[tuple[str, Any, Any]]:
     attributes = None if isinstance(one, threading.local) else state_of(one)
     if isinstance(one, threading.local):
         yield f"an attribute of a {label}", partial(attributes_in_thread, one), ()
-    if type(attributes) is dict:
+    if isinstance(attributes, dict) and attributes is not one:
         for name in list(attributes):
             yield f"{label}.{name}", partial(item, attributes, name), None
         yield f"a new attribute of a {label}", partial(keys_of, attributes, asked), None
-    for kind in type(one).__mro__:
-        for name in _slots(kind):
-            yield f"{label}.{name}", partial(getattr, one, name, GONE), None
+    kind: Any = type(one)
+    for name in slots_of(kind):
+        yield f"{label}.{name}", partial(getattr, one, name, GONE), None
 
 
 def of_c(one: Any, asked: Asked, done: set[str]) -> Iterator[Any]:
@@ -92,28 +92,26 @@ def behind(one: Any) -> Iterator[Any]:
         yield one.contents
 
 
+def referents_of(one: Any) -> Iterator[Any]:
+    """What compiled code keeps for an object, and shows to the garbage collector alone, or to NumPy."""
+    for kind, _, _, value in edges(one):
+        if kind is None and not isinstance(value, CodeType):
+            yield value
+
+
 def is_opaque(kind: type) -> bool:
     """Whether objects of a class keep no state of the user's but a function, or what is known to move on."""
     return root_of(kind) in _OPAQUE or issubclass(kind, (np.dtype, np.random.Generator, np.random.RandomState))
 
 
 def inside_of(one: Any) -> Iterator[Any]:
-    """The functions that one of this package's objects stands for."""
+    """The functions that one of this package's objects stands for, and the metadata of a type of arrays."""
+    if isinstance(one, np.dtype) and one.metadata is not None:
+        yield one.metadata
     held = state_of(one) if root_of(type(one)) == "bridge" else None
     for name in ("function", "__wrapped__"):
         if held is not None and name in held:
             yield held[name]
-
-
-def _slots(kind: type) -> tuple[str, ...]:
-    names = vars(kind).get("__slots__", ())
-    listed = (names,) if isinstance(names, str) else tuple(names)
-    mangled = (f"_{kind.__name__.lstrip('_')}{name}" if _is_private(name) else name for name in listed)
-    return tuple(name for name in mangled if isinstance(vars(kind).get(name), MemberDescriptorType))
-
-
-def _is_private(name: str) -> bool:
-    return name.startswith("__") and not name.endswith("__")
 
 
 _OPAQUE = frozenset({

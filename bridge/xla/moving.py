@@ -171,7 +171,8 @@ def _told_of_iterator(one: Any) -> tuple[tuple[Any, ...], Iterable[Any]] | None:
         return (id(kind),), (vars(one).values() if hasattr(one, "__dict__") else gc.get_referents(one))
     hint = getattr(kind, "__length_hint__", None)
     if hint is not None:
-        return (hint(one),), ()
+        with suppress(TypeError):  # it never ends
+            return (hint(one),), ()
     if kind.__reduce__ is not object.__reduce__:
         with warnings.catch_warnings(), suppress(TypeError, AttributeError):
             warnings.simplefilter("ignore", DeprecationWarning)

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Mapping
-from contextvars import ContextVar
+from contextvars import Context, ContextVar
 from typing import Any
 
 import numpy as np
 
 from bridge.rewind.values import describes
+from bridge.state.graph import objects_in
 from bridge.state.slots import GONE, Attribute, ContextValue, Item, Part
 
 _PLAIN = frozenset({bool, int, float, complex, str, bytes, type(None)})
@@ -119,7 +120,7 @@ def keys_of(holder: Any, asked: Asked) -> Keys:
 def elements_of(one: Any) -> Elements:
     """What a container or a mapping holds."""
     name = type(one).__name__
-    if isinstance(one, Mapping):
+    if isinstance(one, (Mapping, Context)):
         items: Any = dict.items if _is_plain_dict(one) else type(one).items
         pairs = list(items(one))
         return Elements(name, [value for _, value in pairs], [key for key, _ in pairs])
@@ -135,6 +136,16 @@ def _is_plain_dict(one: Any) -> bool:
 def in_context(variable: ContextVar[Any]) -> Any:
     """What a context variable is now, its default included."""
     return ContextValue(variable).get()
+
+
+def bits_of(memory: Any) -> bytes:
+    """The bits of memory that is no array."""
+    return bytes(memoryview(memory))
+
+
+def fields_of(array: np.ndarray) -> Elements:
+    """What an array with fields holds, of which some are objects."""
+    return Elements("ndarray", [*objects_in(array), array.tobytes(), array.shape])
 
 
 def shape_of(array: np.ndarray) -> str:

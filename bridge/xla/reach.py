@@ -14,9 +14,9 @@ import os
 import sys
 import weakref
 from array import array
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Iterator
-from contextvars import ContextVar
+from contextvars import Context, ContextVar
 from functools import partial
 from types import BuiltinFunctionType, FunctionType, MappingProxyType, MethodType, MethodWrapperType, ModuleType
 from typing import Any
@@ -25,7 +25,8 @@ import numpy as np
 
 from bridge.code_position import resolve
 from bridge.errors import TraceError
-from bridge.state.slots import GONE, RAW
+from bridge.state.graph import held_by, objects_in
+from bridge.state.slots import GONE, MEMORY
 from bridge.xla import holders
 from bridge.xla.code_facts import facts_of_code, names_in
 from bridge.xla.libraries import is_module_not_read, is_users, is_users_class, is_users_module
@@ -34,7 +35,9 @@ from bridge.xla.outside import (
     VALUES,
     Asked,
     Read,
+    bits_of,
     elements_of,
+    fields_of,
     in_context,
     item,
     keys_of,
@@ -95,14 +98,21 @@ class Reach:
                 self._add(*holders.behind(thing))
                 continue
             if isinstance(thing, np.ndarray):
+                if thing.dtype.names and thing.dtype.hasobject:
+                    self._waiting.append(thing)
+                    continue
                 self.arrays.append(thing)
-                self._waiting += thing.ravel().tolist() if thing.dtype == object else []
+                self._add(*objects_in(thing))
             is_plain = kind is tuple and _NUMBERS.issuperset(map(type, thing))
             if kind is str or is_plain:
                 self.asked.names.update(names_in(thing))
             if kind is np.ndarray:
                 self.reached[id(thing)] = thing
-            elif not is_plain and kind not in _NUMBERS and (not isinstance(thing, VALUES) or is_users_class(kind)):
+            elif (
+                not is_plain
+                and kind not in _NUMBERS
+                and (not isinstance(thing, VALUES) or isinstance(thing, np.void) or is_users_class(kind))
+            ):
                 self._waiting.append(thing)
 
     def _look(self, one: Any) -> Iterator[Found]:
@@ -120,26 +130,32 @@ class Reach:
             self._add(one.__self__)
         elif isinstance(one, ModuleType):
             self._modules[id(one)] = one, set()
+            yield from self._class_of(one)
         elif isinstance(one, type):
             yield from self._class(one)
         elif isinstance(one, (property, staticmethod, classmethod)):
             self._add(*(getattr(one, name, None) for name in ("fget", "fset", "fdel", "__func__")))
-        elif isinstance(one, (list, tuple, dict, deque, set, frozenset, MappingProxyType)):
+        elif isinstance(one, (list, tuple, dict, deque, set, frozenset, MappingProxyType, Context)):
             if not isinstance(one, (tuple, frozenset)):
                 # Nobody writes through a proxy.
-                written = () if isinstance(one, MappingProxyType) else one
+                written = () if isinstance(one, (MappingProxyType, Context)) else one
                 yield f"the elements of a {kind.__name__}", partial(elements_of, one), written
             found = elements_of(one)
             self._add(*found.values, *(found.keys or ()))
-            self._add(getattr(one, "default_factory", None))
+            if isinstance(one, defaultdict):
+                yield "the default_factory of a defaultdict", partial(getattr, one, "default_factory"), None
+                self._add(one.default_factory)
         elif isinstance(one, _VIEWS):
             self._add(one.mapping)
         elif isinstance(one, weakref.ref):
             yield "what a weak reference refers to", one, ()
             self._add(one())
-        elif isinstance(one, (bytearray, array, *RAW)):
-            yield f"the elements of a {kind.__name__}", partial(bytes, one), one
-            self._add(*holders.behind(one))
+        elif isinstance(one, np.ndarray) and one.dtype.names and one.dtype.hasobject:
+            yield "the elements of an array with fields", partial(fields_of, one), one
+            self._add(*objects_in(one))
+        elif isinstance(one, MEMORY):
+            yield f"the elements of a {kind.__name__}", partial(bits_of, one), one
+            self._add(*(held_by(one) if isinstance(one, np.void) else holders.behind(one)))
         elif isinstance(one, ContextVar):
             yield one.name, partial(in_context, one), None
             self._add(in_context(one))
@@ -169,7 +185,7 @@ class Reach:
         self._functions.append(one)
         for name in one.__dict__:
             yield f"{one.__name__}.{name}", partial(item, one.__dict__, name), None
-        self._add(*(one.__defaults__ or ()), *(one.__kwdefaults__ or {}).values(), *one.__dict__.values())
+        self._add(*(one.__defaults__ or ()), one.__kwdefaults__, *one.__dict__.values())
         self.asked.names |= facts.names | facts.texts
         self.asked.is_open = self.asked.is_open or facts.is_open
         yield from self._may_come(one, facts.variables | facts.texts)
@@ -227,10 +243,7 @@ class Reach:
 
     def _object(self, one: Any) -> Iterator[Found]:
         kind = type(one)
-        users = [base for base in kind.__mro__ if is_users_class(base)]
-        if users:
-            yield f"the class of a {kind.__name__}", partial(type, one), None
-            self._add(*users)
+        yield from self._class_of(one)
         if holders.is_opaque(kind):
             self._add(*holders.inside_of(one))
             return
@@ -238,8 +251,16 @@ class Reach:
             yield name, read, container
             found = value_of(read)
             self._add(*([] if read.func is keys_of else found.values if container == () else [found]))
-        if not users or kind.__basicsize__ > object.__basicsize__:
+        if not any(map(is_users_class, kind.__mro__)) or kind.__basicsize__ > object.__basicsize__:
             self._in_c[id(one)] = one, set()
+            self._add(*holders.referents_of(one))
+
+    def _class_of(self, one: Any) -> Iterator[Found]:
+        kind = type(one)
+        users = [base for base in kind.__mro__ if is_users_class(base)]
+        if users:
+            yield f"the class of a {kind.__name__}", partial(type, one), None
+            self._add(*users)
 
     def _asked_again(self) -> Iterator[Found]:
         """What classes and modules say under names that are asked for, and were not before."""
@@ -309,7 +330,8 @@ _OF_ABSENT = frozenset({"getattr", "hasattr", "AttributeError", "__dict__"})
 
 _PLAIN = frozenset({
     list, tuple, dict, deque, set, frozenset, MappingProxyType, MethodType, BuiltinFunctionType, MethodWrapperType,
-    property, staticmethod, classmethod, bytearray, array, ContextVar, *_VIEWS, type(GONE), np.ufunc, type(np.sum),
+    property, staticmethod, classmethod, bytearray, array,
+    np.ndarray, np.void, Context, ContextVar, *_VIEWS, type(GONE), type(np.sum),
     slice, range, type(Ellipsis), type(NotImplemented), type(len), type(list.append),
     type(object.__init__), type(dict.__dict__["fromkeys"]),
 })  # fmt: skip
