@@ -151,8 +151,12 @@ def _let_numpy_refuse(write: Callable[[np.ndarray, Any], Any], target: Any, valu
     is_tracked = hasattr(values, "place")
     if target.dtype.kind not in "iub" or (is_weak(values) if is_tracked else context_of((values,)) is not None):
         return
-    is_array = is_tracked or isinstance(values, np.ndarray)
-    write(np.empty(1, target.dtype), np.zeros(1, values.dtype) if is_array else values)
+    given = values
+    if is_tracked and not hasattr(values, "view_as"):
+        given = values.dtype.type(0)  # NumPy lets a number of another dtype pass where it refuses an array of them
+    elif is_tracked or isinstance(values, np.ndarray):
+        given = np.zeros(1, values.dtype)
+    write(np.empty(1, target.dtype), given)
 
 
 def _repeated(values: Any, count: int) -> Any:
