@@ -46,7 +46,7 @@ class HandedOut:
 
     @property
     def is_held(self) -> bool:
-        """Whether somebody still has the plain array, or a view of it."""
+        """Whether the program still holds a reference to the plain array, or to a view of it."""
         if _ALONE < 0:
             return True
         # Views refer to the memory that they show, as the array itself does where that is a span.
@@ -66,7 +66,7 @@ class HandedOut:
     def check_dropped(self) -> None:
         """Raise AliasError if the plain array is still held, when the Buffer's memory is about to be written."""
         self.check_unwritten()
-        if self.is_held:
+        if self.array.size and self.is_held:
             raise AliasError(
                 f"an array of shape {self.array.shape} is written after code that is not read got a plain array in "
                 f"place of it ({resolve(self.position)}), which the program still holds, and which would not follow",
@@ -83,5 +83,5 @@ def _references_of_span(one: HandedOut) -> int:
     return sys.getrefcount(one.span)
 
 
-# What is counted for an array that nobody else has; interpreters differ in what they hold themselves for a moment.
+# The reference count of an array that the program does not hold. It differs between versions of Python.
 _ALONE = _references(HandedOut(np.zeros(1))) if hasattr(sys, "getrefcount") else -1

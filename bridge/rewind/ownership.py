@@ -29,7 +29,7 @@ class Standing(NamedTuple):
 
 
 _FEW, _LARGE = 64, 1 << 20
-"""Roots of handed out arrays, and bytes of a new one, beyond which it is looked whether somebody has them still."""
+"""With more roots than this, or for a larger array, arrays that the program no longer holds are removed."""
 
 
 class Ownership:
@@ -44,7 +44,7 @@ class Ownership:
     originals: list[tuple[np.ndarray, Any]]
     loan: Any
     merged: dict[Root, Standing]
-    # What code that is not read has in place of Buffers, by their roots.
+    # The plain arrays that unread code has received in place of Buffers, by the Buffers' roots.
     handed_out: dict[Root, list[HandedOut]]
     most_handed_out = _FEW
     settling: bool
@@ -158,7 +158,7 @@ class Ownership:
         return one.array
 
     def _forget_dropped(self) -> None:
-        """Let go of the plain arrays that nobody else has any more: a loop may hand out a new one each time."""
+        """Remove the plain arrays that the program no longer holds: a loop may create one in each iteration."""
         for root, given in list(self.handed_out.items()):
             held = [one for one in given if one.is_held]
             for one in given:

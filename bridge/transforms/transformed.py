@@ -26,7 +26,7 @@ class Options(TypedDict, total=False):
 
 
 class GradOptions(Options, total=False):
-    """What `grad` and `value_and_grad` take beside."""
+    """The options of `grad` and `value_and_grad`."""
 
     has_aux: bool
     zeros: Zeros

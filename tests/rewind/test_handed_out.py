@@ -34,6 +34,20 @@ def a_tracked_value_written_afterwards(x: Any, b: Any) -> Any:
     return np.sum(x * v)
 
 
+def an_element_of_a_result_written_afterwards(x: Any, b: Any) -> Any:
+    c = b * 2
+    v = np.require(c)
+    c[0] = x[1]
+    return np.sum(x * v)
+
+
+def written_before_and_afterwards(x: Any, b: Any) -> Any:
+    b[0] = 1.0
+    v = np.require(b)
+    b[1] = 2.0
+    return np.sum(x * v)
+
+
 def a_view_of_what_was_required(x: Any, b: Any) -> Any:
     v = np.require(b)[1:]
     b[0] = 3.0
@@ -69,6 +83,8 @@ REFUSED: list[tuple[Callable[..., Any], str]] = [
     (required_and_written_afterwards, HELD),
     (a_result_required_and_written_afterwards, HELD),
     (a_tracked_value_written_afterwards, HELD),
+    (an_element_of_a_result_written_afterwards, HELD),
+    (written_before_and_afterwards, HELD),
     (a_view_of_what_was_required, HELD),
     (a_strided_view_required, HELD),
     (masked_and_written_afterwards, HELD),
@@ -116,9 +132,21 @@ def read_only(x: Any, b: Any) -> Any:
     return np.sum(x * v)
 
 
+def no_elements(x: Any, b: Any) -> Any:
+    v = np.require(b[:0])
+    b[0] = 9.0
+    return np.sum(x * b) + v.size
+
+
 @pytest.mark.parametrize(
     "program",
-    [dropped_before_it_is_written, a_strided_view_dropped_before_it_is_written, a_copy_is_its_own, read_only],
+    [
+        no_elements,
+        dropped_before_it_is_written,
+        a_strided_view_dropped_before_it_is_written,
+        a_copy_is_its_own,
+        read_only,
+    ],
     ids=lambda program: program.__name__,
 )
 def test_what_does_not_part_is_right(program: Callable[..., Any]) -> None:

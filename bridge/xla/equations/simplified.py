@@ -84,7 +84,7 @@ def _integers(names: Sequence[Any], constants: Sequence[Any]) -> dict[Any, int]:
 
 
 _MUCH = 1024
-"""Elements that a turn computes at least which looks."""
+"""The smallest number of elements per iteration for which the loop is analysed."""
 _IN_PLACE = frozenset({"dynamic_update_slice", "scatter", "scatter-add"})
 
 
