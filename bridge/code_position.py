@@ -7,10 +7,15 @@ import inspect
 import itertools
 import os
 import sys
+import warnings
+from collections.abc import Callable
 from types import CodeType
 from typing import Any
 
 import numpy as np
+
+from bridge.errors import BridgeWarning
+from bridge.in_c import quick
 
 _HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _NUMPY = os.path.dirname(os.path.abspath(np.__file__))
@@ -24,40 +29,64 @@ _LIBRARIES = (
     os.path.join(os.path.dirname(_HERE[:-1]), "rules") + os.sep,
 )
 _USERS = (os.path.join(_HERE, "demo") + os.sep,)
-# By its name, whether a file is one of these.
-INTERNAL: dict[str, bool] = {}
 _MOST = 10_000
 """How many names of files are remembered: what is made at run time often has a name of its own."""
+
+
+class _Internal(dict[str, bool]):
+    """By its name, whether a file belongs to this package, NumPy, SciPy or JAX."""
+
+    def __missing__(self, file: str) -> bool:
+        if len(self) > _MOST:
+            self.clear()
+        found = self[file] = file.startswith(_LIBRARIES) and not file.startswith(_USERS)
+        return found
+
+
+INTERNAL = _Internal()
+is_internal: Callable[[str], bool] = INTERNAL.__getitem__
 
 _ASSIGNS = dis.opmap["STORE_SUBSCR"]
 
 Position = tuple[CodeType, int]
 
 
-def here(depth: int = 2) -> Position:
-    """The innermost frame outside this package, NumPy, SciPy and JAX, as code object and instruction.
+def here() -> Position:
+    """The code object and the instruction of the line of the user's code that runs: see `users_frame`."""
+    frame: Any = sys._getframe(2)  # the caller is inside
+    try:
+        while INTERNAL[frame.f_code.co_filename]:
+            frame = frame.f_back
+    except AttributeError:  # a thread of C's that runs nobody's code
+        frame = users_frame()
+    return frame.f_code, frame.f_lasti
 
-    `depth` is the number of frames, this one included, that are known to be inside.
-    """
-    frame: Any = sys._getframe(depth)
-    while True:
-        code = frame.f_code
-        internal = INTERNAL.get(code.co_filename)
-        if internal is None:
-            internal = is_internal(code.co_filename)
-        if not internal or frame.f_back is None:
-            return code, frame.f_lasti
+
+here = quick(here, "here")
+
+
+def users_frame() -> Any:
+    """The innermost frame outside this package, NumPy, SciPy and JAX, which runs the line of the user's code."""
+    frame: Any = sys._getframe()
+    while INTERNAL[frame.f_code.co_filename] and frame.f_back:
         frame = frame.f_back
+    return frame
 
 
-def is_internal(file: str) -> bool:
-    """Whether a file belongs to this package, NumPy, SciPy or JAX."""
-    internal = INTERNAL.get(file)
-    if internal is None:
-        if len(INTERNAL) > _MOST:
-            INTERNAL.clear()
-        internal = INTERNAL[file] = file.startswith(_LIBRARIES) and not file.startswith(_USERS)
-    return internal
+def callers_frame() -> Any:
+    """The innermost frame outside this package: the line that called it, be it a library's."""
+    frame: Any = sys._getframe()
+    while _is_ours(frame.f_code.co_filename) and frame.f_back:
+        frame = frame.f_back
+    return frame
+
+
+def warn(message: str) -> None:
+    """Issue a `BridgeWarning` at the line of the user's code that runs."""
+    frame = users_frame()
+    names, registry = frame.f_globals, frame.f_globals.setdefault("__warningregistry__", {})
+    module = names.get("__name__") or "<string>"
+    warnings.warn_explicit(message, BridgeWarning, frame.f_code.co_filename, frame.f_lineno, module, registry)
 
 
 def variable_of(thing: Any) -> str | None:
@@ -65,7 +94,7 @@ def variable_of(thing: Any) -> str | None:
 
     For messages: it looks through the variables of all frames.
     """
-    frame: Any = sys._getframe(1)
+    frame: Any = sys._getframe()
     while frame is not None:
         if not is_internal(frame.f_code.co_filename):
             for names in (frame.f_locals, frame.f_globals):
@@ -78,9 +107,7 @@ def variable_of(thing: Any) -> str | None:
 
 def assigns_here() -> bool:
     """Whether the innermost frame outside this package runs `a[key] = value`, not a call of something that assigns."""
-    frame: Any = sys._getframe(1)
-    while _is_ours(frame.f_code.co_filename) and frame.f_back is not None:
-        frame = frame.f_back
+    frame = callers_frame()
     return frame.f_code.co_code[frame.f_lasti] == _ASSIGNS
 
 

@@ -169,7 +169,7 @@ def _entered(x: Any) -> Any:
 
 def check_caller(what: str) -> None:
     """RefusedError if pandas or xarray do something with a labelled array, which they take for another array."""
-    frame: Any = sys._getframe(2)
+    frame: Any = sys._getframe()
     while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("bridge", "numpy"):
         frame = frame.f_back
     library = "" if frame is None else frame.f_globals.get("__name__", "").partition(".")[0]

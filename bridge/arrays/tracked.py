@@ -12,7 +12,7 @@ import numpy as np
 from bridge.arrays import creation, dispatch, ufuncs
 from bridge.arrays.operators import Operators
 from bridge.arrays.unknown_text import unknown_text
-from bridge.code_position import here, resolve
+from bridge.code_position import callers_frame, here, resolve
 from bridge.errors import ArgumentError, RefusedError
 from bridge.in_c import quick
 from bridge.rewind.escapes import escape, note_text, rounds
@@ -76,7 +76,7 @@ class Tracked(Operators):
     @property
     def __array_namespace__(self) -> Any:
         """What gives `bridge.numpy`, as the Python array API standard has it."""
-        if sys._getframe(1).f_globals.get("__name__", "").startswith("xarray."):
+        if callers_frame().f_globals.get("__name__", "").startswith("xarray."):
             # An element of an array without the standard is a view to xarray, as one of NumPy's is.
             raise AttributeError("__array_namespace__")
         return _namespace
@@ -218,7 +218,9 @@ def _namespace(*, api_version: Any = None) -> Any:
 def _asked_by_operator() -> bool:
     """Whether an operator of a class asks that gives way to an operand that is no array (`bridge.extend.operators`)."""
     read_book()
-    frame: Any = sys._getframe(2)
+    frame: Any = sys._getframe()
+    while frame.f_globals is globals():
+        frame = frame.f_back
     library = frame.f_globals.get("__package__")
     while frame is not None and frame.f_globals.get("__package__") == library:
         if frame.f_code in GIVING_WAY:

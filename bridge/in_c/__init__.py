@@ -41,7 +41,7 @@ AVAILABLE = _STEPS is not None
 # The numbers of `Kind` in steps.h: operators by their names in the module `operator`, methods by their own.
 _NAMES = (
     "add", "sub", "mul", "truediv", "pow", "neg", "__getitem__", "__setitem__", "__array_ufunc__", "first", "matmul",
-    "iadd", "isub", "imul", "itruediv", "__array_function__", "operand",
+    "iadd", "isub", "imul", "itruediv", "__array_function__", "operand", "here",
 )  # fmt: skip
 _KINDS = {name: number for number, name in enumerate(_NAMES)}
 
@@ -58,7 +58,7 @@ def quick(python: Callable[..., Any], name: str, ufunc: Any = None, reflected: b
     """The method `python` with the compiled way for the cases that are common; itself where there is none.
 
     `name` is that of an operator or a method of Buffers, "first" for a method that returns its argument if that is
-    tracked, or "operand" for one that does so for numbers and arrays too.
+    tracked, "operand" for one that does so for numbers and arrays too, or "here" for `bridge.code_position.here`.
     """
     if _STEPS is None or name not in _KINDS:
         return python

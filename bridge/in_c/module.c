@@ -16,6 +16,8 @@ typedef struct {
 
 static PyObject *shortly(Method *method, PyObject *const *arguments, Py_ssize_t count)
 {
+    if (method->kind == HERE)
+        return count == 0 ? steps_position() : NOT_HERE;
     PyObject *self = arguments[0], *found;
     switch (method->kind) {
     case NEGATIVE:
@@ -71,7 +73,7 @@ static PyObject *call_method(PyObject *self, PyObject *const *arguments, size_t 
 {
     Method *method = (Method *)self;
     Py_ssize_t count = PyVectorcall_NARGS(flags);
-    if (bound.ready && count > 0 && (keywords == NULL || PyTuple_GET_SIZE(keywords) == 0)) {
+    if (bound.ready && (count > 0 || method->kind == HERE) && (keywords == NULL || PyTuple_GET_SIZE(keywords) == 0)) {
         PyObject *found = shortly(method, arguments, count);
         if (found != NOT_HERE)
             return found;

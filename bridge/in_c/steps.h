@@ -103,7 +103,8 @@ typedef enum {
     IMULTIPLY,
     IDIVIDE,
     FUNCTION,
-    OPERAND
+    OPERAND,
+    HERE
 } Kind;
 
 /* An operand: what it holds, and its place if it is tracked; all borrowed. */

@@ -129,7 +129,7 @@ class Context(Gradients, Lean):
             output = value if reads_output else looks_of(value)
         if call.names:
             call.args, call.kwargs = call.spelled(call.args)
-        self.log.append(Operation(here(4), call, places, output, wanted))
+        self.log.append(Operation(here(), call, places, output, wanted))
         return out
 
     def copied(self, value: Any, source: Place) -> Any:
@@ -168,7 +168,7 @@ class Context(Gradients, Lean):
         """Run a ufunc with `target` as its `out`, under a mask if there is one."""
         if self.listener is not None:
             self.listener.heard("update", call, target, mask)
-        position = here(4)
+        position = here()
         args, root = call.args, target.place.root
         wanted = () if call.rule is None else call.wanted
         reads_output = False

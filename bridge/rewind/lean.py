@@ -172,14 +172,14 @@ class Lean(Ownership):
         """`result` of a ufunc with a pull, of one operand that carries a gradient."""
         out = self._fresh(value)
         if out is not NotImplemented:
-            self.log.append(One(plan, x, place, out.place, value, here(4)))
+            self.log.append(One(plan, x, place, out.place, value, here()))
         return out
 
     def pair(self, plan: Any, value: Any, x: Any, y: Any, x_place: Any, y_place: Any) -> Any:
         """`result` of a ufunc with one pull for each of its two operands, of which one carries a gradient at least."""
         out = self._fresh(value)
         if out is not NotImplemented:
-            self.log.append(Pair(plan, x, y, x_place, y_place, out.place, value, here(4)))
+            self.log.append(Pair(plan, x, y, x_place, y_place, out.place, value, here()))
         return out
 
     def _fresh(self, value: Any) -> Any:
@@ -198,7 +198,7 @@ class Lean(Ownership):
         root = Root(self, value, active)
         if active:
             entry = ElementRead(root, parent, key)
-            entry.position = here(3)
+            entry.position = here()
             self.log.append(entry)
         return ARRAYS.scalar(value, root)
 
@@ -209,7 +209,7 @@ class Lean(Ownership):
         array = target.value
         array[key] = value
         entry = ElementWrite(target.place, array, key, saved, source)
-        entry.position = here(5)
+        entry.position = here()
         self.log.append(entry)
         if source is not None:
             root.active = True

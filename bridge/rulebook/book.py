@@ -10,15 +10,14 @@ from __future__ import annotations
 import pkgutil
 import sys
 import threading
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from types import CodeType
 from typing import Any
 
-from bridge.code_position import here, resolve
-from bridge.errors import BridgeWarning, RuleError
+from bridge.code_position import here, resolve, warn
+from bridge.errors import RuleError
 from bridge.rewind.interpreter import ARRAYS
 from bridge.rulebook import guests
 from bridge.rulebook.rule import MutatingRule, Rule
@@ -125,12 +124,10 @@ def replaces(function: Any) -> bool:
     if function not in _replaced and any(function in table for table in _EITHER):
         _replaced.add(function)
         guest = guests.distribution_of(guests.reads() or "")
-        warnings.warn(
+        warn(
             f"what {f'{guest} says' if guest else 'you say'} of {operation_name(function)} replaces what the rule "
             "book says, from here on and under every engine\n  remedy: none is needed if that is meant; else say it of "
-            "a function of your own",
-            BridgeWarning,
-            stacklevel=_depth_of_user() + 1,
+            "a function of your own"
         )
     return function in _replaced
 
@@ -157,17 +154,12 @@ def _turn_over(function: Any) -> None:
     _edition = object()
 
 
-def _depth_of_user() -> int:
-    """How many frames above its caller stands who enters something by a door."""
-    depth = 1
-    while sys._getframe(depth).f_globals.get("__name__") in _DOORS:
-        depth += 1
-    return depth - 1
-
-
 def _is_entered_by_a_user() -> bool:
-    name = str(sys._getframe(_depth_of_user()).f_globals.get("__name__", ""))
-    return name.partition(".")[0] != "bridge"
+    """Whether a module outside this package enters something by a door."""
+    frame: Any = sys._getframe()
+    while frame.f_globals.get("__name__") in _DOORS:
+        frame = frame.f_back
+    return str(frame.f_globals.get("__name__", "")).partition(".")[0] != "bridge"
 
 
 def is_reading() -> bool:

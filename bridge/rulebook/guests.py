@@ -12,14 +12,13 @@ from __future__ import annotations
 
 import sys
 import threading
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from importlib import import_module, metadata
 from typing import Any
 
-from bridge.errors import BridgeWarning
+from bridge.code_position import warn
 
 GROUP = "bridge.rules"
 
@@ -46,12 +45,10 @@ def read(module: str, entered_before: frozenset[Any]) -> None:
             import_module(module)
         except Exception as error:
             point = offered()[module]
-            warnings.warn(
+            warn(
                 f"the rules that {distribution_of(module)} brings for {point.name} cannot be read: {module}: "
                 f"{type(error).__name__}: {error}\n  remedy: update or uninstall it; until then its functions have no "
-                "rules, and a program that calls them is told so",
-                BridgeWarning,
-                stacklevel=2,
+                "rules, and a program that calls them is told so"
             )
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import sys
-import warnings
 from abc import ABCMeta
 from collections.abc import Callable
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType
@@ -17,8 +16,7 @@ from weakref import WeakSet
 
 import numpy as np
 
-from bridge.code_position import is_internal
-from bridge.errors import BridgeWarning
+from bridge.code_position import is_internal, warn
 from bridge.rewind.interpreter import ARRAYS, current_context
 from bridge.rulebook import book
 from bridge.source.asking import is_asked
@@ -127,11 +125,9 @@ def _say_what_is_not_seen(function: FunctionType, reason: str) -> None:
     around = [cell.cell_contents for cell in function.__closure__ or () if cell != CellType()]
     for known in (*map(function.__globals__.get, code.co_names), *around):
         if type(known) is FunctionType and known in book.OF_USERS and known in book.RULES:
-            warnings.warn(
+            warn(
                 f"{function.__name__} calls {known.__name__} and is not read, so that the rule of {known.__name__} is "
-                f"not used there: {reason}\n  remedy: call what bridge.rule({known.__name__})(pull) has returned",
-                BridgeWarning,
-                stacklevel=2,
+                f"not used there: {reason}\n  remedy: call what bridge.rule({known.__name__})(pull) has returned"
             )
 
 

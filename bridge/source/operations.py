@@ -12,6 +12,7 @@ import numpy as np
 from bridge.arrays import creation
 from bridge.arrays.buffer import Buffer
 from bridge.arrays.tracked import is_tracked
+from bridge.code_position import callers_frame
 from bridge.in_c import quick
 from bridge.rewind.escapes import detach, escape, note_texts, noted
 from bridge.rewind.interpreter import ARRAYS, current_context
@@ -153,7 +154,7 @@ class Reader:
         """Before a global variable gets another value, which is returned."""
         context = current_context()
         if context is not None and context.loan is not None:
-            context.loan.keep(Item, sys._getframe(1).f_globals, name, value)
+            context.loan.keep(Item, callers_frame().f_globals, name, value)
         return value
 
     def text(self, left: Any) -> Any:

@@ -118,7 +118,7 @@ def _variables(caller: CodeType | None) -> list[Any]:
 
 def _frames(caller: CodeType | None, codes: Container[CodeType] | None = None) -> Iterator[FrameType]:
     """The frames that run: those of the program, or of some code."""
-    frame: Any = sys._getframe(2)
+    frame: Any = sys._getframe()
     while frame is not None and frame.f_code is not caller:
         if is_rewritten(frame.f_code) if codes is None else frame.f_code in codes:
             yield frame

@@ -10,13 +10,12 @@ import ast
 import dis
 import inspect
 import threading
-import warnings
 import weakref
 from collections.abc import Callable
 from types import CodeType, FunctionType
 from typing import Any, NamedTuple
 
-from bridge.errors import BridgeWarning
+from bridge.code_position import warn
 from bridge.source.defining import defined
 from bridge.source.finding import FUTURE, Statement, Text, Unread, codes_in, is_library, statement_of, text_of
 from bridge.source.matching import partners
@@ -190,12 +189,10 @@ def staged_code(code: CodeType, names: dict[str, Any]) -> CodeType | None:
 
 
 def _tell_unstaged(code: CodeType, reason: str) -> None:
-    warnings.warn(
+    warn(
         f"{code.co_qualname} at {code.co_filename}:{code.co_firstlineno} is compiled without its loops and branches: "
         f"unrolled, and decided while it is traced, because what is made of them does not compile ({reason})\n"
-        "  remedy: this is a mistake of bridge's: please report it, with the function; a simpler one may pass",
-        BridgeWarning,
-        stacklevel=2,
+        "  remedy: this is a mistake of bridge's: please report it, with the function; a simpler one may pass"
     )
 
 

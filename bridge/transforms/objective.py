@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
-from bridge.errors import ArgumentError, BridgeWarning
+from bridge.code_position import warn
+from bridge.errors import ArgumentError
 from bridge.options import Engine
 from bridge.transforms.entering import is_differentiable
 from bridge.transforms.grad import value_and_grad
@@ -61,11 +61,9 @@ class Objective:
                 )
         still = [f"start{path}" for path in self._integers()]
         if still:
-            warnings.warn(
+            warn(
                 f"integers in start will not vary: {', '.join(still)}. Write floats (0.0), or leave them out of start "
-                "and pass them as args",
-                BridgeWarning,
-                stacklevel=3,
+                "and pass them as args"
             )
         if not any(self._varies):
             raise ArgumentError("start holds no float and no float array", remedy="convert what shall vary to float")

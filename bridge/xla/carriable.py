@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import functools
 import threading
-import warnings
 from collections import OrderedDict
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any, Self
 
+from bridge.code_position import warn
 from bridge.engines.protocol import Settings
-from bridge.errors import ArgumentError, BridgeWarning, with_article
+from bridge.errors import ArgumentError, with_article
 from bridge.transforms.transformed import Made
 
 OBJECTS = 32
@@ -71,12 +71,10 @@ class Carriable(Made):
     def _many_objects(self) -> None:
         """Tell, once, that a method is compiled anew again and again."""
         if not self._is_told:
-            warnings.warn(
+            warn(
                 f"{self.__name__} has been compiled for {OBJECTS} objects, and is compiled anew for each other one"
                 f"\n  remedy: pass what differs between objects as arguments, or the object itself: "
-                f"bridge.xla(Class.{self.__name__})(object, ...)",
-                BridgeWarning,
-                stacklevel=4,
+                f"bridge.xla(Class.{self.__name__})(object, ...)"
             )
         self._is_told = True
 

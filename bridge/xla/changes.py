@@ -6,7 +6,6 @@ and arrays. A program that changes one of them is traced again in each call, so 
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -16,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.errors import BridgeWarning
+from bridge.code_position import warn
 from bridge.rewind.memory import owner
 from bridge.rewind.values import describes
 from bridge.state.graph import held_by
@@ -116,24 +115,20 @@ def change_of(array: np.ndarray, before: np.ndarray) -> Change:
 def say_what_is_left(names: Collection[str]) -> None:
     """Tell the user of what the program puts somewhere, and a compiled call does not."""
     if names:
-        warnings.warn(
+        warn(
             f"compiled calls leave {', '.join(names)} as {'it was' if len(names) == 1 else 'they were'}, where the "
             "program puts what it computes"
-            "\n  remedy: return that, and put it there after the call",
-            BridgeWarning,
-            stacklevel=2,
+            "\n  remedy: return that, and put it there after the call"
         )
 
 
 def say_what_is_asked_once(names: Collection[str]) -> None:
     """Tell the user of clocks and files that a compiled call does not ask again."""
     if names:
-        warnings.warn(
+        warn(
             f"compiled programs do not call {', '.join(names)} again: what it gave while they were traced is a "
             "constant of them"
-            "\n  remedy: ask before the call, and pass that as an argument",
-            BridgeWarning,
-            stacklevel=2,
+            "\n  remedy: ask before the call, and pass that as an argument"
         )
 
 

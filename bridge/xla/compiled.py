@@ -5,7 +5,6 @@ from __future__ import annotations
 import operator
 import threading
 import time
-import warnings
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from typing import Any
@@ -13,8 +12,9 @@ from typing import Any
 import jax
 import numpy as np
 
+from bridge.code_position import warn
 from bridge.engines.protocol import Settings, compiling
-from bridge.errors import ArgumentError, BridgeWarning, TraceError, choice
+from bridge.errors import ArgumentError, TraceError, choice
 from bridge.options import IndexMode, bytes_of
 from bridge.rewind.interpreter import current_context
 from bridge.trees import leaves_of
@@ -279,11 +279,9 @@ class Compiled(Carriable):
         self._nans.pop(signature, None)
         self._changes[changed] += 1
         if self._changes[changed] == OFTEN:
-            warnings.warn(
+            warn(
                 f"{self.__name__} has been compiled {OFTEN} times more because {changed} has changed between its calls"
-                "\n  remedy: pass it as an argument, and return what the program changes",
-                BridgeWarning,
-                stacklevel=5,
+                "\n  remedy: pass it as an argument, and return what the program changes"
             )
 
     def lower(self, *args: Any, **kwargs: Any) -> Any:

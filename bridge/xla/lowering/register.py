@@ -80,7 +80,7 @@ def called(name: str) -> str:
     made_by: dict[Any, list[Any]] = {}
     for key, computes in STAND_INS.items():
         made_by.setdefault(getattr(inspect.unwrap(computes), "__code__", None), []).append(key)
-    frame: Any = sys._getframe(1)
+    frame: Any = sys._getframe()
     while frame is not None:
         found = made_by.get(frame.f_code, ())
         if len(found) == 1:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from typing import Any
 
-from bridge.code_position import Position, here, resolve
-from bridge.errors import BridgeWarning, TraceError
+from bridge.code_position import Position, here, resolve, warn
+from bridge.errors import TraceError
 from bridge.source.staging import effects
 
 LONG = 2000
@@ -74,11 +73,9 @@ class Length:
             return
         most = self.lines.most_common(1)
         where = f", most of them from {resolve(most[0][0])}" if most else ""
-        warnings.warn(
+        warn(
             f"a program of {self.operations} operations is compiled{where}: compiling takes long, and what a Python "
-            f"loop repeats is repeated in the program{self._reasons()}\n  remedy: {_REMEDY}",
-            BridgeWarning,
-            stacklevel=2,
+            f"loop repeats is repeated in the program{self._reasons()}\n  remedy: {_REMEDY}"
         )
 
     def _reasons(self) -> str:
