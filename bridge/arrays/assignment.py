@@ -27,7 +27,7 @@ def assign(target: Any, key: Any, value: Any) -> None:
         return
     context = place.context
     context.check_usable()
-    if context.lean and context.listener is None and _wrote_element(target, key, value):
+    if context.lean and _wrote_element(target, key, value):
         return
     if context.home.is_abstract:
         key = context.home.key(key, array.shape)

@@ -161,7 +161,7 @@ class Buffer(Tracked, InPlace):
         if type(key) is slice and type(key.start) in BOUNDS and type(key.stop) in BOUNDS and type(key.step) in BOUNDS:
             value = array[key]
             return shown(value, View(place, key, value))
-        if context.lean and context.listener is None and is_of_integers(key):
+        if context.lean and is_of_integers(key):
             value = array[key]
             if type(value) is np.ndarray:
                 return shown(value, View(place, key, value))

@@ -50,7 +50,7 @@ def operate_one(function: Callable[..., Any], ufunc: np.ufunc, x: Any) -> Any:
     if type(own) in (float, complex):
         own = np.result_type(own).type(own)
     rule = RULES.get(ufunc) or rule_for(ufunc, context)
-    if place.active and context.lean and context.listener is None:
+    if place.active and context.lean:
         plan = rule.plans[4]
         if plan is UNPLANNED:
             plan = rule.plan(4)
@@ -95,7 +95,7 @@ def operate_pair(function: Callable[..., Any], ufunc: np.ufunc, x: Any, y: Any) 
     rule = RULES.get(ufunc)
     if rule is None and ufunc not in ZERO_PULL:
         rule = rule_for(ufunc, context)
-    if active and rule is not None and context.lean and context.listener is None:
+    if active and rule is not None and context.lean:
         plan = rule.plans[active]
         if plan is UNPLANNED:
             plan = rule.plan(active)

@@ -167,7 +167,6 @@ int steps_bind(PyObject *given)
         {bound.element_write, "parent", &bound.write_parent},
         {bound.lean, "handed_out", &bound.handed_out},
         {bound.lean, "lean", &bound.is_lean},
-        {bound.lean, "listener", &bound.listener},
         {bound.lean, "log", &bound.log},
         {bound.lean, "merged", &bound.merged},
         {bound.lean, "thread", &bound.thread},

@@ -77,8 +77,8 @@ bool steps_is_lean(PyObject *context)
         Py_XSETREF(known, (PyTypeObject *)Py_NewRef((PyObject *)Py_TYPE(context)));
     }
     PyObject *thread = SLOT(context, bound.thread);
-    return SLOT(context, bound.is_lean) == Py_True && SLOT(context, bound.listener) == Py_None && thread != NULL &&
-           PyLong_CheckExact(thread) && PyLong_AsUnsignedLong(thread) == PyThread_get_thread_ident();
+    return SLOT(context, bound.is_lean) == Py_True && thread != NULL && PyLong_CheckExact(thread) &&
+           PyLong_AsUnsignedLong(thread) == PyThread_get_thread_ident();
 }
 
 static bool is_root(PyObject *place)

@@ -49,7 +49,7 @@ typedef struct {
     Py_ssize_t call_function, call_rule, call_args, call_inputs, call_kwargs, call_plain, call_names;
     Py_ssize_t shaped_shape, shaped_dtype;
     Py_ssize_t plans, per_argument, broadcasts, takes_arrays, adding, facts; /* Rule */
-    Py_ssize_t handed_out, is_lean, listener, log, merged, thread, writes;   /* Lean */
+    Py_ssize_t handed_out, is_lean, log, merged, thread, writes;             /* Lean */
     PyObject *rules;                                                         /* by ufunc */
     PyObject *mutating; /* the same, of functions that write into their arguments */
     PyObject *no_keywords;

@@ -23,7 +23,7 @@ from bridge.rewind.cotangents import looks_of, numpy_numbers, places_of
 from bridge.rewind.gradients import Gradients, Seeds
 from bridge.rewind.handed_out import HandedOut
 from bridge.rewind.indices import scatter
-from bridge.rewind.interpreter import ARRAYS, CURRENT, Call, Listener, current_context
+from bridge.rewind.interpreter import ARRAYS, CURRENT, EVENTS, Call, Listener, current_context
 from bridge.rewind.interrupted import has_written
 from bridge.rewind.lean import Lean
 from bridge.rewind.log import Copy, Entry, Operation, blame, is_bounded
@@ -51,6 +51,8 @@ class Context(Gradients, Lean):
     differentiates = checkpoints = True
     # While a compiled body is tried out: the roots whose shadows it reaches, and what these were before.
     touched: Any = None
+    # Whether its class answers all events as this one does.
+    _is_ordinary = True
     # Of the sweep that is under way: whether it carries marks in place of cotangents, and whether it knows from marks
     # which cotangents exist.
     walking = mending = False
@@ -74,8 +76,12 @@ class Context(Gradients, Lean):
         self.settling = False
         self.entered_as: list[Any] = []
         self.asked: dict[Root, Any] = {}
-        self.listener: Listener | None = None
+        self._listener: Listener | None = None
         self.undone_from: int | None = None
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        cls._is_ordinary = all(getattr(cls, event) is getattr(Context, event) for event in EVENTS)
 
     def __enter__(self) -> Self:
         if is_bounded(self.log) and current_context() is not None:
@@ -86,8 +92,7 @@ class Context(Gradients, Lean):
             )
         super().__enter__()
         CURRENT.set(self)
-        events = all(getattr(type(self), name) is getattr(Context, name) for name in ("result", "copied", "write"))
-        self.lean = events and self.outer is None and not self.home.is_abstract
+        self.lean = self._may_be_lean()
         return self
 
     def __exit__(self, *raised: Any) -> None:
@@ -98,6 +103,29 @@ class Context(Gradients, Lean):
         finally:
             watch(self.log)
 
+    def _may_be_lean(self) -> bool:
+        return self._is_ordinary and self.outer is None and not self.home.is_abstract
+
+    @property
+    def listener(self) -> Listener | None:
+        """Who hears each event before the context answers it."""
+        return self._listener
+
+    @listener.setter
+    def listener(self, listener: Listener | None) -> None:
+        self._listener = listener
+        for event in EVENTS:
+            if listener is None:
+                vars(self).pop(event, None)
+            else:
+                vars(self)[event] = partial(self._reported, event, listener)
+        self.lean = listener is None and self._may_be_lean()
+
+    def _reported(self, event: str, listener: Listener, *what: Any) -> Any:
+        """Let the listener hear an event, and answer it."""
+        listener.heard(event, *what)
+        return getattr(type(self), event)(self, *what)
+
     # Forward: what arrays report becomes an entry of the log, if a gradient passes through it or memory is overwritten.
 
     def carries(self, dtype: np.dtype[Any]) -> bool:
@@ -106,8 +134,6 @@ class Context(Gradients, Lean):
 
     def result(self, call: Call, value: Any) -> Any:
         """Wrap `value`, the fresh result of a call, and log it if a gradient passes through it."""
-        if self.listener is not None:
-            self.listener.heard("result", call, value)
         rule, wanted = call.rule, call.wanted
         if rule is None or not wanted:
             return wrap(self, value, False)
@@ -134,8 +160,6 @@ class Context(Gradients, Lean):
 
     def copied(self, value: Any, source: Place) -> Any:
         """Wrap `value`, a copy of what lies at `source`."""
-        if self.listener is not None:
-            self.listener.heard("copied", value, source)
         if not source.active:
             return wrap(self, value, False)
         out = wrap(self, value, True)
@@ -144,8 +168,6 @@ class Context(Gradients, Lean):
 
     def write(self, target: Any, key: Any, place: Place, value: Any, source: Place | None) -> None:
         """Assign `value` to `target[key]`, which lies at `place`; `source` is the place of the value, if active."""
-        if self.listener is not None:
-            self.listener.heard("write", target, key, place, value, source)
         root = self.writable(target)
         array = target.value
         saved = array[key]
@@ -166,8 +188,6 @@ class Context(Gradients, Lean):
 
     def update(self, call: Call, target: Any, mask: Any, run: Callable[[tuple[Any, ...]], Any]) -> None:
         """Run a ufunc with `target` as its `out`, under a mask if there is one."""
-        if self.listener is not None:
-            self.listener.heard("update", call, target, mask)
         position = here()
         args, root = call.args, target.place.root
         wanted = () if call.rule is None else call.wanted
@@ -196,8 +216,6 @@ class Context(Gradients, Lean):
 
     def scatter_add(self, call: Call, target: Any, key: Any) -> None:
         """`np.add.at` or `np.subtract.at`: an index named twice counts twice."""
-        if self.listener is not None:
-            self.listener.heard("scatter_add", call, target, key)
         root = self.writable(target)
         array = target.value
         saved = array[key]
@@ -228,8 +246,6 @@ class Context(Gradients, Lean):
 
     def mutated(self, call: Call, targets: tuple[Any, ...], saved: tuple[Any, ...]) -> None:
         """Log a call of a mutating rule that has run."""
-        if self.listener is not None:
-            self.listener.heard("mutated", call, targets)
         call.args = tuple(self.snapshots.kept(x, True, k in call.plain) for k, x in enumerate(call.args))
         places, arrays = tuple(target.place for target in targets), tuple(target.value for target in targets)
         entry = MutatingCall(here(), call, places, arrays, saved)

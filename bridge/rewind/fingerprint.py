@@ -143,7 +143,8 @@ class Fingerprint:
 
     def _heard(self, event: str, what: tuple[Any, ...]) -> Iterator[Any]:
         if event != "write":
-            yield from map(self._told, what)
+            # How an update is run, and what a mutating call has overwritten, follows from the rest.
+            yield from map(self._told, what[:-1] if event in ("update", "mutated") else what)
             return
         target, key, place, value, source = what
         yield from map(self._told, (target, key, place))

@@ -50,8 +50,6 @@ class ForwardContext(KeepsArguments, Context):
         set_tangent(buffer.place, tangent)
 
     def result(self, call: Call, value: Any) -> Any:
-        if self.listener is not None:
-            self.listener.heard("result", call, value)
         tangents = () if call.rule is None else tuple([tangents_at(place) for place in call.inputs])
         if all(tangent is None for tangent in tangents):
             return wrap(self, value, False)
@@ -75,8 +73,6 @@ class ForwardContext(KeepsArguments, Context):
         return out
 
     def copied(self, value: Any, source: Place) -> Any:
-        if self.listener is not None:
-            self.listener.heard("copied", value, source)
         tangent = tangent_at(source)
         out = wrap(self, value, tangent is not None)
         if tangent is not None and out.place.active:
@@ -84,8 +80,6 @@ class ForwardContext(KeepsArguments, Context):
         return out
 
     def write(self, target: Any, key: Any, place: Place, value: Any, source: Place | None) -> None:
-        if self.listener is not None:
-            self.listener.heard("write", target, key, place, value, source)
         self.writable(target)
         tangent = None if source is None else tangent_at(source)
         complaint = None
@@ -98,8 +92,6 @@ class ForwardContext(KeepsArguments, Context):
             raise complaint
 
     def update(self, call: Call, target: Any, mask: Any, run: Callable[[tuple[Any, ...]], Any]) -> None:
-        if self.listener is not None:
-            self.listener.heard("update", call, target, mask)
         self.writable(target)
         followed = call.rule is not None and target.dtype.kind in "fc"
         tangents = tuple([tangents_at(place) for place in call.inputs]) if followed else ()
@@ -121,8 +113,6 @@ class ForwardContext(KeepsArguments, Context):
             raise complaint
 
     def scatter_add(self, call: Call, target: Any, key: Any) -> None:
-        if self.listener is not None:
-            self.listener.heard("scatter_add", call, target, key)
         self.writable(target)
         (value,), (source,) = call.args, call.inputs
         complaint = None

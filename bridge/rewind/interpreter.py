@@ -160,6 +160,10 @@ class AnyContext(Protocol):
         """Gradients of `y` with respect to the Buffers `wrt`."""
 
 
+EVENTS = ("result", "copied", "write", "update", "scatter_add", "mutated")
+"""The events that a listener hears, by the names of an interpreter's methods."""
+
+
 class Listener(Protocol):
     """Hears the events of a context before the context answers them, and changes nothing."""
 

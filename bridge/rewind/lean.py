@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from bridge.code_position import here
-from bridge.rewind.interpreter import ARRAYS, Call, Listener
+from bridge.rewind.interpreter import ARRAYS, Call
 from bridge.rewind.log import Copy, Cotangents, Entry, Operation
 from bridge.rewind.ownership import Ownership, wrap
 from bridge.rewind.places import Element
@@ -161,12 +161,12 @@ class Lean(Ownership):
     """The commonest events of a context, for contexts in which they mean what `Context` makes of them."""
 
     # Slots, because the compiled part asks for them at each operation.
-    __slots__ = ("handed_out", "lean", "listener", "log", "merged", "thread", "writes")
+    __slots__ = ("handed_out", "lean", "log", "merged", "thread", "writes")
 
-    # Whether they do: there is no context outside, numbers are known, and no subclass answers events in another way.
+    # Whether they do: there is no context outside, numbers are known, no subclass answers events in another way, and
+    # nobody listens.
     lean: bool
     log: list[Entry]
-    listener: Listener | None
 
     def one(self, plan: Any, value: Any, x: Any, place: Any) -> Any:
         """`result` of a ufunc with a pull, of one operand that carries a gradient."""

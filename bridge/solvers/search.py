@@ -199,13 +199,13 @@ class _Writes:
             target, key, _, _, source = what
             self._note(target, key, source is not None)
         elif event == "update":
-            call, target, mask = what
+            call, target, mask, _ = what
             self._note(target, mask, bool(call.wanted))
         elif event == "scatter_add":
             call, target, key = what
             self._note(target, key, bool(call.wanted))
         elif event == "mutated":
-            call, targets = what
+            call, targets, _ = what
             for target in targets:
                 self._note(target, None, bool(call.wanted))
 

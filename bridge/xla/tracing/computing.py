@@ -13,7 +13,7 @@ from bridge.arrays.buffer import Buffer, Scalar, WeakScalar
 from bridge.code_position import here, resolve
 from bridge.errors import RefusedError
 from bridge.rewind.fingerprint import Fingerprint
-from bridge.rewind.interpreter import Call, Listener
+from bridge.rewind.interpreter import Call
 from bridge.rewind.places import Place
 from bridge.rewind.snapshots import Snapshots
 from bridge.rulebook.facts import facts_of
@@ -36,7 +36,6 @@ class Computing:
     """What dispatch reports, computed."""
 
     comparisons: dict[Any, Any]
-    listener: Listener | None
     constant_buffer: Callable[..., Any]
     entered: Callable[..., Any]
     faults: Faults
@@ -51,8 +50,6 @@ class Computing:
     count: Callable[[], None]
 
     def result(self, call: Call, value: Any) -> Any:
-        if self.listener is not None:
-            self.listener.heard("result", call, value)
         made = self._result(call, value)
         if self.fingerprint is not None and hasattr(made, "place"):
             made.place.root.origin = self.fingerprint.recipe(call)
@@ -222,8 +219,6 @@ class Computing:
         return self.number(value, contents)
 
     def copied(self, value: Any, source: Place) -> Any:
-        if self.listener is not None:
-            self.listener.heard("copied", value, source)
         made = self._copied(value, source)
         if self.fingerprint is not None:
             made.place.root.origin = self.fingerprint.origin_of_copy(source)

@@ -226,8 +226,6 @@ class TraceContext(Framing, Accessing, Computing, Context):
 
     def write(self, target: Any, key: Any, place: Place, value: Any, source: Place | None) -> None:
         self.writable(target)
-        if self.listener is not None:
-            self.listener.heard("write", target, key, place, value, source)
         self.count()
         origin = None if self.fingerprint is None else self.fingerprint.recipe_of_write(place, value)
         if source is None:
@@ -257,8 +255,6 @@ class TraceContext(Framing, Accessing, Computing, Context):
 
     def update(self, call: Call, target: Any, mask: Any, run: Callable[[tuple[Any, ...]], Any]) -> None:
         self.writable(target)
-        if self.listener is not None:
-            self.listener.heard("update", call, target, mask)
         run(call.args)
         self.count()
         place = target.place
