@@ -168,28 +168,17 @@ class Context(Gradients, Lean):
 
     def write(self, target: Any, key: Any, place: Place, value: Any, source: Place | None) -> None:
         """Assign `value` to `target[key]`, which lies at `place`; `source` is the place of the value, if active."""
-        root = self.writable(target)
+        self.writable(target)
         array = target.value
         saved = array[key]
         if not isinstance(place, (Element, Gathered)):
             saved = saved.copy()
-        complaint = None
-        self.busy = True
-        try:
-            array[key] = value
-        except Exception as error:
-            complaint = self.despite(error, target, key, saved, partial(setitem, array, key, value))
-        finally:
-            self.busy = False
-        self.log.append(Write(here(), place, array, key, saved, source))
-        root.active = root.active or source is not None
-        if complaint is not None:
-            raise complaint
+        entry = Write(here(), place, array, key, saved, source)
+        self.overwrite(entry, target, key, saved, setitem, array, key, value)
 
     def update(self, call: Call, target: Any, mask: Any, run: Callable[[tuple[Any, ...]], Any]) -> None:
         """Run a ufunc with `target` as its `out`, under a mask if there is one."""
-        position = here()
-        args, root = call.args, target.place.root
+        args = call.args
         wanted = () if call.rule is None else call.wanted
         reads_output = False
         if wanted:
@@ -198,51 +187,50 @@ class Context(Gradients, Lean):
         else:
             call.args = ()
         saved = target.value.copy()
-        complaint = None
-        self.busy = True
-        try:
-            run(args)
-        except Exception as error:
-            complaint = self.despite(error, target, Ellipsis, saved, partial(run, args))
-        finally:
-            self.busy = False
-        if target.dtype.kind in "fc" and (wanted or (call.rule is not None and mask is not None and root.active)):
-            self.log.append(Update(position, call, target, reads_output or None, wanted, saved, mask))
-            root.active = True
+        masks = call.rule is not None and mask is not None and target.place.root.active
+        entry: Entry
+        if target.dtype.kind in "fc" and (wanted or masks):
+            entry = Update(here(), call, target, reads_output or None, wanted, saved, mask)
         else:
-            self.log.append(Write(position, target.place, target.value, Ellipsis, saved))
-        if complaint is not None:
-            raise complaint
+            entry = Write(here(), target.place, target.value, Ellipsis, saved)
+        self.overwrite(entry, target, Ellipsis, saved, run, args)
 
     def scatter_add(self, call: Call, target: Any, key: Any) -> None:
         """`np.add.at` or `np.subtract.at`: an index named twice counts twice."""
-        root = self.writable(target)
+        self.writable(target)
         array = target.value
         saved = array[key]
         (value,), (source,) = call.args, call.inputs
-        complaint = None
         source = source if self.carries(target.dtype) else None
+        place = Gathered(target.place, key, saved)
+        entry = Scatter(here(), place, array, key, saved, source, call.function is np.subtract)
+        self.overwrite(entry, target, key, saved, scatter, call.function, array, key, value, np.shape(saved))
+
+    def overwrite(self, entry: Any, target: Any, key: Any, saved: Any, write: Callable[..., Any], *args: Any) -> None:
+        """Let NumPy write into `target[key]`, which held `saved`, and log it, also if it raises when it has written."""
         self.busy = True
         try:
-            scatter(call.function, array, key, value, np.shape(saved))
+            write(*args)
         except Exception as error:
-            again = partial(scatter, call.function, array, key, value, np.shape(saved))
-            complaint = self.despite(error, target, key, saved, again)
+            self.check_written(error, target, key, saved, partial(write, *args))
+            self.note_written(entry)
+            raise
         finally:
             self.busy = False
-        place = Gathered(target.place, key, saved)
-        self.log.append(Scatter(here(), place, array, key, saved, source, call.function is np.subtract))
-        root.active = root.active or source is not None
-        if complaint is not None:
-            raise complaint
+        self.note_written(entry)
 
-    def despite(self, error: Exception, target: Any, key: Any, saved: Any, again: Callable[[], Any]) -> Exception:
-        """The error, once the write that raised it is logged; raises it if nothing was written."""
+    def check_written(self, error: Exception, target: Any, key: Any, saved: Any, again: Callable[[], Any]) -> None:
+        """Raise if nothing was written, or only a part."""
         if type(error) is ValueError:
             refuse_read_only(target)
         if isinstance(error, BridgeError) or not has_written(error, target, key, saved, again):
             raise error
-        return error
+
+    def note_written(self, entry: Any) -> None:
+        """Log an entry that overwrote memory."""
+        self.log.append(entry)
+        if entry.activates:
+            entry.out.root.active = True
 
     def mutated(self, call: Call, targets: tuple[Any, ...], saved: tuple[Any, ...]) -> None:
         """Log a call of a mutating rule that has run."""

@@ -7,6 +7,8 @@ tangent of what it writes, at the same place.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+from operator import setitem
 from typing import Any
 
 import numpy as np
@@ -16,7 +18,7 @@ from bridge.rewind.context import Context
 from bridge.rewind.cotangents import numpy_numbers, places_of
 from bridge.rewind.indices import scatter
 from bridge.rewind.interpreter import ARRAYS, Call
-from bridge.rewind.interrupted import silently, written_despite
+from bridge.rewind.interrupted import silently
 from bridge.rewind.log import placed
 from bridge.rewind.memory import in_dtype
 from bridge.rewind.ownership import KeepsArguments, wrap
@@ -81,15 +83,8 @@ class ForwardContext(KeepsArguments, Context):
 
     def write(self, target: Any, key: Any, place: Place, value: Any, source: Place | None) -> None:
         self.writable(target)
-        tangent = None if source is None else tangent_at(source)
-        complaint = None
-        try:
-            target.value[key] = value
-        except (FloatingPointError, RuntimeWarning) as error:
-            complaint = written_despite(error)
-        set_tangent(place, tangent)
-        if complaint is not None:
-            raise complaint
+        note = partial(set_tangent, place, None if source is None else tangent_at(source))
+        self.overwrite(note, target, key, None, setitem, target.value, key, value)
 
     def update(self, call: Call, target: Any, mask: Any, run: Callable[[tuple[Any, ...]], Any]) -> None:
         self.writable(target)
@@ -99,34 +94,26 @@ class ForwardContext(KeepsArguments, Context):
         if any(one is not None for one in tangents):
             with self.suspended():
                 tangent = _tangent_of_update(call, tangents)
-        old = tangent_at(target.place) if mask is not None else None
-        complaint = None
-        try:
-            run(call.args)
-        except (FloatingPointError, RuntimeWarning) as error:
-            complaint = written_despite(error)
         if mask is not None:
-            zero = np.zeros(target.shape, target.dtype)
+            old, zero = tangent_at(target.place), np.zeros(target.shape, target.dtype)
             tangent = np.where(mask, zero if tangent is None else tangent, zero if old is None else old)
-        set_tangent(target.place, tangent)
-        if complaint is not None:
-            raise complaint
+        self.overwrite(partial(set_tangent, target.place, tangent), target, Ellipsis, None, run, call.args)
 
     def scatter_add(self, call: Call, target: Any, key: Any) -> None:
         self.writable(target)
         (value,), (source,) = call.args, call.inputs
-        complaint = None
-        try:
-            scatter(call.function, target.value, key, value)
-        except (FloatingPointError, RuntimeWarning) as error:
-            complaint = written_despite(error)
         tangent = None if source is None or not self.carries(target.dtype) else tangent_at(source)
-        if tangent is not None:
-            region = target.place.region()
-            target.place.root.active = True
-            scatter(call.function, region, key, tangent)
-        if complaint is not None:
-            raise complaint
+        note = partial(_add_tangent, call.function, target.place, key, tangent)
+        self.overwrite(note, target, key, None, scatter, call.function, target.value, key, value)
+
+    def check_written(self, error: Exception, target: Any, key: Any, saved: Any, again: Callable[[], Any]) -> None:
+        # What NumPy says of numbers, it says when it has written.
+        is_of_numbers = isinstance(error, (FloatingPointError, RuntimeWarning))
+        if not is_of_numbers or isinstance(error, np.exceptions.ComplexWarning):
+            raise error
+
+    def note_written(self, entry: Callable[[], None]) -> None:
+        entry()
 
     def mutated(self, call: Call, targets: tuple[Any, ...], saved: tuple[Any, ...]) -> None:
         if self.roots_written is not None:
@@ -181,6 +168,12 @@ def set_tangent(place: Any, tangent: Any) -> None:
         if surplus > 0:
             tangent = np.reshape(tangent, tangent.shape[surplus:])
         place.store(np.broadcast_to(tangent, place.shape) if tangent.shape != place.shape else tangent)
+
+
+def _add_tangent(function: np.ufunc, place: Any, key: Any, tangent: Any) -> None:
+    if tangent is not None:
+        place.root.active = True
+        scatter(function, place.region(), key, tangent)
 
 
 def _tangent_of_update(call: Call, tangents: tuple[Any, ...]) -> Any:

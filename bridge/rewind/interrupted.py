@@ -59,10 +59,3 @@ def has_written(error: Exception, target: Any, key: Any, saved: Any, again: Call
 def same_bits(one: Any, other: Any) -> bool:
     """Whether two arrays or numbers of one shape and dtype hold the same."""
     return bool(grounded(one).tobytes() == grounded(other).tobytes())
-
-
-def written_despite(error: Exception) -> Exception:
-    """What NumPy complains of when it has written; raises a warning of something else."""
-    if isinstance(error, np.exceptions.ComplexWarning):
-        raise error
-    return error
