@@ -27,7 +27,9 @@ def assign(target: Any, key: Any, value: Any) -> None:
         return
     context = place.context
     context.check_usable()
-    if context.lean and _wrote_element(target, key, value):
+    element = _element(target, key, value) if context.lean else None
+    if element is not None:
+        context.write_element(target, key, *element, here())
         return
     if context.home.is_abstract:
         key = context.home.key(key, array.shape)
@@ -57,22 +59,21 @@ def assign(target: Any, key: Any, value: Any) -> None:
         context.followers.written(target, key)
 
 
-def _wrote_element(target: Any, key: Any, value: Any) -> bool:
-    """Write one float into an array of its dtype, if that is what is asked; else False, and nothing is done."""
+def _element(target: Any, key: Any, value: Any) -> tuple[Any, Any] | None:
+    """A float that is written into an array of its dtype, and its place if it is active; None for all else."""
     place, array = target.place, target.value
     source = None
     if type(value) is ARRAYS.scalar:
         source = value.place
         if source.context is not place.context:
-            return False
+            return None
         source, value = source if source.active else None, value.value
     plain = type(value) in FLOATS and value.dtype == place.dtype
     if not (plain or (type(value) is float and place.dtype.kind == "f")) or not array.flags.writeable:
-        return False
+        return None
     if not is_of_integers(key) or len(array.shape) != (1 if type(key) is int else len(key)):
-        return False
-    place.context.write_element(target, key, value, source)
-    return True
+        return None
+    return value, source
 
 
 def _as_numpy_reads(target: Any, key: Any, kind: str, shown: Any, value: Any) -> Any:

@@ -165,7 +165,7 @@ class Buffer(Tracked, InPlace):
             value = array[key]
             if type(value) is np.ndarray:
                 return shown(value, View(place, key, value))
-            return context.element(value, place, key) if type(value) in FLOATS else self._copied(value, key)
+            return context.element(value, place, key, here()) if type(value) in FLOATS else self._copied(value, key)
         if context.home.is_abstract:
             key = context.home.key(key, array.shape)
             if context.home.is_windowed(key):

@@ -55,7 +55,7 @@ def operate_one(function: Callable[..., Any], ufunc: np.ufunc, x: Any) -> Any:
         if plan is UNPLANNED:
             plan = rule.plan(4)
         if plan is not None:
-            out = context.one(plan, value, own, place)
+            out = context.one(plan, value, own, place, here())
             if out is not NotImplemented:
                 return out
     return context.result(Call(ufunc, rule, (own,), inputs), value)
@@ -100,7 +100,8 @@ def operate_pair(function: Callable[..., Any], ufunc: np.ufunc, x: Any, y: Any) 
         if plan is UNPLANNED:
             plan = rule.plan(active)
         if plan is not None:
-            out = context.pair(plan, value, x, y, x_place if active != 2 else None, y_place if active != 1 else None)
+            places = x_place if active != 2 else None, y_place if active != 1 else None
+            out = context.pair(plan, value, x, y, *places, here())
             if out is not NotImplemented:
                 return out
     inputs = (x_place if active & 1 else None, y_place if active & 2 else None)

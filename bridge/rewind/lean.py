@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.code_position import here
+from bridge.code_position import Position
 from bridge.rewind.interpreter import ARRAYS, Call
 from bridge.rewind.log import Copy, Cotangents, Entry, Operation
 from bridge.rewind.ownership import Ownership, wrap
@@ -101,7 +101,8 @@ class ElementRead(Copy):
 
     __slots__ = ("key", "parent")
 
-    def __init__(self, out: Root, parent: Any, key: Any) -> None:
+    def __init__(self, out: Root, parent: Any, key: Any, position: Position) -> None:
+        self.position = position
         self.out = out
         self.parent = parent
         self.key = key
@@ -127,7 +128,8 @@ class ElementWrite(Write):
     def out(self) -> Element:
         return Element(self.parent, self.key, self.array[self.key])
 
-    def __init__(self, parent: Any, array: Any, key: Any, saved: Any, source: Any) -> None:
+    def __init__(self, parent: Any, array: Any, key: Any, saved: Any, source: Any, position: Position) -> None:
+        self.position = position
         self.parent = parent
         self.array = array
         self.key = key
@@ -168,18 +170,18 @@ class Lean(Ownership):
     lean: bool
     log: list[Entry]
 
-    def one(self, plan: Any, value: Any, x: Any, place: Any) -> Any:
+    def one(self, plan: Any, value: Any, x: Any, place: Any, position: Position) -> Any:
         """`result` of a ufunc with a pull, of one operand that carries a gradient."""
         out = self._fresh(value)
         if out is not NotImplemented:
-            self.log.append(One(plan, x, place, out.place, value, here()))
+            self.log.append(One(plan, x, place, out.place, value, position))
         return out
 
-    def pair(self, plan: Any, value: Any, x: Any, y: Any, x_place: Any, y_place: Any) -> Any:
+    def pair(self, plan: Any, value: Any, x: Any, y: Any, x_place: Any, y_place: Any, position: Position) -> Any:
         """`result` of a ufunc with one pull for each of its two operands, of which one carries a gradient at least."""
         out = self._fresh(value)
         if out is not NotImplemented:
-            self.log.append(Pair(plan, x, y, x_place, y_place, out.place, value, here()))
+            self.log.append(Pair(plan, x, y, x_place, y_place, out.place, value, position))
         return out
 
     def _fresh(self, value: Any) -> Any:
@@ -192,24 +194,20 @@ class Lean(Ownership):
         root = getattr(out, "place", None)
         return out if type(root) is Root and root.active else NotImplemented
 
-    def element(self, value: Any, parent: Any, key: Any) -> Any:
+    def element(self, value: Any, parent: Any, key: Any, position: Position) -> Any:
         """`copied` of one float, which was read at a key of plain integers."""
         active = parent.active
         root = Root(self, value, active)
         if active:
-            entry = ElementRead(root, parent, key)
-            entry.position = here()
-            self.log.append(entry)
+            self.log.append(ElementRead(root, parent, key, position))
         return ARRAYS.scalar(value, root)
 
-    def write_element(self, target: Any, key: Any, value: Any, source: Any) -> None:
+    def write_element(self, target: Any, key: Any, value: Any, source: Any, position: Position) -> None:
         """`write` of a float of the target's dtype at a key of plain integers."""
         saved = target.value[key]
         root = self.writable(target)
         array = target.value
         array[key] = value
-        entry = ElementWrite(target.place, array, key, saved, source)
-        entry.position = here()
-        self.log.append(entry)
+        self.log.append(ElementWrite(target.place, array, key, saved, source, position))
         if source is not None:
             root.active = True
