@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from types import CellType, FunctionType, MethodType
 from typing import Any
+
+from bridge.state.graph import Policy, Walk
+from bridge.state.slots import Variable
+from bridge.state.snapshot import Snapshot
 
 
 class Closure:
@@ -22,31 +25,18 @@ class Closure:
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function = function
-        self.cells = [(cell, cell.cell_contents) for cell in _cells(function)]
+        self.variables = Snapshot(_variables(function))
         functools.update_wrapper(self, function, updated=())
         self.__name__ = _name_of(function)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        with self.restored():
+        with self.variables.restored():
             return self.function(*args, **kwargs)
 
-    @contextmanager
-    def restored(self) -> Iterator[None]:
-        """Inside, the variables are as they were."""
-        changed = []
-        for cell, then in self.cells:
-            now = _contents(cell)
-            if now is not then:
-                changed.append((cell, now))
-                cell.cell_contents = then
-        try:
-            yield
-        finally:
-            for cell, now in changed:
-                if now is _EMPTY:
-                    del cell.cell_contents
-                else:
-                    cell.cell_contents = now
+    @property
+    def cells(self) -> list[tuple[CellType, Any]]:
+        """The variables, with what they held."""
+        return [(slot.cell, before) for slot, before in self.variables.parts.values()]
 
 
 def _name_of(function: Any) -> str:
@@ -57,40 +47,22 @@ def _name_of(function: Any) -> str:
     return str(getattr(function, "__name__", type(function).__name__))
 
 
-def _cells(function: Any) -> Iterator[CellType]:
+def _variables(function: Any) -> Iterator[Variable]:
     """The variables of enclosing functions that a function reads, or that functions read which it may call."""
-    waiting, seen = [function], set()
-    while waiting:
-        one = waiting.pop()
-        if id(one) in seen:
-            continue
-        seen.add(id(one))
-        if isinstance(one, functools.partial):
-            waiting += [one.func, *one.args, *one.keywords.values()]
-        elif isinstance(one, MethodType):
-            waiting += [one.__func__, one.__self__]
-        elif isinstance(one, FunctionType):
-            waiting.append(getattr(one, "__wrapped__", None))
-            for cell in one.__closure__ or ():
-                if id(cell) not in seen and _contents(cell) is not _EMPTY:
-                    seen.add(id(cell))
-                    yield cell
-                    waiting.append(cell.cell_contents)
-        elif isinstance(one, (list, tuple)) and len(one) <= _FEW:
-            waiting += one
-        elif isinstance(one, dict) and len(one) <= _FEW:
-            waiting += one.values()
+    for _, found in Walk([function], _CALLED):
+        for kind, closure, number, _ in found:
+            if kind is Variable:
+                yield Variable.of(closure, number)
+
+
+def _calls_nothing(one: Any) -> bool:
+    """Whether a thing is no function, nor holds functions that a body may call."""
+    if isinstance(one, (list, tuple, dict)):
+        return len(one) > _FEW
+    return not isinstance(one, (FunctionType, MethodType, functools.partial))
 
 
 _FEW = 64
 """Containers of more elements are data, not functions that a body calls."""
 
-
-_EMPTY = object()
-
-
-def _contents(cell: CellType) -> Any:
-    try:
-        return cell.cell_contents
-    except ValueError:
-        return _EMPTY
+_CALLED = Policy(_calls_nothing)

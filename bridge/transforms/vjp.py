@@ -96,7 +96,7 @@ def vjp(  # type: ignore[misc]
         out = handed_out(value)
         returned(context, out)
         aux_out = handed_out(aux)
-        again = (Closure(f), _copied(args)) if context.nested else None
+        again = (Closure(f).variables, _copied(args)) if context.nested else None
 
     def pull(cotangent: Any, exists: Any = None) -> tuple[Any, ...]:
         try:
@@ -150,7 +150,7 @@ def _compiled_vjp(
     # The pull gets copies: an argument that the program has under another name must be known by the caller's array.
     shares = forward.shares(*originals)
     again = compiler.kept(_pull, f, has_aux, zeros, source)
-    variables, watch, position = Closure(f), forward.watch(*args), here()
+    variables, watch, position = Closure(f).variables, forward.watch(*args), here()
 
     def pull(cotangent: Any) -> tuple[Any, ...]:
         with variables.restored():

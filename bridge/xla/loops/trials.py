@@ -67,7 +67,7 @@ class Part:
             later, self.context.merged = self.context.merged, dict(self.merged)
             stack.callback(_known_again, self.context, later)
             stack.enter_context(self.moment.again())
-            stack.enter_context(self.closure.restored())
+            stack.enter_context(self.closure.variables.restored())
             for place, before in zip(self.places, self.before, strict=True):
                 now = place.get()
                 stack.callback(place.set, now)
