@@ -208,12 +208,14 @@ class Policy:
     edges : what a thing holds, to the walk.
     most : how many things a walk looks into.
     elements : how many edges of one thing are followed.
+    depth : how many things, one in another, are looked into from a root.
     """
 
     is_end: Callable[[Any], bool]
     edges: Callable[[Any], Iterable[Edge]] = edges
     most: int | None = None
     elements: int | None = None
+    depth: int = sys.maxsize
 
 
 class Walk:
@@ -230,20 +232,25 @@ class Walk:
         # An identity is of no other object while this one lives.
         self._seen: dict[int, Any] = {id(one): one for one in known}
         self._most = None if policy.most is None else policy.most + len(self._seen)
-        self._waiting = list(roots)
+        self._waiting: list[tuple[Any, int]] = []
+        self.add(roots)
+
+    def add(self, roots: Iterable[Any]) -> None:
+        """Go on with these things, too."""
+        self._waiting += [(one, self.policy.depth) for one in roots]
 
     def __iter__(self) -> Iterator[tuple[Any, list[Edge]]]:
         """Each thing that is looked into, with what it holds."""
         while self._waiting:
-            one = self._waiting.pop()
-            if type(one) in PLAIN or id(one) in self._seen or self.policy.is_end(one):
+            one, depth = self._waiting.pop()
+            if not depth or type(one) in PLAIN or id(one) in self._seen or self.policy.is_end(one):
                 continue
             if self._most is not None and len(self._seen) >= self._most:
                 self.is_cut = True
                 return
             self._seen[id(one)] = one
             found = list(islice(self.policy.edges(one), self.policy.elements))
-            self._waiting += [edge[3] for edge in found]
+            self._waiting += [(edge[3], depth - 1) for edge in found]
             yield one, found
 
 
