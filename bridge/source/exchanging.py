@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import threading
 import weakref
+from collections import deque
 from collections.abc import Hashable, Iterable, Iterator
 from functools import lru_cache
 from operator import is_
@@ -18,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from bridge.arrays.tracked import Tracked, is_tracked
+from bridge.arrays.tracked import Tracked
 from bridge.code_position import here, resolve
 from bridge.errors import EscapeError
 from bridge.source.finding import is_library
@@ -96,16 +97,14 @@ class Exchange:
         """In objects and containers, and in what they have."""
         self._walk.add(things)
         for _, found in self._walk:
-            self.steps += 1
+            self.steps += 1 + len(found)
             self._exchange(found)
 
     def _is_end(self, thing: Any) -> bool:
         kind = type(thing)
-        if kind in _DATA or issubclass(kind, _OPAQUE) or is_tracked(thing):
-            return True
-        if issubclass(kind, np.ndarray):
+        if kind is np.ndarray or issubclass(kind, np.ndarray):
             return not (self.is_far and thing.dtype.hasobject)
-        return kind.__module__.partition(".")[0] in _LIBRARIES or (kind is memoryview and not self.is_far)
+        return _is_opaque(kind) or (kind is memoryview and not self.is_far)  # type: ignore[arg-type]
 
     def _held_by(self, thing: Any) -> Iterator[Edge]:
         """What a thing holds; near, no more than what has a slot, or is in tuples, sets and iterators."""
@@ -117,6 +116,8 @@ class Exchange:
         is_asked = hasattr(kind, "__next__") and (kind not in _PASSING or is_used)
         shows_all = self.is_far or is_asked or issubclass(kind, (tuple, set, frozenset))
         for slot, owner, name, value in edges(thing):
+            if type(value) in _DATA:
+                continue
             if is_asked or (is_used and kind is tuple):
                 self._used.add(id(value))
             if slot is Item or slot is Element:
@@ -221,6 +222,17 @@ def look_into(value: Any) -> Any:
     if COUNT.number:
         Exchange(is_far=True).inside([value])
     return value
+
+
+@lru_cache(maxsize=4096)
+def _is_opaque(kind: Hashable) -> bool:
+    """Whether nothing is looked for in objects of a class."""
+    assert isinstance(kind, type)
+    is_of_library = kind.__module__.partition(".")[0] in _LIBRARIES and not issubclass(kind, _CONTAINERS)
+    return kind in _DATA or issubclass(kind, (*_OPAQUE, Tracked)) or is_of_library
+
+
+_CONTAINERS = (dict, list, deque, tuple, set, frozenset)
 
 
 def _lent(array: np.ndarray) -> Any:

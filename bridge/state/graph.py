@@ -46,12 +46,14 @@ def edges(one: Any) -> Iterator[Edge]:
     if kind in _VIEWED:
         yield from ((None, one, None, value) for value in gc.get_referents(one))
         return
+    if kind in _WITHOUT_ATTRIBUTES:
+        yield from _inside(one, kind)
+        return
     known: set[int] = set()
     for edge in _inside(one, kind):
         known.add(id(edge[3]))
         yield edge
-    if kind not in _WITHOUT_ATTRIBUTES:
-        yield from _in_attributes(one, known)
+    yield from _in_attributes(one, known)
 
 
 def _inside(one: Any, kind: Any) -> Iterator[Edge]:
