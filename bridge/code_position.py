@@ -8,7 +8,6 @@ import itertools
 import os
 import sys
 import warnings
-from collections.abc import Callable
 from types import CodeType
 from typing import Any
 
@@ -32,19 +31,8 @@ _USERS = (os.path.join(_HERE, "demo") + os.sep,)
 _MOST = 10_000
 """How many names of files are remembered: what is made at run time often has a name of its own."""
 
-
-class _Internal(dict[str, bool]):
-    """By its name, whether a file belongs to this package, NumPy, SciPy or JAX."""
-
-    def __missing__(self, file: str) -> bool:
-        if len(self) > _MOST:
-            self.clear()
-        found = self[file] = file.startswith(_LIBRARIES) and not file.startswith(_USERS)
-        return found
-
-
-INTERNAL = _Internal()
-is_internal: Callable[[str], bool] = INTERNAL.__getitem__
+# By its name, whether a file is one of these.
+INTERNAL: dict[str, bool] = {}
 
 _ASSIGNS = dis.opmap["STORE_SUBSCR"]
 
@@ -53,11 +41,11 @@ Position = tuple[CodeType, int]
 
 def here() -> Position:
     """The code object and the instruction of the line of the user's code that runs: see `users_frame`."""
-    frame: Any = sys._getframe(2)  # the caller is inside
     try:
+        frame: Any = sys._getframe(2)  # the caller is inside
         while INTERNAL[frame.f_code.co_filename]:
             frame = frame.f_back
-    except AttributeError:  # a thread of C's that runs nobody's code
+    except (AttributeError, KeyError, ValueError):  # no frame is outside, or a file is new
         frame = users_frame()
     return frame.f_code, frame.f_lasti
 
@@ -68,9 +56,19 @@ here = quick(here, "here")
 def users_frame() -> Any:
     """The innermost frame outside this package, NumPy, SciPy and JAX, which runs the line of the user's code."""
     frame: Any = sys._getframe()
-    while INTERNAL[frame.f_code.co_filename] and frame.f_back:
+    while is_internal(frame.f_code.co_filename) and frame.f_back:
         frame = frame.f_back
     return frame
+
+
+def is_internal(file: str) -> bool:
+    """Whether a file belongs to this package, NumPy, SciPy or JAX."""
+    internal = INTERNAL.get(file)
+    if internal is None:
+        if len(INTERNAL) > _MOST:
+            INTERNAL.clear()
+        internal = INTERNAL[file] = file.startswith(_LIBRARIES) and not file.startswith(_USERS)
+    return internal
 
 
 def callers_frame() -> Any:

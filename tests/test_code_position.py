@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import threading
 import warnings
+from _thread import start_new_thread
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
@@ -100,6 +102,17 @@ def test_where_all_frames_are_inside_the_outermost_one_counts(monkeypatch: pytes
         outermost, frame = frame, frame.f_back
     assert here()[0] is outermost.f_code  # type: ignore[union-attr]
     assert code_position.users_frame() is outermost
+
+
+@pytest.mark.usefixtures("_way")
+@pytest.mark.parametrize("depth", [0, 2])
+def test_a_thread_that_runs_no_code_of_the_user(depth: int) -> None:
+    found: list[Any] = []
+    done = threading.Event()
+    asking = inside("def f(): found.append(here()); done.set()", found=found, here=here, done=done)
+    start_new_thread(with_helpers(asking, depth), ())
+    assert done.wait(10)
+    assert [code.co_name for code, _ in found] == ["f"]
 
 
 @pytest.mark.parametrize("depth", [0, 3])

@@ -29,7 +29,7 @@ def assign(target: Any, key: Any, value: Any) -> None:
     context.check_usable()
     element = _element(target, key, value) if context.lean else None
     if element is not None:
-        context.write_element(target, key, *element, here())
+        context.write_element(target, key, element[0], element[1], here())
         return
     if context.home.is_abstract:
         key = context.home.key(key, array.shape)

@@ -100,8 +100,8 @@ def operate_pair(function: Callable[..., Any], ufunc: np.ufunc, x: Any, y: Any) 
         if plan is UNPLANNED:
             plan = rule.plan(active)
         if plan is not None:
-            places = x_place if active != 2 else None, y_place if active != 1 else None
-            out = context.pair(plan, value, x, y, *places, here())
+            x_input, y_input = x_place if active != 2 else None, y_place if active != 1 else None
+            out = context.pair(plan, value, x, y, x_input, y_input, here())
             if out is not NotImplemented:
                 return out
     inputs = (x_place if active & 1 else None, y_place if active & 2 else None)
