@@ -8,7 +8,8 @@ import itertools
 import os
 import sys
 import warnings
-from types import CodeType
+from collections.abc import Iterator
+from types import CodeType, FrameType
 from typing import Any
 
 import numpy as np
@@ -53,12 +54,17 @@ def here() -> Position:
 here = quick(here, "here")
 
 
-def users_frame() -> Any:
-    """The innermost frame outside this package, NumPy, SciPy and JAX, which runs the line of the user's code."""
-    frame: Any = sys._getframe()
-    while is_internal(frame.f_code.co_filename) and frame.f_back:
+def frames() -> Iterator[FrameType]:
+    """The frames that run, from the one on that asks."""
+    frame = sys._getframe().f_back
+    while frame is not None:
+        yield frame
         frame = frame.f_back
-    return frame
+
+
+def users_frame() -> FrameType:
+    """The innermost frame outside this package, NumPy, SciPy and JAX, which runs the line of the user's code."""
+    return next(one for one in frames() if not is_internal(one.f_code.co_filename) or one.f_back is None)
 
 
 def is_internal(file: str) -> bool:
@@ -71,12 +77,9 @@ def is_internal(file: str) -> bool:
     return internal
 
 
-def callers_frame() -> Any:
+def callers_frame() -> FrameType:
     """The innermost frame outside this package: the line that called it, be it a library's."""
-    frame: Any = sys._getframe()
-    while _is_ours(frame.f_code.co_filename) and frame.f_back:
-        frame = frame.f_back
-    return frame
+    return next(one for one in frames() if not _is_ours(one.f_code.co_filename) or one.f_back is None)
 
 
 def warn(message: str) -> None:
@@ -92,14 +95,12 @@ def variable_of(thing: Any) -> str | None:
 
     For messages: it looks through the variables of all frames.
     """
-    frame: Any = sys._getframe()
-    while frame is not None:
+    for frame in frames():
         if not is_internal(frame.f_code.co_filename):
             for names in (frame.f_locals, frame.f_globals):
                 for name, value in list(names.items()):
                     if value is thing and name.isidentifier() and not name.startswith("_"):
                         return str(name)
-        frame = frame.f_back
     return None
 
 

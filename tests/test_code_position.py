@@ -130,3 +130,12 @@ def test_a_warning_is_given_once_for_a_line() -> None:
         for _ in range(3):
             code_position.warn("once for this line")
     assert len(told) == 1
+
+
+def test_frames_begin_with_the_one_that_asks() -> None:
+    def asking() -> list[str]:
+        return [frame.f_code.co_name for frame in code_position.frames()][:2]
+
+    # A comprehension is a frame of its own before Python 3.12.
+    found = [name for name in asking() if name != "<listcomp>"]
+    assert found[0] == "asking"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from bridge.arrays.asking import Twins, ask
 from bridge.arrays.buffer import Buffer
+from bridge.code_position import frames
 from bridge.rewind import labels
 from bridge.rewind.interpreter import ARRAYS, current_context
 from bridge.rewind.memory import grounded
@@ -169,10 +169,8 @@ def _entered(x: Any) -> Any:
 
 def check_caller(what: str) -> None:
     """RefusedError if pandas or xarray do something with a labelled array, which they take for another array."""
-    frame: Any = sys._getframe()
-    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("bridge", "numpy"):
-        frame = frame.f_back
-    library = "" if frame is None else frame.f_globals.get("__name__", "").partition(".")[0]
+    callers = (one.f_globals.get("__name__", "").partition(".")[0] for one in frames())
+    library = next((name for name in callers if name not in ("bridge", "numpy")), "")
     if library in labels.LABELLED:
         raise labels.refused(
             f"{library} does something with what comes of an argument of its own ({what})",

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import operator
-import sys
 from abc import ABCMeta
+from itertools import dropwhile, groupby
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy as np
 from bridge.arrays import creation, dispatch, ufuncs
 from bridge.arrays.operators import Operators
 from bridge.arrays.unknown_text import unknown_text
-from bridge.code_position import callers_frame, here, resolve
+from bridge.code_position import callers_frame, frames, here, resolve
 from bridge.errors import ArgumentError, RefusedError
 from bridge.in_c import quick
 from bridge.rewind.escapes import escape, note_text, rounds
@@ -218,15 +218,9 @@ def _namespace(*, api_version: Any = None) -> Any:
 def _asked_by_operator() -> bool:
     """Whether an operator of a class asks that gives way to an operand that is no array (`bridge.extend.operators`)."""
     read_book()
-    frame: Any = sys._getframe()
-    while frame.f_globals is globals():
-        frame = frame.f_back
-    library = frame.f_globals.get("__package__")
-    while frame is not None and frame.f_globals.get("__package__") == library:
-        if frame.f_code in GIVING_WAY:
-            return True
-        frame = frame.f_back
-    return False
+    callers = dropwhile(lambda one: one.f_globals is globals(), frames())
+    _, of_library = next(groupby(callers, lambda one: one.f_globals.get("__package__")))
+    return any(one.f_code in GIVING_WAY for one in of_library)
 
 
 def _copy_of(value: Any, order: str) -> Any:

@@ -16,7 +16,7 @@ from importlib import import_module
 from types import CodeType
 from typing import Any
 
-from bridge.code_position import here, resolve, warn
+from bridge.code_position import frames, here, resolve, warn
 from bridge.errors import RuleError
 from bridge.rewind.interpreter import ARRAYS
 from bridge.rulebook import guests
@@ -156,10 +156,8 @@ def _turn_over(function: Any) -> None:
 
 def _is_entered_by_a_user() -> bool:
     """Whether a module outside this package enters something by a door."""
-    frame: Any = sys._getframe()
-    while frame.f_globals.get("__name__") in _DOORS:
-        frame = frame.f_back
-    return str(frame.f_globals.get("__name__", "")).partition(".")[0] != "bridge"
+    names = (str(one.f_globals.get("__name__", "")) for one in frames())
+    return next(name for name in names if name not in _DOORS).partition(".")[0] != "bridge"
 
 
 def is_reading() -> bool:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bridge.code_position import frames
 from bridge.rewind.checkpoint import record
 from bridge.rewind.closures import Closure
 from bridge.rewind.roots import serial_now
@@ -34,22 +35,19 @@ class Calls(NamedTuple):
     since: int
 
 
-def checkpointed_calls(frame: Any) -> list[Calls]:
-    """What runs, from the outermost functions to those that the frame belongs to."""
+def checkpointed_calls() -> list[Calls]:
+    """What runs, from the outermost functions on."""
     calls: list[Calls] = []
-    frames: list[Any] = []
-    for _ in range(_FRAMES):
-        if frame is None:
-            break
+    own: list[Any] = []
+    for frame in itertools.islice(frames(), _FRAMES):
         if is_rewritten(frame.f_code):
-            frames.append(frame)
+            own.append(frame)
         elif frame.f_code is record.__code__:
             known = frame.f_locals
             given = *_owners(known["f"]), *known["args"], *known["kwargs"].values()
-            calls.append(Calls(frames, given, known["since"]))
-            frames = []
-        frame = frame.f_back
-    return [Calls(frames, (), 0), *reversed(calls)]
+            calls.append(Calls(own, given, known["since"]))
+            own = []
+    return [Calls(own, (), 0), *reversed(calls)]
 
 
 def _owners(f: Any) -> tuple[Any, ...]:

@@ -7,7 +7,6 @@ over, also after an exception, every array holds its old bits, and objects, cont
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -222,7 +221,7 @@ class Loan:
 
     def _exchange(self, lent: Lent) -> None:
         """Let what the program has at hand have what stands for an array where it has it, for code that is not read."""
-        calls = checkpointed_calls(sys._getframe())
+        calls = checkpointed_calls()
         self._credit += _LOOKED_AT
         if self._credit < self._steps and len(calls) == 1:
             # Many arrays of much that the program has: looking for each of them would take the square of the time.

@@ -10,12 +10,14 @@ import gc
 import sys
 from bisect import bisect_right
 from collections.abc import Container, Iterable, Iterator
+from itertools import takewhile
 from types import BuiltinFunctionType, CellType, CodeType, FrameType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
 
 from bridge.arrays.buffer import Buffer, Scalar, WeakScalar
+from bridge.code_position import frames
 from bridge.source.finding import is_library, once_for_each_code
 from bridge.source.lending import whole_of
 from bridge.source.reading import is_rewritten
@@ -118,11 +120,9 @@ def _variables(caller: CodeType | None) -> list[Any]:
 
 def _frames(caller: CodeType | None, codes: Container[CodeType] | None = None) -> Iterator[FrameType]:
     """The frames that run: those of the program, or of some code."""
-    frame: Any = sys._getframe()
-    while frame is not None and frame.f_code is not caller:
+    for frame in takewhile(lambda one: one.f_code is not caller, frames()):
         if is_rewritten(frame.f_code) if codes is None else frame.f_code in codes:
             yield frame
-        frame = frame.f_back
 
 
 def _gone_through(caller: CodeType | None) -> list[Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, partial
@@ -13,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy import special
 
+from bridge.code_position import frames
 from bridge.rulebook.book import LOWERINGS, REFUSED, STAND_INS, read_book
 from bridge.rulebook.facts import facts_of
 from bridge.signatures import operation_name
@@ -80,12 +80,10 @@ def called(name: str) -> str:
     made_by: dict[Any, list[Any]] = {}
     for key, computes in STAND_INS.items():
         made_by.setdefault(getattr(inspect.unwrap(computes), "__code__", None), []).append(key)
-    frame: Any = sys._getframe()
-    while frame is not None:
+    for frame in frames():
         found = made_by.get(frame.f_code, ())
         if len(found) == 1:
             return _public(found[0])
-        frame = frame.f_back
     module = name.rpartition(".")[0]
     return " or ".join(sorted({_public(key) for key, made in STAND_INS.items() if made.__module__ == module})) or name
 
