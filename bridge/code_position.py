@@ -9,6 +9,7 @@ import os
 import sys
 import warnings
 from collections.abc import Iterator
+from itertools import takewhile
 from types import CodeType, FrameType
 from typing import Any
 
@@ -75,6 +76,11 @@ def is_internal(file: str) -> bool:
             INTERNAL.clear()
         internal = INTERNAL[file] = file.startswith(_LIBRARIES) and not file.startswith(_USERS)
     return internal
+
+
+def frames_inside() -> Iterator[FrameType]:
+    """The frames of this package that run since it was called, from the innermost one on."""
+    return takewhile(lambda one: _is_ours(one.f_code.co_filename), frames())
 
 
 def callers_frame() -> FrameType:

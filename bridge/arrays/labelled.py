@@ -7,7 +7,6 @@ What is done with it is done with its numbers, once its library has been asked w
 from __future__ import annotations
 
 import operator
-import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -29,6 +28,7 @@ from bridge.arrays.labelled_calls import (
     view,
 )
 from bridge.arrays.operands import context_of
+from bridge.code_position import frames_inside
 from bridge.objects.levels import NAMESPACE
 from bridge.rewind import labels
 from bridge.rewind.escapes import note_text
@@ -90,7 +90,7 @@ class Labelled(TrackedObject):
         )
 
     def __getattr__(self, name: str) -> Any:
-        if name == "place" and sys._getframe(1).f_code is context_of.__code__:
+        if name == "place" and any(one.f_code is context_of.__code__ for one in frames_inside()):
             # It is among the operands of a function that is not asked of it: perhaps in a list beside a tracked array.
             labels.refuse_operand(self, "a function")
         if name.startswith("__") or not hasattr(self.__bridge_label__, name):
