@@ -20,6 +20,7 @@ from bridge.xla.lowering.lower import ENGINE, has
 from bridge.xla.tracing.accessing import known_at
 from bridge.xla.tracing.cells import Tracing
 from bridge.xla.tracing.faults import Faults
+from bridge.xla.tracing.folding import folded_at
 from bridge.xla.tracing.outside import admitted
 from bridge.xla.tracing.selections import selected
 from bridge.xla.tracing.stand_ins import StandIn, distinct, of_any
@@ -91,8 +92,10 @@ class CompiledHome(Home):
         return not self.trace.is_inside
 
     def known(self, value: Any) -> Any:
-        """The integers or booleans of a value, if they are known while the program is traced."""
-        return known_at(ground_floor(value).place)
+        """The integers or booleans of a value, or the float of a number, if known while the program is traced."""
+        floor = ground_floor(value)
+        found = known_at(floor.place)
+        return folded_at(floor.place) if found is None and not hasattr(floor, "view_as") else found
 
     def key(self, key: Any, shape: tuple[int, ...]) -> Any:
         """Unless `index_mode` is "error", numbers in it that lie outside are taken to be known at run time only."""
