@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import bridge
-from bridge.errors import TraceError
+from bridge.errors import EscapeError, RefusedError, TraceError
 
 pytest.importorskip("jax")
 
@@ -152,6 +152,52 @@ def complex_roots_and_factors(x: Any) -> Any:
 
 
 @program
+def integers_and_floats_of_them(x: Any) -> Any:
+    lengths = np.array([3, 4])
+    halves = lengths.astype(float) / 2
+    if math.isclose(np.linalg.norm(lengths), 5.0) and math.isclose(halves[1], 2.0):
+        return np.sum(x**2) * np.sqrt(lengths)[1]
+    return np.sum(x)
+
+
+@program
+def numbers_of_python_are_weak(x: Any) -> Any:
+    tenth, narrow = float(np.array([0.1]).sum()), np.array([0.1, 0.2], np.float32)
+    if narrow[0] == tenth and (narrow == tenth)[0] and math.isclose((narrow * tenth)[0], 0.01, rel_tol=1e-6):
+        return np.sum(x**2)
+    return np.sum(x)
+
+
+@program
+def integers_of_python_are_weak(x: Any) -> Any:
+    sums = np.array([200], np.uint8) + int(np.array([100]).sum())
+    return np.sum(x**2) if sums[0] == 44 else np.sum(x)
+
+
+@program
+def checkpoints_around_writes_of_traced_values(x: Any) -> Any:
+    weights = np.array([2.0, 1.0])
+
+    @bridge.checkpoint
+    def body(y: Any) -> Any:
+        factors = np.ones(2)
+        factors *= 0.5
+        return y * weights[0] + y**2 * factors[0] if weights[0] > 1 and factors[0] < 1 else y
+
+    y = body(x)
+    weights[1] = x[0]
+    y = body(y)
+    return np.sum(y) * weights[1]
+
+
+@program
+def checkpoints_that_read_integers(x: Any) -> Any:
+    orders = np.array([2, 3])
+    body = bridge.checkpoint(lambda y: y * orders[1] + y**2 if orders[0] > 1 else y)
+    return np.sum(body(body(x)))
+
+
+@program
 def narrow_floats(x: Any) -> Any:
     weights = np.array([0.1, 0.2], np.float32)
     return np.sum(x**2) * weights[1] if float(weights[0]) != 0.1 else np.sum(x)
@@ -209,6 +255,35 @@ def test_memory_of_a_known_array_is_not_given_to_code_that_is_not_read() -> None
 
     with pytest.raises(TraceError, match="needs the value of a traced float64 array"):
         bridge.grad(f, engine="xla")(X)
+
+
+def test_a_result_of_many_elements_is_not_known() -> None:
+    def f(x: Any, length: int) -> Any:
+        squares = np.multiply.outer(np.ones(length), np.ones(length))
+        return np.sum(x) if math.isclose(squares[0, 0], 1.0) else np.sum(x * x)
+
+    np.testing.assert_array_equal(bridge.grad(f, engine="xla")(X, 256), np.ones(4))
+    with pytest.raises(TraceError, match=r"math\.isclose needs the value"):
+        bridge.grad(f, engine="xla")(X, 257)
+
+
+@pytest.mark.parametrize(
+    "inner",
+    [
+        lambda y: float(y[0]) ** 2 + np.sum(y),
+        lambda y: float.fromhex(y[0].hex()) * y[1],
+        lambda y: np.arange(y[1], y[0]).sum() + y[0],
+        lambda y: {y[0]: 1.0}[3.0] + y[1],
+    ],
+    ids=["float", "hex", "arange", "hash"],
+)
+def test_a_known_number_that_is_differentiated_does_not_leave(inner: Program) -> None:
+    def f(x: Any) -> Any:
+        return np.sum(x) * np.sum(bridge.grad(inner, source=False)(np.array([3.0, 2.0])))
+
+    for engine, error in (("native", (EscapeError, RefusedError)), ("xla", TraceError)):
+        with pytest.raises(error, match=r"gradient would be lost|hash\(\)|needs the value of a traced float64 number"):
+            bridge.grad(f, engine=engine, source=False)(X)
 
 
 def test_decisions_follow_draws() -> None:

@@ -154,6 +154,11 @@ def known_at(place: Any) -> Any:
     return None if known is None else place.within(known, KNOWN)
 
 
+def promoting_as(x: Any, found: Any) -> Any:
+    """A known value of the operand `x`: a number of Python's, which is weak in NumPy's promotion, if `x` is one."""
+    return type(x)(found) if type(x) in (bool, int, float, complex) else found
+
+
 def as_region_key(key: Any) -> Any:
     """A key with the integers that are not known yet as linear forms, and traced arrays as their contents."""
     return tuple(map(_part, key)) if type(key) is tuple else _part(key)

@@ -29,9 +29,9 @@ class Frame:
     those that are no younger than `settled`.
 
     `before` holds, for the cells of outer frames that were written in this one, what they held on entry, and `folded`
-    which floats of them were known; `reads`
-    shapes and dtypes of what was read of them. `scratch` is carried memory through which a loop's body reads what it
-    also writes: for each read two rows, of which `row` is this iteration's.
+    which floats of them were known; `reads` holds shapes and dtypes of what was read of them. `scratch` is carried
+    memory through which a loop's body reads what it also writes: for each read two rows, of which `row` is this
+    iteration's.
     """
 
     __slots__ = (
@@ -83,6 +83,9 @@ class Tracing(AnyContext, Protocol):
     dirty: dict[Cell, None]
     alive: WeakSet[Cell]
 
+    # Floats are known in memory that is younger.
+    folds_since: int
+
     # How many parts run again, and how many of the program's `try` are open.
     parts: int
     tries: int
@@ -113,8 +116,8 @@ class Cell(Root):
     array. `seen` are the regions that were read of the array as it is without them. `affine` is what is known of an
     integer, `run` the first of consecutive ones, `known` the integers or booleans that are known while tracing; `since`
     says when an integer was made, which may be asked for as a linear form in a loop that comes later; `folded` are the
-    floats that are known in the frame that made the memory (`folding`); `version` counts the writes, and `origin` tells
-    memory apart that a part of the program which runs again has made of what is known.
+    floats that are known in the part of the program that made the memory (`folding`); `version` counts the writes, and
+    `origin` tells memory apart that a part of the program which runs again has made of what is known.
     """
 
     __slots__ = (
@@ -192,9 +195,9 @@ class Cell(Root):
 
     def hide(self, contents: Any) -> None:
         """Hold the same, in a form that XLA does not know for the same."""
-        version, origin = self.version, self.origin
+        kept = self.version, self.origin, self.run, self.known, self.folded
         self.contents = contents
-        self.version, self.origin = version, origin
+        self.version, self.origin, self.run, self.known, self.folded = kept
 
     def held_now(self) -> tuple[int, Any]:
         """The version, and the contents where they are those of the program's outermost frame."""

@@ -21,7 +21,7 @@ from bridge.signatures import operation_name
 from bridge.xla.lowering.lower import lower
 from bridge.xla.regions.affine import Affine
 from bridge.xla.regions.gathers import gather
-from bridge.xla.tracing.accessing import known_at
+from bridge.xla.tracing.accessing import known_at, promoting_as
 from bridge.xla.tracing.cells import Cell, in_dtype
 from bridge.xla.tracing.faults import Faults
 from bridge.xla.tracing.folding import Folding
@@ -92,7 +92,7 @@ class Computing(Folding):
             return type(x)([self.operand(part, inner) for part, inner in zip(x, place, strict=True)])
         if place is not None:
             known = known_at(place)
-            return self.read(place) if known is None else known
+            return self.read(place) if known is None else promoting_as(x, known)
         if isinstance(x, np.ndarray) and x.ndim:
             return self.snapshots.of(x)
         return x

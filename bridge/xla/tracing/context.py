@@ -75,7 +75,7 @@ class TraceContext(Framing, Accessing, Computing, Context):
     ) -> None:
         super().__init__()
         self.length = Length()
-        self.parts = self.tries = 0
+        self.parts = self.tries = self.folds_since = 0
         # How often the body of short loops that are unrolled is met.
         self.repeats = 1
         self.memo: Memo | None = None

@@ -2,8 +2,8 @@
 
 `if math.isclose(np.linalg.norm(np.array([1.0, 0.0])), 1.0)` needs no value of a run. Each cell may hold its floats as
 NumPy computes them (`Cell.folded`), in addition to its contents, which stay what they are: folding adds no operation
-to the compiled program and removes none. Floats are known only in the frame that made the memory: the body of a loop
-or of a branch runs several times, and reads what is outside of it as traced values.
+to the compiled program and removes none. Floats are known only in the part of the program that made the memory: the
+body of a loop, of a branch or of a checkpoint runs several times, and what is outside of it may differ then.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ import numpy as np
 
 from bridge.rewind.interpreter import Call
 from bridge.rewind.places import Picked, Place
-from bridge.xla.tracing.accessing import KNOWN, known_at
+from bridge.xla.tracing.accessing import KNOWN, known_at, promoting_as
 from bridge.xla.tracing.cells import Cell, Frame
 from bridge.xla.tracing.stand_ins import StandIn
 
 MOST_KNOWN = 1 << 16
 """Elements of the largest array whose values are kept as known."""
 
-_NOT_FOLDED = (ValueError, TypeError, ArithmeticError, IndexError, np.linalg.LinAlgError)
+_NOT_FOLDED = (ValueError, TypeError, ArithmeticError, IndexError, Warning, np.linalg.LinAlgError)
 """What NumPy raises for some values of operands: the traced operation has its own check."""
 
 
@@ -35,9 +35,9 @@ def lying_as(array: Any, abstract: Any) -> np.ndarray:
 
 
 def folded_at(place: Any) -> Any:
-    """The floats at a place, if they are known in the frame that is traced; else None."""
+    """The floats at a place, if they are known in the part of the program that is traced; else None."""
     root = place.root
-    if root.folded is None or root.frame is not root.context.frames[-1]:
+    if root.folded is None or root.frame is not root.context.frames[-1] or root.serial <= root.context.folds_since:
         return None
     return place.within(root.folded, KNOWN)
 
@@ -56,17 +56,31 @@ def _known_operand(x: Any, place: Any) -> Any:
         return x
     found = folded_at(place)
     found = known_at(place) if found is None else found
-    if found is None:
+    if found is None or found.size > MOST_KNOWN:
         raise _Traced
-    return found
+    return promoting_as(x, found)
 
 
-def _has_floats(places: Sequence[Any]) -> bool:
-    """Whether floats are known at one of the places."""
+def _holds(places: Sequence[Any], name: str) -> bool:
+    """Whether a cell of one of the places has a value for an attribute."""
     return any(
-        _has_floats(place) if isinstance(place, (list, tuple)) else place is not None and place.root.folded is not None
+        _holds(place, name)
+        if isinstance(place, (list, tuple))
+        else place is not None and getattr(place.root, name) is not None
         for place in places
     )
+
+
+def _has_floats(value: Any) -> bool:
+    """Whether a result has floats, or is one."""
+    if isinstance(value, (list, tuple)):
+        return any(map(_has_floats, value))
+    return isinstance(value, (float, complex, np.inexact, np.ndarray)) and np.result_type(value).kind in "fc"
+
+
+def _elements(value: Any) -> int:
+    """How many elements a result has."""
+    return sum(map(_elements, value)) if isinstance(value, (list, tuple)) else getattr(value, "size", 1)
 
 
 def _is_numpys(function: Any) -> bool:
@@ -86,7 +100,9 @@ class Folding:
 
     def folding(self, call: Call, value: Any) -> Any:
         """What a call returned, which looks as `value` does; its floats are known if they follow from constants."""
-        found: Any = _folded(call, value) if _has_floats(call.inputs) else None
+        # What follows from integers alone, `_result` knows, unless it is a float.
+        is_worth_it = _holds(call.inputs, "folded") or (_holds(call.inputs, "known") and _has_floats(value))
+        found: Any = _folded(call, value) if is_worth_it else None
         if type(value) is bool and found is not None:
             self.count()
             return self._as_known(bool(found))
@@ -99,10 +115,12 @@ class Folding:
         return made
 
     def fold_copy(self, made: Any, source: Place) -> None:
-        """Let a copy of what lies at a place hold the floats that are known there."""
+        """Let a copy of what lies at a place, in a dtype of its own, hold the floats that are known there."""
         found = folded_at(source)
-        if found is not None:
-            _keep(made, found)
+        found = known_at(source) if found is None else found
+        if found is not None and np.can_cast(found.dtype, made.place.dtype, "same_kind"):
+            with np.errstate(all="ignore"):
+                _keep(made, found.astype(made.place.dtype))
 
     def folded_write(self, place: Any, value: Any, source: Place | None) -> Folded | None:
         """What a write of `value`, which lies at `source`, makes of the floats that are known of a cell."""
@@ -142,7 +160,7 @@ class Folded:
 
 def _folded(call: Call, value: Any) -> Any:
     """What NumPy computes for a call of which all operands are known; else None."""
-    if not _is_numpys(call.function):
+    if not _is_numpys(call.function) or _elements(value) > MOST_KNOWN:
         return None
     try:
         operands = tuple([_known_operand(x, place) for x, place in zip(call.args, call.inputs, strict=True)])
