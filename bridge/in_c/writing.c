@@ -76,7 +76,8 @@ static bool read_written(PyObject *context, PyObject *thing, Written *written)
     written->place = NULL;
     written->source = Py_None;
     if (!Py_IS_TYPE(thing, bound.scalar) && !Py_IS_TYPE(thing, bound.buffer))
-        return PyFloat_CheckExact(thing) || Py_IS_TYPE(thing, &PyDoubleArrType_Type);
+        return PyFloat_CheckExact(thing) || Py_IS_TYPE(thing, &PyDoubleArrType_Type) ||
+               (steps_is_plain_array(thing) && steps_is_apart(context, thing));
     written->value = SLOT(thing, bound.value);
     written->place = SLOT(thing, bound.place);
     PyObject *active = steps_active(written->place);
@@ -199,7 +200,7 @@ int steps_setitem(PyObject *self, PyObject *key, PyObject *value)
         return written.place == NULL || Py_IS_TYPE(written.value, &PyDoubleArrType_Type)
                    ? write_view(self, key, &written)
                    : 1;
-    if (steps_root(written.place) == root ||
+    if ((written.place != NULL && steps_root(written.place) == root) ||
         PyArray_DESCR((PyArrayObject *)written.value) != PyArray_DESCR((PyArrayObject *)array))
         return 1;
     return write_view(self, key, &written);

@@ -161,7 +161,7 @@ class Lean(Ownership):
     """The commonest events of a context, for contexts in which they mean what `Context` makes of them."""
 
     # Slots, because the compiled part asks for them at each operation.
-    __slots__ = ("handed_out", "lean", "listener", "log", "merged", "thread", "writes")
+    __slots__ = ("handed_out", "lean", "listener", "log", "merged", "originals", "thread", "writes")
 
     # Whether they do: there is no context outside, numbers are known, and no subclass answers events in another way.
     lean: bool
