@@ -110,8 +110,7 @@ PyObject *steps_product(PyObject *function, Kind kind, PyObject *left, PyObject 
     PyObject *context = steps_context_of_two(&x, &y);
     int active = x.active + 2 * y.active;
     PyObject *plan = active && context != NULL ? steps_plan(function, 4 + active) : NULL;
-    if (plan == NULL || !steps_is_lean(context) || PyDict_Contains(bound.mutating, function) ||
-        !steps_keeps_small(plan, &x, &y))
+    if (plan == NULL || PyDict_Contains(bound.mutating, function) || !steps_keeps_small(plan, &x, &y))
         return NOT_HERE;
     PyObject *position = steps_position();
     if (position == NULL || position == NOT_HERE)
@@ -172,7 +171,7 @@ PyObject *steps_update(PyObject *ufunc, Kind kind, PyObject *target, PyObject *o
         return NOT_HERE;
     int active = x.active + 2 * y.active;
     PyObject *plan = active ? steps_plan(ufunc, active) : NULL;
-    if (plan == NULL || !steps_is_lean(context) || !steps_keeps_small(plan, &x, &y))
+    if (plan == NULL || !steps_keeps_small(plan, &x, &y))
         return NOT_HERE;
     PyObject *position = steps_position();
     if (position == NULL || position == NOT_HERE)

@@ -24,11 +24,13 @@ bool steps_operand(PyObject *thing, Operand *operand)
     return PyTypeNum_ISFLOAT(type) || PyTypeNum_ISINTEGER(type);
 }
 
-/* The context of two operands, borrowed; NULL if they are of two, or of none, or if Python must look at a plain one. */
+/* The context of two operands, borrowed, if it takes the short ways; NULL if they are of two, or of none, or if Python
+ * must look at a plain one. */
 PyObject *steps_context_of_two(Operand *x, Operand *y)
 {
     PyObject *context = x->context != NULL ? x->context : y->context;
-    if (context == NULL || (x->context != NULL && y->context != NULL && x->context != y->context))
+    if (context == NULL || (x->context != NULL && y->context != NULL && x->context != y->context) ||
+        !steps_is_lean(context))
         return NULL;
     Operand *plain = x->plain ? x : y;
     return !plain->plain || steps_is_apart(context, plain->value) ? context : NULL;
@@ -143,7 +145,7 @@ PyObject *steps_binary(PyObject *ufunc, Kind kind, PyObject *left, PyObject *rig
     PyObject *context = steps_context_of_two(&x, &y);
     int active = x.active + 2 * y.active;
     PyObject *plan = active && context != NULL ? steps_plan(ufunc, active) : NULL;
-    if (plan == NULL || calls_python(ufunc, kind) || !steps_is_lean(context) || !steps_keeps_small(plan, &x, &y))
+    if (plan == NULL || calls_python(ufunc, kind) || !steps_keeps_small(plan, &x, &y))
         return NOT_HERE;
     PyObject *position = steps_position();
     if (position == NULL || position == NOT_HERE)

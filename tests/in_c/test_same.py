@@ -14,7 +14,7 @@ import pytest
 import bridge
 import bridge.numpy
 from bridge import in_c
-from bridge.errors import BridgeWarning
+from bridge.errors import BridgeWarning, ContextError
 from bridge.extend import RULES
 from bridge.rewind.borrowed import LARGE
 from bridge.rewind.gradients import Gradients
@@ -179,6 +179,34 @@ def test_own_programs(program: Callable[..., Any], options: Any, logs: list[Any]
 def test_higher_derivatives_and_tangents(program: Callable[..., Any], logs: list[Any]) -> None:
     same(lambda: bridge.hvp(program, X, np.cos(X), engine="native"), logs)
     same(lambda: bridge.jvp(program, (X,), (np.cos(X),), engine="native"), logs)
+
+
+@pytest.mark.parametrize("other", [2.0, np.ones(12)], ids=["number", "array"])
+def test_values_of_a_checkpoint_that_has_ended(other: Any) -> None:
+    kept: list[Any] = []
+
+    def body(x: Any) -> Any:
+        kept[:] = [x * 2.0]
+        return np.sum(kept[0])
+
+    def f(x: Any) -> Any:
+        total = bridge.checkpoint(body)(x)
+        gone = kept[0]
+        for use in (
+            lambda: gone * other,
+            lambda: np.add(other, gone),
+            lambda: gone @ np.ones(12),
+            lambda: gone.__iadd__(other),
+            lambda: gone.__setitem__(slice(None), other),
+        ):
+            with pytest.raises(ContextError, match="a value that a checkpointed function made is used outside"):
+                use()
+        return total
+
+    for way in (nullcontext, in_c.pure):
+        with way():
+            found = bridge.grad(f, engine="native", source=False)(X)
+        assert np.array_equal(found, np.full(12, 2.0))
 
 
 @pytest.mark.parametrize("second", [0, 1, 2], ids=["the same memory", "a part of it", "memory of its own"])
