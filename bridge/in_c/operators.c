@@ -24,6 +24,8 @@ bool steps_operand(PyObject *thing, Operand *operand)
     return PyTypeNum_ISFLOAT(type) || PyTypeNum_ISINTEGER(type);
 }
 
+static PyObject *root_of(Operand *operand) { return operand->place == NULL ? NULL : steps_root(operand->place); }
+
 /* The context of two operands, borrowed, if it takes the short ways; NULL if they are of two, or of none, or if Python
  * must look at a plain one. */
 PyObject *steps_context_of_two(Operand *x, Operand *y)
@@ -31,6 +33,8 @@ PyObject *steps_context_of_two(Operand *x, Operand *y)
     PyObject *context = x->context != NULL ? x->context : y->context;
     if (context == NULL || (x->context != NULL && y->context != NULL && x->context != y->context) ||
         !steps_is_lean(context))
+        return NULL;
+    if (steps_is_handed_out(context, root_of(x)) || steps_is_handed_out(context, root_of(y)))
         return NULL;
     Operand *plain = x->plain ? x : y;
     return !plain->plain || steps_is_apart(context, plain->value) ? context : NULL;

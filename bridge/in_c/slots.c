@@ -136,6 +136,15 @@ bool steps_is_plain_array(PyObject *thing)
     return PyTypeNum_ISFLOAT(type) || PyTypeNum_ISINTEGER(type) || PyTypeNum_ISBOOL(type);
 }
 
+/* Whether code that is not read may have a plain array that shows the memory of a root, which may be NULL. */
+bool steps_is_handed_out(PyObject *context, PyObject *root)
+{
+    PyObject *handed_out = SLOT(context, bound.handed_out);
+    if (handed_out == NULL || !PyDict_CheckExact(handed_out))
+        return true;
+    return root != NULL && PyDict_GET_SIZE(handed_out) != 0 && PyDict_Contains(handed_out, root) != 0;
+}
+
 /* The bytes from `*low` up to `*high` among which an array lies; equal if it has no elements. */
 static void find_extent(PyArrayObject *array, char **low, char **high)
 {
@@ -153,9 +162,10 @@ static void find_extent(PyArrayObject *array, char **low, char **high)
  * (`Ownership.check_original`); false for what is left to Python. */
 bool steps_is_apart(PyObject *context, PyObject *array)
 {
-    PyObject *originals = SLOT(context, bound.originals);
+    PyObject *originals = SLOT(context, bound.originals), *handed_out = SLOT(context, bound.handed_out);
     char *low, *high, *first, *last;
-    if (originals == NULL || !PyList_CheckExact(originals))
+    if (originals == NULL || !PyList_CheckExact(originals) || handed_out == NULL || !PyDict_CheckExact(handed_out) ||
+        PyDict_GET_SIZE(handed_out) != 0)
         return false;
     find_extent((PyArrayObject *)array, &low, &high);
     for (Py_ssize_t k = 0; k < PyList_GET_SIZE(originals); k++) {

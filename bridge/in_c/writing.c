@@ -9,10 +9,8 @@ static bool is_plainly_writable(PyObject *context, PyObject *root)
         PyErr_Clear();
     bool same = current == context;
     Py_XDECREF(current);
-    PyObject *merged = SLOT(context, bound.merged), *handed_out = SLOT(context, bound.handed_out);
+    PyObject *merged = SLOT(context, bound.merged);
     if (!same || merged == NULL || !PyDict_CheckExact(merged) || PyDict_GET_SIZE(merged) != 0)
-        return false;
-    if (handed_out == NULL || !PyDict_CheckExact(handed_out) || PyDict_GET_SIZE(handed_out) != 0)
         return false;
     if (Py_IS_TYPE(root, bound.root))
         return true;
@@ -186,7 +184,7 @@ int steps_setitem(PyObject *self, PyObject *key, PyObject *value)
     if (is_this_part(place, key, value))
         return steps_is_lean(context) ? 0 : 1;
     if (!PyArray_ISWRITEABLE((PyArrayObject *)array) || !PyArray_ISFLOAT((PyArrayObject *)array) ||
-        !steps_is_lean(context) || !read_written(context, value, &written))
+        !steps_is_lean(context) || steps_is_handed_out(context, root) || !read_written(context, value, &written))
         return 1;
     bool is_number = !PyArray_CheckExact(written.value);
     if (steps_is_index(key) && steps_element(array, key) != NULL) {

@@ -8,7 +8,7 @@ pass, and mutation is an ordinary operation.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from operator import setitem
 from typing import Any, Self
@@ -70,6 +70,8 @@ class Context(Gradients, Lean):
         self.originals: list[tuple[np.ndarray, Any]] = []
         self.merged: dict[Root, Standing] = {}
         self.handed_out: dict[Root, list[HandedOut]] = {}
+        # Memory that plain arrays show which outlive the call, and what it is to hold then.
+        self.finally_shown: list[tuple[np.ndarray, np.ndarray]] = []
         self.returning: dict[Root, dict[Root, bool]] = {}
         self.settling = False
         self.entered_as: list[Any] = []
@@ -92,10 +94,14 @@ class Context(Gradients, Lean):
 
     def __exit__(self, *raised: Any) -> None:
         try:
-            super().__exit__(*raised)
-            if self.handed_out and raised[0] is None:
-                self.check_handed_out()
+            try:
+                if self.handed_out and raised[0] is None:
+                    self.check_handed_out()
+            finally:
+                super().__exit__(*raised)
         finally:
+            for memory, held in self.finally_shown:
+                memory[...] = held
             watch(self.log)
 
     # Forward: what arrays report becomes an entry of the log, if a gradient passes through it or memory is overwritten.
@@ -120,6 +126,8 @@ class Context(Gradients, Lean):
             if places is None:
                 must_be_numbers(call, value)
                 return out
+        if self.handed_out:
+            self.take_in(call.args)
         reads_output, reads = rule.needs(wanted)
         call.args = self.snapshots.keep(rule, reads, call.args, call.plain)
         if rule.broadcasts:
@@ -147,6 +155,7 @@ class Context(Gradients, Lean):
         if self.listener is not None:
             self.listener.heard("write", target, key, place, value, source)
         root = self.writable(target)
+        shown = self.shown_elsewhere(root, source is not None) if self.handed_out else ()
         array = target.value
         saved = array[key]
         if not isinstance(place, (Element, Gathered)):
@@ -161,6 +170,8 @@ class Context(Gradients, Lean):
             self.busy = False
         self.log.append(Write(here(), place, array, key, saved, source))
         root.active = root.active or source is not None
+        for one in shown:
+            one.follow()
         if complaint is not None:
             raise complaint
 
@@ -171,6 +182,10 @@ class Context(Gradients, Lean):
         position = here(4)
         args, root = call.args, target.place.root
         wanted = () if call.rule is None else call.wanted
+        shown: Sequence[HandedOut] = ()
+        if self.handed_out:
+            self.take_in(args)
+            shown = self.shown_elsewhere(root, bool(wanted) and target.dtype.kind in "fc")
         reads_output = False
         if wanted:
             reads_output, reads = call.rule.needs(wanted)
@@ -191,6 +206,8 @@ class Context(Gradients, Lean):
             root.active = True
         else:
             self.log.append(Write(position, target.place, target.value, Ellipsis, saved))
+        for one in shown:
+            one.follow()
         if complaint is not None:
             raise complaint
 
@@ -204,6 +221,7 @@ class Context(Gradients, Lean):
         (value,), (source,) = call.args, call.inputs
         complaint = None
         source = source if self.carries(target.dtype) else None
+        shown = self.shown_elsewhere(root, source is not None)
         self.busy = True
         try:
             scatter(call.function, array, key, value, np.shape(saved))
@@ -215,6 +233,8 @@ class Context(Gradients, Lean):
         place = Gathered(target.place, key, saved)
         self.log.append(Scatter(here(), place, array, key, saved, source, call.function is np.subtract))
         root.active = root.active or source is not None
+        for one in shown:
+            one.follow()
         if complaint is not None:
             raise complaint
 
@@ -235,9 +255,28 @@ class Context(Gradients, Lean):
         entry = MutatingCall(here(), call, places, arrays, saved)
         if call.wanted:
             entry.activated = tuple(p.root for p in places if p.dtype.kind in "fc" and not p.root.active)
+        if self.handed_out:
+            for root in [place.root for place in places]:
+                for one in self.shown_elsewhere(root, root in entry.activated):
+                    one.follow()
+            self.take_in(call.args)
         for root in entry.activated:
             root.active = True
         self.log.append(entry)
+
+    def take_in_write(self, one: HandedOut) -> None:
+        """Log what was written through a plain array that shows memory."""
+        if self.thread is None:
+            one.check_left_alone()
+        if self.listener is not None:
+            one.refuse_search()
+        buffer = one.tracked
+        self.check_inside(buffer)
+        self.log.append(Write(here(), buffer.place, buffer.value, Ellipsis, one.before))
+        self.writes += 1
+        if buffer.place.root.entered:
+            buffer.place.root.written = True
+        one.follow()
 
     def left(self, tracked: Any, how: str) -> None:
         """Take note that the plain value of a tracked one was handed out; the contexts below are told."""

@@ -14,8 +14,9 @@ import numpy as np
 from bridge.code_position import here
 from bridge.rewind.context import Context
 from bridge.rewind.cotangents import numpy_numbers, places_of
+from bridge.rewind.handed_out import HandedOut
 from bridge.rewind.indices import scatter
-from bridge.rewind.interpreter import ARRAYS, Call
+from bridge.rewind.interpreter import ARRAYS, Call, current_context
 from bridge.rewind.interrupted import silently, written_despite
 from bridge.rewind.log import placed
 from bridge.rewind.memory import in_dtype
@@ -44,6 +45,25 @@ class ForwardContext(KeepsArguments, Context):
         if self.roots_written is not None:
             self.roots_written.add(root)
         return root
+
+    def shows_memory_of(self, root: Root) -> bool:
+        """There is no log: what is written through a plain array has no tangent."""
+        is_outermost = self.outer is None and not self.home.is_abstract
+        return is_outermost and self.listener is None and current_context() is self and not root.active
+
+    def expose(self, tracked: Any) -> None:
+        self.writable(tracked)
+
+    def take_in_write(self, one: HandedOut) -> None:
+        if self.listener is not None:
+            one.refuse_search()
+        one.follow()
+
+    def _follow(self, root: Root) -> None:
+        """After a write of the program's own."""
+        for one in self.handed_out.get(root, ()):
+            if one.shares:
+                one.follow()
 
     def seed(self, buffer: Any, tangent: Any) -> None:
         """Give an argument its tangent."""
@@ -94,6 +114,7 @@ class ForwardContext(KeepsArguments, Context):
         except (FloatingPointError, RuntimeWarning) as error:
             complaint = written_despite(error)
         set_tangent(place, tangent)
+        self._follow(target.place.root)
         if complaint is not None:
             raise complaint
 
@@ -117,6 +138,7 @@ class ForwardContext(KeepsArguments, Context):
             zero = np.zeros(target.shape, target.dtype)
             tangent = np.where(mask, zero if tangent is None else tangent, zero if old is None else old)
         set_tangent(target.place, tangent)
+        self._follow(target.place.root)
         if complaint is not None:
             raise complaint
 
@@ -133,14 +155,18 @@ class ForwardContext(KeepsArguments, Context):
         tangent = None if source is None or not self.carries(target.dtype) else tangent_at(source)
         if tangent is not None:
             region = target.place.region()
+            self.shown_elsewhere(target.place.root, True)
             target.place.root.active = True
             scatter(call.function, region, key, tangent)
+        self._follow(target.place.root)
         if complaint is not None:
             raise complaint
 
     def mutated(self, call: Call, targets: tuple[Any, ...], saved: tuple[Any, ...]) -> None:
         if self.roots_written is not None:
             self.roots_written.update(target.place.root for target in targets)
+        for target in targets:
+            self._follow(target.place.root)
         tangents = [tangents_at(place) for place in call.inputs]
         if all(tangent is None for tangent in tangents):
             return
@@ -186,6 +212,7 @@ def set_tangent(place: Any, tangent: Any) -> None:
         root.context.touched.setdefault(root, (root.shadow, root.owned, root.active))
     place.take()
     if tangent is not None:
+        root.context.shown_elsewhere(root, True)
         root.active = True
         surplus = len(tangent.shape) - len(place.shape)
         if surplus > 0:

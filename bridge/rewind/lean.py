@@ -177,6 +177,8 @@ class Lean(Ownership):
 
     def pair(self, plan: Any, value: Any, x: Any, y: Any, x_place: Any, y_place: Any) -> Any:
         """`result` of a ufunc with one pull for each of its two operands, of which one carries a gradient at least."""
+        if self.handed_out:
+            self.take_in((x, y))
         out = self._fresh(value)
         if out is not NotImplemented:
             self.log.append(Pair(plan, x, y, x_place, y_place, out.place, value, here(4)))
@@ -206,6 +208,7 @@ class Lean(Ownership):
         """`write` of a float of the target's dtype at a key of plain integers."""
         saved = target.value[key]
         root = self.writable(target)
+        shown = self.shown_elsewhere(root, source is not None) if self.handed_out else ()
         array = target.value
         array[key] = value
         entry = ElementWrite(target.place, array, key, saved, source)
@@ -213,3 +216,5 @@ class Lean(Ownership):
         self.log.append(entry)
         if source is not None:
             root.active = True
+        for one in shown:
+            one.follow()

@@ -196,6 +196,26 @@ def plain_arrays_of_other_kinds(x: Any) -> Any:
     return np.sum(y) + np.sum(x * np.ones(12, object))
 
 
+def shown_to_code_that_is_not_read(x: Any) -> Any:
+    b = np.zeros_like(x) + np.linspace(0.5, 1.5, 12)
+    c, held = b * 2.0, np.require(b)
+    y = x * b
+    held[2] = 5.0
+    y = b * y + c
+    b[1] = 2.0
+    b[2:4] = held[:2]
+    b *= 0.5
+    held *= 1.5
+    y += b
+    y *= b
+    total = x @ b + np.dot(b, x) + np.sum(np.hypot(b, x)) + b[3] * x[0] + np.sum(b[2:5] * x[:3])
+    held[:] = 0.25
+    c[0] = x[3]
+    part = np.require(b[::3])
+    part += 1.0
+    return total + np.sum(y * b) + np.sum(c) + np.sum(x[::3] * part)
+
+
 def wrong_update(x: Any) -> Any:
     x[1:4] += x[:2]
     return np.sum(x)
@@ -246,6 +266,6 @@ def no_number(x: Any) -> Any:
 OWN = [
     elements, matrix, views, functions, many_views, second_names, kinds, broadcast, floats, checkpointed, products,
     updates, updates_of_memory_without_gradient, plain_arrays, products_with_plain_arrays, large_plain_arrays,
-    plain_arrays_that_do_not_fit, plain_arrays_of_other_kinds, wrong_update, raising_update, wrong_product,
-    fails_to_fit, beyond, beyond_written, read_only, no_number,
+    plain_arrays_that_do_not_fit, plain_arrays_of_other_kinds, shown_to_code_that_is_not_read, wrong_update,
+    raising_update, wrong_product, fails_to_fit, beyond, beyond_written, read_only, no_number,
 ]  # fmt: skip
