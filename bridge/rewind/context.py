@@ -272,7 +272,7 @@ class Context(Gradients, Lean):
             one.refuse_search()
         buffer = one.tracked
         self.check_inside(buffer)
-        self.log.append(Write(here(), buffer.place, buffer.value, Ellipsis, one.before))
+        self.log.append(Write(here(), buffer.place, one.memory, Ellipsis, one.before))
         self.writes += 1
         if buffer.place.root.entered:
             buffer.place.root.written = True

@@ -33,7 +33,6 @@ class Gradients(Lifetime):
     log: list[Any]
     snapshots: Snapshots
     check_handed_out: Callable[[], None]
-    take_in: Callable[..., None]
     handed_out: dict[Root, list[Any]]
     finally_shown: list[tuple[np.ndarray, np.ndarray]]
     shown: Callable[[], list[tuple[Any, np.ndarray]]]
@@ -146,7 +145,6 @@ class Gradients(Lifetime):
     @contextmanager
     def as_on_entry(self) -> Iterator[None]:
         """Inside, memory is as it was when the function was called."""
-        self.take_in()
         try:
             for number in range(len(self.log) - 1, -1, -1):
                 self.exchanging = True

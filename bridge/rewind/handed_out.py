@@ -24,7 +24,7 @@ class _Memory:
 
     def __init__(self, array: np.ndarray) -> None:
         self._array = array
-        self.__array_interface__ = array.__array_interface__
+        self.__array_interface__ = {**array.__array_interface__, "data": (address(array), False)}
 
 
 class HandedOut:
@@ -44,16 +44,20 @@ class HandedOut:
 
     def __init__(self, tracked: Any, shares: bool) -> None:
         self.tracked = tracked
-        self.memory = np.asarray(grounded(tracked))
+        own = np.asarray(grounded(tracked))
+        # Memory is put back also where the Buffer may only read it.
+        self.memory = own if own.flags.writeable else np.asarray(_Memory(own))
         self.position = here()
         self.shares = shares
-        self.array = np.asarray(_Memory(self.memory if shares else _copied_alike(self.memory)))
+        self.array = np.asarray(_Memory(own if shares else _copied_alike(own)))
         if shares:
             self.follow()
+            if own is not self.memory:
+                self.array.flags.writeable = False
 
     def shows(self, memory: np.ndarray) -> bool:
         """Whether it stands for just this memory."""
-        mine, its = self.memory.__array_interface__, memory.__array_interface__
+        mine, its = grounded(self.tracked).__array_interface__, memory.__array_interface__
         return all(mine[key] == its[key] for key in ("data", "shape", "strides", "typestr"))
 
     @property

@@ -163,13 +163,11 @@ class Ownership:
         # No memory is both shown and copied: a copy would not follow what is written through what shows it.
         shares = any(one.shares for one in given)
         if not shares and self.shows_memory_of(root) and not any(one.is_held for one in given):
-            given = []
             self.handed_out.pop(root, None)
-            shares = bool(grounded(tracked).flags.writeable)
-            if shares:
-                self.expose(tracked)
+            self.expose(tracked)
+            shares = True
         memory = np.asarray(grounded(tracked))
-        one = next((one for one in given if one.shares == shares and one.shows(memory)), None)
+        one = next((one for one in self.handed_out.get(root, ()) if one.shows(memory)), None)
         if one is None:
             if len(self.handed_out) > self.most_handed_out or memory.nbytes > _LARGE:
                 self._forget_dropped()
