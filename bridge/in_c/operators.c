@@ -8,8 +8,9 @@ bool steps_operand(PyObject *thing, Operand *operand)
     operand->active = operand->plain = false;
     if (!Py_IS_TYPE(thing, bound.buffer) && !Py_IS_TYPE(thing, bound.scalar)) {
         operand->value = thing;
-        operand->plain = steps_is_plain_array(thing);
-        return operand->plain || steps_is_number(thing);
+        if (steps_is_number(thing))
+            return true;
+        return operand->plain = steps_is_plain_array(thing);
     }
     operand->value = SLOT(thing, bound.value);
     operand->place = SLOT(thing, bound.place);
@@ -24,8 +25,6 @@ bool steps_operand(PyObject *thing, Operand *operand)
     return PyTypeNum_ISFLOAT(type) || PyTypeNum_ISINTEGER(type);
 }
 
-static PyObject *root_of(Operand *operand) { return operand->place == NULL ? NULL : steps_root(operand->place); }
-
 /* The context of two operands, borrowed, if it takes the short ways; NULL if they are of two, or of none, or if Python
  * must look at a plain one. */
 PyObject *steps_context_of_two(Operand *x, Operand *y)
@@ -34,7 +33,7 @@ PyObject *steps_context_of_two(Operand *x, Operand *y)
     if (context == NULL || (x->context != NULL && y->context != NULL && x->context != y->context) ||
         !steps_is_lean(context))
         return NULL;
-    if (steps_is_handed_out(context, root_of(x)) || steps_is_handed_out(context, root_of(y)))
+    if (steps_is_handed_out(context, x->place) || steps_is_handed_out(context, y->place))
         return NULL;
     Operand *plain = x->plain ? x : y;
     return !plain->plain || steps_is_apart(context, plain->value) ? context : NULL;

@@ -136,13 +136,16 @@ bool steps_is_plain_array(PyObject *thing)
     return PyTypeNum_ISFLOAT(type) || PyTypeNum_ISINTEGER(type) || PyTypeNum_ISBOOL(type);
 }
 
-/* Whether code that is not read may have a plain array that shows the memory of a root, which may be NULL. */
-bool steps_is_handed_out(PyObject *context, PyObject *root)
+/* Whether code that is not read may have a plain array that shows the memory of a place, which may be NULL. */
+bool steps_is_handed_out(PyObject *context, PyObject *place)
 {
     PyObject *handed_out = SLOT(context, bound.handed_out);
     if (handed_out == NULL || !PyDict_CheckExact(handed_out))
         return true;
-    return root != NULL && PyDict_GET_SIZE(handed_out) != 0 && PyDict_Contains(handed_out, root) != 0;
+    if (place == NULL || PyDict_GET_SIZE(handed_out) == 0)
+        return false;
+    PyObject *root = steps_root(place);
+    return root == NULL || PyDict_Contains(handed_out, root) != 0;
 }
 
 /* The bytes from `*low` up to `*high` among which an array lies; equal if it has no elements. */

@@ -85,7 +85,7 @@ bool steps_is_number(PyObject *thing);
 bool steps_is_index(PyObject *key);
 void *steps_element(PyObject *array, PyObject *key);
 bool steps_is_plain_array(PyObject *thing);
-bool steps_is_handed_out(PyObject *context, PyObject *root);
+bool steps_is_handed_out(PyObject *context, PyObject *place);
 bool steps_is_apart(PyObject *context, PyObject *array);
 PyObject *steps_attribute(PyObject *thing, PyObject *name);
 

@@ -184,7 +184,7 @@ int steps_setitem(PyObject *self, PyObject *key, PyObject *value)
     if (is_this_part(place, key, value))
         return steps_is_lean(context) ? 0 : 1;
     if (!PyArray_ISWRITEABLE((PyArrayObject *)array) || !PyArray_ISFLOAT((PyArrayObject *)array) ||
-        !steps_is_lean(context) || steps_is_handed_out(context, root) || !read_written(context, value, &written))
+        !steps_is_lean(context) || steps_is_handed_out(context, place) || !read_written(context, value, &written))
         return 1;
     bool is_number = !PyArray_CheckExact(written.value);
     if (steps_is_index(key) && steps_element(array, key) != NULL) {
