@@ -22,7 +22,7 @@ from bridge.rewind.interpreter import ARRAYS
 from bridge.rewind.lean import FLOATS
 from bridge.rewind.memory import Strides, grounded
 from bridge.rewind.places import DEEP, Element, Gathered, Layout, View, shortened
-from bridge.rewind.values import is_abstract, is_abstract_mask, needs_value
+from bridge.rewind.values import is_abstract, is_abstract_mask, known, needs_value
 
 
 class Scalar(Tracked):
@@ -44,6 +44,9 @@ class Scalar(Tracked):
 
     def __hash__(self) -> int:  # type: ignore[override]
         if is_abstract(self):
+            found = known(self)
+            if found is not None:
+                return hash(found)
             raise needs_value(
                 self,
                 "hash(), of the key of a dictionary or a set,",

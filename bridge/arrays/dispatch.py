@@ -160,9 +160,9 @@ def _operate_across(function: Callable[..., Any], ufunc: np.ufunc, args: tuple[A
 def operate_inplace(operator: Callable[..., Any], ufunc: np.ufunc, target: Any, other: Any) -> Any:
     """An augmented assignment into a Buffer."""
     context = target.place.context
+    context.check_usable()
     context.writable(target)
     if isinstance(other, NUMBERS) or getattr(getattr(other, "place", None), "context", None) is context:
-        context.check_usable()
         own, place = target.place, getattr(other, "place", None)
         values = (target.value, other if place is None else other.value)
         inputs = (own if own.active else None, place if place is not None and place.active else None)

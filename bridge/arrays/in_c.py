@@ -12,6 +12,7 @@ from bridge.rewind.log import Operation, blame
 from bridge.rewind.memory import ArrayMemory
 from bridge.rewind.places import DEEP, View
 from bridge.rewind.roots import SERIALS, Entered, Root
+from bridge.rewind.snapshots import SMALL
 from bridge.rewind.values import Shaped
 from bridge.rewind.writes import Update, Write
 from bridge.rulebook.book import MUTATING, RULES
@@ -45,4 +46,5 @@ bind(
     current=CURRENT,
     blame=blame,
     deep=DEEP,
+    small=SMALL,
 )

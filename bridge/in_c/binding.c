@@ -104,11 +104,12 @@ int steps_bind(PyObject *given)
         {"current", &bound.current}, {"blame", &bound.blame},       {"shortcuts", &bound.shortcuts},
     };
     PyTypeObject *rule;
-    PyObject *deep = PyDict_GetItemString(given, "deep");
+    PyObject *deep = PyDict_GetItemString(given, "deep"), *small = PyDict_GetItemString(given, "small");
 
-    if (deep == NULL || intern_names() < 0)
+    if (deep == NULL || small == NULL || intern_names() < 0)
         return -1;
     bound.deep = PyLong_AsSsize_t(deep);
+    bound.small = PyLong_AsSsize_t(small);
     for (size_t k = 0; k < sizeof types / sizeof *types; k++)
         if (find_type(given, types[k].name, types[k].type) < 0)
             return -1;
@@ -169,6 +170,7 @@ int steps_bind(PyObject *given)
         {bound.lean, "lean", &bound.is_lean},
         {bound.lean, "log", &bound.log},
         {bound.lean, "merged", &bound.merged},
+        {bound.lean, "originals", &bound.originals},
         {bound.lean, "thread", &bound.thread},
         {bound.lean, "writes", &bound.writes},
         {bound.operation, "call", &bound.call_of_entry},

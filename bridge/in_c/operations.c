@@ -1,4 +1,4 @@
-/* Products of two Buffers, and ufuncs that write into a Buffer (`+=`): what they log, entries with a `Call`. */
+/* Products of two arrays, and ufuncs that write into a Buffer (`+=`): what they log, entries with a `Call`. */
 #include "steps.h"
 
 /* `Call(function, rule, args, inputs)` of two operands; takes over nothing. */
@@ -13,9 +13,10 @@ static PyObject *call_of(PyObject *function, PyObject *rule, PyObject *x, PyObje
     SLOT(call, bound.call_inputs) =
         PyTuple_Pack(2, left->active ? left->place : Py_None, right->active ? right->place : Py_None);
     SLOT(call, bound.call_kwargs) = Py_NewRef(bound.no_keywords);
-    SLOT(call, bound.call_plain) = PyTuple_New(0);
+    SLOT(call, bound.call_plain) = left->plain || right->plain ? Py_BuildValue("(i)", right->plain) : PyTuple_New(0);
     SLOT(call, bound.call_names) = PyTuple_New(0);
-    if (SLOT(call, bound.call_args) == NULL || SLOT(call, bound.call_inputs) == NULL)
+    if (SLOT(call, bound.call_args) == NULL || SLOT(call, bound.call_inputs) == NULL ||
+        SLOT(call, bound.call_plain) == NULL)
         Py_CLEAR(call);
     return call;
 }
@@ -39,56 +40,95 @@ static PyObject *looks_of(PyObject *value)
     return looks;
 }
 
+/* Whether a plain array that an entry keeps is one of which each operation copies what it has read. */
+static bool keeps_small(PyObject *plan, int which, Operand *operand)
+{
+    return !operand->plain || PyTuple_GET_ITEM(plan, which) != Py_True ||
+           PyArray_NBYTES((PyArrayObject *)operand->value) <= bound.small;
+}
+
+/* The same of both operands. */
+bool steps_keeps_small(PyObject *plan, Operand *x, Operand *y)
+{
+    return keeps_small(plan, 3, x) && keeps_small(plan, 4, y);
+}
+
+/* What a pull gets of an operand that it reads: tracked memory is put back before, a plain array may change. */
+static PyObject *as_read(Operand *operand)
+{
+    return operand->plain ? PyArray_NewCopy((PyArrayObject *)operand->value, NPY_CORDER) : Py_NewRef(operand->value);
+}
+
+/* What an entry keeps of a value that its pull does not read: pulls of ufuncs are given nothing. */
+static PyObject *unread(PyObject *plan, PyObject *value)
+{
+    return SLOT(PyTuple_GET_ITEM(plan, 0), bound.broadcasts) == Py_True ? Py_NewRef(Py_None) : looks_of(value);
+}
+
+/* The entry of an operation of two operands that bore the root `out`. */
+PyObject *steps_operation(PyObject *function, PyObject *plan, Operand *x, Operand *y, PyObject *value, PyObject *out,
+                          PyObject *position)
+{
+    PyObject *call = NULL, *entry = NULL;
+    PyObject *kept_x = PyTuple_GET_ITEM(plan, 3) == Py_True ? as_read(x) : unread(plan, x->value);
+    PyObject *kept_y = PyTuple_GET_ITEM(plan, 4) == Py_True ? as_read(y) : unread(plan, y->value);
+    PyObject *output = PyTuple_GET_ITEM(plan, 2) == Py_True ? Py_NewRef(value) : unread(plan, value);
+    if (kept_x != NULL && kept_y != NULL && output != NULL)
+        call = call_of(function, PyTuple_GET_ITEM(plan, 0), kept_x, kept_y, x, y);
+    entry = call == NULL ? NULL : steps_make_entry(bound.operation);
+    if (entry != NULL) {
+        SLOT(entry, bound.out) = Py_NewRef(out);
+        SLOT(entry, bound.position) = Py_NewRef(position);
+        SLOT(entry, bound.call_of_entry) = Py_NewRef(call);
+        SLOT(entry, bound.output) = Py_NewRef(output);
+        SLOT(entry, bound.wanted) = Py_NewRef(PyTuple_GET_ITEM(plan, 1));
+    }
+    Py_XDECREF(kept_x);
+    Py_XDECREF(kept_y);
+    Py_XDECREF(output);
+    Py_XDECREF(call);
+    return entry;
+}
+
 /* Whether a result is an operand, or what that is a view of: then it is no new memory. */
 static bool is_memory_of(PyObject *value, PyObject *operand)
 {
     return value == operand || (PyArray_CheckExact(operand) && PyArray_BASE((PyArrayObject *)operand) == value);
 }
 
-/* `dispatch._product`: a product of two Buffers of one context; NOT_HERE for all else. */
+static bool is_array(PyObject *thing, Operand *operand)
+{
+    return steps_operand(thing, operand) && (operand->plain || Py_IS_TYPE(thing, bound.buffer));
+}
+
+/* `dispatch._product`: a product of two Buffers of one context, or of one and a plain array; NOT_HERE for all else. */
 PyObject *steps_product(PyObject *function, Kind kind, PyObject *left, PyObject *right)
 {
     Operand x, y;
-    if (!Py_IS_TYPE(left, bound.buffer) || !Py_IS_TYPE(right, bound.buffer) || !steps_operand(left, &x) ||
-        !steps_operand(right, &y) || x.context != y.context)
+    if (!is_array(left, &x) || !is_array(right, &y))
         return NOT_HERE;
+    PyObject *context = steps_context_of_two(&x, &y);
     int active = x.active + 2 * y.active;
-    PyObject *plan = active ? steps_plan(function, 4 + active) : NULL;
-    if (plan == NULL || !steps_is_lean(x.context) || PyDict_Contains(bound.mutating, function))
+    PyObject *plan = active && context != NULL ? steps_plan(function, 4 + active) : NULL;
+    if (plan == NULL || PyDict_Contains(bound.mutating, function) || !steps_keeps_small(plan, &x, &y))
         return NOT_HERE;
     PyObject *position = steps_position();
     if (position == NULL || position == NOT_HERE)
         return position;
     Py_INCREF(plan);
-    PyObject *tracked = NULL, *kept_x = NULL, *kept_y = NULL, *output = NULL, *call = NULL, *entry = NULL;
+    PyObject *tracked = NULL, *entry = NULL;
     PyObject *value = kind == MATMUL ? PyNumber_MatrixMultiply(x.value, y.value)
                                      : PyObject_CallFunctionObjArgs(function, x.value, y.value, NULL);
     if (value == NULL)
         goto done;
-    tracked = is_memory_of(value, x.value) || is_memory_of(value, y.value) ? NOT_HERE : steps_fresh(x.context, value);
+    tracked = is_memory_of(value, x.value) || is_memory_of(value, y.value) ? NOT_HERE : steps_fresh(context, value);
     if (tracked == NULL || tracked == NOT_HERE)
         goto done;
-    kept_x = PyTuple_GET_ITEM(plan, 3) == Py_True ? Py_NewRef(x.value) : looks_of(x.value);
-    kept_y = PyTuple_GET_ITEM(plan, 4) == Py_True ? Py_NewRef(y.value) : looks_of(y.value);
-    output = PyTuple_GET_ITEM(plan, 2) == Py_True ? Py_NewRef(value) : looks_of(value);
-    if (kept_x != NULL && kept_y != NULL && output != NULL)
-        call = call_of(function, PyTuple_GET_ITEM(plan, 0), kept_x, kept_y, &x, &y);
-    entry = call == NULL ? NULL : steps_make_entry(bound.operation);
-    if (entry != NULL) {
-        SLOT(entry, bound.out) = Py_NewRef(SLOT(tracked, bound.place));
-        SLOT(entry, bound.position) = Py_NewRef(position);
-        SLOT(entry, bound.call_of_entry) = Py_NewRef(call);
-        SLOT(entry, bound.output) = Py_NewRef(output);
-        SLOT(entry, bound.wanted) = Py_NewRef(PyTuple_GET_ITEM(plan, 1));
-    }
-    if (entry == NULL || steps_log(x.context, entry) < 0)
+    entry = steps_operation(function, plan, &x, &y, value, SLOT(tracked, bound.place), position);
+    if (entry == NULL || steps_log(context, entry) < 0)
         Py_CLEAR(tracked);
 done:
     Py_XDECREF(value);
-    Py_XDECREF(kept_x);
-    Py_XDECREF(kept_y);
-    Py_XDECREF(output);
-    Py_XDECREF(call);
     Py_XDECREF(entry);
     Py_DECREF(plan);
     Py_DECREF(position);
@@ -123,7 +163,7 @@ static bool adds(PyObject *rule)
 PyObject *steps_update(PyObject *ufunc, Kind kind, PyObject *target, PyObject *other)
 {
     Operand x, y;
-    if (!steps_operand(target, &x) || !steps_operand(other, &y) || (y.context != NULL && y.context != x.context))
+    if (!steps_operand(target, &x) || !steps_operand(other, &y) || steps_context_of_two(&x, &y) == NULL)
         return NOT_HERE;
     PyObject *array = x.value, *root = steps_root(x.place), *context = x.context;
     if (steps_is_borrowed(root) || !PyArray_CheckExact(array) || !PyArray_ISFLOAT((PyArrayObject *)array) ||
@@ -131,19 +171,21 @@ PyObject *steps_update(PyObject *ufunc, Kind kind, PyObject *target, PyObject *o
         return NOT_HERE;
     int active = x.active + 2 * y.active;
     PyObject *plan = active ? steps_plan(ufunc, active) : NULL;
-    if (plan == NULL || !steps_is_lean(context))
+    if (plan == NULL || !steps_keeps_small(plan, &x, &y))
         return NOT_HERE;
     PyObject *position = steps_position();
     if (position == NULL || position == NOT_HERE)
         return position;
     Py_INCREF(plan);
     PyObject *rule = PyTuple_GET_ITEM(plan, 0), *found = NULL, *call = NULL, *entry = NULL, *written = NULL;
+    PyObject *kept = NULL;
     PyObject *saved =
         steps_writable(context, target, root) < 0 ? NULL : PyArray_NewCopy((PyArrayObject *)array, NPY_CORDER);
     if (saved == NULL)
         goto done;
-    call = call_of(ufunc, rule, PyTuple_GET_ITEM(plan, 3) == Py_True ? array : Py_None,
-                   PyTuple_GET_ITEM(plan, 4) == Py_True ? y.value : Py_None, &x, &y);
+    kept = PyTuple_GET_ITEM(plan, 4) == Py_True ? as_read(&y) : Py_NewRef(Py_None);
+    if (kept != NULL)
+        call = call_of(ufunc, rule, PyTuple_GET_ITEM(plan, 3) == Py_True ? array : Py_None, kept, &x, &y);
     entry = call == NULL ? NULL : steps_make_entry(bound.update);
     if (entry == NULL)
         goto done;
@@ -175,6 +217,7 @@ PyObject *steps_update(PyObject *ufunc, Kind kind, PyObject *target, PyObject *o
 done:
     Py_XDECREF(written);
     Py_XDECREF(saved);
+    Py_XDECREF(kept);
     Py_XDECREF(call);
     Py_XDECREF(entry);
     Py_DECREF(plan);

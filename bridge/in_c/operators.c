@@ -1,14 +1,16 @@
 /* Ufuncs of one operand and of two: `dispatch.operate_one`, `dispatch.operate_pair`, and what these log. */
 #include "steps.h"
 
-/* Whether an operand is of the common kind: a Buffer, a Scalar, or a plain number; nothing complex. */
+/* Whether an operand is of the common kind: a Buffer, a Scalar, or a plain number or array; nothing complex. */
 bool steps_operand(PyObject *thing, Operand *operand)
 {
     operand->place = operand->context = NULL;
-    operand->active = false;
+    operand->active = operand->plain = false;
     if (!Py_IS_TYPE(thing, bound.buffer) && !Py_IS_TYPE(thing, bound.scalar)) {
         operand->value = thing;
-        return steps_is_number(thing);
+        if (steps_is_number(thing))
+            return true;
+        return operand->plain = steps_is_plain_array(thing);
     }
     operand->value = SLOT(thing, bound.value);
     operand->place = SLOT(thing, bound.place);
@@ -21,6 +23,20 @@ bool steps_operand(PyObject *thing, Operand *operand)
         return Py_IS_TYPE(operand->value, &PyDoubleArrType_Type);
     int type = PyArray_TYPE((PyArrayObject *)operand->value);
     return PyTypeNum_ISFLOAT(type) || PyTypeNum_ISINTEGER(type);
+}
+
+/* The context of two operands, borrowed, if it takes the short ways; NULL if they are of two, or of none, or if Python
+ * must look at a plain one. */
+PyObject *steps_context_of_two(Operand *x, Operand *y)
+{
+    PyObject *context = x->context != NULL ? x->context : y->context;
+    if (context == NULL || (x->context != NULL && y->context != NULL && x->context != y->context) ||
+        !steps_is_lean(context))
+        return NULL;
+    if (steps_is_handed_out(context, x->place) || steps_is_handed_out(context, y->place))
+        return NULL;
+    Operand *plain = x->plain ? x : y;
+    return !plain->plain || steps_is_apart(context, plain->value) ? context : NULL;
 }
 
 /* What an entry keeps of a function (`Rule.plan`), borrowed; NULL if there is no pull for each operand. */
@@ -58,15 +74,21 @@ static PyObject *kept(PyObject *plan, int which, PyObject *value)
 }
 
 /* Track a result and log the entry that bore it: `Lean.one`, `Lean.pair`. Takes over `value`, which may be NULL. */
-static PyObject *logged(PyObject *plan, Operand *x, Operand *y, PyObject *value, PyObject *position)
+static PyObject *logged(PyObject *ufunc, PyObject *plan, Operand *x, Operand *y, PyObject *value, PyObject *position)
 {
-    PyObject *context = x->context != NULL ? x->context : y->context;
+    PyObject *context = x->context != NULL ? x->context : y->context, *entry = NULL;
     PyObject *tracked = value == NULL ? NULL : steps_fresh(context, value);
     if (tracked == NULL || tracked == NOT_HERE) {
         Py_XDECREF(value);
         return tracked;
     }
-    PyObject *entry = steps_make_entry(y == NULL ? bound.one : bound.pair);
+    if (y != NULL && (x->plain || y->plain)) {
+        entry = steps_operation(ufunc, plan, x, y, value, SLOT(tracked, bound.place), position);
+        if (entry == NULL)
+            goto failed;
+        goto made;
+    }
+    entry = steps_make_entry(y == NULL ? bound.one : bound.pair);
     if (entry == NULL)
         goto failed;
     SLOT(entry, bound.out) = Py_NewRef(SLOT(tracked, bound.place));
@@ -84,6 +106,7 @@ static PyObject *logged(PyObject *plan, Operand *x, Operand *y, PyObject *value,
         SLOT(entry, bound.pair_x_place) = Py_NewRef(x->active ? x->place : Py_None);
         SLOT(entry, bound.pair_y_place) = Py_NewRef(y->active ? y->place : Py_None);
     }
+made:
     if (steps_log(context, entry) < 0)
         goto failed;
     Py_DECREF(entry);
@@ -116,24 +139,22 @@ static PyObject *computed(PyObject *ufunc, Kind kind, PyObject *x, PyObject *y)
     }
 }
 
-/* `operate_pair` for two operands of one context, or one and a number; NOT_HERE for all else. */
+/* `operate_pair` for two operands of one context, or one and a plain number or array; NOT_HERE for all else. */
 PyObject *steps_binary(PyObject *ufunc, Kind kind, PyObject *left, PyObject *right)
 {
     Operand x, y;
     if (!steps_operand(left, &x) || !steps_operand(right, &y))
         return NOT_HERE;
-    PyObject *context = x.context != NULL ? x.context : y.context;
-    if (context == NULL || (x.context != NULL && y.context != NULL && x.context != y.context))
-        return NOT_HERE;
+    PyObject *context = steps_context_of_two(&x, &y);
     int active = x.active + 2 * y.active;
-    PyObject *plan = active ? steps_plan(ufunc, active) : NULL;
-    if (plan == NULL || calls_python(ufunc, kind) || !steps_is_lean(context))
+    PyObject *plan = active && context != NULL ? steps_plan(ufunc, active) : NULL;
+    if (plan == NULL || calls_python(ufunc, kind) || !steps_keeps_small(plan, &x, &y))
         return NOT_HERE;
     PyObject *position = steps_position();
     if (position == NULL || position == NOT_HERE)
         return position;
     Py_INCREF(plan);
-    PyObject *out = logged(plan, &x, &y, computed(ufunc, kind, x.value, y.value), position);
+    PyObject *out = logged(ufunc, plan, &x, &y, computed(ufunc, kind, x.value, y.value), position);
     Py_DECREF(plan);
     Py_DECREF(position);
     return out;
@@ -152,7 +173,7 @@ PyObject *steps_unary(PyObject *ufunc, Kind kind, PyObject *operand)
     if (position == NULL || position == NOT_HERE)
         return position;
     Py_INCREF(plan);
-    PyObject *out = logged(plan, &x, NULL, computed(ufunc, kind, x.value, NULL), position);
+    PyObject *out = logged(ufunc, plan, &x, NULL, computed(ufunc, kind, x.value, NULL), position);
     Py_DECREF(plan);
     Py_DECREF(position);
     return out;

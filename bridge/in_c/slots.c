@@ -126,6 +126,66 @@ bool steps_is_number(PyObject *thing)
     return PyFloat_CheckExact(thing) || PyLong_CheckExact(thing) || Py_IS_TYPE(thing, &PyDoubleArrType_Type);
 }
 
+/* Whether a thing is an array of NumPy's, of real numbers or booleans, that an operation takes beside a tracked value.
+ */
+bool steps_is_plain_array(PyObject *thing)
+{
+    if (!PyArray_CheckExact(thing))
+        return false;
+    int type = PyArray_TYPE((PyArrayObject *)thing);
+    return PyTypeNum_ISFLOAT(type) || PyTypeNum_ISINTEGER(type) || PyTypeNum_ISBOOL(type);
+}
+
+/* Whether code that is not read may have a plain array that shows the memory of a place, which may be NULL. */
+bool steps_is_handed_out(PyObject *context, PyObject *place)
+{
+    PyObject *handed_out = SLOT(context, bound.handed_out);
+    if (handed_out == NULL || !PyDict_CheckExact(handed_out))
+        return true;
+    if (place == NULL || PyDict_GET_SIZE(handed_out) == 0)
+        return false;
+    PyObject *root = steps_root(place);
+    return root == NULL || PyDict_Contains(handed_out, root) != 0;
+}
+
+/* The bytes from `*low` up to `*high` among which an array lies; equal if it has no elements. */
+static void find_extent(PyArrayObject *array, char **low, char **high)
+{
+    *low = *high = PyArray_BYTES(array);
+    if (PyArray_SIZE(array) == 0)
+        return;
+    for (int axis = 0; axis < PyArray_NDIM(array); axis++) {
+        npy_intp reach = (PyArray_DIM(array, axis) - 1) * PyArray_STRIDE(array, axis);
+        *(reach < 0 ? low : high) += reach;
+    }
+    *high += PyArray_ITEMSIZE(array);
+}
+
+/* Whether a plain array shares no memory with the original of an argument that the function has written
+ * (`Ownership.check_original`); false for what is left to Python. */
+bool steps_is_apart(PyObject *context, PyObject *array)
+{
+    PyObject *originals = SLOT(context, bound.originals), *handed_out = SLOT(context, bound.handed_out);
+    char *low, *high, *first, *last;
+    if (originals == NULL || !PyList_CheckExact(originals) || handed_out == NULL || !PyDict_CheckExact(handed_out) ||
+        PyDict_GET_SIZE(handed_out) != 0)
+        return false;
+    find_extent((PyArrayObject *)array, &low, &high);
+    for (Py_ssize_t k = 0; k < PyList_GET_SIZE(originals); k++) {
+        PyObject *pair = PyList_GET_ITEM(originals, k);
+        PyObject *original = PyTuple_GET_ITEM(pair, 0), *buffer = PyTuple_GET_ITEM(pair, 1);
+        if (!PyArray_Check(original) || !Py_IS_TYPE(buffer, bound.buffer))
+            return false;
+        find_extent((PyArrayObject *)original, &first, &last);
+        if (first >= high || low >= last)
+            continue;
+        PyObject *root = steps_root(SLOT(buffer, bound.place));
+        if (root == NULL || Py_IS_TYPE(root, bound.root) || SLOT(root, bound.written) != Py_False)
+            return false;
+    }
+    return true;
+}
+
 /* Whether a key is an integer of Python's, or a tuple of these. */
 bool steps_is_index(PyObject *key)
 {

@@ -49,7 +49,7 @@ typedef struct {
     Py_ssize_t call_function, call_rule, call_args, call_inputs, call_kwargs, call_plain, call_names;
     Py_ssize_t shaped_shape, shaped_dtype;
     Py_ssize_t plans, per_argument, broadcasts, takes_arrays, adding, facts; /* Rule */
-    Py_ssize_t handed_out, is_lean, log, merged, thread, writes;             /* Lean */
+    Py_ssize_t handed_out, is_lean, log, merged, originals, thread, writes;  /* Lean */
     PyObject *rules;                                                         /* by ufunc */
     PyObject *mutating; /* the same, of functions that write into their arguments */
     PyObject *no_keywords;
@@ -59,7 +59,8 @@ typedef struct {
     PyObject *current; /* the context variable */
     PyObject *blame;
     PyObject *shortcuts; /* what the book's pulls compute, by function: see backward.c */
-    Py_ssize_t deep;
+    Py_ssize_t deep;     /* places with more above them are left to Python */
+    Py_ssize_t small;    /* bytes of a plain array of which each operation that reads it keeps a copy */
 } Bound;
 
 extern Bound bound;
@@ -83,6 +84,9 @@ bool steps_is_borrowed(PyObject *root);
 bool steps_is_number(PyObject *thing);
 bool steps_is_index(PyObject *key);
 void *steps_element(PyObject *array, PyObject *key);
+bool steps_is_plain_array(PyObject *thing);
+bool steps_is_handed_out(PyObject *context, PyObject *place);
+bool steps_is_apart(PyObject *context, PyObject *array);
 PyObject *steps_attribute(PyObject *thing, PyObject *name);
 
 /* operators.c */
@@ -107,18 +111,22 @@ typedef enum {
     HERE
 } Kind;
 
-/* An operand: what it holds, and its place if it is tracked; all borrowed. */
+/* An operand: what it holds, and its place if it is tracked; all borrowed. `plain`: it is an array that is not. */
 typedef struct {
     PyObject *value, *place, *context;
-    bool active;
+    bool active, plain;
 } Operand;
 
 bool steps_operand(PyObject *thing, Operand *operand);
+PyObject *steps_context_of_two(Operand *x, Operand *y);
 PyObject *steps_plan(PyObject *function, int number);
 PyObject *steps_binary(PyObject *ufunc, Kind kind, PyObject *x, PyObject *y);
 PyObject *steps_unary(PyObject *ufunc, Kind kind, PyObject *x);
 
 /* operations.c */
+bool steps_keeps_small(PyObject *plan, Operand *x, Operand *y);
+PyObject *steps_operation(PyObject *function, PyObject *plan, Operand *x, Operand *y, PyObject *value, PyObject *out,
+                          PyObject *position);
 PyObject *steps_product(PyObject *function, Kind kind, PyObject *left, PyObject *right);
 PyObject *steps_update(PyObject *ufunc, Kind kind, PyObject *target, PyObject *other);
 

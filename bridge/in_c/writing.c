@@ -9,10 +9,8 @@ static bool is_plainly_writable(PyObject *context, PyObject *root)
         PyErr_Clear();
     bool same = current == context;
     Py_XDECREF(current);
-    PyObject *merged = SLOT(context, bound.merged), *handed_out = SLOT(context, bound.handed_out);
+    PyObject *merged = SLOT(context, bound.merged);
     if (!same || merged == NULL || !PyDict_CheckExact(merged) || PyDict_GET_SIZE(merged) != 0)
-        return false;
-    if (handed_out == NULL || !PyDict_CheckExact(handed_out) || PyDict_GET_SIZE(handed_out) != 0)
         return false;
     if (Py_IS_TYPE(root, bound.root))
         return true;
@@ -76,7 +74,8 @@ static bool read_written(PyObject *context, PyObject *thing, Written *written)
     written->place = NULL;
     written->source = Py_None;
     if (!Py_IS_TYPE(thing, bound.scalar) && !Py_IS_TYPE(thing, bound.buffer))
-        return PyFloat_CheckExact(thing) || Py_IS_TYPE(thing, &PyDoubleArrType_Type);
+        return PyFloat_CheckExact(thing) || Py_IS_TYPE(thing, &PyDoubleArrType_Type) ||
+               (steps_is_plain_array(thing) && steps_is_apart(context, thing));
     written->value = SLOT(thing, bound.value);
     written->place = SLOT(thing, bound.place);
     PyObject *active = steps_active(written->place);
@@ -185,7 +184,7 @@ int steps_setitem(PyObject *self, PyObject *key, PyObject *value)
     if (is_this_part(place, key, value))
         return steps_is_lean(context) ? 0 : 1;
     if (!PyArray_ISWRITEABLE((PyArrayObject *)array) || !PyArray_ISFLOAT((PyArrayObject *)array) ||
-        !read_written(context, value, &written) || !steps_is_lean(context))
+        !steps_is_lean(context) || steps_is_handed_out(context, place) || !read_written(context, value, &written))
         return 1;
     bool is_number = !PyArray_CheckExact(written.value);
     if (steps_is_index(key) && steps_element(array, key) != NULL) {
@@ -199,7 +198,7 @@ int steps_setitem(PyObject *self, PyObject *key, PyObject *value)
         return written.place == NULL || Py_IS_TYPE(written.value, &PyDoubleArrType_Type)
                    ? write_view(self, key, &written)
                    : 1;
-    if (steps_root(written.place) == root ||
+    if ((written.place != NULL && steps_root(written.place) == root) ||
         PyArray_DESCR((PyArrayObject *)written.value) != PyArray_DESCR((PyArrayObject *)array))
         return 1;
     return write_view(self, key, &written);

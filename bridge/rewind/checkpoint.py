@@ -182,12 +182,15 @@ class Checkpoint(Entry):
         try:
             with (
                 context.reopened(),
-                checkpointing(context),
+                checkpointing(context, self.since),
                 context.home.noted_run(context, self.since, self.noted) as noted,
             ):
                 context.home.separate()
+                for one in (one for given in context.handed_out.values() for one in given if one.shares):
+                    one.follow()
                 args, kwargs = rebuilt(self.structure, self.args)
                 results = self._tracked(self.body(*args, **kwargs))
+                _take_in(context)
         except (BridgeError, MemoryError):
             raise
         except Exception as error:
@@ -215,6 +218,13 @@ class Checkpoint(Entry):
         return self.activated
 
 
+def _take_in(context: Any) -> None:
+    """Log what was written through plain arrays, in all contexts: before a checkpointed call, or inside of it."""
+    while context is not None:
+        context.take_in()
+        context = context.outer
+
+
 def _undo_replay(context: Context) -> None:
     """Memory as before a replay, of whose log a part may have been walked back."""
     if context.is_torn:
@@ -229,23 +239,26 @@ def _undo_replay(context: Context) -> None:
 
 
 @contextmanager
-def checkpointing(context: Context) -> Iterator[None]:
+def checkpointing(context: Context, since: int) -> Iterator[None]:
     """Runs a checkpointed function: it may not write arrays of outer contexts, which a replay would not put back."""
-    before, context.checkpointing = context.checkpointing, True
+    before, shown_until = context.checkpointing, context.shown_until
+    context.checkpointing, context.shown_until = True, min(since, shown_until)
     try:
         yield
     finally:
-        context.checkpointing = before
+        context.checkpointing, context.shown_until = before, shown_until
 
 
 def record(context: Context, f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Run a checkpointed call and log it as one entry."""
+    _take_in(context)
     entry = Checkpoint(context, f, args, kwargs)
     since = serial_now()
     log, context.log = context.log, another(context.log)
     try:
-        with checkpointing(context), context.home.noted_run(context, since) as entry.noted:
+        with checkpointing(context, since), context.home.noted_run(context, since) as entry.noted:
             result = f(*args, **kwargs)
+            _take_in(context)
         entry.finish(result, context.log, since)
     except BaseException:
         log.extend(context.log)

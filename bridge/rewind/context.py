@@ -72,6 +72,8 @@ class Context(Gradients, Lean):
         self.originals: list[tuple[np.ndarray, Any]] = []
         self.merged: dict[Root, Standing] = {}
         self.handed_out: dict[Root, list[HandedOut]] = {}
+        # Memory that plain arrays show which outlive the call, and what it is to hold then.
+        self.finally_shown: list[tuple[np.ndarray, np.ndarray]] = []
         self.returning: dict[Root, dict[Root, bool]] = {}
         self.settling = False
         self.entered_as: list[Any] = []
@@ -97,10 +99,14 @@ class Context(Gradients, Lean):
 
     def __exit__(self, *raised: Any) -> None:
         try:
-            super().__exit__(*raised)
-            if self.handed_out and raised[0] is None:
-                self.check_handed_out()
+            try:
+                if self.handed_out and raised[0] is None:
+                    self.check_handed_out()
+            finally:
+                super().__exit__(*raised)
         finally:
+            for memory, held in self.finally_shown:
+                memory[...] = held
             watch(self.log)
 
     def _may_be_lean(self) -> bool:
@@ -146,6 +152,8 @@ class Context(Gradients, Lean):
             if places is None:
                 must_be_numbers(call, value)
                 return out
+        if self.handed_out:
+            self.take_in(call.args)
         reads_output, reads = rule.needs(wanted)
         call.args = self.snapshots.keep(rule, reads, call.args, call.plain)
         if rule.broadcasts:
@@ -168,7 +176,9 @@ class Context(Gradients, Lean):
 
     def write(self, target: Any, key: Any, place: Place, value: Any, source: Place | None) -> None:
         """Assign `value` to `target[key]`, which lies at `place`; `source` is the place of the value, if active."""
-        self.writable(target)
+        root = self.writable(target)
+        if self.handed_out:
+            self.shown_elsewhere(root, source is not None)
         array = target.value
         saved = array[key]
         if not isinstance(place, (Element, Gathered)):
@@ -180,6 +190,9 @@ class Context(Gradients, Lean):
         """Run a ufunc with `target` as its `out`, under a mask if there is one."""
         args = call.args
         wanted = () if call.rule is None else call.wanted
+        if self.handed_out:
+            self.take_in(args)
+            self.shown_elsewhere(target.place.root, bool(wanted) and target.dtype.kind in "fc")
         reads_output = False
         if wanted:
             reads_output, reads = call.rule.needs(wanted)
@@ -202,6 +215,7 @@ class Context(Gradients, Lean):
         saved = array[key]
         (value,), (source,) = call.args, call.inputs
         source = source if self.carries(target.dtype) else None
+        self.shown_elsewhere(target.place.root, source is not None)
         place = Gathered(target.place, key, saved)
         entry = Scatter(here(), place, array, key, saved, source, call.function is np.subtract)
         self.overwrite(entry, target, key, saved, scatter, call.function, array, key, value, np.shape(saved))
@@ -213,11 +227,22 @@ class Context(Gradients, Lean):
             write(*args)
         except Exception as error:
             self.check_written(error, target, key, saved, partial(write, *args))
-            self.note_written(entry)
+            self._written(entry, target.place.root)
             raise
         finally:
             self.busy = False
+        self._written(entry, target.place.root)
+
+    def _written(self, entry: Any, root: Root) -> None:
         self.note_written(entry)
+        if self.handed_out:
+            self.follow_written(root)
+
+    def follow_written(self, root: Root) -> None:
+        """After a write of the program's own: plain arrays show it already."""
+        for one in self.handed_out.get(root, ()):
+            if one.shares:
+                one.follow()
 
     def check_written(self, error: Exception, target: Any, key: Any, saved: Any, again: Callable[[], Any]) -> None:
         """Raise if nothing was written, or only a part."""
@@ -239,9 +264,28 @@ class Context(Gradients, Lean):
         entry = MutatingCall(here(), call, places, arrays, saved)
         if call.wanted:
             entry.activated = tuple(p.root for p in places if p.dtype.kind in "fc" and not p.root.active)
+        if self.handed_out:
+            for root in [place.root for place in places]:
+                for one in self.shown_elsewhere(root, root in entry.activated):
+                    one.follow()
+            self.take_in(call.args)
         for root in entry.activated:
             root.active = True
         self.log.append(entry)
+
+    def take_in_write(self, one: HandedOut) -> None:
+        """Log what was written through a plain array that shows memory."""
+        if self.thread is None:
+            one.check_left_alone()
+        if self.listener is not None:
+            one.refuse_search()
+        buffer = one.tracked
+        self.check_inside(buffer)
+        self.log.append(Write(here(), buffer.place, one.memory, Ellipsis, one.before))
+        self.writes += 1
+        if buffer.place.root.entered:
+            buffer.place.root.written = True
+        one.follow()
 
     def left(self, tracked: Any, how: str) -> None:
         """Take note that the plain value of a tracked one was handed out; the contexts below are told."""

@@ -16,8 +16,9 @@ import numpy as np
 from bridge.code_position import here
 from bridge.rewind.context import Context
 from bridge.rewind.cotangents import numpy_numbers, places_of
+from bridge.rewind.handed_out import HandedOut
 from bridge.rewind.indices import scatter
-from bridge.rewind.interpreter import ARRAYS, Call
+from bridge.rewind.interpreter import ARRAYS, Call, current_context
 from bridge.rewind.interrupted import silently
 from bridge.rewind.log import placed
 from bridge.rewind.memory import in_dtype
@@ -46,6 +47,19 @@ class ForwardContext(KeepsArguments, Context):
         if self.roots_written is not None:
             self.roots_written.add(root)
         return root
+
+    def shows_memory_of(self, root: Root) -> bool:
+        """There is no log: what is written through a plain array has no tangent."""
+        is_outermost = self.outer is None and not self.home.is_abstract
+        return is_outermost and self.listener is None and current_context() is self and not root.active
+
+    def expose(self, tracked: Any) -> None:
+        self.writable(tracked)
+
+    def take_in_write(self, one: HandedOut) -> None:
+        if self.listener is not None:
+            one.refuse_search()
+        one.follow()
 
     def seed(self, buffer: Any, tangent: Any) -> None:
         """Give an argument its tangent."""
@@ -118,6 +132,8 @@ class ForwardContext(KeepsArguments, Context):
     def mutated(self, call: Call, targets: tuple[Any, ...], saved: tuple[Any, ...]) -> None:
         if self.roots_written is not None:
             self.roots_written.update(target.place.root for target in targets)
+        for target in targets:
+            self.follow_written(target.place.root)
         tangents = [tangents_at(place) for place in call.inputs]
         if all(tangent is None for tangent in tangents):
             return
@@ -163,6 +179,7 @@ def set_tangent(place: Any, tangent: Any) -> None:
         root.context.touched.setdefault(root, (root.shadow, root.owned, root.active))
     place.take()
     if tangent is not None:
+        root.context.shown_elsewhere(root, True)
         root.active = True
         surplus = len(tangent.shape) - len(place.shape)
         if surplus > 0:
@@ -172,6 +189,7 @@ def set_tangent(place: Any, tangent: Any) -> None:
 
 def _add_tangent(function: np.ufunc, place: Any, key: Any, tangent: Any) -> None:
     if tangent is not None:
+        place.root.context.shown_elsewhere(place.root, True)
         place.root.active = True
         scatter(function, place.region(), key, tangent)
 

@@ -33,6 +33,12 @@ class Gradients(Lifetime):
     log: list[Any]
     snapshots: Snapshots
     check_handed_out: Callable[[], None]
+    handed_out: dict[Root, list[Any]]
+    finally_shown: list[tuple[np.ndarray, np.ndarray]]
+    shown: Callable[[], list[tuple[Any, np.ndarray]]]
+    show_again: Callable[..., None]
+    # Of the sweep that is under way: the plain arrays that show memory, and what that held before it.
+    _shown: list[tuple[Any, np.ndarray]]
     undone_from: int | None
     forget_shadows: Callable[[], None]
     drop: Callable[[], None]
@@ -64,8 +70,11 @@ class Gradients(Lifetime):
         self.once = once and not (self.zeros == "strong" and self.home.mends)
         with self.suspended():
             self.snapshots.check_frozen()
-            self.check_handed_out()
             self._settle()
+            self._shown = []
+            if self.handed_out:
+                self.check_handed_out()
+                self._shown = self.shown()
             self.settled = False
             gradients = self._sweep(seeds, wanted, None, once)
             if self.zeros == "strong" and any(map(strong_zeros.has_nan, gradients)):
@@ -73,9 +82,12 @@ class Gradients(Lifetime):
                 present = strong_zeros.find(self, seeds, exists)
                 gradients = self._sweep(seeds, wanted, present, once)
             if once:
+                self.finally_shown = [(one.memory, before) for one, before in self._shown if one.is_held]
+                self.handed_out = {}
                 self.drop()
             else:
                 self.play_forward()
+                self.show_again(self._shown)
             self.settled = True
             return gradients
 
@@ -88,6 +100,7 @@ class Gradients(Lifetime):
         """After a sweep that an exception has ended: memory as after the forward pass, and no cotangents."""
         if not self.settled:
             self.play_forward()
+            self.show_again(self._shown)
             self.asked = {}
             self.forget_shadows()
         if self.is_torn:

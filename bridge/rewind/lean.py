@@ -163,7 +163,7 @@ class Lean(Ownership):
     """The commonest events of a context, for contexts in which they mean what `Context` makes of them."""
 
     # Slots, because the compiled part asks for them at each operation.
-    __slots__ = ("handed_out", "lean", "log", "merged", "thread", "writes")
+    __slots__ = ("handed_out", "lean", "log", "merged", "originals", "thread", "writes")
 
     # Whether they do: there is no context outside, numbers are known, no subclass answers events in another way, and
     # nobody listens.
@@ -179,6 +179,8 @@ class Lean(Ownership):
 
     def pair(self, plan: Any, value: Any, x: Any, y: Any, x_place: Any, y_place: Any, position: Position) -> Any:
         """`result` of a ufunc with one pull for each of its two operands, of which one carries a gradient at least."""
+        if self.handed_out:
+            self.take_in((x, y))
         out = self._fresh(value)
         if out is not NotImplemented:
             self.log.append(Pair(plan, x, y, x_place, y_place, out.place, value, position))
@@ -206,8 +208,11 @@ class Lean(Ownership):
         """`write` of a float of the target's dtype at a key of plain integers."""
         saved = target.value[key]
         root = self.writable(target)
+        shown = self.shown_elsewhere(root, source is not None) if self.handed_out else ()
         array = target.value
         array[key] = value
         self.log.append(ElementWrite(target.place, array, key, saved, source, position))
         if source is not None:
             root.active = True
+        for one in shown:
+            one.follow()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+import math
+from collections.abc import Iterator, Sequence, Set
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -44,9 +45,13 @@ class Ownership:
     originals: list[tuple[np.ndarray, Any]]
     loan: Any
     merged: dict[Root, Standing]
+    listener: Any
+    checkpointing: bool
     # The plain arrays that unread code has received in place of Buffers, by the Buffers' roots.
     handed_out: dict[Root, list[HandedOut]]
     most_handed_out = _FEW
+    # The youngest root of which a plain array may show the memory: a checkpointed function makes its own anew.
+    shown_until: float = math.inf
     settling: bool
     # Who repeats a write into memory that a name may stand for, and into what stands for it; None if nothing does.
     followers: Any = None
@@ -109,6 +114,8 @@ class Ownership:
     def check_original(self, array: np.ndarray) -> None:
         """Raise if a plain operand is the caller's original of an argument that the function has written."""
         self.home.note(array)
+        if self.handed_out:
+            self.take_in()
         for original, buffer in self.originals:
             if buffer.place.root.written and np.may_share_memory(array, original):
                 raise AliasError(
@@ -123,14 +130,11 @@ class Ownership:
         place = target.place
         root: Root = place if type(place) is Root else place.root
         self.writes += 1
-        current = CURRENT.get()
-        if current is not self and current is not None and current.checkpointing and not current.busy:  # type: ignore[comparison-overlap]
-            _refuse_write_outside(target)
+        self.check_inside(target)
         if self.merged and not self.settling and root in self.merged:
             self._check_merged(target, self.merged[root])
         if self.handed_out and root in self.handed_out:
-            for one in self.handed_out.pop(root):
-                one.check_dropped()
+            self._release(root)
         if isinstance(root, Entered):
             if root.read_as_constant and not root.written:
                 _refuse_late_write(target)
@@ -144,21 +148,99 @@ class Ownership:
                     self.loan.names.written(root)
         return root
 
+    def check_inside(self, target: Any) -> None:
+        """Raise if a checkpointed function of an inner context writes this memory: a replay would write again."""
+        current: Any = CURRENT.get()
+        if current is not self and current is not None and current.checkpointing and not current.busy:
+            _refuse_write_outside(target)
+
     def hand_out(self, tracked: Any) -> np.ndarray:
-        """A plain array in place of a Buffer without a gradient: the same one while neither is written."""
-        memory = np.asarray(grounded(tracked))
+        """A plain array in place of a Buffer without a gradient, on its memory where that may be shown."""
         root = tracked.place.root
+        given = self.handed_out.get(root, [])
+        for before in given:
+            before.check_unwritten()
+        # No memory is both shown and copied: a copy would not follow what is written through what shows it.
+        shares = any(one.shares for one in given)
+        if not shares and self.shows_memory_of(root) and not any(one.is_held for one in given):
+            self.handed_out.pop(root, None)
+            self.expose(tracked)
+            shares = True
+        memory = np.asarray(grounded(tracked))
         one = next((one for one in self.handed_out.get(root, ()) if one.shows(memory)), None)
         if one is None:
             if len(self.handed_out) > self.most_handed_out or memory.nbytes > _LARGE:
                 self._forget_dropped()
-            one = HandedOut(memory)
+            one = HandedOut(tracked, shares)
             self.handed_out.setdefault(root, []).append(one)
-        one.check_unwritten()
         return one.array
+
+    def shows_memory_of(self, root: Root) -> bool:
+        """Whether a plain array may show memory: it has no gradient, and what is written there is logged in time."""
+        current: Any = CURRENT.get()
+        is_followed = self.lean and self.listener is None and current is self
+        return is_followed and not root.active and root.serial <= self.shown_until
+
+    def expose(self, tracked: Any) -> None:
+        """Before memory is shown, and may be written at any time."""
+        root = tracked.place.root
+        if isinstance(root, Entered) and not root.written:
+            if root.borrowed:
+                root.own()  # type: ignore[attr-defined]
+            if self.loan is not None:
+                self.loan.names.written(root)
+
+    def take_in(self, operands: Any = None) -> None:
+        """Log what was written through plain arrays into memory that `operands` show; into all memory without them."""
+        parts = (None,) if operands is None else tuple(_arrays_in(operands))
+        for given in self.handed_out.values():
+            for one in given:
+                if one.shares and any(map(one.is_written, parts)):
+                    self.take_in_write(one)
+
+    def take_in_write(self, one: HandedOut) -> None:
+        """Log what was written through one of them."""
+        raise NotImplementedError
+
+    def shown(self) -> list[tuple[HandedOut, np.ndarray]]:
+        """The plain arrays that show memory, each with what that holds now, which the log knows."""
+        self.take_in()
+        return [(one, one.before) for given in self.handed_out.values() for one in given if one.shares]
+
+    def show_again(self, shown: Sequence[tuple[HandedOut, np.ndarray]]) -> None:
+        """After code of the program has run for a while that counts for nothing: memory holds what it held before."""
+        self.handed_out = {}
+        for one, before in shown:
+            if one.is_written():
+                one.memory[...] = before
+            one.before = before
+            self.handed_out.setdefault(one.tracked.place.root, []).append(one)
+
+    def shown_elsewhere(self, root: Root, carries: bool) -> Sequence[HandedOut]:
+        """The plain arrays that show memory which is written; AliasError if what is written carries a gradient."""
+        given = self.handed_out.get(root, ())
+        for one in given if carries else ():
+            one.check_dropped()
+        return given
+
+    def _release(self, root: Root) -> None:
+        """Before memory is written: keep the plain arrays that show it and are held; AliasError for held copies."""
+        held = []
+        for one in self.handed_out[root]:
+            if not one.shares:
+                one.check_dropped()
+            elif one.is_written():
+                self.take_in_write(one)
+            if one.shares and one.is_held:
+                held.append(one)
+        if held:
+            self.handed_out[root] = held
+        else:
+            del self.handed_out[root]
 
     def _forget_dropped(self) -> None:
         """Remove the plain arrays that the program no longer holds: a loop may create one in each iteration."""
+        self.take_in()
         for root, given in list(self.handed_out.items()):
             held = [one for one in given if one.is_held]
             for one in given:
@@ -169,11 +251,15 @@ class Ownership:
         self.most_handed_out = _FEW + 2 * len(self.handed_out)
 
     def check_handed_out(self) -> None:
-        """Raise AliasError if code that is not read has written into a plain array that it got."""
+        """Raise AliasError if code that is not read has written into a plain copy that it got; log other writes."""
+        self.take_in()
         handed_out, self.handed_out = self.handed_out, {}
-        for given in handed_out.values():
+        for root, given in handed_out.items():
             for one in given:
                 one.check_unwritten()
+            shown = [one for one in given if one.shares]
+            if shown:
+                self.handed_out[root] = shown
 
     def _check_merged(self, target: Any, standing: Standing) -> None:
         """Raise if memory that may be other memory, as a branch has it, is not all that the program can reach."""
@@ -207,6 +293,15 @@ class KeepsArguments(Ownership):
         finally:
             for (array, _), value in zip(self._on_entry, now, strict=True):
                 array[...] = value
+
+
+def _arrays_in(operands: Any) -> Iterator[Any]:
+    """The arrays among operands; None for a sequence of arrays, which may be any."""
+    for x in operands:
+        if x is None or isinstance(x, (list, tuple)):
+            yield None
+        elif isinstance(x, np.ndarray):
+            yield x
 
 
 def wrap(context: Any, value: Any, active: bool) -> Any:

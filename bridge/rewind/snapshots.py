@@ -17,6 +17,8 @@ from bridge.rewind.borrowed import mark_of
 from bridge.rewind.values import Shaped
 
 SMALL = 16 * 1024
+_FEW_BYTES = 2048
+"""Bytes up to which two arrays are compared faster as copies than in place."""
 
 
 class constant(np.ndarray):
@@ -153,6 +155,6 @@ def is_frozen(array: np.ndarray) -> bool:
 
 def same_bits(a: np.ndarray, b: np.ndarray) -> bool:
     """Whether two arrays of one shape and dtype hold the same bytes."""
-    if not a.dtype.hasobject and a.flags.c_contiguous and b.flags.c_contiguous:
+    if a.nbytes > _FEW_BYTES and not a.dtype.hasobject and a.flags.c_contiguous and b.flags.c_contiguous:
         return bool(np.array_equal(a.reshape(-1).view(np.uint8), b.reshape(-1).view(np.uint8)))
     return a.tobytes() == b.tobytes()

@@ -74,6 +74,7 @@ class Aside:
             return
         kept = [(one, one.log, one.snapshots, one.touched, one.loan) for one in contexts]
         undone = _undone(contexts)
+        shown = [(context, context.shown()) for context in contexts][: len(undone)]
         for context in contexts:
             context.log, context.snapshots = [], Snapshots()
             context.loan = own_loan(context)
@@ -84,8 +85,12 @@ class Aside:
         try:
             with self._heard(contexts, self.written, lent_before):
                 yield
+                for context in contexts:
+                    context.take_in()
         finally:
             _put_back(undone)
+            for context, held in shown:
+                context.show_again(held)
             for context in contexts:
                 for entry in context.log:
                     for root in entry.bore():

@@ -68,7 +68,10 @@ class Exchange:
         self.outside: set[Any] = set()
         self.steps = 0
         depth = depth or (_FAR if is_far else _NEAR)
-        self._walk = Walk((), Policy(self._is_end, self._held_by, elements=self.most, depth=depth))
+        # What was looked at must not live on: a circle of references would have it wait for the collector.
+        me = weakref.proxy(self)
+        policy = Policy(lambda one: me._is_end(one), lambda one: me._held_by(one), elements=self.most, depth=depth)
+        self._walk = Walk((), policy)
         # By identity, classes and code whose names were looked at, and what iterators give that others look at.
         self._known: set[int] = set()
         self._used: set[int] = set()

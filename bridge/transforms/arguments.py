@@ -106,6 +106,8 @@ class Arguments:
         Compares with the arguments' memory as it was on entry: it is `rewound`, or is taken back for this where
         the function has written it. In an inner context, whose rewinding the outer one would record, it is not.
         """
+        if not rewound:
+            self.context.take_in()
         if self._held_twice:
             loan = self.context.loan
             self._held_twice.check(() if loan is None else [kept.thing for kept in loan.changed()])

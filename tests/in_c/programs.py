@@ -146,6 +146,76 @@ def updates_of_memory_without_gradient(x: Any) -> Any:
     return np.sum(y * x)
 
 
+def plain_arrays(x: Any) -> Any:
+    w, flags, whole = np.linspace(0.5, 1.5, 12), np.arange(12) % 2 == 0, np.arange(12, dtype=np.int8)
+    y = x * w + w * x - flags * x + x / (whole + 1) + w**x - (2.0 - w) / x
+    w[3] = 7.0
+    y = y * w[::-1] + np.hypot(w, x) + np.maximum(x, w.astype(np.float32)) + x * w.astype(">f8")
+    y *= w
+    y[2:] += w[:10]
+    y -= whole
+    y /= w.astype(np.float32)
+    y[1:4] = w[4:7]
+    y[5] = w[5]
+    y[6:8] = whole[:2]
+    w[:] = 0.25
+    table = np.array(0.75)
+    return np.sum(y * w) + np.sum(x * table) + x[2] * table + np.sum(x[:0] * w[:0]) + np.sum(x[1] * w)
+
+
+def products_with_plain_arrays(x: Any) -> Any:
+    a = np.arange(144.0).reshape(12, 12) / 100
+    y = a @ x + x @ a + np.dot(a, x) + np.dot(x, a.T) + a[0] @ x * x
+    a[1] = 3.0
+    s = np.inner(x, a[1]) + np.vdot(a[2], x) + np.sum(np.outer(x[:2], a[0, :3])) + np.sum(np.dot(a[:, :1].T, x))
+    return s + np.sum(np.matmul(a.astype(np.float32), y)) + np.sum(np.dot(np.arange(12), y) * np.dot(x, 2.0))
+
+
+def large_plain_arrays(x: Any) -> Any:
+    rows = np.linspace(0.0, 1.0, 12 * 400).reshape(400, 12)
+    y = np.sum(rows * x) + np.sum(rows + x) + np.sum(rows @ x)
+    rows[7] = 2.0
+    z = rows * 1.0
+    z += x
+    z *= rows
+    return y + np.sum(z) + np.sum(x - rows)
+
+
+def plain_arrays_that_do_not_fit(x: Any) -> Any:
+    w, y = np.ones(3), x * 2.0
+    for use in (lambda: y * w, lambda: w @ y, lambda: y.__iadd__(w), lambda: y.__setitem__(slice(0, 5), w)):
+        with suppress(ValueError):
+            use()
+    y[0] = w
+    return np.sum(y)
+
+
+def plain_arrays_of_other_kinds(x: Any) -> Any:
+    y = np.real(x * np.array([1j])) + x * np.arange(3.0).view(bridge.constant)[1]
+    y = y + x * bridge.constant(np.ones(12)) + np.broadcast_to(np.array([2.0]), (12,)) * x
+    return np.sum(y) + np.sum(x * np.ones(12, object))
+
+
+def shown_to_code_that_is_not_read(x: Any) -> Any:
+    b = np.zeros_like(x) + np.linspace(0.5, 1.5, 12)
+    c, held = b * 2.0, np.require(b)
+    y = x * b
+    held[2] = 5.0
+    y = b * y + c
+    b[1] = 2.0
+    b[2:4] = held[:2]
+    b *= 0.5
+    held *= 1.5
+    y += b
+    y *= b
+    total = x @ b + np.dot(b, x) + np.sum(np.hypot(b, x)) + b[3] * x[0] + np.sum(b[2:5] * x[:3])
+    held[:] = 0.25
+    c[0] = x[3]
+    part = np.require(b[::3])
+    part += 1.0
+    return total + np.sum(y * b) + np.sum(c) + np.sum(x[::3] * part)
+
+
 def wrong_update(x: Any) -> Any:
     x[1:4] += x[:2]
     return np.sum(x)
@@ -195,6 +265,7 @@ def no_number(x: Any) -> Any:
 
 OWN = [
     elements, matrix, views, functions, many_views, second_names, kinds, broadcast, floats, checkpointed, products,
-    updates, updates_of_memory_without_gradient, wrong_update, raising_update, wrong_product, fails_to_fit, beyond,
-    beyond_written, read_only, no_number,
+    updates, updates_of_memory_without_gradient, plain_arrays, products_with_plain_arrays, large_plain_arrays,
+    plain_arrays_that_do_not_fit, plain_arrays_of_other_kinds, shown_to_code_that_is_not_read, wrong_update,
+    raising_update, wrong_product, fails_to_fit, beyond, beyond_written, read_only, no_number,
 ]  # fmt: skip

@@ -14,7 +14,7 @@ import pytest
 import bridge
 import bridge.numpy
 from bridge import in_c
-from bridge.errors import BridgeWarning
+from bridge.errors import BridgeWarning, ContextError
 from bridge.extend import RULES
 from bridge.rewind.borrowed import LARGE
 from bridge.rewind.gradients import Gradients
@@ -26,7 +26,9 @@ from tests.in_c.programs import (
     floats,
     functions,
     matrix,
+    plain_arrays,
     products,
+    products_with_plain_arrays,
     second_names,
     sparse,
     updates,
@@ -159,11 +161,73 @@ def test_own_programs(program: Callable[..., Any], options: Any, logs: list[Any]
 
 
 @pytest.mark.parametrize(
-    "program", [elements, matrix, views, functions, second_names, broadcast, floats, products, updates]
+    "program",
+    [
+        elements,
+        matrix,
+        views,
+        functions,
+        second_names,
+        broadcast,
+        floats,
+        products,
+        updates,
+        plain_arrays,
+        products_with_plain_arrays,
+    ],
 )
 def test_higher_derivatives_and_tangents(program: Callable[..., Any], logs: list[Any]) -> None:
     same(lambda: bridge.hvp(program, X, np.cos(X), engine="native"), logs)
     same(lambda: bridge.jvp(program, (X,), (np.cos(X),), engine="native"), logs)
+
+
+@pytest.mark.parametrize("other", [2.0, np.ones(12)], ids=["number", "array"])
+def test_values_of_a_checkpoint_that_has_ended(other: Any) -> None:
+    kept: list[Any] = []
+
+    def body(x: Any) -> Any:
+        kept[:] = [x * 2.0]
+        return np.sum(kept[0])
+
+    def f(x: Any) -> Any:
+        total = bridge.checkpoint(body)(x)
+        gone = kept[0]
+        for use in (
+            lambda: gone * other,
+            lambda: np.add(other, gone),
+            lambda: gone @ np.ones(12),
+            lambda: gone.__iadd__(other),
+            lambda: gone.__setitem__(slice(None), other),
+        ):
+            with pytest.raises(ContextError, match="a value that a checkpointed function made is used outside"):
+                use()
+        return total
+
+    for way in (nullcontext, in_c.pure):
+        with way():
+            found = bridge.grad(f, engine="native", source=False)(X)
+        assert np.array_equal(found, np.full(12, 2.0))
+
+
+@pytest.mark.parametrize("second", [0, 1, 2], ids=["the same memory", "a part of it", "memory of its own"])
+@pytest.mark.parametrize("source", [True, False], ids=["read", "unread"])
+@pytest.mark.parametrize("written", [True, False], ids=["written", "not written"])
+def test_second_names_of_arguments(second: int, source: bool, written: bool, logs: list[Any]) -> None:
+    def f(x: Any) -> Any:
+        y = x * 1.0
+        if written:
+            x[2] = x[1] * 2.0
+        y += named
+        y[:3] = named[:3]
+        return np.sum(y * named) + named @ x
+
+    x = X.copy()
+    named = (x, x[::-1], x.copy())[second]
+    found = same(lambda: bridge.value_and_grad(f, engine="native", source=source)(x), logs)[0]
+    if second == 2 or source or not written:
+        assert isinstance(found, list)
+    else:
+        assert found[0] is bridge.errors.AliasError
 
 
 @pytest.mark.parametrize("dtype", [np.int64, np.uint32, np.int8, bool])

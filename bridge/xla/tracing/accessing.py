@@ -140,7 +140,7 @@ class _Known(Walk):
         return None if above is None else ArrayMemory().view(above, *part.key)
 
 
-_REGIONS, _KNOWN = _Regions(), _Known()
+_REGIONS, KNOWN = _Regions(), _Known()
 
 
 def region_of(place: Place) -> Region:
@@ -151,7 +151,12 @@ def region_of(place: Place) -> Region:
 def known_at(place: Any) -> Any:
     """The integers or booleans at a place, if they are known while the program is traced."""
     known = place.root.known
-    return None if known is None else place.within(known, _KNOWN)
+    return None if known is None else place.within(known, KNOWN)
+
+
+def promoting_as(x: Any, found: Any) -> Any:
+    """A known value of the operand `x`: a number of Python's, which is weak in NumPy's promotion, if `x` is one."""
+    return type(x)(found) if type(x) in (bool, int, float, complex) else found
 
 
 def as_region_key(key: Any) -> Any:

@@ -28,16 +28,30 @@ class Frame:
     `integers` are those that operations in it have computed, by operation and operands; a body inside of it knows of
     those that are no younger than `settled`.
 
-    `before` holds, for the cells of outer frames that were written in this one, what they held on entry; `reads`
-    shapes and dtypes of what was read of them. `scratch` is carried memory through which a loop's body reads what it
-    also writes: for each read two rows, of which `row` is this iteration's.
+    `before` holds, for the cells of outer frames that were written in this one, what they held on entry, and `folded`
+    which floats of them were known; `reads` holds shapes and dtypes of what was read of them. `scratch` is carried
+    memory through which a loop's body reads what it also writes: for each read two rows, of which `row` is this
+    iteration's.
     """
 
-    __slots__ = ("before", "integers", "open", "reads", "row", "scratch", "settled", "since", "used", "witnesses")
+    __slots__ = (
+        "before",
+        "folded",
+        "integers",
+        "open",
+        "reads",
+        "row",
+        "scratch",
+        "settled",
+        "since",
+        "used",
+        "witnesses",
+    )
 
     def __init__(self, scratch: dict[Cell, list[Any]] | None = None, row: Any = None) -> None:
         self.witnesses: dict[Cell, tuple[int, Any]] = {}
         self.before: dict[Cell, Any] = {}
+        self.folded: dict[Cell, Any] = {}
         self.integers: dict[Any, Affine] = {}
         self.reads: dict[Cell, list[tuple[tuple[int, ...], Any]]] = {}
         self.scratch = scratch or {}
@@ -69,6 +83,9 @@ class Tracing(AnyContext, Protocol):
     dirty: dict[Cell, None]
     alive: WeakSet[Cell]
 
+    # Floats are known in memory that is younger.
+    folds_since: int
+
     # How many parts run again, and how many of the program's `try` are open.
     parts: int
     tries: int
@@ -98,8 +115,9 @@ class Cell(Root):
     Writes of regions wait in `pending`, so that a read of the same region, or a write over it, never touches the
     array. `seen` are the regions that were read of the array as it is without them. `affine` is what is known of an
     integer, `run` the first of consecutive ones, `known` the integers or booleans that are known while tracing; `since`
-    says when an integer was made, which may be asked for as a linear form in a loop that comes later; `version` counts
-    the writes, and `origin` tells memory apart that a part of the program which runs again has made of what is known.
+    says when an integer was made, which may be asked for as a linear form in a loop that comes later; `folded` are the
+    floats that are known in the part of the program that made the memory (`folding`); `version` counts the writes, and
+    `origin` tells memory apart that a part of the program which runs again has made of what is known.
     """
 
     __slots__ = (
@@ -107,6 +125,7 @@ class Cell(Root):
         "_contents",
         "abstract",
         "affine",
+        "folded",
         "frame",
         "known",
         "origin",
@@ -129,6 +148,7 @@ class Cell(Root):
         self.affine: Affine | None = None
         self.run: Affine | None = None
         self.known: Any = None
+        self.folded: Any = None
         self.origin: Any = None
         self.version = 0
         self._contents = contents
@@ -162,21 +182,22 @@ class Cell(Root):
 
     def _note_write(self) -> None:
         frame = self.context.frames[-1]
-        self.run = self.known = self.origin = None
         self.version += 1
         if self.frame is not frame and self not in frame.before:
             frame.before[self] = self._contents
+            frame.folded[self] = self.folded
+        self.run = self.known = self.folded = self.origin = None
 
-    def put_back(self, contents: Any) -> None:
-        """Contents of an outer frame again."""
+    def put_back(self, contents: Any, folded: Any) -> None:
+        """Contents of an outer frame again, and the floats of them that are known."""
         self.pending, self.seen = [], []
-        self._contents = contents
+        self._contents, self.folded = contents, folded
 
     def hide(self, contents: Any) -> None:
         """Hold the same, in a form that XLA does not know for the same."""
-        version, origin = self.version, self.origin
+        kept = self.version, self.origin, self.run, self.known, self.folded
         self.contents = contents
-        self.version, self.origin = version, origin
+        self.version, self.origin, self.run, self.known, self.folded = kept
 
     def held_now(self) -> tuple[int, Any]:
         """The version, and the contents where they are those of the program's outermost frame."""

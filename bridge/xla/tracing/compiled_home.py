@@ -12,6 +12,7 @@ import numpy as np
 from bridge.code_position import Position, is_internal
 from bridge.rewind.fingerprint import Fingerprint
 from bridge.rewind.memory import ON_ARRAYS, Home
+from bridge.rewind.roots import serial_now
 from bridge.rewind.values import concrete_key, ground_floor
 from bridge.rulebook.book import RULES
 from bridge.rulebook.facts import facts_of, parameters_of
@@ -20,6 +21,7 @@ from bridge.xla.lowering.lower import ENGINE, has
 from bridge.xla.tracing.accessing import known_at
 from bridge.xla.tracing.cells import Tracing
 from bridge.xla.tracing.faults import Faults
+from bridge.xla.tracing.folding import folded_at
 from bridge.xla.tracing.outside import admitted
 from bridge.xla.tracing.selections import selected
 from bridge.xla.tracing.stand_ins import StandIn, distinct, of_any
@@ -91,8 +93,23 @@ class CompiledHome(Home):
         return not self.trace.is_inside
 
     def known(self, value: Any) -> Any:
-        """The integers or booleans of a value, if they are known while the program is traced."""
-        return known_at(ground_floor(value).place)
+        """The integers or booleans of a value, or the float of a number, if known while the program is traced.
+
+        A float that a context inside the trace differentiates must not leave it, also where it is known.
+        """
+        floor = ground_floor(value)
+        found = known_at(floor.place)
+        if found is not None or hasattr(floor, "view_as") or self._is_differentiated(value):
+            return found
+        return folded_at(floor.place)
+
+    def _is_differentiated(self, value: Any) -> bool:
+        """Whether a value carries a derivative in a context inside the trace."""
+        while value.place.context is not self.trace:
+            if value.place.active:
+                return True
+            value = value.value
+        return False
 
     def key(self, key: Any, shape: tuple[int, ...]) -> Any:
         """Unless `index_mode` is "error", numbers in it that lie outside are taken to be known at run time only."""
@@ -102,14 +119,15 @@ class CompiledHome(Home):
     @contextmanager
     def noted_run(self, context: Any, since: int, earlier: Fingerprint | None = None) -> Iterator[Fingerprint]:
         """Values are not known: a call that runs again does the same operations on the same memory."""
-        around = self.trace.fingerprint
+        around, folds_since = self.trace.fingerprint, self.trace.folds_since
+        self.trace.folds_since = serial_now()
         noted = Fingerprint(since, around if earlier is None else earlier.around, earlier)
         self.trace.fingerprint = noted
         try:
             with noted.listening(context):
                 yield noted
         finally:
-            self.trace.fingerprint = around
+            self.trace.fingerprint, self.trace.folds_since = around, folds_since
             if earlier is None:
                 noted.close(noted)
 

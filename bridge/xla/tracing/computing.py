@@ -21,9 +21,10 @@ from bridge.signatures import operation_name
 from bridge.xla.lowering.lower import lower
 from bridge.xla.regions.affine import Affine
 from bridge.xla.regions.gathers import gather
-from bridge.xla.tracing.accessing import known_at
-from bridge.xla.tracing.cells import Cell, Frame, in_dtype
+from bridge.xla.tracing.accessing import known_at, promoting_as
+from bridge.xla.tracing.cells import Cell, in_dtype
 from bridge.xla.tracing.faults import Faults
+from bridge.xla.tracing.folding import Folding
 from bridge.xla.tracing.integers import affine_result, consecutive, form_of
 from bridge.xla.tracing.masks import made_by_position
 from bridge.xla.tracing.memos import COSTLY, Memo
@@ -32,7 +33,7 @@ from bridge.xla.tracing.outside import picked, picks
 from bridge.xla.tracing.products import product_of_transposed
 
 
-class Computing:
+class Computing(Folding):
     """What dispatch reports, computed."""
 
     comparisons: dict[Any, Any]
@@ -40,17 +41,15 @@ class Computing:
     entered: Callable[..., Any]
     faults: Faults
     fingerprint: Fingerprint | None
-    frames: list[Frame]
     index_mode: str
     is_dry: bool
     memo: Memo | None
     number: Callable[..., Any]
     read: Callable[..., Any]
     snapshots: Snapshots
-    count: Callable[[], None]
 
     def result(self, call: Call, value: Any) -> Any:
-        made = self._result(call, value)
+        made = self.folding(call, value)
         if self.fingerprint is not None and hasattr(made, "place"):
             made.place.root.origin = self.fingerprint.recipe(call)
         return made
@@ -90,7 +89,7 @@ class Computing:
             return type(x)([self.operand(part, inner) for part, inner in zip(x, place, strict=True)])
         if place is not None:
             known = known_at(place)
-            return self.read(place) if known is None else known
+            return self.read(place) if known is None else promoting_as(x, known)
         if isinstance(x, np.ndarray) and x.ndim:
             return self.snapshots.of(x)
         return x
@@ -220,6 +219,7 @@ class Computing:
 
     def copied(self, value: Any, source: Place) -> Any:
         made = self._copied(value, source)
+        self.fold_copy(made, source)
         if self.fingerprint is not None:
             made.place.root.origin = self.fingerprint.origin_of_copy(source)
         return made

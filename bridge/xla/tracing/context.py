@@ -35,6 +35,7 @@ from bridge.xla.tracing.cells import Cell, Frame, constant_contents, in_dtype, s
 from bridge.xla.tracing.compiled_home import CompiledHome, Readings
 from bridge.xla.tracing.computing import Computing
 from bridge.xla.tracing.faults import Faults
+from bridge.xla.tracing.folding import MOST_KNOWN, lying_as
 from bridge.xla.tracing.following import Followers
 from bridge.xla.tracing.frames import Framing
 from bridge.xla.tracing.length import Length
@@ -74,7 +75,7 @@ class TraceContext(Framing, Accessing, Computing, Context):
     ) -> None:
         super().__init__()
         self.length = Length()
-        self.parts = self.tries = 0
+        self.parts = self.tries = self.folds_since = 0
         # How often the body of short loops that are unrolled is met.
         self.repeats = 1
         self.memo: Memo | None = None
@@ -153,8 +154,10 @@ class TraceContext(Framing, Accessing, Computing, Context):
             )
         abstract = abstract_like(array)
         cell = Cell(self, abstract, Outline(array.shape, array.dtype) if self.is_dry else constant_contents(array))
-        if array.dtype.kind in "iub" and array.size <= _MOST_KNOWN:
-            cell.known = _as(array, abstract)
+        if array.dtype.kind in "iub" and array.size <= MOST_KNOWN:
+            cell.known = lying_as(array, abstract)
+        elif array.dtype.kind in "fc" and array.size <= MOST_KNOWN:
+            cell.folded = lying_as(array, abstract)
         if self.fingerprint is not None:
             cell.origin = hash((array.shape, array.dtype.str, array.tobytes()))
         return Buffer(abstract, cell)
@@ -228,6 +231,7 @@ class TraceContext(Framing, Accessing, Computing, Context):
         self.writable(target)
         self.count()
         origin = None if self.fingerprint is None else self.fingerprint.recipe_of_write(place, value)
+        folded = self.folded_write(place, value, source)
         if source is None:
             value = np.array(value) if place.dtype.kind not in "iu" else _integers_of(value, place.dtype)
             contents: Any = Outline(value.shape, value.dtype) if self.is_dry else value if value.ndim else value[()]
@@ -244,6 +248,8 @@ class TraceContext(Framing, Accessing, Computing, Context):
             raise ValueError(f"could not broadcast input array from shape {shape} into shape {place.shape}")
         self.put(place, spread(in_dtype(contents, place.dtype), place.shape))
         place.root.origin = origin
+        if folded is not None:
+            folded.store()
 
     def _check_fits(self, value: Any, contents: Any, place: Place) -> None:
         """Look whether a number fits into memory of integers, where NumPy asks: one of Python's, or of its classes."""
@@ -255,9 +261,14 @@ class TraceContext(Framing, Accessing, Computing, Context):
 
     def update(self, call: Call, target: Any, mask: Any, run: Callable[[tuple[Any, ...]], Any]) -> None:
         self.writable(target)
+        folded = self.folded_update(call, target.place, mask)
         run(call.args)
         self.count()
-        place = target.place
+        self._update(call, target.place, mask)
+        if folded is not None:
+            folded.store()
+
+    def _update(self, call: Call, place: Place, mask: Any) -> None:
         sign = facts_of(call.function).adds
         if sign and mask is None and call.inputs[0] is place and self._added(place, call, sign):
             return
@@ -289,10 +300,6 @@ class TraceContext(Framing, Accessing, Computing, Context):
         return True
 
 
-_MOST_KNOWN = 1 << 16
-"""Elements of the largest array of integers or booleans whose values are kept as known."""
-
-
 _TOLD = frozenset({"raise", "call", "log"})
 """What NumPy may be asked to do about such numbers that a program notices."""
 
@@ -302,13 +309,6 @@ def _complaints() -> tuple[str, ...]:
     first: Any = warnings.filters[0] if warnings.filters else ("", None, Warning)
     is_error = first[0] == "error" and issubclass(RuntimeWarning, first[2])
     return (*map(str, np.geterr().values()), "raise" if is_error else "")
-
-
-def _as(array: np.ndarray, abstract: np.ndarray) -> np.ndarray:
-    """A copy of an array that lies as its abstract array does."""
-    copy = np.empty_like(abstract, subok=False)
-    copy[...] = array
-    return copy
 
 
 def _integers_of(value: Any, dtype: np.dtype[Any]) -> np.ndarray:

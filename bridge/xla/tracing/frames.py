@@ -61,7 +61,7 @@ class Framing:
             frame.open = False
             self.dirty.clear()
             for cell, contents in frame.before.items():
-                cell.put_back(contents)
+                cell.put_back(contents, frame.folded[cell])
             for cell in frame.reads:
                 cell.seen = []
 
