@@ -56,7 +56,7 @@ class HandedOut:
                 self.array.flags.writeable = False
 
     def shows(self, memory: np.ndarray) -> bool:
-        """Whether it stands for just this memory."""
+        """Whether it was made for exactly this memory: address, shape, strides and dtype."""
         mine, its = grounded(self.tracked).__array_interface__, memory.__array_interface__
         return all(mine[key] == its[key] for key in ("data", "shape", "strides", "typestr"))
 

@@ -165,8 +165,7 @@ class Lean(Ownership):
     # Slots, because the compiled part asks for them at each operation.
     __slots__ = ("handed_out", "lean", "log", "merged", "originals", "thread", "writes")
 
-    # Whether they do: there is no context outside, numbers are known, no subclass answers events in another way, and
-    # nobody listens.
+    # Whether they do: no context is outside, values are known, no subclass overrides an event, and no listener is set.
     lean: bool
     log: list[Entry]
 

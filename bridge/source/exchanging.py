@@ -153,7 +153,7 @@ class Exchange:
                     yield Item, names, name, value
 
     def _exchange(self, found: Iterable[Edge]) -> None:
-        """What stands for arrays comes to their places."""
+        """Replace the lent arrays among these edges by their Buffers."""
         for kind, owner, name, value in found:
             new = self._stand_in(value)
             if new is value:

@@ -115,7 +115,7 @@ class Folding:
         return made
 
     def fold_copy(self, made: Any, source: Place) -> None:
-        """Let a copy of what lies at a place, in a dtype of its own, hold the floats that are known there."""
+        """Record the known floats of a copy, which may have another dtype than its source."""
         found = folded_at(source)
         found = known_at(source) if found is None else found
         if found is not None and np.can_cast(found.dtype, made.place.dtype, "same_kind"):
