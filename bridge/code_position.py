@@ -33,8 +33,11 @@ _USERS = (os.path.join(_HERE, "demo") + os.sep,)
 _MOST = 10_000
 """How many names of files are remembered: what is made at run time often has a name of its own."""
 
-# By its name, whether a file is one of these.
-INTERNAL: dict[str, bool] = {}
+_REPLAYS = os.path.join(_HERE, "rewind", "replayed.py")
+"""The file whose functions replay entries of tapes: the variable `position` of their frames is the user's line."""
+
+# By its name, whether a file is one of these; None for that which replays tapes.
+INTERNAL: dict[str, bool | None] = {}
 
 _ASSIGNS = dis.opmap["STORE_SUBSCR"]
 
@@ -48,8 +51,8 @@ def here() -> Position:
         while INTERNAL[frame.f_code.co_filename]:
             frame = frame.f_back
     except (AttributeError, KeyError, ValueError):  # no frame is outside, or a file is new
-        frame = users_frame()
-    return frame.f_code, frame.f_lasti
+        frame = next(one for one in frames() if not judged(one.f_code.co_filename) or one.f_back is None)
+    return _replayed(frame) if frame.f_code.co_filename == _REPLAYS else (frame.f_code, frame.f_lasti)
 
 
 here = quick(here, "here")
@@ -68,14 +71,29 @@ def users_frame() -> FrameType:
     return next(one for one in frames() if not is_internal(one.f_code.co_filename) or one.f_back is None)
 
 
-def is_internal(file: str) -> bool:
-    """Whether a file belongs to this package, NumPy, SciPy or JAX."""
-    internal = INTERNAL.get(file)
-    if internal is None:
+def _replayed(frame: Any) -> Position:
+    """The line of the user's code that ran when the entry of a tape was recorded which is replayed now."""
+    while frame.f_code.co_filename == _REPLAYS:
+        if "position" in frame.f_locals:
+            position: Position = frame.f_locals["position"]
+            return position
+        frame = frame.f_back
+    frame = users_frame()
+    return frame.f_code, frame.f_lasti
+
+
+def judged(file: str) -> bool | None:
+    """Whether a file belongs to this package, NumPy, SciPy or JAX; None for that which replays tapes."""
+    if file not in INTERNAL:
         if len(INTERNAL) > _MOST:
             INTERNAL.clear()
-        internal = INTERNAL[file] = file.startswith(_LIBRARIES) and not file.startswith(_USERS)
-    return internal
+        INTERNAL[file] = None if file == _REPLAYS else file.startswith(_LIBRARIES) and not file.startswith(_USERS)
+    return INTERNAL[file]
+
+
+def is_internal(file: str) -> bool:
+    """Whether a file belongs to this package, NumPy, SciPy or JAX."""
+    return judged(file) is not False
 
 
 def frames_inside() -> Iterator[FrameType]:
@@ -112,8 +130,12 @@ def variable_of(thing: Any) -> str | None:
 
 def assigns_here() -> bool:
     """Whether the innermost frame outside this package runs `a[key] = value`, not a call of something that assigns."""
-    frame = callers_frame()
-    return frame.f_code.co_code[frame.f_lasti] == _ASSIGNS
+    for frame in frames():
+        if frame.f_code.co_filename == _REPLAYS:
+            return True  # what was recorded has been judged
+        if not _is_ours(frame.f_code.co_filename):
+            return frame.f_code.co_code[frame.f_lasti] == _ASSIGNS
+    return False
 
 
 def _is_ours(file: str) -> bool:

@@ -17,6 +17,7 @@ from bridge.rewind.interpreter import ARRAYS
 from bridge.rewind.lean import FLOATS
 from bridge.rewind.memory import grounded
 from bridge.rewind.places import Element, Gathered, View
+from bridge.rewind.tape import NOT_RECORDED, OPEN, recorded_at
 from bridge.rewind.values import is_abstract_mask, lowered_to, mask_as
 
 
@@ -27,6 +28,9 @@ def assign(target: Any, key: Any, value: Any) -> None:
         return
     context = place.context
     context.check_usable()
+    if OPEN and type(value) is not ARRAYS.bounded and not context.home.is_windowed(key):  # noqa: SIM102
+        if recorded_at(key, assign, target, value) is not NOT_RECORDED:
+            return
     element = _element(target, key, value) if context.lean else None
     if element is not None:
         context.write_element(target, key, element[0], element[1], here())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator
 from threading import get_ident
 from typing import Any
@@ -22,6 +23,7 @@ from bridge.rewind.interpreter import ARRAYS
 from bridge.rewind.lean import FLOATS
 from bridge.rewind.memory import Strides, grounded
 from bridge.rewind.places import DEEP, Element, Gathered, Layout, View, shortened
+from bridge.rewind.tape import NOT_RECORDED, OPEN, recorded, recorded_at
 from bridge.rewind.values import is_abstract, is_abstract_mask, known, needs_value
 
 
@@ -90,6 +92,8 @@ class WeakScalar(Scalar):
 
     def copy(self, order: str = "C") -> Scalar:
         """A tracked copy, a number of NumPy's."""
+        if OPEN and (found := recorded(WeakScalar.copy, self, order)) is not NOT_RECORDED:
+            return found
         value = self.value.copy() if hasattr(self.value, "place") else self.dtype.type(self.value)
         return self.place.context.copied(value, self.place)
 
@@ -158,6 +162,10 @@ class Buffer(Tracked, InPlace):
         context = place.context
         if context.thread != get_ident():
             context.check_usable()
+        if OPEN and not context.home.is_windowed(key):
+            found = recorded_at(key, operator.getitem, self)
+            if found is not NOT_RECORDED:
+                return found
         if place.depth > DEEP:
             place = shortened(self)
         array = self.value
@@ -202,6 +210,8 @@ class Buffer(Tracked, InPlace):
     def view_as(self, offset: int, like: Strides) -> Buffer:
         """The view that starts `offset` bytes after this one and lies as `like` says."""
         self.place.context.check_usable()
+        if OPEN and (found := recorded(Buffer.view_as, self, offset, like)) is not NOT_RECORDED:
+            return found
         value = self.place.context.memory.view(self.value, offset, like)
         return shown(value, Layout(self.place if self.place.depth < DEEP else shortened(self), (offset, like), value))
 
@@ -256,6 +266,8 @@ class Buffer(Tracked, InPlace):
     def view(self, dtype: Any = None, type: Any = None) -> Any:
         """The same memory seen as another dtype: real and complex of one precision only."""
         self.place.context.check_usable()
+        if OPEN and (found := recorded(Buffer.view, self, dtype, type)) is not NOT_RECORDED:
+            return found
         seen = views.view_as_dtype(self, dtype)
         return seen if type is None else views.view_as_dtype(seen, type)
 
@@ -323,4 +335,4 @@ def shown(value: Any, place: Any) -> Buffer:
 
 matched_as_array(Buffer)
 ARRAYS.shown, ARRAYS.buffer, ARRAYS.scalar, ARRAYS.weak_scalar = shown, Buffer, Scalar, WeakScalar
-ARRAYS.own_number = own_number
+ARRAYS.own_number, ARRAYS.weak = own_number, weak

@@ -28,6 +28,7 @@ from bridge.rewind.escapes import note_texts
 from bridge.rewind.interpreter import ARRAYS, Call
 from bridge.rewind.memory import grounded, holds_arrays
 from bridge.rewind.snapshots import constant, copy_of_list
+from bridge.rewind.tape import NOT_RECORDED, OPEN, recorded
 from bridge.rewind.values import is_abstract, settled
 from bridge.rulebook import book
 from bridge.rulebook.book import MUTATING, REFUSED, RULES, ZERO_PULL
@@ -38,6 +39,8 @@ from bridge.signatures import operation_name
 
 def operate_one(function: Callable[..., Any], ufunc: np.ufunc, x: Any) -> Any:
     """`operate` for one operand."""
+    if OPEN and (found := recorded(operate_one, function, ufunc, x)) is not NOT_RECORDED:
+        return found
     place = x.place
     context = place.context
     if context.thread != get_ident():
@@ -63,6 +66,8 @@ def operate_one(function: Callable[..., Any], ufunc: np.ufunc, x: Any) -> Any:
 
 def operate_pair(function: Callable[..., Any], ufunc: np.ufunc, x: Any, y: Any) -> Any:
     """`operate` for two operands of one context, or one and a number: what programs are made of."""
+    if OPEN and (found := recorded(operate_pair, function, ufunc, x, y)) is not NOT_RECORDED:
+        return found
     x_place: Any = getattr(x, "place", None)
     y_place: Any = getattr(y, "place", None)
     # Which of them carry a gradient, by the bits 1 and 2.
@@ -110,6 +115,8 @@ def operate_pair(function: Callable[..., Any], ufunc: np.ufunc, x: Any, y: Any) 
 
 def operate(function: Callable[..., Any], ufunc: np.ufunc, *args: Any) -> Any:
     """A ufunc, or the operator that stands for it, on operands of which one is tracked."""
+    if OPEN and (found := recorded(operate, function, ufunc, *args)) is not NOT_RECORDED:
+        return found
     context: Any = None
     values = []
     inputs = []
@@ -159,6 +166,8 @@ def _operate_across(function: Callable[..., Any], ufunc: np.ufunc, args: tuple[A
 
 def operate_inplace(operator: Callable[..., Any], ufunc: np.ufunc, target: Any, other: Any) -> Any:
     """An augmented assignment into a Buffer."""
+    if OPEN and (found := recorded(operate_inplace, operator, ufunc, target, other)) is not NOT_RECORDED:
+        return found
     context = target.place.context
     context.check_usable()
     context.writable(target)
@@ -173,6 +182,8 @@ def operate_inplace(operator: Callable[..., Any], ufunc: np.ufunc, target: Any, 
 
 def update(ufunc: np.ufunc, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any], run: Any = None) -> Any:
     """Run `ufunc` on `args` with `target` as `out`."""
+    if OPEN and run is None and (found := recorded(update, ufunc, target, args, kwargs)) is not NOT_RECORDED:
+        return found
     context = target.place.context
     context.check_usable()
     context.writable(target)
@@ -239,6 +250,10 @@ def call_by_rule(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -
         return function(*args, **kwargs)
     args, kwargs = concrete_shape(function, args, kwargs)
     args, kwargs = outputs_by_name(function, args, kwargs)
+    if OPEN and function not in MUTATING and kwargs.get("out") is None:
+        found = recorded(call_by_rule, function, args, kwargs)
+        if found is not NOT_RECORDED:
+            return found
     if function in MUTATING:
         return mutating.call(MUTATING[function], args, kwargs)
     rule = book.find(function)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bridge.arrays.buffer import Buffer, Scalar
-from bridge.code_position import INTERNAL, is_internal
+from bridge.code_position import INTERNAL, judged
 from bridge.in_c import bind
 from bridge.rewind.borrowed import Borrowed
 from bridge.rewind.interpreter import CURRENT, NO_KEYWORDS, Call
@@ -42,7 +42,7 @@ bind(
     no_keywords=NO_KEYWORDS,
     serials=SERIALS,
     internal=INTERNAL,
-    is_internal=is_internal,
+    is_internal=judged,
     current=CURRENT,
     blame=blame,
     deep=DEEP,

@@ -15,6 +15,7 @@ from bridge.errors import AliasError, BridgeError, RuleError
 from bridge.rewind.interpreter import Call
 from bridge.rewind.memory import grounded
 from bridge.rewind.snapshots import same_bits
+from bridge.rewind.tape import NOT_RECORDED, OPEN, recorded
 from bridge.rulebook.rule import MutatingRule
 
 
@@ -33,6 +34,9 @@ def call(rule: MutatingRule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> A
 def _logged(context: Any, rule: MutatingRule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Run the function on tracked arguments, in place, and log it."""
     named = rule.by_name(args, kwargs)
+    is_own = all(getattr(getattr(named[name], "place", None), "context", None) is context for name in rule.mutates)
+    if OPEN and is_own and (found := recorded(_logged, context, rule, (), named)) is not NOT_RECORDED:
+        return found
     if rule.supports is not None:
         rule.supports.check(rule.name, tuple(named), tuple(named.values()))
     for name in rule.mutates:

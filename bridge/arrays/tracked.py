@@ -18,6 +18,7 @@ from bridge.in_c import quick
 from bridge.rewind.escapes import escape, note_text, rounds
 from bridge.rewind.interpreter import ARRAYS
 from bridge.rewind.memory import grounded, lies_in_order
+from bridge.rewind.tape import NOT_RECORDED, OPEN, recorded
 from bridge.rewind.values import concrete, is_abstract
 from bridge.rulebook.book import GIVING_WAY, read_book
 
@@ -188,6 +189,8 @@ class Tracked(Operators):
     def copy(self, order: str = "C") -> Any:
         """A tracked copy, on memory of its own."""
         self.place.context.check_usable()
+        if OPEN and (found := recorded(Tracked.copy, self, order)) is not NOT_RECORDED:
+            return found
         return self.place.context.copied(_copy_of(self.value, order), self.place)
 
     def astype(
@@ -205,6 +208,10 @@ class Tracked(Operators):
             )
         context = self.place.context
         context.check_usable()
+        if OPEN:
+            found = recorded(Tracked.astype, self, dtype, order, casting, subok, copy)
+            if found is not NOT_RECORDED:
+                return found
         value = self.value.astype(dtype, order, casting) if self.shape else self.value.astype(dtype)
         return context.copied(value, self.place) if context.carries(dtype) else context.inactive(value)
 

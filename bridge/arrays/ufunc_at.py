@@ -15,6 +15,7 @@ from bridge.rewind.indices import ADVANCED, frozen, is_unique_by_type, kind_of
 from bridge.rewind.interpreter import ARRAYS, Call
 from bridge.rewind.interrupted import silently
 from bridge.rewind.memory import grounded
+from bridge.rewind.tape import NOT_RECORDED, OPEN, recorded
 from bridge.rewind.values import concrete
 from bridge.rulebook.facts import facts_of
 
@@ -33,6 +34,8 @@ def at(ufunc: np.ufunc, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
             return
         name = f"{ufunc.__name__}.at"
         ufunc.at(target, concrete(key, name), *(concrete(x, name) for x in operands))
+        return
+    if OPEN and recorded(at, ufunc, args, kwargs) is not NOT_RECORDED:
         return
     key = frozen(target.place.context.home.key(key, target.shape))
     operands = [operand(x) for x in operands]

@@ -15,6 +15,7 @@ from bridge.errors import RefusedError
 from bridge.rewind.interpreter import ARRAYS, Call
 from bridge.rewind.interrupted import silently
 from bridge.rewind.memory import grounded
+from bridge.rewind.tape import NOT_RECORDED, OPEN, recorded
 from bridge.rewind.values import concrete, is_abstract
 from bridge.rulebook.book import ZERO_PULL
 from bridge.signatures import operation_name
@@ -23,6 +24,10 @@ from bridge.signatures import operation_name
 def ufunc_call(ufunc: np.ufunc, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A ufunc with keywords (`out=`, `where=`, ...), or one of its methods."""
     if method != "__call__":
+        if OPEN and method != "at" and not any(map(_is_given, kwargs.get("out") or ())) and len(args) <= _BEFORE_OUT:
+            found = recorded(ufunc_call, ufunc, method, args, kwargs)
+            if found is not NOT_RECORDED:
+                return found
         return getattr(ufunc_methods, method.strip("_"))(ufunc, args, kwargs)
     out = kwargs.pop("out", None)
     kwargs.pop("subok", None)
@@ -30,6 +35,8 @@ def ufunc_call(ufunc: np.ufunc, method: str, args: tuple[Any, ...], kwargs: dict
         _without_signature(ufunc, args, kwargs)
     if out is not None and any(x is not None for x in out):
         return _ufunc_out(ufunc, args, kwargs, out)
+    if OPEN and (found := recorded(ufunc_call, ufunc, method, args, kwargs)) is not NOT_RECORDED:
+        return found
     context = context_of((*args, *kwargs.values()))
     if "where" in kwargs:
         return _ufunc_where(ufunc, args, kwargs)
@@ -43,6 +50,14 @@ def ufunc_call(ufunc: np.ufunc, method: str, args: tuple[Any, ...], kwargs: dict
     if "dtype" in kwargs and not context.differentiates:
         kept["dtype"] = kwargs["dtype"]  # Who computes it has to know; a pull sees it in what it gets.
     return context.result(Call(ufunc, rule, values, inputs, kept, plain), value)
+
+
+_BEFORE_OUT = 2
+"""Operands of a method of a ufunc before its `out`."""
+
+
+def _is_given(x: Any) -> bool:
+    return x is not None
 
 
 def _without_signature(ufunc: np.ufunc, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:

@@ -273,7 +273,12 @@ PyObject *steps_position(void)
                 Py_DECREF(frame);
                 return NULL;
             }
-            Py_DECREF(internal); /* True or False */
+            Py_DECREF(internal); /* True, False or None */
+        }
+        if (internal == Py_None) { /* a tape is replayed, which knows the position */
+            Py_DECREF(code);
+            Py_DECREF(frame);
+            return NOT_HERE;
         }
         PyFrameObject *back = internal == Py_True ? PyFrame_GetBack(frame) : NULL;
         if (back == NULL) {

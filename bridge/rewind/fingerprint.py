@@ -106,12 +106,16 @@ class Fingerprint:
 
     def close(self, body: Any) -> None:
         """Tell the fingerprint around this one what was done in a run of `body`; the last run of it is what counts."""
+        self.close_as(body, ("body", *self.steps))
+
+    def close_as(self, body: Any, done: Step) -> None:
+        """Tell the fingerprint around this one that a run of `body` has done this."""
         if self.around is not None:
             steps, places = self.around.steps, self.around._places
             if body not in places:
                 places[body] = len(steps)
                 steps.append(())
-            steps[places[body]] = ("body", *self.steps)
+            steps[places[body]] = done
 
     def decides(self, key: Any, root: Root, ask: Callable[[], bool]) -> bool:
         """What was decided about memory at `key` when this run, or one around it, was the first; what `ask` says else.

@@ -15,6 +15,7 @@ from bridge.rewind.handed_out import HandedOut
 from bridge.rewind.interpreter import ARRAYS, CURRENT, AnyContext, Call
 from bridge.rewind.memory import Home, grounded
 from bridge.rewind.roots import Entered, Root
+from bridge.rewind.tape import NOT_RECORDED, OPEN, recorded_in
 from bridge.signatures import operation_name
 
 
@@ -71,6 +72,8 @@ class Ownership:
         active : whether gradients may be asked of it; of integers and booleans they never are.
         """
         self.check_usable()
+        if OPEN and (found := recorded_in(self, type(self).buffer, array, active)) is not NOT_RECORDED:
+            return found
         if getattr(getattr(array, "place", None), "context", None) is self:
             return array.copy()
         value = self.own_copy(array)
@@ -97,11 +100,15 @@ class Ownership:
 
     def constant_buffer(self, array: Any) -> Any:
         """A Buffer on the fresh memory `array`, of which no gradient is asked."""
+        if OPEN and (found := recorded_in(self, type(self).constant_buffer, array)) is not NOT_RECORDED:
+            return found
         value = array if self.outer is None or hasattr(array, "place") else self.outer.constant_buffer(array)
         return ARRAYS.buffer(value, Root(self, value, False))
 
     def blank(self, shape: tuple[int, ...], dtype: Any) -> Any:
         """A Buffer of zeros, of which no gradient is asked."""
+        if OPEN and (found := recorded_in(self, type(self).blank, shape, dtype)) is not NOT_RECORDED:
+            return found
         if self.outer is None:
             return self.constant_buffer(np.zeros(shape, dtype))
         value = self.outer.blank(shape, dtype)

@@ -218,11 +218,12 @@ def _laid_into(trace: Any, cells: Any, axis: int, side: Side, size: int, extent:
     cells = laid_out(trace, cells, axis, side, Joint(most, Extent(Affine.of(0), extent.length)))
     if cells.shape[axis] != most:
         return cells
+    turns = made(trace, np.zeros(size, np.int64), _turns, extent, size, most)
+    return cells[(slice(None),) * axis + (turns,)]
 
-    def turns() -> Any:
-        return jnp.clip((np.arange(size) - extent.first.value()) // extent.step, 0, most - 1)
 
-    return cells[(slice(None),) * axis + (made(trace, np.zeros(size, np.int64), turns),)]
+def _turns(extent: Extent, size: int, most: int) -> Any:
+    return jnp.clip((np.arange(size) - extent.first.value()) // extent.step, 0, most - 1)
 
 
 @knows(np.copyto)

@@ -9,6 +9,7 @@ import numpy as np
 
 from bridge.code_position import here, resolve
 from bridge.errors import TraceError
+from bridge.rewind.operands import Fixed, Listed
 from bridge.rewind.values import ground_floor, is_abstract, is_abstract_integer
 from bridge.xla.bounded.integers import clamped, from_start, maximum, minimum, quotient
 from bridge.xla.regions.affine import Affine, difference
@@ -31,6 +32,10 @@ class Extent:
     def most(self) -> int | None:
         """A static bound of the length."""
         return self.length.bounds()[1]
+
+    def as_operand(self, recorder: Any) -> Listed:
+        """How a tape finds it again."""
+        return Listed(Extent, (self.first.as_operand(recorder), self.length.as_operand(recorder), Fixed(self.step)))
 
     def is_all_of(self, size: int) -> bool:
         """Whether it is known to be the whole axis."""

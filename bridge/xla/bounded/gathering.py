@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 
 from bridge.xla.bounded.bounded import Bounded, Extents, knows, shown, unknown
 from bridge.xla.bounded.elementwise import as_operands, assign, rank
 from bridge.xla.bounded.extents import Extent
-from bridge.xla.bounded.integers import clamped, made, maximum, number
+from bridge.xla.bounded.integers import clamped, is_equal, made, maximum, number
 from bridge.xla.bounded.masks import dense, element, inside, masked
 from bridge.xla.bounded.meeting import Joint, laid_out, met, side_of
 from bridge.xla.regions.affine import Affine
@@ -86,7 +85,7 @@ def scattered(x: Any, parts: list[Any], basic: Basic, value: Any) -> None:
     for axis, index in picked.indices.items():
         if rank(index):
             picked.indices[axis] = np.where(mask, index, element(trace, index, 0, last))
-    is_empty = made(trace, np.bool_(False), lambda: jnp.asarray(one.length.value()) == 0)
+    is_empty = made(trace, np.bool_(False), is_equal, one.length, 0)
     spread = np.reshape(mask, (size,) + (1,) * (len(shape) - 1 - picked.at))
     value = np.where(spread, fresh, element(trace, fresh, picked.at, last))
     picked.whole[picked.key] = np.where(is_empty, picked.whole[picked.key], value)

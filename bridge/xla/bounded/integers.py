@@ -8,8 +8,9 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from bridge.rewind.tape import NOT_RECORDED, OPEN, recorded_in
 from bridge.xla.regions.affine import Affine
-from bridge.xla.tracing.integers import affine_result
+from bridge.xla.tracing.integers import affine_of, affine_result
 from bridge.xla.tracing.outlines import Outline, outline_of
 
 
@@ -18,10 +19,17 @@ def number(trace: Any, form: Affine) -> Any:
     return form.constant if form.is_constant else trace.integer(form)
 
 
-def made(trace: Any, like: Any, contents: Callable[[], Any]) -> Any:
-    """A traced array or number that looks as `like` does and holds what is computed, if anything is."""
-    held = outline_of(like) if trace.is_dry else contents()
+def made(trace: Any, like: Any, contents: Callable[..., Any], *operands: Any) -> Any:
+    """A traced array or number that looks as `like` does and holds `contents(*operands)`."""
+    if OPEN and (found := recorded_in(trace, made, like, contents, *operands)) is not NOT_RECORDED:
+        return found
+    held = outline_of(like) if trace.is_dry else contents(*operands)
     return trace.entered(like, held) if isinstance(like, np.ndarray) else trace.number(like, held)
+
+
+def is_equal(form: Affine, number: int) -> Any:
+    """Whether an integer is this number, when the program runs."""
+    return jnp.asarray(form.value()) == number
 
 
 def minimum(trace: Any, a: Affine, b: Affine) -> Affine:
@@ -31,7 +39,7 @@ def minimum(trace: Any, a: Affine, b: Affine) -> Affine:
         return a
     if high is not None and high <= 0:
         return b
-    return _derived(trace, np.minimum, (a, b), lambda: jnp.minimum(a.value(), b.value()))
+    return _derived(trace, np.minimum, (a, b), _least)
 
 
 def maximum(trace: Any, a: Affine, b: Affine) -> Affine:
@@ -41,7 +49,7 @@ def maximum(trace: Any, a: Affine, b: Affine) -> Affine:
         return b
     if high is not None and high <= 0:
         return a
-    return _derived(trace, np.maximum, (a, b), lambda: jnp.maximum(a.value(), b.value()))
+    return _derived(trace, np.maximum, (a, b), _most)
 
 
 def clamped(trace: Any, form: Affine, low: Affine, high: Affine) -> Affine:
@@ -58,11 +66,7 @@ def from_start(trace: Any, form: Affine, length: Affine) -> Affine:
         return form + length
     counted = length.bounds()[1]
     most = None if high is None or counted is None else max(high, counted - 1)
-
-    def value() -> Any:
-        return jnp.where(form.value() < 0, form.value() + length.value(), form.value())
-
-    return _derived(trace, from_start, (form, length), value, (None, most))
+    return _derived(trace, from_start, (form, length), _counted, (None, most))
 
 
 def quotient(trace: Any, form: Affine, divisor: int) -> Affine:
@@ -71,20 +75,14 @@ def quotient(trace: Any, form: Affine, divisor: int) -> Affine:
         return form
     if form.is_constant:
         return Affine.of(-(-form.constant // divisor))
-    return _derived(
-        trace, np.floor_divide, (form + (divisor - 1), Affine(divisor)), lambda: (form.value() + divisor - 1) // divisor
-    )
+    return _derived(trace, np.floor_divide, (form + (divisor - 1), Affine(divisor)), _divided)
 
 
 def broadcast_length(trace: Any, a: Affine, b: Affine) -> Affine:
     """The length of an axis on which one of length `a` meets one of length `b`, which may be 1."""
-
-    def value() -> Any:
-        return jnp.where(jnp.asarray(a.value()) == 1, b.value(), a.value())
-
     (low, high), (other_low, other_high) = a.bounds(), b.bounds()
     most = None if high is None or other_high is None else max(high, other_high)
-    return _derived(trace, broadcast_length, (a, b), value, (min(low or 0, other_low or 0), most))
+    return _derived(trace, broadcast_length, (a, b), _met, (min(low or 0, other_low or 0), most))
 
 
 def product(trace: Any, forms: list[Affine]) -> Affine:
@@ -97,7 +95,7 @@ def product(trace: Any, forms: list[Affine]) -> Affine:
         a, b = total, form
         highs = a.bounds()[1], b.bounds()[1]
         most = None if None in highs else highs[0] * highs[1]  # type: ignore[operator]
-        total = _derived(trace, product, (a, b), lambda a=a, b=b: a.value() * b.value(), (0, most))  # type: ignore[misc]
+        total = _derived(trace, product, (a, b), _multiplied, (0, most))
     return total
 
 
@@ -105,7 +103,7 @@ def _derived(
     trace: Any,
     function: Any,
     forms: tuple[Affine, ...],
-    value: Callable[[], Any],
+    value: Callable[..., Any],
     bounds: tuple[int | None, int | None] | None = None,
 ) -> Affine:
     key = (function, forms, np.dtype(np.int64))
@@ -113,7 +111,38 @@ def _derived(
         if key in frame.integers:
             found: Affine = frame.integers[key]
             return found
-    contents = Outline((), np.int64) if trace.is_dry else jnp.asarray(value(), np.int64)
+    if OPEN and (number := recorded_in(trace, _again, function, forms, value, bounds)) is not NOT_RECORDED:
+        return affine_of(number)
+    contents = Outline((), np.int64) if trace.is_dry else jnp.asarray(value(*forms), np.int64)
     form = affine_result(function, forms, contents, np.int64) if bounds is None else Affine.unknown(contents, *bounds)
     trace.frames[-1].integers[key] = form
     return form
+
+
+def _again(trace: Any, function: Any, forms: tuple[Affine, ...], value: Callable[..., Any], bounds: Any) -> Any:
+    """A derived integer as a traced number, which a tape can tell from others."""
+    return trace.integer(_derived(trace, function, forms, value, bounds))
+
+
+def _least(a: Affine, b: Affine) -> Any:
+    return jnp.minimum(a.value(), b.value())
+
+
+def _most(a: Affine, b: Affine) -> Any:
+    return jnp.maximum(a.value(), b.value())
+
+
+def _counted(form: Affine, length: Affine) -> Any:
+    return jnp.where(form.value() < 0, form.value() + length.value(), form.value())
+
+
+def _divided(form: Affine, divisor: Affine) -> Any:
+    return form.value() // divisor.constant
+
+
+def _met(a: Affine, b: Affine) -> Any:
+    return jnp.where(jnp.asarray(a.value()) == 1, b.value(), a.value())
+
+
+def _multiplied(a: Affine, b: Affine) -> Any:
+    return a.value() * b.value()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import jax.numpy as jnp
@@ -22,15 +21,15 @@ def inside(trace: Any, shape: tuple[int, ...], extents: Extents) -> Any:
     if not any(lacking):
         return None
     spread = tuple(size if one else 1 for one, size in zip(lacking, shape, strict=True))
+    return made(trace, np.zeros(spread, bool), _mask, shape, extents)
 
-    def contents() -> Any:
-        mask: Any = True
-        for axis, (one, size) in enumerate(zip(extents, shape, strict=True)):
-            if one is not None and lacking[axis]:
-                mask = mask & jnp.reshape(_there(one, size), [size if k == axis else 1 for k in range(len(shape))])
-        return mask
 
-    return made(trace, np.zeros(spread, bool), contents)
+def _mask(shape: tuple[int, ...], extents: Extents) -> Any:
+    mask: Any = True
+    for axis, (one, size) in enumerate(zip(extents, shape, strict=True)):
+        if one is not None and not _is_all_there(one, size):
+            mask = mask & jnp.reshape(_there(one, size), [size if k == axis else 1 for k in range(len(shape))])
+    return mask
 
 
 def _is_all_there(one: Extent, size: int) -> bool:
@@ -72,7 +71,7 @@ def dense(x: Bounded) -> Bounded:
             continue
         size = whole.shape[axis]
         most = size if one.most is None else min(size, one.most)
-        at = made(x.trace, np.zeros(most, np.int64), partial(_places, one, most, size))
+        at = made(x.trace, np.zeros(most, np.int64), _places, one, most, size)
         whole = whole[(slice(None),) * axis + (at,)]
         extents[axis] = Extent(Affine.of(0), one.length)
     return x if whole is x.whole else Bounded(whole, tuple(extents))

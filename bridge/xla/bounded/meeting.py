@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import jax.numpy as jnp
 import numpy as np
 
 from bridge.xla.bounded.bounded import Bounded
 from bridge.xla.bounded.extents import Extent
-from bridge.xla.bounded.integers import broadcast_length, made
+from bridge.xla.bounded.integers import broadcast_length, is_equal, made
 from bridge.xla.bounded.masks import element, moved
 from bridge.xla.regions.affine import Affine
 
@@ -105,6 +104,5 @@ def laid_out(trace: Any, x: Any, axis: int, side: Side, joint: Joint, broadcasts
     laid = moved(trace, x, axis, one, joint.first, joint.size)
     if side.size == 0 or joint.size == 0:
         return laid
-    length = one.length
-    repeats = made(trace, np.bool_(False), lambda: jnp.asarray(length.value()) == 1)
+    repeats = made(trace, np.bool_(False), is_equal, one.length, 1)
     return np.where(repeats, element(trace, x, axis, one), laid)

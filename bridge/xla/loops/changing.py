@@ -128,7 +128,7 @@ def while_loop(
     READER.repeat(test, _own(turn, body), names, names, names, ())
     if limit is not None:
         trace = context.home.trace
-        trace.faults.check_limit(limit, trace.truth(lowered_to(trace, condition(value))))
+        trace.faults.check_limit(limit, lowered_to(trace, condition(value)))
     return value
 
 

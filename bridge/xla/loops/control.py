@@ -27,6 +27,7 @@ from bridge.xla.loops.looks import Stale, body_key
 from bridge.xla.loops.repeating import choose, repeat
 from bridge.xla.loops.standing import merge, shared_on_a_side, stood_for
 from bridge.xla.loops.structured import Turns
+from bridge.xla.loops.taped import of_the_program
 from bridge.xla.tracing.integers import Bounds, bounds_of
 
 
@@ -67,6 +68,7 @@ def while_loop(
     except Changing as why:
         return changing.while_loop(context, condition, body, init, limit, why)
 
+    @of_the_program
     def going() -> Any:
         return asks(carried.current())
 
@@ -77,8 +79,7 @@ def while_loop(
             raise
         return while_loop(context, condition, body, init, limit)
     if limit is not None:
-        trace = context.home.trace
-        trace.faults.check_limit(limit, trace.truth(asked(context, going)))
+        context.home.trace.faults.check_limit(limit, asked(context, going))
     return carried.value()
 
 
@@ -97,7 +98,7 @@ def cond(context: Any, predicate: Any, true_branch: Any, false_branch: Any, oper
             context, predicate, [partial(one, *operands) for one in (true_branch, false_branch)], why
         )
     shared = _shared(context, *results)
-    choose(context, predicate, [partial(one.write, shared) for one in results])
+    choose(context, predicate, [of_the_program(partial(one.write, shared)) for one in results])
     return rebuilt(results[0].structure, [read_cell(*both) for both in shared])
 
 
@@ -178,6 +179,7 @@ class Carried:
         """The value as the body sees it."""
         return rebuilt(self.structure, [read_cell(*both) for both in zip(self.cells, self.kinds, strict=True)])
 
+    @of_the_program
     def step(self, i: Any) -> None:
         """Run the body once, and write what it returns into the cells."""
         leaves = self._checked(self.body(i, self.current()))

@@ -19,7 +19,7 @@ def tried(context: Any, body: Body, bounds: Bounds = (None, None), carried: Sequ
     """Run a body without effect on the program; returns the outermost context's memory that it writes."""
 
     def attempt(carried: Sequence[Any]) -> list[Any]:
-        with untouched(context):
+        with untouched(context), unrecorded(context.home.trace):
             return context.home.trace.dry(inside(context, body), carried, bounds)
 
     return until_stable(attempt, carried)
@@ -33,7 +33,7 @@ def dry(context: Any, body: Body, bounds: Bounds = (None, None), grounds: set[An
     written: set[Any] = set()
 
     def attempt(carried: Sequence[Any]) -> list[Any]:
-        with untouched(context):
+        with untouched(context), unrecorded(context.home.trace):
             cells: list[Any] = context.home.trace.dry(inside(context, body), carried, bounds)
             if grounds is not None:
                 grounds.update(cells)
@@ -71,22 +71,35 @@ def unheard(trace: Any) -> Iterator[None]:
 
 
 @contextmanager
+def unrecorded(trace: Any) -> Iterator[None]:
+    """Inside, nothing is recorded for the tape of a body around."""
+    before, trace.recorder = trace.recorder, None
+    try:
+        yield
+    finally:
+        trace.recorder = before
+
+
+@contextmanager
 def untouched(context: Any) -> Iterator[None]:
     """Leave logs, and what is known of older memory, as they are now; nobody hears of what is done inside."""
-    chain = []
+    trace, chain = context.home.trace, []
+    asker, trace.asker = trace.asker, context
     while context is not None and context.differentiates:
-        written = context.roots_written if isinstance(context, ForwardContext) else None
-        chain.append((context, context.log, context.touched, context.listener, written))
-        context.log, context.touched, context.listener = [], {}, None
+        roots = None
         if isinstance(context, ForwardContext):
-            context.roots_written = set()
+            roots = context.roots_written, context.tangents_seen
+            context.roots_written, context.tangents_seen = set(), set()
+        chain.append((context, context.log, context.touched, context.listener, roots))
+        context.log, context.touched, context.listener = [], {}, None
         context = context.outer
     try:
         yield
     finally:
-        for one, log, touched, listener, written in chain:
-            if isinstance(one, ForwardContext):
-                one.roots_written = written
+        trace.asker = asker
+        for one, log, touched, listener, roots in chain:
+            if roots is not None:
+                one.roots_written, one.tangents_seen = roots
             for entry in one.log:
                 for root in entry.woken():
                     root.active = False

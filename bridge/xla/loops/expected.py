@@ -22,6 +22,7 @@ class Reached(NamedTuple):
 
     codes: tuple[Any, ...]
     arrays: Sequence[Any]
+    is_taped: bool = False
 
     @classmethod
     def by(cls, codes: tuple[Any, ...], closures: Iterable[Closure], cells: Iterable[Any]) -> Reached:
@@ -30,22 +31,33 @@ class Reached(NamedTuple):
         leaves = [leaf for value in held for leaf in containers_of(value)[0]]
         return cls(codes, [one for one in (*cells, *leaves) if hasattr(one, "view_as")])
 
+    @classmethod
+    def of_tapes(cls, bodies: Iterable[Any]) -> Reached:
+        """By the tapes of bodies, and what these take from outside."""
+        taken = [one.value(body.values) for body in bodies for one in body.tape.outside]
+        return cls(tuple(body.tape for body in bodies), [one for one in taken if hasattr(one, "view_as")], True)
+
     def roots(self, context: Any) -> list[Root]:
-        """Their memory in a context: that of the program, or what contexts around it have made of that."""
-        found: list[Root] = []
-        for array in self.arrays:
-            root = array.place.root
-            while root.context is not context and hasattr(root.held, "place"):
-                root = root.held.place.root
-            if root.context is context:
-                found.append(root)
-        return list(dict.fromkeys(found))
+        """Their memory in a context."""
+        return roots_in(context, self.arrays)
+
+
+def roots_in(context: Any, values: Iterable[Any]) -> list[Root]:
+    """Memory of tracked values in a context: that of the program, or what contexts around it have made of that."""
+    found: list[Root] = []
+    for value in values:
+        root = value.place.root
+        while root.context is not context and hasattr(getattr(root, "held", None), "place"):
+            root = root.held.place.root
+        if root.context is context:
+            found.append(root)
+    return list(dict.fromkeys(found))
 
 
 class Expected:
     """A guess, of one loop or branch that is about to be described: memory that it wakes, and integers that vary.
 
-    Only dry runs guess. What they find is found again in earnest, where nothing is guessed.
+    Only dry runs guess, and replays. What is found otherwise is found again in earnest, where nothing is guessed.
     """
 
     def __init__(self, context: Any, reached: Reached | None) -> None:
@@ -58,7 +70,7 @@ class Expected:
         if reached is not None:
             looks = [(root.active, root.shape, root.dtype) for root in self.roots]
             self.key = (*reached.codes, context.level, tuple(looks))
-            self.found = self.kept.get(self.key) if trace.is_dry else None
+            self.found = self.kept.get(self.key) if trace.is_dry or reached.is_taped else None
 
     @property
     def woken(self) -> list[Root]:

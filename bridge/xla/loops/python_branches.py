@@ -28,6 +28,7 @@ from bridge.xla.loops.outcomes import Outcome
 from bridge.xla.loops.plans import BEFORE, planned
 from bridge.xla.loops.repeating import choose
 from bridge.xla.loops.standing import shared_on_a_side
+from bridge.xla.loops.taped import of_the_program
 from bridge.xla.loops.trials import Part, with_lent
 from bridge.xla.loops.unset import check_bound_before, have_lent, note_unbound
 
@@ -176,6 +177,7 @@ def _chosen(
         side.part.add((place, before) for key, (place, before) in parts.items() if key not in known)
 
     def run(side: _Side) -> Callable[[], None]:
+        @of_the_program
         def taken() -> None:
             with side.part.watched(expected=set(parts)), side.part.state():
                 side.part.run(None)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +26,7 @@ from bridge.xla.loops.changing import ground_of
 from bridge.xla.loops.looks import Stale
 from bridge.xla.loops.relocating import Unknowns, target_of
 from bridge.xla.loops.shadows import lend, settle
+from bridge.xla.loops.taped import Taped, WithoutIndex
 from bridge.xla.regions.affine import serial_of_now
 from bridge.xla.tracing.allowances import Wishes
 from bridge.xla.tracing.memos import Memo
@@ -50,7 +52,7 @@ class Recorded:
     `allowed` are the bytes that loops inside of it may take for what they keep, `wishes` those that they would like.
     """
 
-    fingerprint: Fingerprint
+    fingerprint: Fingerprint | None = None
 
     def __init__(self, context: Any, body: Callable[[Any], None], since: int) -> None:
         self.position = here()
@@ -111,9 +113,12 @@ class Recorded:
         context = self.context
         trace = context.home.trace
         around = trace.fingerprint
-        self.fingerprint = trace.fingerprint = Fingerprint(
-            self.since, around if earlier is None else earlier.around, earlier
-        )
+        if self.is_replayed:
+            listening = _unheard(context)
+        else:
+            outside = around if earlier is None else earlier.around
+            self.fingerprint = trace.fingerprint = Fingerprint(self.since, outside, earlier)
+            listening = self.fingerprint.listening(context)
         log, context.log = context.log, []
         before = {root: root.active for root in self.active}
         repeats, trace.repeats = trace.repeats, self.repeats
@@ -126,22 +131,41 @@ class Recorded:
             allowances = trace.allowances.within(self.allowed, self.wishes)
             followers = trace.following.as_they_were(self.followers)
             settled = trace.as_settled(self.settled)
-            with context.reopened(), self.fingerprint.listening(context), followers, settled, allowances as scope:
+            with context.reopened(), listening, followers, settled, allowances as scope:
                 self.body(i)
             self.wishes = scope.wishes
             return context.log
         finally:
             trace.fingerprint, trace.repeats, trace.memo = around, repeats, memo
             if closes:
-                self.fingerprint.close(self)
+                self.close()
             context.log = log
             for root, active in before.items():
                 root.active = active
 
+    @property
+    def is_replayed(self) -> bool:
+        """Whether the body is not run, but replayed."""
+        body = self.body.branch if isinstance(self.body, WithoutIndex) else self.body
+        return isinstance(body, Taped) and body.is_recorded
+
+    def close(self) -> None:
+        """Tell the fingerprint of a body around this one what this one does."""
+        if self.fingerprint is None:
+            return
+        body = self.body.branch if isinstance(self.body, WithoutIndex) else self.body
+        if isinstance(body, Taped) and body.tape is not None:
+            self.fingerprint.close_as(self, ("body", body.tape.outline()))
+        else:
+            self.fingerprint.close(self)
+
     def run_again(self, i: Any, given: list[Any] | None = None) -> list[Entry]:
         """Run the body for the backward pass; ReplayError if it does not do what it did before."""
+        if self.is_replayed:
+            return self.run(i, closes=False, given=given)
         before = self.fingerprint
         trace = self.context.home.trace
+        assert before is not None
         try:
             try:
                 entries = self.run(i, before, closes=False, given=given)
@@ -156,6 +180,7 @@ class Recorded:
             if type(error).__module__.partition(".")[0] == "bridge":
                 raise
             raise self._replay_error(f"it raised {type(error).__name__} ({error})") from error
+        assert self.fingerprint is not None
         differs = parting(before, self.fingerprint)
         if differs is None and given is not None and len(given) != len(self.memo.found):
             differs = f"{len(given)} costly calls before, {len(self.memo.found)} now"
@@ -263,6 +288,16 @@ class Recorded:
             for root, was in active.items():
                 root.active = was
         settle(sweep.homes)
+
+
+@contextmanager
+def _unheard(context: Any) -> Iterator[None]:
+    """Nobody hears of what a tape does: who listens has heard of its recording."""
+    before, context.listener = context.listener, None
+    try:
+        yield
+    finally:
+        context.listener = before
 
 
 def is_logged(context: Any) -> bool:

@@ -59,10 +59,9 @@ class Unknowns(Walk):
 
     def replaced(self, i: Any, kept: list[Any]) -> Replaced:
         """A function that writes keys with the index `i` and the kept unknowns in place of the body's own."""
-        new: dict[Atom, Affine] = {atom: affine_of(kept[number]) for atom, number in self.atoms.items()}
+        new: dict[Atom, Affine] = {}
         for atom, number in self.atoms.items():
-            fresh = Atom(self.trace.value_of(affine_of(kept[number])), atom.low, atom.high)
-            new[atom] = Affine(0, ((fresh, 1),))
+            new[atom] = affine_of(self.trace.between(kept[number], atom.low, atom.high))
         if self.own is not None:
             new[self.own] = (affine_of(i) - self.rest) * self.sign
         arrays = {floor: kept[len(self.atoms) + number] for floor, (_, number) in self.arrays.items()}

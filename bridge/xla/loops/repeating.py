@@ -13,15 +13,19 @@ from functools import partial
 from typing import Any
 
 from bridge.arrays.buffer import own_number
-from bridge.code_position import resolve
+from bridge.code_position import here, resolve
 from bridge.errors import TraceError
 from bridge.rewind.forward import ForwardContext
+from bridge.rewind.operands import Fixed, Listed
+from bridge.rewind.tape import Recorder
 from bridge.rewind.values import lowered_to
-from bridge.xla.loops.dry_runs import Body, asked, inside
+from bridge.xla.loops.changing import ground_of
+from bridge.xla.loops.dry_runs import Body, asked, inside, tried, unrecorded
 from bridge.xla.loops.expected import Reached
 from bridge.xla.loops.replaying import Replayed, placement_for
 from bridge.xla.loops.shadows import Tangents
 from bridge.xla.loops.structured import Cells, Step, Structured, Turns
+from bridge.xla.loops.taped import Taped, WithoutIndex, body_operand
 
 
 def repeat(context: Any, turns: Turns, body: Body, carried: Cells = ()) -> Any:
@@ -29,6 +33,49 @@ def repeat(context: Any, turns: Turns, body: Body, carried: Cells = ()) -> Any:
 
     `carried` is memory of the outermost context of which it is known that the body writes it.
     """
+    recorder = context.home.trace.recorder
+    if context.differentiates:
+        body = Taped.of(context, body)
+        turns = replace(turns, going=turns.going and Taped.of(context, turns.going))
+    if recorder is None or not recorder.records(context):
+        return _repeat(context, turns, body, carried)
+    if context.level < recorder.level or not context.differentiates:
+        recorder.fail("a loop of a context outside")
+        return _repeat(context, turns, body, carried)
+    position = here()
+    bounds = recorder.operand(turns.lower), recorder.operand(turns.upper)
+    with unrecorded(context.home.trace):
+        end = _repeat(context, turns, body, carried)
+        going = turns.going
+        if isinstance(going, Taped) and going.is_awaited:
+            # Dry runs do not ask for it once the body is described.
+            tried(context, lambda i: going(), turns.bounds, carried)
+    bodies = [body_operand(recorder, one) if isinstance(one, Taped) else Fixed(None) for one in (body, going)]
+    rest = Fixed(turns.limited), Fixed(turns.rows), _cells(recorder, carried)
+    recorder.add(_repeat_again, (Fixed(context), *bounds, *bodies, *rest), end, position)
+    return end
+
+
+def _repeat_again(
+    context: Any, lower: Any, upper: Any, body: Taped, going: Any, limited: bool, rows: Any, carried: Any
+) -> Any:
+    """A loop of a tape."""
+    turns = Turns(lower, upper, going, limited, rows, Reached.of_tapes([body]))
+    return repeat(context, turns, body, list(map(as_cell, carried)))
+
+
+def _cells(recorder: Recorder, carried: Cells) -> Listed:
+    """Memory that a body is known to write, as far as a replay finds it again."""
+    found = map(recorder.cell, carried)
+    return Listed(list, tuple([one for one in found if one is not None]))
+
+
+def as_cell(found: Any) -> Any:
+    """Memory of the outermost context, given that or what is made of it."""
+    return ground_of(found.place.root) if hasattr(found, "place") else found
+
+
+def _repeat(context: Any, turns: Turns, body: Body, carried: Cells) -> Any:
     if not context.differentiates:
         going = turns.going and inside(context, turns.going)
         return context.repeat(turns.lower, turns.upper, inside(context, body), going, carried)
@@ -37,6 +84,9 @@ def repeat(context: Any, turns: Turns, body: Body, carried: Cells = ()) -> Any:
         turns = replace(turns, going=lambda: lowered_to(context.outer, asked(context, going)))
     if isinstance(context, ForwardContext):
         tangents = Tangents.reached(context, [body], carried, turns.bounds)
+        if context.home.trace.is_told(context):
+            tangents.pass_over(context)
+            return context.home.trace.ended(turns.upper, turns.going, turns.bounds)
         return repeat(context.outer, turns, tangents.under(context, body), carried)
     return Loop(context, turns, body, carried).end
 
@@ -49,6 +99,31 @@ def choose(
     reached: Reached | None = None,
 ) -> None:
     """Run the first branch where the predicate holds, else the second."""
+    recorder = context.home.trace.recorder
+    if context.differentiates:
+        branches = [Taped.of(context, branch) for branch in branches]
+    if recorder is None or not recorder.records(context):
+        _choose(context, predicate, branches, carried, reached)
+        return
+    if context.level < recorder.level or not context.differentiates:
+        recorder.fail("a branch of a context outside")
+        _choose(context, predicate, branches, carried, reached)
+        return
+    position, asks = here(), recorder.operand(predicate)
+    with unrecorded(context.home.trace):
+        _choose(context, predicate, branches, carried, reached)
+    bodies = Listed(list, tuple([body_operand(recorder, one) for one in branches]))  # type: ignore[arg-type]
+    recorder.add(_choose_again, (Fixed(context), asks, bodies, _cells(recorder, carried)), None, position)
+
+
+def _choose_again(context: Any, predicate: Any, branches: Any, carried: Any) -> None:
+    """A branch of a tape."""
+    choose(context, predicate, branches, list(map(as_cell, carried)), Reached.of_tapes(branches))
+
+
+def _choose(
+    context: Any, predicate: Any, branches: Sequence[Callable[[], None]], carried: Cells, reached: Reached | None
+) -> None:
     if not context.differentiates:
         context.choose(predicate, [inside(context, branch) for branch in branches], carried)
         return
@@ -56,6 +131,9 @@ def choose(
     predicate = lowered_to(context.outer, predicate)
     if isinstance(context, ForwardContext):
         tangents = Tangents.reached(context, bodies, carried)
+        if context.home.trace.is_told(context):
+            tangents.pass_over(context)
+            return
         sides = [partial(tangents.under(context, body), 0) for body in bodies]
         choose(context.outer, predicate, sides, carried, reached)
         return
@@ -63,7 +141,7 @@ def choose(
 
 
 def _without_index(branch: Callable[[], None]) -> Body:
-    return lambda i: branch()
+    return WithoutIndex(branch)
 
 
 class Loop(Structured):
@@ -97,7 +175,7 @@ class Loop(Structured):
             # Also a loop that makes no turn has its body traced.
             one.make_logs(max(1, length))
             self.cells += one.integers
-            if self.is_known:
+            if context.home.trace.is_told(context):
                 self.pass_over()
                 self.end = context.home.trace.ended(below.upper, below.going, below.bounds)
             else:
@@ -150,7 +228,7 @@ class Choice(Structured):
         for one in self.recorded:
             one.make_logs(1)
             self.cells += one.integers
-        if self.is_known:
+        if context.home.trace.is_told(context):
             self.pass_over()
         else:
             self.sweep(lambda one, i, k: one.forward(i, k), back=False)

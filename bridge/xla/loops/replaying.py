@@ -14,8 +14,6 @@ from bridge.options import as_text
 from bridge.rewind.forward import ForwardContext
 from bridge.xla.loops.placements import Placement, Size, placement
 from bridge.xla.loops.structured import Step, Structured, Turns
-from bridge.xla.regions.affine import Affine
-from bridge.xla.tracing.integers import affine_of
 
 
 def size_of(loop: Structured, iterations: int) -> Size:
@@ -212,9 +210,7 @@ class Replayed:
 
     def _between(self, number: Any, low: int, high: int) -> Any:
         """A traced integer of which it is known between what it lies."""
-        if not hasattr(number, "place"):
-            return number
-        return self.trace.integer(Affine.unknown(self.trace.value_of(affine_of(number)), low, high))
+        return self.trace.between(number, low, high) if hasattr(number, "place") else number
 
     def _table(self, column: Sequence[int]) -> Callable[[Any], Any]:
         """Look up a number of a column by its place."""

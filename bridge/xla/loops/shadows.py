@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from bridge.rewind.roots import LAID_OUT, Root, serial_now
+from bridge.xla.loops.changing import ground_of
 from bridge.xla.loops.dry_runs import Body, tried
+from bridge.xla.loops.expected import roots_in
 from bridge.xla.tracing.integers import Bounds
 
 
@@ -39,10 +41,15 @@ def settle(homes: dict[Root, Any]) -> None:
 
 
 class Tangents(NamedTuple):
-    """Tangents of older memory: those that a body writes, and those that it only reads."""
+    """Tangents of older memory: those that a body writes, and those that it only reads.
+
+    `cells` is the outermost context's memory that the body writes, and `written` the memory of its own context.
+    """
 
     homes: dict[Root, Any]
     seen: dict[Root, Any]
+    cells: list[Any]
+    written: set[Root]
 
     @classmethod
     def reached(
@@ -52,6 +59,10 @@ class Tangents(NamedTuple):
         since = serial_now()
         homes: dict[Root, Any] = {}
         seen: dict[Root, Any] = {}
+        written: set[Root] = set()
+        numbered = _Numbered.of(context, bodies)
+        if numbered is not None and numbered.found is not None:
+            return numbered.tangents(carried)
         while True:
             reached: dict[Root, None] = {}
 
@@ -59,19 +70,31 @@ class Tangents(NamedTuple):
                 body(i)
                 reached.update(dict.fromkeys(root for root in context.touched if root.serial <= since))
                 seen.update((root, root.shadow) for root in context.tangents_seen if root.serial <= since)
+                written.update(root for root in context.roots_written if root.serial <= since)
 
             for body in bodies:
                 carried = list(dict.fromkeys([*carried, *tried(context, partial(run, body, reached), bounds, carried)]))
             fresh = [root for root in reached if root not in homes]
             if not fresh:
-                return cls(homes, {root: shadow for root, shadow in seen.items() if root not in homes})
+                only = {root: shadow for root, shadow in seen.items() if root not in homes}
+                found = cls(homes, only, list(carried), written)
+                if numbered is not None:
+                    numbered.keep(found)
+                return found
             for root in fresh:
                 root.active = True
                 homes[root] = root.region()
 
+    def pass_over(self, context: Any) -> None:
+        """Leave what a dry run of the bodies leaves."""
+        context.home.trace.outline(list(dict.fromkeys([*self.cells, *_grounds(self.homes)])))
+        if context.roots_written is not None:
+            context.roots_written.update(self.written)
+            context.tangents_seen.update(self.seen)
+
     def under(self, context: Any, body: Body) -> Body:
         """The body with tangents where they were when the loop began, however late a context outside runs it again."""
-        homes, seen = self
+        homes, seen = self.homes, self.seen
 
         def run(i: Any) -> None:
             before = {root: (root.shadow, root.owned, root.active) for root in (*homes, *seen)}
@@ -87,3 +110,58 @@ class Tangents(NamedTuple):
                 root.shadow, root.owned, root.active = shadow, owned, active
 
         return run
+
+
+def _grounds(homes: dict[Root, Any]) -> list[Any]:
+    """The outermost context's memory of arrays that hold tangents."""
+    return [ground_of(home.place.root) for home in homes.values() if hasattr(home, "place")]
+
+
+class _Numbered:
+    """What bodies that are replayed were found to reach before, by the numbers of what they take from outside.
+
+    It holds as long as the same of that carries tangents.
+    """
+
+    def __init__(self, context: Any, bodies: list[Any]) -> None:
+        self.trace = context.home.trace
+        taken = [one.value(body.values) for body in bodies for one in body.tape.outside]
+        self.roots = roots_in(context, taken)
+        looks = [(root.active, root.shadow is None, root.shape, root.dtype) for root in self.roots]
+        self.key = ("tangents", *[body.tape for body in bodies], context.level, tuple(looks))
+        self.found = self.trace.expected.get(self.key)
+
+    @classmethod
+    def of(cls, context: Any, bodies: Iterable[Any]) -> _Numbered | None:
+        """None if a body is not replayed, but run."""
+        taped = [getattr(body, "branch", body) for body in bodies]
+        if any(getattr(one, "tape", None) is None for one in taped):
+            return None
+        return cls(context, taped)
+
+    def keep(self, found: Tangents) -> None:
+        """Take note of what was found, if all of it has a number."""
+        numbers = {root: number for number, root in enumerate(self.roots)}
+        grounds = {ground_of(root): number for root, number in numbers.items()}
+        own = {*_grounds(found.homes), *self.trace.faults.cells}
+        cells = [cell for cell in found.cells if cell not in own]
+        if not {*found.homes, *found.seen, *found.written} <= numbers.keys() or not set(cells) <= grounds.keys():
+            return
+        faults = [cell for cell in found.cells if cell in self.trace.faults.cells]
+        parts = [tuple(numbers[root] for root in part) for part in (found.homes, found.seen, found.written)]
+        self.trace.expected[self.key] = (*parts, tuple(grounds[cell] for cell in cells), faults)
+
+    def tangents(self, carried: Sequence[Any]) -> Tangents:
+        """What was found, for the memory that is there now."""
+        homes, seen, written, cells, faults = self.found
+        roots, found = self.roots, {}
+        for number in homes:
+            roots[number].active = True
+            found[roots[number]] = roots[number].region()
+        grounds = [ground_of(roots[number]) for number in cells]
+        return Tangents(
+            found,
+            {roots[number]: roots[number].shadow for number in seen},
+            list(dict.fromkeys([*carried, *grounds, *_grounds(found), *faults])),
+            {roots[number] for number in written},
+        )

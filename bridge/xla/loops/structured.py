@@ -108,18 +108,10 @@ class Structured(Entry):
             root.active = True
             self.activated.append(root)
 
-    @property
-    def is_known(self) -> bool:
-        """Whether all is known of its bodies that anybody asks: what a dry run does, the description has done.
-
-        Without this, loops inside of each other would be run twice as often with each that is around them.
-        """
-        return self.context.home.trace.is_dry and not self.context.outer.differentiates
-
     def pass_over(self) -> None:
         """Leave what a dry run of its bodies leaves."""
         for one in self.recorded:
-            one.fingerprint.close(one)
+            one.close()
         self.context.home.trace.outline(self.cells)
 
     @property

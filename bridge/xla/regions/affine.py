@@ -92,6 +92,45 @@ class Wrapped(Atom):
         return lax.select(value < 0, value + self.length, value)
 
 
+class _Same(NamedTuple):
+    """An atom from before a tape."""
+
+    atom: Atom
+
+    def value(self, values: Any) -> Affine:
+        """Itself."""
+        return Affine(0, ((self.atom, 1),))
+
+
+class WrappedOperand(NamedTuple):
+    """An index counted from the end where it is negative, as an operand of a tape."""
+
+    counted: Linear
+    length: int
+
+    def value(self, values: Any) -> Affine:
+        """The index in a replay."""
+        return self.counted.value(values).wrapped(self.length)
+
+
+class Linear(NamedTuple):
+    """A linear form as an operand of a tape."""
+
+    constant: int
+    terms: tuple[tuple[Any, int], ...]
+
+    def value(self, values: Any) -> Affine:
+        """The form in a replay."""
+        form = Affine(self.constant)
+        for operand, coefficient in self.terms:
+            found = operand.value(values)
+            form = (
+                form
+                + (found if isinstance(found, Affine) else found.place.context.home.trace.form(found)) * coefficient
+            )
+        return form
+
+
 @dataclass(frozen=True)
 class Affine:
     """A constant plus integer multiples of atoms; immutable, compared by content.
@@ -154,6 +193,16 @@ class Affine:
         return Affine(self.constant * factor, tuple((atom, k * factor) for atom, k in self.terms) if factor else ())
 
     __rmul__ = __mul__
+
+    def as_operand(self, recorder: Any) -> Linear:
+        """The form as an operand of a tape: with the numbers that its atoms are there."""
+        terms: list[tuple[Any, int]] = []
+        for atom, coefficient in self.terms:
+            if isinstance(atom, Wrapped):
+                terms.append((WrappedOperand(atom.index.as_operand(recorder), atom.length), coefficient))
+            else:
+                terms.append((recorder.atom(atom) or _Same(atom), coefficient))
+        return Linear(self.constant, tuple(terms))
 
     def grounds(self) -> Iterator[Atom]:
         """The atoms that it follows from: of an index counted from the end, those of the index as it was given.

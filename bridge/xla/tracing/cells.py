@@ -89,6 +89,8 @@ class Tracing(AnyContext, Protocol):
     # How many parts run again, and how many of the program's `try` are open.
     parts: int
     tries: int
+    # Who records what a body does.
+    recorder: Any
 
     # What is said about the program from outside.
     never: Any
@@ -107,6 +109,9 @@ class Tracing(AnyContext, Protocol):
 
     def integer(self, form: Affine) -> Any:
         """A linear form as a traced number."""
+
+    def read(self, place: Any) -> Any:
+        """What lies at a place, as an array of JAX."""
 
 
 class Cell(Root):
@@ -182,6 +187,8 @@ class Cell(Root):
 
     def _note_write(self) -> None:
         frame = self.context.frames[-1]
+        if self.context.recorder is not None:
+            self.context.recorder.unrecorded("a write")
         self.version += 1
         if self.frame is not frame and self not in frame.before:
             frame.before[self] = self._contents

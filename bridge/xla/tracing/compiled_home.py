@@ -13,6 +13,7 @@ from bridge.code_position import Position, is_internal
 from bridge.rewind.fingerprint import Fingerprint
 from bridge.rewind.memory import ON_ARRAYS, Home
 from bridge.rewind.roots import serial_now
+from bridge.rewind.tape import Recorder
 from bridge.rewind.values import concrete_key, ground_floor
 from bridge.rulebook.book import RULES
 from bridge.rulebook.facts import facts_of, parameters_of
@@ -57,6 +58,7 @@ class HomesTracing(Tracing, Protocol):
     faults: Faults
     fingerprint: Fingerprint | None
     mends: bool
+    recorder: Recorder | None
 
     @property
     def is_inside(self) -> bool:
@@ -99,9 +101,12 @@ class CompiledHome(Home):
         """
         floor = ground_floor(value)
         found = known_at(floor.place)
-        if found is not None or hasattr(floor, "view_as") or self._is_differentiated(value):
-            return found
-        return folded_at(floor.place)
+        if found is None and not hasattr(floor, "view_as") and not self._is_differentiated(value):
+            found = folded_at(floor.place)
+        recorder = self.trace.recorder
+        if recorder is not None and found is not None and not recorder.is_inside and recorder.failed is None:
+            recorder.known(value, found)
+        return found
 
     def _is_differentiated(self, value: Any) -> bool:
         """Whether a value carries a derivative in a context inside the trace."""
@@ -215,7 +220,7 @@ class CompiledHome(Home):
         ground = ground_floor(value)
         if ground.place.context is not self.trace:
             return ON_ARRAYS.has_nan(value)  # plain numbers lie under it, and are known
-        self.trace.faults.note_nan(self.trace.read(ground.place))
+        self.trace.faults.note_nan(ground)
         return self.trace.mends
 
     def scratch(self, context: Any, shape: tuple[int, ...], dtype: Any) -> Any:

@@ -25,9 +25,10 @@ from bridge.rewind.interpreter import Call
 from bridge.rewind.memory import grounded
 from bridge.rewind.ownership import refuse_read_only
 from bridge.rewind.places import Gathered, Place
+from bridge.rewind.tape import NOT_RECORDED, OPEN, Recorder, recorded_in
 from bridge.rulebook.facts import facts_of
 from bridge.xla.lowering.lower import ENGINE, lower
-from bridge.xla.regions.affine import Affine
+from bridge.xla.regions.affine import Affine, Atom, Wrapped, serial_of_now
 from bridge.xla.tracing.abstract import AbstractArray, AbstractMemory, abstract_like
 from bridge.xla.tracing.accessing import Accessing, region_of
 from bridge.xla.tracing.allowances import Allowances
@@ -38,6 +39,7 @@ from bridge.xla.tracing.faults import Faults
 from bridge.xla.tracing.folding import MOST_KNOWN, lying_as
 from bridge.xla.tracing.following import Followers
 from bridge.xla.tracing.frames import Framing
+from bridge.xla.tracing.integers import affine_of
 from bridge.xla.tracing.length import Length
 from bridge.xla.tracing.memos import Memo
 from bridge.xla.tracing.outlines import Outline
@@ -79,6 +81,9 @@ class TraceContext(Framing, Accessing, Computing, Context):
         # How often the body of short loops that are unrolled is met.
         self.repeats = 1
         self.memo: Memo | None = None
+        # For whom a body is tried, and who records what it does.
+        self.asker: Any = None
+        self.recorder: Recorder | None = None
         # What trials and descriptions of parts of the program have found, for the next time that they are met.
         self.plans: dict[Any, Any] = {}
         self.long_loops = 0
@@ -128,6 +133,8 @@ class TraceContext(Framing, Accessing, Computing, Context):
 
     def count(self) -> None:
         """Note one more operation that is compiled."""
+        if self.recorder is not None:
+            self.recorder.unrecorded("an operation")
         if self.complaints != _complaints() and not _TOLD.isdisjoint(_complaints()):
             self.escaped = self.escaped or RefusedError(
                 "the program asks to be told where a number overflows or is not one (np.errstate, np.seterrcall, "
@@ -146,6 +153,8 @@ class TraceContext(Framing, Accessing, Computing, Context):
     def constant_buffer(self, array: Any) -> Any:
         if hasattr(array, "place"):
             return array
+        if OPEN and (found := recorded_in(self, TraceContext.constant_buffer, array)) is not NOT_RECORDED:
+            return found
         if array.dtype.char in "gG":
             raise RefusedError(
                 f"an array of dtype {array.dtype}: compiled programs know floats of 64 bits at most",
@@ -163,6 +172,8 @@ class TraceContext(Framing, Accessing, Computing, Context):
         return Buffer(abstract, cell)
 
     def blank(self, shape: tuple[int, ...], dtype: Any) -> Any:
+        if OPEN and (found := recorded_in(self, TraceContext.blank, shape, dtype)) is not NOT_RECORDED:
+            return found
         contents = Outline(shape, dtype) if self.is_dry else lax.full(shape, 0, dtype)
         made = self.entered(np.broadcast_to(np.zeros((), dtype), shape), contents)
         made.place.root.origin = hash((tuple(shape), np.dtype(dtype).str))
@@ -191,7 +202,30 @@ class TraceContext(Framing, Accessing, Computing, Context):
 
     def integer(self, form: Affine) -> Any:
         """A linear form as a traced number."""
+        if OPEN and (found := recorded_in(self, TraceContext.integer, form)) is not NOT_RECORDED:
+            return found
         return self.number(0, self.value_of(form), form)
+
+    def between(self, number: Any, low: int | None, high: int | None) -> Any:
+        """A traced integer of which it is known between what it lies."""
+        if OPEN and (found := recorded_in(self, TraceContext.between, number, low, high)) is not NOT_RECORDED:
+            return found
+        return self.integer(Affine.unknown(self.value_of(affine_of(number)), low, high))
+
+    def form(self, number: Any) -> Affine:
+        """A traced integer as a linear form."""
+        return affine_of(number)
+
+    def atoms_now(self) -> int:
+        """A serial number that integers made later exceed."""
+        return serial_of_now()
+
+    def single_atom(self, number: Any) -> Atom | None:
+        """What a traced integer is called in linear forms, if it is no form of others."""
+        form = affine_of(number)
+        if form.constant or len(form.terms) != 1 or form.terms[0][1] != 1 or isinstance(form.terms[0][0], Wrapped):
+            return None
+        return form.terms[0][0]
 
     def value_of(self, form: Affine) -> Any:
         """What a linear form comes to when the program runs."""
@@ -199,6 +233,8 @@ class TraceContext(Framing, Accessing, Computing, Context):
 
     def consecutive(self, first: Affine, like: Any) -> Any:
         """As many consecutive integers as `like` has, from `first` on."""
+        if OPEN and (found := recorded_in(self, TraceContext.consecutive, first, like)) is not NOT_RECORDED:
+            return found
         if self.is_dry:
             contents: Any = Outline(like.shape, like.dtype)
         else:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import wraps
 from typing import Any
 
 import jax
@@ -13,6 +14,7 @@ import numpy as np
 from jax import lax
 
 from bridge.code_position import Position, here, resolve
+from bridge.rewind.tape import NOT_RECORDED, OPEN, recorded_in
 from bridge.rulebook.facts import facts_of, parameters_of
 from bridge.xla.lowering.calls import operand
 from bridge.xla.regions.advanced import out_of_range
@@ -42,6 +44,20 @@ from bridge.xla.tracing.sites import (
     WideSite,
     slices_at,
 )
+
+
+def _on_tape(check: Callable[..., None]) -> Callable[..., None]:
+    """A check that the program asks for, as an entry of its own of a tape."""
+
+    def again(context: Any, *args: Any) -> None:
+        check(context.faults, *args)
+
+    @wraps(check)
+    def checked(self: Faults, *args: Any) -> None:
+        if not OPEN or recorded_in(self.context, again, *args) is NOT_RECORDED:
+            check(self, *args)
+
+    return checked
 
 
 class Faults:
@@ -93,12 +109,13 @@ class Faults:
         if outside is not None:
             self._note(outside, IndexSite(here(), -max(shape, default=0), max(shape, default=1) - 1, is_one=False))
 
+    @_on_tape
     def check_limit(self, limit: int, wants_more: Any) -> None:
         """Look whether a loop that has reached its limit wants to go on."""
         if self.context.is_dry:
             self._expect(True)
             return
-        self._note(wants_more, LimitSite(here(), limit))
+        self._note(self.context.truth(wants_more), LimitSite(here(), limit))
 
     def cuts_slices(self) -> bool:
         """Whether slices of the line that runs may reach beyond their arrays, as a run has shown."""
@@ -118,6 +135,7 @@ class Faults:
         """How many turns a loop may make here whose length nobody knows."""
         return self.context.limits.get(str(resolve(here())), FIRST_LIMIT)
 
+    @_on_tape
     def check_turns(self, limit: int, wants_more: Any, count: Affine) -> None:
         """Look whether a loop whose length nobody knows makes more turns than that; `count` is how many it makes."""
         if self.context.is_dry:
@@ -172,6 +190,7 @@ class Faults:
         same = jnp.shape(before) == jnp.shape(now) and jnp.array_equal(before, now, equal_nan=True)
         self._note(~jnp.asarray(same), ReplaySite(position, name))
 
+    @_on_tape
     def check_raises(self, test: Any, raised: BaseException) -> None:
         """Look whether the program takes a side of a branch that raises."""
         if self.context.is_dry:
@@ -187,6 +206,7 @@ class Faults:
             return
         self._note(jnp.asarray(is_wide), WideSite(here()))
 
+    @_on_tape
     def check_whole(self, is_none: Any) -> None:
         """Look whether a float that is made one of Python's integers is none of 64 bits."""
         self.check_exact(False if self.context.is_dry else self.context.truth(is_none))
@@ -262,28 +282,36 @@ class Faults:
         if data.dtype.kind == "f":
             self._note(~jnp.isfinite(jnp.max(data) - jnp.min(data)), SpanSite(here(), function))
 
+    def _tell_recorder(self) -> None:
+        """Let a recorder know of a check that no operation makes."""
+        if self.context.recorder is not None:
+            self.context.recorder.unrecorded("a check")
+
     def _expect(self, something: Any) -> None:
         """In a dry run: there may be something to note when the body runs."""
+        self._tell_recorder()
         if something:
             (fault, _) = self.cells
             fault.contents = Outline(fault.shape, fault.dtype)
 
     def _note(self, outside: Any, site: Site, value: Any = 0) -> None:
         """Remember the site, and the value found there, where it is the first at which something is `outside`."""
+        self._tell_recorder()
         self.sites.append(CaughtSite(site.position, site) if self.context.tries else site)
         (fault, _) = self.cells
         found = jnp.stack([jnp.int64(len(self.sites)), lax.convert_element_type(value, np.int64)])
         before = fault.contents
         fault.contents = jnp.where(outside & (before[0] == 0), found, before)
 
+    @_on_tape
     def note_nan(self, gradient: Any) -> None:
-        """Remember whether a gradient holds a NaN."""
+        """Remember whether a gradient, a value of the outermost context, holds a NaN."""
         self.watches_nan = True
         nan = self.cells[1]
         if self.context.is_dry:
             nan.contents = Outline(nan.shape, nan.dtype)
             return
-        nan.contents = nan.contents | jax.jit(holds_nan)(jnp.asarray(gradient))
+        nan.contents = nan.contents | jax.jit(holds_nan)(jnp.asarray(self.context.read(gradient.place)))
 
     def raise_if_any(self, fault: Any) -> None:
         """Raise the error of the first site at which the program that has run found a fault."""

@@ -15,6 +15,7 @@ import numpy as np
 
 from bridge.rewind.interpreter import ARRAYS
 from bridge.rewind.places import Layout, Walk
+from bridge.rewind.tape import NOT_RECORDED, OPEN, recorded_in
 from bridge.rewind.values import is_abstract_mask
 
 
@@ -66,6 +67,9 @@ class Followers:
 
     def add(self, follower: Follower) -> None:
         """From now on, this one follows."""
+        context = follower.cell.place.context
+        if OPEN and recorded_in(context, _follow_again, *follower) is not NOT_RECORDED:
+            return
         self.drop([follower.root])
         self.active = (*self.active, follower)
         self.known[follower.root] = follower
@@ -74,6 +78,10 @@ class Followers:
     def drop(self, roots: Iterable[Any]) -> None:
         """From now on, memory follows nothing."""
         gone = set(roots)
+        for one in self.active:
+            trace = one.cell.place.context.home.trace
+            if one.root in gone and trace is not None and trace.recorder is not None:
+                trace.recorder.unrecorded("memory follows nothing any more")
         self.active = tuple(one for one in self.active if one.root not in gone)
 
     @contextmanager
@@ -97,6 +105,10 @@ class Followers:
             _Spread(self.active, _Region(target.place, key)).run()
         finally:
             context.settling = before
+
+
+def _follow_again(context: Any, cell: Any, which: Any, candidates: tuple[Any, ...]) -> None:
+    context.home.trace.following.add(Follower(cell, which, candidates))
 
 
 def _holds(follower: Follower, root: Any) -> bool:

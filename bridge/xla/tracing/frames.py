@@ -14,6 +14,7 @@ import numpy as np
 from jax import lax
 
 from bridge.rewind.interpreter import current_context
+from bridge.rewind.replayed import Retake
 from bridge.rewind.values import ground_floor, is_abstract
 from bridge.xla.interrupts import is_unset
 from bridge.xla.regions.affine import Affine
@@ -36,6 +37,7 @@ class Framing:
     allowances: Allowances
     following: Followers
     faults: Any
+    asker: Any
     stop: Any
     polls: bool
     is_dry = False
@@ -120,16 +122,21 @@ class Framing:
 
         before, self.is_dry = self.is_dry, True
         try:
-            with self.frame() as frame:
-                self.outline(carried)
-                body(self._index(Outline((), np.int64), bounds))
-                self.flush()
-                written.extend(frame.before)
-                if reads is not None:
-                    reads.update(frame.reads)
+            while True:
+                try:
+                    with self.frame() as frame:
+                        self.outline(carried)
+                        body(self._index(Outline((), np.int64), bounds))
+                        self.flush()
+                        written.extend(frame.before)
+                        if reads is not None:
+                            reads.update(frame.reads)
+                    return written
+                except Retake as error:
+                    if not error.may_run_again:
+                        raise
         finally:
             self.is_dry = before
-        return written
 
     def repeat(
         self,
@@ -222,6 +229,13 @@ class Framing:
     def ended(self, upper: Any, going: Any, bounds: Bounds) -> Any:
         """Where a dry run of a loop ended."""
         return upper if going is None else self.number(0, Outline((), np.int64), Affine.unknown(None, *bounds))
+
+    def is_told(self, context: Any) -> bool:
+        """Whether all is known that anybody asks of a loop or a branch once its bodies have been tried for a context.
+
+        Without this, loops inside of each other would be run twice as often with each that is around them.
+        """
+        return self.is_dry and (self.asker is context or not bool(context.outer.differentiates))
 
     def outline(self, cells: Sequence[Cell]) -> None:
         """Let cells hold what a dry run knows of them."""

@@ -1,0 +1,127 @@
+"""Operands of a tape's entries: numbers of values that a replay makes, and plain values as they were."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from bridge.rewind.interpreter import ARRAYS
+from bridge.signatures import operation_name
+
+
+def is_tracked(x: Any) -> bool:
+    """Whether a value is tracked; nothing of it is asked, since an object may say that it has every attribute."""
+    return hasattr(type(x), "place")
+
+
+def outline(x: Any) -> Any:
+    """What two recordings of one body have in common of an operand: the same operations on the same plain values."""
+    if isinstance(x, Numbered):
+        return "tracked"
+    if isinstance(x, Snapshot):
+        return x.held.shape, x.held.dtype.str, x.held.tobytes() if x.held.dtype.kind in "fciub" else None
+    if isinstance(x, Fixed):
+        return outline(x.held)
+    if isinstance(x, Named):
+        return tuple((name, outline(part)) for name, part in x.parts.items())
+    if hasattr(x, "tape"):
+        return x.tape.outline()
+    if is_tracked(x):
+        return "tracked"
+    if hasattr(x, "terms"):
+        # The same integer may be found as one from before the body, or as one of its own.
+        return x.constant, tuple([coefficient for _, coefficient in x.terms])
+    if isinstance(x, (bool, int, float, complex, np.generic)):
+        return type(x), np.asarray(x).tobytes()
+    if isinstance(x, (list, tuple)):
+        return tuple(map(outline, x))
+    if isinstance(x, (str, bytes, type(None))):
+        return x
+    return operation_name(x) if callable(x) else type(x)
+
+
+class ByNumber(Protocol):
+    """The values of a replay."""
+
+    def __getitem__(self, number: int) -> Any:
+        """The value with a number."""
+
+
+class Operand(Protocol):
+    """What a replay finds in the place of an operand."""
+
+    def value(self, values: ByNumber) -> Any:
+        """The operand, among the values of a replay."""
+
+
+class Numbered(NamedTuple):
+    """A tracked value that the tape, or one around it, has made; `is_own` for a number that is used as Python's.
+
+    `depth` is how many contexts further out the value is asked for.
+    """
+
+    number: int
+    is_own: bool
+    depth: int
+
+    def value(self, values: ByNumber) -> Any:
+        found = values[self.number]
+        for _ in range(self.depth):
+            found = found.value
+        return ARRAYS.weak(found) if self.is_own and type(found) is ARRAYS.scalar else found
+
+
+class Fixed(NamedTuple):
+    """What does not change: a number, a dtype, a function, or a tracked value from before the tape."""
+
+    held: Any
+
+    def value(self, values: ByNumber) -> Any:
+        return self.held
+
+
+class Listed(NamedTuple):
+    """A list, a tuple, or what is made of parts."""
+
+    kind: type
+    parts: tuple[Operand, ...]
+
+    def value(self, values: ByNumber) -> Any:
+        parts = [part.value(values) for part in self.parts]
+        return self.kind(parts) if self.kind in (list, tuple) else self.kind(*parts)
+
+
+class Named(NamedTuple):
+    """A dictionary."""
+
+    parts: dict[Any, Operand]
+
+    def value(self, values: ByNumber) -> Any:
+        return {name: part.value(values) for name, part in self.parts.items()}
+
+
+class Sliced(NamedTuple):
+    """A slice."""
+
+    bounds: tuple[Operand, ...]
+
+    def value(self, values: ByNumber) -> Any:
+        return slice(*[bound.value(values) for bound in self.bounds])
+
+
+class Snapshot(NamedTuple):
+    """A plain array: itself, as long as it holds what it held."""
+
+    array: np.ndarray
+    held: np.ndarray
+
+    @classmethod
+    def of(cls, array: np.ndarray) -> Snapshot:
+        """An array as it is now."""
+        return cls(array, array.copy("K"))
+
+    def value(self, values: ByNumber) -> Any:
+        array, held = self
+        same = array.shape == held.shape and array.dtype == held.dtype and array.tobytes() == held.tobytes()
+        return array if same else held

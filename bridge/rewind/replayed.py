@@ -1,0 +1,116 @@
+"""The entries of a tape, and how each is done again: as if the line of the program ran that was recorded.
+
+Positions in the program that are asked for in a replay are those of the entries (`code_position.here`): frames of this
+file have a variable `position`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from bridge.code_position import Position
+from bridge.rewind.operands import Named, Operand, is_tracked, outline
+
+
+class Retake(Exception):
+    """A tape does not hold any more: the program was told a value that is another one now, or is not known.
+
+    `may_run_again` says that somebody has dropped the tape, and will run the body in its place.
+    """
+
+    may_run_again = False
+
+
+class Event:
+    """An operation of the arrays' interface.
+
+    Parameters
+    ----------
+    entry : the function of the interface.
+    numbers : those of the tracked values in its result.
+    settling, tries : what the context and the trace were about.
+    is_own : whether it is one of the tape's context, and none of a context outside of it: integers are.
+    """
+
+    __slots__ = ("args", "context", "entry", "is_own", "kwargs", "numbers", "position", "settling", "tries")
+
+    def __init__(
+        self,
+        entry: Callable[..., Any],
+        args: tuple[Operand, ...],
+        kwargs: dict[str, Operand],
+        numbers: tuple[int, ...],
+        position: Position,
+        context: Any,
+        settling: bool,
+        tries: int,
+        is_own: bool = True,
+    ) -> None:
+        self.entry, self.args, self.kwargs, self.numbers = entry, args, kwargs, numbers
+        self.position, self.context, self.settling, self.tries = position, context, settling, tries
+        self.is_own = is_own
+
+    def outline(self) -> Any:
+        """What another recording of the same body has in common with this one."""
+        if not self.is_own:
+            return ()
+        bodies = [one for one in self.args if hasattr(one, "tape")]
+        if bodies:
+            return tuple(map(outline, bodies))
+        return self.entry.__name__, *map(outline, self.args), outline(Named(self.kwargs))
+
+    def replay(self, values: Any) -> None:
+        """Do it again."""
+        args = [one.value(values) for one in self.args]
+        kwargs = {name: one.value(values) for name, one in self.kwargs.items()}
+        context, trace = self.context, self.context.home.trace
+        position = self.position  # noqa: F841  (`here` reads it from this frame)
+        before = context.settling, trace.tries
+        context.settling, trace.tries = self.settling, self.tries
+        try:
+            result = self.entry(*args, **kwargs)
+        finally:
+            context.settling, trace.tries = before
+        if self.numbers:
+            bound(values, self.numbers, result)
+
+
+def bound(values: Any, numbers: tuple[int, ...], result: Any) -> None:
+    """Number the tracked values in a result."""
+    waiting, left = [result], list(reversed(numbers))
+    while waiting:
+        one = waiting.pop()
+        if is_tracked(one):
+            if not left:
+                raise Retake
+            values[left.pop()] = one
+        elif isinstance(one, (list, tuple)):
+            waiting += reversed(one)
+        elif type(one) is dict:
+            waiting += reversed(list(one.values()))
+    if left:
+        raise Retake
+
+
+class Known:
+    """The program was told what a value holds."""
+
+    __slots__ = ("found", "operand")
+
+    def __init__(self, operand: Operand, found: Any) -> None:
+        self.operand = operand
+        self.found = np.array(found)
+
+    def outline(self) -> Any:
+        """What another recording of the same body has in common with this one."""
+        return ()
+
+    def replay(self, values: Any) -> None:
+        """Look whether it holds that again."""
+        value = self.operand.value(values)
+        now = value.place.context.home.known(value)
+        if now is None or not np.array_equal(now, self.found):
+            raise Retake

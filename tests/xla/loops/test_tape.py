@@ -1,0 +1,278 @@
+"""Bodies are recorded once and replayed: how often Python runs them, what replays cost, and when a tape is dropped."""
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import bridge
+
+pytest.importorskip("jax", reason='engine="xla" needs JAX: pip install "mutation-bridge[jax]"')
+
+from bridge.errors import TraceError
+from bridge.rewind import replayed
+from bridge.rewind.operands import Fixed
+from bridge.rewind.replayed import Known, Retake
+from bridge.rewind.tape import Recorder
+from bridge.xla.loops.turning import Loop
+from bridge.xla.tracing.context import TraceContext
+
+X, V = np.linspace(0.1, 0.8, 6), np.linspace(-1.0, 1.0, 6)
+
+
+def one(x: Any) -> Any:
+    s = 1.0
+    for i in range(6):
+        s = 0.9 * s + np.sin(x[i] * s)
+    return s
+
+
+def two(x: Any) -> Any:
+    s = 1.0
+    for i in range(6):
+        for j in range(6):
+            s = 0.9 * s + np.sin(x[i] * s) * x[j]
+    return s
+
+
+def three(x: Any) -> Any:
+    s = 1.0
+    for i in range(6):
+        for j in range(6):
+            for k in range(6):
+                s = 0.9 * s + 0.1 * np.sin(x[i] * s) * x[j] * x[k]
+    return s
+
+
+def four(x: Any) -> Any:
+    s = 1.0
+    for i in range(6):
+        for j in range(6):
+            for k in range(6):
+                for m in range(6):
+                    s = 0.9 * s + 0.1 * np.sin(x[i] * s) * x[j] * x[k] + 0.01 * x[m]
+    return s
+
+
+def writes_rows(x: Any) -> Any:
+    a = np.outer(x, x) + np.eye(6)
+    for i in range(6):
+        for j in range(i):
+            a[i, j] = np.tanh(a[i, j] - a[i, :j] @ a[j, :j])
+    return np.sum(a**2)
+
+
+def reads_an_index_of_an_inner_loop(x: Any) -> Any:
+    z = 0.0
+    for i in range(6):
+        s = 0.0
+        for j in range(6):
+            s += np.sin(x[j] * x[i])
+        z += s * x[j]
+    return z
+
+
+def is_left_early(x: Any) -> Any:
+    y = x.copy()
+    for i in range(6):
+        k = 0
+        while k < 6 and y[k] < 0.9:
+            y[k] += 0.3 * np.sin(x[i])
+            k += 1
+    return np.sum(y * y)
+
+
+def branches(x: Any) -> Any:
+    y = np.zeros(6)
+    for i in range(6):
+        for j in range(6):
+            if x[i] > x[j]:
+                y[i] += x[i] * x[j]
+            else:
+                y[j] *= np.cos(x[i])
+    return np.sum(y * y)
+
+
+def differentiates_inside(x: Any) -> Any:
+    s = 0.0
+    for i in range(6):
+        s = s + bridge.grad(lambda t: np.sin(t) * t)(x[i])
+    return s
+
+
+def counts(x: Any) -> Any:
+    c, y = np.zeros(6, dtype=int), x.copy()
+    for i in range(6):
+        for j in range(6):
+            c[j] += 1
+            y[j] += np.sin(x[c[i] % 6])
+    return np.sum(y * y)
+
+
+def gradients_arrive_turn_by_turn(x: Any) -> Any:
+    """Numbers that an inner loop takes from outside carry a gradient from the second or the third turn on."""
+    y, w, z, v = np.zeros(3), np.zeros(3), np.zeros(3), np.zeros(3)
+    for i in range(6):
+        for _ in range(2):
+            s = w[0] * 0.2
+            for j in range(3):
+                v[j] += s * 0.5 + 0.1
+            t = y[0] * 0.15
+            for j in range(3):
+                z[j] += t * 0.3
+            w[0] += z[1]
+        y[0] += np.sin(x[i])
+    return np.sum(v * v * v)
+
+
+PROGRAMS = [
+    gradients_arrive_turn_by_turn,
+    one,
+    two,
+    three,
+    writes_rows,
+    reads_an_index_of_an_inner_loop,
+    is_left_early,
+    branches,
+    differentiates_inside,
+    counts,
+]
+
+
+def hvp(f: Any) -> Callable[[Any, Any], Any]:
+    return lambda x, v: bridge.hvp(f, (x,), (v,))
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
+def test_second_derivatives_are_those_of_the_default_engine(program: Any) -> None:
+    found = bridge.hvp(program, (X,), (V,), engine="xla")
+    np.testing.assert_allclose(found, bridge.hvp(program, (X,), (V,)), rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
+def test_everything_is_recorded(program: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing in these programs makes a recorder give up, and Python run again in place of a tape."""
+    failed: list[str] = []
+    fail = Recorder.fail
+
+    def noted(self: Recorder, reason: str) -> None:
+        failed.append(reason)
+        fail(self, reason)
+
+    monkeypatch.setattr(Recorder, "fail", noted)
+    bridge.xla(bridge.grad(program)).lower(X)
+    assert failed == []
+
+
+def runs_of(transformed: Any, args: Any, monkeypatch: pytest.MonkeyPatch) -> int:
+    """How often Python runs the body of a loop while a program is compiled, all loops together."""
+    runs = 0
+    begin = Loop._set
+
+    def counted(self: Loop, k: Any) -> list[Any]:
+        nonlocal runs
+        runs += 1
+        return begin(self, k)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Loop, "_set", counted)
+        bridge.xla(transformed).lower(*args)
+    return runs
+
+
+def third(f: Any) -> Callable[[Any, Any], Any]:
+    return bridge.grad(lambda x, v: np.sum(bridge.hvp(f, (x,), (v,))))
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("program", [one, two, three])
+def test_python_runs_no_more_often_for_another_order_of_derivative(
+    program: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = runs_of(bridge.grad(program), (X,), monkeypatch)
+    assert runs_of(hvp(program), (X, V), monkeypatch) == first
+    assert runs_of(third(program), (X, V), monkeypatch) == first
+
+
+@pytest.mark.ci
+def test_each_loop_adds_as_many_runs_of_its_body(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two trials, one that must do the same, and the recording; a loop inside is met again in each but the first."""
+    found = [runs_of(hvp(f), (X, V), monkeypatch) for f in (one, two, three, four)]
+    assert found[0] == 4
+    assert np.all(np.diff(found, 2) == 6), found
+
+
+@pytest.mark.ci
+def test_operations_of_second_derivatives_do_not_double_with_each_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    operations = 0
+    count = TraceContext.count
+
+    def counted(self: Any) -> None:
+        nonlocal operations
+        operations += 1
+        count(self)
+
+    monkeypatch.setattr(TraceContext, "count", counted)
+    found = []
+    for program in (two, three, four):
+        operations = 0
+        bridge.xla(hvp(program)).lower(X, V)
+        found.append(operations)
+    assert found[2] / found[1] < found[1] / found[0] < 2.5
+
+
+@pytest.mark.ci
+def test_a_tape_that_does_not_hold_in_a_trial_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python runs the body once more, which is recorded anew."""
+    dropped: list[Any] = []
+    replay = replayed.Event.replay
+
+    def fails_once(self: replayed.Event, values: Any) -> None:
+        if not dropped:
+            dropped.append(self)
+            raise Retake
+        replay(self, values)
+
+    first = runs_of(bridge.grad(two), (X,), monkeypatch)
+    monkeypatch.setattr(replayed.Event, "replay", fails_once)
+    assert runs_of(bridge.grad(two), (X,), monkeypatch) > first
+    dropped.clear()
+    found = bridge.grad(two, engine="xla")(X)
+    assert dropped
+    np.testing.assert_allclose(found, bridge.grad(two)(X), rtol=1e-12)
+
+
+def test_what_the_program_was_told_must_hold_in_a_replay() -> None:
+    """A number that is another one now, or is not known any more, has the tape dropped."""
+
+    def told(now: Any) -> None:
+        home = SimpleNamespace(known=lambda value: now)
+        value = SimpleNamespace(place=SimpleNamespace(context=SimpleNamespace(home=home)))
+        Known(Fixed(value), np.array([1, 2])).replay(None)
+
+    told(np.array([1, 2]))
+    for other in (np.array([1, 3]), None):
+        with pytest.raises(Retake):
+            told(other)
+
+
+@pytest.mark.ci
+def test_a_tape_that_does_not_hold_when_the_program_is_compiled_is_a_named_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    replay = replayed.Event.replay
+
+    def fails(self: replayed.Event, values: Any) -> None:
+        if not self.context.home.trace.is_dry:
+            raise Retake
+        replay(self, values)
+
+    monkeypatch.setattr(replayed.Event, "replay", fails)
+    with pytest.raises(TraceError, match="do something else when it was compiled") as told:
+        bridge.grad(two, engine="xla")(X)
+    assert "test_tape.py" in str(told.value)
+    assert 'engine="native"' in str(told.value)
