@@ -117,6 +117,12 @@ class Fingerprint:
                 steps.append(())
             steps[places[body]] = done
 
+    def close_taped(self, body: Any, tape: Any) -> None:
+        """The same of a body that is replayed: what it read without a gradient counts, too."""
+        taken = [one.held for one in tape.outside if hasattr(one, "held")]
+        constants = tuple([self._constant(x) for x in taken if not x.place.root.active])
+        self.close_as(body, ("body", tape.outline(), constants))
+
     def decides(self, key: Any, root: Root, ask: Callable[[], bool]) -> bool:
         """What was decided about memory at `key` when this run, or one around it, was the first; what `ask` says else.
 

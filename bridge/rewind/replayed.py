@@ -7,7 +7,7 @@ file have a variable `position`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,6 +24,29 @@ class Retake(Exception):
     may_run_again = False
 
 
+class State(NamedTuple):
+    """What a context and its trace were about when an operation was called.
+
+    They may have been settling what memory follows (`settling`), in blocks of the program that catch errors (`tries`),
+    and in bodies of Python's loops and branches that are kept as such (`parts`).
+    """
+
+    settling: bool
+    tries: int
+    parts: int
+
+    @classmethod
+    def of(cls, context: Any) -> State:
+        """As it is now."""
+        trace = context.home.trace
+        return cls(context.settling, trace.tries, trace.parts)
+
+    def restore(self, context: Any) -> None:
+        """Let it be so again."""
+        trace = context.home.trace
+        context.settling, trace.tries, trace.parts = self
+
+
 class Event:
     """An operation of the arrays' interface.
 
@@ -31,11 +54,11 @@ class Event:
     ----------
     entry : the function of the interface.
     numbers : those of the tracked values in its result.
-    settling, tries : what the context and the trace were about.
+    state : what the context and the trace were about.
     is_own : whether it is one of the tape's context, and none of a context outside of it: integers are.
     """
 
-    __slots__ = ("args", "context", "entry", "is_own", "kwargs", "numbers", "position", "settling", "tries")
+    __slots__ = ("args", "context", "entry", "is_own", "kwargs", "numbers", "position", "state")
 
     def __init__(
         self,
@@ -45,12 +68,11 @@ class Event:
         numbers: tuple[int, ...],
         position: Position,
         context: Any,
-        settling: bool,
-        tries: int,
+        state: State,
         is_own: bool = True,
     ) -> None:
         self.entry, self.args, self.kwargs, self.numbers = entry, args, kwargs, numbers
-        self.position, self.context, self.settling, self.tries = position, context, settling, tries
+        self.position, self.context, self.state = position, context, state
         self.is_own = is_own
 
     def outline(self) -> Any:
@@ -66,14 +88,14 @@ class Event:
         """Do it again."""
         args = [one.value(values) for one in self.args]
         kwargs = {name: one.value(values) for name, one in self.kwargs.items()}
-        context, trace = self.context, self.context.home.trace
+        context = self.context
         position = self.position  # noqa: F841  (`here` reads it from this frame)
-        before = context.settling, trace.tries
-        context.settling, trace.tries = self.settling, self.tries
+        before = State.of(context)
+        self.state.restore(context)
         try:
             result = self.entry(*args, **kwargs)
         finally:
-            context.settling, trace.tries = before
+            before.restore(context)
         if self.numbers:
             bound(values, self.numbers, result)
 

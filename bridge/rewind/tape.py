@@ -18,7 +18,7 @@ import numpy as np
 from bridge.code_position import Position, here, is_internal
 from bridge.rewind.interpreter import ARRAYS
 from bridge.rewind.operands import Fixed, Listed, Named, Numbered, Operand, Sliced, Snapshot, is_tracked
-from bridge.rewind.replayed import Event, Known
+from bridge.rewind.replayed import Event, Known, State
 from bridge.rewind.roots import Root, serial_now
 from bridge.rewind.values import lowered_to
 
@@ -99,10 +99,12 @@ class Recorder:
     ----------
     context : the context whose body it is; what happens in those inside of it is seen by what it does to this one.
     around : the recorder of a body around this one.
+    before : the recorder of another context that goes on below this one: it hears what this one's entries do.
     """
 
-    def __init__(self, context: Any, around: Recorder | None) -> None:
+    def __init__(self, context: Any, around: Recorder | None, before: Recorder | None = None) -> None:
         self.context = context
+        self.before = before
         self.level = context.level
         self.around = around
         self.since = serial_now()
@@ -128,16 +130,18 @@ class Recorder:
 
     def unrecorded(self, what: str) -> None:
         """Something happens that is not recorded."""
-        if not self.is_inside:
-            self.fail(what)
+        recorder: Recorder | None = self
+        while recorder is not None:
+            if not recorder.is_inside:
+                recorder.fail(what)
+            recorder = recorder.before
 
     def call(self, at: Any, entry: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run an operation of the context `at`, and record it."""
         position = here()
         operands = tuple([self.operand(x) for x in args])
         named = {name: self.operand(x) for name, x in kwargs.items()}
-        context, trace = self.context, self.context.home.trace
-        settling, tries = context.settling, trace.tries
+        state = State.of(self.context)
         self.is_inside = True
         try:
             result = entry(*args, **kwargs)
@@ -149,7 +153,7 @@ class Recorder:
         if result is not NotImplemented:
             numbers = self.bind(result)
             is_own = at.level == self.level
-            self.nodes.append(Event(entry, operands, named, numbers, position, context, settling, tries, is_own))
+            self.nodes.append(Event(entry, operands, named, numbers, position, self.context, state, is_own))
         return result
 
     def bind(self, result: Any) -> tuple[int, ...]:
@@ -183,7 +187,7 @@ class Recorder:
 
     def add(self, entry: Callable[..., Any], operands: tuple[Operand, ...], result: Any, position: Position) -> None:
         """Note an entry whose operands are numbered already."""
-        self.nodes.append(Event(entry, operands, {}, self.bind(result), position, self.context, False, 0))
+        self.nodes.append(Event(entry, operands, {}, self.bind(result), position, self.context, State.of(self.context)))
 
     def take_in(self, tape: Tape) -> None:
         """Note what the tape of a body in this one takes from outside of both."""
@@ -287,14 +291,18 @@ class Recorder:
 
     def known(self, value: Any, found: Any) -> None:
         """The program was told what a value holds."""
-        self.nodes.append(Known(self.operand(value), found))
+        recorder: Recorder | None = self
+        while recorder is not None:
+            if not recorder.is_inside and recorder.failed is None:
+                recorder.nodes.append(Known(recorder.operand(value), found))
+            recorder = recorder.before
 
 
 def recorded(entry: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Run an operation and record it, where it is to be recorded as such; else NOT_RECORDED."""
     context = innermost((*args, *kwargs.values()))
-    recorder = None if context is None or context.home.trace is None else context.home.trace.recorder
-    if recorder is None or not recorder.records(context) or any(type(x) is ARRAYS.bounded for x in args):
+    recorder = recorder_of(context)
+    if recorder is None or any(type(x) is ARRAYS.bounded for x in args):
         # Arrays of run-time length compute by operations on others, which are entries of their own.
         return NOT_RECORDED
     return recorder.call(context, entry, args, kwargs)
@@ -304,18 +312,26 @@ def recorded_at(key: Any, entry: Callable[..., Any], *args: Any) -> Any:
     """The same of an operation with a key as its second operand, whose numbers may be those of any context."""
     target, *rest = args
     context = innermost((target, *rest))
-    recorder = None if context is None or context.home.trace is None else context.home.trace.recorder
-    if recorder is None or not recorder.records(context):
+    recorder = recorder_of(context)
+    if recorder is None:
         return NOT_RECORDED
     return recorder.call(context, entry, (target, key, *rest), {})
 
 
 def recorded_in(context: Any, entry: Callable[..., Any], *args: Any) -> Any:
     """Run a method of a context and record it, where it is to be recorded as such; else NOT_RECORDED."""
-    recorder = None if context.home.trace is None else context.home.trace.recorder
-    if recorder is None or not recorder.records(context):
+    recorder = recorder_of(context)
+    if recorder is None:
         return NOT_RECORDED
     return recorder.call(context, entry, (context, *args), {})
+
+
+def recorder_of(context: Any) -> Recorder | None:
+    """The innermost recorder of which what happens in a context now is an entry."""
+    recorder: Recorder | None = None if context is None or context.home.trace is None else context.home.trace.recorder
+    while recorder is not None and not recorder.records(context):
+        recorder = recorder.before
+    return recorder
 
 
 def innermost(parts: Any) -> Any:

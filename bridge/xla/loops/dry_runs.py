@@ -9,6 +9,7 @@ from typing import Any
 from bridge.rewind.fingerprint import Fingerprint
 from bridge.rewind.forward import ForwardContext
 from bridge.rewind.roots import Root, serial_now
+from bridge.rewind.tape import Recorder
 from bridge.xla.tracing.frames import until_stable
 from bridge.xla.tracing.integers import Bounds
 
@@ -71,9 +72,9 @@ def unheard(trace: Any) -> Iterator[None]:
 
 
 @contextmanager
-def unrecorded(trace: Any) -> Iterator[None]:
-    """Inside, nothing is recorded for the tape of a body around."""
-    before, trace.recorder = trace.recorder, None
+def unrecorded(trace: Any, but_by: Recorder | None = None) -> Iterator[None]:
+    """Inside, nothing is recorded for the tapes of bodies around, but by this recorder and those below it."""
+    before, trace.recorder = trace.recorder, but_by
     try:
         yield
     finally:

@@ -155,7 +155,7 @@ class Recorded:
             return
         body = self.body.branch if isinstance(self.body, WithoutIndex) else self.body
         if isinstance(body, Taped) and body.tape is not None:
-            self.fingerprint.close_as(self, ("body", body.tape.outline()))
+            self.fingerprint.close_taped(self, body.tape)
         else:
             self.fingerprint.close(self)
 

@@ -17,7 +17,7 @@ from bridge.code_position import here, resolve
 from bridge.errors import TraceError
 from bridge.rewind.forward import ForwardContext
 from bridge.rewind.operands import Fixed, Listed
-from bridge.rewind.tape import Recorder
+from bridge.rewind.tape import Recorder, recorder_of
 from bridge.rewind.values import lowered_to
 from bridge.xla.loops.changing import ground_of
 from bridge.xla.loops.dry_runs import Body, asked, inside, tried, unrecorded
@@ -33,18 +33,18 @@ def repeat(context: Any, turns: Turns, body: Body, carried: Cells = ()) -> Any:
 
     `carried` is memory of the outermost context of which it is known that the body writes it.
     """
-    recorder = context.home.trace.recorder
+    recorder = recorder_of(context)
     if context.differentiates:
         body = Taped.of(context, body)
         turns = replace(turns, going=turns.going and Taped.of(context, turns.going))
-    if recorder is None or not recorder.records(context):
+    if recorder is None:
         return _repeat(context, turns, body, carried)
     if context.level < recorder.level or not context.differentiates:
         recorder.fail("a loop of a context outside")
         return _repeat(context, turns, body, carried)
     position = here()
     bounds = recorder.operand(turns.lower), recorder.operand(turns.upper)
-    with unrecorded(context.home.trace):
+    with unrecorded(context.home.trace, recorder.before):
         end = _repeat(context, turns, body, carried)
         going = turns.going
         if isinstance(going, Taped) and going.is_awaited:
@@ -99,10 +99,10 @@ def choose(
     reached: Reached | None = None,
 ) -> None:
     """Run the first branch where the predicate holds, else the second."""
-    recorder = context.home.trace.recorder
+    recorder = recorder_of(context)
     if context.differentiates:
         branches = [Taped.of(context, branch) for branch in branches]
-    if recorder is None or not recorder.records(context):
+    if recorder is None:
         _choose(context, predicate, branches, carried, reached)
         return
     if context.level < recorder.level or not context.differentiates:
@@ -110,7 +110,7 @@ def choose(
         _choose(context, predicate, branches, carried, reached)
         return
     position, asks = here(), recorder.operand(predicate)
-    with unrecorded(context.home.trace):
+    with unrecorded(context.home.trace, recorder.before):
         _choose(context, predicate, branches, carried, reached)
     bodies = Listed(list, tuple([body_operand(recorder, one) for one in branches]))  # type: ignore[arg-type]
     recorder.add(_choose_again, (Fixed(context), asks, bodies, _cells(recorder, carried)), None, position)

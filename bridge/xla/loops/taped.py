@@ -26,7 +26,7 @@ class Taped:
         self.function = function
         # The last recording, where another one must be like it before one is replayed.
         self.last: Tape | None = None
-        self.around: Recorder | None = context.home.trace.recorder
+        self.around = _own_recorder(context)
         self.tape: Tape | None = None
         self.values: Values | None = None if self.around is None else self.around.values
         self.failed: str | None = None
@@ -56,11 +56,11 @@ class Taped:
 
     def _record(self, args: tuple[Any, ...]) -> Any:
         trace = self.context.home.trace
-        recorder = Recorder(self.context, self.around)
-        argument = recorder.argument(args[0] if args else None)
-        before, trace.recorder = trace.recorder, recorder
+        before = trace.recorder
+        recorder = trace.recorder = Recorder(self.context, self.around, before)
         OPEN.append(recorder)
         try:
+            argument = recorder.argument(args[0] if args else None)
             result = self.function(*args)  # type: ignore[misc]
         finally:
             OPEN.remove(recorder)
@@ -83,7 +83,6 @@ class Taped:
         trace = context.home.trace
         merged, context.merged = context.merged, {}
         fingerprint, trace.fingerprint = trace.fingerprint, None
-        trace.parts += 1
         try:
             return self.tape.replay(args[0] if args else None, self.values)  # type: ignore[union-attr]
         except Retake as error:
@@ -101,7 +100,14 @@ class Taped:
             raise
         finally:
             context.merged, trace.fingerprint = merged, fingerprint
-            trace.parts -= 1
+
+
+def _own_recorder(context: Any) -> Recorder | None:
+    """The recorder of the body of a context that runs now, if that is recorded."""
+    recorder: Recorder | None = context.home.trace.recorder
+    while recorder is not None and recorder.context is not context:
+        recorder = recorder.before
+    return recorder
 
 
 _OF_THE_PROGRAM = "runs_code_of_the_program"

@@ -104,7 +104,7 @@ class CompiledHome(Home):
         if found is None and not hasattr(floor, "view_as") and not self._is_differentiated(value):
             found = folded_at(floor.place)
         recorder = self.trace.recorder
-        if recorder is not None and found is not None and not recorder.is_inside and recorder.failed is None:
+        if recorder is not None and found is not None:
             recorder.known(value, found)
         return found
 
