@@ -28,9 +28,8 @@ def assign(target: Any, key: Any, value: Any) -> None:
         return
     context = place.context
     context.check_usable()
-    if OPEN and type(value) is not ARRAYS.bounded and not context.home.is_windowed(key):  # noqa: SIM102
-        if recorded_at(key, assign, target, value) is not NOT_RECORDED:
-            return
+    if OPEN and recorded_at(key, assign, target, value) is not NOT_RECORDED:
+        return
     element = _element(target, key, value) if context.lean else None
     if element is not None:
         context.write_element(target, key, element[0], element[1], here())

@@ -162,10 +162,8 @@ class Buffer(Tracked, InPlace):
         context = place.context
         if context.thread != get_ident():
             context.check_usable()
-        if OPEN and not context.home.is_windowed(key):
-            found = recorded_at(key, operator.getitem, self)
-            if found is not NOT_RECORDED:
-                return found
+        if OPEN and (found := recorded_at(key, operator.getitem, self)) is not NOT_RECORDED:
+            return found
         if place.depth > DEEP:
             place = shortened(self)
         array = self.value

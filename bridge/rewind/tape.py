@@ -20,7 +20,7 @@ from bridge.rewind.interpreter import ARRAYS
 from bridge.rewind.operands import Fixed, Listed, Named, Numbered, Operand, Sliced, Snapshot, is_tracked
 from bridge.rewind.replayed import Event, Known, State
 from bridge.rewind.roots import Root, serial_now
-from bridge.rewind.values import lowered_to
+from bridge.rewind.values import is_abstract_mask, lowered_to
 
 OPEN: list[Recorder] = []
 """The recordings that are under way in this process: empty where nothing has to be asked."""
@@ -308,14 +308,16 @@ def recorded(entry: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     return recorder.call(context, entry, args, kwargs)
 
 
-def recorded_at(key: Any, entry: Callable[..., Any], *args: Any) -> Any:
+def recorded_at(key: Any, entry: Callable[..., Any], target: Any, *values: Any) -> Any:
     """The same of an operation with a key as its second operand, whose numbers may be those of any context."""
-    target, *rest = args
-    context = innermost((target, *rest))
+    context = innermost((target, *values))
     recorder = recorder_of(context)
-    if recorder is None:
+    if recorder is None or any(type(x) is ARRAYS.bounded for x in values):
         return NOT_RECORDED
-    return recorder.call(context, entry, (target, key, *rest), {})
+    if context.home.is_windowed(key) or is_abstract_mask(key):
+        # Parts whose length is known at run time are read and written by operations on the whole.
+        return NOT_RECORDED
+    return recorder.call(context, entry, (target, key, *values), {})
 
 
 def recorded_in(context: Any, entry: Callable[..., Any], *args: Any) -> Any:

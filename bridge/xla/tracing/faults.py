@@ -50,7 +50,7 @@ def _on_tape(check: Callable[..., None]) -> Callable[..., None]:
     """A check that the program asks for, as an entry of its own of a tape."""
 
     def again(context: Any, *args: Any) -> None:
-        check(context.faults, *args)
+        checked(context.faults, *args)
 
     @wraps(check)
     def checked(self: Faults, *args: Any) -> None:
@@ -143,6 +143,7 @@ class Faults:
             return
         self._note(self.context.truth(wants_more), TurnsSite(here(), limit), count.value())
 
+    @_on_tape
     def check_lengths(self, length: Affine, wanted: Affine, repeats: tuple[bool, bool]) -> None:
         """Look whether two lengths go together: they are equal, or one that may be repeated is 1."""
         if self.context.is_dry:
@@ -154,6 +155,7 @@ class Faults:
             wrong = wrong & (one != 1) if repeated else wrong
         self._note(wrong, LengthSite(here()), a * _MANY + b)
 
+    @_on_tape
     def check_place(self, counted: Affine, length: Affine, index: Affine, most: int) -> None:
         """Look at an index of an axis with this length, which is at `most` so many."""
         if self.context.index_mode != "error" or self.context.is_dry:
@@ -163,6 +165,7 @@ class Faults:
         wrong = (value < 0) | (value >= jnp.asarray(length.value()))
         self._note(wrong, IndexSite(here(), -most, most - 1), index.value())
 
+    @_on_tape
     def check_places(self, wrong: Any, most: int) -> None:
         """Look whether indices of an axis of at `most` so many places were wrong."""
         if self.context.index_mode != "error" or self.context.is_dry:
@@ -170,6 +173,7 @@ class Faults:
             return
         self._note(self.context.truth(wrong), IndexSite(here(), -most, most - 1, is_one=False))
 
+    @_on_tape
     def check_not_negative(self, length: Affine) -> None:
         """Look at the length of an array that is made."""
         if self.context.is_dry:
@@ -178,6 +182,7 @@ class Faults:
         value = jnp.asarray(length.value())
         self._note(value < 0, NegativeSite(here()), value)
 
+    @_on_tape
     def check_empty(self, length: Affine, function: Any) -> None:
         """Look whether an axis has no places, for a function that needs some."""
         if self.context.is_dry:
