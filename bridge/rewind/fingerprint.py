@@ -104,24 +104,21 @@ class Fingerprint:
 
         return forget
 
-    def close(self, body: Any) -> None:
-        """Tell the fingerprint around this one what was done in a run of `body`; the last run of it is what counts."""
-        self.close_as(body, ("body", *self.steps))
-
-    def close_as(self, body: Any, done: Step) -> None:
-        """Tell the fingerprint around this one that a run of `body` has done this."""
+    def close(self) -> None:
+        """Tell the fingerprint around this one what was done in this run; the last time is what counts."""
         if self.around is not None:
             steps, places = self.around.steps, self.around._places
-            if body not in places:
-                places[body] = len(steps)
+            if self not in places:
+                places[self] = len(steps)
                 steps.append(())
-            steps[places[body]] = done
+            steps[places[self]] = "body", *self.steps
 
-    def close_taped(self, body: Any, tape: Any) -> None:
-        """The same of a body that is replayed: what it read without a gradient counts, too."""
+    def heard_tape(self, tape: Any) -> None:
+        """Note a body that is replayed: also by what it has read without a gradient."""
         taken = [one.held for one in tape.outside if hasattr(one, "held")]
         constants = tuple([self._constant(x) for x in taken if not x.place.root.active])
-        self.close_as(body, ("body", tape.outline(), constants))
+        self._born_after.append(serial_now())
+        self.steps.append(("body", tape.outline(), constants))
 
     def decides(self, key: Any, root: Root, ask: Callable[[], bool]) -> bool:
         """What was decided about memory at `key` when this run, or one around it, was the first; what `ask` says else.

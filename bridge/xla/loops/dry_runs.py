@@ -47,7 +47,7 @@ def dry(context: Any, body: Body, bounds: Bounds = (None, None), grounds: set[An
 
 def asked(context: Any, going: Callable[[], Any]) -> Any:
     """What a condition says now; nothing of it is logged."""
-    with untouched(context), unheard(context.home.trace):
+    with untouched(context, is_tried=False), unheard(context.home.trace):
         return inside(context, going)()
 
 
@@ -82,10 +82,15 @@ def unrecorded(trace: Any, but_by: Recorder | None = None) -> Iterator[None]:
 
 
 @contextmanager
-def untouched(context: Any) -> Iterator[None]:
-    """Leave logs, and what is known of older memory, as they are now; nobody hears of what is done inside."""
+def untouched(context: Any, is_tried: bool = True) -> Iterator[None]:
+    """Leave logs, and what is known of older memory, as they are now; nobody hears of what is done inside.
+
+    If it `is_tried`, nobody wants more than to know what it does to this context.
+    """
     trace, chain = context.home.trace, []
-    asker, trace.asker = trace.asker, context
+    before = trace.asker
+    if is_tried:
+        trace.asker = context
     while context is not None and context.differentiates:
         roots = None
         if isinstance(context, ForwardContext):
@@ -97,7 +102,7 @@ def untouched(context: Any) -> Iterator[None]:
     try:
         yield
     finally:
-        trace.asker = asker
+        trace.asker = before
         for one, log, touched, listener, roots in chain:
             if roots is not None:
                 one.roots_written, one.tangents_seen = roots

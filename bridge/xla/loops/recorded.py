@@ -7,26 +7,22 @@ has computed are kept with the overwritten slices; those that follow from the lo
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from bridge.code_position import here, resolve
-from bridge.errors import ReplayError
+from bridge.code_position import here
 from bridge.rewind import strong_zeros
-from bridge.rewind.fingerprint import Fingerprint, parting
 from bridge.rewind.forward import ForwardContext
 from bridge.rewind.log import Entry
 from bridge.rewind.roots import Root
-from bridge.xla.loops.causes import check_cause
 from bridge.xla.loops.changing import ground_of
-from bridge.xla.loops.looks import Stale
 from bridge.xla.loops.relocating import Unknowns, target_of
 from bridge.xla.loops.shadows import lend, settle
-from bridge.xla.loops.taped import Taped, WithoutIndex
+from bridge.xla.loops.taped import Taped
 from bridge.xla.regions.affine import serial_of_now
 from bridge.xla.tracing.allowances import Wishes
 from bridge.xla.tracing.memos import Memo
@@ -52,9 +48,7 @@ class Recorded:
     `allowed` are the bytes that loops inside of it may take for what they keep, `wishes` those that they would like.
     """
 
-    fingerprint: Fingerprint | None = None
-
-    def __init__(self, context: Any, body: Callable[[Any], None], since: int) -> None:
+    def __init__(self, context: Any, body: Taped, since: int) -> None:
         self.position = here()
         self.context = context
         self.body = body
@@ -79,7 +73,7 @@ class Recorded:
 
     def describe(self, i: Any) -> None:
         """Run the body once and note what it does; effects on the program are the caller's to undo."""
-        entries = self.run(i, closes=False)
+        entries = self.run(i)
         older = [root for entry in entries for root in _roots(entry) if root.serial <= self.since]
         self.roots = [root for root in dict.fromkeys(older) if root.dtype.kind in "fc"]
         self.active = {}
@@ -101,24 +95,13 @@ class Recorded:
         parts = (*whole, *self.saved, *self.indices, *self.results)
         return sum(math.prod(shape) * dtype.itemsize for shape, dtype in parts)
 
-    def run(
-        self, i: Any, earlier: Fingerprint | None = None, closes: bool = True, given: list[Any] | None = None
-    ) -> list[Entry]:
-        """Run the body with a log of its own; the fingerprint around it is told of the run if it `closes`.
-
-        What its costly calls gave may be `given`.
+    def run(self, i: Any, given: list[Any] | None = None) -> list[Entry]:
+        """Run the body with a log of its own; what its costly calls gave may be `given`.
 
         A context outside may run it again long after this one has ended: older memory is active as it was.
         """
         context = self.context
         trace = context.home.trace
-        around = trace.fingerprint
-        if self.is_replayed:
-            listening = _unheard(context)
-        else:
-            outside = around if earlier is None else earlier.around
-            self.fingerprint = trace.fingerprint = Fingerprint(self.since, outside, earlier)
-            listening = self.fingerprint.listening(context)
         log, context.log = context.log, []
         before = {root: root.active for root in self.active}
         repeats, trace.repeats = trace.repeats, self.repeats
@@ -131,69 +114,15 @@ class Recorded:
             allowances = trace.allowances.within(self.allowed, self.wishes)
             followers = trace.following.as_they_were(self.followers)
             settled = trace.as_settled(self.settled)
-            with context.reopened(), listening, followers, settled, allowances as scope:
+            with context.reopened(), _unheard(context), followers, settled, allowances as scope:
                 self.body(i)
             self.wishes = scope.wishes
             return context.log
         finally:
-            trace.fingerprint, trace.repeats, trace.memo = around, repeats, memo
-            if closes:
-                self.close()
+            trace.repeats, trace.memo = repeats, memo
             context.log = log
             for root, active in before.items():
                 root.active = active
-
-    @property
-    def is_replayed(self) -> bool:
-        """Whether the body is not run, but replayed."""
-        body = self.body.branch if isinstance(self.body, WithoutIndex) else self.body
-        return isinstance(body, Taped) and body.is_recorded
-
-    def close(self) -> None:
-        """Tell the fingerprint of a body around this one what this one does."""
-        if self.fingerprint is None:
-            return
-        body = self.body.branch if isinstance(self.body, WithoutIndex) else self.body
-        if isinstance(body, Taped) and body.tape is not None:
-            self.fingerprint.close_taped(self, body.tape)
-        else:
-            self.fingerprint.close(self)
-
-    def run_again(self, i: Any, given: list[Any] | None = None) -> list[Entry]:
-        """Run the body for the backward pass; ReplayError if it does not do what it did before."""
-        if self.is_replayed:
-            return self.run(i, closes=False, given=given)
-        before = self.fingerprint
-        trace = self.context.home.trace
-        assert before is not None
-        try:
-            try:
-                entries = self.run(i, before, closes=False, given=given)
-            except Stale:
-                # Plans of parts that were met since then, in another turn, may not be those of this one.
-                if not trace.is_dry or not trace.plans:
-                    raise
-                trace.plans.clear()
-                entries = self.run(i, before, closes=False, given=given)
-        except Exception as error:
-            check_cause(self.context, error)
-            if type(error).__module__.partition(".")[0] == "bridge":
-                raise
-            raise self._replay_error(f"it raised {type(error).__name__} ({error})") from error
-        assert self.fingerprint is not None
-        differs = parting(before, self.fingerprint)
-        if differs is None and given is not None and len(given) != len(self.memo.found):
-            differs = f"{len(given)} costly calls before, {len(self.memo.found)} now"
-        if differs is not None:
-            raise self._replay_error(differs)
-        return entries
-
-    def _replay_error(self, differs: str) -> ReplayError:
-        return ReplayError(
-            f"the body of a loop or branch was run again for the backward pass, and did something else: {differs}",
-            where=resolve(self.position),
-            remedy="make it depend on its arguments only: pass random numbers in, keep counters and files outside",
-        )
 
     def settle_activity(self) -> None:
         """Note which older memory carries a gradient, now that it is known."""
@@ -223,13 +152,11 @@ class Recorded:
         logs = (*self.logs, *self.index_logs, *self.result_logs)
         return [ground_of(log.place.root) for log in logs if log.dtype.kind in "iub"]
 
-    def forward(self, i: Any, k: Any, again: bool = False) -> None:
-        """Iteration `i`, for which row `k` keeps what it overwrites; perhaps not for the first time."""
+    def forward(self, i: Any, k: Any) -> None:
+        """Iteration `i`, for which row `k` keeps what it overwrites."""
         for root, log in zip(self.whole, self.logs, strict=False):
             log[k] = root.held
-        parts = self._parts(self.run_again(i) if again else self.run(i))
-        if [(tuple(np.shape(saved)), saved.dtype) for _, saved in parts] != self.saved:
-            raise self._replay_error(f"{len(self.saved)} writes before, {len(parts)} now, or of other shapes")
+        parts = self._parts(self.run(i))
         for (_, saved), log in zip(parts, self.logs[len(self.whole) :], strict=True):
             log[k] = saved
         self._find_places(i, parts)
@@ -269,7 +196,7 @@ class Recorded:
         lend(sweep.homes)
         try:
             given = [log.place.context.read(log[k].place) for log in self.result_logs]
-            context.log, context.undone_from, context.walking = self.run_again(i, given), None, sweep.walking
+            context.log, context.undone_from, context.walking = self.run(i, given), None, sweep.walking
             for root, was in self.active.items():
                 root.active = was
             if sweep.walking:

@@ -20,12 +20,12 @@ from bridge.rewind.operands import Fixed, Listed
 from bridge.rewind.tape import Recorder, recorder_of
 from bridge.rewind.values import lowered_to
 from bridge.xla.loops.changing import ground_of
-from bridge.xla.loops.dry_runs import Body, asked, inside, tried, unrecorded
+from bridge.xla.loops.dry_runs import Body, asked, inside, unrecorded
 from bridge.xla.loops.expected import Reached
 from bridge.xla.loops.replaying import Replayed, placement_for
 from bridge.xla.loops.shadows import Tangents
 from bridge.xla.loops.structured import Cells, Step, Structured, Turns
-from bridge.xla.loops.taped import Taped, WithoutIndex, body_operand
+from bridge.xla.loops.taped import Taped, body_operand
 
 
 def repeat(context: Any, turns: Turns, body: Body, carried: Cells = ()) -> Any:
@@ -36,7 +36,11 @@ def repeat(context: Any, turns: Turns, body: Body, carried: Cells = ()) -> Any:
     recorder = recorder_of(context)
     if context.differentiates:
         body = Taped.of(context, body)
-        turns = replace(turns, going=turns.going and Taped.of(context, turns.going))
+        written = body.settle(turns.bounds, carried)
+        if turns.going is not None:
+            going = Taped.of(context, turns.going, takes_index=False)
+            going.settle(turns.bounds, written)
+            turns = replace(turns, going=going)
     if recorder is None:
         return _repeat(context, turns, body, carried)
     if context.level < recorder.level or not context.differentiates:
@@ -46,10 +50,7 @@ def repeat(context: Any, turns: Turns, body: Body, carried: Cells = ()) -> Any:
     bounds = recorder.operand(turns.lower), recorder.operand(turns.upper)
     with unrecorded(context.home.trace, recorder.before):
         end = _repeat(context, turns, body, carried)
-        going = turns.going
-        if isinstance(going, Taped) and going.is_awaited:
-            # Dry runs do not ask for it once the body is described.
-            tried(context, lambda i: going(), turns.bounds, carried)
+    going = turns.going
     bodies = [body_operand(recorder, one) if isinstance(one, Taped) else Fixed(None) for one in (body, going)]
     rest = Fixed(turns.limited), Fixed(turns.rows), _cells(recorder, carried)
     recorder.add(_repeat_again, (Fixed(context), *bounds, *bodies, *rest), end, position)
@@ -101,7 +102,9 @@ def choose(
     """Run the first branch where the predicate holds, else the second."""
     recorder = recorder_of(context)
     if context.differentiates:
-        branches = [Taped.of(context, branch) for branch in branches]
+        branches = [Taped.of(context, branch, takes_index=False) for branch in branches]
+        for branch in branches:
+            branch.settle(carried=carried)
     if recorder is None:
         _choose(context, predicate, branches, carried, reached)
         return
@@ -127,7 +130,7 @@ def _choose(
     if not context.differentiates:
         context.choose(predicate, [inside(context, branch) for branch in branches], carried)
         return
-    bodies = [_without_index(branch) for branch in branches]
+    bodies = list(branches)
     predicate = lowered_to(context.outer, predicate)
     if isinstance(context, ForwardContext):
         tangents = Tangents.reached(context, bodies, carried)
@@ -138,10 +141,6 @@ def _choose(
         choose(context.outer, predicate, sides, carried, reached)
         return
     Choice(context, predicate, bodies, carried, reached)
-
-
-def _without_index(branch: Callable[[], None]) -> Body:
-    return WithoutIndex(branch)
 
 
 class Loop(Structured):

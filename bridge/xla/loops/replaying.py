@@ -142,7 +142,7 @@ class Replayed:
             if not chosen.has_all:
                 self._advance(begins(k), k)
             begin, count = self._at(k), self._length(k)
-            self._repeat_up_to(count, lambda j: self.one.forward(self._index(begin + j), j, again=True))
+            self._repeat_up_to(count, lambda j: self.one.forward(self._index(begin + j), j))
             self._repeat_up_to(
                 count, lambda j: step(self.one, self._index(begin + (count - 1 - j)), self._row(count - 1 - j))
             )
@@ -172,7 +172,7 @@ class Replayed:
     def _advance(self, begin: Any, end: Any) -> None:
         """Run segments again, without a log."""
         turns = replace(self.turns, lower=self._at(begin), upper=self._at(end), going=None)
-        self._repeat(turns, lambda i: self.one.run_again(i))
+        self._repeat(turns, lambda i: self.one.run(i))
 
     def _keep(self, slot: Any) -> None:
         for root, snapshot in zip(self.loop.written_roots, self.snapshots, strict=True):

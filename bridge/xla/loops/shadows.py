@@ -134,10 +134,10 @@ class _Numbered:
     @classmethod
     def of(cls, context: Any, bodies: Iterable[Any]) -> _Numbered | None:
         """None if a body is not replayed, but run."""
-        taped = [getattr(body, "branch", body) for body in bodies]
-        if any(getattr(one, "tape", None) is None for one in taped):
+        bodies = list(bodies)
+        if any(getattr(one, "tape", None) is None for one in bodies):
             return None
-        return cls(context, taped)
+        return cls(context, bodies)
 
     def keep(self, found: Tangents) -> None:
         """Take note of what was found, if all of it has a number."""

@@ -100,8 +100,11 @@ class Structured(Entry):
                 continue
             self._wake(fresh)
         expected.keep(self.activated, self.cells, carries)
+        fingerprint = self.context.home.trace.fingerprint
         for one in self.recorded:
             one.settle_activity()
+            if fingerprint is not None:
+                fingerprint.heard_tape(one.body.tape)
 
     def _wake(self, roots: Sequence[Root]) -> None:
         for root in dict.fromkeys(roots):
@@ -110,8 +113,6 @@ class Structured(Entry):
 
     def pass_over(self) -> None:
         """Leave what a dry run of its bodies leaves."""
-        for one in self.recorded:
-            one.close()
         self.context.home.trace.outline(self.cells)
 
     @property

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from bridge.code_position import here, resolve
-from bridge.errors import TraceError
+from bridge.errors import ReplayError, TraceError
 from bridge.rewind.operands import ByNumber, Fixed
 from bridge.rewind.replayed import Retake
 from bridge.rewind.tape import OPEN, Recorder, Tape, Values
+from bridge.xla.loops.causes import check_cause
+from bridge.xla.loops.dry_runs import tried, unheard
+from bridge.xla.tracing.integers import Bounds
 
 
 class Taped:
@@ -21,70 +24,105 @@ class Taped:
     failed : why it cannot be recorded.
     """
 
-    def __init__(self, context: Any, function: Callable[..., Any] | None) -> None:
+    def __init__(self, context: Any, function: Callable[..., Any] | None, takes_index: bool = True) -> None:
         self.context = context
         self.function = function
-        # The last recording, where another one must be like it before one is replayed.
-        self.last: Tape | None = None
+        self.takes_index = takes_index
+        self.position = here()
         self.around = _own_recorder(context)
         self.tape: Tape | None = None
         self.values: Values | None = None if self.around is None else self.around.values
         self.failed: str | None = None
+        # Bodies of the program's that nobody else runs twice have to do the same twice: the outlines until then.
+        self.is_checked = self.around is not None or not getattr(function, _OF_THE_PROGRAM, False)
+        self.outlines: list[Any] = []
 
     @classmethod
-    def of(cls, context: Any, body: Any) -> Taped:
+    def of(cls, context: Any, body: Any, takes_index: bool = True) -> Taped:
         """A body of a context, which may be one already."""
-        return body if isinstance(body, Taped) and body.context is context else cls(context, body)
+        return body if isinstance(body, Taped) and body.context is context else cls(context, body, takes_index)
 
     @property
     def is_recorded(self) -> bool:
         """Whether the next run is a replay."""
         return self.tape is not None
 
-    @property
-    def is_awaited(self) -> bool:
-        """Whether it has not run yet, and nobody knows what it does."""
-        return self.tape is None and self.failed is None
+    def __call__(self, i: Any = None) -> Any:
+        return self._record(i) if self.tape is None else self._replay(i)
 
-    def __call__(self, *args: Any) -> Any:
-        if self.tape is not None:
-            return self._replay(args)
+    def settle(self, bounds: Bounds = (None, None), carried: Sequence[Any] = ()) -> Sequence[Any]:
+        """Record it, if that has not been done: from now on it is replayed.
+
+        Returns
+        -------
+        The outermost context's memory that is known to be written in each turn: what was `carried`, and what it writes.
+
+        Raises
+        ------
+        TraceError : it cannot be recorded.
+        ReplayError : it does something else each time.
+        """
+        while self.tape is None:
+            with unheard(self.context.home.trace):
+                carried = list(dict.fromkeys([*carried, *tried(self.context, self, bounds, carried)]))
+        return carried
+
+    def _run(self, i: Any) -> Any:
         assert self.function is not None
-        if self.failed is not None or not self.context.home.trace.is_dry:
-            return self.function(*args)
-        return self._record(args)
+        return self.function(i) if self.takes_index else self.function()
 
-    def _record(self, args: tuple[Any, ...]) -> Any:
+    def _record(self, i: Any) -> Any:
         trace = self.context.home.trace
         before = trace.recorder
         recorder = trace.recorder = Recorder(self.context, self.around, before)
         OPEN.append(recorder)
         try:
-            argument = recorder.argument(args[0] if args else None)
-            result = self.function(*args)  # type: ignore[misc]
+            argument = recorder.argument(i if self.takes_index else None)
+            result = self._run(i)
+        except Exception as error:
+            if not self.outlines:
+                raise
+            check_cause(self.context, error)
+            if type(error).__module__.partition(".")[0] == "bridge":
+                raise
+            raise self._replay_error(f"it raised {type(error).__name__} ({error})") from error
         finally:
             OPEN.remove(recorder)
             trace.recorder = before
         tape = recorder.finish(argument, result)
-        self.failed = recorder.failed
-        if self.failed is None:
-            self._keep(tape)
+        if recorder.failed is not None:
+            raise TraceError(
+                f"the body of a loop or a branch cannot be recorded: {recorder.failed}",
+                where=resolve(self.position),
+                remedy='use engine="native", and report this program',
+            )
+        self._keep(tape)
         return result
 
     def _keep(self, tape: Tape) -> None:
         """Replay a recording from now on; of a body of the program's, the second of two that are alike."""
-        last, self.last = self.last, tape
-        is_checked = self.around is not None or not getattr(self.function, _OF_THE_PROGRAM, False)
-        if is_checked or (last is not None and last.outline() == tape.outline()):
-            self.tape, self.last = tape, None
+        outline = None if self.is_checked else tape.outline()
+        if self.is_checked or (self.outlines and self.outlines[-1] == outline):
+            self.tape = tape
+            return
+        self.outlines.append(outline)
+        if len(self.outlines) > _RECORDINGS:
+            raise self._replay_error(_parting(*self.outlines[-2:]))
 
-    def _replay(self, args: tuple[Any, ...]) -> Any:
+    def _replay_error(self, differs: str) -> ReplayError:
+        return ReplayError(
+            f"the body of a loop or branch was run again for the backward pass, and did something else: {differs}",
+            where=resolve(self.position),
+            remedy="make it depend on its arguments only: pass random numbers in, keep counters and files outside",
+        )
+
+    def _replay(self, i: Any) -> Any:
         context = self.context
         trace = context.home.trace
         merged, context.merged = context.merged, {}
         fingerprint, trace.fingerprint = trace.fingerprint, None
         try:
-            return self.tape.replay(args[0] if args else None, self.values)  # type: ignore[union-attr]
+            return self.tape.replay(i, self.values)  # type: ignore[union-attr]
         except Retake as error:
             if self.function is None:
                 raise
@@ -95,7 +133,7 @@ class Taped:
                     where=resolve(here()),
                     remedy='use engine="native"',
                 ) from None
-            self.tape = None
+            self.tape, self.is_checked = None, True
             error.may_run_again = True
             raise
         finally:
@@ -109,6 +147,18 @@ def _own_recorder(context: Any) -> Recorder | None:
         recorder = recorder.before
     return recorder
 
+
+def _parting(one: tuple[Any, ...], other: tuple[Any, ...]) -> str:
+    """Where two recordings of a body part, for a message."""
+    for number, (a, b) in enumerate(zip(one, other, strict=False)):
+        if a != b:
+            what = f" ({a[0]})" if isinstance(a[0], str) else ""
+            return f"operation {number + 1} of {len(one)}{what} differs"
+    return f"{len(one)} operations before, {len(other)} now"
+
+
+_RECORDINGS = 2
+"""How many recordings of a body may differ from the one before."""
 
 _OF_THE_PROGRAM = "runs_code_of_the_program"
 
@@ -136,17 +186,7 @@ class Body(NamedTuple):
 def body_operand(recorder: Recorder, body: Taped) -> Any:
     """A body as an operand; fails the recorder if it is not recorded."""
     if body.tape is None:
-        recorder.fail(body.failed or "a body in it did not run")
+        recorder.fail("a body in it did not run")
         return Fixed(None)
     recorder.take_in(body.tape)
     return Body(body.context, body.tape)
-
-
-class WithoutIndex:
-    """A branch as a body, which is given an index that it does not take."""
-
-    def __init__(self, branch: Callable[[], None]) -> None:
-        self.branch = branch
-
-    def __call__(self, i: Any) -> None:
-        self.branch()

@@ -134,7 +134,7 @@ class CompiledHome(Home):
         finally:
             self.trace.fingerprint, self.trace.folds_since = around, folds_since
             if earlier is None:
-                noted.close(noted)
+                noted.close()
 
     def must_be_same(self, before: Any, now: Any, name: str, position: Position) -> None:
         if before is not None and now is not None:
