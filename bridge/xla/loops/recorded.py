@@ -68,7 +68,6 @@ class Recorded:
         self.active: dict[Root, bool] = {}
         self.allowed = math.inf
         self.wishes = Wishes()
-        self.repeats = self.context.home.trace.repeats
         self.followers = self.context.home.trace.following.active
 
     def describe(self, i: Any) -> None:
@@ -104,7 +103,6 @@ class Recorded:
         trace = context.home.trace
         log, context.log = context.log, []
         before = {root: root.active for root in self.active}
-        repeats, trace.repeats = trace.repeats, self.repeats
         # In derivatives of derivatives, what was computed is memory of a context that differentiates as well.
         memo, trace.memo = trace.memo, None if context.outer.differentiates else Memo(trace.frames[-1], given)
         self.memo = trace.memo or Memo(None)
@@ -119,7 +117,7 @@ class Recorded:
             self.wishes = scope.wishes
             return context.log
         finally:
-            trace.repeats, trace.memo = repeats, memo
+            trace.memo = memo
             context.log = log
             for root, active in before.items():
                 root.active = active
