@@ -78,6 +78,8 @@ class TraceContext(Framing, Accessing, Computing, Context):
         super().__init__()
         self.length = Length()
         self.parts = self.tries = self.folds_since = 0
+        # How often the body of short loops that are unrolled is met.
+        self.repeats = 1
         self.memo: Memo | None = None
         # For whom a body is tried, and who records what it does.
         self.asker: Any = None
