@@ -18,10 +18,12 @@ from bridge.rewind.operands import Named, Operand, is_tracked, outline
 class Retake(Exception):
     """A tape does not hold any more: the program was told a value that is another one now, or is not known.
 
-    `may_run_again` says that somebody has dropped the tape, and will run the body in its place.
+    `may_run_again` says that whoever tries the body may run it once more: Python runs then.
     """
 
-    may_run_again = False
+    def __init__(self, may_run_again: bool = False) -> None:
+        super().__init__()
+        self.may_run_again = may_run_again
 
 
 class State(NamedTuple):

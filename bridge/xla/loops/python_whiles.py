@@ -37,7 +37,6 @@ def staged_repeat(context: Any, test: Any, body: Any, live: Names, exposed: Name
 def _repeated(context: Any, test: Any, body: Any, live: Names, exposed: Names, stored: Names, stops: Names) -> None:
     def turn(k: Any) -> None:
         body()
-        test()
 
     def run(loop: Loop) -> None:
         if not loop.is_planned:
@@ -47,7 +46,7 @@ def _repeated(context: Any, test: Any, body: Any, live: Names, exposed: Names, s
     names = live, exposed, stored, stops
     run_planned(
         context,
-        lambda: Loop(context, turn, body, names, may_be_empty=True, exchanges=True),
+        lambda: Loop(context, turn, body, names, may_be_empty=True, exchanges=True, asks=test),
         (0, None),
         (body, test.__code__),
         run,
@@ -56,7 +55,6 @@ def _repeated(context: Any, test: Any, body: Any, live: Names, exposed: Names, s
 
 def _run(context: Any, loop: Loop, test: Any, body: Any) -> None:
     """The turns, when it is known what they carry."""
-    loop.part.run = lambda k: body()
     count = _count(loop, test)
     if count is not None:
         repeat(context, Turns(0, count, reached=loop.reached), loop.step, loop.varying)

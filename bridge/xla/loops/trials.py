@@ -93,7 +93,7 @@ class Part:
             raise Stale
 
     @contextmanager
-    def _heard(self, since: int) -> Iterator[None]:
+    def heard(self, since: int) -> Iterator[None]:
         """Inside, take note of what the context is told; a trial around this one hears nothing of it."""
         before, self.context.listener = self.context.listener, None
         self.fingerprint = Fingerprint(since, None)
@@ -111,7 +111,7 @@ class Part:
         Returns
         -------
         What `before(i)` and `after()` returned, which are called around it; a number that the memory which it made
-        exceeds; and what it changed of objects that were there before.
+        exceeds; and what it changed of objects that were there before. The fingerprint is that of the first two.
         """
         try:
             return self._tried(bounds, before, after)
@@ -148,16 +148,18 @@ class Part:
         around: Surroundings | None = None
 
         def attempt(i: Any) -> None:
-            with self.state(), self._heard(since):
-                found[0] = before(i)
-                nonlocal around
-                around = self._around()
-                self.iterators = watch.iterators = around.iterators
+            nonlocal around
+            with self.state():
                 try:
-                    self.run(i)
+                    with self.heard(since):
+                        found[0] = before(i)
+                        around = self._around()
+                        self.iterators = watch.iterators = around.iterators
+                        self.run(i)
                     found[1] = after()
                 finally:
-                    around.note_changes(watch)
+                    if around is not None:
+                        around.note_changes(watch)
                     watch.put_back()
 
         chain = [(one, one.escaped, dict(one.merged)) for one in _chain(self.context)]

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
 
 from bridge.code_position import here, resolve
 from bridge.errors import TraceError
-from bridge.rewind.fingerprint import parting
+from bridge.rewind.fingerprint import Fingerprint, parting
 from bridge.rewind.interpreter import ARRAYS
 from bridge.rewind.ownership import Standing
+from bridge.rewind.replayed import Retake
 from bridge.rewind.roots import Root, serial_now
 from bridge.rewind.values import lowered_to
 from bridge.source.nodes import HELPER
@@ -49,9 +50,15 @@ Names = tuple[str, ...]
 _TRIALS = 8
 """How often what a loop carries is looked for before it is given up."""
 
+_TURNS_UNLIKE = 3
+"""How many turns may do something else than the one before."""
+
 
 class Loop:
-    """A loop of the program: its turns, what they carry, and the flags that end it."""
+    """A loop of the program: its turns, what they carry, and the flags that end it.
+
+    What it `asks` between two turns is asked after a turn that is run for trial, too.
+    """
 
     def __init__(
         self,
@@ -62,8 +69,10 @@ class Loop:
         may_be_empty: bool,
         own: float = math.inf,
         exchanges: bool = False,
+        asks: Callable[[], Any] = lambda: None,
     ) -> None:
         self.own = own
+        self.asks = asks
         self.since = serial_now()
         self.exchanges = exchanges
         self.exchanged = False
@@ -77,6 +86,8 @@ class Loop:
         self.then: list[Any] = []
         self.number: Any = None
         self.is_planned = False
+        # Fingerprints of turns, and what they left, of which none was like the one before.
+        self.unconfirmed: list[tuple[Fingerprint, list[Any]]] = []
         self.scratch = variables_of(body, tuple(name for name in stored if name not in leaving))
         self.carried = [
             Carried(one, one.get(), one.name in exposed or one.name in stops or may_be_empty)
@@ -111,7 +122,7 @@ class Loop:
             self.part.add(more)
             if not more and not any(changes):
                 self._check_names()
-                self._check_again(bounds, after)
+                self.unconfirmed = [(self.part.fingerprint, after)]
                 return
         raise NotOneLoop("what its turns leave does not become the same")
 
@@ -142,17 +153,25 @@ class Loop:
         self.part.merged = all_known(known, more)
         return any(one not in known or not more[one].apart <= known[one].apart for one in more if more[one].others)
 
-    def _check_again(self, bounds: Bounds, after: list[Any]) -> None:
-        """Raise if the same turn, tried again, does something else: it changes what nobody sees or can put back."""
-        for _ in range(2):
-            before = self.part.fingerprint
-            with self._begun():
-                _, (again, _), _, _ = self.part.tried(bounds, self._set, self._left)
-            differs = parting(before, self.part.fingerprint)
-            plain = [one.place.name for one, a, b in zip(self.carried, after, again, strict=True) if not alike(a, b)]
-            if differs is None and not plain:
-                return
-            after = again
+    def _confirm(self, left: list[Any]) -> None:
+        """Look whether a turn did what the last trial did.
+
+        Raises
+        ------
+        Retake : it did something else. The turn is to be run again: what it found may have been the first of its kind.
+        TraceError : it does something else each time. It changes what nobody sees or can put back.
+        """
+        if not self.unconfirmed:
+            return
+        fingerprint, after = self.unconfirmed[-1]
+        differs = parting(fingerprint, self.part.fingerprint)
+        plain = [one.place.name for one, a, b in zip(self.carried, after, left, strict=True) if not alike(a, b)]
+        if differs is None and not plain:
+            self.unconfirmed = []
+            return
+        if len(self.unconfirmed) < _TURNS_UNLIKE:
+            self.unconfirmed.append((self.part.fingerprint, left))
+            raise Retake(may_run_again=True)
         what = differs or f"{plain[0]} has another value"
         raise TraceError(
             f"a turn of a loop does something else each time it is run: {what}",
@@ -223,6 +242,7 @@ class Loop:
     def _left(self) -> tuple[list[Any], list[int | None]]:
         """What a turn has left, and by how much integers have grown."""
         after = self._get()
+        self.asks()
         return after, [growth(*pair) for pair in zip(self.then, after, strict=True)]
 
     def _hand_on(self, left: list[Any]) -> None:
@@ -249,9 +269,11 @@ class Loop:
             self.part.watched({place.key for place in self.part.places}),
             self.part.state(),
         ):
-            then = self._set(k)
-            self.part.run(k)
+            with self.part.heard(since) if self.unconfirmed else nullcontext():
+                then = self._set(k)
+                self.part.run(k)
             left = self._get()
+            self._confirm(left)
             if self.is_planned:
                 check_apart(zip([one.place for one in self.carried], left, strict=True), since)
                 for one, was, value in zip(self.carried, then, left, strict=True):
