@@ -1,76 +1,51 @@
-"""What the bodies of a loop or a branch were found to do when it was met before, as a guess that a dry run confirms.
+"""What the bodies of a loop or a branch were found to do when they were met before, as a guess that a dry run confirms.
 
 A body is described until it is known which older memory carries a gradient, and which integers differ from turn to
-turn. The body of a loop around it is described in the same way, and makes memory of its own each time; what was found
-before is therefore kept by the order in which the bodies reach memory. Without it, a loop would be described twice as
-often with each that is around it.
+turn. The body of a loop around it is described in the same way, and replays it each time, with other memory; what was
+found before is therefore kept by the order in which a tape takes memory from outside. Without it, a loop would be
+described twice as often with each that is around it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
-from bridge.rewind.closures import Closure
 from bridge.rewind.roots import Root
-from bridge.trees import containers_of
 from bridge.xla.loops.changing import ground_of
 
 
-class Reached(NamedTuple):
-    """What tells bodies from others, and the arrays that they reach by their variables, in a fixed order."""
+def taken(context: Any, bodies: Iterable[Any], numbers: bool = False) -> list[Root]:
+    """Memory of a context that bodies which are replayed take from outside, in a fixed order.
 
-    codes: tuple[Any, ...]
-    arrays: Sequence[Any]
-    is_taped: bool = False
-
-    @classmethod
-    def by(cls, codes: tuple[Any, ...], closures: Iterable[Closure], cells: Iterable[Any]) -> Reached:
-        """By the variables of functions; `cells` are memory that was made for what they leave."""
-        held = [value for closure in closures for _, value in closure.cells]
-        leaves = [leaf for value in held for leaf in containers_of(value)[0]]
-        return cls(codes, [one for one in (*cells, *leaves) if hasattr(one, "view_as")])
-
-    @classmethod
-    def of_tapes(cls, bodies: Iterable[Any]) -> Reached:
-        """By the tapes of bodies, and what these take from outside."""
-        taken = [one.value(body.values) for body in bodies for one in body.tape.outside]
-        return cls(tuple(body.tape for body in bodies), [one for one in taken if hasattr(one, "view_as")], True)
-
-    def roots(self, context: Any) -> list[Root]:
-        """Their memory in a context."""
-        return roots_in(context, self.arrays)
-
-
-def roots_in(context: Any, values: Iterable[Any]) -> list[Root]:
-    """Memory of tracked values in a context: that of the program, or what contexts around it have made of that."""
+    It is that of the program, or what contexts around it have made of that: arrays, and `numbers` if those count.
+    """
     found: list[Root] = []
-    for value in values:
-        root = value.place.root
-        while root.context is not context and hasattr(getattr(root, "held", None), "place"):
-            root = root.held.place.root
-        if root.context is context:
-            found.append(root)
+    for body in bodies:
+        for value in [one.value(body.values) for one in body.tape.outside]:
+            if not numbers and not hasattr(value, "view_as"):
+                continue
+            root = value.place.root
+            while root.context is not context and hasattr(getattr(root, "held", None), "place"):
+                root = root.held.place.root
+            if root.context is context:
+                found.append(root)
     return list(dict.fromkeys(found))
 
 
 class Expected:
     """A guess, of one loop or branch that is about to be described: memory that it wakes, and integers that vary.
 
-    Only dry runs guess, and replays. What is found otherwise is found again in earnest, where nothing is guessed.
+    What is found otherwise is found again, where nothing is guessed.
     """
 
-    def __init__(self, context: Any, reached: Reached | None) -> None:
-        trace = context.home.trace
-        self.kept = trace.expected
-        self.roots = [] if reached is None else reached.roots(context)
+    def __init__(self, context: Any, bodies: Sequence[Any]) -> None:
+        self.kept = context.home.trace.expected
+        self.roots = taken(context, bodies)
         self.grounds = [ground_of(root) for root in self.roots]
-        self.key = None
-        self.found: tuple[tuple[int, ...], tuple[int, ...], tuple[bool, ...]] | None = None
-        if reached is not None:
-            looks = [(root.active, root.shape, root.dtype) for root in self.roots]
-            self.key = (*reached.codes, context.level, tuple(looks))
-            self.found = self.kept.get(self.key) if trace.is_dry or reached.is_taped else None
+        looks = [(root.active, root.shape, root.dtype) for root in self.roots]
+        self.key = (*[body.tape for body in bodies], context.level, tuple(looks))
+        self.found: tuple[tuple[int, ...], tuple[int, ...], tuple[bool, ...]] | None = self.kept.get(self.key)
 
     @property
     def woken(self) -> list[Root]:
@@ -88,7 +63,7 @@ class Expected:
 
     def keep(self, woken: Sequence[Root], varying: Iterable[Any], carries: tuple[bool, ...]) -> None:
         """Take note of what was found, for the next time."""
-        if self.key is None or self.found is not None or not set(woken) <= set(self.roots):
+        if self.found is not None or not set(woken) <= set(self.roots):
             return
         integers = {cell for cell in varying if cell.dtype.kind in "iub"}
         numbers = tuple(number for number, cell in enumerate(self.grounds) if cell in integers)

@@ -21,7 +21,6 @@ from bridge.state.slots import GONE, Value
 from bridge.xla.loops.carrying import equal
 from bridge.xla.loops.causes import check_cause
 from bridge.xla.loops.changing import ground_of
-from bridge.xla.loops.expected import Reached
 from bridge.xla.loops.following import keep
 from bridge.xla.loops.looks import looks
 from bridge.xla.loops.outcomes import Outcome
@@ -190,12 +189,10 @@ def _chosen(
 
     named = ChainMap(aliases, context.home.trace.following.known)
     kept_for_next = [planned(places, side.part.before[: len(places)], side.after, side.since, named) for side in sides]
-    cells = [cell for one in outcomes if not one.is_same for cell in one.cells]
-    reached = Reached.by(codes, [side.part.closure for side in sides], cells)
     # A side that turns out to write integers is run again: in branches in each other, twice as often with each.
     written = [cell for one in outcomes for cell in one.written]
     varying = [ground_of(cell.place.root) for cell in written if cell.dtype.kind in "iub"]
-    choose(context, wanted, [run(side) for side in sides], varying, reached)
+    choose(context, wanted, [run(side) for side in sides], varying)
     kept = {id(one.place) for one in outcomes}
     for place in places:
         if id(place) not in kept:

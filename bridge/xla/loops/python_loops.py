@@ -143,7 +143,7 @@ def _counted(
         if any(isinstance(one.by, Memory) for one in loop.stops):
             loop.count_turns()
             going = loop.going
-        end = repeat(context, Turns(0, turns, going, rows=rows, reached=loop.reached), loop.step, loop.varying)
+        end = repeat(context, Turns(0, turns, going, rows=rows), loop.step, loop.varying)
         loop.finish(turns if going is None else end)
         ends[:] = [None if going is None else end + done]
 

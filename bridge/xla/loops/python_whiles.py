@@ -57,7 +57,7 @@ def _run(context: Any, loop: Loop, test: Any, body: Any) -> None:
     """The turns, when it is known what they carry."""
     count = _count(loop, test)
     if count is not None:
-        repeat(context, Turns(0, count, reached=loop.reached), loop.step, loop.varying)
+        repeat(context, Turns(0, count), loop.step, loop.varying)
         context.home.trace.long_loops += count > SHORT
         loop.finish(count)
         return
@@ -72,7 +72,7 @@ def _run(context: Any, loop: Loop, test: Any, body: Any) -> None:
     faults = context.home.trace.faults
     rows = faults.limit() if is_logged(context) else None
     loop.count_turns()
-    end = repeat(context, Turns(0, _MANY, going, rows=rows, reached=loop.reached), loop.step, loop.varying)
+    end = repeat(context, Turns(0, _MANY, going, rows=rows), loop.step, loop.varying)
     if rows is not None:
         wants_more = np.logical_or(end > rows, asked(context, going))
         faults.check_turns(rows, lowered_to(context.home.trace, wants_more), affine_of(end))

@@ -21,7 +21,6 @@ from bridge.rewind.tape import Recorder, recorder_of
 from bridge.rewind.values import lowered_to
 from bridge.xla.loops.changing import ground_of
 from bridge.xla.loops.dry_runs import Body, asked, inside, unrecorded
-from bridge.xla.loops.expected import Reached
 from bridge.xla.loops.replaying import Replayed, placement_for
 from bridge.xla.loops.shadows import Tangents
 from bridge.xla.loops.structured import Cells, Step, Structured, Turns
@@ -34,24 +33,23 @@ def repeat(context: Any, turns: Turns, body: Body, carried: Cells = ()) -> Any:
     `carried` is memory of the outermost context of which it is known that the body writes it.
     """
     recorder = recorder_of(context)
-    if context.differentiates:
-        body = Taped.of(context, body)
-        written = body.settle(turns.bounds, carried)
-        if turns.going is not None:
-            going = Taped.of(context, turns.going, takes_index=False)
-            going.settle(turns.bounds, written)
-            turns = replace(turns, going=going)
-    if recorder is None:
-        return _repeat(context, turns, body, carried)
-    if context.level < recorder.level or not context.differentiates:
+    if recorder is not None and context.level < recorder.level:
         recorder.fail("a loop of a context outside")
-        return _repeat(context, turns, body, carried)
+    if not context.differentiates:
+        going = turns.going and inside(context, turns.going)
+        return context.repeat(turns.lower, turns.upper, inside(context, body), going, carried)
+    taped = Taped.of(context, body)
+    asks = None if turns.going is None else Taped.of(context, turns.going, takes_index=False)
+    written = taped.settle(turns.bounds, carried)
+    if asks is not None:
+        asks.settle(turns.bounds, written)
+    if recorder is None:
+        return _repeat(context, turns, taped, asks, carried)
     position = here()
     bounds = recorder.operand(turns.lower), recorder.operand(turns.upper)
     with unrecorded(context.home.trace, recorder.before):
-        end = _repeat(context, turns, body, carried)
-    going = turns.going
-    bodies = [body_operand(recorder, one) if isinstance(one, Taped) else Fixed(None) for one in (body, going)]
+        end = _repeat(context, turns, taped, asks, carried)
+    bodies = body_operand(recorder, taped), Fixed(None) if asks is None else body_operand(recorder, asks)
     rest = Fixed(turns.limited), Fixed(turns.rows), _cells(recorder, carried)
     recorder.add(_repeat_again, (Fixed(context), *bounds, *bodies, *rest), end, position)
     return end
@@ -61,7 +59,7 @@ def _repeat_again(
     context: Any, lower: Any, upper: Any, body: Taped, going: Any, limited: bool, rows: Any, carried: Any
 ) -> Any:
     """A loop of a tape."""
-    turns = Turns(lower, upper, going, limited, rows, Reached.of_tapes([body]))
+    turns = Turns(lower, upper, going, limited, rows)
     return repeat(context, turns, body, list(map(as_cell, carried)))
 
 
@@ -76,13 +74,9 @@ def as_cell(found: Any) -> Any:
     return ground_of(found.place.root) if hasattr(found, "place") else found
 
 
-def _repeat(context: Any, turns: Turns, body: Body, carried: Cells) -> Any:
-    if not context.differentiates:
-        going = turns.going and inside(context, turns.going)
-        return context.repeat(turns.lower, turns.upper, inside(context, body), going, carried)
-    going = turns.going
-    if going is not None:
-        turns = replace(turns, going=lambda: lowered_to(context.outer, asked(context, going)))
+def _repeat(context: Any, turns: Turns, body: Taped, asks: Taped | None, carried: Cells) -> Any:
+    if asks is not None:
+        turns = replace(turns, going=lambda: lowered_to(context.outer, asked(context, asks)))
     if isinstance(context, ForwardContext):
         tangents = Tangents.reached(context, [body], carried, turns.bounds)
         if context.home.trace.is_told(context):
@@ -92,66 +86,53 @@ def _repeat(context: Any, turns: Turns, body: Body, carried: Cells) -> Any:
     return Loop(context, turns, body, carried).end
 
 
-def choose(
-    context: Any,
-    predicate: Any,
-    branches: Sequence[Callable[[], None]],
-    carried: Cells = (),
-    reached: Reached | None = None,
-) -> None:
+def choose(context: Any, predicate: Any, branches: Sequence[Callable[[], None]], carried: Cells = ()) -> None:
     """Run the first branch where the predicate holds, else the second."""
     recorder = recorder_of(context)
-    if context.differentiates:
-        branches = [Taped.of(context, branch, takes_index=False) for branch in branches]
-        for branch in branches:
-            branch.settle(carried=carried)
-    if recorder is None:
-        _choose(context, predicate, branches, carried, reached)
-        return
-    if context.level < recorder.level or not context.differentiates:
+    if recorder is not None and context.level < recorder.level:
         recorder.fail("a branch of a context outside")
-        _choose(context, predicate, branches, carried, reached)
+    if not context.differentiates:
+        context.choose(predicate, [inside(context, branch) for branch in branches], carried)
         return
-    position, asks = here(), recorder.operand(predicate)
+    taped = [Taped.of(context, branch, takes_index=False) for branch in branches]
+    for one in taped:
+        one.settle(carried=carried)
+    if recorder is None:
+        _choose(context, predicate, taped, carried)
+        return
+    position, operand = here(), recorder.operand(predicate)
     with unrecorded(context.home.trace, recorder.before):
-        _choose(context, predicate, branches, carried, reached)
-    bodies = Listed(list, tuple([body_operand(recorder, one) for one in branches]))  # type: ignore[arg-type]
-    recorder.add(_choose_again, (Fixed(context), asks, bodies, _cells(recorder, carried)), None, position)
+        _choose(context, predicate, taped, carried)
+    bodies = Listed(list, tuple([body_operand(recorder, one) for one in taped]))
+    recorder.add(_choose_again, (Fixed(context), operand, bodies, _cells(recorder, carried)), None, position)
 
 
 def _choose_again(context: Any, predicate: Any, branches: Any, carried: Any) -> None:
     """A branch of a tape."""
-    choose(context, predicate, branches, list(map(as_cell, carried)), Reached.of_tapes(branches))
+    choose(context, predicate, branches, list(map(as_cell, carried)))
 
 
-def _choose(
-    context: Any, predicate: Any, branches: Sequence[Callable[[], None]], carried: Cells, reached: Reached | None
-) -> None:
-    if not context.differentiates:
-        context.choose(predicate, [inside(context, branch) for branch in branches], carried)
-        return
-    bodies = list(branches)
+def _choose(context: Any, predicate: Any, bodies: Sequence[Taped], carried: Cells) -> None:
     predicate = lowered_to(context.outer, predicate)
     if isinstance(context, ForwardContext):
         tangents = Tangents.reached(context, bodies, carried)
         if context.home.trace.is_told(context):
             tangents.pass_over(context)
             return
-        sides = [partial(tangents.under(context, body), 0) for body in bodies]
-        choose(context.outer, predicate, sides, carried, reached)
+        choose(context.outer, predicate, [partial(tangents.under(context, one), 0) for one in bodies], carried)
         return
-    Choice(context, predicate, bodies, carried, reached)
+    Choice(context, predicate, bodies, carried)
 
 
 class Loop(Structured):
     """A loop in the log: to make one is to run it; `end` is where it ended."""
 
-    def __init__(self, context: Any, turns: Turns, body: Body, carried: Cells) -> None:
+    def __init__(self, context: Any, turns: Turns, body: Taped, carried: Cells) -> None:
         low, high = turns.bounds
         # The index is one of Python's numbers on the way there, and has to be one on the way back.
         self.lower = lower = own_number(lowered_to(context.outer, turns.lower))
         below = replace(turns, lower=lower, upper=own_number(lowered_to(context.outer, turns.upper)))
-        super().__init__(context, [body], turns.bounds, carried, turns.reached)
+        super().__init__(context, [body], turns.bounds, carried)
         self.rows = rows = turns.rows
         if rows is not None:
             low, high = 0, rows
@@ -217,10 +198,8 @@ class Loop(Structured):
 class Choice(Structured):
     """A branch in the log, run when it is made: the one that ran goes back."""
 
-    def __init__(
-        self, context: Any, predicate: Any, bodies: list[Body], carried: Cells, reached: Reached | None
-    ) -> None:
-        super().__init__(context, bodies, carried=carried, reached=reached)
+    def __init__(self, context: Any, predicate: Any, bodies: Sequence[Taped], carried: Cells) -> None:
+        super().__init__(context, bodies, carried=carried)
         self.predicate = predicate
         own = sum(one.bytes for one in self.recorded)
         self.keeps(own, self.begin_to_keep(own + max(one.wishes.most for one in self.recorded)))

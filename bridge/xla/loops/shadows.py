@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -11,7 +11,8 @@ import numpy as np
 from bridge.rewind.roots import LAID_OUT, Root, serial_now
 from bridge.xla.loops.changing import ground_of
 from bridge.xla.loops.dry_runs import Body, tried
-from bridge.xla.loops.expected import roots_in
+from bridge.xla.loops.expected import taken
+from bridge.xla.loops.taped import Taped
 from bridge.xla.tracing.integers import Bounds
 
 
@@ -53,15 +54,15 @@ class Tangents(NamedTuple):
 
     @classmethod
     def reached(
-        cls, context: Any, bodies: list[Body], carried: Sequence[Any], bounds: Bounds = (None, None)
+        cls, context: Any, bodies: Sequence[Taped], carried: Sequence[Any], bounds: Bounds = (None, None)
     ) -> Tangents:
         """Those that the bodies reach; what they write is made memory that exists before them."""
         since = serial_now()
         homes: dict[Root, Any] = {}
         seen: dict[Root, Any] = {}
         written: set[Root] = set()
-        numbered = _Numbered.of(context, bodies)
-        if numbered is not None and numbered.found is not None:
+        numbered = _Numbered(context, bodies)
+        if numbered.found is not None:
             return numbered.tangents(carried)
         while True:
             reached: dict[Root, None] = {}
@@ -78,8 +79,7 @@ class Tangents(NamedTuple):
             if not fresh:
                 only = {root: shadow for root, shadow in seen.items() if root not in homes}
                 found = cls(homes, only, list(carried), written)
-                if numbered is not None:
-                    numbered.keep(found)
+                numbered.keep(found)
                 return found
             for root in fresh:
                 root.active = True
@@ -103,11 +103,13 @@ class Tangents(NamedTuple):
                 root.active = True
             for root, shadow in seen.items():
                 root.shadow, root.owned, root.active = shadow, False, True
-            with context.reopened():
-                body(i)
-            settle(homes)
-            for root, (shadow, owned, active) in before.items():
-                root.shadow, root.owned, root.active = shadow, owned, active
+            try:
+                with context.reopened():
+                    body(i)
+                settle(homes)
+            finally:
+                for root, (shadow, owned, active) in before.items():
+                    root.shadow, root.owned, root.active = shadow, owned, active
 
         return run
 
@@ -123,21 +125,12 @@ class _Numbered:
     It holds as long as the same of that carries tangents.
     """
 
-    def __init__(self, context: Any, bodies: list[Any]) -> None:
+    def __init__(self, context: Any, bodies: Sequence[Taped]) -> None:
         self.trace = context.home.trace
-        taken = [one.value(body.values) for body in bodies for one in body.tape.outside]
-        self.roots = roots_in(context, taken)
+        self.roots = taken(context, bodies, numbers=True)
         looks = [(root.active, root.shadow is None, root.shape, root.dtype) for root in self.roots]
         self.key = ("tangents", *[body.tape for body in bodies], context.level, tuple(looks))
         self.found = self.trace.expected.get(self.key)
-
-    @classmethod
-    def of(cls, context: Any, bodies: Iterable[Any]) -> _Numbered | None:
-        """None if a body is not replayed, but run."""
-        bodies = list(bodies)
-        if any(getattr(one, "tape", None) is None for one in bodies):
-            return None
-        return cls(context, bodies)
 
     def keep(self, found: Tangents) -> None:
         """Take note of what was found, if all of it has a number."""

@@ -14,11 +14,12 @@ import numpy as np
 from bridge.code_position import here
 from bridge.rewind.log import Entry, Overwritten
 from bridge.rewind.roots import Root, serial_now
-from bridge.xla.loops.dry_runs import Body, tried
-from bridge.xla.loops.expected import Expected, Reached
+from bridge.xla.loops.dry_runs import tried
+from bridge.xla.loops.expected import Expected
 from bridge.xla.loops.extents import extents
 from bridge.xla.loops.recorded import Recorded, Sweep
 from bridge.xla.loops.shadows import homes_of
+from bridge.xla.loops.taped import Taped
 from bridge.xla.tracing.integers import Bounds, bounds_of
 
 Cells = Sequence[Any]
@@ -32,8 +33,7 @@ class Turns:
     """How often a body runs: for each i from `lower` up to `upper`, or while `going()` holds.
 
     `limited` says whether `upper` is a number that somebody has given. `rows` is how many turns a log is to hold of a
-    loop whose length nobody knows; one that makes more overwrites them, and must say so. `reached` is what the body is
-    known by, if it may be met again.
+    loop whose length nobody knows; one that makes more overwrites them, and must say so.
     """
 
     lower: Any
@@ -41,7 +41,6 @@ class Turns:
     going: Callable[[], Any] | None = None
     limited: bool = True
     rows: int | None = None
-    reached: Reached | None = None
 
     @property
     def bounds(self) -> Bounds:
@@ -58,10 +57,9 @@ class Structured(Entry):
     def __init__(
         self,
         context: Any,
-        bodies: list[Body],
+        bodies: Sequence[Taped],
         bounds: Bounds = (None, None),
         carried: Cells = (),
-        reached: Reached | None = None,
     ) -> None:
         self.position = here()
         self.context = context
@@ -70,7 +68,7 @@ class Structured(Entry):
         since = serial_now()
         self.recorded = [Recorded(context, body, since) for body in bodies]
         self.activated: list[Root] = []
-        self._find_active(Expected(context, reached))
+        self._find_active(Expected(context, bodies))
         self.roots = list(dict.fromkeys(root for one in self.recorded for root in one.roots if root.active))
         self.written_roots = list(dict.fromkeys(root for one in self.recorded for root in (*one.whole, *one.written)))
         self.parts = list(extents(context.home.trace, self.recorded)) if context.home.trace.is_inside else []

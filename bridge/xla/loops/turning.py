@@ -38,7 +38,6 @@ from bridge.xla.loops.carrying import (
 from bridge.xla.loops.causes import check_cause
 from bridge.xla.loops.changing import ground_of
 from bridge.xla.loops.control import read_cell
-from bridge.xla.loops.expected import Reached
 from bridge.xla.loops.following import keep
 from bridge.xla.loops.looks import looks
 from bridge.xla.loops.standing import Left, all_known, handed_to_the_next_turn, may_be, others_of
@@ -307,12 +306,6 @@ class Loop:
         if self.number is not None:
             cells.append(self.number)
         return [ground_of(cell.place.root) for cell in cells if cell.dtype.kind in "iub"]
-
-    @property
-    def reached(self) -> Reached:
-        """What a turn is known by."""
-        cells = [cell for one in self.carried if isinstance(one.by, Memory) for cell in one.by.own]
-        return Reached.by((self.code, "turn"), [self.part.closure], cells)
 
     @property
     def turns(self) -> Any:

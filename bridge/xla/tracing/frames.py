@@ -122,21 +122,16 @@ class Framing:
 
         before, self.is_dry = self.is_dry, True
         try:
-            while True:
-                try:
-                    with self.frame() as frame:
-                        self.outline(carried)
-                        body(self._index(Outline((), np.int64), bounds))
-                        self.flush()
-                        written.extend(frame.before)
-                        if reads is not None:
-                            reads.update(frame.reads)
-                    return written
-                except Retake as error:
-                    if not error.may_run_again:
-                        raise
+            with self.frame() as frame:
+                self.outline(carried)
+                body(self._index(Outline((), np.int64), bounds))
+                self.flush()
+                written.extend(frame.before)
+                if reads is not None:
+                    reads.update(frame.reads)
         finally:
             self.is_dry = before
+        return written
 
     def repeat(
         self,
@@ -289,10 +284,15 @@ def until_stable(attempt: Callable[[Sequence[Cell]], list[Cell]], carried: Seque
 
     `carried` are cells of which that is known already. Only of integers and masks more is known than their look, so
     that only they may be mistaken for the same in every iteration; the program reads none of those that say what was
-    wrong in a run.
+    wrong in a run. A body that asks for it (`Retake`) is tried again.
     """
     while True:
-        written = attempt(carried)
+        try:
+            written = attempt(carried)
+        except Retake as error:
+            if not error.may_run_again:
+                raise
+            continue
         varying = (cell for cell in written if cell.dtype.kind in "iub" and _is_read(cell))
         found = list(dict.fromkeys([*carried, *varying]))
         if len(found) == len(carried):
