@@ -120,7 +120,7 @@ def test_a_body_that_does_something_else_is_found_out(engine: str) -> None:
     def f(x: Any) -> Any:
         return np.sum(bridge.fori_loop(0, 2, Counting(), x))
 
-    with pytest.raises(ReplayError, match=r"was run again for the backward pass") as caught:
+    with pytest.raises(ReplayError, match=r"was run again") as caught:
         bridge.grad(f, engine=engine)(X)
     assert "pass random numbers in" in str(caught.value)
     assert __file__ in str(caught.value)

@@ -111,7 +111,7 @@ class Taped:
 
     def _replay_error(self, differs: str) -> ReplayError:
         return ReplayError(
-            f"the body of a loop or branch was run again for the backward pass, and did something else: {differs}",
+            f"the body of a loop or branch was run again, and did something else: {differs}",
             where=resolve(self.position),
             remedy="make it depend on its arguments only: pass random numbers in, keep counters and files outside",
         )
