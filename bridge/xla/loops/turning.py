@@ -87,6 +87,7 @@ class Loop:
         self.is_planned = False
         # Fingerprints of turns, and what they left, of which none was like the one before.
         self.unconfirmed: list[tuple[Fingerprint, list[Any]]] = []
+        self.tried_since = 0
         self.scratch = variables_of(body, tuple(name for name in stored if name not in leaving))
         self.carried = [
             Carried(one, one.get(), one.name in exposed or one.name in stops or may_be_empty)
@@ -121,7 +122,7 @@ class Loop:
             self.part.add(more)
             if not more and not any(changes):
                 self._check_names()
-                self.unconfirmed = [(self.part.fingerprint, after)]
+                self.unconfirmed, self.tried_since = [(self.part.fingerprint, after)], since
                 return
         raise NotOneLoop("what its turns leave does not become the same")
 
@@ -268,7 +269,7 @@ class Loop:
             self.part.watched({place.key for place in self.part.places}),
             self.part.state(),
         ):
-            with self.part.heard(since) if self.unconfirmed else nullcontext():
+            with self.part.heard(self.tried_since) if self.unconfirmed else nullcontext():
                 then = self._set(k)
                 self.part.run(k)
             left = self._get()
