@@ -2,12 +2,32 @@
 
 from __future__ import annotations
 
+from types import CellType, FunctionType
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from bridge.rewind.interpreter import ARRAYS
 from bridge.signatures import operation_name
+
+
+class Retake(Exception):
+    """A tape does not hold any more: the program was told a value that is another one now, or is not known.
+
+    `may_run_again` says that whoever tries the body may run it once more: Python runs then.
+    """
+
+    def __init__(self, may_run_again: bool = False) -> None:
+        super().__init__()
+        self.may_run_again = may_run_again
+
+
+def contents(cell: CellType) -> Any:
+    """What a variable of an enclosing function holds; None if it has no value."""
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return None
 
 
 def is_tracked(x: Any) -> bool:
@@ -23,6 +43,8 @@ def outline(x: Any) -> Any:
         return x.held.shape, x.held.dtype.str, x.held.tobytes() if x.held.dtype.kind in "fciub" else None
     if isinstance(x, Fixed):
         return outline(x.held)
+    if isinstance(x, Closed):
+        return operation_name(x.function), tuple([outline(operand) for _, operand in x.held])
     if isinstance(x, Named):
         return tuple((name, outline(part)) for name, part in x.parts.items())
     if hasattr(x, "tape"):
@@ -108,6 +130,18 @@ class Sliced(NamedTuple):
 
     def value(self, values: ByNumber) -> Any:
         return slice(*[bound.value(values) for bound in self.bounds])
+
+
+class Closed(NamedTuple):
+    """A function of the program, as long as the variables of enclosing functions that it reads hold what they held."""
+
+    function: FunctionType
+    held: tuple[tuple[CellType, Operand], ...]
+
+    def value(self, values: ByNumber) -> Any:
+        if any(contents(cell) is not operand.value(values) for cell, operand in self.held):
+            raise Retake
+        return self.function
 
 
 class Snapshot(NamedTuple):

@@ -12,18 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bridge.code_position import Position
-from bridge.rewind.operands import Named, Operand, is_tracked, outline
-
-
-class Retake(Exception):
-    """A tape does not hold any more: the program was told a value that is another one now, or is not known.
-
-    `may_run_again` says that whoever tries the body may run it once more: Python runs then.
-    """
-
-    def __init__(self, may_run_again: bool = False) -> None:
-        super().__init__()
-        self.may_run_again = may_run_again
+from bridge.rewind.operands import Named, Operand, Retake, is_tracked, outline
 
 
 class State(NamedTuple):

@@ -9,15 +9,27 @@ the tape's own: what they do to its memory is. What cannot be recorded fails the
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from enum import Enum
 from itertools import count
-from types import BuiltinFunctionType, FunctionType
+from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any, Protocol
 
 import numpy as np
 
-from bridge.code_position import Position, here, is_internal
+from bridge.code_position import Position, here
 from bridge.rewind.interpreter import ARRAYS
-from bridge.rewind.operands import Fixed, Listed, Named, Numbered, Operand, Sliced, Snapshot, is_tracked
+from bridge.rewind.operands import (
+    Closed,
+    Fixed,
+    Listed,
+    Named,
+    Numbered,
+    Operand,
+    Sliced,
+    Snapshot,
+    contents,
+    is_tracked,
+)
 from bridge.rewind.replayed import Event, Known, State
 from bridge.rewind.roots import Root, serial_now
 from bridge.rewind.values import is_abstract_mask, lowered_to
@@ -119,6 +131,7 @@ class Recorder:
         self._atoms: dict[Any, int] = {}
         self._outside: dict[Any, Operand] = {}
         self._kept: list[Any] = []
+        self._functions: set[FunctionType] = set()
 
     def records(self, context: Any) -> bool:
         """Whether what happens in a context now is an entry of its own."""
@@ -139,7 +152,8 @@ class Recorder:
     def call(self, at: Any, entry: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run an operation of the context `at`, and record it."""
         position = here()
-        operands = tuple([self.operand(x) for x in args])
+        # What is called comes first, if it is no method of a context: it is what it is.
+        operands = tuple([self.operand(x, is_called=not number) for number, x in enumerate(args)])
         named = {name: self.operand(x) for name, x in kwargs.items()}
         state = State.of(self.context)
         self.is_inside = True
@@ -203,12 +217,16 @@ class Recorder:
 
     # Operands.
 
-    def operand(self, x: Any) -> Operand:
-        """An operand as a replay finds it again."""
+    def operand(self, x: Any, is_called: bool = False) -> Operand:
+        """An operand as a replay finds it again; perhaps the one that `is_called`."""
         if is_tracked(x):
             return self._tracked(x)
         kind = type(x)
-        if kind in _IMMUTABLE or isinstance(x, (np.generic, np.dtype, type, BaseException)) or _is_fixed(x):
+        if kind is FunctionType:
+            return self._function(x)
+        if is_called and callable(x):
+            return Fixed(x)
+        if kind in _IMMUTABLE or isinstance(x, (np.generic, np.dtype, type, Enum, BaseException)) or _is_fixed(x):
             return Fixed(x)
         if hasattr(kind, "as_operand"):
             found: Operand = x.as_operand(self)
@@ -219,12 +237,30 @@ class Recorder:
             return Listed(kind, tuple(map(self.operand, x)))
         if kind is dict:
             return Named({name: self.operand(part) for name, part in x.items()})
-        if isinstance(x, np.ndarray):
+        if isinstance(x, np.ndarray) and not x.dtype.hasobject:
             return Snapshot.of(x)
         if getattr(x, "home", None) is self.context.home:
             return Fixed(x)
         self.fail(f"an operand is a {kind.__name__}")
         return Fixed(x)
+
+    def _function(self, x: FunctionType) -> Operand:
+        """A function of the program, which may be handed to a function: it runs in a replay, too."""
+        if x in self._functions:  # it calls itself
+            return Fixed(x)
+        self._functions.add(x)
+        held = [(cell, self._read(x, contents(cell))) for cell in x.__closure__ or ()]
+        for default in (*(x.__defaults__ or ()), *(x.__kwdefaults__ or {}).values()):
+            self._read(x, default)
+        self._functions.remove(x)
+        return Closed(x, tuple(held))
+
+    def _read(self, function: FunctionType, x: Any) -> Operand:
+        """What a function reads when it runs: it must be there in a replay as well."""
+        found = Fixed(x) if isinstance(x, ModuleType) else Fixed(None) if is_tracked(x) else self.operand(x)
+        if is_tracked(x) or not isinstance(found, (Fixed, Closed, Snapshot)):
+            self.fail(f"the function {function.__name__} is handed to another one, and reads a {type(x).__name__}")
+        return found
 
     def _tracked(self, x: Any) -> Operand:
         x = lowered_to(self.context, x)
@@ -396,8 +432,6 @@ def ground_of(root: Root) -> Any:
 def _is_fixed(x: Any) -> bool:
     """Whether a function depends on nothing that may change."""
     if isinstance(x, (np.ufunc, BuiltinFunctionType)):
-        return True
-    if type(x) is FunctionType and x.__closure__ is None and is_internal(x.__code__.co_filename):
         return True
     package = str(getattr(type(x) if not callable(x) else x, "__module__", "")).partition(".")[0]
     return package in _PACKAGES if callable(x) else package == "bridge" and hasattr(x, "mutates")

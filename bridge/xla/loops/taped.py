@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 
 from bridge.code_position import here, resolve
 from bridge.errors import ReplayError, TraceError
-from bridge.rewind.operands import ByNumber, Fixed
-from bridge.rewind.replayed import Retake
+from bridge.rewind.operands import ByNumber, Fixed, Retake
 from bridge.rewind.tape import OPEN, Recorder, Tape, Values
 from bridge.xla.loops.causes import check_cause
 from bridge.xla.loops.dry_runs import tried, unheard

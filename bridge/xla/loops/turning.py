@@ -17,8 +17,8 @@ from bridge.code_position import here, resolve
 from bridge.errors import TraceError
 from bridge.rewind.fingerprint import Fingerprint, parting
 from bridge.rewind.interpreter import ARRAYS
+from bridge.rewind.operands import Retake
 from bridge.rewind.ownership import Standing
-from bridge.rewind.replayed import Retake
 from bridge.rewind.roots import Root, serial_now
 from bridge.rewind.values import lowered_to
 from bridge.source.nodes import HELPER

@@ -14,7 +14,7 @@ import numpy as np
 from jax import lax
 
 from bridge.rewind.interpreter import current_context
-from bridge.rewind.replayed import Retake
+from bridge.rewind.operands import Retake
 from bridge.rewind.values import ground_floor, is_abstract
 from bridge.xla.interrupts import is_unset
 from bridge.xla.regions.affine import Affine

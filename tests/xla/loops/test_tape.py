@@ -13,8 +13,8 @@ pytest.importorskip("jax", reason='engine="xla" needs JAX: pip install "mutation
 
 from bridge.errors import TraceError
 from bridge.rewind import replayed
-from bridge.rewind.operands import Fixed
-from bridge.rewind.replayed import Known, Retake
+from bridge.rewind.operands import Fixed, Retake
+from bridge.rewind.replayed import Known
 from bridge.rewind.tape import Recorder
 from bridge.xla.loops.turning import Loop
 from bridge.xla.tracing.context import TraceContext
@@ -184,6 +184,57 @@ def test_a_loop_in_a_body_that_writes_what_is_carried(transform: Any) -> None:
     args = (X,) if transform is bridge.grad else (X, V)
     found, expected = (bridge.xla(transform(program))(*args), transform(program)(*args))
     np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def cube(x: Any) -> Any:
+    return x**3
+
+
+@pytest.mark.parametrize("transform", [bridge.grad, hvp])
+def test_a_rule_of_the_program_in_a_loop(transform: Any) -> None:
+    factor = 3
+    cubed = bridge.rule(cube)(lambda ct, out, x: ct * factor * x * x)
+
+    def program(x: Any) -> Any:
+        y = x * 1.0
+        for _ in range(5):
+            y[:] = cubed(y) * 0.5 + y
+        return np.sum(y)
+
+    args = (X,) if transform is bridge.grad else (X, V)
+    np.testing.assert_allclose(bridge.xla(transform(program))(*args), transform(program)(*args), rtol=1e-12)
+
+
+def recorder() -> Any:
+    """A recorder of a context that nothing is asked of."""
+    trace = SimpleNamespace(atoms_now=lambda: 0)
+    return Recorder(SimpleNamespace(level=1, home=SimpleNamespace(trace=trace)), None)
+
+
+def test_a_function_that_is_handed_to_another_one() -> None:
+    """It is the same one in a replay as long as it reads what it has read."""
+    factor: Any = 2.0
+    found = recorder().operand(lambda r: r * factor)
+    assert found.value(None)(3.0) == 6.0
+    factor = 4.0
+    with pytest.raises(Retake):
+        found.value(None)
+
+
+@pytest.mark.parametrize("held", [[1.0], {"a": 1.0}, np.array([object()]), SimpleNamespace(a=1.0)])
+def test_a_function_that_reads_what_may_change_is_not_recorded(held: Any) -> None:
+    one = recorder()
+    one.operand(lambda r: r * held)
+    assert type(held).__name__ in one.failed or "an operand is a" in one.failed
+
+
+def test_a_function_that_calls_itself() -> None:
+    def factorial(n: int) -> int:
+        return 1 if n < 2 else n * factorial(n - 1)
+
+    one = recorder()
+    assert one.operand(factorial).value(None)(4) == 24
+    assert one.failed is None
 
 
 def runs_of(transformed: Any, args: Any, monkeypatch: pytest.MonkeyPatch) -> int:
