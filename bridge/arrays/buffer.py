@@ -109,14 +109,14 @@ class WeakScalar(Scalar):
         return round(grounded(self), digits)
 
 
-def weak(number: Any) -> WeakScalar:
+def weak(number: Any, kind: type[WeakScalar] | None = None) -> WeakScalar:
     """A tracked number as one of Python's own, which does not widen what it meets."""
-    inner = number.value
+    kind, inner = kind or WeakScalar, number.value
     if hasattr(inner, "place"):
-        inner = weak(inner)
+        inner = weak(inner, kind)
     elif isinstance(inner, (np.generic, np.ndarray)):
         inner = inner.item()
-    return WeakScalar(inner, number.place)
+    return kind(inner, number.place)
 
 
 def own_number(number: Any) -> Any:

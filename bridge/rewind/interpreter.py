@@ -198,7 +198,7 @@ class Arrays:
     own_target: Callable[[Any, Any], Any] = staticmethod(lambda value, target: None)
     # A tracked number as one of Python's: what `item` and `tolist` give.
     own_number: Callable[[Any], Any]
-    weak: Callable[[Any], Any]
+    weak: Callable[..., Any]
     # NumPy with functions that make tracked arrays.
     namespace: Any = None
     # What stands for a plain array that was lent to a context; anything else as it is.

@@ -78,20 +78,21 @@ class Operand(Protocol):
 
 
 class Numbered(NamedTuple):
-    """A tracked value that the tape, or one around it, has made; `is_own` for a number that is used as Python's.
+    """A tracked value that the tape, or one around it, has made.
 
-    `depth` is how many contexts further out the value is asked for.
+    `depth` is how many contexts further out the value is asked for; `own` the class of a number that is used as one of
+    Python's.
     """
 
     number: int
-    is_own: bool
-    depth: int
+    depth: int = 0
+    own: Any = None
 
     def value(self, values: ByNumber) -> Any:
         found = values[self.number]
         for _ in range(self.depth):
             found = found.value
-        return ARRAYS.weak(found) if self.is_own and type(found) is ARRAYS.scalar else found
+        return found if self.own is None or type(found) is self.own else ARRAYS.weak(found, self.own)
 
 
 class Fixed(NamedTuple):

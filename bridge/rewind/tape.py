@@ -282,9 +282,10 @@ class Recorder:
         return operand
 
     def _numbered(self, x: Any, recorder: Recorder, kind: type, number: int, depth: int) -> Operand:
-        if type(x) is not kind and not (type(x) is ARRAYS.weak_scalar and kind is ARRAYS.scalar):
-            self.fail(f"a {kind.__name__} is used as a {type(x).__name__}")
-        operand = Numbered(number, type(x) is not kind, depth)
+        own = None if type(x) is kind else type(x)
+        if own is not None and not (issubclass(own, ARRAYS.weak_scalar) and issubclass(kind, ARRAYS.scalar)):
+            self.fail(f"a {kind.__name__} is used as a {own.__name__}")
+        operand = Numbered(number, depth, own)
         if recorder is not self:
             self._outside.setdefault((number, depth), operand)
         return operand
@@ -304,7 +305,7 @@ class Recorder:
         while recorder is not None:
             found = recorder._grounds.get(id(ground))
             if found is not None:
-                return Numbered(found[1], False, 0)
+                return Numbered(found[1])
             recorder = recorder.around
         recorder = self
         while recorder.around is not None:
@@ -316,7 +317,7 @@ class Recorder:
         recorder: Recorder | None = self
         while recorder is not None:
             if atom in recorder._atoms:
-                return Numbered(recorder._atoms[atom], False, 0)
+                return Numbered(recorder._atoms[atom])
             recorder = recorder.around
         recorder = self
         while recorder is not None:

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from bridge.code_position import here
 from bridge.rewind import strong_zeros
 from bridge.rewind.forward import ForwardContext
 from bridge.rewind.log import Entry
@@ -49,7 +48,6 @@ class Recorded:
     """
 
     def __init__(self, context: Any, body: Taped, since: int) -> None:
-        self.position = here()
         self.context = context
         self.body = body
         self.since = since

@@ -78,10 +78,10 @@ class Followers:
     def drop(self, roots: Iterable[Any]) -> None:
         """From now on, memory follows nothing."""
         gone = set(roots)
-        for one in self.active:
-            trace = one.cell.place.context.home.trace
-            if one.root in gone and trace is not None and trace.recorder is not None:
-                trace.recorder.unrecorded("memory follows nothing any more")
+        if OPEN:
+            for one in self.active:
+                if one.root in gone:
+                    recorded_in(one.cell.place.context, _drop_again, one.cell)
         self.active = tuple(one for one in self.active if one.root not in gone)
 
     @contextmanager
@@ -109,6 +109,10 @@ class Followers:
 
 def _follow_again(context: Any, cell: Any, which: Any, candidates: tuple[Any, ...]) -> None:
     context.home.trace.following.add(Follower(cell, which, candidates))
+
+
+def _drop_again(context: Any, cell: Any) -> None:
+    context.home.trace.following.drop([cell.place.root])
 
 
 def _holds(follower: Follower, root: Any) -> bool:
