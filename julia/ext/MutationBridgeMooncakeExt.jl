@@ -133,40 +133,47 @@ const EXAMINED = Base.IdSet{Any}()
 const RECURSIVE = Core.TypeName[Base.typename(Base.ImmutableDict)]
 
 "The types for which Mooncake or a user wrote a method of `tangent_type`, which asks for tangent types of parameters at most."
-const WRITTEN = Any[]
+const WRITTEN = Ref{Vector{Any}}(Any[])
 
 # Code of Base makes this one, in an `IOContext`, where no code of the user names it.
-Base.@assume_effects :foldable Mooncake.tangent_type(::Type{P}) where {P<:Base.ImmutableDict} = tangent_type_unless_endless(P)
+Base.@assume_effects :foldable Mooncake.tangent_type(::Type{P}) where {P<:Base.ImmutableDict} = unless_endless(P)
 
 "Give `tangent_type` methods for the types that the code names and that may refer to themselves. What was examined before is passed over."
 function refuse_recursive_types!(found::Outside)
     new = Any[T for T in found.seen if T isa Type && T ∉ EXAMINED]
     isempty(new) && return
-    note_written!()
+    WRITTEN[] = written()      # at once: other threads read it
     before = length(RECURSIVE)
-    for T in new
-        push!(EXAMINED, T)
-        foreach(name -> examine!(name, Core.TypeName[]), names_in!(Core.TypeName[], T))
-    end
-    for name in @view RECURSIVE[before+1:end]
-        @eval Base.@assume_effects :foldable Mooncake.tangent_type(::Type{P}) where {P<:$(name.wrapper)} = tangent_type_unless_endless(P)
+    try
+        for T in new
+            push!(EXAMINED, T)
+            foreach(name -> examine!(name, Core.TypeName[]), names_in!(Core.TypeName[], T))
+        end
+        for name in @view RECURSIVE[before+1:end]
+            @eval Base.@assume_effects :foldable Mooncake.tangent_type(::Type{P}) where {P<:$(name.wrapper)} = unless_endless(P)
+        end
+    catch       # Ctrl-C, say: all is examined again
+        empty!(EXAMINED)
+        resize!(RECURSIVE, before)
+        rethrow()
     end
     return
 end
 
-function note_written!()
-    empty!(WRITTEN)
+function written()
+    types = Any[]
     for method in methods(Mooncake.tangent_type)
         parameters = Base.unwrap_unionall(method.sig).parameters
         method.module !== @__MODULE__() && length(parameters) == 2 && parameters[2] <: Type || continue
         P = first(Base.unwrap_unionall(parameters[2]).parameters)
         T = Base.rewrap_unionall(P isa TypeVar ? P.ub : P, method.sig)
-        T === Any || push!(WRITTEN, T)
+        T === Any || push!(types, T)
     end
+    return types
 end
 
 # The compiler evaluates this, where reflection (`which`) raises an error.
-is_written(@nospecialize(T)) = any(W -> T <: W, WRITTEN)
+is_written(@nospecialize(T)) = any(W -> T <: W, WRITTEN[])
 
 "Add the names of all types that a type is written with, but for abstract ones and tuples."
 names_in!(names, @nospecialize(T)) = names
@@ -194,7 +201,7 @@ function examine!(name::Core.TypeName, path)
 end
 
 "The tangent type that Mooncake derives, unless the derivation has no end."
-function tangent_type_unless_endless(@nospecialize(T))
+function unless_endless(@nospecialize(T))
     steps = cycle_from(T, Any[], Pair{Any,String}[], Base.IdSet{Any}())
     isempty(steps) || throw(RecursiveType("the type $(first(first(steps))) refers to itself ($(join(last.(steps), ", "))), and the \
         type of its tangent would have no end. Use ad=:zygote, or keep the elements in arrays in place of objects that hold one another"))
