@@ -233,6 +233,7 @@ _REMEDIES = {
     "mutation": "use MutationBridge.Buffer in the Julia code, or declare the arguments that it writes (mutates=)",
     "disproved": "make the memory that the function writes inside of it, or pass it as an argument, so that no call "
     "finds what another one left; bridge.crosscheck(function)(...) says which engines are right",
+    "recursive type": 'ask for ad="zygote", or keep the elements in arrays in place of objects that hold one another',
     "dropped": "pass the matrix without stored zeros (S.eliminate_zeros()), compute with its entries (S.nzval), or "
     "pass a dense one (S.toarray()); in Julia, Diagonal(x) * S for S .* x",
     "large": "return what is stored, SparseArrays.findnz(S): rows and columns from 1, and entries",

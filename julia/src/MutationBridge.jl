@@ -10,7 +10,7 @@ using ZygoteRules: AContext
 
 export Buffer, gradient, withgradient, pullback, hessian, LostGradient, MutationError, @mutating_rule, check_rule, RuleFailure
 VERSION >= v"1.11" && @eval $(Expr(:public, :hvp, :jvp, :AutoMutationBridge, :pullback_by, :NoEngine, :Disproved, :OtherValues,
-    :Report, :Failure, :KeyedRandom))
+    :RecursiveType, :Report, :Failure, :KeyedRandom))
 
 include("errors.jl")
 include("buffer.jl")

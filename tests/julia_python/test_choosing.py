@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -143,3 +144,34 @@ def test_a_refusal_of_an_engine_by_name_says_what_else_to_do(ad: str) -> None:
     with pytest.raises(JuliaError, match="of its own") as caught:
         bridge.grad(bridge.julia.function('x -> error("of its own")', ad=ad))(X)
     assert "ad=" not in str(caught.value)
+
+
+def test_a_type_that_refers_to_itself_is_refused_before_the_stack_overflows() -> None:
+    """Mooncake derives tangent types without end for such a type, and the overflow ended the Python process."""
+    if "Mooncake" not in bridge.julia.status().engines:
+        pytest.skip("there is no Mooncake")
+    code = """
+        mutable struct ChoosingLink
+            value::Float64
+            next::Union{Nothing,ChoosingLink}
+        end
+        function choosing_links(x, writes)
+            y = writes ? (z = copy(x); z[1] *= 2; z) : x
+            link = ChoosingLink(y[1], ChoosingLink(y[2], nothing))
+            return link.value * link.next.value
+        end
+    """
+    function = bridge.julia.function(code, ad="mooncake")
+    for _ in range(2):
+        with pytest.raises(JuliaError) as caught:
+            bridge.grad(function)(X, True)
+        assert re.search(
+            r"raised: RecursiveType: Mooncake cannot differentiate choosing_links: the type \S*ChoosingLink refers to "
+            r"itself \(\S*ChoosingLink\.next::Union\{Nothing, \S*ChoosingLink\}\)",
+            str(caught.value),
+        )
+        assert caught.value.remedy is not None
+        assert 'ask for ad="zygote", or keep the elements in arrays' in caught.value.remedy
+    np.testing.assert_allclose(bridge.grad(bridge.julia.function(code))(X, False), [2.0, 1.0, 0.0])
+    with pytest.raises(JuliaError, match="Mooncake refused: RecursiveType: Mooncake cannot differentiate choosing_li"):
+        bridge.grad(bridge.julia.function(code))(X, True)

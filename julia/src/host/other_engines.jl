@@ -26,6 +26,18 @@ end
 Base.showerror(io::IO, error::Disproved) = print(io, "Disproved: ", error.msg)
 
 """
+    RecursiveType(msg)
+
+An engine cannot differentiate a function because a type in its code refers to itself, directly or through others (a linked list, a
+tree). `msg` says which function and type, and the remedy. Mooncake (0.5.45) derives the type of a tangent from the types of all fields,
+without end for such a type, and would end the process.
+"""
+struct RecursiveType <: Exception
+    msg::String
+end
+Base.showerror(io::IO, error::RecursiveType) = print(io, "RecursiveType: ", error.msg)
+
+"""
     NoEngine(refusals)
 
 No engine that is there differentiates a function; `refusals` are the engines and what each raised, in the order of the attempts.
@@ -53,7 +65,8 @@ and differentiates the function. The others are called through DifferentiationIn
 engine's package. `f` may write its arguments if the engine differentiates that; it gets copies. Their gradients are of numbers,
 arrays and nested tuples of these, `nothing` for anything else. Raises [`OtherValues`](@ref MutationBridge.OtherValues)
 if `f` depends on state of its own, and `:auto` [`NoEngine`](@ref MutationBridge.NoEngine) with what each engine said,
-[`Disproved`](@ref MutationBridge.Disproved) among it where finite differences contradict; `ArgumentError` for an engine that is not there.
+[`Disproved`](@ref MutationBridge.Disproved) among it where finite differences contradict, and
+[`RecursiveType`](@ref MutationBridge.RecursiveType); `ArgumentError` for an engine that is not there.
 
 ```jldoctest
 julia> import DifferentiationInterface      # with ForwardDiff, which is always there

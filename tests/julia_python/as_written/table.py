@@ -22,12 +22,14 @@ class Case:
     """A Julia function and its arguments, of which the first is differentiated.
 
     says : what the error says under `ad="auto"`; it must be right if this is empty.
+    by_name : what the error says under an engine that `ad=` names, for those that must refuse.
     """
 
     name: str
     args: tuple[Any, ...] = (X,)
     keywords: dict[str, Any] = field(default_factory=dict)
     says: str = ""
+    by_name: dict[str, str] = field(default_factory=dict)
 
     @property
     def single(self) -> bool:
@@ -164,7 +166,7 @@ CASES = [
         "State",
         "account",
         "two_particles",
-        "linked_list",
+        ("linked_list", (X,), {}, "", {"mooncake": "the type Main.State.Node refers to itself"}),
         "tree_sum",
         "recursion",
         "dictionary_of_layers",

@@ -15,6 +15,7 @@ What was found from a function without running it, in a `world`.
 - `writes`: whether some of that code writes: calls a function whose name ends with `!`, or assigns a global.
 - `resizes`: whether what it calls may give a vector another length, or a field another value.
 - `sparse`: whether that code names something of SparseArrays, or a value that outlives the call holds a sparse array.
+- `seen`: what was looked at, among it all types that this code names, and those of the values that the function and its arguments hold.
 """
 mutable struct Outside
     const world::UInt
@@ -141,9 +142,10 @@ end
 
 "Look into the code that a call of a `T`, or the construction of one, may run."
 function look_into!(found::Outside, @nospecialize(T))
-    owner = owner_of(T)
-    owner !== nothing && is_looked_into(owner) && T ∉ found.seen || return
+    T in found.seen && return
     push!(found.seen, T)
+    owner = owner_of(T)
+    owner !== nothing && is_looked_into(owner) || return
     for called in (T, Type{T}), match in something(Base._methods_by_ftype(Tuple{called,Vararg{Any}}, -1, found.world), ())
         look_into_method!(found, match.method)
     end

@@ -8,7 +8,7 @@ using Random: Random
 using SparseArrays: SparseArrays, SparseMatrixCSC, issparse
 using Statistics: Statistics
 using Zygote: IRTools, Zygote, ZygoteRules
-using ..MutationBridge: MutationBridge, Along, Disproved, Level, LostGradient, MutationError, OtherValues, Outside, Remembered, again, hold_along, holds_floats, look_into_argument!, put_back!, unseen
+using ..MutationBridge: MutationBridge, Along, Disproved, Level, LostGradient, MutationError, OtherValues, Outside, RecursiveType, Remembered, again, hold_along, holds_floats, look_into_argument!, put_back!, unseen
 
 include("interface.jl")
 include("kept.jl")
