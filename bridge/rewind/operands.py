@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Number
 from types import CellType, FunctionType
 from typing import Any, NamedTuple, Protocol
 
@@ -56,6 +57,8 @@ def outline(x: Any) -> Any:
         return x.constant, tuple([coefficient for _, coefficient in x.terms])
     if isinstance(x, (bool, int, float, complex, np.generic)):
         return type(x), np.asarray(x).tobytes()
+    if isinstance(x, Number):
+        return type(x), x
     if isinstance(x, (list, tuple)):
         return tuple(map(outline, x))
     if isinstance(x, (str, bytes, type(None))):

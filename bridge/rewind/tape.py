@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
 from itertools import count
+from numbers import Number
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any, Protocol
 
@@ -151,7 +152,7 @@ class Recorder:
 
     def call(self, at: Any, entry: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run an operation of the context `at`, and record it."""
-        position = here()
+        position, failed = here(), self.failed
         # What is called comes first, if it is no method of a context: it is what it is.
         operands = tuple([self.operand(x, is_called=not number) for number, x in enumerate(args)])
         named = {name: self.operand(x) for name, x in kwargs.items()}
@@ -164,10 +165,12 @@ class Recorder:
             raise
         finally:
             self.is_inside = False
-        if result is not NotImplemented:
-            numbers = self.bind(result)
-            is_own = at.level == self.level
-            self.nodes.append(Event(entry, operands, named, numbers, position, self.context, state, is_own))
+        if result is NotImplemented:
+            self.failed = failed  # nothing was done: Python asks the other operand
+            return result
+        numbers = self.bind(result)
+        is_own = at.level == self.level
+        self.nodes.append(Event(entry, operands, named, numbers, position, self.context, state, is_own))
         return result
 
     def bind(self, result: Any) -> tuple[int, ...]:
@@ -226,7 +229,11 @@ class Recorder:
             return self._function(x)
         if is_called and callable(x):
             return Fixed(x)
-        if kind in _IMMUTABLE or isinstance(x, (np.generic, np.dtype, type, Enum, BaseException)) or _is_fixed(x):
+        if (
+            kind in _IMMUTABLE
+            or isinstance(x, (Number, np.generic, np.dtype, type, Enum, BaseException))
+            or _is_fixed(x)
+        ):
             return Fixed(x)
         if hasattr(kind, "as_operand"):
             found: Operand = x.as_operand(self)
