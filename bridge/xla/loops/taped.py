@@ -9,7 +9,6 @@ from bridge.code_position import here, resolve
 from bridge.errors import ReplayError, TraceError
 from bridge.rewind.operands import ByNumber, Fixed, Retake
 from bridge.rewind.tape import OPEN, Recorder, Tape, Values
-from bridge.xla.loops.causes import check_cause
 from bridge.xla.loops.dry_runs import tried, unheard
 from bridge.xla.tracing.integers import Bounds
 
@@ -78,13 +77,6 @@ class Taped:
         try:
             argument = recorder.argument(i if self.takes_index else None)
             result = self._run(i)
-        except Exception as error:
-            if not self.outlines:
-                raise
-            check_cause(self.context, error)
-            if type(error).__module__.partition(".")[0] == "bridge":
-                raise
-            raise self._replay_error(f"it raised {type(error).__name__} ({error})") from error
         finally:
             OPEN.remove(recorder)
             trace.recorder = before
