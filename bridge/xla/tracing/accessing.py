@@ -13,6 +13,7 @@ from bridge.rewind.escapes import noted
 from bridge.rewind.interpreter import Call
 from bridge.rewind.memory import ArrayMemory
 from bridge.rewind.places import Gathered, Layout, Place, Walk
+from bridge.rewind.tape import NOT_RECORDED, OPEN, recorded_in
 from bridge.rewind.values import ground_floor, is_abstract
 from bridge.xla.regions.gathers import gather, scatter_add, scatter_set, survivors
 from bridge.xla.regions.region import Region
@@ -81,6 +82,8 @@ class Accessing:
         """Which elements that a key with traced indices names survive a write, as a Buffer; None if all do."""
         if as_window(key, shape) is not None:
             return None
+        if OPEN and (found := recorded_in(self, Accessing.surviving, key, shape)) is not NOT_RECORDED:
+            return found
         if self.is_dry:
             mask: Any = Outline(np.shape(abstract_like(np.broadcast_to(False, shape))[key]), bool)
         else:

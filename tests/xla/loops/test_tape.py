@@ -169,7 +169,7 @@ def test_what_cannot_be_recorded_is_a_named_error(monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize("transform", [bridge.grad, hvp])
 def test_a_loop_in_a_body_that_writes_what_is_carried(transform: Any) -> None:
-    """What a body does is heard by a recorder of a context outside, too, while the body itself is recorded."""
+    """The second derivative needs what the inner loop overwrites, too."""
 
     def program(x: Any) -> Any:
         def body(i: Any, a: Any) -> Any:
@@ -235,6 +235,41 @@ def test_a_function_that_calls_itself() -> None:
     one = recorder()
     assert one.operand(factorial).value(None)(4) == 24
     assert one.failed is None
+
+
+@pytest.mark.parametrize("transform", [bridge.grad, hvp])
+def test_a_write_at_indices_that_depend_on_the_turn(transform: Any) -> None:
+    """Which elements survive such a write is memory that the trace makes, also in a body of a context outside."""
+
+    def program(x: Any) -> Any:
+        k = np.array([3, 0, 5, 2, 0], like=x).astype(int)
+
+        def body(i: Any, b: Any) -> Any:
+            b[(k + i) % 6] *= x[k] * 0.5
+            return b
+
+        return np.sum(np.sin(bridge.fori_loop(0, 3, body, x.copy())))
+
+    args = (X,) if transform is bridge.grad else (X, V)
+    np.testing.assert_allclose(bridge.xla(transform(program))(*args), transform(program)(*args), rtol=1e-12)
+
+
+def test_a_tape_that_is_dropped_while_another_context_records(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The body is recorded anew then, and what it does is heard by the recorder of the context outside, too."""
+    dropped: list[Any] = []
+    replay = replayed.Event.replay
+
+    def fails_once(self: replayed.Event, values: Any) -> None:
+        recorder = self.context.home.trace.recorder
+        if not dropped and recorder is not None and recorder.level < self.context.level:
+            dropped.append(self)
+            raise Retake
+        replay(self, values)
+
+    expected = bridge.hvp(two, (X,), (V,))
+    monkeypatch.setattr(replayed.Event, "replay", fails_once)
+    np.testing.assert_allclose(bridge.hvp(two, (X,), (V,), engine="xla"), expected, rtol=1e-10)
+    assert dropped
 
 
 def runs_of(transformed: Any, args: Any, monkeypatch: pytest.MonkeyPatch) -> int:
