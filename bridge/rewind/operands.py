@@ -13,9 +13,9 @@ from bridge.signatures import operation_name
 
 
 class Retake(Exception):
-    """A tape does not hold any more: the program was told a value that is another one now, or is not known.
+    """A tape is no longer valid: a value that the program read while it was recorded differs now, or is unknown.
 
-    `may_run_again` says that whoever tries the body may run it once more: Python runs then.
+    `may_run_again` is True if the body can be run as Python once more, and recorded anew.
     """
 
     def __init__(self, may_run_again: bool = False) -> None:
@@ -24,7 +24,7 @@ class Retake(Exception):
 
 
 def contents(cell: CellType) -> Any:
-    """What a variable of an enclosing function holds; None if it has no value."""
+    """The contents of a closure's cell; None if it is empty."""
     try:
         return cell.cell_contents
     except ValueError:
@@ -37,7 +37,7 @@ def is_tracked(x: Any) -> bool:
 
 
 def outline(x: Any) -> Any:
-    """What two recordings of one body have in common of an operand: the same operations on the same plain values."""
+    """An operand in a form that is equal in two recordings of the same body: plain values count, tracked ones do not."""
     if isinstance(x, Numbered):
         return "tracked"
     if isinstance(x, Snapshot):
@@ -53,7 +53,7 @@ def outline(x: Any) -> Any:
     if is_tracked(x):
         return "tracked"
     if hasattr(x, "terms"):
-        # The same integer may be found as one from before the body, or as one of its own.
+        # One recording may compute an integer that another takes from outside: only the form is compared.
         return x.constant, tuple([coefficient for _, coefficient in x.terms])
     if isinstance(x, (bool, int, float, complex, np.generic)):
         return type(x), np.asarray(x).tobytes()
@@ -137,7 +137,7 @@ class Sliced(NamedTuple):
 
 
 class Closed(NamedTuple):
-    """A function of the program, as long as the variables of enclosing functions that it reads hold what they held."""
+    """A function of the user's code. A replay is valid only if the cells of its closure still have their contents."""
 
     function: FunctionType
     held: tuple[tuple[CellType, Operand], ...]

@@ -16,10 +16,10 @@ from bridge.rewind.operands import Named, Operand, Retake, is_tracked, outline
 
 
 class State(NamedTuple):
-    """What a context and its trace were about when an operation was called.
+    """The state of a context and its trace in which an operation was called.
 
-    They may have been settling what memory follows (`settling`), in blocks of the program that catch errors (`tries`),
-    and in bodies of Python's loops and branches that are kept as such (`parts`).
+    `settling` is True during writes into memory that follows other memory. `tries` counts the enclosing `try` blocks of
+    the program, and `parts` the enclosing bodies of Python's loops and branches.
     """
 
     settling: bool
@@ -28,25 +28,25 @@ class State(NamedTuple):
 
     @classmethod
     def of(cls, context: Any) -> State:
-        """As it is now."""
+        """The state now."""
         trace = context.home.trace
         return cls(context.settling, trace.tries, trace.parts)
 
     def restore(self, context: Any) -> None:
-        """Let it be so again."""
+        """Set the state of a context and its trace."""
         trace = context.home.trace
         context.settling, trace.tries, trace.parts = self
 
 
 class Event:
-    """An operation of the arrays' interface.
+    """A recorded operation: a call of a function of the arrays' interface.
 
     Parameters
     ----------
     entry : the function of the interface.
-    numbers : those of the tracked values in its result.
-    state : what the context and the trace were about.
-    is_own : whether it is one of the tape's context, and none of a context outside of it: integers are.
+    numbers : the numbers of the tracked values in its result.
+    state : the state in which it was called.
+    is_own : False if it is an operation of a context outside of the tape's own, as those on integers are.
     """
 
     __slots__ = ("args", "context", "entry", "is_own", "kwargs", "numbers", "position", "state")
@@ -109,7 +109,7 @@ def bound(values: Any, numbers: tuple[int, ...], result: Any) -> None:
 
 
 class Known:
-    """The program was told what a value holds."""
+    """The program read the contents of a tracked value, and may have decided by them."""
 
     __slots__ = ("found", "operand")
 
@@ -122,7 +122,7 @@ class Known:
         return ()
 
     def replay(self, values: Any) -> None:
-        """Look whether it holds that again."""
+        """Raise Retake if the contents differ, or are unknown."""
         value = self.operand.value(values)
         now = value.place.context.home.known(value)
         if now is None or not np.array_equal(now, self.found):

@@ -112,7 +112,8 @@ class Recorder:
     ----------
     context : the context whose body it is; what happens in those inside of it is seen by what it does to this one.
     around : the recorder of a body around this one.
-    before : the recorder of another context that goes on below this one: it hears what this one's entries do.
+    before : the recorder of an outer context that was active when this one began. It records the operations of that
+        context which the entries of this tape consist of.
     """
 
     def __init__(self, context: Any, around: Recorder | None, before: Recorder | None = None) -> None:
@@ -135,7 +136,7 @@ class Recorder:
         self._functions: set[FunctionType] = set()
 
     def records(self, context: Any) -> bool:
-        """Whether what happens in a context now is an entry of its own."""
+        """Whether an operation that is called in a context now is recorded as an entry of this tape."""
         return not self.is_inside and self.failed is None and context.level <= self.level
 
     def fail(self, reason: str) -> None:
@@ -153,7 +154,7 @@ class Recorder:
     def call(self, at: Any, entry: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run an operation of the context `at`, and record it."""
         position, failed = here(), self.failed
-        # What is called comes first, if it is no method of a context: it is what it is.
+        # The first operand is the function that is called, or a context.
         operands = tuple([self.operand(x, is_called=not number) for number, x in enumerate(args)])
         named = {name: self.operand(x) for name, x in kwargs.items()}
         state = State.of(self.context)
@@ -166,7 +167,7 @@ class Recorder:
         finally:
             self.is_inside = False
         if result is NotImplemented:
-            self.failed = failed  # nothing was done: Python asks the other operand
+            self.failed = failed  # nothing was done: Python calls the reflected operator of the other operand
             return result
         numbers = self.bind(result)
         is_own = at.level == self.level
@@ -183,7 +184,7 @@ class Recorder:
         self._known[id(place)] = place, type(leaf), number, 0
         below, depth = leaf.value, 1
         while is_tracked(below):
-            # What it stands for in a context outside is found by its number, too.
+            # The values that it wraps belong to outer contexts, and have the same number.
             self._known.setdefault(id(below.place), (below.place, type(below), number, depth))
             below, depth = below.value, depth + 1
         self.values[number] = leaf
@@ -263,7 +264,7 @@ class Recorder:
         return Closed(x, tuple(held))
 
     def _read(self, function: FunctionType, x: Any) -> Operand:
-        """What a function reads when it runs: it must be there in a replay as well."""
+        """A value that a function reads. Fail if a replay cannot check that it is unchanged."""
         found = Fixed(x) if isinstance(x, ModuleType) else Fixed(None) if is_tracked(x) else self.operand(x)
         if is_tracked(x) or not isinstance(found, (Fixed, Closed, Snapshot)):
             self.fail(f"the function {function.__name__} is handed to another one, and reads a {type(x).__name__}")
@@ -320,7 +321,7 @@ class Recorder:
         return Fixed(ground) if ground.serial <= recorder.since else None
 
     def atom(self, atom: Any) -> Operand | None:
-        """The integer that an atom of linear forms stands for; None if it is older than all recorders."""
+        """The integer that an atom of a linear form denotes; None if it was made before all recordings."""
         recorder: Recorder | None = self
         while recorder is not None:
             if atom in recorder._atoms:
@@ -334,7 +335,7 @@ class Recorder:
         return None
 
     def known(self, value: Any, found: Any) -> None:
-        """The program was told what a value holds."""
+        """Record that the program read the contents of a value."""
         recorder: Recorder | None = self
         while recorder is not None:
             if not recorder.is_inside and recorder.failed is None:

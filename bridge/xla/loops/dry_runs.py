@@ -83,9 +83,9 @@ def unrecorded(trace: Any, but_by: Recorder | None = None) -> Iterator[None]:
 
 @contextmanager
 def untouched(context: Any, is_tried: bool = True) -> Iterator[None]:
-    """Leave logs, and what is known of older memory, as they are now; nobody hears of what is done inside.
+    """Restore logs, and what is known of older memory, afterwards; no listener is notified inside.
 
-    If it `is_tried`, nobody wants more than to know what it does to this context.
+    `is_tried` is True if only the effects on this context are wanted.
     """
     trace, chain = context.home.trace, []
     before = trace.asker

@@ -93,7 +93,7 @@ class Recorded:
         return sum(math.prod(shape) * dtype.itemsize for shape, dtype in parts)
 
     def run(self, i: Any, given: list[Any] | None = None) -> list[Entry]:
-        """Run the body with a log of its own; what its costly calls gave may be `given`.
+        """Run the body with a log of its own. `given` are the results of its expensive calls in the forward pass.
 
         A context outside may run it again long after this one has ended: older memory is active as it was.
         """
@@ -215,7 +215,7 @@ class Recorded:
 
 @contextmanager
 def _unheard(context: Any) -> Iterator[None]:
-    """Nobody hears of what a tape does: who listens has heard of its recording."""
+    """Disable the listener: it was notified of the operations when the body was recorded."""
     before, context.listener = context.listener, None
     try:
         yield

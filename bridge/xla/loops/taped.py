@@ -31,7 +31,7 @@ class Taped:
         self.tape: Tape | None = None
         self.values: Values | None = None if self.around is None else self.around.values
         self.failed: str | None = None
-        # Bodies of the program's that nobody else runs twice have to do the same twice: the outlines until then.
+        # Two recordings of a body of `fori_loop`, `while_loop` or a branch must be alike; `outlines` are those so far.
         self.is_checked = self.around is not None or not getattr(function, _OF_THE_PROGRAM, False)
         self.outlines: list[Any] = []
 
