@@ -37,7 +37,7 @@ def is_tracked(x: Any) -> bool:
 
 
 def outline(x: Any) -> Any:
-    """An operand in a form that is equal in two recordings of the same body: plain values count, tracked ones do not."""
+    """An operand in a form that is equal in two recordings of one body: plain values count, tracked ones do not."""
     if isinstance(x, Numbered):
         return "tracked"
     if isinstance(x, Snapshot):
