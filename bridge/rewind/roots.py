@@ -21,6 +21,13 @@ def serial_now() -> int:
     return next(SERIALS)
 
 
+def ground_of(root: Any) -> Any:
+    """The memory of the outermost context that a root is made of."""
+    while hasattr(root.held, "place"):
+        root = root.held.place.root
+    return root
+
+
 LAID_OUT = 2
 
 

@@ -93,7 +93,7 @@ class StagedReader(Reader):
             found.finish(control.staged_loop(current_context(), found, body, live, exposed, stored, stops, is_short))
         except NotOneLoop as error:
             if is_abstract(found.count):
-                raise _cannot(error) from error
+                raise cannot(error) from error
             if error.done == found.count:
                 return
             done = error.done if iterator is not iterable else 0
@@ -142,7 +142,7 @@ class StagedReader(Reader):
                 return
             except NotOneLoop as error:
                 if unknown(first):
-                    raise _cannot(error) from error
+                    raise cannot(error) from error
                 control.unrolling(current_context(), None, str(error))
         turn: Callable[[], Any] = body
         while is_true(first):
@@ -172,7 +172,7 @@ class StagedReader(Reader):
                 current_context(), test, then, otherwise or _nothing, variables_of(then, stored), live
             )
         except NotOneLoop as error:
-            raise _cannot(error) from error
+            raise cannot(error) from error
 
     def trying(self) -> None:
         """Errors of what follows may be caught by the program."""
@@ -210,7 +210,7 @@ class StagedReader(Reader):
         try:
             return test.place.context.home.control.staged_choice(current_context(), test, then, otherwise)
         except NotOneLoop as error:
-            raise _cannot(error) from error
+            raise cannot(error) from error
 
     def both(self, first: Any, second: Callable[[], Any]) -> Any:
         """`first and second`."""
@@ -357,7 +357,7 @@ def _guarded(flag: Any, run: Callable[[], Any], body: Any, stored: Names) -> Cal
         try:
             control.staged_branch(current_context(), flag, _nothing, run, variables_of(body, stored), stored)
         except NotOneLoop as error:
-            raise _cannot(error) from error
+            raise cannot(error) from error
 
     return guarded
 
@@ -377,7 +377,8 @@ def _has_stopped(body: Any, stops: Names) -> bool:
     return any(not unknown(flag) and is_true(flag) for flag in flags)
 
 
-def _cannot(error: NotOneLoop) -> BridgeError:
+def cannot(error: NotOneLoop) -> BridgeError:
+    """The error of a loop or a branch that depends on values and cannot be one of the compiled program."""
     cause = error.__cause__
     if isinstance(cause, BridgeError):
         return cause

@@ -16,14 +16,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bridge.arrays.buffer import is_weak, weak
 from bridge.rewind.values import is_abstract
 from bridge.source.staging.truth import NotOneLoop
 from bridge.source.state import Place
 from bridge.state.slots import GONE
 from bridge.trees import containers_of, rebuilt
-from bridge.xla.loops.control import PYTHON, kind_of, promoting, read_cell
 from bridge.xla.loops.standing import passed_on
 from bridge.xla.tracing.integers import affine_of
+
+PYTHON = (bool, int, float, complex)
+"""The classes of Python's numbers."""
 
 
 class Unlike(NotOneLoop):
@@ -233,6 +236,27 @@ def alike(a: Any, b: Any) -> bool:
     if hasattr(a, "place") or hasattr(b, "place") or not is_value(a) or not is_value(b) or np.ndim(a):
         return True
     return equal(a, b)
+
+
+def kind_of(*leaves: Any) -> str:
+    """Whether values that take turns in one place are arrays, or numbers; "weak" if all are Python's own."""
+    if any(hasattr(leaf, "view_as") or isinstance(leaf, np.ndarray) for leaf in leaves):
+        return "array"
+    return "weak" if all(isinstance(leaf, PYTHON) or is_weak(leaf) for leaf in leaves) else "number"
+
+
+def promoting(leaf: Any) -> Any:
+    """What `np.result_type` takes for a value: of Python's numbers only their type counts."""
+    if hasattr(leaf, "place") and is_weak(leaf):
+        return leaf.dtype.type(0).item()
+    return type(leaf)(0) if isinstance(leaf, PYTHON) else leaf.dtype
+
+
+def read_cell(cell: Any, kind: str) -> Any:
+    """What memory for a carried value holds: an array, or a number of that kind."""
+    if kind == "array" or not hasattr(cell, "view_as"):
+        return cell
+    return weak(cell[()]) if kind == "weak" else cell[()]
 
 
 def is_value(value: Any) -> bool:

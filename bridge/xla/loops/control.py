@@ -1,34 +1,37 @@
-"""`fori_loop`, `while_loop` and `cond` in a program that is being compiled.
+"""`fori_loop`, `while_loop` and `cond` in a program that is compiled: loops and branches as Python's own, but stricter.
 
-A loop is the repetition of a body that writes memory: what a body returns is written into arrays that exist before
-the loop, unless it returns the very arrays that it was given.
+A loop carries its value in a variable, as `value = body(i, value)` in a `for` statement does, and so do the variables,
+attributes and elements of containers that the body changes. What a body returns must have the containers, shapes and
+dtypes of the first value. A loop is unrolled only where what it carries changes from iteration to iteration.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from bridge.arrays.buffer import is_weak, weak
 from bridge.code_position import here, resolve
-from bridge.errors import ArgumentError, RefusedError, TraceError
+from bridge.errors import ArgumentError, TraceError
 from bridge.rewind.closures import Closure
-from bridge.rewind.interpreter import ARRAYS
-from bridge.rewind.roots import serial_now
 from bridge.rewind.values import is_abstract
-from bridge.trees import leaves_of, rebuilt
-from bridge.xla.loops import changing
-from bridge.xla.loops.changing import Changing, ground_of, refused
-from bridge.xla.loops.dry_runs import asked
-from bridge.xla.loops.looks import Stale, body_key
-from bridge.xla.loops.repeating import choose, repeat
-from bridge.xla.loops.standing import merge, shared_on_a_side, stood_for
-from bridge.xla.loops.structured import Turns
+from bridge.source.staging.control import cannot
+from bridge.source.staging.items import Counting
+from bridge.source.staging.iterators import Along
+from bridge.source.staging.truth import NotOneLoop, is_true, unknown
+from bridge.state.slots import Variable
+from bridge.xla.loops.python_branches import staged_choice
+from bridge.xla.loops.python_loops import staged_loop, unrolling
+from bridge.xla.loops.python_whiles import check_condition, staged_repeat
+from bridge.xla.loops.strict import LoopValue, OtherObject, Results
 from bridge.xla.loops.taped import of_the_program
-from bridge.xla.tracing.integers import Bounds, bounds_of
+from bridge.xla.loops.trials import with_lent
+
+_VALUE = ("value",)
+_NAMES = _VALUE, _VALUE, _VALUE, ()
+"""The variables of a turn: which live after the loop, which it reads, which it binds, and which end the loop."""
+_MANY = 2**62
 
 
 def fori_loop(context: Any, lower: Any, upper: Any, body: Callable[[Any, Any], Any], init: Any) -> Any:
@@ -36,315 +39,169 @@ def fori_loop(context: Any, lower: Any, upper: Any, body: Callable[[Any, Any], A
     for name, bound in (("lower", lower), ("upper", upper)):
         if not is_abstract(bound) and not isinstance(bound, (int, np.integer)):
             raise ArgumentError(f"{name}={bound!r} of a fori_loop is no integer", remedy="give an integer")
-    if not is_abstract(lower) and not is_abstract(upper) and upper <= lower:
+    is_known = not is_abstract(lower) and not is_abstract(upper)
+    if is_known and upper <= lower:
         return init
-    try:
-        carried = Carried(context, Closure(body), init, bounds_of(lower, upper))
-    except Changing as why:
-        return changing.fori_loop(context, lower, upper, body, init, why)
-    try:
-        repeat(context, Turns(lower, upper), carried.step)
-    except Stale:
-        if not carried.is_planned:
-            raise
-        return fori_loop(context, lower, upper, body, init)
-    return carried.value()
+    run = _noting(context, body, "the body of a loop")
+
+    def looped(values: LoopValue) -> Any:
+        value = values.first
+
+        def turn(i: Any) -> None:
+            nonlocal value
+            value = values.next(value, run, i)
+
+        own = of_the_program(_told_apart(turn, body))
+        try:
+            staged_loop(context, Along(Counting(lower, upper, 1)).rest(), own, *_NAMES)
+        except NotOneLoop as error:
+            _raise_cause(error)
+            if not is_known:
+                raise cannot(error) from error
+            unrolling(context, upper - lower, str(error))
+            value = values.unrolled(value)
+            for i in range(lower + error.done, upper):
+                own(i)
+        return values.of(value)
+
+    return _carried(looped, init)
 
 
 def while_loop(
     context: Any, condition: Callable[[Any], Any], body: Callable[[Any], Any], init: Any, limit: int | None
 ) -> Any:
-    """`bridge.while_loop`, as one XLA loop; a limit is needed where a gradient passes through it."""
-    asks = Closure(condition)
-    try:
-        written = changing.tried(context, asks, lambda i: asks(init))
-        if written:
-            raise Changing("it writes into an array")
-    except Changing as why:
-        raise refused("the condition of a while_loop", why) from why
-    runs = Closure(body)
-    try:
-        carried = Carried(context, runs, init, takes_index=False)
-    except Changing as why:
-        return changing.while_loop(context, condition, body, init, limit, why)
+    """`bridge.while_loop`, as one XLA loop."""
+    asks = _noting(context, condition, "the condition of a while_loop")
+    run = _noting(context, body, "the body of a loop")
 
-    @of_the_program
-    def going() -> Any:
-        return asks(carried.current())
+    def looped(values: LoopValue) -> Any:
+        value = values.first
 
-    try:
-        repeat(context, Turns(0, _MANY if limit is None else limit, going, limit is not None), carried.step)
-    except Stale:
-        if not carried.is_planned:
-            raise
-        return while_loop(context, condition, body, init, limit)
-    if limit is not None:
-        context.home.trace.faults.check_limit(limit, asked(context, going))
-    return carried.value()
+        def turn() -> None:
+            nonlocal value
+            value = values.next(value, run)
+
+        def test() -> Any:
+            return asks(values.of(value))
+
+        own, wanted = of_the_program(_told_apart(turn, body)), _told_apart(test, condition)
+        try:
+            with_lent(context, lambda: check_condition(context, wanted))
+        except NotOneLoop as error:
+            _raise_cause(error)
+            raise _refused("the condition of a while_loop", str(error)) from error
+        try:
+            staged_repeat(context, wanted, own, *_NAMES, limit)
+        except NotOneLoop as error:
+            _raise_cause(error)
+            if unknown(wanted()):
+                raise cannot(error) from error
+            unrolling(context, None, str(error))
+            value = values.unrolled(value)
+            _unrolled(wanted, own, limit)
+        return values.of(value)
+
+    return _carried(looped, init)
 
 
-_MANY = 2**62
-PYTHON = (bool, int, float, complex)
+def _unrolled(test: Callable[[], Any], body: Callable[[], None], limit: int | None) -> None:
+    for _ in range(_MANY if limit is None else limit):
+        if not is_true(test()):
+            return
+        body()
+    if is_true(test()):
+        raise ArgumentError(f"while_loop wants more than limit={limit} steps", remedy="raise limit")
 
 
 def cond(context: Any, predicate: Any, true_branch: Any, false_branch: Any, operands: tuple[Any, ...]) -> Any:
     """`bridge.cond`: both branches are compiled, and one runs."""
     if not is_abstract(predicate):
         return true_branch(*operands) if bool(predicate) else false_branch(*operands)
-    try:
-        results = [_Result(context, Closure(branch), operands) for branch in (true_branch, false_branch)]
-    except Changing as why:
-        return changing.choice(
-            context, predicate, [partial(one, *operands) for one in (true_branch, false_branch)], why
-        )
-    shared = _shared(context, *results)
-    choose(context, predicate, [of_the_program(partial(one.write, shared)) for one in results])
-    return rebuilt(results[0].structure, [read_cell(*both) for both in shared])
+    branches = [_noting(context, one, "a branch of a cond") for one in (true_branch, false_branch)]
 
-
-class Carried:
-    """The value that a loop carries: which of its arrays the body writes in place, and cells for the rest."""
-
-    def __init__(
-        self, context: Any, body: Closure, init: Any, bounds: Bounds = (None, None), takes_index: bool = True
-    ) -> None:
-        self.context = context
-        self.bounds = bounds
-        self.function = body
-        self.body: Callable[[Any, Any], Any] = body if takes_index else lambda i, value: body(value)
-        self.named: list[tuple[int, Any]] = []
-        leaves, self.structure = leaves_of(init)
-        _check_shapes(leaves, "a loop carries")
-        plans, key = context.home.trace.plans, body_key(context, body, leaves)
-        self.key = key
-        # In earnest nothing is taken for granted.
-        self.is_planned = key in plans and context.home.trace.is_dry
-        if self.is_planned:
-            self.in_place, new = plans[key]
-        else:
-            new = self._tried(init)
-            self.in_place = [_is_same(one, leaf) for one, leaf in zip(new, leaves, strict=True)]
-            if key is not None and not self.named:
-                plans[key] = self.in_place, new
-        self.kinds = [kind_of(leaf, one) for leaf, one in zip(leaves, new, strict=True)]
-        self.cells = [
-            leaf if same else _cell(context, leaf, one)
-            for leaf, one, same in zip(leaves, new, self.in_place, strict=True)
-        ]
-
-    def _tried(self, init: Any) -> list[Any]:
-        """What the body returns for the first value; raises where that cannot be carried."""
-        found: list[Any] = []
-
-        def attempt(i: Any) -> None:
-            found[:] = self._checked(self.body(i, init))
-
-        since = serial_now()
-        written = changing.tried(self.context, self.function, attempt, self.bounds)
-        leaves, _ = leaves_of(init)
-        seen: set[Any] = set()
-        for number, (leaf, new) in enumerate(zip(leaves, found, strict=True)):
-            place = getattr(leaf, "place", None)
-            root: Any = getattr(getattr(new, "place", None), "root", None)
-            if not _is_same(new, leaf) and place is not None and ground_of(place.root) in written:
-                raise Changing(f"it writes into its value of shape {np.shape(leaf)} and returns another array")
-            if hasattr(new, "view_as") and not _is_same(new, leaf):
-                if root in seen or (root.serial <= since and ground_of(root) in written):
-                    raise Changing(
-                        f"it returns an array of shape {np.shape(leaf)} that has another name, and is written"
-                    )
-                if root.serial <= since:
-                    self.named.append((number, root))
-                seen.add(root)
-            if not _is_same(new, leaf) and np.shape(new) != np.shape(leaf):
-                raise ArgumentError(
-                    f"the body of a loop got a value of shape {np.shape(leaf)} and returned one of {np.shape(new)}",
-                    where=resolve(here()),
-                    remedy="return values of the shapes of the first ones",
-                )
-        return found
-
-    def _checked(self, new: Any) -> list[Any]:
-        leaves, structure = leaves_of(new)
-        _check_shapes(leaves, "the body of a loop returns")
-        if structure != self.structure:
-            raise ArgumentError(
-                f"the body of a loop got a value of the structure {self.structure} and returned {structure}",
-                where=resolve(here()),
-                remedy="return the containers of the first value",
+    def chosen(results: Results) -> Any:
+        try:
+            found = staged_choice(
+                context,
+                predicate,
+                _told_apart(lambda: results.of_side(0, branches[0](*operands)), true_branch),
+                _told_apart(lambda: results.of_side(1, branches[1](*operands)), false_branch),
             )
-        return leaves
+        except NotOneLoop as error:
+            _raise_cause(error)
+            raise cannot(error) from error
+        return results.of(found)
 
-    def current(self) -> Any:
-        """The value as the body sees it."""
-        return rebuilt(self.structure, [read_cell(*both) for both in zip(self.cells, self.kinds, strict=True)])
-
-    @of_the_program
-    def step(self, i: Any) -> None:
-        """Run the body once, and write what it returns into the cells."""
-        leaves = self._checked(self.body(i, self.current()))
-        if self.is_planned:
-            self._check_planned(leaves)
-        fresh = [
-            None if same else np.copy(new) if hasattr(new, "view_as") else new
-            for new, same in zip(leaves, self.in_place, strict=True)
-        ]
-        for cell, new, same in zip(self.cells, fresh, self.in_place, strict=True):
-            if not same:
-                cell[...] = new
-
-    def _check_planned(self, leaves: list[Any]) -> None:
-        """Raise Stale if the body does not return what it returned when it was met before."""
-        for new, cell, same in zip(leaves, self.cells, self.in_place, strict=True):
-            fits = _is_same(new, cell) if same else np.shape(new) == np.shape(cell)
-            if not fits or (not same and np.result_type(promoting(new), cell.dtype) != cell.dtype):
-                self.context.home.trace.plans.pop(self.key, None)
-                raise Stale
-
-    def value(self) -> Any:
-        """What the loop ends with; arrays that may be others of the program's cannot be written from now on."""
-        # Which of them is which array may be another one in each turn.
-        cells = [self.cells[number].place.root for number, _ in self.named]
-        for one, (_, root) in zip(cells, self.named, strict=True):
-            stood_for(self.context, "", one, [root])
-            merge(self.context, root, cells)
-            merge(self.context, one, [other for other in cells if other is not one])
-        return self.current()
+    results = Results()
+    while True:
+        try:
+            return chosen(results)
+        except OtherObject as error:
+            results = Results(results.opened | {error.number})
 
 
-def _check_shapes(leaves: list[Any], what: str) -> None:
-    """Raise if the shape of a value is known only when the program runs."""
-    for leaf in leaves:
-        if type(leaf) is ARRAYS.bounded:
-            raise RefusedError(
-                f"{what} {leaf!r}: XLA's values have shapes that are known before",
-                where=resolve(here()),
-                remedy="carry the whole array and the bounds of the slice, x, i, j, and take x[i:j] where it is used",
-            )
+def _carried(looped: Callable[[LoopValue], Any], init: Any) -> Any:
+    values = LoopValue(init)
+    while True:
+        try:
+            return looped(values)
+        except OtherObject as error:
+            values = LoopValue(init, values.opened | {error.number})
 
 
-def _is_same(new: Any, old: Any) -> bool:
-    """Whether a body returned the array that it was given."""
-    mine, given = getattr(new, "place", None), getattr(old, "place", None)
-    return new is old or (mine is not None and hasattr(new, "view_as") and mine is given)
+def _noting(context: Any, function: Callable[..., Any], what: str) -> Callable[..., Any]:
+    """A function that takes note of the variables of enclosing functions which it changes."""
+    own = getattr(function, "__code__", None), getattr(function, "__closure__", None)
+    names = {} if None in own else dict(zip(map(id, own[1]), own[0].co_freevars, strict=True))
+    cells = [cell for cell, _ in Closure(function).cells]
+    variables = [Variable(names.get(id(cell), "a variable of an enclosing function"), cell) for cell in cells]
+
+    def run(*args: Any) -> Any:
+        before = [slot.get() for slot in variables]
+        try:
+            return function(*args)
+        finally:
+            for slot, value in zip(variables, before, strict=True):
+                if slot.get() is not value:
+                    _note(context, slot, value, what)
+
+    return run
 
 
-def kind_of(*leaves: Any) -> str:
-    """Whether values that take turns in one place are arrays, or numbers; "weak" if all are Python's own."""
-    if any(hasattr(leaf, "view_as") or isinstance(leaf, np.ndarray) for leaf in leaves):
-        return "array"
-    return "weak" if all(isinstance(leaf, PYTHON) or is_weak(leaf) for leaf in leaves) else "number"
+def _note(context: Any, slot: Variable, before: Any, what: str) -> None:
+    if context.loan is None:
+        raise _refused(what, f"it changes {slot.name}, which it does not return")
+    for watch in context.loan.watches.open:
+        watch.add(slot, before)
 
 
-def promoting(leaf: Any) -> Any:
-    """What `np.result_type` takes for a value: of Python's numbers only their type counts."""
-    if hasattr(leaf, "place") and is_weak(leaf):
-        return leaf.dtype.type(0).item()
-    return type(leaf)(0) if isinstance(leaf, PYTHON) else leaf.dtype
+def _told_apart(run: Any, function: Any) -> Any:
+    """A function that runs another one, with code that differs from that of those which run others."""
+    while not hasattr(function, "__code__"):
+        inner = next((getattr(function, name) for name in _INNER if hasattr(function, name)), None)
+        if inner is None:
+            return run
+        function = inner
+    run.__code__ = run.__code__.replace(co_consts=(*run.__code__.co_consts, function.__code__))
+    return run
 
 
-def read_cell(cell: Any, kind: str) -> Any:
-    """What memory for a carried value holds: an array, or a number of that kind."""
-    if kind == "array" or not hasattr(cell, "view_as"):
-        return cell
-    return weak(cell[()]) if kind == "weak" else cell[()]
+_INNER = ("__wrapped__", "__func__", "func")
 
 
-def _cell(context: Any, leaf: Any, new: Any) -> Any:
-    """Memory for a carried value, holding the first one."""
-    if not hasattr(leaf, "shape") and not isinstance(leaf, PYTHON):
-        raise ArgumentError(
-            f"a loop cannot carry a {type(leaf).__name__}",
-            where=resolve(here()),
-            remedy="carry arrays and numbers, and capture the rest",
-        )
-    dtype = np.result_type(getattr(leaf, "dtype", type(leaf)))
-    wanted = np.result_type(getattr(new, "dtype", type(new)))
-    if isinstance(leaf, PYTHON) or is_weak(leaf):
-        dtype = np.result_type(promoting(leaf), promoting(new))
-    elif not np.can_cast(wanted, dtype, "same_kind"):
-        raise ArgumentError(
-            f"the body of a loop got a value of dtype {dtype} and returned one of {wanted}",
-            where=resolve(here()),
-            remedy=f"start with a value of dtype {wanted}",
-        )
-    cell = context.constant_buffer(np.zeros(np.shape(leaf), dtype))
-    cell[...] = leaf
-    return cell
+def _raise_cause(error: NotOneLoop) -> None:
+    """Raise what a body has raised, if that is why it is no loop."""
+    cause: BaseException | None = error
+    while isinstance(cause, NotOneLoop):
+        cause = cause.__cause__
+    if cause is not None:
+        raise cause
 
 
-class _Result:
-    """What a branch returns."""
-
-    def __init__(self, context: Any, branch: Closure, operands: tuple[Any, ...]) -> None:
-        self.branch, self.operands = branch, operands
-        self.leaves: list[Any] = []
-        self.structure: Any = None
-
-        def attempt(i: Any) -> None:
-            self.leaves, self.structure = leaves_of(branch(*operands))
-            _check_shapes(self.leaves, "a branch of a cond returns")
-
-        self.since = serial_now()
-        changing.tried(context, branch, attempt)
-
-    def write(self, shared: list[tuple[Any, str]]) -> None:
-        """Run the branch, and write what it returns into the shared cells."""
-        leaves, _ = leaves_of(self.branch(*self.operands))
-        for (cell, _), leaf in zip(shared, leaves, strict=True):
-            if not _is_same(leaf, cell) and hasattr(cell, "view_as"):
-                cell[...] = leaf
-
-
-def _shared(context: Any, first: _Result, second: _Result) -> list[tuple[Any, str]]:
-    """Cells for what either branch returns, and which of them are numbers; arrays that both return are themselves."""
-    if first.structure != second.structure:
-        raise ArgumentError(
-            f"the branches of a cond return {first.structure} and {second.structure}",
-            where=resolve(here()),
-            remedy="return the same containers from both",
-        )
-    shared, known = [], dict(context.merged)
-    for a, b in zip(first.leaves, second.leaves, strict=True):
-        if _is_same(a, b):
-            shared.append((a, "array"))
-            continue
-        if not hasattr(a, "shape") and not isinstance(a, PYTHON):
-            raise TraceError(
-                f"the branches of a cond return {a!r} and {b!r}, and which it is is not known",
-                where=resolve(here()),
-                remedy="return arrays and numbers",
-            )
-        if np.shape(a) != np.shape(b):
-            raise ArgumentError(
-                f"the branches of a cond return arrays of shapes {np.shape(a)} and {np.shape(b)}",
-                where=resolve(here()),
-                remedy="return the same shapes from both",
-            )
-        kind = kind_of(a, b)
-        dtype = np.result_type(*(promoting(x) for x in (a, b)))
-        cell = context.constant_buffer(np.zeros(np.shape(a), dtype))
-        if kind == "array":
-            _stands_for(context, cell, [(leaf, one.since) for leaf, one in ((a, first), (b, second))], known)
-        shared.append((cell, kind))
-    arrays = [cell.place.root if kind == "array" and hasattr(cell, "view_as") else None for cell, kind in shared]
-    shared_on_a_side(
-        context,
-        (
-            [
-                (root, x.place.root, frozenset[Any]())
-                for root, x in zip(arrays, side.leaves, strict=True)
-                if root is not None and hasattr(x, "view_as") and x.place.root is not root
-            ]
-            for side in (first, second)
-        ),
-        known,
+def _refused(what: str, why: str) -> TraceError:
+    """The error of something that changes what it must not."""
+    return TraceError(
+        f"{what} changes more than it returns, and would do so while it is compiled, not turn by turn: {why}",
+        where=resolve(here()),
+        remedy='carry it in the value: take it as a part of the argument, and return it; or use engine="native"',
     )
-    return shared
-
-
-def _stands_for(context: Any, cell: Any, leaves: list[tuple[Any, int]], known: Any) -> None:
-    """What a branch returns may be an array that has another name: neither can be written from now on."""
-    older = [x.place.root for x, since in leaves if hasattr(x, "view_as") and x.place.root.serial <= since]
-    if older:
-        stood_for(context, "the result of a cond", cell.place.root, older, known)

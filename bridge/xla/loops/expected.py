@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from bridge.rewind.roots import Root
-from bridge.xla.loops.changing import ground_of
+from bridge.rewind.roots import Root, ground_of
 
 
 def taken(context: Any, bodies: Iterable[Any], numbers: bool = False) -> list[Root]:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from types import FunctionType
 from typing import Any
 
 import numpy as np
 
 from bridge.code_position import here, resolve
 from bridge.errors import TraceError
-from bridge.rewind.closures import Closure
 from bridge.source.state import Place
 from bridge.trees import containers_of
 
@@ -54,12 +52,3 @@ def look(value: Any) -> Any:
 def looks(places: Iterable[Place]) -> tuple[Any, ...]:
     """The looks of what places hold now."""
     return tuple(look(place.get()) for place in places)
-
-
-def body_key(context: Any, body: Closure, leaves: Sequence[Any]) -> Any:
-    """What tells the body of a loop, as it is met now, from others; None if that cannot be said."""
-    function = body.function
-    if type(function) is not FunctionType or function.__defaults__ or function.__kwdefaults__:
-        return None
-    held = (value.__code__ if type(value) is FunctionType else look(value) for _, value in body.cells)
-    return function.__code__, context.level, *held, "carries", *map(look, leaves)

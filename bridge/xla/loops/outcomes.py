@@ -13,8 +13,7 @@ from bridge.rewind.interpreter import ARRAYS
 from bridge.source.state import Place
 from bridge.state.slots import GONE, Part, Variable
 from bridge.trees import containers_of, rebuilt, shown
-from bridge.xla.loops.carrying import Unlike, equal, is_same, is_value, settling
-from bridge.xla.loops.control import kind_of, promoting, read_cell
+from bridge.xla.loops.carrying import Unlike, equal, is_same, is_value, kind_of, promoting, read_cell, settling
 from bridge.xla.loops.following import Choosing
 from bridge.xla.loops.looks import Stale
 from bridge.xla.loops.standing import Bound, Known, passed_on, stood_for

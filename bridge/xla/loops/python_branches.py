@@ -14,13 +14,13 @@ import numpy as np
 
 from bridge.errors import BridgeError
 from bridge.rewind.interpreter import ARRAYS
+from bridge.rewind.roots import ground_of
 from bridge.source.staging.maybe import unbound_local
 from bridge.source.staging.truth import NotOneLoop, truth
 from bridge.source.state import Place
 from bridge.state.slots import GONE, Value
 from bridge.xla.loops.carrying import equal
 from bridge.xla.loops.causes import check_cause
-from bridge.xla.loops.changing import ground_of
 from bridge.xla.loops.following import keep
 from bridge.xla.loops.looks import looks
 from bridge.xla.loops.outcomes import Outcome

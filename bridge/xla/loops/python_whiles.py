@@ -29,31 +29,39 @@ from bridge.xla.tracing.integers import affine_of
 Names = tuple[str, ...]
 
 
-def staged_repeat(context: Any, test: Any, body: Any, live: Names, exposed: Names, stored: Names, stops: Names) -> None:
-    """`while`."""
-    with_lent(context, lambda: _repeated(context, test, body, live, exposed, stored, stops))
+def staged_repeat(
+    context: Any,
+    test: Any,
+    body: Any,
+    live: Names,
+    exposed: Names,
+    stored: Names,
+    stops: Names,
+    limit: int | None = None,
+) -> None:
+    """`while`; one that wants more iterations than a `limit` is an error of the run."""
+    with_lent(context, lambda: _repeated(context, test, body, (live, exposed, stored, stops), limit))
 
 
-def _repeated(context: Any, test: Any, body: Any, live: Names, exposed: Names, stored: Names, stops: Names) -> None:
+def _repeated(context: Any, test: Any, body: Any, names: tuple[Names, ...], limit: int | None) -> None:
     def turn(k: Any) -> None:
         body()
 
     def run(loop: Loop) -> None:
         if not loop.is_planned:
-            _check_condition(context, test)
-        _run(context, loop, test, body)
+            check_condition(context, test)
+        _run(context, loop, test, limit)
 
-    names = live, exposed, stored, stops
     run_planned(
         context,
         lambda: Loop(context, turn, body, names, may_be_empty=True, exchanges=True, asks=test),
-        (0, None),
+        (0, limit),
         (body, test.__code__),
         run,
     )
 
 
-def _run(context: Any, loop: Loop, test: Any, body: Any) -> None:
+def _run(context: Any, loop: Loop, test: Any, limit: int | None) -> None:
     """The turns, when it is known what they carry."""
     count = _count(loop, test)
     if count is not None:
@@ -70,17 +78,20 @@ def _run(context: Any, loop: Loop, test: Any, body: Any) -> None:
             return wanted & loop.going()
 
     faults = context.home.trace.faults
-    rows = faults.limit() if is_logged(context) else None
+    rows = faults.limit() if limit is None and is_logged(context) else None
     loop.count_turns()
-    end = repeat(context, Turns(0, _MANY, going, rows=rows), loop.step, loop.varying)
+    most = _MANY if limit is None else limit
+    end = repeat(context, Turns(0, most, going, rows), loop.step, loop.varying)
     if rows is not None:
         wants_more = np.logical_or(end > rows, asked(context, going))
         faults.check_turns(rows, lowered_to(context.home.trace, wants_more), affine_of(end))
+    if limit is not None:
+        faults.check_limit(limit, asked(context, going))
     context.home.trace.long_loops += 1
     loop.finish(end)
 
 
-def _check_condition(context: Any, test: Any) -> None:
+def check_condition(context: Any, test: Any) -> None:
     """NotOneLoop if the condition of a `while` does more than to ask."""
     asks = Part(context, lambda k: test(), [])
     _, _, since, watch = asks.tried((0, None), lambda k: None, lambda: None)

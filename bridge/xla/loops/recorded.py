@@ -17,8 +17,7 @@ import numpy as np
 from bridge.rewind import strong_zeros
 from bridge.rewind.forward import ForwardContext
 from bridge.rewind.log import Entry
-from bridge.rewind.roots import Root
-from bridge.xla.loops.changing import ground_of
+from bridge.rewind.roots import Root, ground_of
 from bridge.xla.loops.relocating import Unknowns, target_of
 from bridge.xla.loops.shadows import lend, settle
 from bridge.xla.loops.taped import Taped

@@ -17,9 +17,9 @@ from bridge.code_position import here, resolve
 from bridge.errors import TraceError
 from bridge.rewind.forward import ForwardContext
 from bridge.rewind.operands import Fixed, Listed
+from bridge.rewind.roots import ground_of
 from bridge.rewind.tape import Recorder, recorder_of
 from bridge.rewind.values import lowered_to
-from bridge.xla.loops.changing import ground_of
 from bridge.xla.loops.dry_runs import Body, asked, inside, unrecorded
 from bridge.xla.loops.replaying import Replayed, placement_for
 from bridge.xla.loops.shadows import Tangents
@@ -50,16 +50,14 @@ def repeat(context: Any, turns: Turns, body: Body, carried: Cells = ()) -> Any:
     with unrecorded(context.home.trace, recorder.before):
         end = _repeat(context, turns, taped, asks, carried)
     bodies = body_operand(recorder, taped), Fixed(None) if asks is None else body_operand(recorder, asks)
-    rest = Fixed(turns.limited), Fixed(turns.rows), _cells(recorder, carried)
+    rest = Fixed(turns.rows), _cells(recorder, carried)
     recorder.add(_repeat_again, (Fixed(context), *bounds, *bodies, *rest), end, position)
     return end
 
 
-def _repeat_again(
-    context: Any, lower: Any, upper: Any, body: Taped, going: Any, limited: bool, rows: Any, carried: Any
-) -> Any:
+def _repeat_again(context: Any, lower: Any, upper: Any, body: Taped, going: Any, rows: Any, carried: Any) -> Any:
     """A loop of a tape."""
-    turns = Turns(lower, upper, going, limited, rows)
+    turns = Turns(lower, upper, going, rows)
     return repeat(context, turns, body, list(map(as_cell, carried)))
 
 
@@ -136,7 +134,7 @@ class Loop(Structured):
         self.rows = rows = turns.rows
         if rows is not None:
             low, high = 0, rows
-        if low is None or high is None or not turns.limited:
+        if low is None or high is None:
             raise TraceError(
                 "a gradient passes through a loop of which nobody knows how long it may be",
                 where=resolve(self.position),

@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bridge.rewind.roots import LAID_OUT, Root, serial_now
-from bridge.xla.loops.changing import ground_of
+from bridge.rewind.roots import LAID_OUT, Root, ground_of, serial_now
 from bridge.xla.loops.dry_runs import Body, tried
 from bridge.xla.loops.expected import taken
 from bridge.xla.loops.taped import Taped

@@ -32,14 +32,13 @@ Step = Callable[[Recorded, Any, Any], None]
 class Turns:
     """How often a body runs: for each i from `lower` up to `upper`, or while `going()` holds.
 
-    `limited` says whether `upper` is a number that somebody has given. `rows` is how many turns a log is to hold of a
-    loop whose length nobody knows; one that makes more overwrites them, and must say so.
+    `rows` is how many turns a log is to hold of a loop whose length nobody knows; one that makes more overwrites them,
+    and must say so.
     """
 
     lower: Any
     upper: Any
     going: Callable[[], Any] | None = None
-    limited: bool = True
     rows: int | None = None
 
     @property

@@ -32,7 +32,7 @@ class Taped:
         self.values: Values | None = None if self.around is None else self.around.values
         self.failed: str | None = None
         # Two recordings of a body of `fori_loop`, `while_loop` or a branch must be alike; `outlines` are those so far.
-        self.is_checked = self.around is not None or not getattr(function, _OF_THE_PROGRAM, False)
+        self.is_checked = self.around is not None or not was_marked(function)
         self.outlines: list[Any] = []
 
     @classmethod
@@ -98,14 +98,7 @@ class Taped:
             return
         self.outlines.append(outline)
         if len(self.outlines) > _RECORDINGS:
-            raise self._replay_error(_parting(*self.outlines[-2:]))
-
-    def _replay_error(self, differs: str) -> ReplayError:
-        return ReplayError(
-            f"the body of a loop or branch was run again, and did something else: {differs}",
-            where=resolve(self.position),
-            remedy="make it depend on its arguments only: pass random numbers in, keep counters and files outside",
-        )
+            raise replay_error(self.position, _parting(*self.outlines[-2:]))
 
     def _replay(self, i: Any) -> Any:
         context = self.context
@@ -158,6 +151,20 @@ def of_the_program(body: Callable[..., Any]) -> Callable[..., Any]:
     """Mark a body that runs code of the program which nobody else runs twice, to see whether it does the same."""
     setattr(body, _OF_THE_PROGRAM, True)
     return body
+
+
+def was_marked(body: Any) -> bool:
+    """Whether a body was marked so."""
+    return getattr(body, _OF_THE_PROGRAM, False)
+
+
+def replay_error(position: Any, differs: str) -> ReplayError:
+    """The error of a body that does something else each time."""
+    return ReplayError(
+        f"the body of a loop or branch was run again, and did something else: {differs}",
+        where=resolve(position),
+        remedy="make it depend on its arguments only: pass random numbers in, keep counters and files outside",
+    )
 
 
 class Body(NamedTuple):

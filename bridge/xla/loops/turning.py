@@ -19,7 +19,7 @@ from bridge.rewind.fingerprint import Fingerprint, parting
 from bridge.rewind.interpreter import ARRAYS
 from bridge.rewind.operands import Retake
 from bridge.rewind.ownership import Standing
-from bridge.rewind.roots import Root, serial_now
+from bridge.rewind.roots import Root, ground_of, serial_now
 from bridge.rewind.values import lowered_to
 from bridge.source.nodes import HELPER
 from bridge.source.staging.truth import NotOneLoop, is_true, truth, unknown
@@ -34,13 +34,13 @@ from bridge.xla.loops.carrying import (
     check_apart,
     growth,
     handed_on,
+    read_cell,
 )
 from bridge.xla.loops.causes import check_cause
-from bridge.xla.loops.changing import ground_of
-from bridge.xla.loops.control import read_cell
 from bridge.xla.loops.following import keep
-from bridge.xla.loops.looks import looks
+from bridge.xla.loops.looks import Stale, looks
 from bridge.xla.loops.standing import Left, all_known, handed_to_the_next_turn, may_be, others_of
+from bridge.xla.loops.taped import replay_error, was_marked
 from bridge.xla.loops.trials import Part, with_lent
 from bridge.xla.tracing.integers import Bounds
 
@@ -76,10 +76,12 @@ class Loop:
         self.exchanges = exchanges
         self.exchanged = False
         self.writes_carried = False
+        self.has_other_names = False
         live, exposed, stored, stops = names
         leaving = tuple(dict.fromkeys((*live, *exposed, *stops)))
         self.context = context
         self.code = body.__code__
+        self.is_called = was_marked(body)
         self.live = frozenset(live)
         self.may_be_empty = may_be_empty
         self.then: list[Any] = []
@@ -128,6 +130,12 @@ class Loop:
 
     def _follow(self, after: list[Any]) -> bool:
         """Let memory that is carried follow what turns may leave in it; whether more is known of that than before."""
+        has_met = self._let_follow(after)
+        self._hand_on(after)
+        return self._learn() or has_met
+
+    def _let_follow(self, after: list[Any]) -> bool:
+        """Let memory that is carried follow what it is known to be; whether turns may leave what was not known."""
         changes = [
             one.meet(self.context, self.code, left, self.since) for one, left in zip(self.carried, after, strict=True)
         ]
@@ -135,8 +143,7 @@ class Loop:
         keep(self.context, [chosen for one in self.carried for chosen in one.choosing], places)
         for one in self.carried:
             one.follow()
-        self._hand_on(after)
-        return self._learn() or any(changes)
+        return any(changes)
 
     def _learn(self) -> bool:
         """Let a later turn know what memory that is carried may be; whether it has not known that before."""
@@ -151,6 +158,7 @@ class Loop:
             for one, those in left.items()
         }
         self.part.merged = all_known(known, more)
+        self.has_other_names = self.has_other_names or bool(more)
         return any(one not in known or not more[one].apart <= known[one].apart for one in more if more[one].others)
 
     def _confirm(self, left: list[Any]) -> None:
@@ -173,6 +181,8 @@ class Loop:
             self.unconfirmed.append((self.part.fingerprint, left))
             raise Retake(may_run_again=True)
         what = differs or f"{plain[0]} has another value"
+        if self.is_called:
+            raise replay_error(here(), what)
         raise TraceError(
             f"a turn of a loop does something else each time it is run: {what}",
             where=resolve(here()),
@@ -194,11 +204,10 @@ class Loop:
                 older = getattr(getattr(leaf, "place", None), "root", None)
                 if cell is leaf or not np.shape(leaf) or older in one.followed:
                     continue
-                # Another loop like this one may write into an array by another name.
-                self.writes_carried = self.writes_carried or bool(self.part.written)
                 is_written_elsewhere = older is not None and older in self.part.written
                 if root not in self.part.written and not is_written_elsewhere and not self.exchanged:
                     continue
+                self.writes_carried = True
                 if is_written_elsewhere or older is None or id(older) in seen or self._may_have_other_names(older):
                     raise Unlike(
                         f"a turn writes into the array of {one.place.name}, which may have other names, and then binds "
@@ -227,6 +236,20 @@ class Loop:
         self.is_planned = True
         for one, own in zip(self.carried, plan, strict=True):
             one.adopt(self.context, own)
+        # What a turn leaves was made by it: if not, it is stale.
+        self._let_follow([one.by.at(0) for one in self.carried])
+
+    def _unfollowed(self) -> list[Any]:
+        """Memory of arrays that names are bound to, and what that was before the loop, if it does not follow that."""
+        return [
+            ground_of(array.place.root)
+            for one in self.carried
+            if isinstance(one.by, Memory) and one.is_read and one.start is not GONE
+            for leaf, cell in zip(containers_of(one.start)[0], one.by.cells, strict=True)
+            if cell is not leaf and np.shape(leaf)
+            for array in (leaf, cell)
+            if hasattr(array, "view_as") and array.place.root not in one.followed
+        ]
 
     def _set(self, k: Any) -> list[Any]:
         """Let the places hold what they hold in the turn with number `k`."""
@@ -269,10 +292,14 @@ class Loop:
             self.part.watched({place.key for place in self.part.places}),
             self.part.state(),
         ):
+            unfollowed = [(cell, cell.version) for cell in self._unfollowed()] if self.is_planned else []
             with self.part.heard(self.tried_since) if self.unconfirmed else nullcontext():
                 then = self._set(k)
                 self.part.run(k)
             left = self._get()
+            if any(cell.version != version for cell, version in unfollowed):
+                # Whether it has other names was not asked.
+                raise Stale
             self._confirm(left)
             if self.is_planned:
                 check_apart(zip([one.place for one in self.carried], left, strict=True), since)
@@ -380,7 +407,7 @@ def run_planned(
             loop = make()
     with_lent(context, lambda: loop.find(bounds))
     found()
-    follows = any(one.following for one in loop.carried)
-    if len(loop.part.places) == len(key[-1]) and not loop.writes_carried and not loop.exchanged and not follows:
+    is_simple = not loop.writes_carried and not loop.exchanged and not loop.has_other_names
+    if len(loop.part.places) == len(key[-1]) and is_simple:
         plans[key] = [one.plan() for one in loop.carried]
     run(loop)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import bridge
-from bridge.errors import AliasError, TraceError
+from bridge.errors import TraceError
 from tests.xla.loops.programs import called
 
 pytest.importorskip("jax")
@@ -87,9 +87,9 @@ def a_list_that_one_branch_fills(x: Any) -> Any:
 
 
 REFUSED: list[tuple[Any, str]] = [
-    (a_condition_that_writes, "condition of a while_loop changes more than it returns(.|\n)*writes into an array"),
-    (a_condition_that_counts, "condition of a while_loop changes more(.|\n)*a variable of an enclosing function"),
-    (a_condition_that_fills_a_list, "condition of a while_loop changes more(.|\n)*it changes list"),
+    (a_condition_that_writes, "condition of a while_loop changes more than it returns(.|\n)*changes an array"),
+    (a_condition_that_counts, "condition of a while_loop changes more(.|\n)*its condition changes n"),
+    (a_condition_that_fills_a_list, "condition of a while_loop changes more(.|\n)*its condition changes list 'seen'"),
     (a_list_that_grows_while, "list of 0 before a turn and a list of 1 after it"),
     (a_list_that_one_branch_fills, "grows in a branch: its length is 1 on one side and 0 on the other"),
 ]
@@ -129,9 +129,10 @@ def arrays_in_turn(x: Any) -> Any:
 
 
 @pytest.mark.parametrize("f", [one_array_or_another, a_captured_array, arrays_in_turn])
-def test_writes_into_results_that_have_other_names_are_named(f: Callable[[Any], Any]) -> None:
-    with pytest.raises(AliasError, match=r"which array a name stands for(.|\n)*test_changing\.py:\d+"):
-        bridge.xla(f)(X)
+def test_writes_into_results_that_have_other_names_reach_these(f: Callable[[Any], Any]) -> None:
+    np.testing.assert_allclose(bridge.xla(f)(X), f(X.copy()))
+    slopes = differences(lambda x: np.sum(f(x) ** 2))
+    np.testing.assert_allclose(bridge.grad(lambda x: np.sum(f(x) ** 2), engine="xla")(X), slopes, rtol=1e-4, atol=1e-4)
 
 
 def test_a_program_that_is_not_read() -> None:

@@ -1,0 +1,217 @@
+"""The values of `fori_loop`, `while_loop` and `cond` in a program that is compiled, and the checks of them.
+
+What the body of a loop returns must have the containers, shapes and dtypes of the first value, and both branches of a
+`cond` must return the same containers and shapes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from bridge.arrays.buffer import is_weak
+from bridge.code_position import here, resolve
+from bridge.errors import ArgumentError, RefusedError, TraceError
+from bridge.rewind.interpreter import ARRAYS
+from bridge.source.staging.truth import NotOneLoop
+from bridge.trees import containers_of, leaves_of, rebuilt
+from bridge.xla.loops.carrying import PYTHON, equal, is_same, is_value
+
+
+class OtherObject(Exception):
+    """An object of the program is another one afterwards: its attributes are carried, and not itself."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.number = number
+
+
+class LoopValue:
+    """The value of a loop, and the checks of what its body returns.
+
+    A loop carries the value itself. Of an object whose place another one takes in each iteration, it carries the
+    attributes: a tuple of them stands in a flat tuple of all leaves. `opened` are the numbers of such leaves.
+    """
+
+    def __init__(self, init: Any, opened: frozenset[int] = frozenset()) -> None:
+        self.init = init
+        self.opened = opened
+        self.leaves, self.structure = containers_of(init)
+        _check_shapes(self.leaves, "a loop carries")
+        self.objects = {number: leaves_of(self.leaves[number]) for number in opened}
+        self.is_unrolled = False
+
+    @property
+    def first(self) -> Any:
+        """What is carried before the first iteration."""
+        return self._packed(self.leaves) if self.opened else self.init
+
+    def of(self, carried: Any) -> Any:
+        """The value as the program sees it, of what is carried."""
+        if not self.opened:
+            return carried
+        parts = list(carried)
+        for number, (_, structure) in self.objects.items():
+            parts[number] = rebuilt(structure, parts[number])
+        return rebuilt(self.structure, parts)
+
+    def unrolled(self, carried: Any) -> Any:
+        """What is carried if each iteration is compiled for itself: the value, with the objects as they are."""
+        value = self.init if carried is self.first else self.of(carried)
+        self.opened, self.objects, self.is_unrolled = frozenset(), {}, True
+        return value
+
+    def next(self, carried: Any, body: Callable[..., Any], *index: Any) -> Any:
+        """What is carried after an iteration, which calls `body(*index, value)`."""
+        given = self.of(carried)
+        objects = [containers_of(given)[0][number] for number in self.opened]
+        value = body(*index, given)
+        for number, one in zip(self.opened, objects, strict=True):
+            leaves, structure = leaves_of(one)
+            if structure != self.objects[number][1] or not all(map(is_same, leaves, carried[number])):
+                raise NotOneLoop(f"it changes the {type(one).__name__} that it is given, and returns another one")
+        leaves, structure = containers_of(value)
+        _check_shapes(leaves, "the body of a loop returns")
+        self._check_structure(self.structure, structure)
+        if self.opened:
+            return self._packed([self._checked(*one) for one in enumerate(leaves)])
+        fresh = [self._checked(*one) for one in enumerate(leaves)]
+        return value if all(map(_is, fresh, leaves)) else rebuilt(structure, fresh)
+
+    def _packed(self, leaves: Sequence[Any]) -> tuple[Any, ...]:
+        parts = list(leaves)
+        for number, (before, structure) in self.objects.items():
+            after, found = leaves_of(parts[number])
+            self._check_structure(structure, found)
+            parts[number] = tuple(map(_like, before, after))
+        return tuple(parts)
+
+    def _check_structure(self, before: Any, after: Any) -> None:
+        if after != before:
+            raise ArgumentError(
+                f"the body of a loop got a value of the structure {before} and returned {after}",
+                where=resolve(here()),
+                remedy="return the containers of the first value",
+            )
+
+    def _checked(self, number: int, new: Any) -> Any:
+        first = self.leaves[number]
+        if number in self.opened or equal(new, first):
+            return new
+        if _is_open(first):
+            if self.is_unrolled:
+                return new
+            raise OtherObject(number)
+        return _like(first, new)
+
+
+class Results:
+    """What the branches of a cond return, and the checks of it; `opened` as of `LoopValue`."""
+
+    def __init__(self, opened: frozenset[int] = frozenset()) -> None:
+        self.opened = opened
+        self.sides: dict[int, tuple[list[Any], Any]] = {}
+        self.objects: dict[int, Any] = {}
+
+    def of_side(self, number: int, value: Any) -> Any:
+        """What is chosen, given what a branch returns."""
+        leaves, structure = containers_of(value)
+        _check_shapes(leaves, "a branch of a cond returns")
+        self.sides[number] = leaves, structure
+        if len(self.sides) == 2:
+            self._check(*self.sides[0], *self.sides[1])
+        if not self.opened:
+            return value
+        parts = list(leaves)
+        for one in self.opened:
+            inner, self.objects[one] = leaves_of(leaves[one])
+            parts[one] = tuple(inner)
+        return tuple(parts)
+
+    def of(self, chosen: Any) -> Any:
+        """The value as the program sees it."""
+        if not self.opened:
+            return chosen
+        parts = list(chosen)
+        for number, structure in self.objects.items():
+            parts[number] = rebuilt(structure, parts[number])
+        return rebuilt(self.sides[0][1], parts)
+
+    def _check(self, first: list[Any], structure: Any, second: list[Any], other: Any) -> None:
+        if structure != other:
+            raise ArgumentError(
+                f"the branches of a cond return {structure} and {other}",
+                where=resolve(here()),
+                remedy="return the same containers from both",
+            )
+        for number, (a, b) in enumerate(zip(first, second, strict=True)):
+            if equal(a, b):
+                continue
+            if _is_open(a) and _is_open(b) and leaves_of(a)[1] == leaves_of(b)[1]:
+                if number not in self.opened:
+                    raise OtherObject(number)
+                continue
+            if not is_value(a) or not is_value(b):
+                raise TraceError(
+                    f"the branches of a cond return {a!r} and {b!r}, and which it is is not known",
+                    where=resolve(here()),
+                    remedy="return arrays and numbers",
+                )
+            if np.shape(a) != np.shape(b):
+                raise ArgumentError(
+                    f"the branches of a cond return arrays of shapes {np.shape(a)} and {np.shape(b)}",
+                    where=resolve(here()),
+                    remedy="return the same shapes from both",
+                )
+
+
+def _is(a: Any, b: Any) -> bool:
+    return a is b
+
+
+def _is_open(thing: Any) -> bool:
+    """Whether a leaf of containers is an object of the program's that is taken apart."""
+    return not is_value(thing) and leaves_of(thing)[0] != [thing]
+
+
+def _like(first: Any, new: Any) -> Any:
+    """What a body returns in the place of a first value, in that one's dtype; ArgumentError if that cannot be."""
+    if not is_value(new) or not is_value(first):
+        if equal(new, first):
+            return new
+        raise ArgumentError(
+            f"a loop cannot carry a {type(new if is_value(first) else first).__name__}",
+            where=resolve(here()),
+            remedy="carry arrays and numbers, and capture the rest",
+        )
+    if np.shape(new) != np.shape(first):
+        raise ArgumentError(
+            f"the body of a loop got a value of shape {np.shape(first)} and returned one of {np.shape(new)}",
+            where=resolve(here()),
+            remedy="return values of the shapes of the first ones",
+        )
+    if isinstance(first, PYTHON) or is_weak(first):
+        return new
+    dtype, given = (np.result_type(getattr(one, "dtype", type(one))) for one in (first, new))
+    if given == dtype:
+        return new
+    if not np.can_cast(given, dtype, "same_kind"):
+        raise ArgumentError(
+            f"the body of a loop got a value of dtype {dtype} and returned one of {given}",
+            where=resolve(here()),
+            remedy=f"start with a value of dtype {given}",
+        )
+    return new.astype(dtype) if hasattr(new, "astype") else dtype.type(new)
+
+
+def _check_shapes(leaves: Sequence[Any], what: str) -> None:
+    """Raise if the shape of a value is known only when the program runs."""
+    for leaf in leaves:
+        if type(leaf) is ARRAYS.bounded:
+            raise RefusedError(
+                f"{what} {leaf!r}: XLA's values have shapes that are known before",
+                where=resolve(here()),
+                remedy="carry the whole array and the bounds of the slice, x, i, j, and take x[i:j] where it is used",
+            )
