@@ -151,8 +151,8 @@ def _carried(looped: Callable[[LoopValue], Any], init: Any) -> Any:
 
 def _noting(context: Any, function: Callable[..., Any], what: str) -> Callable[..., Any]:
     """A function that takes note of the variables of enclosing functions which it changes."""
-    own = getattr(function, "__code__", None), getattr(function, "__closure__", None)
-    names = {} if None in own else dict(zip(map(id, own[1]), own[0].co_freevars, strict=True))
+    code, closure = getattr(function, "__code__", None), getattr(function, "__closure__", None) or ()
+    names = {id(cell): name for cell, name in zip(closure, getattr(code, "co_freevars", ()), strict=False)}
     cells = [cell for cell, _ in Closure(function).cells]
     variables = [Variable(names.get(id(cell), "a variable of an enclosing function"), cell) for cell in cells]
 
