@@ -146,7 +146,7 @@ static int accumulate_root(PyObject *root, PyObject *ct)
     if (!is_owned && PyTuple_GET_SIZE(SLOT(root, bound.shape)) == 0)
         sum = PyNumber_Add(shadow, ct);
     else {
-        /* Held by the root alone, and on memory of its own: `adoption.is_held_alone`. */
+        /* Held by the root alone, and on memory of its own: `roots.is_held_alone`. */
         bool alone = Py_REFCNT(shadow) == 1 && PyArray_CheckExact(shadow) &&
                      PyArray_BASE((PyArrayObject *)shadow) == NULL && PyArray_ISWRITEABLE((PyArrayObject *)shadow);
         if (!is_owned && !alone)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
-from threading import get_ident
+from threading import Lock, get_ident
 from types import TracebackType
 from typing import Any, Self
 
@@ -135,6 +136,48 @@ class Lifetime:
         finally:
             CURRENT.set(before)
             self._sweeping = False
+
+
+_RARELY = 1000
+"""The threshold of the oldest generation while a log grows; those of the younger ones stay as they are."""
+
+
+class _Thresholds:
+    """The garbage collector's thresholds: restored when the last context that raised them has closed."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._asking = 0
+        self._before = self._set = gc.get_threshold()
+
+    def raise_(self) -> None:
+        """Collect the oldest generation rarely from here on."""
+        with self._lock:
+            self._asking += 1
+            if self._asking == 1:
+                self._before = gc.get_threshold()
+                self._set = (*self._before[:2], max(self._before[2], _RARELY))
+                gc.set_threshold(*self._set)
+
+    def put_back(self) -> None:
+        """Collect it as before, unless the program has set other thresholds meanwhile."""
+        with self._lock:
+            self._asking -= 1
+            if self._asking == 0 and gc.get_threshold() == self._set:
+                gc.set_threshold(*self._before)
+
+
+_THRESHOLDS = _Thresholds()
+
+
+@contextmanager
+def collecting_rarely() -> Iterator[None]:
+    """Inside, Python collects the oldest generation rarely: the objects of a growing log are all alive."""
+    _THRESHOLDS.raise_()
+    try:
+        yield
+    finally:
+        _THRESHOLDS.put_back()
 
 
 def note_refusal(error: BridgeError) -> None:

@@ -1,7 +1,7 @@
 """Arrays that a program which is read makes: NumPy's creators, converters and joins.
 
 They stay plain until a tracked value is written into them; only a program that is compiled makes them tracked at once.
-Lists of tracked numbers become tracked arrays.
+Lists of tracked numbers become tracked arrays. Functions that hide arguments from NumPy's dispatch are dispatched here.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 import bridge.numpy as tracked_numpy
-from bridge.arrays import creation
+from bridge.arrays import creation, dispatch
 from bridge.arrays.buffer import is_weak
 from bridge.code_position import here, resolve
 from bridge.errors import RefusedError
@@ -28,8 +28,9 @@ _CREATORS = (
     "arange", "bartlett", "blackman", "empty", "eye", "frombuffer", "fromfunction", "fromstring", "full", "genfromtxt",
     "hamming", "hanning", "identity", "indices", "kaiser", "load", "loadtxt", "ones", "tri", "tril_indices",
     "triu_indices", "zeros", "empty_like", "full_like", "ones_like", "zeros_like", "geomspace", "linspace", "logspace",
-)  # fmt: skip  # fmt: skip
+)  # fmt: skip
 _CONVERTERS = ("array", "asanyarray", "asarray", "ascontiguousarray", "asfortranarray", "asarray_chkfinite")
+_SHOWING_SOME = (np.fill_diagonal, np.interp, np.nan_to_num, np.pad, np.repeat, np.roll, np.take)
 _JOIN = ("concatenate", "concat", "stack", "vstack", "hstack", "dstack", "column_stack")
 
 
@@ -166,6 +167,22 @@ def tracked_array(x: Any) -> Any:
     return creation.array(x, copy=None) if creation.tracked_inside(x) else np.asanyarray(x)
 
 
+def _with_all_arguments(plain: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that shows only some of its arguments to `__array_function__`, dispatched on all of them.
+
+    NumPy would run `np.pad(plain, 1, constant_values=x)`, `np.fill_diagonal(plain, x)` or `np.take(plain, traced)`
+    on the tracked value itself.
+    """
+
+    @functools.wraps(plain, updated=())
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if any_tracked(args, kwargs) and current_context() is not None:
+            return dispatch.call(plain, args, kwargs)
+        return plain(*args, **kwargs)
+
+    return call
+
+
 SPECIAL.update({getattr(np, name): _creator(getattr(np, name), getattr(tracked_numpy, name)) for name in _CREATORS})
 SPECIAL.update({getattr(np, name): _converter(getattr(np, name), getattr(tracked_numpy, name)) for name in _CONVERTERS})
 SPECIAL.update(
@@ -183,3 +200,4 @@ SPECIAL.update(
         np.lib.stride_tricks.as_strided: tracked_numpy.lib.stride_tricks.as_strided,
     }
 )
+SPECIAL.update({plain: _with_all_arguments(plain) for plain in _SHOWING_SOME})

@@ -33,7 +33,6 @@ from bridge.source import (
     taking_functions,
     targets,
     texts,
-    unseen,
 )
 from bridge.source.iterating import elements
 from bridge.source.keeping import holds_tracked
@@ -246,7 +245,7 @@ def _written(right: Any) -> Any:
 
 
 READER = Reader()
-EXCHANGED = creating, introspection, methods, python_functions, taking_functions, unseen
+EXCHANGED = creating, introspection, methods, python_functions, taking_functions
 """The modules that say what is called in place of functions of Python's and NumPy's."""
 
 reading.Reads.reader = READER

@@ -7,8 +7,6 @@ defaults and closures are those that it has now.
 from __future__ import annotations
 
 import ast
-import dis
-import inspect
 import threading
 import weakref
 from collections.abc import Callable
@@ -16,10 +14,10 @@ from types import CodeType, FunctionType
 from typing import Any, NamedTuple
 
 from bridge.code_position import warn
+from bridge.source.code_objects import is_part, named, partners, rebound, with_reader
 from bridge.source.defining import defined
 from bridge.source.finding import FUTURE, Statement, Text, Unread, codes_in, is_library, statement_of, text_of
-from bridge.source.matching import partners
-from bridge.source.nodes import PART, READER, copied
+from bridge.source.nodes import copied
 from bridge.source.rewriting import Rewriter
 
 
@@ -32,7 +30,7 @@ class Reading:
         self.text = text
         self.code = code
         self.reason = reason
-        self.rebinds = () if code is None else _rebound(code)
+        self.rebinds = () if code is None else rebound(code)
 
 
 class _Itself(Reading):
@@ -46,7 +44,7 @@ class _Itself(Reading):
     def __init__(self, code: CodeType, origin: _Origin | None = None) -> None:
         self._code = weakref.ref(code)
         self.reason = ""
-        self.rebinds = _rebound(code)
+        self.rebinds = rebound(code)
         self.origin = origin
         self.staged: CodeType | None = None
 
@@ -154,7 +152,7 @@ def _all_rewritten(statement: Statement, code: CodeType, names: dict[str, Any]) 
         made = statement.compiled(tree, code.co_filename, code.co_flags & FUTURE)
     except (SyntaxError, ValueError, RecursionError) as error:
         raise Unread(f"{code.co_qualname} does not compile when it is rewritten: {error}") from error
-    new = tuple(codes_in(_with_reader(made)))
+    new = tuple(codes_in(with_reader(made, Reads.reader)))
     found = partners(statement.codes, new)
     for one in new:
         _keep(one, _Itself(one))
@@ -203,66 +201,13 @@ def _all_staged(origin: _Origin, names: dict[str, Any]) -> tuple[CodeType | None
         raise ValueError("its source is gone")
     if statement.staged is None:
         tree = rewritten_tree(Staging.staged(copied(statement.tree)), names, statement.whole)
-        made = _named(_with_reader(statement.compiled(tree, file, flags), Staging.reader))
-        statement.staged = partners(statement.codes, [one for one in codes_in(made) if not _is_part(one)])
+        made = named(with_reader(statement.compiled(tree, file, flags), Staging.reader))
+        statement.staged = partners(statement.codes, [one for one in codes_in(made) if not is_part(one)])
         for one in codes_in(made):
             _keep(one, _Itself(one))
     return statement.staged
 
 
-def _is_part(code: CodeType) -> bool:
-    """Whether a code object is that of a part of a function, which staging has made."""
-    return PART in code.co_varnames
-
-
-def _named(code: CodeType, owner: CodeType | None = None, prefix: str = "", wanted: str = "") -> CodeType:
-    """Code in which parts of functions have the names of these functions, and what is in them is called as ever."""
-    qualname = code.co_qualname
-    if prefix and qualname.startswith(prefix):
-        qualname = wanted + qualname.removeprefix(prefix)
-    if owner is not None and _is_part(code):
-        renamed = code.replace(co_name=owner.co_name, co_qualname=owner.co_qualname)
-    else:
-        renamed = code.replace(co_qualname=qualname)
-    # What is in a comprehension or a class is none of its variables, and named without them.
-    scope = "<locals>." if _is_part(code) and owner is not None and not _has_locals(owner) else ""
-    inner = [
-        _named(one, owner if _is_part(code) else renamed, f"{code.co_qualname}.{scope}", f"{renamed.co_qualname}.")
-        if isinstance(one, CodeType)
-        else one
-        for one in code.co_consts
-    ]
-    return renamed.replace(co_consts=tuple(inner))
-
-
-def _has_locals(code: CodeType) -> bool:
-    """Whether what is in a code object is named as its variables are: not in comprehensions and classes."""
-    comprehension = code.co_name in ("<genexpr>", "<listcomp>", "<setcomp>", "<dictcomp>")
-    return bool(code.co_flags & inspect.CO_OPTIMIZED) and not comprehension
-
-
 def rewritten_tree(tree: ast.stmt, names: dict[str, Any], whole: ast.stmt) -> ast.stmt:
     """The rewritten tree of a statement, or of a part of the `whole` of it; `tree` is used up."""
     return Rewriter(names, Reads.is_special, defined(whole)).rewritten(tree)
-
-
-def _with_reader(code: CodeType, reader: Any = None) -> CodeType:
-    """Code with the reader itself in the place of the constant that stands for it."""
-    reader = reader or Reads.reader
-    constants = tuple(
-        _with_reader(one, reader) if isinstance(one, CodeType) else reader if _is_marker(one) else one
-        for one in code.co_consts
-    )
-    return code.replace(co_consts=constants)
-
-
-def _is_marker(one: Any) -> bool:
-    return type(one) is str and one == READER
-
-
-def _rebound(code: CodeType) -> tuple[int, ...]:
-    """Which of the variables of enclosing functions a function gives other values, by number."""
-    if not code.co_freevars:
-        return ()
-    stores = {i.argval for one in codes_in(code) for i in dis.get_instructions(one) if i.opname == "STORE_DEREF"}
-    return tuple(number for number, name in enumerate(code.co_freevars) if name in stores)

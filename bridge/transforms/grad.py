@@ -9,8 +9,8 @@ from bridge.engines import registry
 from bridge.errors import ArgumentError, with_article
 from bridge.options import Engine, IndexMode, Zeros
 from bridge.rewind import strong_zeros
-from bridge.rewind.collecting import collecting_rarely
 from bridge.rewind.context import Context
+from bridge.rewind.lifetime import collecting_rarely
 from bridge.source.programs import program, returned
 from bridge.transforms.arguments import Arguments, handed_out, number
 from bridge.transforms.chosen import Argnums, has_names

@@ -15,8 +15,8 @@ from bridge.objects.structure import ObjectStructure
 from bridge.options import Engine, IndexMode, Zeros
 from bridge.rewind import strong_zeros
 from bridge.rewind.closures import Closure
-from bridge.rewind.collecting import collecting_rarely
 from bridge.rewind.cotangents import conforming
+from bridge.rewind.lifetime import collecting_rarely
 from bridge.rewind.memory import grounded
 from bridge.source.programs import called, lent_again, program, returned
 from bridge.transforms.arguments import Arguments, check_leaves, handed_out

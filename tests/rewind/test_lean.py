@@ -8,9 +8,9 @@ import pytest
 
 import bridge
 from bridge.errors import RefusedError
-from bridge.rewind.collecting import collecting_rarely
 from bridge.rewind.context import Context
 from bridge.rewind.lean import ElementRead, ElementWrite, One, Pair
+from bridge.rewind.lifetime import collecting_rarely
 
 
 def elements(x, y):

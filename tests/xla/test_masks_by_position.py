@@ -12,7 +12,7 @@ import bridge
 
 pytest.importorskip("jax", reason='engine="xla" needs JAX: pip install "mutation-bridge[jax]"')
 
-from bridge.xla.tracing.masks import made_by_position
+from bridge.xla.lowering.selecting import made_by_position
 
 DISTANCES = (-100, -69, -5, -1, 0, 1, 5, 69, 79, 100)
 

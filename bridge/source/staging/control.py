@@ -29,8 +29,7 @@ from bridge.source.operations import READERS, Reader
 from bridge.source.reaching import GOES_THROUGH
 from bridge.source.reading import Staging, staged_code, twin
 from bridge.source.special_methods import operand
-from bridge.source.staging import effects, items, iterators, maybe, numbers, tables
-from bridge.source.staging.comparing import check_text, compare, identical
+from bridge.source.staging import effects, items, iterators, maybe, numbers
 from bridge.source.staging.short_loops import MANY, may_hold_loops, repeated
 from bridge.source.staging.stages import staged
 from bridge.source.staging.truth import NotOneLoop, is_true, truth, unknown
@@ -231,14 +230,14 @@ class StagedReader(Reader):
     def compared(self, operators: Names, first: Any, *rest: Callable[[], Any]) -> Any:
         """`first < second < third`."""
         right = rest[0]()
-        found = compare(operators[0], first, right)
+        found = numbers.compare(operators[0], first, right)
         if len(rest) == 1:
             return found
         return self.both(found, lambda: self.compared(operators[1:], right, *rest[1:]))
 
     def identical(self, left: Any, right: Any) -> Any:
         """`left is right`."""
-        return identical(left, right)
+        return numbers.identical(left, right)
 
     def counted(self, function: Any, is_last: bool = False) -> Any:
         """A function of Python's that may get numbers which are not known; `is_last`: as in `loop`."""
@@ -255,11 +254,11 @@ class StagedReader(Reader):
         """What is read at an index that may not be known."""
         if not any(map(is_abstract, index)):
             return array
-        return items.tracked(array) if type(array) is np.ndarray else tables.table(array)
+        return items.tracked(array) if type(array) is np.ndarray else items.table(array)
 
     def item(self, container: Any, key: Any) -> Any:
         """`container[key]`, for a key that is computed."""
-        check_text(key)
+        numbers.check_text(key)
         parts = key if type(key) is tuple else (key,)
         return self.seen(self.table(operand(self.seen(container)), *parts)[key])
 

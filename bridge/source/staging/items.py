@@ -1,4 +1,4 @@
-"""What a loop runs over, as elements by number: ranges and arrays."""
+"""Elements by number: of ranges and arrays that a loop runs over, of lists read at a number that is not known."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from bridge.rewind.interpreter import current_context
 from bridge.rewind.values import is_abstract, needs_value
+from bridge.source.floats import Float, weak
 from bridge.source.iterating import Elements, elements
 
 
@@ -90,3 +91,33 @@ def of_range(*args: Any) -> Any:
     if is_abstract(step):
         raise needs_value(step, "the step of a range", "give a step that is a plain integer, or write a while loop")
     return range(*args) if step == 0 else Counting(start, stop, int(step))
+
+
+class Table:
+    """A list or a tuple, whose elements are floats, or arrays or numbers of NumPy's of one shape and dtype."""
+
+    def __init__(self, values: Any) -> None:
+        self.values = values
+
+    def __getitem__(self, key: Any) -> Any:
+        if not is_abstract(key) or np.ndim(key) or key.dtype.kind not in "iu":
+            return self.values[key]
+        if all(type(one) in (float, Float) for one in self.values):
+            return weak(_stacked([np.float64(one) if type(one) is float else one for one in self.values])[key])
+        found = _stacked(self.values)[key]
+        # What is written into an element of a list stays there: this is a copy, and cannot be written.
+        return np.broadcast_to(found, found.shape) if np.ndim(found) else found
+
+
+def table(values: Any) -> Any:
+    """A list or a tuple as a table, if it can be one; else as it is."""
+    if type(values) not in (list, tuple) or not values:
+        return values
+    if all(type(one) in (float, Float) for one in values):
+        return Table(values)
+    looks = {(np.shape(one), getattr(one, "dtype", None)) for one in values}
+    return Table(values) if len(looks) == 1 and next(iter(looks))[1] is not None else values
+
+
+def _stacked(values: Any) -> Any:
+    return tracked(np.stack([np.asarray(one) if isinstance(one, np.generic) else one for one in values]))

@@ -1,4 +1,4 @@
-"""Functions of Python's in a program that is compiled: of numbers that are not known yet."""
+"""Functions and comparisons of Python's in a program that is compiled: of numbers that are not known yet."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from bridge.arrays.buffer import is_weak, weak
+from bridge.arrays.unknown_text import refuse_decision
 from bridge.rewind.interpreter import ARRAYS, current_context
-from bridge.rewind.values import is_abstract, lowered_to
+from bridge.rewind.values import describes, is_abstract, lowered_to
 from bridge.source import binary_operators, callees
 from bridge.source.iterating import elements
 from bridge.source.special_methods import operand
@@ -147,6 +148,32 @@ def contained(value: Any, container: Any) -> Any:
     ):
         return binary_operators.contained(value, container)
     return COUNTED[any]([one is value or one == value for one in container])
+
+
+def compare(name: str, left: Any, right: Any) -> Any:
+    """`left < right`, or whatever the operator is."""
+    check_text(left)
+    check_text(right)
+    if name in ("in", "not in"):
+        found = contained(left, right)
+        if name == "in":
+            return found
+        return np.logical_not(found) if unknown(found) else not found
+    return binary_operators.compared(name, left, right)
+
+
+def identical(left: Any, right: Any) -> Any:
+    """`left is right`; of Python's booleans that may not be known."""
+    both = left, right
+    if any(map(unknown, both)) and all(type(one) is bool or (is_weak(one) and one.dtype == np.bool_) for one in both):
+        return weak(np.equal(left, right))
+    return left is right
+
+
+def check_text(one: Any) -> None:
+    """Raise if the program decides by the text of a value that is known only when it runs."""
+    if isinstance(one, str) and describes(one):
+        raise refuse_decision(one)
 
 
 def _round(*args: Any, **kwargs: Any) -> Any:

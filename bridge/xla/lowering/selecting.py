@@ -6,10 +6,15 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
+from numpy.lib.stride_tricks import sliding_window_view
 
 from bridge.errors import RefusedError
 from bridge.xla.lowering.calls import common, known, operand
 from bridge.xla.lowering.register import entry
+
+_LARGE = 4096
+"""Elements from which on a plain mask is worth computing: XLA computes with constants while it compiles."""
 
 
 @entry("np.where")
@@ -19,7 +24,29 @@ def where(condition: Any, x: Any = None, y: Any = None) -> Any:
         return jnp.nonzero(condition)
     x, y = operand(x), operand(y)
     kind = common(x, y)
-    return jnp.where(jnp.asarray(condition, bool), jnp.asarray(x, kind), jnp.asarray(y, kind))
+    return jnp.where(jnp.asarray(made_by_position(condition), bool), jnp.asarray(x, kind), jnp.asarray(y, kind))
+
+
+def made_by_position(mask: Any) -> Any:
+    """A band of a matrix by the distance from its diagonal, where a large plain mask is one; anything else as it is."""
+    if not isinstance(mask, np.ndarray) or mask.dtype != bool or mask.ndim != 2 or mask.size < _LARGE:
+        return mask
+    rows, columns = mask.shape
+    # What lies at each distance from the diagonal, if it is the same everywhere along it.
+    along = np.concatenate([mask[:0:-1, 0], mask[0]])
+    there = np.flatnonzero(along)
+    if not there.size or there[-1] - there[0] + 1 != there.size:
+        return mask
+    if not np.array_equal(mask, sliding_window_view(along, columns)[::-1]):
+        return mask
+    least, most = (int(end) - (rows - 1) for end in (there[0], there[-1]))
+    distance = lax.iota(np.int32, columns) - lax.broadcasted_iota(np.int32, mask.shape, 0)
+    found = None
+    if least > 1 - rows:
+        found = distance >= least
+    if most < columns - 1:
+        found = distance <= most if found is None else found & (distance <= most)
+    return mask if found is None else found
 
 
 @entry("np.take")

@@ -26,7 +26,6 @@ from bridge.xla.tracing.cells import Cell, in_dtype
 from bridge.xla.tracing.faults import Faults
 from bridge.xla.tracing.folding import Folding
 from bridge.xla.tracing.integers import affine_result, consecutive, form_of
-from bridge.xla.tracing.masks import made_by_position
 from bridge.xla.tracing.memos import COSTLY, Memo
 from bridge.xla.tracing.outlines import Outline, outline_of
 from bridge.xla.tracing.outside import picked, picks
@@ -156,8 +155,7 @@ class Computing(Folding):
         def compute() -> Any:
             if self.is_dry:
                 return outline_of(value)
-            given = (made_by_position(operands[0]), *operands[1:]) if function is np.where else operands
-            return self._lowered(function, given, kwargs, value)
+            return self._lowered(function, operands, kwargs, value)
 
         memo = self.memo
         if memo is None or function not in COSTLY or memo.frame is not self.frames[-1] or np.ndim(value) == 0:

@@ -6,7 +6,7 @@ import pytest
 import bridge
 from bridge.extend import pulls
 from bridge.rewind import log
-from bridge.rewind.adoption import is_held_alone
+from bridge.rewind.roots import is_held_alone
 from tests.helpers.memory import peak_of
 
 N = 512
