@@ -264,6 +264,9 @@ def _of_class(cls: Any) -> Any:
 def _object(cls: Any, /, *args: Any, **kwargs: Any) -> Any:
     """An object of a class with an `__init__` that is read: what `type.__call__` does."""
     made = cls.__new__(cls, *args, **kwargs)
+    context = current_context()
+    if cls.__new__ is object.__new__ and context is not None and context.loan is not None:
+        context.loan.watches.made(made)
     if issubclass(type(made), cls):
         found = type(made).__init__
         nothing = (of(found) if type(found) is FunctionType else found)(made, *args, **kwargs)

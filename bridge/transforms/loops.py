@@ -71,8 +71,8 @@ def fori_loop(lower: int, upper: int, body: Callable[[int, T], T], init: T) -> T
 def while_loop(condition: Callable[[T], Any], body: Callable[[T], T], init: T, limit: int | None = None) -> T:
     """`while condition(value): value = body(value)`, with memory for O(√n) of its n steps.
 
-    `limit` is the largest number of steps that is allowed (and what compiled engines need to know); a loop
-    that wants more raises ArgumentError.
+    `limit` is the largest number of steps that is allowed; a loop that wants more raises ArgumentError. A compiled
+    gradient without a limit compiles again if a loop makes more steps than it has memory for.
     """
     context = current_context()
     if context is not None and context.home.control is not None:

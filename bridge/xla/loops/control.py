@@ -192,7 +192,7 @@ _INNER = ("__wrapped__", "__func__", "func")
 def _raise_cause(error: NotOneLoop) -> None:
     """Raise what a body has raised, if that is why it is no loop."""
     cause: BaseException | None = error
-    while isinstance(cause, NotOneLoop):
+    while isinstance(cause, NotOneLoop) and not isinstance(cause, OtherObject):
         cause = cause.__cause__
     if cause is not None:
         raise cause

@@ -14,17 +14,18 @@ import numpy as np
 from bridge.arrays.buffer import is_weak
 from bridge.code_position import here, resolve
 from bridge.errors import ArgumentError, RefusedError, TraceError
+from bridge.objects.structure import ObjectStructure
 from bridge.rewind.interpreter import ARRAYS
 from bridge.source.staging.truth import NotOneLoop
 from bridge.trees import containers_of, leaves_of, rebuilt
 from bridge.xla.loops.carrying import PYTHON, equal, is_same, is_value
 
 
-class OtherObject(Exception):
+class OtherObject(NotOneLoop):
     """An object of the program is another one afterwards: its attributes are carried, and not itself."""
 
     def __init__(self, number: int) -> None:
-        super().__init__()
+        super().__init__("an object is another one afterwards")
         self.number = number
 
 
@@ -42,11 +43,8 @@ class LoopValue:
         _check_shapes(self.leaves, "a loop carries")
         self.objects = {number: leaves_of(self.leaves[number]) for number in opened}
         self.is_unrolled = False
-
-    @property
-    def first(self) -> Any:
-        """What is carried before the first iteration."""
-        return self._packed(self.leaves) if self.opened else self.init
+        # What is carried before the first iteration.
+        self.first = self._packed(self.leaves) if opened else init
 
     def of(self, carried: Any) -> Any:
         """The value as the program sees it, of what is carried."""
@@ -100,7 +98,7 @@ class LoopValue:
         first = self.leaves[number]
         if number in self.opened or equal(new, first):
             return new
-        if _is_open(first):
+        if isinstance(leaves_of(first)[1], ObjectStructure):
             if self.is_unrolled:
                 return new
             raise OtherObject(number)
@@ -112,54 +110,52 @@ class Results:
 
     def __init__(self, opened: frozenset[int] = frozenset()) -> None:
         self.opened = opened
-        self.sides: dict[int, tuple[list[Any], Any]] = {}
-        self.objects: dict[int, Any] = {}
+        self.structures: dict[int, Any] = {}
+        # Of each leaf itself, and the leaves and the structure that it had then, if it is an object.
+        self.sides: dict[int, list[tuple[Any, list[Any], Any]]] = {}
 
     def of_side(self, number: int, value: Any) -> Any:
         """What is chosen, given what a branch returns."""
         leaves, structure = containers_of(value)
         _check_shapes(leaves, "a branch of a cond returns")
-        self.sides[number] = leaves, structure
+        self.structures[number] = structure
+        self.sides[number] = parts = [(leaf, *leaves_of(leaf)) for leaf in leaves]
         if len(self.sides) == 2:
-            self._check(*self.sides[0], *self.sides[1])
+            self._check()
         if not self.opened:
             return value
-        parts = list(leaves)
-        for one in self.opened:
-            inner, self.objects[one] = leaves_of(leaves[one])
-            parts[one] = tuple(inner)
-        return tuple(parts)
+        return tuple([tuple(inner) if one in self.opened else leaf for one, (leaf, inner, _) in enumerate(parts)])
 
     def of(self, chosen: Any) -> Any:
         """The value as the program sees it."""
         if not self.opened:
             return chosen
         parts = list(chosen)
-        for number, structure in self.objects.items():
-            parts[number] = rebuilt(structure, parts[number])
-        return rebuilt(self.sides[0][1], parts)
+        for number in self.opened:
+            parts[number] = rebuilt(self.sides[0][number][2], parts[number])
+        return rebuilt(self.structures[0], parts)
 
-    def _check(self, first: list[Any], structure: Any, second: list[Any], other: Any) -> None:
-        if structure != other:
+    def _check(self) -> None:
+        first, second = self.structures[0], self.structures[1]
+        if first != second:
             raise ArgumentError(
-                f"the branches of a cond return {structure} and {other}",
+                f"the branches of a cond return {first} and {second}",
                 where=resolve(here()),
                 remedy="return the same containers from both",
             )
-        for number, (a, b) in enumerate(zip(first, second, strict=True)):
+        for number, ((a, _, one), (b, _, other)) in enumerate(zip(self.sides[0], self.sides[1], strict=True)):
             if equal(a, b):
                 continue
-            if _is_open(a) and _is_open(b) and leaves_of(a)[1] == leaves_of(b)[1]:
+            if isinstance(one, ObjectStructure) and one == other:
                 if number not in self.opened:
                     raise OtherObject(number)
-                continue
-            if not is_value(a) or not is_value(b):
+            elif not is_value(a) or not is_value(b):
                 raise TraceError(
                     f"the branches of a cond return {a!r} and {b!r}, and which it is is not known",
                     where=resolve(here()),
                     remedy="return arrays and numbers",
                 )
-            if np.shape(a) != np.shape(b):
+            elif np.shape(a) != np.shape(b):
                 raise ArgumentError(
                     f"the branches of a cond return arrays of shapes {np.shape(a)} and {np.shape(b)}",
                     where=resolve(here()),
@@ -169,11 +165,6 @@ class Results:
 
 def _is(a: Any, b: Any) -> bool:
     return a is b
-
-
-def _is_open(thing: Any) -> bool:
-    """Whether a leaf of containers is an object of the program's that is taken apart."""
-    return not is_value(thing) and leaves_of(thing)[0] != [thing]
 
 
 def _like(first: Any, new: Any) -> Any:
