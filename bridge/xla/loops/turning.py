@@ -237,7 +237,7 @@ class Loop:
         for one, own in zip(self.carried, plan, strict=True):
             one.adopt(self.context, own)
         # What a turn leaves was made by it: if not, it is stale.
-        self._let_follow([one.by.at(0) for one in self.carried])
+        self._let_follow([one.start if one.is_read else GONE for one in self.carried])
 
     def _unfollowed(self) -> list[Any]:
         """Memory of arrays that names are bound to, and what that was before the loop, if it does not follow that."""

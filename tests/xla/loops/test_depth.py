@@ -52,6 +52,14 @@ NESTS = {
         "",
         "np.sum(y)",
     ),
+    "another array": (
+        "u = y * 1.0",
+        "",
+        "for i{d} in range(10):",
+        "u = u * 0.9 + 0.1 * u[::-1] * x[i0]",
+        "",
+        "np.sum(u)",
+    ),
     "counted whiles": (
         "",
         "i{d} = 0",

@@ -388,3 +388,140 @@ def a_number_in_a_list(x):
         return c * 0.9
 
     return np.sum(bridge.fori_loop(0, 9, body, x)) * s[0]
+
+
+class State:
+    """Something that a loop hands on."""
+
+    def __init__(self, u, n):
+        self.u = u
+        self.n = n
+
+
+@program
+def another_object_in_each_iteration(x):
+    s = bridge.fori_loop(0, 7, lambda i, s: State(s.u * 0.9 + x[i % 6], s.n + 1), State(x.copy(), 0))
+    return np.sum(s.u**2) * s.n
+
+
+@program
+def another_object_until_it_is_large(x):
+    s = bridge.while_loop(lambda s: s.n < 5.0, lambda s: State(s.u * 1.1 + x, s.n + 1.5), State(x * 1.0, 0.0), limit=9)
+    return np.sum(s.u) * s.n
+
+
+@program
+def an_object_that_is_changed_and_another_one_that_is_returned(x):
+    def body(i, s):
+        s.u = s.u * 2
+        return State(s.u * 0.9 + x[i % 6], s.n + 1)
+
+    first = State(x.copy(), 0)
+    s = bridge.fori_loop(0, 7, body, first)
+    return np.sum(np.tanh(s.u)) * s.n + np.sum(first.u)
+
+
+@program
+def an_object_with_an_array_that_is_written(x):
+    def body(i, s):
+        s.u[0] *= 2
+        return State(s.u * 0.9 + x[i % 6], s.n + 1)
+
+    first = State(x.copy(), 0)
+    s = bridge.fori_loop(0, 7, body, first)
+    return np.sum(s.u**2) * s.n + np.sum(first.u)
+
+
+@program
+def one_object_or_another(x):
+    s = State(x * 2, 3.0)
+    r = bridge.cond(x[0] > 0, lambda s: State(s.u * 3, s.n + 1), lambda s: State(s.u * 1, s.n), s)
+    return np.sum(r.u) * r.n
+
+
+@program
+def an_object_on_both_sides(x):
+    s = State(x * 2, 3.0)
+    r = bridge.cond(x[0] > 0, lambda s: s, lambda s: s, s)
+    r.u = r.u * 2
+    return np.sum(s.u**2)
+
+
+@program
+def arrays_change_places_and_are_written(x):
+    a, b = x.copy(), x * 2
+    c, _ = bridge.fori_loop(0, 5, lambda i, ab: (ab[1], ab[0]), (a, b))
+    c[0] = 7 * x[1]
+    return np.sum(a * 2 - b * 3)
+
+
+@program
+def a_value_that_stays_the_first_array(x):
+    a = x.copy()
+    r = bridge.while_loop(lambda v: v[0] > 5, lambda v: v * 2, a, limit=4)
+    r[0] = 9 * x[1]
+    return np.sum(a**2)
+
+
+@program
+def views_of_the_first_array(x):
+    a = x.copy()
+    r = bridge.fori_loop(0, 3, lambda i, v: (v[0] * 2, v[1]), (a[1:4], a))
+    r[1][2] = 5 * x[0]
+    return np.sum(a) + np.sum(r[0] ** 2)
+
+
+@program
+def rows_of_a_captured_array(x):
+    a = np.stack([x, x * 2])
+    r = bridge.fori_loop(0, 3, lambda i, v: a[i % 2], x * 1)
+    r[0] = x[1] * 8
+    return np.sum(a)
+
+
+@program
+def windows_that_reach_beyond(x):
+    return bridge.fori_loop(0, 6, lambda i, s: s + np.sum(x[i : i + 3]) ** 2, 0.0)
+
+
+@program
+def one_body_that_writes_a_copy_and_then_the_array(x):
+    def run(u, writes):
+        def body(i, u):
+            w = u if writes else u.copy()
+            w[0] = w[0] * 1.5
+            return u * 1.1
+
+        return bridge.fori_loop(0, 6, body, u)
+
+    a, b = x.copy(), x.copy()
+    r, s = run(a, False), run(b, True)
+    return np.sum(r * s) + 2 * np.sum(a) + 3 * np.sum(b)
+
+
+@program
+def one_loop_that_writes_a_copy_and_then_the_array(x):
+    def run(u, writes):
+        for _ in range(6):
+            w = u if writes else u.copy()
+            w[0] = w[0] * 1.5
+            u = u * 1.1
+        return u
+
+    a, b = x.copy(), x.copy()
+    r, s = run(a, False), run(b, True)
+    return np.sum(r * s) + 2 * np.sum(a) + 3 * np.sum(b)
+
+
+@program
+def loops_in_loops_bind_and_write_an_array(x):
+    u = x * 1
+    a = u
+    for i in range(5):
+        for _ in range(6):
+            for _ in range(7):
+                u = u * 0.99 + 0.1 * x[i]
+            u[0] = u[0] * 1.1
+        u = u + 1
+    a[1] = 5 * x[0]
+    return np.sum(u) + np.sum(a**2)
