@@ -29,7 +29,7 @@ from bridge.xla.equations.simplified import simplified
 from bridge.xla.equations.special_values import keeping
 from bridge.xla.holders import classes_of
 from bridge.xla.loops import flow
-from bridge.xla.loops.looks import staleness_told
+from bridge.xla.loops.trial_cache import mismatches_raised
 from bridge.xla.lowering.lower import x64
 from bridge.xla.outside import VALUES
 from bridge.xla.signature import Dynamic, Signature, Static, in_memory
@@ -199,7 +199,7 @@ class Program:
             both = zip(GIVEN.get() or (), leaves, strict=False)
             context.originals = [(leaf, shown) for leaf, shown in both if isinstance(leaf, np.ndarray)]
         function = self.function if context is None else program(context, self.function, None)
-        with _only_numpy(), staleness_told():
+        with _only_numpy(), mismatches_raised():
             results, structure = leaves_of(function(*args, **kwargs))
         if context is not None and context.home.trace.refused is not None:
             # The program has caught it, and gone on.

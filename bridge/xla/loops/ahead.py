@@ -32,9 +32,9 @@ from bridge.source.staging.truth import NotOneLoop
 from bridge.source.state import Watch
 from bridge.state.slots import Variable
 from bridge.trees import containers_of
-from bridge.xla.loops.causes import OF_THE_MACHINE
-from bridge.xla.loops.standing import others_of
-from bridge.xla.loops.surroundings import Surroundings
+from bridge.xla.loops.may_alias import others_of
+from bridge.xla.loops.side_effects import ReachableState
+from bridge.xla.loops.trial_errors import OF_THE_MACHINE
 
 _PLAIN = (
     list,
@@ -93,7 +93,7 @@ class Ahead:
         watch.fresh.update(self.numbered)
         functions = list(_functions_of(self.iterator))
         cells = [(cell, _held(cell)) for one in functions for cell in one.__closure__ or ()]
-        around = Surroundings([*functions, *(value for _, value in cells)])
+        around = ReachableState([*functions, *(value for _, value in cells)])
         held: list[Any] = []
         raised: Exception | None = None
         with self._heard(since) as written, self._watched(watch):

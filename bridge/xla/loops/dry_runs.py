@@ -1,4 +1,4 @@
-"""Bodies that are run for what they would do: no effect on the program, on logs, or on what is known of memory."""
+"""Dry runs: a body runs for what it would do, without effect on the program, on logs, or on what is known of memory."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""Who runs the loops and branches of a program that is compiled: those of this package, and Python's own."""
+"""The loops and branches of a compiled program, for staged code: those of this package, and Python's own."""
 
 from bridge.xla.loops.ahead import Ahead
 from bridge.xla.loops.control import cond, fori_loop, while_loop
+from bridge.xla.loops.may_alias import returned
 from bridge.xla.loops.python_branches import staged_branch, staged_choice
 from bridge.xla.loops.python_loops import staged_loop, unrolling
 from bridge.xla.loops.python_whiles import staged_repeat
-from bridge.xla.loops.standing import returned
 
 __all__ = [
     "Ahead",

@@ -1,7 +1,7 @@
-"""Python's branches in a program that is compiled: both sides are compiled, and one runs.
+"""Python's branches in a compiled program: both sides are compiled, and one runs.
 
-A side that raises an error of its own, whatever the numbers are, is one that the program must not take: the error is
-raised after a run that would have taken it.
+If a side raises an error of the program for all values, the program must not take that side: the error is raised after
+a run that would have taken it.
 """
 
 from __future__ import annotations
@@ -19,16 +19,15 @@ from bridge.source.staging.maybe import unbound_local
 from bridge.source.staging.truth import NotOneLoop, truth
 from bridge.source.state import Place
 from bridge.state.slots import GONE, Value
-from bridge.xla.loops.carrying import equal
-from bridge.xla.loops.causes import check_cause
-from bridge.xla.loops.following import keep
-from bridge.xla.loops.looks import looks
-from bridge.xla.loops.outcomes import Outcome
-from bridge.xla.loops.plans import BEFORE, planned
-from bridge.xla.loops.repeating import choose
-from bridge.xla.loops.standing import shared_on_a_side
+from bridge.xla.loops.branch_merge import MergedVariable
+from bridge.xla.loops.carried_values import equal
+from bridge.xla.loops.loop_entries import choose
+from bridge.xla.loops.may_alias import shared_on_a_side
+from bridge.xla.loops.phi import keep
 from bridge.xla.loops.taped import of_the_program
-from bridge.xla.loops.trials import Part, with_lent
+from bridge.xla.loops.trial_cache import UNCHANGED, abstract_values, plan_of
+from bridge.xla.loops.trial_errors import check_cause
+from bridge.xla.loops.trials import TrialPart, with_lent
 from bridge.xla.loops.unset import check_bound_before, have_lent, note_unbound
 
 Side = Callable[[], Any]
@@ -75,7 +74,7 @@ class _Side:
     """One side, and what it leaves in each place."""
 
     def __init__(self, context: Any, run: Side, places: Sequence[Place], plan: list[Any] | None) -> None:
-        self.part = Part(context, lambda i: run(), places)
+        self.part = TrialPart(context, lambda i: run(), places)
         self.run: Any = getattr(run, "part", run)
         self.raised: BaseException | None = None
         self.after: dict[Any, Any] = {}
@@ -83,8 +82,8 @@ class _Side:
         self.since = 0
         if plan is not None:
             found = zip(places, self.part.before, plan, strict=True)
-            self.after = {place.key: was if value is BEFORE else value for place, was, value in found}
-            self.is_older = {place.key: value is BEFORE for place, value in zip(places, plan, strict=True)}
+            self.after = {place.key: was if value is UNCHANGED else value for place, was, value in found}
+            self.is_older = {place.key: value is UNCHANGED for place, value in zip(places, plan, strict=True)}
             return
         self._try()
 
@@ -112,7 +111,7 @@ class _Side:
 def _branch(context: Any, test: Any, then: Side, otherwise: Side, places: Sequence[Place], live: Sequence[str]) -> None:
     plans = context.home.trace.plans
     code = getattr(then, "__code__", None), getattr(otherwise, "__code__", None)
-    key = (*code, context.level, looks(places))
+    key = (*code, context.level, abstract_values(places))
     if None not in code and key in plans:
         heard = context.home.trace.fingerprint
         forget = heard.unless_tried_again() if heard is not None else None
@@ -161,8 +160,8 @@ def _chosen(
     parts = {key: pair for side in sides for key, pair in side.before.items()}
     codes = tuple(getattr(one, "__code__", one) for one in (then, otherwise))
     _lend(side.after for side in sides)
-    outcomes = [Outcome(context, place, place.get(), sides, codes) for place in places if place.name in live] + [
-        Outcome(context, place, before, sides, codes)
+    outcomes = [MergedVariable(context, place, place.get(), sides, codes) for place in places if place.name in live] + [
+        MergedVariable(context, place, before, sides, codes)
         for key, (place, before) in parts.items()
         if key not in {one.key for one in places}
     ]
@@ -188,7 +187,7 @@ def _chosen(
         return taken
 
     named = ChainMap(aliases, context.home.trace.following.known)
-    kept_for_next = [planned(places, side.part.before[: len(places)], side.after, side.since, named) for side in sides]
+    kept_for_next = [plan_of(places, side.part.before[: len(places)], side.after, side.since, named) for side in sides]
     # A side that turns out to write integers is run again: in branches in each other, twice as often with each.
     written = [cell for one in outcomes for cell in one.written]
     varying = [ground_of(cell.place.root) for cell in written if cell.dtype.kind in "iub"]

@@ -1,9 +1,9 @@
-"""Python's loops in a program that is compiled, as loops of XLA.
+"""Python's `for` loops in a compiled program, as XLA loops.
 
-A turn is run for trial, with the program's state as it is before the loop, and then with state as any turn may find it,
-until what it leaves is of the same look (`carrying`). What cannot be carried, or cannot be traced with an index that is
-not known, is no loop (`NotOneLoop`), and is unrolled. The first turn may run by itself, if it leaves other things than
-the later ones do; if arrays change their names, as many turns as it takes until each has its first name again are one.
+Trials find what the iterations carry (`loop_state`). A loop is unrolled (`NotOneLoop`) if its state has no stable
+types, or if it cannot be traced with an unknown index. The first iteration may run by itself, if only the later ones
+leave the types that they found. If iterations exchange the names of arrays, several iterations are one of the XLA loop,
+as many as it takes until each array has its first name again.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from bridge.rewind.values import is_abstract, lowered_to
 from bridge.source.staging.short_loops import SHORT
 from bridge.source.staging.truth import NotOneLoop, is_true, unknown
 from bridge.source.state import variables_of
-from bridge.xla.loops.carrying import (
+from bridge.xla.loops.carried_values import (
     Memory,
     Rebound,
     Unlike,
 )
 from bridge.xla.loops.dry_runs import unheard, untouched
-from bridge.xla.loops.recorded import is_logged
-from bridge.xla.loops.repeating import repeat
+from bridge.xla.loops.loop_entries import repeat
+from bridge.xla.loops.loop_state import LoopState, run_planned
+from bridge.xla.loops.recorded_body import is_logged
 from bridge.xla.loops.structured import Turns
 from bridge.xla.loops.trials import with_lent
-from bridge.xla.loops.turning import Loop, run_planned
 from bridge.xla.tracing.integers import affine_of, useful
 
 Names = tuple[str, ...]
@@ -138,7 +138,7 @@ def _counted(
 
     ends: list[Any] = [None]
 
-    def run(loop: Loop) -> None:
+    def run(loop: LoopState) -> None:
         going = None
         if any(isinstance(one.by, Memory) for one in loop.stops):
             loop.count_turns()
@@ -155,7 +155,7 @@ def _counted(
             raise NotOneLoop("it is short, and so are the loops in it")
 
     what = (body, done, period)
-    run_planned(context, lambda: Loop(context, turn, body, names, may_be_empty, own), (0, high), what, run, found)
+    run_planned(context, lambda: LoopState(context, turn, body, names, may_be_empty, own), (0, high), what, run, found)
     if high is None or high > SHORT:
         trace.long_loops += 1
     if period > 1:

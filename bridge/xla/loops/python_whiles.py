@@ -1,7 +1,7 @@
-"""`while` in a program that is compiled, as a loop of XLA.
+"""Python's `while` in a compiled program, as an XLA loop.
 
-Where the condition depends on counters alone, the turns are counted, and it is a loop of so many; else the condition is
-asked between two turns, and a run tells how many turns there were.
+If the condition depends on counters alone, the iterations are counted, and the loop has a fixed length. Otherwise the
+condition is computed between two iterations, and a run tells how many there were.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from bridge.rewind.values import is_abstract, lowered_to
 from bridge.source.staging.short_loops import SHORT
 from bridge.source.staging.truth import NotOneLoop, is_true, truth, unknown
 from bridge.state.slots import Part as Changed
-from bridge.xla.loops.carrying import (
+from bridge.xla.loops.carried_values import (
     Counter,
     Memory,
 )
 from bridge.xla.loops.dry_runs import asked
-from bridge.xla.loops.recorded import is_logged
-from bridge.xla.loops.repeating import repeat
+from bridge.xla.loops.loop_entries import repeat
+from bridge.xla.loops.loop_state import LoopState, run_planned
+from bridge.xla.loops.recorded_body import is_logged
 from bridge.xla.loops.structured import Turns
-from bridge.xla.loops.trials import Part, with_lent
-from bridge.xla.loops.turning import Loop, run_planned
+from bridge.xla.loops.trials import TrialPart, with_lent
 from bridge.xla.tracing.integers import affine_of
 
 Names = tuple[str, ...]
@@ -47,21 +47,21 @@ def _repeated(context: Any, test: Any, body: Any, names: tuple[Names, ...], limi
     def turn(k: Any) -> None:
         body()
 
-    def run(loop: Loop) -> None:
+    def run(loop: LoopState) -> None:
         if not loop.is_planned:
             check_condition(context, test)
         _run(context, loop, test, limit)
 
     run_planned(
         context,
-        lambda: Loop(context, turn, body, names, may_be_empty=True, exchanges=True, asks=test),
+        lambda: LoopState(context, turn, body, names, may_be_empty=True, exchanges=True, asks=test),
         (0, limit),
         (body, test.__code__),
         run,
     )
 
 
-def _run(context: Any, loop: Loop, test: Any, limit: int | None) -> None:
+def _run(context: Any, loop: LoopState, test: Any, limit: int | None) -> None:
     """The turns, when it is known what they carry."""
     count = _count(loop, test)
     if count is not None:
@@ -93,7 +93,7 @@ def _run(context: Any, loop: Loop, test: Any, limit: int | None) -> None:
 
 def check_condition(context: Any, test: Any) -> None:
     """NotOneLoop if the condition of a `while` does more than to ask."""
-    asks = Part(context, lambda k: test(), [])
+    asks = TrialPart(context, lambda k: test(), [])
     _, _, since, watch = asks.tried((0, None), lambda k: None, lambda: None)
     names = [place.name for place, _ in watch.parts.values()]
     faults = context.home.trace.faults.cells
@@ -101,7 +101,7 @@ def check_condition(context: Any, test: Any) -> None:
         raise NotOneLoop(f"its condition changes {names[0] if names else 'an array'}")
 
 
-def _count(loop: Loop, test: Any) -> int | None:
+def _count(loop: LoopState, test: Any) -> int | None:
     """How many turns a `while` makes whose condition depends on counters alone; None if it is another one."""
     if any(isinstance(one.by, Memory) for one in loop.stops):
         return None

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bridge.rewind.roots import LAID_OUT, Root, ground_of, serial_now
+from bridge.xla.loops.activity_cache import taken
 from bridge.xla.loops.dry_runs import Body, tried
-from bridge.xla.loops.expected import taken
 from bridge.xla.loops.taped import Taped
 from bridge.xla.tracing.integers import Bounds
 

@@ -1,7 +1,7 @@
-"""The values of `fori_loop`, `while_loop` and `cond` in a program that is compiled, and the checks of them.
+"""Values of `fori_loop`, `while_loop` and `cond` in a compiled program, and the checks of them.
 
-What the body of a loop returns must have the containers, shapes and dtypes of the first value, and both branches of a
-`cond` must return the same containers and shapes.
+The body of a loop must return the containers, shapes and dtypes of the first value. Both branches of a `cond` must
+return the same containers and shapes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from bridge.objects.structure import ObjectStructure
 from bridge.rewind.interpreter import ARRAYS
 from bridge.source.staging.truth import NotOneLoop
 from bridge.trees import containers_of, leaves_of, rebuilt
-from bridge.xla.loops.carrying import PYTHON, equal, is_same, is_value
+from bridge.xla.loops.carried_values import PYTHON, equal, is_same, is_value
 
 
 class OtherObject(NotOneLoop):

@@ -1,6 +1,6 @@
 """The entry of a loop or a branch in the log of a context: what its bodies do, and how it is undone.
 
-What a body does is found by dry runs (`Recorded.describe`), until it is known which older memory carries a gradient.
+Dry runs find what a body does (`RecordedBody.describe`), until it is known which older memory carries a gradient.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ import numpy as np
 from bridge.code_position import here
 from bridge.rewind.log import Entry, Overwritten
 from bridge.rewind.roots import Root, serial_now
+from bridge.xla.loops.activity_cache import ActivityGuess
 from bridge.xla.loops.dry_runs import tried
-from bridge.xla.loops.expected import Expected
-from bridge.xla.loops.extents import extents
-from bridge.xla.loops.recorded import Recorded, Sweep
+from bridge.xla.loops.recorded_body import RecordedBody, Sweep
 from bridge.xla.loops.shadows import homes_of
 from bridge.xla.loops.taped import Taped
+from bridge.xla.loops.write_hulls import extents
 from bridge.xla.tracing.integers import Bounds, bounds_of
 
 Cells = Sequence[Any]
 
 
-Step = Callable[[Recorded, Any, Any], None]
+Step = Callable[[RecordedBody, Any, Any], None]
 
 
 @dataclass(frozen=True)
@@ -65,9 +65,9 @@ class Structured(Entry):
         self.bounds = bounds
         self.cells = list(carried)
         since = serial_now()
-        self.recorded = [Recorded(context, body, since) for body in bodies]
+        self.recorded = [RecordedBody(context, body, since) for body in bodies]
         self.activated: list[Root] = []
-        self._find_active(Expected(context, bodies))
+        self._find_active(ActivityGuess(context, bodies))
         self.roots = list(dict.fromkeys(root for one in self.recorded for root in one.roots if root.active))
         self.written_roots = list(dict.fromkeys(root for one in self.recorded for root in (*one.whole, *one.written)))
         self.parts = list(extents(context.home.trace, self.recorded)) if context.home.trace.is_inside else []
@@ -76,7 +76,7 @@ class Structured(Entry):
         self.undone = False
         self.marks: dict[Root, Any] = {}
 
-    def _find_active(self, expected: Expected) -> None:
+    def _find_active(self, expected: ActivityGuess) -> None:
         """Which memory carries a gradient after an iteration it carries one before the next."""
         given = self.cells
         self.cells = list(dict.fromkeys([*given, *expected.varying]))

@@ -1,4 +1,4 @@
-"""Bodies of loops and branches: the first dry run records what a body does, every later run replays that."""
+"""Bodies of loops and branches: the first dry run records what a body does, and every later run replays the tape."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parts of a program that run for trial: without effect on memory, on variables, on the program's objects."""
+"""Trials: parts of a program run without effect on memory, on variables and on the program's objects."""
 
 from __future__ import annotations
 
@@ -13,26 +13,16 @@ from bridge.rewind.roots import serial_now
 from bridge.source.borrowing import LentOutside
 from bridge.source.staging.truth import NotOneLoop
 from bridge.source.state import Moment, Place, Watch
-from bridge.xla.loops.causes import OF_THE_MACHINE, check_cause, is_of_the_program, pass_on
 from bridge.xla.loops.dry_runs import dry, unheard
-from bridge.xla.loops.looks import Stale
-from bridge.xla.loops.standing import all_known
-from bridge.xla.loops.surroundings import Surroundings
+from bridge.xla.loops.may_alias import all_known
+from bridge.xla.loops.side_effects import ReachableState
+from bridge.xla.loops.trial_cache import PlanMismatch
+from bridge.xla.loops.trial_errors import OF_THE_MACHINE, check_cause, is_of_the_program, pass_on
 from bridge.xla.tracing.integers import Bounds
 
 
-class Part:
-    """A part of a program that is run again and again: with the program's state as it was when this was made.
-
-    Parameters
-    ----------
-    run : runs it, given the number of its turn.
-    places : variables that it binds.
-
-    Attributes
-    ----------
-    written : roots of memory that it wrote when it was tried.
-    """
+class TrialPart:
+    """A part of a program that runs several times, each time with the program's state as it was when this was made."""
 
     def __init__(self, context: Any, run: Callable[[Any], Any], places: Sequence[Place]) -> None:
         self.context = context
@@ -46,9 +36,9 @@ class Part:
         self.merged = dict(context.merged)
         self.iterators: dict[int, Any] | None = None
 
-    def _around(self) -> Surroundings:
+    def _around(self) -> ReachableState:
         """What it can reach."""
-        return Surroundings([self.run, *(value for _, value in self.closure.cells)])
+        return ReachableState([self.run, *(value for _, value in self.closure.cells)])
 
     def add(self, places: Iterable[tuple[Place, Any]]) -> None:
         """Take note of places that it binds or changes, and of what they hold before it runs."""
@@ -77,7 +67,7 @@ class Part:
 
     @contextmanager
     def watched(self, expected: set[Any]) -> Iterator[None]:
-        """Inside, it may change no other parts of the program's objects than the expected ones; Stale if it does."""
+        """Inside, it may change only the expected parts of the program's objects; PlanMismatch if it changes others."""
         loan = self.context.loan
         if loan is None:
             yield
@@ -90,7 +80,7 @@ class Part:
             yield
         if watch.refused is not None or not watch.parts.keys() <= expected:
             watch.put_back()
-            raise Stale
+            raise PlanMismatch
 
     @contextmanager
     def heard(self, since: int) -> Iterator[None]:
@@ -145,7 +135,7 @@ class Part:
         watch = Watch()
         loan = self.context.loan
 
-        around: Surroundings | None = None
+        around: ReachableState | None = None
 
         def attempt(i: Any) -> None:
             nonlocal around

@@ -1,4 +1,4 @@
-"""Attributes that are not there before a loop or a branch, which sets them: what a read gives where they stay unset."""
+"""Attributes that a loop or a branch sets first: what a read gives where they stay unset."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bridge.source.staging.maybe import Maybe, note_uncertain, unbound_local
 from bridge.source.staging.truth import NotOneLoop
 from bridge.state.slots import ANSWERED, GONE, Part
 from bridge.trees import containers_of
-from bridge.xla.loops.carrying import Unlike
+from bridge.xla.loops.carried_values import Unlike
 from bridge.xla.loops.dry_runs import unheard, untouched
 
 

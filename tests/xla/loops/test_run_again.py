@@ -12,8 +12,8 @@ import bridge
 pytest.importorskip("jax", reason='engine="xla" needs JAX: pip install "mutation-bridge[jax]"')
 
 from bridge.errors import TraceError
-from bridge.xla.loops.looks import Stale
-from bridge.xla.loops.outcomes import Outcome
+from bridge.xla.loops.branch_merge import MergedVariable
+from bridge.xla.loops.trial_cache import PlanMismatch
 
 
 def state(x: Any, A: Any, c: int) -> Any:
@@ -52,7 +52,7 @@ def test_a_while_loop_that_is_left_early_in_a_loop_that_is_left_early() -> None:
 
 def test_what_leaves_something_else_each_time_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     def never(self: Any, value: Any) -> None:
-        raise Stale
+        raise PlanMismatch
 
     def loss(x: Any) -> Any:
         s = x[0]
@@ -60,6 +60,6 @@ def test_what_leaves_something_else_each_time_is_told(monkeypatch: pytest.Monkey
             s = s * x[2]
         return s
 
-    monkeypatch.setattr(Outcome, "check", never)
+    monkeypatch.setattr(MergedVariable, "check", never)
     with pytest.raises(TraceError, match=r"traced again, and left something else(.|\n)*at .*test_run_again.py:\d+"):
         bridge.grad(loss, engine="xla")(np.ones(3))

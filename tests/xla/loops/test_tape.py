@@ -16,7 +16,7 @@ from bridge.rewind import replayed
 from bridge.rewind.operands import Fixed, Retake
 from bridge.rewind.replayed import Known
 from bridge.rewind.tape import Recorder
-from bridge.xla.loops.turning import Loop
+from bridge.xla.loops.loop_state import LoopState
 from bridge.xla.tracing.context import TraceContext
 
 X, V = np.linspace(0.1, 0.8, 6), np.linspace(-1.0, 1.0, 6)
@@ -275,15 +275,15 @@ def test_a_tape_that_is_dropped_while_another_context_records(monkeypatch: pytes
 def runs_of(transformed: Any, args: Any, monkeypatch: pytest.MonkeyPatch) -> int:
     """How often Python runs the body of a loop while a program is compiled, all loops together."""
     runs = 0
-    begin = Loop._set
+    begin = LoopState._set
 
-    def counted(self: Loop, k: Any) -> list[Any]:
+    def counted(self: LoopState, k: Any) -> list[Any]:
         nonlocal runs
         runs += 1
         return begin(self, k)
 
     with monkeypatch.context() as patched:
-        patched.setattr(Loop, "_set", counted)
+        patched.setattr(LoopState, "_set", counted)
         bridge.xla(transformed).lower(*args)
     return runs
 

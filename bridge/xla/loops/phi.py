@@ -1,7 +1,7 @@
-"""What a branch binds a name to, when that is one array or another: the name's memory follows it from then on.
+"""Array phis: if a branch binds a name to one of several arrays, the name's memory follows the array that it is.
 
-Which of them it is, is a number beside that memory, which the side that runs writes. Where a side has bound the name in
-a branch of its own, the number there says more.
+A number beside the memory says which array that is; the side that runs writes it. If a side has bound the name in an
+inner branch, the number of that branch is used.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from bridge.rewind.places import Layout, View
 from bridge.rewind.roots import Root, serial_now
 from bridge.source.state import Place
 from bridge.state.slots import GONE, Variable
-from bridge.xla.loops.carrying import settling
-from bridge.xla.loops.looks import Stale
-from bridge.xla.loops.standing import others_of
+from bridge.xla.loops.carried_values import settling
+from bridge.xla.loops.may_alias import others_of
+from bridge.xla.loops.trial_cache import PlanMismatch
 from bridge.xla.tracing.following import SAME, Follower, whole
 
 
 class _Older(NamedTuple):
-    """Part of memory that there was before a branch; the same steps from one root name the same part."""
+    """Part of older memory; equal steps from one root lead to the same part."""
 
     root: Any
     steps: list[Any]
     array: Any
 
 
-class Choosing:
+class Phi:
     """Which of the arrays that there were before a branch the memory of a name is after it.
 
     Parameters
@@ -112,10 +112,10 @@ class Choosing:
         return {one.root for one in self.kept}
 
     def number(self, leaf: Any) -> Any:
-        """The number of what a name is bound to; Stale if that may be another array than those that were found."""
+        """The number of the array that a name is bound to; PlanMismatch if that may be one that was not found."""
         older = self._older(leaf, self.since)
         if self.older is not None and (older is None or any(_number(self.older, one) == 0 for one in older)):
-            raise Stale
+            raise PlanMismatch
         if self.which is None:
             return None
         if getattr(leaf, "place", None) is self.cell.place:
@@ -190,7 +190,7 @@ def _nameless(places: Iterable[Place]) -> Iterator[None]:
             place.set(value)
 
 
-def keep(context: Any, choosing: Iterable[Choosing], places: Iterable[Place]) -> None:
+def keep(context: Any, choosing: Iterable[Phi], places: Iterable[Place]) -> None:
     """Find out what is to be followed: what the program reaches by other names than those that the branch binds."""
     some = [one for one in choosing if one.older]
     if some and context.loan is not None:

@@ -1,8 +1,8 @@
-"""Bodies that run in XLA loops and branches, at every level: as they are, with tangents, and with a log.
+"""Loops and branches at every level of contexts: plain XLA loops, loops with tangents, and loops with a log.
 
-A differentiating context runs a body as a loop of the context outside it, whose body records, and logs the whole
-as one entry. The backward pass is a loop again: put back what one iteration overwrote, run it again with its log,
-and rewind that. Kept from the forward loop are only the slices that it overwrote.
+A differentiating context runs a body as a loop of the context outside, with a body that logs, and has the whole loop as
+one entry in its log. The backward pass is a loop again: restore what one iteration overwrote, run it again with its
+log, and rewind that log. Only the slices that the forward loop overwrote are kept.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from bridge.rewind.roots import ground_of
 from bridge.rewind.tape import Recorder, recorder_of
 from bridge.rewind.values import lowered_to
 from bridge.xla.loops.dry_runs import Body, asked, inside, unrecorded
-from bridge.xla.loops.replaying import Replayed, placement_for
+from bridge.xla.loops.recompute import Recomputed, placement_for
 from bridge.xla.loops.shadows import Tangents
 from bridge.xla.loops.structured import Cells, Step, Structured, Turns
 from bridge.xla.loops.taped import Taped, body_operand
@@ -81,7 +81,7 @@ def _repeat(context: Any, turns: Turns, body: Taped, asks: Taped | None, carried
             tangents.pass_over(context)
             return context.home.trace.ended(turns.upper, turns.going, turns.bounds)
         return repeat(context.outer, turns, tangents.under(context, body), carried)
-    return Loop(context, turns, body, carried).end
+    return LoopEntry(context, turns, body, carried).end
 
 
 def choose(context: Any, predicate: Any, branches: Sequence[Callable[[], None]], carried: Cells = ()) -> None:
@@ -119,11 +119,11 @@ def _choose(context: Any, predicate: Any, bodies: Sequence[Taped], carried: Cell
             return
         choose(context.outer, predicate, [partial(tangents.under(context, one), 0) for one in bodies], carried)
         return
-    Choice(context, predicate, bodies, carried)
+    BranchEntry(context, predicate, bodies, carried)
 
 
-class Loop(Structured):
-    """A loop in the log: to make one is to run it; `end` is where it ended."""
+class LoopEntry(Structured):
+    """A loop in the log. The constructor runs it; `end` is the number after the last iteration."""
 
     def __init__(self, context: Any, turns: Turns, body: Taped, carried: Cells) -> None:
         low, high = turns.bounds
@@ -146,7 +146,7 @@ class Loop(Structured):
         if chosen is not None and rows is not None:
             # Snapshots are placed for so many turns, and no more.
             below = replace(below, upper=lower + rows)
-        self.replayed = None if chosen is None else Replayed(self, chosen, low, high)
+        self.replayed = None if chosen is None else Recomputed(self, chosen, low, high)
         if self.replayed is not None:
             self.end = self.replayed.run(below, repeat)
         else:
@@ -193,8 +193,8 @@ class Loop(Structured):
         return k if self.rows is None else k % self.rows
 
 
-class Choice(Structured):
-    """A branch in the log, run when it is made: the one that ran goes back."""
+class BranchEntry(Structured):
+    """A branch in the log. The constructor runs it; the backward pass goes through the side that ran."""
 
     def __init__(self, context: Any, predicate: Any, bodies: Sequence[Taped], carried: Cells) -> None:
         super().__init__(context, bodies, carried=carried)

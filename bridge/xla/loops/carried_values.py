@@ -1,11 +1,11 @@
-"""What the turns of a Python loop hand on to each other: variables, attributes and elements, as memory or as counters.
+"""How a loop carries a value from iteration to iteration: not at all, as a counter, or as memory.
 
-A loop in XLA carries memory of fixed shapes. What a turn leaves in a place of the program's state is one of these:
+An XLA loop carries arrays of fixed shapes. A variable, attribute or element of the program becomes one of these:
 
-* the same as before: nothing is carried;
-* an integer that grows by the same number in each turn: it follows from the number of the turn;
-* arrays and numbers, in the same containers: each has memory, which holds the first value before the loop, and into
-  which each turn writes the new one.
+* constant: each iteration leaves what it found;
+* a counter: an integer that grows by the same step in each iteration, computed from the number of the iteration;
+* memory: arrays and numbers in the same containers. The memory holds the first value before the loop, and each
+  iteration writes the new one.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from bridge.source.staging.truth import NotOneLoop
 from bridge.source.state import Place
 from bridge.state.slots import GONE
 from bridge.trees import containers_of, rebuilt
-from bridge.xla.loops.standing import passed_on
+from bridge.xla.loops.may_alias import passed_on
 from bridge.xla.tracing.integers import affine_of
 
 PYTHON = (bool, int, float, complex)
@@ -30,11 +30,11 @@ PYTHON = (bool, int, float, complex)
 
 
 class Unlike(NotOneLoop):
-    """What a turn leaves does not look as what was there before it; after the first turn it may."""
+    """An iteration leaves another type of value than it found; the second iteration may not."""
 
 
 class Rebound(Unlike):
-    """A name was bound to an array that there was before the turn; after some turns it may be the first one again."""
+    """An iteration binds a name to an array that is older; after some iterations it may be the first one again."""
 
 
 class Constant:
@@ -65,14 +65,14 @@ class Counter(Constant):
         return self.value + k * self.step
 
 
-class Look(NamedTuple):
-    """How memory for a place looks: containers, and of each value in them its kind and dtype."""
+class StateType(NamedTuple):
+    """The type of memory for a value: containers, and kind and dtype of each leaf in them."""
 
     structure: Any
     kinds: tuple[str, ...]
     dtypes: tuple[Any, ...]
 
-    def is_wider_than(self, other: Look) -> bool:
+    def is_wider_than(self, other: StateType) -> bool:
         """Whether memory that looks like `other` is too narrow, or of the wrong kind."""
         mine, others = (zip(look.kinds, look.dtypes, strict=True) for look in (self, other))
         return any(a[0] != "fixed" and a != b for a, b in zip(mine, others, strict=True))
@@ -81,7 +81,7 @@ class Look(NamedTuple):
 class Memory(Constant):
     """Arrays and numbers in containers, each with memory of its own; "fixed" ones are the same in every turn."""
 
-    def __init__(self, context: Any, look: Look, cells: Sequence[Any]) -> None:
+    def __init__(self, context: Any, look: StateType, cells: Sequence[Any]) -> None:
         self.context, self.look, self.cells = context, look, cells
         self.fresh: list[Any] = []
 
@@ -114,7 +114,7 @@ class Memory(Constant):
         self.fresh = []
 
 
-def look_of(place: Place, start: Any, after: Any, since: int, hands: Set[Any] = frozenset()) -> Look | None:
+def state_type(place: Place, start: Any, after: Any, since: int, hands: Set[Any] = frozenset()) -> StateType | None:
     """How memory for a place looks, given what it held and what a turn has left in it; None if it needs none.
 
     Parameters
@@ -145,10 +145,10 @@ def look_of(place: Place, start: Any, after: Any, since: int, hands: Set[Any] = 
         _check(place.name, old, new, since, hands)
         kinds.append(kind_of(old, new))
         dtypes.append(np.result_type(promoting(old), promoting(new)))
-    return Look(structure, tuple(kinds), tuple(dtypes))
+    return StateType(structure, tuple(kinds), tuple(dtypes))
 
 
-def memory(context: Any, look: Look, start: Any, after: Any) -> Memory:
+def memory(context: Any, look: StateType, start: Any, after: Any) -> Memory:
     """Memory that holds what was in a place before a loop; zeros if no turn reads that."""
     leaves, _ = containers_of(after if start is GONE else start)
     cells = []

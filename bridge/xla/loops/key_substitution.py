@@ -1,4 +1,4 @@
-"""The places that one iteration wrote, found again in another run of the same body."""
+"""Keys of the places that one iteration wrote, rewritten for another run of the same body."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Turns of a loop of the program: what they carry, found by trials, and one turn after the other.
+"""The state that a loop of the program carries, inferred by trials, and the iterations of the loop.
 
-A turn is run for trial, with the program's state as it is before the loop, and then with state as any turn may find it,
-until what it leaves is of the same look (`carrying`).
+An iteration runs for trial first with the present state, then with the state that any iteration may find, until the
+types of what it leaves are stable (`carried_values`).
 """
 
 from __future__ import annotations
@@ -26,8 +26,7 @@ from bridge.source.staging.truth import NotOneLoop, is_true, truth, unknown
 from bridge.source.state import variables_of
 from bridge.state.slots import GONE, Variable
 from bridge.trees import containers_of
-from bridge.xla.loops.carried import Carried
-from bridge.xla.loops.carrying import (
+from bridge.xla.loops.carried_values import (
     Memory,
     Unlike,
     alike,
@@ -36,12 +35,13 @@ from bridge.xla.loops.carrying import (
     handed_on,
     read_cell,
 )
-from bridge.xla.loops.causes import check_cause
-from bridge.xla.loops.following import keep
-from bridge.xla.loops.looks import Stale, looks
-from bridge.xla.loops.standing import Left, all_known, handed_to_the_next_turn, may_be, others_of
+from bridge.xla.loops.loop_variable import LoopVariable
+from bridge.xla.loops.may_alias import Left, all_known, handed_to_the_next_turn, may_be, others_of
+from bridge.xla.loops.phi import keep
 from bridge.xla.loops.taped import replay_error, was_marked
-from bridge.xla.loops.trials import Part, with_lent
+from bridge.xla.loops.trial_cache import PlanMismatch, abstract_values
+from bridge.xla.loops.trial_errors import check_cause
+from bridge.xla.loops.trials import TrialPart, with_lent
 from bridge.xla.tracing.integers import Bounds
 
 Names = tuple[str, ...]
@@ -53,11 +53,8 @@ _TURNS_UNLIKE = 3
 """How many turns may do something else than the one before."""
 
 
-class Loop:
-    """A loop of the program: its turns, what they carry, and the flags that end it.
-
-    What it `asks` between two turns is asked after a turn that is run for trial, too.
-    """
+class LoopState:
+    """A loop of the program: its iterations, the state that they carry, and the flags that end it."""
 
     def __init__(
         self,
@@ -92,11 +89,11 @@ class Loop:
         self.tried_since = 0
         self.scratch = variables_of(body, tuple(name for name in stored if name not in leaving))
         self.carried = [
-            Carried(one, one.get(), one.name in exposed or one.name in stops or may_be_empty)
+            LoopVariable(one, one.get(), one.name in exposed or one.name in stops or may_be_empty)
             for one in variables_of(body, leaving)
         ]
         self.stops = [one for one in self.carried if one.place.name in stops]
-        self.part = Part(context, turn, [one.place for one in self.carried] + self.scratch)
+        self.part = TrialPart(context, turn, [one.place for one in self.carried] + self.scratch)
 
     def find(self, bounds: Bounds) -> None:
         """Find out what is carried; NotOneLoop if that cannot be."""
@@ -120,7 +117,7 @@ class Loop:
             known = {one.key for one in self.part.places}
             more = [(place, before) for key, (place, before) in watch.parts.items() if key not in known]
             for place, before in more:
-                self.carried.append(Carried(place, before, True))
+                self.carried.append(LoopVariable(place, before, True))
             self.part.add(more)
             if not more and not any(changes):
                 self._check_names()
@@ -299,7 +296,7 @@ class Loop:
             left = self._get()
             if any(cell.version != version for cell, version in unfollowed):
                 # Whether it has other names was not asked.
-                raise Stale
+                raise PlanMismatch
             self._confirm(left)
             if self.is_planned:
                 check_apart(zip([one.place for one in self.carried], left, strict=True), since)
@@ -354,7 +351,7 @@ class Loop:
         for place in self.scratch:
             place.set(GONE)
 
-    def _stands_for_first(self, one: Carried) -> None:
+    def _stands_for_first(self, one: LoopVariable) -> None:
         """Take note that a place may hold afterwards what it held before the loop, if no turn has left another."""
         if not isinstance(one.by, Memory) or one.start is GONE:
             return
@@ -379,10 +376,10 @@ class Loop:
 
 def run_planned(
     context: Any,
-    make: Callable[[], Loop],
+    make: Callable[[], LoopState],
     bounds: Bounds,
     what: tuple[Any, ...],
-    run: Callable[[Loop], None],
+    run: Callable[[LoopState], None],
     found: Callable[[], None] = lambda: None,
 ) -> None:
     """Find out what a loop carries, and run it; or run it as it was found to be when it was met before.
@@ -391,7 +388,7 @@ def run_planned(
     """
     plans = context.home.trace.plans
     loop = make()
-    key = (what[0].__code__, *what[1:], context.level, loop.may_be_empty, looks(loop.part.places))
+    key = (what[0].__code__, *what[1:], context.level, loop.may_be_empty, abstract_values(loop.part.places))
     if key in plans:
         heard = context.home.trace.fingerprint
         forget = heard.unless_tried_again() if heard is not None else None

@@ -1,8 +1,7 @@
-"""Whose an exception is that ends a trial: what the program raises, or a fault of the machine that traces it.
+"""Errors that end a trial: those of the program, and faults of the machine that traces it.
 
-What a program raises says something of the program, and comes again: a side of a branch that raises is one which a run
-must not take. That memory has run out, or a disk is full, says something of this moment only. It passes through, and
-nothing is remembered of it.
+An error of the program comes again in each run: a run must not take a side of a branch that raises. Lack of memory or a
+full disk says something of this moment only. Such a fault passes through, and nothing is remembered of it.
 """
 
 from __future__ import annotations

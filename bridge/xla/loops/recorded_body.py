@@ -1,7 +1,8 @@
-"""A body that is run with a log: what an iteration overwrites, what of it is kept, and the way back.
+"""A body that runs with a log: what an iteration overwrites, what of that is kept, and the backward pass.
 
-Memory before an iteration is found again by the places that it overwrote. Integers in these places that the body
-has computed are kept with the overwritten slices; those that follow from the loop's own index are computed again.
+The backward pass finds the memory before an iteration by the places that the iteration overwrote. Integers in these
+places that the body computed are kept with the overwritten slices. Those that follow from the loop's own index are
+computed again.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from bridge.rewind import strong_zeros
 from bridge.rewind.forward import ForwardContext
 from bridge.rewind.log import Entry
 from bridge.rewind.roots import Root, ground_of
-from bridge.xla.loops.relocating import Unknowns, target_of
+from bridge.xla.loops.key_substitution import Unknowns, target_of
 from bridge.xla.loops.shadows import lend, settle
 from bridge.xla.loops.taped import Taped
 from bridge.xla.regions.affine import serial_of_now
@@ -40,7 +41,7 @@ class Sweep:
     once: bool
 
 
-class Recorded:
+class RecordedBody:
     """One body under the log of a context, for loops and branches alike.
 
     `allowed` are the bytes that loops inside of it may take for what they keep, `wishes` those that they would like.

@@ -1,9 +1,9 @@
-"""What a part of a program can reach, before and after a trial: code that is not read changes it without saying so.
+"""Side effects of unread code, found by comparing what a part of a program can reach before and after a trial.
 
-A heap that `heapq` pops from, a `Counter`, an array that a library fills: what the program changes by its statements is
-noted as it happens (`state.Watch`), what others change is seen by comparison. Containers and objects are state that a
-loop may carry; of other things only the contents can be put back, and a part that changes them is no loop. What an
-iterator has given cannot be put back.
+Statements of the program report what they change (`state.Watch`). A heap that `heapq` pops from, a `Counter`, an array
+that a library fills are found by comparison. Containers and objects are state that a loop may carry. Of other things
+only the contents can be restored, and a part that changes them is no loop. What an iterator has given cannot be
+restored.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ _BYTES = (bytearray, array.array)
 _MOST_THINGS, _MOST_ELEMENTS, _MOST_BYTES = 1000, 1000, 1 << 16
 
 
-class Surroundings:
-    """What functions can reach by the names in their code, as it is now."""
+class ReachableState:
+    """What functions can reach by the names in their code, as it was when this was made."""
 
     def __init__(self, functions: Iterable[Any]) -> None:
         self._parts: list[tuple[Contents, Any]] = []

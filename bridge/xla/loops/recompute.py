@@ -1,4 +1,4 @@
-"""What a loop keeps for its way back: its whole log, or snapshots of memory from which it is run again in parts."""
+"""What a loop keeps for its backward pass: its whole log, or snapshots of memory from which parts run again."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bridge.code_position import resolve
 from bridge.errors import MemoryBoundError
 from bridge.options import as_text
 from bridge.rewind.forward import ForwardContext
-from bridge.xla.loops.placements import Placement, Size, placement
+from bridge.xla.loops.checkpoint_schedule import Placement, Size, placement
 from bridge.xla.loops.structured import Step, Structured, Turns
 
 
@@ -66,11 +66,8 @@ def _told(loop: Structured, size: Size, found: Placement, allowed: int) -> str:
     )
 
 
-class Replayed:
-    """The way back of a loop that keeps snapshots.
-
-    `low` and `high` are known bounds of its index.
-    """
+class Recomputed:
+    """The backward pass of a loop that keeps snapshots."""
 
     def __init__(self, loop: Structured, chosen: Placement, low: int, high: int) -> None:
         self.loop, self.chosen, self.low, self.high = loop, chosen, low, high

@@ -1,9 +1,9 @@
-"""What the bodies of a loop or a branch were found to do when they were met before, as a guess that a dry run confirms.
+"""Which memory the bodies of a loop or a branch make active: a guess from earlier dry runs, which the next one confirms.
 
-A body is described until it is known which older memory carries a gradient, and which integers differ from turn to
-turn. The body of a loop around it is described in the same way, and replays it each time, with other memory; what was
-found before is therefore kept by the order in which a tape takes memory from outside. Without it, a loop would be
-described twice as often with each that is around it.
+A body is described until it is known which older memory carries a gradient, and which integers differ from iteration
+to iteration. The body of an enclosing loop is described in the same way and replays the inner one each time, with
+other memory. So what was found is kept by the order in which a tape takes memory from outside. Without this cache, the
+number of descriptions would double with each enclosing loop.
 """
 
 from __future__ import annotations
@@ -32,11 +32,8 @@ def taken(context: Any, bodies: Iterable[Any], numbers: bool = False) -> list[Ro
     return list(dict.fromkeys(found))
 
 
-class Expected:
-    """A guess, of one loop or branch that is about to be described: memory that it wakes, and integers that vary.
-
-    What is found otherwise is found again, where nothing is guessed.
-    """
+class ActivityGuess:
+    """A guess for a loop or branch that is to be described: which memory becomes active, and which integers vary."""
 
     def __init__(self, context: Any, bodies: Sequence[Any]) -> None:
         self.kept = context.home.trace.expected

@@ -1,9 +1,9 @@
-"""Where the snapshots of a loop lie whose log would take too much memory, and what is run again for its way back.
+"""The checkpoint schedule of a loop whose log would take too much memory: where snapshots are, and what is run again.
 
-A loop is cut into segments. Some of them begin with a snapshot of the memory that the loop writes; on the way back, the
-last segment that is left is run again from the nearest snapshot, with a log, and walked back. With a snapshot for each
-segment an iteration is run once more than without; with fewer, the places are those of binomial checkpointing
-(Griewank and Walther, "Algorithm 799: Revolve", 2000): no other placement of as many snapshots runs less again.
+A loop is cut into segments. Some of them begin with a snapshot of the memory that the loop writes. On the way back, the
+last remaining segment is run again from the nearest snapshot, with a log, and walked back. With a snapshot for each
+segment, each iteration is run once more than without snapshots. With fewer, the schedule is that of binomial
+checkpointing (Griewank and Walther, "Algorithm 799: Revolve", 2000): no other one with as many snapshots runs less.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What places hold after a branch: the same whichever side was taken, or memory that both sides write."""
+"""Variables after a branch: the value that both sides leave, or memory that both sides write."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from bridge.rewind.interpreter import ARRAYS
 from bridge.source.state import Place
 from bridge.state.slots import GONE, Part, Variable
 from bridge.trees import containers_of, rebuilt, shown
-from bridge.xla.loops.carrying import Unlike, equal, is_same, is_value, kind_of, promoting, read_cell, settling
-from bridge.xla.loops.following import Choosing
-from bridge.xla.loops.looks import Stale
-from bridge.xla.loops.standing import Bound, Known, passed_on, stood_for
+from bridge.xla.loops.carried_values import Unlike, equal, is_same, is_value, kind_of, promoting, read_cell, settling
+from bridge.xla.loops.may_alias import Bound, Known, passed_on, stood_for
+from bridge.xla.loops.phi import Phi
+from bridge.xla.loops.trial_cache import PlanMismatch
 from bridge.xla.loops.unset import Unset
 
 
 class Side(Protocol):
-    """One side, as far as it was tried: what it has left, in which places that was there before, and since when."""
+    """A side that was tried: what it left in each place, and which memory is older than the trial."""
 
     after: dict[Any, Any]
     is_older: dict[Any, bool]
@@ -37,13 +37,13 @@ def _grown(name: str, values: Sequence[Any], one: Any, other: Any) -> str:
     return f"{name} is {shown(one)} on one side of a branch and {shown(other)} on the other"
 
 
-class Outcome:
-    """What a place holds after a branch: the same whichever side is taken, or memory that both write."""
+class MergedVariable:
+    """A variable after a branch: the value that both sides leave, or memory that both sides write."""
 
     def __init__(self, context: Any, place: Place, before: Any, sides: Sequence[Side], codes: Sequence[Any]) -> None:
         self.context = context
         self.place = place
-        self.choosing: list[Choosing | None] = []
+        self.choosing: list[Phi | None] = []
         before = ARRAYS.seen(before)
         values = [side.after.get(place.key, before) for side in sides]
         self.same: Any = None
@@ -87,7 +87,7 @@ class Outcome:
             self.cells.append(cell)
             chosen = None
             if kind == "array":
-                chosen = Choosing(context, (*codes, place.name, number), cell, column, sinces)
+                chosen = Phi(context, (*codes, place.name, number), cell, column, sinces)
             self.choosing.append(chosen)
 
     @property
@@ -128,17 +128,17 @@ class Outcome:
         ]
 
     def check(self, value: Any) -> None:
-        """Raise Stale if this is not what the sides were found to leave."""
+        """Raise PlanMismatch if this is not what the sides were found to leave."""
         value = self.unset.filled(value)
         if self.is_same:
             if not (equal(value, self.same) or (self.same is GONE and not self.is_set)):
-                raise Stale
+                raise PlanMismatch
             return
         if value is GONE:
             return
         leaves, structure = containers_of(value)
         if structure != self.structure:
-            raise Stale
+            raise PlanMismatch
         for cell, leaf, kind in zip(self.cells, leaves, self.kinds, strict=True):
             if kind == "fixed":
                 fits = equal(leaf, cell)
@@ -146,7 +146,7 @@ class Outcome:
                 fits = is_value(leaf) and np.shape(leaf) == cell.shape
                 fits = fits and np.result_type(promoting(leaf), cell.dtype) == cell.dtype
             if not fits:
-                raise Stale
+                raise PlanMismatch
 
     def take(self, value: Any) -> None:
         """Write what the side that runs has left."""

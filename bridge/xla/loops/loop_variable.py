@@ -1,4 +1,4 @@
-"""What a loop of the program carries from turn to turn: one place of its state, and how."""
+"""One variable, attribute or element that a loop of the program carries, and how it carries it."""
 
 from __future__ import annotations
 
@@ -11,14 +11,24 @@ from bridge.source.staging.truth import NotOneLoop
 from bridge.source.state import Place
 from bridge.state.slots import GONE, Part
 from bridge.trees import containers_of
-from bridge.xla.loops.carrying import Constant, Counter, Memory, Unlike, equal, growth, is_integer, look_of, memory
-from bridge.xla.loops.following import Choosing
-from bridge.xla.loops.looks import Stale
+from bridge.xla.loops.carried_values import (
+    Constant,
+    Counter,
+    Memory,
+    Unlike,
+    equal,
+    growth,
+    is_integer,
+    memory,
+    state_type,
+)
+from bridge.xla.loops.phi import Phi
+from bridge.xla.loops.trial_cache import PlanMismatch
 from bridge.xla.loops.unset import Unset
 
 
-class Carried:
-    """A place of the program's state, and how a loop carries it."""
+class LoopVariable:
+    """A place of the program's state, and how a loop carries it: as a constant, a counter or memory."""
 
     def __init__(self, place: Place, start: Any, is_read: bool) -> None:
         self.place = place
@@ -26,8 +36,8 @@ class Carried:
         self.is_read = is_read
         self.by: Constant = Constant(self.start)
         self.sample: Any = None
-        self.choosing: list[Choosing] = []
-        self.numbers: list[tuple[Choosing, Any]] = []
+        self.choosing: list[Phi] = []
+        self.numbers: list[tuple[Phi, Any]] = []
         self.followers_of: Any = None
         self.unset = Unset(place, self.start)
         self.is_always_set = True
@@ -48,14 +58,14 @@ class Carried:
             self.by = Counter(start, growth)
             return True
         if isinstance(old, Memory):
-            look = look_of(self.place, then, after, since, hands)
+            look = state_type(self.place, then, after, since, hands)
             if look is None:
                 return False
             if look.structure != old.look.structure:
                 raise NotOneLoop(f"what {self.place.name} holds changes from turn to turn")
             if not look.is_wider_than(old.look):
                 return False
-        look = look_of(self.place, start, after, since, hands)
+        look = state_type(self.place, start, after, since, hands)
         if look is not None:
             self.by = memory(context, look, start, after)
             self.sample = after
@@ -87,22 +97,22 @@ class Carried:
         if isinstance(plan, tuple):
             look, self.sample = plan
             if start is not GONE and containers_of(start)[1] != look.structure:
-                raise Stale
+                raise PlanMismatch
             self.by = memory(context, look, start, self.sample)
         elif plan is not None:
             self.by = Counter(start, plan)
 
     def check(self, then: Any, after: Any, since: int) -> None:
-        """Raise Stale if a turn leaves something that is not carried as planned."""
+        """Raise PlanMismatch if a turn leaves something that is not carried as planned."""
         if isinstance(self.by, Counter):
             fits = growth(then, after) == self.by.step
         elif isinstance(self.by, Memory):
-            look = look_of(self.place, then, after, since)
+            look = state_type(self.place, then, after, since)
             fits = look is None or (look.structure == self.by.look.structure and not look.is_wider_than(self.by.look))
         else:
             fits = after is GONE or equal(after, self.by.value)
         if not fits:
-            raise Stale
+            raise PlanMismatch
 
     def meet(self, context: Any, code: Any, after: Any, since: int) -> bool:
         """Let its memory follow what a turn has left, of memory with numbers up to `since`; whether that is new."""
@@ -112,7 +122,7 @@ class Carried:
             context.home.trace.following.drop(one.cell.place.root for one in self.choosing)
             self.followers_of = self.by
             self.choosing = [
-                Choosing(context, (code, self.place.name, number), cell, (), (), since)
+                Phi(context, (code, self.place.name, number), cell, (), (), since)
                 for number, (cell, kind) in enumerate(zip(self.by.cells, self.by.look.kinds, strict=True))
                 if kind == "array"
             ]
@@ -122,7 +132,7 @@ class Carried:
     def _meet(self, value: Any, since: int) -> bool:
         return any([one.meet(leaf, since) for one, leaf in self._bound_to(value)])
 
-    def _bound_to(self, value: Any) -> list[tuple[Choosing, Any]]:
+    def _bound_to(self, value: Any) -> list[tuple[Phi, Any]]:
         """What its memory is for a value of the place."""
         if value is GONE or not self.choosing:
             return []
@@ -159,6 +169,6 @@ class Carried:
         return {root for one in self.choosing for root in one.followed}
 
     @property
-    def following(self) -> dict[Any, Choosing]:
+    def following(self) -> dict[Any, Phi]:
         """Its memory that follows other memory."""
         return {one.cell.place.root: one for one in self.choosing if one.which is not None}

@@ -1,6 +1,6 @@
-"""The part of older memory in which all lies that a loop or a branch writes: what a loop around it keeps of that.
+"""The smallest part of older memory that contains all writes of a loop or a branch; an enclosing loop keeps that part.
 
-A row that is found by the index of the loop around it is the same row in every turn of the inner one.
+A row that is found by the index of the enclosing loop is the same row in every iteration of the inner one.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import numpy as np
 
 from bridge.rewind.log import Overwritten
 from bridge.rewind.places import Element, Gathered, View
-from bridge.xla.loops.recorded import Recorded
-from bridge.xla.loops.relocating import Unknowns
+from bridge.xla.loops.key_substitution import Unknowns
+from bridge.xla.loops.recorded_body import RecordedBody
 from bridge.xla.regions.affine import Affine
 from bridge.xla.regions.windows import Axis, Window
 from bridge.xla.tracing.write_order import region_of
@@ -21,7 +21,7 @@ from bridge.xla.tracing.write_order import region_of
 Axes = tuple[Axis | None, ...]
 
 
-def extents(trace: Any, recorded: Sequence[Recorded]) -> Iterator[Overwritten]:
+def extents(trace: Any, recorded: Sequence[RecordedBody]) -> Iterator[Overwritten]:
     """Parts of memory that bodies write, as they are now; memory is left out of which they may write anything."""
     found: dict[Any, Axes | None] = {root: None for one in recorded for root in one.whole}
     for one in recorded:

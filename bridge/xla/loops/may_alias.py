@@ -1,10 +1,10 @@
-"""Memory that stands for one array or another, as a branch has it: a write into either would be one into both.
+"""Memory that may be one of several arrays after a branch, and errors of writes that would have to reach another one.
 
-What a name is bound to by a branch is memory of its own, which both sides write: the program may read it. If it stands
-for arrays that have other names, a write is repeated in these where that can be said (`following`). Where it cannot, a
-write is an error (`Ownership.writable`) unless the program can reach none of these any more: `x = x * 2` on one side,
-and nobody has what `x` was before.
-What a function is about to return may stand for arrays that it goes on to write, on paths that do not return it.
+A name that the sides of a branch bind to different arrays has memory of its own, which both sides write; the program
+may read it. If these arrays have other names, a write is repeated in them where their places are known (`phi`). Where
+they are not, a write is an error (`Ownership.writable`), unless the program cannot reach any of these arrays any more:
+`x = x * 2` on one side, and nobody has what `x` was before.
+What a function returns may be an array that the function goes on to write on paths that do not return it.
 """
 
 from __future__ import annotations
