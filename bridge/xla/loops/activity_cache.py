@@ -1,4 +1,4 @@
-"""Which memory the bodies of a loop or a branch make active: a guess from earlier dry runs, which the next one confirms.
+"""Which memory the bodies of a loop or a branch make active: a guess from earlier dry runs; the next one confirms it.
 
 A body is described until it is known which older memory carries a gradient, and which integers differ from iteration
 to iteration. The body of an enclosing loop is described in the same way and replays the inner one each time, with
