@@ -214,6 +214,39 @@ def test_carried_values_that_change(body: Any, init: Any, message: str) -> None:
         bridge.xla(lambda x: fori_loop(0, 3, body, init if isinstance(init, str) else x))(X)
 
 
+class Point:
+    def __init__(self, **parts: Any) -> None:
+        vars(self).update(parts)
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (lambda i, p: Point(u=p.u * 2), r"structure .* and returned"),
+        (lambda i, p: Point(u=p.u[:2], t=p.t), r"shape \(5,\) and returned one of \(2,\)"),
+        (lambda i, p: Point(u=p.u * 1j, t=p.t), "dtype float64 and returned one of complex128"),
+        (lambda i, p: Point(u=p.u, t="late"), "cannot carry a str"),
+        (lambda i, p: 1.0, r"structure Point\(u=\*, t=\*\) and returned \*"),
+    ],
+)
+def test_objects_that_change(body: Any, message: str) -> None:
+    with pytest.raises(errors.ArgumentError, match=f"(?s){message}.*test_loops.*remedy"):
+        bridge.xla(lambda x: fori_loop(0, 3, body, Point(u=x, t=1.0)).u)(X)
+    with pytest.raises(errors.ArgumentError, match=f"(?s){message}.*test_loops.*remedy"):
+        bridge.xla(lambda x: while_loop(lambda p: p.t < 3, lambda p: body(0, p), Point(u=x, t=1.0)).u)(X)
+
+
+def test_a_value_of_another_dtype_is_cast() -> None:
+    single = X.astype(np.float32)
+    for body in (lambda i, u: u * X, lambda i, u: u.astype(int) + 1):
+        found = bridge.xla(lambda x, body=body: fori_loop(0, 3, body, x))(single)
+        assert found.dtype == np.float32
+        expected = single
+        for i in range(3):
+            expected = body(i, expected).astype(np.float32)
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
 def test_numbers_may_widen_as_pythons_do() -> None:
     assert bridge.xla(lambda x: fori_loop(0, 3, lambda i, c: c + x[i], 0))(X) == pytest.approx(X[:3].sum())
 
@@ -221,6 +254,8 @@ def test_numbers_may_widen_as_pythons_do() -> None:
 def test_branches_that_differ_are_named() -> None:
     with pytest.raises(errors.ArgumentError, match=r"shapes \(5,\) and \(2,\)"):
         bridge.xla(lambda x: cond(x[0] > 0, lambda v: v, lambda v: v[:2], x))(X)
+    with pytest.raises(errors.TraceError, match=r"the branches of a cond return .*Point object"):
+        bridge.xla(lambda x: cond(x[0] > 0, lambda v: Point(u=v), lambda v: Point(w=v), x).u)(X)
     with pytest.raises(errors.ArgumentError, match="the branches of a cond return"):
         bridge.xla(lambda x: cond(x[0] > 0, lambda v: v, lambda v: (v, v), x))(X)
     with pytest.raises(errors.ArgumentError, match=r"upper=2\.5"):

@@ -17,7 +17,7 @@ from bridge.errors import ArgumentError, RefusedError, TraceError
 from bridge.objects.structure import ObjectStructure
 from bridge.rewind.interpreter import ARRAYS
 from bridge.source.staging.truth import NotOneLoop
-from bridge.trees import containers_of, leaves_of, rebuilt
+from bridge.trees import containers_of, leaves_of, rebuilt, shown
 from bridge.xla.loops.carried_values import PYTHON, equal, is_same, is_value
 
 
@@ -89,7 +89,7 @@ class LoopValue:
     def _check_structure(self, before: Any, after: Any) -> None:
         if after != before:
             raise ArgumentError(
-                f"the body of a loop got a value of the structure {before} and returned {after}",
+                f"the body of a loop got a value of the structure {shown(before)} and returned {shown(after)}",
                 where=resolve(here()),
                 remedy="return the containers of the first value",
             )
@@ -139,7 +139,7 @@ class Results:
         first, second = self.structures[0], self.structures[1]
         if first != second:
             raise ArgumentError(
-                f"the branches of a cond return {first} and {second}",
+                f"the branches of a cond return {shown(first)} and {shown(second)}",
                 where=resolve(here()),
                 remedy="return the same containers from both",
             )

@@ -105,6 +105,8 @@ def test_an_alarm_ends_a_loop(program: Callable[[Any], Any]) -> None:
 @pytest.mark.skipif(os.name == "nt", reason="a process of Windows cannot send itself Ctrl-C alone")
 def test_ctrl_c_ends_a_loop() -> None:
     timer = threading.Timer(4, os.kill, (os.getpid(), signal.SIGINT))
+    # A shell that starts a process in the background has it ignore the signal.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     timer.start()
     try:
         with pytest.raises(KeyboardInterrupt):
@@ -112,3 +114,4 @@ def test_ctrl_c_ends_a_loop() -> None:
     finally:
         timer.cancel()
         timer.join()
+        signal.signal(signal.SIGINT, before)
