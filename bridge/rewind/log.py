@@ -215,7 +215,7 @@ class Operation(Birth):
 
     def _pull_any(self, ct: Any) -> Iterator[tuple[Any, Any]]:
         call = self.call
-        args, kwargs = call.spelled(call.args)
+        args, kwargs = call.spelled(call.args) if call.names else (call.args, call.kwargs)
         for number, cotangent in call.rule.pull(ct, self.output, args, kwargs, self.wanted):
             place = call.inputs[number]
             if cotangent is None:
