@@ -127,8 +127,10 @@ def constants_of(context: Context, entries: list[Entry], since: int) -> Constant
             if type(place) is not Root:
                 _add_keys(found, place)
         if type(entry.out) is not Root:
+            # A write into memory without a gradient changes values only, and may be one of code that is not read.
             for place in places_in(entry.out):
-                _add_keys(found, place)
+                if place.root.active:
+                    _add_keys(found, place)
         steps = hash((steps, entry.name, len(found), found.count(None)))
         if found:
             sums = hash((sums, *found))

@@ -162,6 +162,12 @@ def written_element(v: Any, c: Captured) -> Any:
     return np.sum(y * COUNTED)
 
 
+def overwritten_element(v: Any, c: Captured) -> Any:
+    y = v.copy()
+    y[c.number] = 0.0
+    return np.sum(y)
+
+
 def scaled_slice(v: Any, c: Captured) -> Any:
     y = v.copy()
     y[: c.number] *= 3.0
@@ -186,6 +192,7 @@ READING: dict[str, Callable[[Any, Captured], Any]] = {
     "an axis that is added": lambda v, c: np.sum((v[c.key] + np.zeros((4, 4))) * np.arange(16.0).reshape(4, 4)),
     "a view of a view": lambda v, c: np.sum(v[c.number :][:1]),
     "an element that is written": written_element,
+    "an element that a constant overwrites": overwritten_element,
     "a slice that is written": scaled_slice,
     "a mask of a ufunc": under_a_mask,
     "a mask of a function": lambda v, c: np.mean(v, where=c.mask),
