@@ -16,7 +16,7 @@ from bridge.rewind.context import Context
 from bridge.rewind.fingerprint import Fingerprint, constants, parting
 from bridge.rewind.log import Entry, Overwritten
 from bridge.rewind.memory import grounded
-from bridge.rewind.places import places_in
+from bridge.rewind.places import DEEP, View, by_address, places_in
 from bridge.rewind.roots import Root
 
 Constants = tuple[int, int, frozenset[int]]
@@ -122,6 +122,7 @@ def constants_of(context: Context, entries: list[Entry], since: int) -> Constant
             mask = getattr(entry, "mask", None)
             if mask is not None:
                 _add_plain(found, mask, None, _checksum)
+        steps = hash((steps, entry.name, len(found), found.count(None)))
         for place in entry.reads():
             older.add(place.root.serial)
             if type(place) is not Root:
@@ -131,7 +132,6 @@ def constants_of(context: Context, entries: list[Entry], since: int) -> Constant
             for place in places_in(entry.out):
                 if place.root.active:
                     _add_keys(found, place)
-        steps = hash((steps, entry.name, len(found), found.count(None)))
         if found:
             sums = hash((sums, *found))
     return steps, sums, frozenset(serial for serial in older if 0 <= serial <= since)
@@ -140,8 +140,10 @@ def constants_of(context: Context, entries: list[Entry], since: int) -> Constant
 def _add_keys(found: list[Any], place: Any) -> None:
     """Add the keys by which a place lies in its root."""
     while place is not place.root:
-        _add_plain(found, place.key, None, _checksum)
-        place = place.parent
+        # A view of views may be found by its address in the second run.
+        is_deep = place.depth >= DEEP and isinstance(place, View)
+        place, key = by_address(place) if is_deep else (place.parent, place.key)
+        _add_plain(found, key, None, _checksum)
 
 
 def _add_plain(found: list[Any], x: Any, place: Any, checksum: Callable[[np.ndarray], int | None]) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 import bridge
 from bridge.errors import AliasError, ReplayError
+from bridge.rewind.places import DEEP
 
 VALUES = np.array([1.0, 2.0, 3.0])
 
@@ -136,6 +137,17 @@ def test_an_index_of_a_checkpoint_that_changes_without_changing_the_values(size:
         bridge.grad(f)(np.ones(3))
 
 
+@pytest.mark.parametrize("depth", [DEEP - 1, DEEP, DEEP + 1, DEEP + 2])
+def test_a_view_of_views_that_a_checkpoint_captured(depth: int) -> None:
+    def f(x: Any) -> Any:
+        u = x * 1.0
+        for _ in range(depth):
+            u = u[:]
+        return bridge.checkpoint(lambda v: np.sum(v * u) + np.sum(u[1:] * v[1:]))(x)
+
+    np.testing.assert_allclose(bridge.grad(f)(VALUES), 2 * VALUES * [1.0, 2.0, 2.0])
+
+
 class Captured:
     """What bodies of checkpoints read, and what it is changed to before the backward pass."""
 
@@ -145,12 +157,14 @@ class Captured:
         self.number, self.axis, self.subscripts = 1, 0, "ij,j->i"
         self.ends: Any = (2, None)
         self.key: Any = (None, slice(None))
+        self.part: Any = slice(1, 2)
 
     def change(self) -> None:
         self.mask[:] = ~self.mask
         self.factor[:], self.matrix[:] = 7.0, 1.0
         self.number, self.axis, self.subscripts = 2, 1, "ji,j->i"
         self.ends, self.key = (None, 2), (slice(None), None)
+        self.part = slice(2, 3), None
 
 
 COUNTED = np.arange(4.0)
@@ -188,6 +202,7 @@ def total(x: Any, *, scales: Any) -> Any:
 READING: dict[str, Callable[[Any, Captured], Any]] = {
     "an element": lambda v, c: v[c.number] * 1.0,
     "a view": lambda v, c: np.sum(v[: c.number]),
+    "a view with one axis more": lambda v, c: np.sum(v[c.part] + 0.0),
     "the other end of a view": lambda v, c: np.sum(v[slice(*c.ends)] + 0.0),
     "an axis that is added": lambda v, c: np.sum((v[c.key] + np.zeros((4, 4))) * np.arange(16.0).reshape(4, 4)),
     "a view of a view": lambda v, c: np.sum(v[c.number :][:1]),
