@@ -13,7 +13,7 @@ from bridge.arrays.operands import context_of, into_plain, operand, unwrapped
 from bridge.arrays.ufunc_steps import in_segments
 from bridge.rewind.indices import ADVANCED, frozen, is_unique_by_type, kind_of
 from bridge.rewind.interpreter import ARRAYS, Call
-from bridge.rewind.interrupted import silently
+from bridge.rewind.interrupted import completed
 from bridge.rewind.memory import grounded
 from bridge.rewind.tape import NOT_RECORDED, OPEN, recorded
 from bridge.rewind.values import concrete
@@ -68,16 +68,9 @@ def at(ufunc: np.ufunc, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
 
 def _all_written(*writes: Callable[[], None]) -> None:
     """Make all writes, and raise then what floating point has to complain of, as NumPy does."""
-    complaint = None
-    for write in writes:
-        try:
-            write()
-        except (FloatingPointError, RuntimeWarning) as error:
-            complaint = complaint or error
-            with silently():
-                write()
-    if complaint is not None:
-        raise complaint
+    errors = [error for _, error in map(completed, writes) if error is not None]
+    if errors:
+        raise errors[0]
 
 
 def _at_often(ufunc: np.ufunc, target: Any, named: np.ndarray, operand: Any) -> None:

@@ -22,7 +22,8 @@ static bool read_call(PyObject *entry, Called *called)
     PyObject *kwargs = SLOT(call, bound.call_kwargs);
     return PyTuple_CheckExact(called->inputs) && PyTuple_CheckExact(called->args) &&
            PyTuple_GET_SIZE(called->args) <= MOST_OPERANDS && PyDict_CheckExact(kwargs) &&
-           PyDict_GET_SIZE(kwargs) == 0 && PyTuple_CheckExact(SLOT(called->rule, bound.per_argument)) &&
+           PyDict_GET_SIZE(kwargs) == 0 && PyTuple_GET_SIZE(SLOT(call, bound.call_names)) == 0 &&
+           PyTuple_CheckExact(SLOT(called->rule, bound.per_argument)) &&
            (SLOT(called->rule, bound.broadcasts) == Py_True || SLOT(called->rule, bound.takes_arrays) == Py_True);
 }
 

@@ -161,8 +161,6 @@ class Context(Gradients, Lean):
         else:
             call.args = numpy_numbers(call.args, call.inputs)
             output = value if reads_output else looks_of(value)
-        if call.names:
-            call.args, call.kwargs = call.spelled(call.args)
         self.log.append(Operation(here(), call, places, output, wanted))
         return out
 

@@ -19,7 +19,7 @@ from bridge.rewind.cotangents import numpy_numbers, places_of
 from bridge.rewind.handed_out import HandedOut
 from bridge.rewind.indices import scatter
 from bridge.rewind.interpreter import ARRAYS, Call, current_context
-from bridge.rewind.interrupted import silently
+from bridge.rewind.interrupted import completed
 from bridge.rewind.log import placed
 from bridge.rewind.memory import in_dtype
 from bridge.rewind.ownership import KeepsArguments, wrap
@@ -195,12 +195,8 @@ def _add_tangent(function: np.ufunc, place: Any, key: Any, tangent: Any) -> None
 
 
 def _tangent_of_update(call: Call, tangents: tuple[Any, ...]) -> Any:
-    try:
-        value = call.rule.function(*call.args)
-    except (FloatingPointError, RuntimeWarning):
-        # The update itself raises when it has written.
-        with silently():
-            value = call.rule.function(*call.args)
+    # The update itself raises when it has written.
+    value, _ = completed(partial(call.rule.function, *call.args))
     return pushed(call.rule, value, call.args, {}, tangents)
 
 

@@ -23,6 +23,15 @@ def silently() -> Iterator[None]:
         yield
 
 
+def completed(run: Callable[[], Any]) -> tuple[Any, Exception | None]:
+    """What `run` returns, and NumPy's error about its numbers, if it raised one: then it has run again without."""
+    try:
+        return run(), None
+    except (FloatingPointError, RuntimeWarning) as error:
+        with silently():
+            return run(), error
+
+
 def has_written(error: Exception, target: Any, key: Any, saved: Any, again: Callable[[], Any]) -> bool:
     """Whether an operation that raised `error` has written all of `target[key]`; False if it has written nothing.
 

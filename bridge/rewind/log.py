@@ -179,7 +179,7 @@ class Operation(Birth):
         rule = call.rule
         pulls = rule.per_argument
         if not rule.broadcasts or pulls is None:
-            if pulls is not None and rule.takes_arrays and not call.kwargs:
+            if pulls is not None and rule.takes_arrays and not (call.kwargs or call.names):
                 self._push_each(ct)
             else:
                 super().push(ct)
@@ -209,13 +209,14 @@ class Operation(Birth):
         """What `pull` would give if every partial derivative were one: the cotangent itself, for each input."""
         return [(self.call.inputs[k], ct) for k in self.wanted]
 
-    def at(self, args: tuple[Any, ...], output: Any, rule: Any = None) -> Operation:
+    def at(self, args: tuple[Any, ...], output: Any) -> Operation:
         """The same operation at other operands."""
-        return Operation(self.position, self.call.on(args, rule), self.out, output, self.wanted)
+        return Operation(self.position, self.call.on(args), self.out, output, self.wanted)
 
     def _pull_any(self, ct: Any) -> Iterator[tuple[Any, Any]]:
         call = self.call
-        for number, cotangent in call.rule.pull(ct, self.output, call.args, call.kwargs, self.wanted):
+        args, kwargs = call.spelled(call.args) if call.names else (call.args, call.kwargs)
+        for number, cotangent in call.rule.pull(ct, self.output, args, kwargs, self.wanted):
             place = call.inputs[number]
             if cotangent is None:
                 continue

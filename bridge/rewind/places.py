@@ -117,16 +117,25 @@ def shortened(buffer: Any) -> Place:
 
     It stays what it is where a key is not known while the program is compiled.
     """
-    place = top = buffer.place
+    place = buffer.place
+    top, key = by_address(place)
+    if key is None:
+        place.depth = 1
+        return place
+    buffer.place = Layout(top, key, place)
+    return buffer.place
+
+
+def by_address(place: Any) -> tuple[Place, Any]:
+    """What a view is a view of, and the key of the same view there by its address; None where a key is not known."""
+    top = place
     while isinstance(top, (View, Layout)):
         top = top.parent
     ghost = top.root.ghost()
     view = place.within(ghost, _ADDRESSES)
     if view is None:
-        place.depth = 1
-        return place
-    buffer.place = Layout(top, (address(view) - address(ghost), Strides(view.shape, view.strides, view.dtype)), place)
-    return buffer.place
+        return top, None
+    return top, (address(view) - address(ghost), Strides(view.shape, view.strides, view.dtype))
 
 
 class _Addresses(Walk):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import repeat
 from typing import Any, Protocol
 from zlib import crc32
 
@@ -15,7 +16,7 @@ from bridge.rewind.context import Context
 from bridge.rewind.fingerprint import Fingerprint, constants, parting
 from bridge.rewind.log import Entry, Overwritten
 from bridge.rewind.memory import grounded
-from bridge.rewind.places import places_in
+from bridge.rewind.places import DEEP, View, by_address, places_in
 from bridge.rewind.roots import Root
 
 Constants = tuple[int, int, frozenset[int]]
@@ -104,32 +105,72 @@ def constants_of(context: Context, entries: list[Entry], since: int) -> Constant
     """
     steps = sums = 0
     older: set[int] = set()
+    checksum = context.snapshots.checksum
     for entry in entries:
         found: list[Any] = []
         if entry.replays:
             inner: Any = entry
-            found = [inner.constants[1]]
+            found.append(inner.constants[1])
             older |= inner.constants[2]
             steps = hash((steps, inner.constants[0]))
-        elif entry.call is not None:
-            for x, place in zip(entry.call.args, entry.call.inputs, strict=False):
-                if type(x) in _PLAIN_ARRAYS:
-                    found.append(context.snapshots.checksum(x) if place is None else None)
-                elif place is None and isinstance(x, _NUMBERS):
-                    found.append(repr(x))
-            older.update(place.root.serial for place in places_in(entry.call.inputs))
-        picks = entry.out if entry.overwrites or entry.call is not None else next(entry.reads(), None)
-        key = getattr(picks, "key", None)
-        parts = key if type(key) is tuple else (key,)
-        found += [crc32(part.tobytes()) for part in parts if type(part) is np.ndarray]
-        steps = hash((steps, entry.name, *[one is None for one in found]))
+        elif (call := entry.call) is not None:
+            for x, place in zip(call.args, call.inputs, strict=False):
+                if x is not None:
+                    _add_plain(found, x, place, checksum)
+            for x in call.kwargs.values():
+                _add_plain(found, x, None, _checksum)
+            mask = getattr(entry, "mask", None)
+            if mask is not None:
+                _add_plain(found, mask, None, _checksum)
+        steps = hash((steps, entry.name, len(found), found.count(None)))
+        for place in entry.reads():
+            older.add(place.root.serial)
+            if type(place) is not Root:
+                _add_keys(found, place)
+        if type(entry.out) is not Root:
+            # A write into memory without a gradient changes values only, and may be one of code that is not read.
+            for place in places_in(entry.out):
+                if place.root.active:
+                    _add_keys(found, place)
         if found:
             sums = hash((sums, *found))
     return steps, sums, frozenset(serial for serial in older if 0 <= serial <= since)
 
 
+def _add_keys(found: list[Any], place: Any) -> None:
+    """Add the keys by which a place lies in its root."""
+    while place is not place.root:
+        # A view of views may be found by its address in the second run.
+        is_deep = place.depth >= DEEP and isinstance(place, View)
+        place, key = by_address(place) if is_deep else (place.parent, place.key)
+        _add_plain(found, key, None, _checksum)
+
+
+def _add_plain(found: list[Any], x: Any, place: Any, checksum: Callable[[np.ndarray], int | None]) -> None:
+    """Add checksums of the plain arrays in an operand or a key, and its plain numbers and texts."""
+    kind = type(x)
+    if kind in _PLAIN_ARRAYS:
+        found.append(checksum(x) if place is None else None)
+    elif kind is slice:
+        found.append(":")
+        for bound in (x.start, x.stop, x.step):
+            if bound is None or type(bound) is int:
+                found.append(bound)
+            else:
+                _add_plain(found, bound, None, checksum)
+    elif isinstance(x, (list, tuple)):
+        for part, inner in zip(x, place or repeat(None), strict=False):
+            _add_plain(found, part, inner, checksum)
+    elif place is None and isinstance(x, _PLAIN):
+        found.append(x if kind is int else repr(x))
+
+
+def _checksum(array: np.ndarray) -> int:
+    return crc32(array.tobytes())
+
+
 _PLAIN_ARRAYS = frozenset({np.ndarray, np.memmap})
-_NUMBERS = (int, float, complex, np.generic)
+_PLAIN = (int, float, complex, np.generic, str, type(None), type(Ellipsis))
 
 
 def _same_constants(before: Constants, now: Constants, woken: frozenset[int]) -> bool:

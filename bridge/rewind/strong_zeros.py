@@ -180,14 +180,15 @@ def _generic(entry: Operation) -> Operation | None:
             return generator.uniform(0.5, 1.5, x.shape).astype(x.dtype)
         return settled(x)
 
-    args = tuple(map(replaced, entry.call.args))
+    operands = tuple(map(replaced, entry.call.args))
+    args, kwargs = entry.call.spelled(operands)
     try:
-        output = entry.call.rule.function(*args, **entry.call.kwargs)
+        output = entry.call.rule.function(*args, **kwargs)
     except (MemoryError, OSError):  # the machine's
         raise
     except Exception:  # the function's own, at arguments that it was not called with
         return None
-    return entry.at(args, output)
+    return entry.at(operands, output)
 
 
 def push_present(entry: Any, ct: Any, present: list[Any]) -> None:

@@ -85,6 +85,18 @@ def test_every_argument_whose_cotangent_is_wrong() -> None:
     assert (one.argument, one.pull) == ("a and k", defined(wrong_for_both))
 
 
+def test_an_argument_that_is_given_by_keyword_only() -> None:
+    def product(x: Any, *, w: Any) -> Any:
+        return np.asarray(x) * w
+
+    def wrong(ct: Any, out: Any, x: Any, *, w: Any) -> Any:
+        return ct * w, ct * 2 * x
+
+    taught = bridge.rule(product)(wrong)
+    one = only(lambda x, w: np.sum(taught(x, w=w)), X, X + 2)
+    assert (one.argument, one.pull) == ("w", defined(wrong))
+
+
 def test_one_pull_for_each_argument() -> None:
     def product(x: Any, w: Any) -> Any:
         return np.asarray(x) * w

@@ -12,6 +12,7 @@ import pytest
 
 import bridge
 from bridge.errors import AliasError, ReplayError
+from bridge.rewind.places import DEEP
 
 VALUES = np.array([1.0, 2.0, 3.0])
 
@@ -134,6 +135,127 @@ def test_an_index_of_a_checkpoint_that_changes_without_changing_the_values(size:
 
     with pytest.raises(ReplayError, match="read other constants"):
         bridge.grad(f)(np.ones(3))
+
+
+@pytest.mark.parametrize("depth", [DEEP - 1, DEEP, DEEP + 1, DEEP + 2])
+def test_a_view_of_views_that_a_checkpoint_captured(depth: int) -> None:
+    def f(x: Any) -> Any:
+        u = x * 1.0
+        for _ in range(depth):
+            u = u[:]
+        return bridge.checkpoint(lambda v: np.sum(v * u) + np.sum(u[1:] * v[1:]))(x)
+
+    np.testing.assert_allclose(bridge.grad(f)(VALUES), 2 * VALUES * [1.0, 2.0, 2.0])
+
+
+class Captured:
+    """What bodies of checkpoints read, and what it is changed to before the backward pass."""
+
+    def __init__(self) -> None:
+        self.mask = np.array([True, False, True, False])
+        self.factor, self.matrix = np.arange(1.0, 5.0), np.arange(16.0).reshape(4, 4)
+        self.number, self.axis, self.subscripts = 1, 0, "ij,j->i"
+        self.ends: Any = (2, None)
+        self.key: Any = (None, slice(None))
+        self.part: Any = slice(1, 2)
+
+    def change(self) -> None:
+        self.mask[:] = ~self.mask
+        self.factor[:], self.matrix[:] = 7.0, 1.0
+        self.number, self.axis, self.subscripts = 2, 1, "ji,j->i"
+        self.ends, self.key = (None, 2), (slice(None), None)
+        self.part = slice(2, 3), None
+
+
+COUNTED = np.arange(4.0)
+
+
+def written_element(v: Any, c: Captured) -> Any:
+    y = np.zeros(4)
+    y[c.number] = v[0]
+    return np.sum(y * COUNTED)
+
+
+def overwritten_element(v: Any, c: Captured) -> Any:
+    y = v.copy()
+    y[c.number] = 0.0
+    return np.sum(y)
+
+
+def scaled_slice(v: Any, c: Captured) -> Any:
+    y = v.copy()
+    y[: c.number] *= 3.0
+    return np.sum(y)
+
+
+def under_a_mask(v: Any, c: Captured) -> Any:
+    y = v.copy()
+    np.multiply(y, 3.0, out=y, where=c.mask)
+    return np.sum(y)
+
+
+def total(x: Any, *, scales: Any) -> Any:
+    """A function with an argument that is given by keyword only."""
+    return np.sum(np.asarray(x) * scales)
+
+
+READING: dict[str, Callable[[Any, Captured], Any]] = {
+    "an element": lambda v, c: v[c.number] * 1.0,
+    "a view": lambda v, c: np.sum(v[: c.number]),
+    "a view with one axis more": lambda v, c: np.sum(v[c.part] + 0.0),
+    "the other end of a view": lambda v, c: np.sum(v[slice(*c.ends)] + 0.0),
+    "an axis that is added": lambda v, c: np.sum((v[c.key] + np.zeros((4, 4))) * np.arange(16.0).reshape(4, 4)),
+    "a view of a view": lambda v, c: np.sum(v[c.number :][:1]),
+    "an element that is written": written_element,
+    "an element that a constant overwrites": overwritten_element,
+    "a slice that is written": scaled_slice,
+    "a mask of a ufunc": under_a_mask,
+    "a mask of a function": lambda v, c: np.mean(v, where=c.mask),
+    "an array by keyword": lambda v, c: np.average(v, weights=c.factor),
+    "an array by keyword only": lambda v, c: TAUGHT(v, scales=c.factor),
+    "a number by keyword": lambda v, c: np.sum(np.roll(v, shift=c.number) * COUNTED),
+    "an axis": lambda v, c: np.sum(np.sum(np.outer(v, COUNTED), axis=c.axis) * COUNTED),
+    "a tuple of numbers": lambda v, c: np.sum(np.pad(v, (c.number, 4 - c.number)) * np.arange(8.0)),
+    "a list of masks": lambda v, c: np.sum(np.select([c.mask], [v], 0.0)),
+    "a list of arrays": lambda v, c: np.sum(np.linalg.multi_dot([c.matrix, c.matrix.T, v])),
+    "a text": lambda v, c: np.sum(np.einsum(c.subscripts, np.arange(16.0).reshape(4, 4), v) * COUNTED),
+}
+
+TAUGHT: Any = None
+
+
+@pytest.fixture
+def _taught(monkeypatch: pytest.MonkeyPatch) -> None:
+    def pull(ct: Any, out: Any, x: Any, *, scales: Any) -> Any:
+        return ct * scales, ct * x
+
+    monkeypatch.setitem(globals(), "TAUGHT", bridge.rule(total)(pull))
+
+
+@pytest.mark.usefixtures("_taught")
+@pytest.mark.parametrize("reading", READING)
+def test_whatever_a_checkpoint_reads_that_changes_without_changing_the_values(reading: str) -> None:
+    """At zeros all of these give 0, whatever they read; their derivatives differ."""
+
+    def gradient(changes: bool) -> Any:
+        captured = Captured()
+
+        def f(x: Any) -> Any:
+            y = bridge.checkpoint(lambda v: READING[reading](v, captured))(x)
+            if changes:
+                captured.change()
+            return y * 2.0
+
+        return bridge.grad(f)(np.zeros(4))
+
+    before, after = Captured(), Captured()
+    after.change()
+    right, other = (bridge.grad(lambda x, c=c: READING[reading](x, c) * 2.0)(np.zeros(4)) for c in (before, after))
+    assert not np.array_equal(right, other)
+    np.testing.assert_array_equal(gradient(changes=False), right)
+    with pytest.raises(ReplayError, match="read other constants") as caught:
+        gradient(changes=True)
+    assert caught.value.remedy and "test_captured_writes.py" in str(caught.value)
 
 
 @pytest.mark.parametrize("size", [3, 5000], ids=["small", "large"])
