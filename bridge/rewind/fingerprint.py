@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -100,7 +100,7 @@ class Fingerprint:
 
         def forget() -> None:
             del self.steps[steps:], self._born_after[born:]
-            self._places, self._young, self._counts = places, young, counts
+            self._places, self._young, self._counts = dict(places), dict(young), counts.copy()
 
         return forget
 
@@ -119,6 +119,12 @@ class Fingerprint:
         constants = tuple([self._constant(x) for x in taken if not x.place.root.active])
         self._born_after.append(serial_now())
         self.steps.append(("body", tape.outline(), constants))
+
+    def heard_state(self, values: Iterable[Any]) -> None:
+        """Note what a loop begins with, whatever memory was made for it."""
+        told = [self._told(x) if hasattr(x, "place") and x.place.root.active else self._constant(x) for x in values]
+        self._born_after.append(serial_now())
+        self.steps.append(("state", *told))
 
     def decides(self, key: Any, root: Root, ask: Callable[[], bool]) -> bool:
         """What was decided about memory at `key` when this run, or one around it, was the first; what `ask` says else.

@@ -194,7 +194,8 @@ class Compiled(Carriable):
                     where=error.line,
                     remedy='use bridge.checkpoint, or engine="native"',
                 ) from None
-            error.note(limits)
+            if not error.note(limits):
+                raise
             self._drop(program.signature)
             program.captured.put_back()
             return self._run(program.signature, values, mends=False)

@@ -184,6 +184,18 @@ def with_branches_and_loops(x: Any) -> Any:
     return np.sum(bridge.checkpoint(step)(bridge.checkpoint(step)(x)) ** 2)
 
 
+def with_a_while_that_writes(x: Any) -> Any:
+    def step(u: Any) -> Any:
+        u = u * 1
+        k = 0
+        while k < 8 and u[0] < 100:
+            u *= 1.1
+            k += 1
+        return u
+
+    return np.sum(bridge.checkpoint(step)(bridge.checkpoint(step)(x)) ** 2)
+
+
 def with_a_copy_of_its_own(x: Any) -> Any:
     def step(u: Any) -> Any:
         u = u.copy()

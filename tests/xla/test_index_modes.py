@@ -187,13 +187,11 @@ def test_windows_read_and_written(start: int) -> None:
         (window, [-1, 0, 0], "index -1", "0 to 4"),
         (window, [-3, 0, 0], "index -3", "0 to 4"),
         (window, [-8, 0, 0], "index -8", "0 to 4"),
-        (loop, [3, 0, 0], "index 5", "0 to 4"),
         (gather, [0, 8, 1], "an index", "-7 to 6"),
         (written, [7, 0, 0], "index 7", "-7 to 6"),
         (window_written, [6, 0, 0], "index 6", "0 to 4"),
         (scattered, [0, 0, 99], "an index", "-7 to 6"),
         (added, [0, -8, 1], "an index", "-7 to 6"),
-        (loop_written, [4, 0, 0], "index 6", "0 to 5"),
     ],
 )
 def test_an_index_outside_is_named(program: Any, k: list[int], index: str, inside: str) -> None:
@@ -206,6 +204,20 @@ def test_an_index_outside_is_named(program: Any, k: list[int], index: str, insid
         # A view is read where it is used.
         assert line < number <= line + 9 or number == known.__code__.co_firstlineno + 2
         assert "clip" in str(caught.value)
+        # The session goes on.
+        expected = bridge.grad(program)(X, INSIDE) if compiled.__name__ != program.__name__ else program(X, INSIDE)
+        found = compiled(X, INSIDE)
+        np.testing.assert_allclose(found[1] if isinstance(found, tuple) else found, expected, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize(("program", "k"), [(loop, [3, 0, 0]), (loop_written, [4, 0, 0])])
+def test_a_slice_of_a_loop_is_cut_off_as_in_numpy(program: Any, k: list[int]) -> None:
+    with pytest.raises(ValueError, match=r"could not (be )?broadcast"):
+        program(X, np.array(k))
+    for compiled in (bridge.xla(program), bridge.value_and_grad(program, engine="xla")):
+        with pytest.raises(ValueError, match=r"could not be broadcast together(.|\n)*test_index_modes.py:\d+"):
+            compiled(X, np.array(k))
         # The session goes on.
         expected = bridge.grad(program)(X, INSIDE) if compiled.__name__ != program.__name__ else program(X, INSIDE)
         found = compiled(X, INSIDE)

@@ -65,7 +65,7 @@ def is_unknown(part: Any) -> bool:
 def _is_cut(part: slice) -> bool:
     """Whether a slice of fixed width is one that was seen to reach beyond its array."""
     one = part.start if is_abstract(part.start) else part.stop
-    return bool(ground_floor(one).place.context.faults.cuts_slices())
+    return bool(ground_floor(one).place.context.faults.cuts_slices(affine_of(part.start)))
 
 
 def _is_integer(bound: Any) -> bool:

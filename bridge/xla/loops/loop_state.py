@@ -228,6 +228,12 @@ class LoopState:
             for place, value in held:
                 place.set(value)
 
+    @property
+    def first(self) -> list[Any]:
+        """The values that the first iteration finds."""
+        starts = [one.start for one in self.carried if one.is_read and one.start is not GONE]
+        return [leaf for start in starts for leaf in containers_of(start)[0]]
+
     def adopt(self, plan: list[Any]) -> None:
         """Carry what it carried when it was met before."""
         self.is_planned = True
@@ -389,12 +395,20 @@ def run_planned(
     plans = context.home.trace.plans
     loop = make()
     key = (what[0].__code__, *what[1:], context.level, loop.may_be_empty, abstract_values(loop.part.places))
+    heard = context.home.trace.fingerprint
+    forget = heard.unless_tried_again() if heard is not None else None
+
+    def begin(loop: LoopState) -> None:
+        if heard is not None and forget is not None:
+            # How its state was found is another thing in a run that finds a plan.
+            forget()
+            heard.heard_state(loop.first)
+        run(loop)
+
     if key in plans:
-        heard = context.home.trace.fingerprint
-        forget = heard.unless_tried_again() if heard is not None else None
         try:
             loop.adopt(plans[key])
-            run(loop)
+            begin(loop)
             return
         except Exception as error:
             check_cause(context, error, was_tried=True)
@@ -407,4 +421,4 @@ def run_planned(
     is_simple = not loop.writes_carried and not loop.exchanged and not loop.has_other_names
     if len(loop.part.places) == len(key[-1]) and is_simple:
         plans[key] = [one.plan() for one in loop.carried]
-    run(loop)
+    begin(loop)

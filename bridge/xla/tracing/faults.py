@@ -69,6 +69,7 @@ class Faults:
         self.cells: tuple[Any, ...] = ()
         self.watches_nan = False
         self.is_cut = False
+        self.slices: dict[Affine, dict[Position, None]] = {}
 
     def open(self) -> None:
         """Make the cells; called once the context is entered."""
@@ -78,6 +79,7 @@ class Faults:
     def close(self) -> None:
         """Keep the sites only: what was traced is JAX's, and is not to be kept by whoever keeps the program."""
         del self.context
+        self.slices = {}
         self.cells = ()
 
     @property
@@ -94,8 +96,11 @@ class Faults:
             self._expect(region.checks())
             return
         for check in region.checks():
-            kind = SliceSite if check.is_slice and self.context.parts else IndexSite
-            site = kind(here(), check.low, check.high, from_end=check.from_end)
+            position, low, high = here(), check.low, check.high
+            site = IndexSite(position, low, high, from_end=check.from_end)
+            if check.is_slice and self.context.parts:
+                lines = dict.fromkeys(map(str, map(resolve, self.slices.get(check.value, [position]))))
+                site = SliceSite(position, low, high, from_end=check.from_end, lines=tuple(lines))
             self._note(check.fails(), site, check.value.value())
 
     def check_gather(self, key: Any, shape: tuple[int, ...]) -> None:
@@ -117,10 +122,16 @@ class Faults:
             return
         self._note(self.context.truth(wants_more), LimitSite(here(), limit))
 
-    def cuts_slices(self) -> bool:
-        """Whether slices of the line that runs may reach beyond their arrays, as a run has shown."""
-        limits = self.context.limits
-        return bool(limits) and not self.is_cut and slices_at(str(resolve(here()))) in limits
+    def cuts_slices(self, start: Affine) -> bool:
+        """Whether slices of the line that runs may reach beyond their arrays, as a run has shown.
+
+        The line is kept by where they start: a slice is read elsewhere, perhaps.
+        """
+        if self.is_cut:
+            return False
+        position, limits = here(), self.context.limits
+        self.slices.setdefault(start, {})[position] = None
+        return bool(limits) and slices_at(str(resolve(position))) in limits
 
     @contextmanager
     def cut(self) -> Iterator[None]:

@@ -70,11 +70,14 @@ class SliceOutside(IndexRangeError):
     Seen only where another program compiles this one, which cannot be told.
     """
 
-    line: str
+    lines: tuple[str, ...]
 
-    def note(self, limits: dict[str, int]) -> None:
-        """What the program is to be compiled with, to be right."""
-        limits[slices_at(self.line)] = 1
+    def note(self, limits: dict[str, int]) -> bool:
+        """Add what the program is to be compiled with, to be right; whether that is new."""
+        found = {slices_at(line): 1 for line in self.lines}
+        is_new = not found.keys() <= limits.keys()
+        limits.update(found)
+        return is_new
 
 
 def slices_at(line: str) -> str:
@@ -84,12 +87,14 @@ def slices_at(line: str) -> str:
 
 @dataclass(frozen=True)
 class SliceSite(IndexSite):
-    """A slice in a loop of Python's that was kept as a loop."""
+    """A slice in a loop of the program; `lines` are those where slices with such a start are made."""
+
+    lines: tuple[str, ...] = ()
 
     def error(self, value: int) -> Exception:
         found = super().error(value)
         error = SliceOutside(str(found).partition("\n")[0], where=resolve(self.position), remedy="cut it off itself")
-        error.line = str(resolve(self.position))
+        error.lines = self.lines
         return error
 
 
@@ -120,9 +125,11 @@ class MoreTurns(TraceError):
         self.line = where
         self.wanted = 1 << (count - 1).bit_length() if count > limit else _GROWS * limit
 
-    def note(self, limits: dict[str, int]) -> None:
-        """What the program is to be compiled with, to be right."""
+    def note(self, limits: dict[str, int]) -> bool:
+        """Add what the program is to be compiled with, to be right; whether that is new."""
+        is_new = limits.get(self.line) != self.wanted
         limits[self.line] = self.wanted
+        return is_new
 
 
 @dataclass(frozen=True)

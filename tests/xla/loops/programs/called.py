@@ -525,3 +525,26 @@ def loops_in_loops_bind_and_write_an_array(x):
         u = u + 1
     a[1] = 5 * x[0]
     return np.sum(u) + np.sum(a**2)
+
+
+def squared(v):
+    return np.sum(v * v)
+
+
+@program
+def windows_that_reach_beyond_and_are_read_elsewhere(x):
+    s = 0.0
+    for i in range(6):
+        s = s + squared(x[i : i + 3]) * x[0]
+    return s + bridge.fori_loop(0, 6, lambda i, s: s + squared(x[i : i + 2]) ** 2, 0.0)
+
+
+@program
+def two_windows_that_begin_alike(x):
+    y = x * 2
+    s = 0.0
+    for i in range(6):
+        a = x[i : i + 2]
+        b = y[i : i + 4]
+        s = s + squared(a) * squared(b)
+    return s
