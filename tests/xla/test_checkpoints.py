@@ -256,8 +256,8 @@ def with_scratch_that_it_reads_first(x: Any) -> Any:
 
 
 RIGHT = (
-    in_each_other, with_branches_and_loops, with_a_copy_of_its_own, with_the_same_again, with_memory_from_outside,
-    with_what_it_keeps,
+    in_each_other, with_branches_and_loops, with_a_while_that_writes, with_a_copy_of_its_own, with_the_same_again,
+    with_memory_from_outside, with_what_it_keeps,
 )  # fmt: skip
 
 
