@@ -17,7 +17,7 @@ from bridge.rewind.interpreter import ARRAYS
 from bridge.rewind.log import Entry, Overwritten, another, at_birth
 from bridge.rewind.memory import ON_ARRAYS, grounded, owner
 from bridge.rewind.places import places_in
-from bridge.rewind.replays import check_same, constants_of
+from bridge.rewind.replays import Constants, check_same, constants_of
 from bridge.rewind.roots import Entered, Root, serial_now
 from bridge.trees import leaves_of, rebuilt
 
@@ -81,7 +81,7 @@ class Checkpoint(Entry):
         self.saved: list[Overwritten] = []
         self.activated: list[Root] = []
         self.written = False
-        self.constants: tuple[int, int, frozenset[int]] = (0, 0, frozenset())
+        self.constants = Constants(0, 0, frozenset(), 0, 0)
         self.noted: Fingerprint | None = None
         self.since = -1
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import repeat
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 from zlib import crc32
 
 import numpy as np
@@ -19,7 +19,24 @@ from bridge.rewind.memory import grounded
 from bridge.rewind.places import DEEP, View, by_address, places_in
 from bridge.rewind.roots import Root
 
-Constants = tuple[int, int, frozenset[int]]
+
+class Constants(NamedTuple):
+    """Hashes of what a run of a call read beside what it was given.
+
+    Attributes
+    ----------
+    steps : its operations, and how many plain operands each has.
+    sums : the plain operands.
+    older : the numbers of memory that was there before the call.
+    reads : how many places each operation reads and writes.
+    keys : the keys of these places.
+    """
+
+    steps: int
+    sums: int
+    older: frozenset[int]
+    reads: int
+    keys: int
 
 
 class Replayed(Protocol):
@@ -103,16 +120,18 @@ def constants_of(context: Context, entries: list[Entry], since: int) -> Constant
     That is plain arrays, numbers, and which memory that existed before the call, up to the serial number `since`.
     Memory of whose making nothing is known, below 0, may be the call's own, and has another number in its first run.
     """
-    steps = sums = 0
+    steps = sums = reads = keys = 0
     older: set[int] = set()
     checksum = context.snapshots.checksum
     for entry in entries:
         found: list[Any] = []
+        picked: list[Any] = []
         if entry.replays:
-            inner: Any = entry
-            found.append(inner.constants[1])
-            older |= inner.constants[2]
-            steps = hash((steps, inner.constants[0]))
+            inner: Constants = entry.constants  # type: ignore[attr-defined]
+            found.append(inner.sums)
+            picked.append(inner.keys)
+            older |= inner.older
+            steps, reads = hash((steps, inner.steps)), hash((reads, inner.reads))
         elif (call := entry.call) is not None:
             for x, place in zip(call.args, call.inputs, strict=False):
                 if x is not None:
@@ -122,19 +141,17 @@ def constants_of(context: Context, entries: list[Entry], since: int) -> Constant
             mask = getattr(entry, "mask", None)
             if mask is not None:
                 _add_plain(found, mask, None, _checksum)
-        steps = hash((steps, entry.name, len(found), found.count(None)))
-        for place in entry.reads():
-            older.add(place.root.serial)
+        read = list(entry.reads())
+        older.update(place.root.serial for place in read)
+        # A write into memory without a gradient changes values only, and may be one of code that is not read.
+        written = [] if type(entry.out) is Root else [place for place in places_in(entry.out) if place.root.active]
+        for place in (*read, *written):
             if type(place) is not Root:
-                _add_keys(found, place)
-        if type(entry.out) is not Root:
-            # A write into memory without a gradient changes values only, and may be one of code that is not read.
-            for place in places_in(entry.out):
-                if place.root.active:
-                    _add_keys(found, place)
-        if found:
-            sums = hash((sums, *found))
-    return steps, sums, frozenset(serial for serial in older if 0 <= serial <= since)
+                _add_keys(picked, place)
+        steps = hash((steps, entry.name, len(found), found.count(None)))
+        reads = hash((reads, len(read), len(written)))
+        sums, keys = hash((sums, *found)), hash((keys, *picked))
+    return Constants(steps, sums, frozenset(serial for serial in older if 0 <= serial <= since), reads, keys)
 
 
 def _add_keys(found: list[Any], place: Any) -> None:
@@ -179,7 +196,10 @@ def _same_constants(before: Constants, now: Constants, woken: frozenset[int]) ->
     An array may carry a gradient in the second run that it did not carry yet in the first: then more is logged. Memory
     that the first run read and then `woken`, by writing the first gradient into it, was put back, and is no other.
     """
-    return before[0] != now[0] or (before[1] == now[1] and before[2] <= now[2] <= before[2] | woken)
+    if before.steps != now.steps:
+        return True
+    is_older = before.older <= now.older <= before.older | woken
+    return before.sums == now.sums and is_older and (before.reads != now.reads or before.keys == now.keys)
 
 
 def _equal(new: Any, old: Any) -> bool:
