@@ -21,7 +21,7 @@ from bridge.rewind.roots import Root
 
 
 class Constants(NamedTuple):
-    """Hashes of what a run of a call read beside what it was given.
+    """Hashes of the constants that a run of a call read: what was not among its arguments.
 
     Attributes
     ----------

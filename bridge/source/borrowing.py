@@ -142,7 +142,7 @@ class Loan:
 
     def keep(self, kind: type[Slots], thing: Any, part: Any, value: Any) -> None:
         """Before a slot of `thing` is exchanged for `value`: an attribute, an item, its contents, a variable."""
-        if self.watches.open:
+        if self.watches.open or self.watches.ambiguous:
             self.watches.note(kind, thing, part)
         kept = self.kept.get(id(thing))
         if kept is None:

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
+from bridge.code_position import Position, here, resolve
+from bridge.errors import AliasError
 from bridge.state.slots import Part, Variable
 from bridge.state.snapshot import Snapshot
 
@@ -48,9 +50,19 @@ class Watches:
 
     def __init__(self) -> None:
         self.open: list[Watch] = []
+        # Objects of which some may be one, with the line that has made them.
+        self.ambiguous: dict[int, tuple[Any, Position]] = {}
 
     def note(self, kind: type[Place], thing: Any, part: Any) -> None:
-        """Take note of a slot of a thing before it changes."""
+        """Take note of a slot of a thing before it changes; AliasError if that may be a slot of another one, too."""
+        if id(thing) in self.ambiguous:
+            made_at = resolve(self.ambiguous[id(thing)][1])
+            raise AliasError(
+                f"an attribute of a {type(thing).__name__} is set, and it depends on values whether this is the object "
+                f"that was there before or one that a loop or a branch has made ({made_at})",
+                where=resolve(here()),
+                remedy="make another object of its attributes before, and set those of that one",
+            )
         for watch in self.open:
             watch.note(kind, thing, part)
 

@@ -172,14 +172,17 @@ def growth(then: Any, after: Any) -> int | None:
 
 
 def check_apart(left: Iterable[tuple[Place, Any]], since: int) -> None:
-    """Raise if two places were left with the same new memory: a write into one would be one into the other."""
+    """Raise if new memory was left under two names, or twice in a container: a write into one is one into both."""
     seen: dict[int, str] = {}
     for place, value in left:
         for leaf in containers_of(value)[0] if value is not GONE else ():
-            if not hasattr(leaf, "view_as") or leaf.place.root.serial <= since:
+            root = id(leaf.place.root) if hasattr(leaf, "view_as") else None
+            if root is None or leaf.place.root.serial <= since:
                 continue
-            if seen.setdefault(id(leaf.place.root), place.name) != place.name:
-                raise Unlike(f"{seen[id(leaf.place.root)]} and {place.name} share an array that a turn has made")
+            if root in seen:
+                names = dict.fromkeys((seen[root], place.name))
+                raise Unlike(f"{' and '.join(names)} share an array that an iteration has made")
+            seen[root] = place.name
 
 
 def handed_on(places: Iterable[Any], left: Iterable[Any]) -> frozenset[Any]:
@@ -239,7 +242,7 @@ def alike(a: Any, b: Any) -> bool:
 
 
 def kind_of(*leaves: Any) -> str:
-    """Whether values that take turns in one place are arrays, or numbers; "weak" if all are Python's own."""
+    """The kind of the values of one place: "array", "number", or "weak" if all are Python numbers."""
     if any(hasattr(leaf, "view_as") or isinstance(leaf, np.ndarray) for leaf in leaves):
         return "array"
     return "weak" if all(isinstance(leaf, PYTHON) or is_weak(leaf) for leaf in leaves) else "number"

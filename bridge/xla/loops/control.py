@@ -7,7 +7,7 @@ dtypes of the first value. A loop is unrolled only where what it carries changes
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,7 @@ from bridge.xla.loops.trials import with_lent
 
 _VALUE = ("value",)
 _NAMES = _VALUE, _VALUE, _VALUE, ()
-"""The variables of a turn: which live after the loop, which it reads, which it binds, and which end the loop."""
+"""The variables of an iteration: those that live after the loop, that it reads, that it binds, and that end it."""
 _MANY = 2**62
 
 
@@ -62,7 +62,10 @@ def fori_loop(context: Any, lower: Any, upper: Any, body: Callable[[Any, Any], A
             value = values.unrolled(value)
             for i in range(lower + error.done, upper):
                 own(i)
-        return values.of(value)
+        found = values.of(value)
+        if not is_known:
+            _note_ambiguous(context, values.ambiguous(found))
+        return found
 
     return _carried(looped, init)
 
@@ -99,7 +102,9 @@ def while_loop(
             unrolling(context, None, str(error))
             value = values.unrolled(value)
             _unrolled(wanted, own, limit)
-        return values.of(value)
+        found = values.of(value)
+        _note_ambiguous(context, values.ambiguous(found))
+        return found
 
     return _carried(looped, init)
 
@@ -130,7 +135,9 @@ def cond(context: Any, predicate: Any, true_branch: Any, false_branch: Any, oper
         except NotOneLoop as error:
             _raise_cause(error)
             raise cannot(error) from error
-        return results.of(found)
+        found = results.of(found)
+        _note_ambiguous(context, results.ambiguous(found))
+        return found
 
     results = Results()
     while True:
@@ -173,6 +180,12 @@ def _note(context: Any, slot: Variable, before: Any, what: str) -> None:
         raise _refused(what, f"it changes {slot.name}, which it does not return")
     for watch in context.loan.watches.open:
         watch.add(slot, before)
+
+
+def _note_ambiguous(context: Any, objects: Sequence[Any]) -> None:
+    """Take note of objects of which some may be one: their attributes cannot be set from now on."""
+    if context.loan is not None:
+        context.loan.watches.ambiguous.update((id(one), (one, here())) for one in objects)
 
 
 def _told_apart(run: Any, function: Any) -> Any:

@@ -132,7 +132,7 @@ class LoopState:
         return self._learn() or has_met
 
     def _let_follow(self, after: list[Any]) -> bool:
-        """Let memory that is carried follow what it is known to be; whether turns may leave what was not known."""
+        """Let carried memory follow the arrays that it may be; returns whether an iteration may leave another one."""
         changes = [
             one.meet(self.context, self.code, left, self.since) for one, left in zip(self.carried, after, strict=True)
         ]
@@ -239,7 +239,7 @@ class LoopState:
         self.is_planned = True
         for one, own in zip(self.carried, plan, strict=True):
             one.adopt(self.context, own)
-        # What a turn leaves was made by it: if not, it is stale.
+        # An iteration that leaves an array which it did not make does not fit the plan.
         self._let_follow([one.start if one.is_read else GONE for one in self.carried])
 
     def _unfollowed(self) -> list[Any]:

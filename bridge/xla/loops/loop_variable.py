@@ -103,7 +103,7 @@ class LoopVariable:
             self.by = Counter(start, plan)
 
     def check(self, then: Any, after: Any, since: int) -> None:
-        """Raise PlanMismatch if a turn leaves something that is not carried as planned."""
+        """Raise PlanMismatch if an iteration leaves a value that the plan does not carry."""
         if isinstance(self.by, Counter):
             fits = growth(then, after) == self.by.step
         elif isinstance(self.by, Memory):

@@ -1,7 +1,7 @@
 """Array phis: if a branch binds a name to one of several arrays, the name's memory follows the array that it is.
 
-A number beside the memory says which array that is; the side that runs writes it. If a side has bound the name in an
-inner branch, the number of that branch is used.
+A number beside the memory is the index of that array. The side that runs writes it. If a side has bound the name in an
+inner branch, it uses the number of that branch.
 """
 
 from __future__ import annotations

@@ -55,6 +55,11 @@ class LoopValue:
             parts[number] = rebuilt(structure, parts[number])
         return rebuilt(self.structure, parts)
 
+    def ambiguous(self, value: Any) -> list[Any]:
+        """Objects of a value that are the first ones if there was no iteration, and these."""
+        now = containers_of(value)[0]
+        return [one for number in self.opened for one in (self.leaves[number], now[number])]
+
     def unrolled(self, carried: Any) -> Any:
         """What is carried if each iteration is compiled for itself: the value, with the objects as they are."""
         value = self.init if carried is self.first else self.of(carried)
@@ -134,6 +139,12 @@ class Results:
         for number in self.opened:
             parts[number] = rebuilt(self.sides[0][number][2], parts[number])
         return rebuilt(self.structures[0], parts)
+
+    def ambiguous(self, value: Any) -> list[Any]:
+        """Objects of a value that are those of one branch or the other, and these."""
+        now = containers_of(value)[0]
+        sides = self.sides.values()
+        return [one for number in self.opened for one in (now[number], *(side[number][0] for side in sides))]
 
     def _check(self) -> None:
         first, second = self.structures[0], self.structures[1]

@@ -33,7 +33,7 @@ class PlanMismatch(Exception):
 
 @contextmanager
 def mismatches_raised() -> Iterator[None]:
-    """Inside, a mismatch is an error of the program's: nobody is left who would try again."""
+    """Inside, a mismatch is an error of the program: no caller outside tries again."""
     try:
         yield
     except PlanMismatch as error:
@@ -77,7 +77,7 @@ def plan_of(
             found.append(UNCHANGED)
             continue
         leaves = [] if value is GONE else containers_of(value)[0]
-        # Numbers are copied, and who leaves another one is told: of arrays it counts which ones they are.
+        # Numbers are copied and compared by value. Arrays are compared by identity.
         roots = [leaf.place.root for leaf in leaves if hasattr(leaf, "view_as")]
         if any(root.serial <= since or root in named for root in roots):
             return None

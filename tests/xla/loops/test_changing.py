@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import bridge
-from bridge.errors import TraceError
+from bridge.errors import AliasError, TraceError
 from tests.xla.loops.programs import called
 
 pytest.importorskip("jax")
@@ -148,3 +148,43 @@ def test_a_program_that_is_not_read() -> None:
 
     with pytest.raises(TraceError, match="the body of a loop changes more than it returns"):
         bridge.grad(program, engine="xla", source=False)(X)
+
+
+class State:
+    def __init__(self, u: Any, n: Any) -> None:
+        self.u, self.n = u, n
+
+
+def an_object_that_stays_without_an_iteration(x: Any) -> Any:
+    s = State(x * 1, 0.0)
+    r: Any = bridge.while_loop(lambda v: v.n > 5, lambda v: State(v.u * 2, v.n + 1), s, limit=5)
+    r.u = r.u * 3
+    return np.sum(s.u)
+
+
+def a_result_that_may_be_an_older_object(x: Any) -> Any:
+    s = State(x * 1, 1.0)
+    r: Any = bridge.cond(x[0] > 0, lambda: s, lambda: State(x * 3, 2.0))
+    r.u = r.u * 3
+    return np.sum(s.u)
+
+
+def an_older_object_that_may_be_a_result(x: Any) -> Any:
+    s = State(x * 1, 1.0)
+    r: Any = bridge.cond(x[0] > 0, lambda: s, lambda: State(x * 3, 2.0))
+    s.u = s.u * 3
+    return np.sum(r.u)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        an_object_that_stays_without_an_iteration,
+        a_result_that_may_be_an_older_object,
+        an_older_object_that_may_be_a_result,
+    ],
+)
+def test_attributes_of_objects_that_may_be_others_are_not_set(f: Callable[[Any], Any]) -> None:
+    for run in (bridge.xla(f), bridge.grad(f, engine="xla")):
+        with pytest.raises(AliasError, match=r"attribute of a State is set(.|\n)*test_changing\.py:\d+(.|\n)*remedy"):
+            run(X)

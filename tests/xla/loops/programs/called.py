@@ -548,3 +548,24 @@ def two_windows_that_begin_alike(x):
         b = y[i : i + 4]
         s = s + squared(a) * squared(b)
     return s
+
+
+@program
+def one_new_array_twice(x):
+    def body(i, v):
+        w = v[0] * 1.1
+        return w, w
+
+    r = bridge.fori_loop(0, 5, body, (x * 1, x * 2))
+    r[0][0] = 5 * x[1]
+    return np.sum(r[1] ** 2) + np.sum(r[0])
+
+
+@program
+def one_new_array_twice_in_a_tuple_of_a_loop(x):
+    v = (x * 1, x * 2)
+    for _ in range(5):
+        w = v[0] * 1.1
+        v = (w, w)
+    v[0][0] = 5 * x[1]
+    return np.sum(v[1] ** 2) + np.sum(v[0])
