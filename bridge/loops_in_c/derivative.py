@@ -1,0 +1,343 @@
+"""The adjoint of a loop: a program that walks it backwards, and what the forward pass has to keep for that.
+
+A value that a statement overwrites is kept only if the way back reads it: in a partial derivative, in an index, or in a
+bound. What is kept goes to the log in the order of the statements, and is taken from it in the opposite one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from bridge.loops_in_c.functions import FUNCTIONS, ONE, op
+from bridge.loops_in_c.ir import (
+    Assign,
+    Block,
+    Check,
+    Const,
+    Dot,
+    Each,
+    Expr,
+    For,
+    If,
+    Let,
+    Load,
+    Make,
+    Op,
+    Program,
+    Size,
+    Stmt,
+    Store,
+    Sum,
+    Var,
+    While,
+)
+
+
+@dataclass
+class Add(Stmt):
+    """`shadow += value`, of an element or a variable."""
+
+    target: Load | Var
+    expr: Expr
+
+
+@dataclass
+class Back(Stmt):
+    """The way back over one effect of a block: what it wrote is taken and restored, then its inputs get their share."""
+
+    of: Assign | Store | Each | Sum | Dot | Make
+    share: list[Stmt]
+    restores: bool
+    has_shadow: bool
+
+
+@dataclass
+class Plan:
+    """What is kept, and where gradients go."""
+
+    active_memory: set[str]
+    active_variables: set[str]
+    memory: set[str] = field(default_factory=set)
+    """Memory that the way back reads."""
+    variables: set[str] = field(default_factory=set)
+    """Variables that the way back reads."""
+
+
+@dataclass
+class BackBlock(Stmt):
+    """The way back over a block: variables are restored, lets computed again, effects undone."""
+
+    of: Block
+    lets: list[Let]
+    shadows: list[str]
+    body: list[Stmt]
+
+
+def is_temporary(name: str) -> bool:
+    """Whether a variable belongs to one statement."""
+    return name.endswith("_")
+
+
+def planned(program: Program, active_memory: set[str], active_variables: set[str]) -> Plan:
+    """Which memory and variables carry gradients, and which of them the way back reads."""
+    plan = Plan(set(active_memory), set(active_variables))
+    while _activity(program, program.body, plan):
+        pass
+    while True:
+        before = len(plan.memory) + len(plan.variables)
+        for one in program.body:
+            _back(program, one, plan)
+        if len(plan.memory) + len(plan.variables) == before:
+            return plan
+
+
+def is_active(program: Program, plan: Plan, expr: Expr) -> bool:
+    """Whether a gradient passes through a value."""
+    match expr:
+        case Var():
+            return expr.kind == "f" and expr.name in plan.active_variables
+        case Load():
+            return expr.kind == "f" and program.arrays[expr.array].memory in plan.active_memory
+        case Op():
+            if expr.kind != "f":
+                return False
+            partials = FUNCTIONS[expr.name].partials
+            return any(p is not None and is_active(program, plan, x) for p, x in zip(partials, expr.args, strict=False))
+    return False
+
+
+def _activity(program: Program, body: Iterable[Stmt], plan: Plan) -> bool:
+    changed = False
+    for one in body:
+        match one:
+            case Let() | Assign():
+                if one.name not in plan.active_variables and is_active(program, plan, one.expr):
+                    plan.active_variables.add(one.name)
+                    changed = True
+            case Store() | Each():
+                memory = program.arrays[one.array].memory
+                if memory not in plan.active_memory and is_active(program, plan, one.expr):
+                    plan.active_memory.add(memory)
+                    changed = True
+            case Sum():
+                if one.variable not in plan.active_variables and is_active(program, plan, one.expr):
+                    plan.active_variables.add(one.variable)
+                    changed = True
+            case Dot():
+                if one.variable not in plan.active_variables and (
+                    is_active(program, plan, one.left) or is_active(program, plan, one.right)
+                ):
+                    plan.active_variables.add(one.variable)
+                    changed = True
+            case Block() | For():
+                changed |= _activity(program, one.body, plan)
+            case While():
+                changed |= _activity(program, one.before, plan)
+                changed |= _activity(program, one.body, plan)
+            case If():
+                changed |= _activity(program, one.body, plan)
+                changed |= _activity(program, one.orelse, plan)
+    return changed
+
+
+def backward(program: Program, plan: Plan) -> list[Stmt]:
+    """The way back."""
+    return [_back(program, one, plan) for one in reversed(program.body)]
+
+
+@dataclass
+class BackFor(Stmt):
+    """A counted loop, from its last iteration to its first."""
+
+    of: For
+    body: list[Stmt]
+
+
+@dataclass
+class BackWhile(Stmt):
+    """As many iterations as there were."""
+
+    of: While
+    before: list[Stmt]
+    body: list[Stmt]
+
+
+@dataclass
+class BackIf(Stmt):
+    """The side that ran."""
+
+    body: list[Stmt]
+    orelse: list[Stmt]
+
+
+def _all_back(program: Program, body: list[Stmt], plan: Plan) -> list[Stmt]:
+    return [_back(program, one, plan) for one in reversed(body)]
+
+
+def _back(program: Program, one: Stmt, plan: Plan) -> Stmt:
+    match one:
+        case Block():
+            return _back_block(program, one, plan)
+        case For():
+            return BackFor(one, _all_back(program, one.body, plan))
+        case While():
+            return BackWhile(one, _all_back(program, one.before, plan), _all_back(program, one.body, plan))
+        case If():
+            return BackIf(_all_back(program, one.body, plan), _all_back(program, one.orelse, plan))
+    raise AssertionError(one)
+
+
+def _back_block(program: Program, block: Block, plan: Plan) -> BackBlock:
+    body: list[Stmt] = []
+    counter = [0]
+    shadows = [
+        one.name for one in block.body if isinstance(one, Let) and one.name in plan.active_variables
+    ]
+    for one in reversed(block.body):
+        match one:
+            case Let():
+                if one.name in plan.active_variables:
+                    body += _shares(program, plan, one.expr, Var("f", f"d:{one.name}"), counter)
+            case Assign() | Sum():
+                name = one.name if isinstance(one, Assign) else one.variable
+                share: list[Stmt] = []
+                if name in plan.active_variables and program.variables[name] == "f":
+                    share = _shares(program, plan, one.expr, Var("f", "ct"), counter)
+                body.append(Back(one, share, name in plan.variables, name in plan.active_variables))
+            case Dot():
+                share = []
+                if one.variable in plan.active_variables:
+                    ct = Var("f", "ct")
+                    if is_active(program, plan, one.left):
+                        share.append(Add(one.left, op("mul", ct, one.right)))
+                    if is_active(program, plan, one.right):
+                        share.append(Add(one.right, op("mul", ct, one.left)))
+                body.append(Back(one, share, one.variable in plan.variables, one.variable in plan.active_variables))
+            case Store() | Each():
+                memory = program.arrays[one.array].memory
+                has_shadow = memory in plan.active_memory
+                share = _shares(program, plan, one.expr, Var("f", "ct"), counter) if has_shadow else []
+                body.append(Back(one, share, memory in plan.memory, has_shadow))
+            case Make():
+                memory = program.arrays[one.array].memory
+                body.append(Back(one, [], memory in plan.memory, memory in plan.active_memory))
+    made = BackBlock(block, [], shadows, body)
+    _note_reads(program, plan, made)
+    return made
+
+
+def _note_reads(program: Program, plan: Plan, made: BackBlock) -> None:
+    """Note what the way back over a block reads, and which lets it needs."""
+    read = set(_names(made.body))
+    loads: set[str] = set()
+    for stmt in made.body:
+        if isinstance(stmt, Back):
+            read |= _target_names(stmt)
+    own = {one.name: one for one in made.of.body if isinstance(one, Let)}
+    lets: list[Let] = []
+    for one in reversed([x for x in made.of.body if isinstance(x, Let)]):
+        if one.name in read:
+            lets.insert(0, one)
+            if not is_logged(program, made.of, one):
+                read |= _names_of(one.expr)
+                loads |= {x.array for x in one.expr.walk() if isinstance(x, Load)}
+    made.lets = lets
+    loads |= set(_loaded(made.body))
+    plan.variables |= {name for name in read if name not in own and not name.startswith("d:")}
+    plan.memory |= {program.arrays[name].memory for name in loads}
+
+
+def is_logged(program: Program, block: Block, let: Let) -> bool:
+    """Whether a let reads memory that its own statement writes: it cannot be computed again."""
+    written = {program.arrays[one.array].memory for one in block.body if isinstance(one, (Store, Each, Make))}
+    reads = {program.arrays[one.array].memory for one in let.expr.walk() if isinstance(one, Load)}
+    temporaries = {one.variable for one in block.body if isinstance(one, (Sum, Dot))}
+    temporaries |= {one.name for one in block.body if isinstance(one, Assign) and is_temporary(one.name)}
+    return bool(written & reads) and not temporaries & _names_of(let.expr)
+
+
+def _target_names(stmt: Back) -> set[str]:
+    """Variables that the way back over an effect reads for its place."""
+    found: set[str] = set()
+    of = stmt.of
+    if isinstance(of, (Store, Each)) and (stmt.has_shadow or stmt.restores):
+        for one in of.index:
+            found |= _names_of(one)
+    if isinstance(of, Each) and (stmt.has_shadow or stmt.restores):
+        for one in of.extents:
+            found |= _names_of(one)
+        found -= set(of.names)
+    if isinstance(of, (Sum, Dot)) and stmt.share:
+        found |= _names_of(of.extent)
+    return found
+
+
+def _names_of(expr: Expr) -> set[str]:
+    return {one.name for one in expr.walk() if isinstance(one, Var)}
+
+
+def _names(body: Iterable[Stmt]) -> Iterator[str]:
+    """Variables that are read."""
+    for one in body:
+        match one:
+            case Add():
+                yield from _names_of(one.expr)
+                if isinstance(one.target, Load):
+                    for index in one.target.index:
+                        yield from _names_of(index)
+            case Let():
+                yield from _names_of(one.expr)
+            case Back():
+                inner = {x.name for x in one.share if isinstance(x, Let)} | {"ct"}
+                if isinstance(one.of, Each):
+                    inner |= set(one.of.names)
+                if isinstance(one.of, (Sum, Dot)):
+                    inner.add(one.of.name)
+                yield from (x for x in _names(one.share) if x not in inner)
+
+
+def _loaded(body: Iterable[Stmt]) -> Iterator[str]:
+    """Arrays that are read."""
+    for one in body:
+        exprs: list[Expr] = []
+        match one:
+            case Add():
+                exprs = [one.expr, *(one.target.index if isinstance(one.target, Load) else ())]
+            case Let():
+                exprs = [one.expr]
+            case Back():
+                yield from _loaded(one.share)
+        for expr in exprs:
+            yield from (x.array for x in expr.walk() if isinstance(x, Load))
+
+
+def _shares(program: Program, plan: Plan, expr: Expr, ct: Expr, counter: list[int]) -> list[Stmt]:
+    """What the inputs of a value get of its cotangent."""
+    match expr:
+        case Load() | Var():
+            return [Add(expr, ct)] if is_active(program, plan, expr) else []
+        case Op():
+            found: list[Stmt] = []
+            wanted = [
+                (partial, x)
+                for partial, x in zip(FUNCTIONS[expr.name].partials, expr.args, strict=False)
+                if partial is not None and is_active(program, plan, x)
+            ]
+            if len(wanted) > 1 and not isinstance(ct, (Var, Const)):
+                counter[0] += 1
+                name = f"c{counter[0]}_"
+                found.append(Let(name, ct))
+                ct = Var("f", name)
+            for partial, x in wanted:
+                factor = partial(*expr.args)
+                assert factor is not None
+                if factor == ONE:
+                    share = ct
+                elif factor == Const("f", -1.0):
+                    share = op("neg", ct)
+                else:
+                    share = op("mul", ct, factor)
+                found += _shares(program, plan, x, share, counter)
+            return found
+    return []

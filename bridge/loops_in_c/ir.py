@@ -1,0 +1,210 @@
+"""The typed program of a loop: numbers in variables, arrays in memory, and statements of one element each.
+
+What NumPy does to whole arrays is written out as loops over elements (`Each`), so that derivatives and printers see a
+dozen kinds of statements. Kinds of numbers are "f" (float64), "i" (int64) and "b" (bool).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
+
+
+@dataclass(frozen=True)
+class Expr:
+    """A value: `kind` is its kind of number."""
+
+    kind: str
+
+    def parts(self) -> Iterator[Expr]:
+        """The expressions that it is made of."""
+        for one in fields(self):
+            value = getattr(self, one.name)
+            if isinstance(value, Expr):
+                yield value
+            elif isinstance(value, tuple):
+                yield from (x for x in value if isinstance(x, Expr))
+
+    def walk(self) -> Iterator[Expr]:
+        """The expression, and all that it is made of."""
+        yield self
+        for part in self.parts():
+            yield from part.walk()
+
+
+@dataclass(frozen=True)
+class Const(Expr):
+    """A number that is known."""
+
+    value: float | int | bool
+
+
+@dataclass(frozen=True)
+class Var(Expr):
+    """What a variable holds."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Size(Expr):
+    """The length of one axis of an array."""
+
+    array: str
+    axis: int
+
+
+@dataclass(frozen=True)
+class Load(Expr):
+    """One element of an array, at indices that lie inside of it."""
+
+    array: str
+    index: tuple[Expr, ...]
+
+
+@dataclass(frozen=True)
+class Op(Expr):
+    """A function of numbers, by its name in `functions.FUNCTIONS`."""
+
+    name: str
+    args: tuple[Expr, ...]
+
+
+class Stmt:
+    """A statement; the ones below are all there are."""
+
+
+@dataclass
+class Let(Stmt):
+    """A name for a value that is computed once. The way back computes it again, if it reads no memory."""
+
+    name: str
+    expr: Expr
+
+
+@dataclass
+class Check(Stmt):
+    """Where this is not true, the compiled code stops, and Python runs the iteration."""
+
+    that: Expr
+
+
+@dataclass
+class Assign(Stmt):
+    """`variable = value`."""
+
+    name: str
+    expr: Expr
+
+
+@dataclass
+class Store(Stmt):
+    """`array[index] = value`, of one element."""
+
+    array: str
+    index: tuple[Expr, ...]
+    expr: Expr
+
+
+@dataclass
+class Each(Stmt):
+    """`array[index] = value` for each element: for all `names` below `extents`.
+
+    Where `is_buffered`, all values are computed before the first is written, as NumPy does where they overlap.
+    """
+
+    names: tuple[str, ...]
+    extents: tuple[Expr, ...]
+    array: str
+    index: tuple[Expr, ...]
+    expr: Expr
+    is_buffered: bool = False
+
+
+@dataclass
+class Sum(Stmt):
+    """`variable` = the sum of a value over `name` below `extent`, in NumPy's order."""
+
+    variable: str
+    name: str
+    extent: Expr
+    expr: Expr
+
+
+@dataclass
+class Dot(Stmt):
+    """`variable` = the product of two vectors, by NumPy's own loop. Each is an array, with `None` for its axis."""
+
+    variable: str
+    extent: Expr
+    name: str
+    left: Load
+    right: Load
+
+
+@dataclass
+class Make(Stmt):
+    """A local array gets these extents; what it holds is not defined."""
+
+    array: str
+    extents: tuple[Expr, ...]
+
+
+@dataclass
+class Block(Stmt):
+    """What one statement of the program does: its lets and checks first, then at most one effect."""
+
+    line: int
+    body: list[Stmt] = field(default_factory=list)
+
+
+@dataclass
+class For(Stmt):
+    """`variable` counts from `start` in `step`s, `count` times, or until the variable `until` is true."""
+
+    variable: str
+    start: Expr
+    count: Expr
+    step: Expr
+    body: list[Stmt]
+    until: str | None = None
+
+
+@dataclass
+class While(Stmt):
+    """A loop: `before` is computed, and if `that` is true then, the body runs, and so on."""
+
+    before: list[Stmt]
+    that: Expr
+    body: list[Stmt]
+
+
+@dataclass
+class If(Stmt):
+    """One of two."""
+
+    that: Expr
+    body: list[Stmt]
+    orelse: list[Stmt]
+
+
+@dataclass
+class Array:
+    """An array of the program: `memory` numbers what may overlap; what is local lives in the compiled code's memory."""
+
+    kind: str
+    ndim: int
+    memory: str
+    is_local: bool = False
+    is_packed: bool = False
+    """Whether the last axis lies element by element."""
+
+
+@dataclass
+class Program:
+    """A loop, or a part of one."""
+
+    arrays: dict[str, Array]
+    variables: dict[str, str]
+    body: list[Stmt]
+    written: set[str] = field(default_factory=set)
