@@ -15,7 +15,7 @@ from bridge.loops_in_c.derivative import Plan
 from bridge.loops_in_c.ir import Program
 from bridge.loops_in_c.printing import Printer
 
-FLAGS = ("-O3", "-ffp-contract=off", "-fno-math-errno", "-fPIC", "-shared")
+FLAGS = ("-O3", "-ffp-contract=off", "-fno-math-errno", "-march=native", "-fPIC", "-shared")
 _CACHE = Path(tempfile.gettempdir()) / "bridge-loops"
 
 

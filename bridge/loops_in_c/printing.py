@@ -515,19 +515,42 @@ class Printer:
         if restores:
             self.say("BACK(); log_p -= size; const F *restrict w = log_p;")
         restored = f"{element} = {f'w[{flat}]' if kind == 'f' else f'as_integer(w[{flat}])'};" if restores else ""
-        if of.is_buffered and has_shadow:
+        taken = f"{shadow}; {shadow} = 0;" if has_shadow else ""
+        adds = [k for k, x in enumerate(one.share) if isinstance(x, Add)] if has_shadow else []
+        if not of.is_buffered and len(adds) < 2:
+            self._loops(of.names, extents)
+            self.say(f"{{ {f'const F ct = {taken}' if taken else ''} {restored}")
+            self._shares(one.share if has_shadow else ())
+            self.say("}")
+        elif of.is_buffered:
             self.say("F *restrict b = scratch(f, size);")
             self._loops(of.names, extents)
-            self.say(f"    {{ b[{flat}] = {shadow}; {shadow} = 0; {restored} }}")
-            self._loops(of.names, extents)
-            self.say(f"{{ const F ct = b[{flat}];")
+            self.say(f"    {{ {f'b[{flat}] = {taken}' if taken else ''} {restored} }}")
+            self._loops(of.names[:-1], extents[:-1])
+            self._adds(one.share, adds, of.names[-1:], extents[-1:], flat)
         else:
-            self._loops(of.names, extents)
-            taken = f"const F ct = {shadow}; {shadow} = 0;" if has_shadow else ""
-            self.say(f"{{ {taken} {restored}")
-        self._shares(one.share)
-        self.say("}")
+            # Row by row, each input by itself: the compiler can do several elements of one at a time.
+            last = of.names[-1:]
+            self.say(f"F *restrict b = scratch(f, {extents[-1] if last else 1});")
+            self._loops(of.names[:-1], extents[:-1])
+            self.say("{")
+            self._loops(last, extents[-1:])
+            self.say(f"    {{ b[{last[0] if last else 0}] = {taken} {restored} }}")
+            self._adds(one.share, adds, last, extents[-1:], last[0] if last else "0")
+            self.say("}")
         self._close()
+
+    def _adds(self, share: Sequence[Stmt], adds: list[int], names: Sequence[str], extents: list[str], at: str) -> None:
+        """A loop for each input of an elementwise statement, whose cotangents lie in `b`."""
+        self.say("{")
+        self.depth += 1
+        for k in adds:
+            self._loops(names, extents)
+            self.say(f"{{ const F ct = b[{at}];")
+            self._shares([x for x in share[:k] if isinstance(x, Let)] + [share[k]])
+            self.say("}")
+        self.depth -= 1
+        self.say("}")
 
     def _back_make(self, of: Make) -> None:
         a, ndim = self.array[of.array], self.program.arrays[of.array].ndim
