@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import math
 import subprocess
 import tempfile
+import weakref
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +51,8 @@ class Frame(ctypes.Structure):
         ("limit", ctypes.c_int64),
         ("scratch", ctypes.c_void_p),
         ("room", ctypes.c_int64),
-        ("failed", ctypes.c_int64),
+        ("done", ctypes.c_int64),
+        ("finished", ctypes.c_int64),
         ("loops", ctypes.c_void_p),
         ("data", ctypes.c_void_p),
     ]
@@ -102,26 +106,31 @@ class Library:
             Path(f"{path}.tmp").replace(path)
         self.library: Any = ctypes.CDLL(str(path))
         self.forward, self.backward = self.library.forward, self.library.backward
+        self.library.release.argtypes = [ctypes.POINTER(Frame), ctypes.c_int64]
 
 
 class Run:
-    """One run of a compiled loop: its frame."""
+    """A run of a compiled loop, and what it keeps for its way back.
 
-    def __init__(self, library: Library, arrays: dict[str, np.ndarray], numbers: dict[str, float]) -> None:
+    Parameters
+    ----------
+    arrays : the arrays that are given, in the order of `Printer.given`.
+    numbers : what variables hold when it begins.
+    """
+
+    def __init__(self, library: Library, arrays: Sequence[np.ndarray], numbers: Mapping[str, Any]) -> None:
         self.library = library
-        printer, program = library.printer, library.program
-        self.arrays = [arrays[name] for name in printer.given]
-        self.memory = np.array([one.ctypes.data for one in self.arrays], dtype=np.uintp)
-        self.shadow = np.zeros(len(self.arrays), dtype=np.uintp)
-        self.extents = np.array([n for one in self.arrays for n in one.shape] or [0], dtype=np.int64)
-        self.strides = np.array([n for one in self.arrays for n in one.strides] or [0], dtype=np.int64)
+        printer, kinds = library.printer, library.program.variables
         self.order = printer.order
+        self.arrays = list(arrays)
+        self.memory = np.array([one.ctypes.data for one in arrays] or [0], dtype=np.uintp)
+        self.shadow = np.zeros(len(self.memory), dtype=np.uintp)
+        self.extents = np.array([n for one in arrays for n in one.shape] or [0], dtype=np.int64)
+        self.strides = np.array([n for one in arrays for n in one.strides] or [0], dtype=np.int64)
         self.integers = np.zeros(len(self.order) + 1, dtype=np.int64)
         self.floats = np.zeros(len(self.order) + 1)
         self.shadows = np.zeros(len(self.order) + 1)
-        for k, name in enumerate(self.order):
-            if name in numbers:
-                (self.floats if program.variables[name] == "f" else self.integers)[k] = numbers[name]
+        self.numbers = dict(numbers)
         self.locals = (Local * (len(printer.local) + 1))()
         frame = self.frame = Frame()
         frame.memory, frame.shadow = self.memory.ctypes.data, self.shadow.ctypes.data
@@ -129,22 +138,81 @@ class Run:
         frame.integers, frame.floats = self.integers.ctypes.data, self.floats.ctypes.data
         frame.shadows = self.shadows.ctypes.data
         frame.locals = ctypes.addressof(self.locals)
-        frame.limit = 1 << 62
         frame.loops, frame.data = LOOPS.ctypes.data, DATA.ctypes.data
+        self._release = weakref.finalize(self, _release, library, frame, len(printer.local), self.locals)
+        self._release.atexit = False
+        self.kinds = kinds
 
-    def forward(self) -> int:
-        """Run it; returns how many iterations of the outermost loop were done."""
+    def forward(self, limit: int = 1 << 62) -> int:
+        """Run at most `limit` iterations from the beginning; returns how many were done."""
+        for name, value in self.numbers.items():
+            self._of(name)[self.order.index(name)] = value
+        self.frame.limit = limit
         self.library.forward(ctypes.byref(self.frame))
-        return int(self.frame.failed)
+        return int(self.frame.done)
 
-    def backward(self, shadows: dict[str, np.ndarray]) -> None:
-        """Walk it back."""
-        for k, name in enumerate(self.library.printer.given):
-            if name in shadows:
-                self.shadow[k] = shadows[name].ctypes.data
+    def keep(self) -> None:
+        """Take note of the state after the forward pass, where each way back begins."""
+        self._ended = self.integers.copy(), self.floats.copy(), int(self.frame.current)
+        self._held = [self.local(name) for name in self.library.printer.local]
+
+    def backward(self, memory: Mapping[int, np.ndarray], shadows: Mapping[int, np.ndarray]) -> None:
+        """Walk it back, on other memory for some arrays, and with the shadows of some.
+
+        `shadows` of variables are set before, and read afterwards, in `self.shadows`.
+        """
+        integers, floats, current = self._ended
+        self.integers[:], self.floats[:], self.frame.current = integers, floats, current
+        for number, (local, held) in enumerate(zip(self.library.printer.local, self._held, strict=True)):
+            self._put(number, held)
+            del local
+        before = self.memory.copy()
+        for k, array in memory.items():
+            self.memory[k] = array.ctypes.data
+        for k, array in shadows.items():
+            self.shadow[k] = array.ctypes.data
         self.library.backward(ctypes.byref(self.frame))
+        self.memory[:] = before
 
-    def number(self, name: str) -> float:
+    def _of(self, name: str) -> np.ndarray:
+        return self.floats if self.kinds[name] == "f" else self.integers
+
+    def number(self, name: str) -> Any:
         """What a variable holds."""
-        k = self.order.index(name)
-        return float(self.floats[k]) if self.library.program.variables[name] == "f" else int(self.integers[k])
+        value = self._of(name)[self.order.index(name)]
+        kind = self.kinds[name]
+        return float(value) if kind == "f" else bool(value) if kind == "b" else int(value)
+
+    def local(self, name: str) -> np.ndarray:
+        """A copy of a local array."""
+        number = self.library.printer.local.index(name)
+        one = self.library.program.arrays[name]
+        shape = tuple(self.locals[number].extents[: one.ndim])
+        return self._seen(number, "memory", shape, one.kind).copy()
+
+    def _seen(self, number: int, part: str, shape: tuple[int, ...], kind: str) -> np.ndarray:
+        size = math.prod(shape)
+        if not size:
+            return np.zeros(shape, _DTYPES[kind])
+        found = (ctypes.c_char * (size * 8)).from_address(getattr(self.locals[number], part))
+        return np.frombuffer(found, np.dtype(_DTYPES[kind]), size).reshape(shape)
+
+    def _put(self, number: int, held: np.ndarray) -> None:
+        one = self.library.program.arrays[self.library.printer.local[number]]
+        self.locals[number].extents[: one.ndim] = held.shape
+        if held.size:
+            self._seen(number, "memory", held.shape, one.kind)[...] = held
+
+    def add_to_shadow(self, name: str, ct: np.ndarray) -> None:
+        """Give a local array its cotangent."""
+        number = self.library.printer.local.index(name)
+        if ct.size:
+            self._seen(number, "shadow", ct.shape, "f")[...] += ct
+
+
+_DTYPES = {"f": np.float64, "i": np.int64, "b": np.bool_}
+
+
+def _release(library: Library, frame: Frame, count: int, kept: Any) -> None:
+    library.library.release(ctypes.byref(frame), count)
+    del kept

@@ -100,16 +100,18 @@ class Printer:
         else:
             self.say("F *log_p = 0, *log_end = 0;")
             self.say("I done = 0;")
+            self.say("f->finished = 0;")
             self.say("feclearexcept(FE_ALL_EXCEPT);")
             self.say("if (f->count) { f->current = 0; log_p = f->segments[0].memory; log_end = log_p + f->segments[0].size; }")
 
     def _end(self, name: str) -> None:
         is_back = name == "backward"
         if not is_back:
+            self.say("f->finished = 1;")
             self.depth = 0
             self.say("stop:")
             self.depth = 1
-            self.say("f->failed = done;")
+            self.say("f->done = done;")
             self.say("if (f->count) f->segments[f->current].used = log_p - f->segments[f->current].memory;")
         for one in self.local:
             a = self.array[one]

@@ -20,7 +20,7 @@ typedef struct {
     Segment *segments;
     I count, current, limit;
     F *scratch;
-    I room, failed;
+    I room, done, finished;
     numpy_loop *loops;
     void **data;
 } Frame;
@@ -130,3 +130,14 @@ BY_NUMPY(log, 2)
 BY_NUMPY(sin, 3)
 BY_NUMPY(cos, 4)
 BY_NUMPY(tanh, 5)
+
+/* Free what the runs of a loop have kept. */
+void release(Frame *f, I locals) {
+    for (I k = 0; k < f->count; k++) free(f->segments[k].memory);
+    free(f->segments);
+    free(f->scratch);
+    for (I k = 0; k < locals; k++) {
+        free(f->locals[k].memory);
+        free(f->locals[k].shadow);
+    }
+}

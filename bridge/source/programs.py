@@ -9,7 +9,7 @@ from types import FunctionType
 from typing import Any
 
 from bridge.rewind.interpreter import current_context
-from bridge.source import operations
+from bridge.source import looping, operations
 from bridge.source.borrowing import Loan
 from bridge.source.reading import reading_of, twin
 from bridge.source.staging import control
@@ -20,8 +20,9 @@ VARIABLE = "BRIDGE_SOURCE"
 
 def _reader(context: Any) -> operations.Reader:
     """Who says what is called for a function: where the program is compiled, its loops and branches are functions."""
-    is_compiled = context is not None and context.home.is_abstract
-    return control.READER if is_compiled else operations.READER
+    if context is not None and context.home.is_abstract:
+        return control.READER
+    return looping.READER if os.environ.get("BRIDGE_LOOPS") == "c" and looping.may_run(context) else operations.READER
 
 
 def is_read(source: bool | None) -> bool:

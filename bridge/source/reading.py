@@ -36,10 +36,11 @@ class Reading:
 class _Itself(Reading):
     """Of a code object that was made here: itself, which the reading does not keep alive.
 
-    `origin` is where it comes from, if it can be staged, and `staged` what it became then.
+    `origin` is where it comes from, if it can be staged, and `staged` what it became then; `looped` is what it became
+    where loops may run in C.
     """
 
-    __slots__ = ("_code", "origin", "staged")
+    __slots__ = ("_code", "looped", "origin", "staged")
 
     def __init__(self, code: CodeType, origin: _Origin | None = None) -> None:
         self._code = weakref.ref(code)
@@ -47,6 +48,7 @@ class _Itself(Reading):
         self.rebinds = rebound(code)
         self.origin = origin
         self.staged: CodeType | None = None
+        self.looped: CodeType | None = None
 
     @property
     def code(self) -> CodeType | None:  # type: ignore[override]
@@ -81,6 +83,13 @@ class Staging:
 
     reader: Any
     staged: Callable[[ast.stmt], ast.stmt]
+
+
+class Looping:
+    """What compiling loops needs to know of the modules above it: who is asked where a loop begins, and what asks."""
+
+    reader: Any
+    marked: Callable[[ast.stmt], ast.stmt]
 
 
 _lock = threading.RLock()
@@ -184,6 +193,24 @@ def staged_code(code: CodeType, names: dict[str, Any]) -> CodeType | None:
                     found.origin = None
                     _tell_unstaged(code, reason)
     return found.staged
+
+
+def looped_code(code: CodeType, names: dict[str, Any]) -> CodeType:
+    """What rewritten code becomes where its loops may run in C: it asks at the beginning of each."""
+    found = READINGS.get(id(code))
+    if type(found) is not _Itself or found.origin is None:
+        return code
+    if found.looped is None:
+        with _lock:
+            statement = found.origin.statement()
+            if found.looped is None and statement is not None:
+                tree = rewritten_tree(Looping.marked(copied(statement.tree)), names, statement.whole)
+                made = with_reader(statement.compiled(tree, found.origin.file, found.origin.flags), Looping.reader)
+                new = tuple(codes_in(made))
+                for one in new:
+                    _keep(one, _Itself(one))
+                found.looped = partners(statement.codes, new)[found.origin.number]
+    return found.looped or code
 
 
 def _tell_unstaged(code: CodeType, reason: str) -> None:

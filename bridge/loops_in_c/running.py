@@ -1,0 +1,363 @@
+"""Running a loop in C in the place of Python: what it begins with, what it leaves, and its entry in the log."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import chain, count
+from types import FrameType
+from typing import Any
+
+import numpy as np
+
+from bridge.arrays.buffer import Buffer, Scalar, WeakScalar
+from bridge.code_position import here
+from bridge.loops_in_c.building import Library, Run
+from bridge.loops_in_c.derivative import planned
+from bridge.loops_in_c.entry import LoopEntry
+from bridge.loops_in_c.ir import Array
+from bridge.loops_in_c.reading import Elements, NotCompiled, Number, Reader
+from bridge.rewind.interpreter import ARRAYS
+from bridge.rewind.log import Overwritten
+from bridge.rewind.memory import grounded
+from bridge.rewind.roots import Root
+from bridge.source.looping import SITES, Entering
+from bridge.source.targets import own, touched
+
+_KINDS = {"f": "f", "i": "i", "b": "b"}
+_DTYPES = {np.dtype(np.float64): "f", np.dtype(np.int64): "i", np.dtype(np.bool_): "b"}
+_SMALL = 1 << 31
+START, STOP = ".start", ".stop"
+
+
+class Left:
+    """What a compiled loop has left.
+
+    Attributes
+    ----------
+    values : variables that it has bound.
+    rest : what Python's loop goes on with.
+    is_over : whether nothing of it is left.
+    """
+
+    def __init__(self, values: dict[str, Any], rest: Any, is_over: bool) -> None:
+        self.values, self.rest, self.is_over = values, rest, is_over
+
+
+@dataclass
+class Compiled:
+    """A loop that was compiled for values of certain types."""
+
+    library: Library
+    names: dict[str, Any]
+    written: list[str]
+    read: dict[str, Any]
+    exits: int = 0
+
+
+@dataclass
+class Site:
+    """One loop of the program, and what became of it."""
+
+    node: Any
+    used: list[str] = field(default_factory=list)
+    made: dict[Any, Compiled | NotCompiled] = field(default_factory=dict)
+    held: list[Any] = field(default_factory=list)
+
+
+_sites: dict[int, Site] = {}
+REASONS: dict[int, str] = {}
+"""Why loops were not compiled, by their numbers."""
+
+_EXITS = 3
+
+
+def enter(context: Any, number: int, iterable: Any, frame: FrameType) -> Left | None:
+    """Run a loop in C if that can be done; None if Python is to run it."""
+    if context.handed_out or context.checkpointing or context.merged or context.followers is not None:
+        return None
+    site = _sites.get(number)
+    if site is None:
+        node = SITES[number]
+        site = _sites[number] = Site(node, sorted({x.id for x in ast.walk(node) if isinstance(x, ast.Name)}))
+    if isinstance(site.node, ast.For) and type(iterable) is not range:
+        REASONS[number] = "it goes over something else than a range"
+        return None
+    names = frame.f_locals
+    live = {name: ARRAYS.seen(names[name]) for name in site.used if name in names}
+    entering = Entering_(context, site, live, iterable)
+    try:
+        return entering.run(frame)
+    except NotCompiled as error:
+        REASONS[number] = str(error)
+        return None
+
+
+class Entering_:  # noqa: N801
+    """One loop that begins."""
+
+    def __init__(self, context: Any, site: Site, live: dict[str, Any], iterable: Any) -> None:
+        self.context, self.site, self.live, self.iterable = context, site, live, iterable
+        if iterable is not None:
+            self.live = {**live, START: iterable.start, STOP: iterable.stop}
+
+    def run(self, frame: FrameType) -> Left | None:
+        for _ in range(3):
+            self._describe()
+            found = self._compiled(frame)
+            if found.exits >= _EXITS:
+                return None
+            if not self._lend(found):
+                return self._run(found)
+        raise NotCompiled("arrays that it writes cannot be lent", self.site.node.lineno)
+
+    def _describe(self) -> None:
+        """What the names hold: arrays with their memory, numbers, objects."""
+        self.arrays: dict[str, Array] = {}
+        self.values: dict[str, np.ndarray] = {}
+        self.numbers: dict[str, Any] = {}
+        self.objects: dict[str, Any] = {}
+        kinds: dict[str, Any] = {}
+        key: list[Any] = []
+        memory: dict[Any, str] = {}
+        plain: list[tuple[int, int, str]] = []
+        for name, value in self.live.items():
+            kind = type(value)
+            if kind is Buffer and value.dtype in _DTYPES and 1 <= value.ndim <= 6:
+                label = memory.setdefault(value.place.root, f"m{len(memory)}")
+                self._array(name, value.value, label, key, value.place.active)
+            elif kind is np.ndarray and value.dtype in _DTYPES and 1 <= value.ndim <= 6:
+                low, high = np.lib.array_utils.byte_bounds(value)
+                label = next((m for a, b, m in plain if low < b and a < high), "")
+                if not label:
+                    label = memory.setdefault(id(value), f"m{len(memory)}")
+                plain.append((low, high, label))
+                self._array(name, value, label, key, False)
+            elif kind in (Scalar, WeakScalar) and value.dtype == np.float64:
+                kinds[name] = "fw" if kind is WeakScalar else "f"
+                self.numbers[name] = float(grounded(value))
+                key.append((name, kind, value.place.active))
+            elif kind in _NUMBERS and (kind is not int or abs(value) < _SMALL):
+                kinds[name] = _NUMBERS[kind]
+                self.numbers[name] = value
+                key.append((name, kind))
+            else:
+                self.objects[name] = value
+                key.append((name, id(value)))
+        step = None if self.iterable is None else self.iterable.step
+        self.kinds: Mapping[str, Any] = {**kinds, **self.arrays, **self.objects}
+        self.key = (*key, step)
+
+    def _array(self, name: str, value: np.ndarray, label: str, key: list[Any], active: bool) -> None:
+        is_packed = value.strides[-1] == value.itemsize
+        made = Array(_DTYPES[value.dtype], value.ndim, label, False, is_packed)
+        if not value.flags.aligned or value.dtype.byteorder not in "=|":
+            raise NotCompiled(f"{name} is not aligned", self.site.node.lineno)
+        self.arrays[name], self.values[name] = made, value
+        key.append((name, made.kind, made.ndim, label, is_packed, active))
+
+    def _compiled(self, frame: FrameType) -> Compiled:
+        found = self.site.made.get(self.key)
+        if isinstance(found, Compiled) and not all(
+            _same(_looked_up(name, frame, self.live), value) for name, value in found.read.items()
+        ):
+            found = None
+        if found is None:
+            try:
+                found = self._make(frame)
+            except NotCompiled as error:
+                found = error
+            self.site.made[self.key] = found
+            self.site.held.append(list(self.objects.values()))
+        if isinstance(found, NotCompiled):
+            raise found
+        return found
+
+    def _make(self, frame: FrameType) -> Compiled:
+        node = self.site.node
+        if self.iterable is not None:
+            bounds: list[ast.expr] = [ast.Name(START, ast.Load()), ast.Name(STOP, ast.Load())]
+            over = ast.Call(ast.Name(".range", ast.Load()), [*bounds, ast.Constant(self.iterable.step)], [])
+            ast.copy_location(over, node)
+            node = ast.For(node.target, ast.fix_missing_locations(over), node.body, [])
+            ast.copy_location(node, self.site.node)
+        if isinstance(self.site.node, ast.For) and not isinstance(self.site.node.target, ast.Name):
+            raise NotCompiled("its target is no variable", node.lineno)
+
+        def look(name: str) -> Any:
+            return range if name == ".range" else _looked_up(name, frame, {})
+
+        reader = Reader(self.kinds, self.arrays, look)
+        program = reader.program(node)
+        active = {self.arrays[name].memory for name, value in self.live.items()
+                  if name in self.arrays and isinstance(value, Buffer) and value.place.active}  # fmt: skip
+        variables = {name for name, value in self.live.items() if isinstance(value, Scalar) and value.place.active}
+        plan = planned(program, active, variables & program.variables.keys())
+        reader.read.pop(".range", None)
+        return Compiled(Library(program, plan), dict(reader.names), sorted(program.written), reader.read)
+
+    def _lend(self, found: Compiled) -> bool:
+        """Let Buffers stand for plain arrays that get a gradient; whether there were any."""
+        program, plan = found.library.program, found.library.plan
+        lent = False
+        for name in found.written:
+            value = self.live.get(name)
+            if program.arrays[name].is_local:
+                continue
+            if not self.values[name].flags.writeable:
+                raise NotCompiled(f"{name} is read-only", self.site.node.lineno)
+            if type(value) is np.ndarray:
+                if program.arrays[name].memory in plan.active_memory:
+                    self.live[name] = own(value, self._tracked())
+                    lent = True
+                else:
+                    touched(value)
+        return lent
+
+    def _tracked(self) -> Any:
+        """A value that carries a gradient."""
+        return next(x for x in self.live.values() if isinstance(x, (Buffer, Scalar)) and x.place.active)
+
+    def _run(self, found: Compiled) -> Left | None:
+        program = found.library.program
+        tracked = {name: x for name, x in self.live.items() if name in self.arrays and isinstance(x, Buffer)}
+        for name in found.written:
+            if name in tracked:
+                self.context.writable(tracked[name])
+                self.values[name] = tracked[name].value
+        printer = found.library.printer
+        values = [self.values[name] for name in printer.given]
+        numbers = {name: value for name, value in self.numbers.items() if name in program.variables}
+        windows = self._windows(found, tracked)
+        run = Run(found.library, values, numbers)
+        args = {name: value for name, value in self.live.items() if name not in (START, STOP)}
+        before = {name: value.copy() for name, value in self.values.items() if type(self.live[name]) is np.ndarray}
+        plain = {name: self.values[name] for name in found.written if name not in tracked and name in self.values}
+        done = run.forward()
+        if not run.frame.finished:
+            for window, saved in windows.values():
+                window[...] = saved
+            for name, value in plain.items():
+                value[...] = before[name]
+            found.exits += 1
+            if done == 0:
+                return None
+            run.forward(done)
+        if done == 0:
+            return None
+        is_over = bool(run.frame.finished) and run.frame.limit > done
+        values_left = self._values(found, run, tracked)
+        self._log(found, run, tracked, windows, args, before, values_left, done)
+        rest: Any = self.iterable
+        if rest is not None:
+            rest = () if is_over else rest[done:]
+        return Left(values_left, rest, is_over)
+
+    def _windows(self, found: Compiled, tracked: Mapping[str, Any]) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+        """For each memory that is written, an array that shows all of it that the loop knows, and a copy of that."""
+        program = found.library.program
+        windows: dict[str, tuple[np.ndarray, np.ndarray]] = {}
+        for name in found.written:
+            if name not in tracked:
+                continue
+            memory = program.arrays[name].memory
+            others = [x for x in tracked if self.arrays[x].memory == memory]
+            shown = tracked[name].value
+            if any(not _same_window(tracked[x].value, shown) for x in others):
+                raise NotCompiled(f"{name} overlaps another array", self.site.node.lineno)
+            windows[name] = shown, shown.copy()
+        return windows
+
+    def _values(self, found: Compiled, run: Run, tracked: Mapping[str, Any]) -> dict[str, Any]:
+        """The variables that the loop has bound."""
+        plan, values = found.library.plan, {}
+        assigned = {x.id for x in ast.walk(self.site.node) if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store)}
+        for name in assigned:
+            value = found.names.get(name)
+            if isinstance(value, Number) and name in found.library.program.variables:
+                number = run.number(name)
+                if found.library.program.variables[name] != "f":
+                    values[name] = number if value.weak else np.int64(number) if type(number) is int else np.bool_(number)
+                elif name in plan.active_variables:
+                    root = Root(self.context, np.float64(number), True)
+                    made = ARRAYS.weak_scalar(number, root) if value.weak else ARRAYS.scalar(np.float64(number), root)
+                    values[name] = made
+                else:
+                    values[name] = number if value.weak else np.float64(number)
+            elif isinstance(value, Elements) and value.array is not None:
+                values[name] = self._elements(found, run, name, value, tracked)
+            elif value is None or not isinstance(value, Number):
+                raise NotCompiled(f"{name} is not the same kind of thing in each iteration", self.site.node.lineno)
+        return values
+
+    def _elements(self, found: Compiled, run: Run, name: str, value: Elements, tracked: Mapping[str, Any]) -> Any:
+        program = found.library.program
+        assert value.array is not None
+        if program.arrays[value.array].is_local:
+            made = run.local(value.array)
+            active = program.arrays[value.array].memory in found.library.plan.active_memory
+            return ARRAYS.buffer(made, Root(self.context, made, active)) if made.dtype.kind == "f" else made
+        raise NotCompiled(f"{name} is a view that outlives the loop", self.site.node.lineno)
+
+    def _log(
+        self,
+        found: Compiled,
+        run: Run,
+        tracked: Mapping[str, Any],
+        windows: Mapping[str, tuple[np.ndarray, np.ndarray]],
+        args: Mapping[str, Any],
+        before: Mapping[str, np.ndarray],
+        left: Mapping[str, Any],
+        done: int,
+    ) -> None:
+        plan, program = found.library.plan, found.library.program
+        activated = list(dict.fromkeys(
+            tracked[name].place.root for name in windows
+            if program.arrays[name].memory in plan.active_memory and not tracked[name].place.root.active
+        ))  # fmt: skip
+        run.keep()
+        saved = [Overwritten(tracked[name].place, shown, Ellipsis, copy) for name, (shown, copy) in windows.items()]
+        entry = LoopEntry(self.context, here(), self.site, run, dict(args), dict(before), dict(left), saved, activated)
+        entry.done = done
+        entry.names = list(windows)
+        for root in activated:
+            root.active = True
+        self.context.log.append(entry)
+
+
+_NUMBERS: dict[type, str] = {
+    int: "iw", float: "fw", bool: "bw", np.float64: "f", np.int64: "i", np.bool_: "b",
+}  # fmt: skip
+
+
+def _same(one: Any, other: Any) -> bool:
+    return one is other or (type(one) is type(other) and isinstance(one, (int, float)) and one == other)
+
+
+def _looked_up(text: str, frame: FrameType, live: Mapping[str, Any]) -> Any:
+    """What a name, or a chain of attributes of one, is."""
+    name, *rest = text.split(".")
+    if name in live:
+        value = live[name]
+    elif name in frame.f_globals:
+        value = frame.f_globals[name]
+    elif hasattr(builtins, name):
+        value = getattr(builtins, name)
+    else:
+        raise NotCompiled(f"{name} is not bound", frame.f_lineno)
+    for one in rest:
+        value = getattr(value, one)
+    return value
+
+
+def _same_window(one: np.ndarray, other: np.ndarray) -> bool:
+    return (one.ctypes.data, one.shape, one.strides) == (other.ctypes.data, other.shape, other.strides)
+
+
+def _unused() -> Iterator[int]:
+    return chain(count())
+
+
+Entering.enter = staticmethod(enter)  # type: ignore[assignment]
