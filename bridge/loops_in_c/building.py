@@ -5,10 +5,12 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import math
+import shutil
 import subprocess
 import tempfile
 import weakref
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +20,26 @@ from bridge.loops_in_c.derivative import Plan
 from bridge.loops_in_c.ir import Program
 from bridge.loops_in_c.printing import Printer
 
-FLAGS = ("-O3", "-ffp-contract=off", "-fno-math-errno", "-march=native", "-fPIC", "-shared")
-_CACHE = Path(tempfile.gettempdir()) / "bridge-loops"
+FLAGS = ("-O3", "-ffp-contract=off", "-fno-math-errno", "-fwrapv", "-march=native", "-fPIC", "-shared")
+
+
+class CompilerError(Exception):
+    """There is no C compiler, or it has failed."""
+
+
+@cache
+def _folder() -> tempfile.TemporaryDirectory[str]:
+    """Where this process keeps what it compiles."""
+    return tempfile.TemporaryDirectory(prefix="bridge-loops-")
+
+
+@cache
+def compiler() -> tuple[str, ...]:
+    """The machine's C compiler, as the beginning of a command."""
+    found = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+    if found is None:
+        raise CompilerError("no C compiler was found (cc, gcc, clang)")
+    return (found,)
 
 
 class Segment(ctypes.Structure):
@@ -93,16 +113,14 @@ class Library:
         self.printer = Printer(program, plan)
         self.text = self.printer.text()
         name = hashlib.sha256(" ".join((self.text, *FLAGS)).encode()).hexdigest()[:24]
-        _CACHE.mkdir(mode=0o700, exist_ok=True)
-        path = _CACHE / f"{name}.so"
+        path = Path(_folder().name) / f"{name}.so"
         if not path.exists():
-            source = _CACHE / f"{name}.c"
+            source = path.with_suffix(".c")
             source.write_text(self.text, encoding="utf-8")
-            made = subprocess.run(
-                ["cc", *FLAGS, "-o", f"{path}.tmp", str(source), "-lm"], capture_output=True, text=True, check=False
-            )
+            command = [*compiler(), *FLAGS, "-o", f"{path}.tmp", str(source), "-lm"]
+            made = subprocess.run(command, capture_output=True, text=True, check=False)
             if made.returncode:
-                raise RuntimeError(made.stderr[:4000])
+                raise CompilerError(made.stderr[:4000])
             Path(f"{path}.tmp").replace(path)
         self.library: Any = ctypes.CDLL(str(path))
         self.forward, self.backward = self.library.forward, self.library.backward

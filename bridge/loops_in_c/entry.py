@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from bridge.code_position import Position
+from bridge.errors import RefusedError
 from bridge.loops_in_c.building import Run
 from bridge.rewind.log import Entry, Overwritten, at_birth
 from bridge.rewind.places import places_in
@@ -17,7 +18,7 @@ from bridge.rewind.roots import Root
 class LoopEntry(Entry):
     """A loop that ran in C."""
 
-    __slots__ = ("activated", "args", "before", "context", "done", "left", "names", "out", "run", "saved", "site")
+    __slots__ = ("activated", "args", "ended", "context", "done", "left", "names", "out", "run", "saved", "site")
 
     overwrites = True
     moves = False
@@ -29,13 +30,13 @@ class LoopEntry(Entry):
         site: Any,
         run: Run,
         args: dict[str, Any],
-        before: dict[str, np.ndarray],
+        ended: dict[str, np.ndarray],
         left: dict[str, Any],
         saved: list[Overwritten],
         activated: list[Root],
     ) -> None:
         self.context, self.position, self.site, self.run = context, position, site, run
-        self.args, self.before, self.saved, self.activated = args, before, saved, activated
+        self.args, self.ended, self.saved, self.activated = args, ended, saved, activated
         self.left = {name: value for name, value in left.items() if hasattr(value, "place")}
         self.out = tuple(value.place for value in self.left.values())
         self.names: list[str] = []
@@ -77,6 +78,12 @@ class LoopEntry(Entry):
 
     def pull(self, ct: Any) -> Iterator[tuple[Any, Any]]:
         """The shadows of arrays are added to in place; numbers get their cotangents."""
+        if self.context.walking or self.context.mending:
+            raise RefusedError(
+                "a gradient holds a NaN, and whether it is one where no cotangent arrives is not known of a loop in C",
+                where=self.where,
+                remedy='let Python run the loops (BRIDGE_LOOPS=python), or use zeros="ieee"',
+            )
         run, printer = self.run, self.run.library.printer
         program, plan = run.library.program, run.library.plan
         memory: dict[int, np.ndarray] = {}
@@ -94,7 +101,7 @@ class LoopEntry(Entry):
                         copy = copies[array.memory] = _alike(finals[array.memory], run.arrays[k])
                     memory[k] = copy
                 elif not is_tracked:
-                    memory[k] = _alike(self.before[name], run.arrays[k])
+                    memory[k] = _alike(self.ended[name], run.arrays[k])
             if array.kind == "f" and array.memory in plan.active_memory and is_tracked:
                 region = value.place.region()
                 shadows[k] = region

@@ -55,10 +55,11 @@ class _Again(Exception):
 
 @dataclass(frozen=True)
 class Number:
-    """A value without axes; `weak` if it is a number of Python's."""
+    """A value without axes; `weak` if it is a number of Python's; `flag` is the variable that says if it is bound."""
 
     expr: Expr
     weak: bool = True
+    flag: str | None = None
 
 
 @dataclass(frozen=True)
@@ -124,8 +125,16 @@ class Reader:
     look : what a name is that the function does not assign: a global, a builtin.
     """
 
-    def __init__(self, live: Mapping[str, Any], arrays: Mapping[str, Array], look: Callable[[str], Any]) -> None:
+    def __init__(
+        self,
+        live: Mapping[str, Any],
+        arrays: Mapping[str, Array],
+        look: Callable[[str], Any],
+        not_negative: frozenset[str] = frozenset(),
+    ) -> None:
         self.live = live
+        self.not_negative = not_negative
+        self.flagged: set[str] = set()
         self.first_arrays = arrays
         self.look = look
         self.kinds: dict[str, str] = {}
@@ -145,7 +154,7 @@ class Reader:
         self.arrays = dict(self.first_arrays)
         self.variables: dict[str, str] = {}
         self.names: dict[str, Value] = {}
-        self.nonneg: set[str] = set()
+        self.nonneg: set[str] = set(self.not_negative)
         self.width: dict[str, int] = dict.fromkeys(_assigned(loop), 63)
         self.stores = Counter(_stores(loop))
         self.flags: list[tuple[str, str]] = []
@@ -227,7 +236,7 @@ class Reader:
             if not that.value:
                 self.refuse("an operation that always raises")
             return
-        if Check(that) not in self.block:
+        if Check(that) not in self.block or self._may_have_changed(that):
             self.block.append(Check(that))
 
     def is_nonneg(self, expr: Expr) -> bool:
@@ -287,8 +296,19 @@ class Reader:
         outer, self.block = getattr(self, "block", None), []
         method(node)
         if self.block:
+            self._check_order(node)
             self.out.append(Block(node.lineno, self.block))
         self.block = outer
+
+    def _check_order(self, node: ast.stmt) -> None:
+        """The way back computes lets again from what variables held before the statement: none may be newer."""
+        assigned: set[str] = set()
+        for one in self.block:
+            read = {x.name for expr in _exprs_of(one) for x in expr.walk() if isinstance(x, Var)}
+            if read & assigned:
+                self.refuse("a statement that reads a variable which it has assigned", node)
+            if isinstance(one, Assign) and not one.name.endswith("_"):
+                assigned.add(one.name)
 
     def body(self, nodes: Sequence[ast.stmt]) -> list[Stmt]:
         before, self.out = self.out, []
@@ -338,6 +358,8 @@ class Reader:
 
     def _do_Assign(self, node: ast.Assign) -> None:
         value = self.value(node.value)
+        if len(node.targets) > 1:
+            value = self._held(value)
         for target in node.targets:
             self.assign(target, value)
 
@@ -412,6 +434,7 @@ class Reader:
                 expr = converted(expr, kind)
             self.variables[name] = kind
             self.block.append(Assign(name, expr))
+            self._flag(name)
             self.names[name] = Number(Var(kind, name), value.weak)
         elif isinstance(value, Elements):
             if name in self.variables:
@@ -422,6 +445,19 @@ class Reader:
             if any(isinstance(one, Number) and not isinstance(one.expr, (Const, Size)) for one in parts):
                 self.refuse(f"{name} is a tuple of numbers")
             self.names[name] = value
+
+    def _flag(self, name: str) -> None:
+        """Say that a variable is bound, where that is not known otherwise."""
+        if name in self.flagged:
+            self.variables[bound_flag(name)] = "b"
+            self.block.append(Assign(bound_flag(name), Const("b", True)))
+
+    def _maybe(self, name: str, value: Number) -> Number:
+        """A number of which it is known only at run time whether it is bound."""
+        if name not in self.flagged:
+            self.flagged.add(name)
+            raise _Again
+        return Number(value.expr, value.weak, bound_flag(name))
 
     def _bound(self, name: str, value: Elements) -> Elements:
         if not value.is_copy:
@@ -525,12 +561,16 @@ class Reader:
         for name in after.keys() | self.names.keys():
             one, other = after.get(name), self.names.get(name)
             if one != other:
-                self.names[name] = self._merged(one, other)
+                self.names[name] = self._merged(name, one, other)
         self.out.append(If(test, body, orelse))
 
-    def _merged(self, one: Value | None, other: Value | None) -> Value:
+    def _merged(self, name: str, one: Value | None, other: Value | None) -> Value:
         if isinstance(one, Number) and isinstance(other, Number) and one.expr == other.expr:
-            return Number(one.expr, one.weak and other.weak)
+            return Number(one.expr, one.weak and other.weak, one.flag or other.flag)
+        if isinstance(one, Number) and other is None:
+            return self._maybe(name, one)
+        if isinstance(other, Number) and one is None:
+            return self._maybe(name, other)
         if isinstance(one, Elements) and isinstance(other, Elements) and one.array == other.array:
             if not one.is_copy and one.view == other.view and one.extents == other.extents:
                 return one
@@ -547,18 +587,18 @@ class Reader:
                 was = entry.get(name, Unbound())
                 if isinstance(was, Unbound) or _alike(value, was):
                     continue
-                merged = self._merged(value, was)
+                merged = self._merged(name, value, was)
+                changed = changed or not _alike(merged, was)
                 entry[name] = merged
-                changed = True
             if not changed:
                 break
             self.names = entry
         if self.flags:
             # After no iteration at all, names are what they were. (Python runs the whole loop if it has none.)
             for name in list(self.names):
-                was = before.get(name, Unbound())
-                if not _alike(self.names[name], was):
-                    self.names[name] = self._merged(self.names[name], was)
+                was = before.get(name)
+                if was is None or not _alike(self.names[name], was):
+                    self.names[name] = self._merged(name, self.names[name], was)
         return made
 
     def _do_For(self, node: ast.For) -> None:
@@ -585,7 +625,11 @@ class Reader:
 
         def body() -> list[Stmt]:
             self.names[name] = Number(Var("i", name), True)
-            return self.jumping(node.body, flags)
+            made = self.jumping(node.body, flags)
+            if name in self.flagged:
+                self.variables[bound_flag(name)] = "b"
+                made.insert(0, Block(node.lineno, [Assign(bound_flag(name), Const("b", True))]))
+            return made
 
         made = self.looped(body)
         if not was_nonneg:
@@ -598,6 +642,8 @@ class Reader:
     def _ends_above(self, call: ast.Call) -> bool:
         """Whether a range that counts down ends at -1 or above."""
         stop = call.args[1]
+        if isinstance(stop, ast.Name):
+            return stop.id in self.not_negative
         try:
             value = ast.literal_eval(stop)
         except ValueError:
@@ -692,6 +738,9 @@ class Reader:
             found = self.names[name]
             if isinstance(found, Unbound):
                 self.refuse(f"{name} is not the same kind of thing in each iteration", node)
+            if isinstance(found, Number) and found.flag is not None:
+                self.check(Var("b", found.flag))
+                return Number(found.expr, found.weak)
             return found
         return self.of_object(name, self.look(name), node)
 
@@ -909,6 +958,8 @@ class Reader:
                 return self.elementwise("reciprocal", (left,), node)
         if isinstance(left, Number) and left.expr.kind != "f":
             self.refuse("a power of an integer", node)
+        if isinstance(left, Elements) or isinstance(right, Elements):
+            self.refuse("a power of an array", node)
         return self.elementwise("pow", (left, right), node)
 
     def elementwise(self, name: str, values: tuple[Value, ...], node: ast.AST) -> Value:
@@ -926,6 +977,8 @@ class Reader:
         spread = [self.broadcast(one, extents) if isinstance(one, Elements) else one for one in held]
         kinds = tuple(one.kind if isinstance(one, Elements) else one.expr.kind for one in spread)
         kind, inner = functions.typed(name, kinds) or self.refuse(f"{name} of {kinds}", node)
+        if name in ("floordiv", "mod"):
+            self.refuse("a division of integers in arrays", node)
 
         def at(index: tuple[Expr, ...]) -> Expr:
             args = [one.at(index) if isinstance(one, Elements) else one.expr for one in spread]
@@ -952,6 +1005,9 @@ class Reader:
         kind, inner = functions.typed(name, kinds) or self.refuse(f"{name} of {kinds}", node)
         if kind == "i" and name in _RANGES:
             return self.integer(name, args[0], args[1])
+        wide = [one for one in args if one.kind == "i" and self.bits(one) > 53]
+        if wide and (inner == "f" or name in ("neg", "abs", "floordiv", "mod")):
+            self.refuse("an integer that may be large", node)
         if name in ("div", "floordiv", "mod"):
             if isinstance(args[1], Const) and args[1].value == 0:
                 self.refuse("a division by zero", node)
@@ -960,7 +1016,10 @@ class Reader:
                 self.check(Op("b", "ne", (args[1], Const(args[1].kind, 0))))
         converted_args = tuple(converted(one, inner) for one in args)
         if kind == "f" and all(isinstance(one, Const) for one in converted_args):
-            return Const("f", functions.computed(name, tuple(float(one.value) for one in converted_args)))
+            try:
+                return Const("f", functions.computed(name, tuple(float(one.value) for one in converted_args)))
+            except (ArithmeticError, ValueError):
+                self.refuse(f"{name} of these numbers raises", node)
         return Op(kind, name, converted_args)
 
     def _of_Compare(self, node: ast.Compare) -> Value:
@@ -974,7 +1033,10 @@ class Reader:
         values = []
         for number, one in enumerate(node.values):
             before = len(self.block)
-            values.append(self.truth(self.value(one)))
+            operand = self.value(one)
+            if not isinstance(operand, Number) or operand.expr.kind != "b":
+                self.refuse("and/or of something else than conditions", node)
+            values.append(operand.expr)
             if number and any(isinstance(x, (Check, Sum, Dot)) for x in self.block[before:]):
                 self.refuse("and/or of what may raise", node)
         name = "and" if isinstance(node.op, ast.And) else "or"
@@ -991,9 +1053,10 @@ class Reader:
             self.refuse("a conditional expression of what may raise", node)
         if not (isinstance(one, Number) and isinstance(other, Number)):
             self.refuse("a conditional expression of arrays", node)
-        kind = max(one.expr.kind, other.expr.kind, key="bif".index)
-        args = (self.let(test), converted(one.expr, kind), converted(other.expr, kind))
-        return Number(Op(kind, "select", args), one.weak and other.weak)
+        kind = one.expr.kind
+        if (kind, one.weak) != (other.expr.kind, other.weak):
+            self.refuse("a conditional expression of two kinds", node)
+        return Number(Op(kind, "select", (self.let(test), one.expr, other.expr)), one.weak)
 
     def _of_Call(self, node: ast.Call) -> Value:
         if isinstance(node.func, ast.Attribute):
@@ -1064,6 +1127,11 @@ class Reader:
         return Number(Var("f", variable), False)
 
 
+def bound_flag(name: str) -> str:
+    """The variable that says whether another one is bound."""
+    return f"{name}?"
+
+
 def converted(expr: Expr, kind: str | None) -> Expr:
     """A number as another kind."""
     if kind is None or expr.kind == kind:
@@ -1111,6 +1179,17 @@ def _assigned(node: ast.AST) -> set[str]:
 
 def _stores(node: ast.AST) -> list[str]:
     return [one.id for one in ast.walk(node) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)]
+
+
+def _exprs_of(stmt: Stmt) -> list[Expr]:
+    """The expressions of a statement."""
+    found: list[Expr] = []
+    for value in vars(stmt).values():
+        if isinstance(value, Expr):
+            found.append(value)
+        elif isinstance(value, tuple):
+            found += [x for x in value if isinstance(x, Expr)]
+    return found
 
 
 def _own_jumps(nodes: Sequence[ast.stmt]) -> list[ast.stmt]:

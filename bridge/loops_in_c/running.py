@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from itertools import chain, count
 from types import FrameType
 from typing import Any
 
@@ -14,13 +13,13 @@ import numpy as np
 
 from bridge.arrays.buffer import Buffer, Scalar, WeakScalar
 from bridge.code_position import here
-from bridge.loops_in_c.building import Library, Run
+from bridge.loops_in_c.building import CompilerError, Library, Run
 from bridge.loops_in_c.derivative import planned
 from bridge.loops_in_c.entry import LoopEntry
-from bridge.loops_in_c.ir import Array
-from bridge.loops_in_c.reading import Elements, NotCompiled, Number, Reader
+from bridge.loops_in_c.ir import Array, Program
+from bridge.loops_in_c.reading import Elements, NotCompiled, Number, Reader, Value
 from bridge.rewind.interpreter import ARRAYS
-from bridge.rewind.log import Overwritten
+from bridge.rewind.log import Overwritten, is_bounded
 from bridge.rewind.memory import grounded
 from bridge.rewind.roots import Root
 from bridge.source.looping import SITES, Entering
@@ -62,6 +61,7 @@ class Site:
     """One loop of the program, and what became of it."""
 
     node: Any
+    read_elsewhere: frozenset[str]
     used: list[str] = field(default_factory=list)
     made: dict[Any, Compiled | NotCompiled] = field(default_factory=dict)
     held: list[Any] = field(default_factory=list)
@@ -72,16 +72,21 @@ REASONS: dict[int, str] = {}
 """Why loops were not compiled, by their numbers."""
 
 _EXITS = 3
+_MOST = 16
+"""How often one loop is compiled, for other types each time."""
 
 
 def enter(context: Any, number: int, iterable: Any, frame: FrameType) -> Left | None:
     """Run a loop in C if that can be done; None if Python is to run it."""
     if context.handed_out or context.checkpointing or context.merged or context.followers is not None:
         return None
+    if is_bounded(context.log) or np.geterr()["under"] != "ignore":
+        return None
     site = _sites.get(number)
     if site is None:
-        node = SITES[number]
-        site = _sites[number] = Site(node, sorted({x.id for x in ast.walk(node) if isinstance(x, ast.Name)}))
+        node, elsewhere = SITES[number]
+        used = sorted({x.id for x in ast.walk(node) if isinstance(x, ast.Name)})
+        site = _sites[number] = Site(node, elsewhere, used)
     if isinstance(site.node, ast.For) and type(iterable) is not range:
         REASONS[number] = "it goes over something else than a range"
         return None
@@ -125,10 +130,13 @@ class Entering_:  # noqa: N801
         plain: list[tuple[int, int, str]] = []
         for name, value in self.live.items():
             kind = type(value)
+            if hasattr(value, "place") and value.place.context is not self.context:
+                raise NotCompiled(f"{name} is of another differentiation", self.site.node.lineno)
             if kind is Buffer and value.dtype in _DTYPES and 1 <= value.ndim <= 6:
                 label = memory.setdefault(value.place.root, f"m{len(memory)}")
                 self._array(name, value.value, label, key, value.place.active)
             elif kind is np.ndarray and value.dtype in _DTYPES and 1 <= value.ndim <= 6:
+                self.context.check_original(value)
                 low, high = np.lib.array_utils.byte_bounds(value)
                 label = next((m for a, b, m in plain if low < b and a < high), "")
                 if not label:
@@ -146,9 +154,14 @@ class Entering_:  # noqa: N801
             else:
                 self.objects[name] = value
                 key.append((name, id(value)))
-        step = None if self.iterable is None else self.iterable.step
+        over = self.iterable
+        step = None if over is None else over.step
+        self.not_negative: frozenset[str] = frozenset()
+        if over is not None:
+            above = {START: over.start >= 0, STOP: over.stop >= -1}
+            self.not_negative = frozenset(name for name, holds in above.items() if holds)
         self.kinds: Mapping[str, Any] = {**kinds, **self.arrays, **self.objects}
-        self.key = (*key, step)
+        self.key = (*key, step, self.not_negative)
 
     def _array(self, name: str, value: np.ndarray, label: str, key: list[Any], active: bool) -> None:
         is_packed = value.strides[-1] == value.itemsize
@@ -165,10 +178,14 @@ class Entering_:  # noqa: N801
         ):
             found = None
         if found is None:
+            if len(self.site.held) >= _MOST:
+                raise NotCompiled("what it reads is another thing each time", self.site.node.lineno)
             try:
                 found = self._make(frame)
             except NotCompiled as error:
                 found = error
+            except CompilerError as error:
+                found = NotCompiled(f"it could not be compiled: {error}", self.site.node.lineno)
             self.site.made[self.key] = found
             self.site.held.append(list(self.objects.values()))
         if isinstance(found, NotCompiled):
@@ -189,14 +206,15 @@ class Entering_:  # noqa: N801
         def look(name: str) -> Any:
             return range if name == ".range" else _looked_up(name, frame, {})
 
-        reader = Reader(self.kinds, self.arrays, look)
+        reader = Reader(self.kinds, self.arrays, look, self.not_negative)
         program = reader.program(node)
+        outputs = self._outputs(reader, program)
         active = {self.arrays[name].memory for name, value in self.live.items()
                   if name in self.arrays and isinstance(value, Buffer) and value.place.active}  # fmt: skip
         variables = {name for name, value in self.live.items() if isinstance(value, Scalar) and value.place.active}
         plan = planned(program, active, variables & program.variables.keys())
         reader.read.pop(".range", None)
-        return Compiled(Library(program, plan), dict(reader.names), sorted(program.written), reader.read)
+        return Compiled(Library(program, plan), outputs, sorted(program.written), reader.read)
 
     def _lend(self, found: Compiled) -> bool:
         """Let Buffers stand for plain arrays that get a gradient; whether there were any."""
@@ -230,10 +248,12 @@ class Entering_:  # noqa: N801
         printer = found.library.printer
         values = [self.values[name] for name in printer.given]
         numbers = {name: value for name, value in self.numbers.items() if name in program.variables}
-        windows = self._windows(found, tracked)
+        windows = self._windows(found, tracked)  # raises before anything is written
         run = Run(found.library, values, numbers)
         args = {name: value for name, value in self.live.items() if name not in (START, STOP)}
-        before = {name: value.copy() for name, value in self.values.items() if type(self.live[name]) is np.ndarray}
+        needed = {name for name in self.values if self.arrays[name].memory in found.library.plan.memory}
+        plain_ones = {name for name in self.values if type(self.live[name]) is np.ndarray}
+        before = {name: self.values[name].copy() for name in plain_ones & (needed | set(found.written))}
         plain = {name: self.values[name] for name in found.written if name not in tracked and name in self.values}
         done = run.forward()
         if not run.frame.finished:
@@ -248,8 +268,10 @@ class Entering_:  # noqa: N801
         if done == 0:
             return None
         is_over = bool(run.frame.finished) and run.frame.limit > done
-        values_left = self._values(found, run, tracked)
-        self._log(found, run, tracked, windows, args, before, values_left, done)
+        # Plain arrays are not put back before the way back: it begins with copies of what they hold now.
+        ended = {name: self.values[name].copy() if name in found.written else before[name] for name in plain_ones & needed}
+        values_left = self._values(found, run)
+        self._log(found, run, tracked, windows, args, ended, values_left, done)
         rest: Any = self.iterable
         if rest is not None:
             rest = () if is_over else rest[done:]
@@ -270,36 +292,45 @@ class Entering_:  # noqa: N801
             windows[name] = shown, shown.copy()
         return windows
 
-    def _values(self, found: Compiled, run: Run, tracked: Mapping[str, Any]) -> dict[str, Any]:
-        """The variables that the loop has bound."""
-        plan, values = found.library.plan, {}
-        assigned = {x.id for x in ast.walk(self.site.node) if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store)}
-        for name in assigned:
-            value = found.names.get(name)
-            if isinstance(value, Number) and name in found.library.program.variables:
-                number = run.number(name)
-                if found.library.program.variables[name] != "f":
-                    values[name] = number if value.weak else np.int64(number) if type(number) is int else np.bool_(number)
-                elif name in plan.active_variables:
-                    root = Root(self.context, np.float64(number), True)
-                    made = ARRAYS.weak_scalar(number, root) if value.weak else ARRAYS.scalar(np.float64(number), root)
-                    values[name] = made
-                else:
-                    values[name] = number if value.weak else np.float64(number)
-            elif isinstance(value, Elements) and value.array is not None:
-                values[name] = self._elements(found, run, name, value, tracked)
-            elif value is None or not isinstance(value, Number):
-                raise NotCompiled(f"{name} is not the same kind of thing in each iteration", self.site.node.lineno)
-        return values
+    def _outputs(self, reader: Reader, program: Program) -> dict[str, Value]:
+        """The variables that the loop binds and the function may read, with what they hold at its end."""
+        node, found = self.site.node, {}
+        assigned = {x.id for x in ast.walk(node) if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store)}
+        for name in sorted(assigned):
+            value = reader.names.get(name)
+            if isinstance(value, Number) and name in program.variables:
+                found[name] = value
+            elif name not in self.site.read_elsewhere:
+                continue
+            elif isinstance(value, Elements) and value.array is not None and program.arrays[value.array].is_local:
+                found[name] = value
+            else:
+                raise NotCompiled(f"{name} is a view, or not the same kind of thing in each iteration", node.lineno)
+        return found
 
-    def _elements(self, found: Compiled, run: Run, name: str, value: Elements, tracked: Mapping[str, Any]) -> Any:
-        program = found.library.program
-        assert value.array is not None
-        if program.arrays[value.array].is_local:
-            made = run.local(value.array)
-            active = program.arrays[value.array].memory in found.library.plan.active_memory
-            return ARRAYS.buffer(made, Root(self.context, made, active)) if made.dtype.kind == "f" else made
-        raise NotCompiled(f"{name} is a view that outlives the loop", self.site.node.lineno)
+    def _values(self, found: Compiled, run: Run) -> dict[str, Any]:
+        """The variables that the loop has bound."""
+        plan, program, values = found.library.plan, found.library.program, {}
+        for name, value in found.names.items():
+            if isinstance(value, Elements):
+                assert value.array is not None
+                made = run.local(value.array)
+                active = program.arrays[value.array].memory in plan.active_memory
+                root = Root(self.context, made, active and made.dtype.kind == "f")
+                values[name] = ARRAYS.buffer(made, root)
+                continue
+            if value.flag is not None and not run.number(value.flag):
+                continue
+            number, kind = run.number(name), program.variables[name]
+            if kind != "f":
+                values[name] = number if value.weak else np.int64(number) if kind == "i" else np.bool_(number)
+            elif name in plan.active_variables:
+                root = Root(self.context, np.float64(number), True)
+                made = ARRAYS.weak_scalar(number, root) if value.weak else ARRAYS.scalar(np.float64(number), root)
+                values[name] = made
+            else:
+                values[name] = number if value.weak else np.float64(number)
+        return values
 
     def _log(
         self,
@@ -308,7 +339,7 @@ class Entering_:  # noqa: N801
         tracked: Mapping[str, Any],
         windows: Mapping[str, tuple[np.ndarray, np.ndarray]],
         args: Mapping[str, Any],
-        before: Mapping[str, np.ndarray],
+        ended: Mapping[str, np.ndarray],
         left: Mapping[str, Any],
         done: int,
     ) -> None:
@@ -319,7 +350,7 @@ class Entering_:  # noqa: N801
         ))  # fmt: skip
         run.keep()
         saved = [Overwritten(tracked[name].place, shown, Ellipsis, copy) for name, (shown, copy) in windows.items()]
-        entry = LoopEntry(self.context, here(), self.site, run, dict(args), dict(before), dict(left), saved, activated)
+        entry = LoopEntry(self.context, here(), self.site, run, dict(args), dict(ended), dict(left), saved, activated)
         entry.done = done
         entry.names = list(windows)
         for root in activated:
@@ -354,10 +385,6 @@ def _looked_up(text: str, frame: FrameType, live: Mapping[str, Any]) -> Any:
 
 def _same_window(one: np.ndarray, other: np.ndarray) -> bool:
     return (one.ctypes.data, one.shape, one.strides) == (other.ctypes.data, other.shape, other.strides)
-
-
-def _unused() -> Iterator[int]:
-    return chain(count())
 
 
 Entering.enter = staticmethod(enter)  # type: ignore[assignment]

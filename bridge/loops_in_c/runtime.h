@@ -82,8 +82,8 @@ static inline F square(F x) { return x * x; }
 static inline F sign(F x) { return x > 0 ? 1.0 : x < 0 ? -1.0 : x; }
 static inline I min_of(I a, I b) { return b < a ? b : a; }
 static inline I max_of(I a, I b) { return b > a ? b : a; }
-static inline I py_floordiv(I a, I b) { I q = a / b; return q - ((a % b != 0) & ((a < 0) != (b < 0))); }
-static inline I py_mod(I a, I b) { I r = a % b; return r + ((r != 0) & ((r < 0) != (b < 0))) * b; }
+static inline I py_floordiv(I a, I b) { if (b == -1) return -a; I q = a / b; return q - ((a % b != 0) & ((a < 0) != (b < 0))); }
+static inline I py_mod(I a, I b) { if (b == -1) return 0; I r = a % b; return r + ((r != 0) & ((r < 0) != (b < 0))) * b; }
 static inline B add_fits(I a, I b) { I c; return !__builtin_add_overflow(a, b, &c); }
 static inline B sub_fits(I a, I b) { I c; return !__builtin_sub_overflow(a, b, &c); }
 static inline B mul_fits(I a, I b) { I c; return !__builtin_mul_overflow(a, b, &c); }

@@ -5,7 +5,7 @@
     i = a
     k = R.enter(number, i)
     i = R.rest(k, i)
-    if R.has(k, "y"): y = R.left(k, "y")        for each variable that the loop binds
+    if R.has(k, "y"): y = R.bound(k, "y")        for each variable that the loop binds
     for x in i: ...
 
 and so does `while`, whose condition is false when all of it has run. `bridge.loops_in_c` says what `enter` does.
@@ -14,9 +14,10 @@ and so does `while`, whose condition is false when all of it has run. `bridge.lo
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Callable
 from types import FunctionType, MethodType
-from typing import Any
+from typing import Any, NamedTuple
 
 from bridge.code_position import callers_frame
 from bridge.rewind.interpreter import current_context
@@ -25,7 +26,14 @@ from bridge.source.nodes import HELPER, at, copied, load, reader, store
 from bridge.source.operations import READERS, Reader
 from bridge.source.reading import Looping, looped_code, twin
 
-SITES: list[ast.For | ast.While] = []
+class Loop(NamedTuple):
+    """A loop of the program, as it is written, and the names that its function reads elsewhere."""
+
+    node: ast.For | ast.While
+    read_elsewhere: frozenset[str]
+
+
+SITES: list[Loop] = []
 """The loops of code that was made to ask, by their numbers."""
 
 
@@ -41,11 +49,13 @@ class _Marker(ast.NodeTransformer):
     def __init__(self) -> None:
         self.depth = 0
         self.is_function = False
+        self.loads: Counter[str] = Counter()
 
     def visit_FunctionDef(self, node: Any) -> Any:
-        before, self.is_function, self.depth = (self.is_function, self.depth), True, 0
+        before, self.is_function, self.depth = (self.is_function, self.depth, self.loads), True, 0
+        self.loads = Counter(_loaded(node))
         node = self.generic_visit(node)
-        self.is_function, self.depth = before
+        self.is_function, self.depth, self.loads = before
         return node
 
     def visit_AsyncFunctionDef(self, node: Any) -> Any:
@@ -68,13 +78,14 @@ class _Marker(ast.NodeTransformer):
 
     def _loop(self, node: Any) -> Any:
         original = copied(node)
+        if not self.is_function or node.orelse or _is_not_plain(original):
+            return self.generic_visit(node)
         self.depth += 1
         number, label = len(SITES), f"{HELPER}loop{self.depth}"
+        names = self.loads - Counter(_loaded(original))
+        SITES.append(Loop(original, frozenset(names)))
         self.generic_visit(node)
         self.depth -= 1
-        if not self.is_function or node.orelse or _is_not_plain(original):
-            return node
-        SITES.append(original)
         found, over = f"{label}k", f"{label}i"
         before: list[ast.stmt] = []
         asked: list[ast.expr] = [ast.Constant(number)]
@@ -88,9 +99,13 @@ class _Marker(ast.NodeTransformer):
         else:
             node.test = at(node.test, ast.BoolOp(ast.And(), [reader("more", load(found)), node.test]))
         for name in sorted({one.id for one in ast.walk(original) if _is_bound(one)}):
-            left = ast.Assign([store(name, node)], reader("left", load(found), ast.Constant(name)))
+            left = ast.Assign([store(name, node)], reader("bound", load(found), ast.Constant(name)))
             before.append(at(node, ast.If(reader("has", load(found), ast.Constant(name)), [left], [])))
         return [*before, node]
+
+
+def _loaded(node: ast.AST) -> list[str]:
+    return [one.id for one in ast.walk(node) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load)]
 
 
 def _is_bound(node: ast.AST) -> bool:
@@ -144,7 +159,7 @@ class LoopReader(Reader):
         """Whether a compiled loop has bound a variable."""
         return found is not None and name in found.values
 
-    def left(self, found: Any, name: str) -> Any:
+    def bound(self, found: Any, name: str) -> Any:
         """What it has bound a variable to."""
         return found.values[name]
 
