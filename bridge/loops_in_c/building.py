@@ -43,10 +43,14 @@ def compiler() -> tuple[str, ...]:
 
 
 class Segment(ctypes.Structure):
+    """A part of the log."""
+
     _fields_ = [("memory", ctypes.c_void_p), ("size", ctypes.c_int64), ("used", ctypes.c_int64)]
 
 
 class Local(ctypes.Structure):
+    """A local array."""
+
     _fields_ = [
         ("memory", ctypes.c_void_p),
         ("shadow", ctypes.c_void_p),
@@ -56,6 +60,8 @@ class Local(ctypes.Structure):
 
 
 class Frame(ctypes.Structure):
+    """What a run hands to the compiled code: `Frame` of `runtime.h`."""
+
     _fields_ = [
         ("memory", ctypes.c_void_p),
         ("shadow", ctypes.c_void_p),
@@ -95,20 +101,35 @@ class _UFunc(ctypes.Structure):
 def inner_loop(ufunc: np.ufunc, types: str) -> tuple[int, int]:
     """The inner loop of a ufunc for these types, and its data."""
     found = _UFunc.from_address(id(ufunc))
+    if (found.nin, found.nout, found.nargs) != (ufunc.nin, ufunc.nout, ufunc.nargs):
+        raise CompilerError(f"NumPy {np.__version__} keeps the inner loops of its functions in another place")
     number = ufunc.types.index(types)
     data = found.data[number] if found.data else None
     return int(found.functions[number] or 0), int(data or 0)
 
 
-_USED = [(np.matmul, "dd->d"), (np.exp, "d->d"), (np.log, "d->d"), (np.sin, "d->d"), (np.cos, "d->d"), (np.tanh, "d->d")]
-LOOPS = np.array([inner_loop(*one)[0] for one in _USED], dtype=np.uintp)
-DATA = np.array([inner_loop(*one)[1] for one in _USED], dtype=np.uintp)
+_USED = [
+    (np.matmul, "dd->d"),
+    (np.exp, "d->d"),
+    (np.log, "d->d"),
+    (np.sin, "d->d"),
+    (np.cos, "d->d"),
+    (np.tanh, "d->d"),
+]
+
+
+@cache
+def _loops() -> tuple[np.ndarray, np.ndarray]:
+    """The inner loops of NumPy's that compiled code calls, and their data."""
+    found = [inner_loop(*one) for one in _USED]
+    return tuple(np.array(one, dtype=np.uintp) for one in zip(*found, strict=True))  # type: ignore[return-value]
 
 
 class Library:
     """A loop that was compiled."""
 
     def __init__(self, program: Program, plan: Plan) -> None:
+        _loops()
         self.program, self.plan = program, plan
         self.printer = Printer(program, plan)
         self.text = self.printer.text()
@@ -156,7 +177,8 @@ class Run:
         frame.integers, frame.floats = self.integers.ctypes.data, self.floats.ctypes.data
         frame.shadows = self.shadows.ctypes.data
         frame.locals = ctypes.addressof(self.locals)
-        frame.loops, frame.data = LOOPS.ctypes.data, DATA.ctypes.data
+        loops, data = _loops()
+        frame.loops, frame.data = loops.ctypes.data, data.ctypes.data
         self._release = weakref.finalize(self, _release, library, frame, len(printer.local), self.locals)
         self._release.atexit = False
         self.kinds = kinds
@@ -213,7 +235,7 @@ class Run:
         if not size:
             return np.zeros(shape, _DTYPES[kind])
         found = (ctypes.c_char * (size * 8)).from_address(getattr(self.locals[number], part))
-        return np.frombuffer(found, np.dtype(_DTYPES[kind]), size).reshape(shape)
+        return np.frombuffer(memoryview(found), np.dtype(_DTYPES[kind]), size).reshape(shape)
 
     def _put(self, number: int, held: np.ndarray) -> None:
         one = self.library.program.arrays[self.library.printer.local[number]]

@@ -13,7 +13,6 @@ from bridge.loops_in_c.functions import FUNCTIONS, ONE, op
 from bridge.loops_in_c.ir import (
     Assign,
     Block,
-    Check,
     Const,
     Dot,
     Each,
@@ -25,7 +24,6 @@ from bridge.loops_in_c.ir import (
     Make,
     Op,
     Program,
-    Size,
     Stmt,
     Store,
     Sum,
@@ -191,9 +189,7 @@ def _back(program: Program, one: Stmt, plan: Plan) -> Stmt:
 def _back_block(program: Program, block: Block, plan: Plan) -> BackBlock:
     body: list[Stmt] = []
     counter = [0]
-    shadows = [
-        one.name for one in block.body if isinstance(one, Let) and one.name in plan.active_variables
-    ]
+    shadows = [one.name for one in block.body if isinstance(one, Let) and one.name in plan.active_variables]
     for one in reversed(block.body):
         match one:
             case Let():

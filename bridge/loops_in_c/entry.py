@@ -18,7 +18,7 @@ from bridge.rewind.roots import Root
 class LoopEntry(Entry):
     """A loop that ran in C."""
 
-    __slots__ = ("activated", "args", "ended", "context", "done", "left", "names", "out", "run", "saved", "site")
+    __slots__ = ("activated", "args", "context", "done", "ended", "left", "names", "out", "run", "saved", "site")
 
     overwrites = True
     moves = False
@@ -131,6 +131,8 @@ def _alike(values: np.ndarray, like: np.ndarray) -> np.ndarray:
     if made.strides != like.strides:
         low, high = np.lib.array_utils.byte_bounds(like)
         room = np.empty((high - low) // like.itemsize, like.dtype)
-        made = np.lib.stride_tricks.as_strided(room[(like.ctypes.data - low) // like.itemsize :], like.shape, like.strides)
+        made = np.lib.stride_tricks.as_strided(
+            room[(like.ctypes.data - low) // like.itemsize :], like.shape, like.strides
+        )
     made[...] = values
     return made

@@ -106,7 +106,11 @@ FUNCTIONS: dict[str, Function] = {
     "select": Function(
         3,
         "({0} ? {1} : {2})",
-        (None, lambda c, x, y: op("select", c, ONE, Const("f", 0.0)), lambda c, x, y: op("select", c, Const("f", 0.0), ONE)),
+        (
+            None,
+            lambda c, x, y: op("select", c, ONE, Const("f", 0.0)),
+            lambda c, x, y: op("select", c, Const("f", 0.0), ONE),
+        ),
         None,
         "({0} ? {1} : {2})",
     ),

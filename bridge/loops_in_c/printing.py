@@ -102,7 +102,9 @@ class Printer:
             self.say("I done = 0;")
             self.say("f->finished = 0;")
             self.say("feclearexcept(FE_ALL_EXCEPT);")
-            self.say("if (f->count) { f->current = 0; log_p = f->segments[0].memory; log_end = log_p + f->segments[0].size; }")
+            self.say(
+                "if (f->count) { f->current = 0; log_p = f->segments->memory; log_end = log_p + f->segments->size; }"
+            )
 
     def _end(self, name: str) -> None:
         is_back = name == "backward"

@@ -17,15 +17,15 @@ from bridge.loops_in_c.building import CompilerError, Library, Run
 from bridge.loops_in_c.derivative import planned
 from bridge.loops_in_c.entry import LoopEntry
 from bridge.loops_in_c.ir import Array, Program
-from bridge.loops_in_c.reading import Elements, NotCompiled, Number, Reader, Value
+from bridge.loops_in_c.reading import Reader
+from bridge.loops_in_c.values import Elements, NotCompiled, Number, alike
 from bridge.rewind.interpreter import ARRAYS
 from bridge.rewind.log import Overwritten, is_bounded
 from bridge.rewind.memory import grounded
 from bridge.rewind.roots import Root
-from bridge.source.looping import SITES, Entering
+from bridge.source.looping import SITES
 from bridge.source.targets import own, touched
 
-_KINDS = {"f": "f", "i": "i", "b": "b"}
 _DTYPES = {np.dtype(np.float64): "f", np.dtype(np.int64): "i", np.dtype(np.bool_): "b"}
 _SMALL = 1 << 31
 START, STOP = ".start", ".stop"
@@ -50,7 +50,7 @@ class Compiled:
     """A loop that was compiled for values of certain types."""
 
     library: Library
-    names: dict[str, Any]
+    names: dict[str, Number | Elements]
     written: list[str]
     read: dict[str, Any]
     exits: int = 0
@@ -92,15 +92,14 @@ def enter(context: Any, number: int, iterable: Any, frame: FrameType) -> Left | 
         return None
     names = frame.f_locals
     live = {name: ARRAYS.seen(names[name]) for name in site.used if name in names}
-    entering = Entering_(context, site, live, iterable)
     try:
-        return entering.run(frame)
+        return Beginning(context, site, live, iterable).run(frame)
     except NotCompiled as error:
         REASONS[number] = str(error)
         return None
 
 
-class Entering_:  # noqa: N801
+class Beginning:
     """One loop that begins."""
 
     def __init__(self, context: Any, site: Site, live: dict[str, Any], iterable: Any) -> None:
@@ -269,7 +268,9 @@ class Entering_:  # noqa: N801
             return None
         is_over = bool(run.frame.finished) and run.frame.limit > done
         # Plain arrays are not put back before the way back: it begins with copies of what they hold now.
-        ended = {name: self.values[name].copy() if name in found.written else before[name] for name in plain_ones & needed}
+        ended = {
+            name: self.values[name].copy() if name in found.written else before[name] for name in plain_ones & needed
+        }
         values_left = self._values(found, run)
         self._log(found, run, tracked, windows, args, ended, values_left, done)
         rest: Any = self.iterable
@@ -292,15 +293,19 @@ class Entering_:  # noqa: N801
             windows[name] = shown, shown.copy()
         return windows
 
-    def _outputs(self, reader: Reader, program: Program) -> dict[str, Value]:
+    def _outputs(self, reader: Reader, program: Program) -> dict[str, Number | Elements]:
         """The variables that the loop binds and the function may read, with what they hold at its end."""
-        node, found = self.site.node, {}
+        node = self.site.node
+        found: dict[str, Number | Elements] = {}
         assigned = {x.id for x in ast.walk(node) if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store)}
         for name in sorted(assigned):
             value = reader.names.get(name)
             if isinstance(value, Number) and name in program.variables:
                 found[name] = value
-            elif name not in self.site.read_elsewhere:
+            elif name not in self.site.read_elsewhere or (
+                isinstance(value, Elements) and name in self.arrays and alike(value, reader.whole(name))
+            ):
+                # Nobody reads it, or it is the array that it was.
                 continue
             elif isinstance(value, Elements) and value.array is not None and program.arrays[value.array].is_local:
                 found[name] = value
@@ -385,6 +390,3 @@ def _looked_up(text: str, frame: FrameType, live: Mapping[str, Any]) -> Any:
 
 def _same_window(one: np.ndarray, other: np.ndarray) -> bool:
     return (one.ctypes.data, one.shape, one.strides) == (other.ctypes.data, other.shape, other.strides)
-
-
-Entering.enter = staticmethod(enter)  # type: ignore[assignment]

@@ -14,17 +14,22 @@ and so does `while`, whose condition is false when all of it has run. `bridge.lo
 from __future__ import annotations
 
 import ast
+import os
 from collections import Counter
 from collections.abc import Callable
+from functools import cache
+from importlib import import_module
 from types import FunctionType, MethodType
 from typing import Any, NamedTuple
 
 from bridge.code_position import callers_frame
+from bridge.errors import ArgumentError, choice
 from bridge.rewind.interpreter import current_context
 from bridge.source import callees
 from bridge.source.nodes import HELPER, at, copied, load, reader, store
 from bridge.source.operations import READERS, Reader
 from bridge.source.reading import Looping, looped_code, twin
+
 
 class Loop(NamedTuple):
     """A loop of the program, as it is written, and the names that its function reads elsewhere."""
@@ -37,10 +42,25 @@ SITES: list[Loop] = []
 """The loops of code that was made to ask, by their numbers."""
 
 
-class Entering:
-    """Who runs loops: set by `bridge.loops_in_c`."""
+VARIABLE = "BRIDGE_LOOPS"
+"""The environment variable that says who runs loops: "python", the default, or "c" where that can be done."""
 
-    enter: Callable[[Any, int, Any, Any], Any]
+_HOME = "bridge.loops_in_c.running"
+
+
+def is_asked_for() -> bool:
+    """Whether loops are to run in C; ArgumentError for a value of the variable that says neither."""
+    value = os.environ.get(VARIABLE, "") or "python"
+    if value not in ("python", "c"):
+        raise ArgumentError(f"{VARIABLE}={value}", remedy=choice(value, ("python", "c")))
+    return value == "c"
+
+
+@cache
+def _runner() -> Callable[[Any, int, Any, Any], Any]:
+    """Who runs loops in C: loaded when that is asked for."""
+    runner: Callable[[Any, int, Any, Any], Any] = import_module(_HOME).enter
+    return runner
 
 
 class _Marker(ast.NodeTransformer):
@@ -98,7 +118,7 @@ class _Marker(ast.NodeTransformer):
             before.append(at(node, ast.Assign([store(over, node)], reader("rest", load(found), load(over)))))
         else:
             node.test = at(node.test, ast.BoolOp(ast.And(), [reader("more", load(found)), node.test]))
-        for name in sorted({one.id for one in ast.walk(original) if _is_bound(one)}):
+        for name in sorted(_bound(original)):
             left = ast.Assign([store(name, node)], reader("bound", load(found), ast.Constant(name)))
             before.append(at(node, ast.If(reader("has", load(found), ast.Constant(name)), [left], [])))
         return [*before, node]
@@ -108,8 +128,8 @@ def _loaded(node: ast.AST) -> list[str]:
     return [one.id for one in ast.walk(node) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load)]
 
 
-def _is_bound(node: ast.AST) -> bool:
-    return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+def _bound(node: ast.AST) -> set[str]:
+    return {one.id for one in ast.walk(node) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
 
 
 def _is_not_plain(loop: ast.AST) -> bool:
@@ -129,7 +149,7 @@ class LoopReader(Reader):
 
     __slots__ = ()
 
-    def of(self, callee: Any) -> Any:  # type: ignore[override]
+    def of(self, callee: Any) -> Any:
         """What is to be called; a function of the program asks before its loops."""
         found = callees.of(callee)
         if type(found) is FunctionType:
@@ -145,7 +165,7 @@ class LoopReader(Reader):
         context = current_context()
         if not may_run(context):
             return None
-        return Entering.enter(context, number, iterable, callers_frame())
+        return _runner()(context, number, iterable, callers_frame())
 
     def rest(self, found: Any, iterable: Any) -> Any:
         """What the loop in Python goes on with."""

@@ -22,7 +22,7 @@ def _reader(context: Any) -> operations.Reader:
     """Who says what is called for a function: where the program is compiled, its loops and branches are functions."""
     if context is not None and context.home.is_abstract:
         return control.READER
-    return looping.READER if os.environ.get("BRIDGE_LOOPS") == "c" and looping.may_run(context) else operations.READER
+    return looping.READER if looping.is_asked_for() and looping.may_run(context) else operations.READER
 
 
 def is_read(source: bool | None) -> bool:

@@ -1,0 +1,149 @@
+"""Functions of numbers and of each element, broadcasting, products and sums."""
+
+from __future__ import annotations
+
+import ast
+
+from bridge.loops_in_c import functions
+from bridge.loops_in_c.indexing import Indexing
+from bridge.loops_in_c.ir import Const, Dot, Expr, Load, Op, Sum, Var
+from bridge.loops_in_c.values import ONE, ZERO, Elements, Number, Value, converted
+
+_RANGES = frozenset({"add", "sub", "mul"})
+
+
+class Arithmetic(Indexing):
+    """Reads what is computed."""
+
+    def binary(self, name: str, left: Value, right: Value, node: ast.AST) -> Value:
+        if name == "matmul":
+            return self.dot(left, right, node)
+        if name == "pow":
+            return self.power(left, right, node)
+        return self.elementwise(name, (left, right), node)
+
+    def power(self, left: Value, right: Value, node: ast.AST) -> Value:
+        exponent = right.expr.value if isinstance(right, Number) and isinstance(right.expr, Const) else None
+        if isinstance(left, Elements) and left.kind == "f" and exponent is not None:
+            if exponent == 2:
+                return self.elementwise("square", (left,), node)
+            if exponent == 0.5:
+                return self.elementwise("sqrt", (left,), node)
+            if exponent == 1:
+                return self.elementwise("pos", (left,), node)
+            if exponent == -1:
+                return self.elementwise("reciprocal", (left,), node)
+        if isinstance(left, Number) and left.expr.kind != "f":
+            self.refuse("a power of an integer", node)
+        if isinstance(left, Elements) or isinstance(right, Elements):
+            self.refuse("a power of an array", node)
+        return self.elementwise("pow", (left, right), node)
+
+    def elementwise(self, name: str, values: tuple[Value, ...], node: ast.AST) -> Value:
+        """A function of numbers, of each element."""
+        operands = [one for one in values if isinstance(one, (Number, Elements))]
+        if len(operands) < len(values):
+            self.refuse("an operand of this kind", node)
+        numbers = [one for one in operands if isinstance(one, Number)]
+        if len(numbers) == len(operands):
+            found = self.scalar(name, tuple(one.expr for one in numbers), node)
+            return Number(found, all(one.weak for one in numbers))
+        held = [Number(self.let(one.expr), one.weak) if isinstance(one, Number) else one for one in operands]
+        arrays = [one for one in held if isinstance(one, Elements)]
+        extents = arrays[0].extents
+        for other in arrays[1:]:
+            extents = self.joint(extents, other.extents, node)
+        spread = [self.broadcast(one, extents) if isinstance(one, Elements) else one for one in held]
+        kinds = tuple(one.kind if isinstance(one, Elements) else one.expr.kind for one in spread)
+        kind, inner = functions.typed(name, kinds) or self.refuse(f"{name} of {kinds}", node)
+        if name in ("floordiv", "mod"):
+            self.refuse("a division of integers in arrays", node)
+
+        def at(index: tuple[Expr, ...]) -> Expr:
+            args = [one.at(index) if isinstance(one, Elements) else one.expr for one in spread]
+            return Op(kind, name, tuple(converted(one, inner) for one in args))
+
+        return Elements(kind, extents, at)
+
+    def joint(self, one: tuple[Expr, ...], other: tuple[Expr, ...], node: ast.AST) -> tuple[Expr, ...]:
+        """The extents that two values broadcast to."""
+        if len(one) < len(other):
+            one, other = other, one
+        found = list(one)
+        for k in range(1, len(other) + 1):
+            a, b = one[-k], other[-k]
+            if a == ONE:
+                found[-k] = b
+            elif b != ONE and a != b:
+                self.check(Op("b", "eq", (a, b)))
+        return tuple(found)
+
+    def scalar(self, name: str, args: tuple[Expr, ...], node: ast.AST) -> Expr:
+        """A function of numbers without axes."""
+        kinds = tuple(one.kind for one in args)
+        kind, inner = functions.typed(name, kinds) or self.refuse(f"{name} of {kinds}", node)
+        if kind == "i" and name in _RANGES:
+            return self.integer(name, args[0], args[1])
+        wide = [one for one in args if one.kind == "i" and self.bits(one) > 53]
+        if wide and (inner == "f" or name in ("neg", "abs")):
+            self.refuse("an integer that may be large", node)
+        if name in ("div", "floordiv", "mod"):
+            if isinstance(args[1], Const) and args[1].value == 0:
+                self.refuse("a division by zero", node)
+            if not isinstance(args[1], Const):
+                args = args[0], self.let(args[1])
+                self.check(Op("b", "ne", (args[1], Const(args[1].kind, 0))))
+        converted_args = tuple(converted(one, inner) for one in args)
+        known = [float(one.value) for one in converted_args if isinstance(one, Const)]
+        if kind == "f" and len(known) == len(converted_args):
+            try:
+                return Const("f", functions.computed(name, tuple(known)))
+            except (ArithmeticError, ValueError):
+                self.refuse(f"{name} of these numbers raises", node)
+        return Op(kind, name, converted_args)
+
+    def broadcast(self, value: Elements, extents: tuple[Expr, ...]) -> Elements:
+        """A value with the extents that it is broadcast to."""
+        surplus = len(value.extents) - len(extents)
+        if surplus > 0:
+            self.refuse("a value with more axes than what it is stored into")
+        picked: list[bool] = []
+        for own, other in zip(value.extents, extents[len(extents) - len(value.extents) :], strict=True):
+            if own == ONE and other != ONE:
+                picked.append(False)
+                continue
+            picked.append(True)
+            if own != other:
+                self.check(Op("b", "eq", (own, other)))
+
+        def at(index: tuple[Expr, ...]) -> Expr:
+            own = index[len(index) - len(picked) :]
+            return value.at(tuple(x if is_picked else ZERO for x, is_picked in zip(own, picked, strict=True)))
+
+        return Elements(value.kind, extents, at)
+
+    def dot(self, left: Value, right: Value, node: ast.AST) -> Value:
+        if not (isinstance(left, Elements) and isinstance(right, Elements)):
+            if isinstance(left, Number) or isinstance(right, Number):
+                return self.elementwise("mul", (left, right), node)
+            self.refuse("a product of this", node)
+        if (len(left.extents), len(right.extents), left.kind, right.kind) != (1, 1, "f", "f"):
+            self.refuse("a product of matrices", node)
+        if left.extents[0] != right.extents[0]:
+            self.check(Op("b", "eq", (left.extents[0], right.extents[0])))
+        variable, name = self.new("s"), self.new("q")
+        self.variables[variable] = "f"
+        index = (Var("i", name),)
+        one, other = left.at(index), right.at(index)
+        if not (isinstance(one, Load) and isinstance(other, Load)):
+            self.refuse("a product of values that are computed", node)
+        self.block.append(Dot(variable, left.extents[0], name, one, other))
+        return Number(Var("f", variable), False)
+
+    def sum(self, value: Elements, node: ast.AST) -> Value:
+        if len(value.extents) != 1 or value.kind != "f":
+            self.refuse("a sum over several axes", node)
+        variable, name = self.new("s"), self.new("q")
+        self.variables[variable] = "f"
+        self.block.append(Sum(variable, name, value.extents[0], value.at((Var("i", name),))))
+        return Number(Var("f", variable), False)

@@ -1,0 +1,138 @@
+"""Statements of the typed program in the making: names for values, checks, and what is known of integers."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from typing import NoReturn
+
+from bridge.loops_in_c.ir import Array, Assign, Check, Const, Expr, Let, Load, Op, Size, Stmt, Var
+from bridge.loops_in_c.values import ZERO, Axis, Elements, NotCompiled, Value, placed
+
+SMALL = 31
+"""Bits of an integer that the program is given."""
+
+
+class Blocks:
+    """The block of statements that one statement of the program becomes."""
+
+    arrays: dict[str, Array]
+    variables: dict[str, str]
+    written: set[str]
+    nonneg: set[str]
+    width: dict[str, int]
+    mixed: set[str]
+    block: list[Stmt]
+    line: int
+    fresh: int
+
+    def value(self, node: ast.expr) -> Value:
+        """What an expression stands for."""
+        raise NotImplementedError
+
+    def whole(self, name: str) -> Elements:
+        """All of an array."""
+        count = self.arrays[name].ndim
+        axes = tuple(Axis(ZERO, 1, axis) for axis in range(count))
+        return self._viewed(name, tuple(Size("i", name, axis) for axis in range(count)), axes)
+
+    def _viewed(self, name: str, extents: tuple[Expr, ...], axes: tuple[Axis, ...]) -> Elements:
+        kind = self.arrays[name].kind
+
+        def at(index: tuple[Expr, ...]) -> Expr:
+            return Load(kind, name, placed(axes, index))
+
+        return Elements(kind, extents, at, name, axes, False)
+
+    def refuse(self, reason: str, node: ast.AST | None = None) -> NoReturn:
+        raise NotCompiled(reason, getattr(node, "lineno", self.line))
+
+    def new(self, letter: str = "t") -> str:
+        self.fresh += 1
+        return f"{letter}{self.fresh}_"
+
+    def let(self, expr: Expr) -> Expr:
+        """A name for a value, unless it is one or a number."""
+        if isinstance(expr, (Const, Var, Size)):
+            return expr
+        for one in self.block:
+            if isinstance(one, Let) and one.expr == expr and not self._may_have_changed(expr):
+                return Var(expr.kind, one.name)
+        name = self.new()
+        self.block.append(Let(name, expr))
+        self._note(name, expr)
+        return Var(expr.kind, name)
+
+    def _may_have_changed(self, expr: Expr) -> bool:
+        """Whether a statement has had an effect already that may alter a value."""
+        effects = [one for one in self.block if not isinstance(one, (Let, Check))]
+        return bool(effects) and any(isinstance(one, (Load, Var)) for one in expr.walk())
+
+    def _note(self, name: str, expr: Expr) -> None:
+        """Take note of what is known of an integer."""
+        if expr.kind == "i":
+            self.width[name] = self.bits(expr)
+            if self.is_nonneg(expr):
+                self.nonneg.add(name)
+
+    def hold(self, expr: Expr) -> Expr:
+        """A value that later statements read, in a variable."""
+        if isinstance(expr, (Const, Size)):
+            return expr
+        name = self.new("v")
+        self.variables[name] = expr.kind
+        self.block.append(Assign(name, expr))
+        self._note(name, expr)
+        return Var(expr.kind, name)
+
+    def check(self, that: Expr) -> None:
+        if isinstance(that, Const):
+            if not that.value:
+                self.refuse("an operation that always raises")
+            return
+        if Check(that) not in self.block or self._may_have_changed(that):
+            self.block.append(Check(that))
+
+    def is_nonneg(self, expr: Expr) -> bool:
+        """Whether an integer is known not to be negative."""
+        match expr:
+            case Const():
+                return expr.value >= 0
+            case Var():
+                return expr.name in self.nonneg
+            case Size():
+                return True
+            case Op():
+                return expr.name in ("add", "mul", "max", "floordiv") and all(map(self.is_nonneg, expr.args))
+        return False
+
+    def bits(self, expr: Expr) -> int:
+        """How many bits an integer may take, at most."""
+        match expr:
+            case Const():
+                return int(expr.value).bit_length()
+            case Var():
+                return self.width.get(expr.name, SMALL + 1)
+            case Size():
+                return 40
+            case Op(name="add" | "sub"):
+                return max(map(self.bits, expr.args)) + 1
+            case Op(name="mul"):
+                return sum(map(self.bits, expr.args))
+            case Op(name="neg" | "abs" | "max" | "min" | "select"):
+                return max(map(self.bits, expr.args))
+        return 63
+
+    def integer(self, name: str, a: Expr, b: Expr) -> Expr:
+        """An operation of integers, which stops where the result does not fit."""
+        if isinstance(a, Const) and isinstance(b, Const):
+            value = getattr(operator, name)(a.value, b.value)
+            if abs(value) < 1 << 62:
+                return Const("i", value)
+        if name in ("add", "sub") and b == ZERO:
+            return a
+        expr = Op("i", name, (a, b))
+        if self.bits(expr) > 62:
+            self.check(Op("b", f"{name}_fits", (a, b)))
+            return self.let(expr)
+        return expr

@@ -1,0 +1,218 @@
+"""Expressions of the program."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from bridge.loops_in_c import functions
+from bridge.loops_in_c.arithmetic import Arithmetic
+from bridge.loops_in_c.blocks import SMALL
+from bridge.loops_in_c.ir import Check, Const, Dot, Expr, Op, Sum, Var
+from bridge.loops_in_c.values import ONE, Elements, Known, Number, Several, Unbound, Value, converted
+
+COMPARISONS = {
+    ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge", ast.Eq: "eq", ast.NotEq: "ne",
+}  # fmt: skip
+OPERATORS: dict[type[ast.operator], str] = {
+    ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.FloorDiv: "floordiv", ast.Mod: "mod",
+    ast.Pow: "pow", ast.MatMult: "matmul",
+}  # fmt: skip
+
+
+class Expressions(Arithmetic):
+    """Reads expressions.
+
+    Attributes
+    ----------
+    names : what the variables of the program stand for.
+    read : objects that the program reads and does not assign, with what they were.
+    """
+
+    names: dict[str, Value]
+    read: dict[str, Any]
+    look: Callable[[str], Any]
+
+    def known(self, node: ast.expr) -> Any:
+        """The object that an expression names, if it is known; else None."""
+        value = self.value(node, may_fail=True)
+        return value.value if isinstance(value, Known) else None
+
+    def value(self, node: ast.expr, may_fail: bool = False) -> Value:
+        method = getattr(self, f"_of_{type(node).__name__}", None)
+        if method is None:
+            self.refuse(f"an expression of kind {type(node).__name__.lower()}", node)
+        found: Value = method(node)
+        return found
+
+    def _of_Constant(self, node: ast.Constant) -> Value:
+        value = node.value
+        if isinstance(value, bool):
+            return Number(Const("b", value))
+        if isinstance(value, int):
+            if abs(value) >= 1 << SMALL:
+                self.refuse("an integer of more than 31 bits", node)
+            return Number(Const("i", value))
+        if isinstance(value, float):
+            return Number(Const("f", value))
+        return Known(value)
+
+    def _of_Name(self, node: ast.Name) -> Value:
+        name = node.id
+        if name in self.names:
+            found = self.names[name]
+            if isinstance(found, Unbound):
+                self.refuse(f"{name} is not the same kind of thing in each iteration", node)
+            if isinstance(found, Number) and found.flag is not None:
+                self.check(Var("b", found.flag))
+                return Number(found.expr, found.weak)
+            return found
+        return self.of_object(name, self.look(name), node)
+
+    def of_object(self, name: str, value: Any, node: ast.expr) -> Value:
+        self.read[name] = value
+        if isinstance(value, bool):
+            return Number(Const("b", value))
+        if isinstance(value, int) and abs(value) < 1 << SMALL:
+            return Number(Const("i", value))
+        if isinstance(value, float):
+            return Number(Const("f", float(value)), not isinstance(value, np.generic))
+        return Known(value)
+
+    def _of_Attribute(self, node: ast.Attribute) -> Value:
+        base = self.value(node.value)
+        if isinstance(base, Known):
+            try:
+                found = getattr(base.value, node.attr)
+            except AttributeError:
+                self.refuse(f"no attribute {node.attr}", node)
+            return self.of_object(ast.unparse(node), found, node)
+        if isinstance(base, Elements):
+            if node.attr == "shape":
+                return Several(tuple(Number(one) for one in base.extents))
+            if node.attr == "ndim":
+                return Number(Const("i", len(base.extents)))
+            if node.attr == "size":
+                size: Expr = ONE
+                for one in base.extents:
+                    size = self.integer("mul", size, one)
+                return Number(size)
+            if node.attr == "T":
+                return self.turned(base, tuple(reversed(range(len(base.extents)))))
+        self.refuse(f"the attribute {node.attr}", node)
+
+    def _of_Tuple(self, node: ast.Tuple) -> Value:
+        return Several(tuple(self.value(one) for one in node.elts))
+
+    def _of_Subscript(self, node: ast.Subscript) -> Value:
+        base = self.value(node.value)
+        if isinstance(base, Several):
+            index = self.index_of(self.value(node.slice))
+            if not isinstance(index, Const):
+                self.refuse("an index of a tuple that is not known", node)
+            return base.items[int(index.value)]
+        if not isinstance(base, Elements):
+            self.refuse("an item of this", node)
+        found = self.item(base, node.slice)
+        if isinstance(found, Expr):
+            return Number(found, False)
+        return found
+
+    def _of_UnaryOp(self, node: ast.UnaryOp) -> Value:
+        value = self.value(node.operand)
+        if isinstance(node.op, ast.Not):
+            return Number(Op("b", "not", (self.truth(value),)))
+        if isinstance(node.op, ast.UAdd):
+            return value
+        if isinstance(node.op, ast.Invert):
+            self.refuse("~", node)
+        if isinstance(value, Number) and isinstance(value.expr, Const) and value.expr.kind != "b":
+            return Number(Const(value.expr.kind, -value.expr.value), value.weak)
+        return self.elementwise("neg", (value,), node)
+
+    def _of_BinOp(self, node: ast.BinOp) -> Value:
+        name = OPERATORS.get(type(node.op)) or self.refuse("this operator", node)
+        return self.binary(name, self.value(node.left), self.value(node.right), node)
+
+    def _of_Compare(self, node: ast.Compare) -> Value:
+        if len(node.ops) != 1:
+            self.refuse("a chained comparison", node)
+        name = COMPARISONS.get(type(node.ops[0])) or self.refuse("this comparison", node)
+        return self.elementwise(name, (self.value(node.left), self.value(node.comparators[0])), node)
+
+    def _of_BoolOp(self, node: ast.BoolOp) -> Value:
+        # The operands after the first are computed in any case: they may not have checks of their own.
+        values: list[Expr] = []
+        for number, one in enumerate(node.values):
+            before = len(self.block)
+            operand = self.value(one)
+            if not isinstance(operand, Number) or operand.expr.kind != "b":
+                self.refuse("and/or of something else than conditions", node)
+            values.append(operand.expr)
+            if number and any(isinstance(x, (Check, Sum, Dot)) for x in self.block[before:]):
+                self.refuse("and/or of what may raise", node)
+        name = "and" if isinstance(node.op, ast.And) else "or"
+        found = values[0]
+        for other in values[1:]:
+            found = Op("b", name, (found, other))
+        return Number(found)
+
+    def _of_IfExp(self, node: ast.IfExp) -> Value:
+        test = self.truth(self.value(node.test))
+        before = len(self.block)
+        one, other = self.value(node.body), self.value(node.orelse)
+        if any(isinstance(x, (Check, Sum, Dot)) for x in self.block[before:]):
+            self.refuse("a conditional expression of what may raise", node)
+        if not (isinstance(one, Number) and isinstance(other, Number)):
+            self.refuse("a conditional expression of arrays", node)
+        kind = one.expr.kind
+        if (kind, one.weak) != (other.expr.kind, other.weak):
+            self.refuse("a conditional expression of two kinds", node)
+        return Number(Op(kind, "select", (self.let(test), one.expr, other.expr)), one.weak)
+
+    def _of_Call(self, node: ast.Call) -> Value:
+        if isinstance(node.func, ast.Attribute):
+            base = self.value(node.func.value)
+            if isinstance(base, Elements):
+                return self.method(base, node.func.attr, node)
+        function = self.known(node.func)
+        if any(isinstance(one, ast.Starred) for one in node.args):
+            self.refuse("a call with *", node)
+        args = tuple(self.value(one) for one in node.args)
+        if node.keywords:
+            self.refuse("a call with keywords", node)
+        return self.call(function, args, node)
+
+    def method(self, base: Elements, name: str, node: ast.Call) -> Value:
+        if name == "copy" and not node.args and not node.keywords:
+            return Elements(base.kind, base.extents, base.at)
+        if name in ("sum", "dot") and not node.keywords:
+            return self.call(getattr(np, name), (base, *(self.value(one) for one in node.args)), node)
+        self.refuse(f"the method {name}", node)
+
+    def call(self, function: Any, args: tuple[Value, ...], node: ast.AST) -> Value:
+        name = (
+            functions.BY_OBJECT.get(function) if isinstance(function, (type, np.ufunc)) or callable(function) else None
+        )
+        if name == "dot" and len(args) == 2:
+            return self.dot(args[0], args[1], node)
+        if name == "sum" and len(args) == 1 and isinstance(args[0], Elements):
+            return self.sum(args[0], node)
+        if name == "flip" and len(args) == 1 and isinstance(args[0], Elements) and len(args[0].extents) == 1:
+            return self.item(args[0], ast.Slice(step=ast.Constant(-1)))
+        if name == "len" and isinstance(args[0], Elements):
+            return Number(args[0].extents[0])
+        if name == "float" and len(args) == 1 and isinstance(args[0], Number):
+            return Number(converted(args[0].expr, "f"))
+        if name in ("min", "max") and len(args) == 2 and all(isinstance(one, Number) for one in args):
+            one, other = (x.expr for x in args)  # type: ignore[union-attr]
+            if one.kind == other.kind == "i":
+                return Number(Op("i", name, (one, other)))
+        found = functions.FUNCTIONS.get(name or "")
+        if name is not None and found is not None and name not in ("min", "max") and found.count == len(args):
+            return self.elementwise(name, args, node)
+        said = getattr(function, "__name__", None) or ast.unparse(node)
+        self.refuse(f"a call of {said}", node)

@@ -1,0 +1,140 @@
+"""Items of arrays and tuples: indices and slices, as NumPy takes them."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from bridge.loops_in_c.blocks import Blocks
+from bridge.loops_in_c.ir import Const, Expr, Op
+from bridge.loops_in_c.values import ONE, ZERO, Axis, Elements, Known, Number, Value, moved
+
+
+class Indexing(Blocks):
+    """Reads items."""
+
+    def item(self, base: Elements, key: ast.expr) -> Any:
+        """`base[key]`: a view, or the expression of one element."""
+        keys = list(key.elts) if isinstance(key, ast.Tuple) else [key]
+        spread = [k for k, one in enumerate(keys) if isinstance(one, ast.Constant) and one.value is Ellipsis]
+        if spread:
+            at = spread[0]
+            missing = len(base.extents) - (len(keys) - 1)
+            keys[at : at + 1] = [ast.Slice()] * missing
+        keys += [ast.Slice()] * (len(base.extents) - len(keys))
+        if len(keys) != len(base.extents):
+            self.refuse("an index with more parts than axes", key)
+        starts: list[Expr] = []
+        steps: list[int] = []
+        extents: list[Expr] = []
+        for one, extent in zip(keys, base.extents, strict=True):
+            if isinstance(one, ast.Slice):
+                start, length, step = self.slice(one, extent)
+                starts.append(start)
+                steps.append(step)
+                extents.append(length)
+            else:
+                starts.append(self.inside(self.index_of(self.value(one)), extent))
+                steps.append(0)
+        kept = [k for k, step in enumerate(steps) if step]
+
+        def at_base(index: tuple[Expr, ...]) -> tuple[Expr, ...]:
+            full = list(starts)
+            for position, k in enumerate(kept):
+                full[k] = moved(starts[k], steps[k], index[position])
+            return tuple(full)
+
+        if not kept:
+            return base.at(tuple(starts))
+        if base.is_copy or base.array is None:
+            return Elements(base.kind, tuple(extents), lambda q: base.at(at_base(q)))
+        axes: list[Axis] = []
+        for own in base.view:
+            if own.axis is None:
+                axes.append(own)
+                continue
+            start = moved(own.start, own.step, starts[own.axis])
+            if steps[own.axis]:
+                axes.append(Axis(self.let(start), own.step * steps[own.axis], kept.index(own.axis)))
+            else:
+                axes.append(Axis(start))
+        return self._viewed(base.array, tuple(extents), tuple(axes))
+
+    def inside(self, index: Expr, extent: Expr) -> Expr:
+        """An index, counted from the beginning, that lies inside."""
+        if isinstance(index, Const):
+            if index.value >= 0:
+                self.check(Op("b", "lt", (index, extent)))
+                return index
+            found = self.let(self.integer("add", extent, index))
+            self.check(Op("b", "ge", (found, ZERO)))
+            return found
+        index = self.let(index)
+        if not self.is_nonneg(index):
+            wrapped = Op("i", "add", (index, extent))
+            index = self.let(Op("i", "select", (Op("b", "lt", (index, ZERO)), wrapped, index)))
+            self.check(Op("b", "ge", (index, ZERO)))
+        self.check(Op("b", "lt", (index, extent)))
+        return index
+
+    def slice(self, node: ast.Slice, extent: Expr) -> tuple[Expr, Expr, int]:
+        """Start, length and step of a slice, as NumPy cuts it off."""
+        step = 1
+        if node.step is not None:
+            found = self.index_of(self.value(node.step))
+            if not isinstance(found, Const) or found.value == 0:
+                self.refuse("a slice with a step that is not known", node)
+            step = int(found.value)
+        if step > 0:
+            start = ZERO if node.lower is None else self.clipped(node.lower, extent)
+            stop = extent if node.upper is None else self.clipped(node.upper, extent)
+            if start == ZERO and step == 1:
+                return start, stop, step
+            length = self.integer("sub", stop, start)
+            if step > 1:
+                length = Op("i", "floordiv", (self.integer("add", length, Const("i", step - 1)), Const("i", step)))
+            return start, self.let(Op("i", "max", (length, ZERO))), step
+        if node.lower is not None or node.upper is not None:
+            self.refuse("a slice backwards with bounds", node)
+        length = extent
+        if step < -1:
+            length = Op("i", "floordiv", (self.integer("add", extent, Const("i", -step - 1)), Const("i", -step)))
+        return self.let(self.integer("sub", extent, ONE)), self.let(length), step
+
+    def clipped(self, node: ast.expr, extent: Expr) -> Expr:
+        bound = self.index_of(self.value(node))
+        if isinstance(bound, Const) and bound.value < 0:
+            return self.let(Op("i", "max", (self.integer("add", extent, bound), ZERO)))
+        if not self.is_nonneg(bound):
+            bound = self.let(bound)
+            wrapped = Op("i", "max", (Op("i", "add", (bound, extent)), ZERO))
+            bound = Op("i", "select", (Op("b", "lt", (bound, ZERO)), wrapped, bound))
+        return self.let(Op("i", "min", (bound, extent)))
+
+    def index_of(self, value: Value) -> Expr:
+        """An integer that is used as an index."""
+        if not isinstance(value, Number) or value.expr.kind != "i":
+            self.refuse("an index that is no integer")
+        name = getattr(value.expr, "name", None)
+        if name in self.mixed:
+            self.refuse(f"{name} is an index, and not always an integer")
+        return value.expr
+
+    def turned(self, base: Elements, axes: tuple[int, ...]) -> Elements:
+        extents = tuple(base.extents[k] for k in axes)
+        if base.view and not base.is_copy:
+            assert base.array is not None
+            view = tuple(
+                one if one.axis is None else Axis(one.start, one.step, axes.index(one.axis)) for one in base.view
+            )
+            return self._viewed(base.array, extents, view)
+        return Elements(base.kind, extents, lambda q: base.at(tuple(q[axes.index(k)] for k in range(len(axes)))))
+
+    def truth(self, value: Value) -> Expr:
+        if isinstance(value, Number):
+            if value.expr.kind == "b":
+                return value.expr
+            return Op("b", "ne", (value.expr, Const(value.expr.kind, 0)))
+        if isinstance(value, Known):
+            return Const("b", bool(value.value))
+        self.refuse("the truth of this")

@@ -1,0 +1,122 @@
+"""What the expressions of a program stand for while a loop is read: numbers, arrays, objects that are known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from bridge.loops_in_c.ir import Const, Expr, Load, Op, Var
+
+
+class NotCompiled(Exception):
+    """A loop stays in Python: `reason`, at `line`."""
+
+    def __init__(self, reason: str, line: int) -> None:
+        super().__init__(f"line {line}: {reason}")
+        self.reason, self.line = reason, line
+
+
+@dataclass(frozen=True)
+class Number:
+    """A value without axes; `weak` if it is a number of Python's; `flag` is the variable that says if it is bound."""
+
+    expr: Expr
+    weak: bool = True
+    flag: str | None = None
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One axis of a memory's index: where a view starts, and how far one step of the view's axis goes."""
+
+    start: Expr
+    step: int = 0
+    axis: int | None = None
+
+
+@dataclass(frozen=True)
+class Elements:
+    """A value with axes: its extents, and each element by its indices. `view` tells where it lies, if it is a view."""
+
+    kind: str
+    extents: tuple[Expr, ...]
+    at: Callable[[tuple[Expr, ...]], Expr]
+    array: str | None = None
+    view: tuple[Axis, ...] = ()
+    is_copy: bool = True
+
+
+@dataclass(frozen=True)
+class Known:
+    """An object that is known when the loop is read: a module, a function, a dtype, None, a text."""
+
+    value: Any
+
+
+@dataclass(frozen=True)
+class Several:
+    """A tuple."""
+
+    items: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Unbound:
+    """What a name holds at the beginning of an iteration, where that is another thing than at its end."""
+
+
+Value = Number | Elements | Known | Several | Unbound
+
+ZERO, ONE = Const("i", 0), Const("i", 1)
+
+
+def bound_flag(name: str) -> str:
+    """The variable that says whether another one is bound."""
+    return f"{name}?"
+
+
+def converted(expr: Expr, kind: str | None) -> Expr:
+    """A number as another kind."""
+    if kind is None or expr.kind == kind:
+        return expr
+    if isinstance(expr, Const):
+        return Const(kind, float(expr.value) if kind == "f" else int(expr.value))
+    return Op(kind, "cast", (expr,))
+
+
+def placed(axes: tuple[Axis, ...], index: tuple[Expr, ...]) -> tuple[Expr, ...]:
+    """The index in a memory of an element of a view."""
+    return tuple(one.start if one.axis is None else moved(one.start, one.step, index[one.axis]) for one in axes)
+
+
+def moved(start: Expr, step: int, index: Expr) -> Expr:
+    """`start + step * index`."""
+    if step == 0:
+        return start
+    moved = index if step == 1 else Op("i", "mul", (Const("i", step), index))
+    if start == ZERO:
+        return moved
+    if index == ZERO:
+        return start
+    if isinstance(start, Const) and isinstance(moved, Const):
+        return Const("i", start.value + moved.value)
+    return Op("i", "add", (start, moved))
+
+
+def alike(one: Value, other: Value) -> bool:
+    """Whether two values are the same, as far as that is known."""
+    if isinstance(one, Elements) and isinstance(other, Elements):
+        return (one.array, one.view, one.extents, one.is_copy) == (
+            other.array,
+            other.view,
+            other.extents,
+            other.is_copy,
+        )
+    return one == other
+
+
+def loads(value: Elements) -> list[Load]:
+    """The elements of arrays that an element of a value is computed from."""
+    index = tuple(Var("i", "q") for _ in value.extents)
+    return [one for one in value.at(index).walk() if isinstance(one, Load)]

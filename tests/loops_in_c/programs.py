@@ -1,0 +1,231 @@
+"""Loops as programs: functions of a matrix, a vector and a number, and whether their loops run in C."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+Function = Callable[..., Any]
+COMPILED: dict[str, Function] = {}
+PYTHON: dict[str, tuple[Function, str]] = {}
+RAISING: dict[str, Function] = {}
+LIMIT = 3.0
+
+
+def compiled(function: Function) -> Function:
+    """A program all of whose loops run in C."""
+    COMPILED[function.__name__.replace("_", " ")] = function
+    return function
+
+
+def python(reason: str) -> Callable[[Function], Function]:
+    """A program with a loop that Python runs, for this reason."""
+
+    def record(function: Function) -> Function:
+        PYTHON[function.__name__.replace("_", " ")] = function, reason
+        return function
+
+    return record
+
+
+def raising(function: Function) -> Function:
+    """A program whose compiled loop stops where Python raises."""
+    RAISING[function.__name__.replace("_", " ")] = function
+    return function
+
+
+@compiled
+def a_recurrence_in_place(A, v, a):
+    for i in range(1, A.shape[0]):
+        for j in range(1, A.shape[1]):
+            A[i, j] = A[i, j] * A[i - 1, j - 1] + a
+    return np.sum(A)
+
+
+@compiled
+def a_stencil_that_overlaps_itself(A, v, a):
+    for i in range(1, A.shape[0] - 1):
+        A[i, 1:-1] += (A[i - 1, :-2] + A[i + 1, 2:]) * a
+    return np.sum(A * A)
+
+
+@compiled
+def a_factorisation(A, v, a):
+    A += 6.0 * np.eye(4)
+    for i in range(A.shape[0]):
+        for j in range(i):
+            A[i, j] -= np.dot(A[i, :j], A[j, :j])
+            A[i, j] /= A[j, j]
+        A[i, i] -= np.dot(A[i, :i], A[i, :i])
+        A[i, i] = np.sqrt(A[i, i])
+    return np.sum(A)
+
+
+@compiled
+def an_array_of_the_program_is_lent(A, v, a):
+    out = np.zeros(4)
+    for i in range(4):
+        out[i] = A[i, 0] * v[i]
+    return np.sum(out * out)
+
+
+@compiled
+def numbers_are_carried(A, v, a):
+    s, r = a, 1.0
+    for i in range(4):
+        s, r = r * v[i], s + A[i, i]
+    return s * r
+
+
+@compiled
+def an_array_is_made_in_each_iteration(A, v, a):
+    for i in range(1, 4):
+        row = A[i - 1] * v
+        A[i] += row * row[0]
+    return np.sum(A) + np.sum(row)
+
+
+@compiled
+def lengths_depend_on_the_iteration(A, v, a):
+    for i in range(4):
+        part = v[:i] * A[i, :i]
+        v[i] += np.sum(part)
+    return np.sum(v)
+
+
+@compiled
+def a_while_with_break_and_continue(A, v, a):
+    k = 0
+    while k < 10:
+        k += 1
+        if k % 2 == 0:
+            continue
+        if k > 7:
+            break
+        v[k % 4] *= a
+    return np.sum(v) + k
+
+
+@compiled
+def a_break_decides(A, v, a):
+    for i in range(4):
+        if v[i] > 0.3:
+            break
+        v[i] = v[i] * v[i]
+    return np.sum(v) + i
+
+
+@compiled
+def branches_depend_on_values(A, v, a):
+    for i in range(4):
+        for j in range(4):
+            if A[i, j] > 0.0 and i != j:
+                A[i, j] = np.sin(A[i, j])
+            elif A[i, j] < -1.0:
+                A[i, j] *= a
+            else:
+                v[j] += A[i, j]
+    return np.sum(A) * np.sum(v)
+
+
+@compiled
+def backwards_and_in_steps(A, v, a):
+    for i in range(3, -1, -1):
+        v[i] += 2.0 * v[(i + 1) % 4]
+    for i in range(0, 4, 2):
+        v[i] = v[i] * v[i + 1]
+    return np.sum(v)
+
+
+@compiled
+def a_global_and_an_attribute_of_an_array(A, v, a):
+    for i in range(v.size):
+        v[i] = v[i] * LIMIT + len(v)
+    return np.sum(v)
+
+
+@compiled
+def columns_and_transposes(A, v, a):
+    for j in range(4):
+        A[:, j] *= v
+        v += A.T[j] * 0.1
+    return np.sum(A) + np.sum(v)
+
+
+@compiled
+def a_variable_that_may_stay_unbound(A, v, a):
+    for i in range(4):
+        for j in range(i):
+            v[j] *= A[i, j]
+    return np.sum(v) * j
+
+
+@compiled
+def what_it_overwrites_is_read_before(A, v, a):
+    before = np.sum(v * v)
+    for i in range(4):
+        v[i] = a * v[i] ** 2
+    return before * np.sum(v)
+
+
+@python("a call for its effect")
+def output(A, v, a):
+    for i in range(4):
+        v[i] *= a
+        print(end="")
+    return np.sum(v)
+
+
+@python("it goes over something else than a range")
+def elements(A, v, a):
+    s = 0.0
+    for x in v:
+        s += x * x
+    return s
+
+
+@python("a statement of kind return")
+def jumps_out(A, v, a):
+    for i in range(4):
+        v[i] *= a
+        if i == 2:
+            return np.sum(v)
+    return a
+
+
+@python("overlaps another array")
+def two_views_of_one_array(A, v, a):
+    first, last = v[:3], v[1:]
+    for i in range(3):
+        first[i] += last[i] * a
+    return np.sum(v)
+
+
+@raising
+def an_index_that_does_not_exist(A, v, a):
+    for i in range(6):
+        v[i] *= a
+    return np.sum(v)
+
+
+@raising
+def a_division_by_zero(A, v, a):
+    for i in range(4):
+        v[i] = 1 / (i - 2)
+    return np.sum(v)
+
+
+@raising
+def shapes_that_differ(A, v, a):
+    for i in range(4):
+        v[:i] += A[0, :2]
+    return np.sum(v)
+
+
+@raising
+def a_name_without_value(A, v, a):
+    for i in range(4):
+        v[i] *= missing  # noqa: F821
+    return np.sum(v)

@@ -1,0 +1,154 @@
+"""Random loops: the source of a function of two matrices, a vector and a number, made of what is compiled and more."""
+
+from __future__ import annotations
+
+import random
+
+NUMBERS = ("s", "r", "a")
+MATRICES = ("A", "B")
+
+
+class Generator:
+    """Makes one function after the other; the same for the same seed."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+        self.depth = 0
+        self.indices: list[str] = []
+        self.vectors = ["v", "w"]
+
+    def pick(self, *choices: str) -> str:
+        return self.random.choice(choices)
+
+    def source(self) -> str:
+        """The function `f(A, B, v, a)`."""
+        lines = [
+            "import numpy as np",
+            "",
+            "",
+            "def f(A, B, v, a):",
+            "    n = A.shape[0]",
+            "    s = 0.0",
+            "    r = a * 0.5",
+        ]
+        lines.append(self.pick("    w = np.zeros(A.shape[1])", "    w = v * 0.5", "    w = v.copy()"))
+        lines.append("    c = 1")
+        for _ in range(self.random.randint(1, 2)):
+            lines += self.loop(1)
+        lines.append("    return np.sum(A * A) + 0.5 * np.sum(B) + np.sum(v * w) + s * 0.3 + r * a + c")
+        return "\n".join(lines) + "\n"
+
+    def loop(self, depth: int) -> list[str]:
+        pad = "    " * depth
+        if self.random.random() < 0.12:
+            name = f"m{depth}"
+            head = [
+                f"{pad}{name} = 0",
+                f"{pad}while {name} < {self.random.randint(1, 4)}{self.pick('', ' and s < 50.0')}:",
+            ]
+            body = self.body(depth + 1)
+            return [*head, f"{pad}    {name} += 1", *body]
+        name = self.pick("i", "j", "k") + str(depth)
+        bounds = self.pick("n", "1, n", "n - 1", "n - 2, -1, -1", "0, n, 2", "3", f"{self.index_bound()}")
+        self.indices.append(name)
+        body = self.body(depth + 1)
+        self.indices.pop()
+        return [f"{pad}for {name} in range({bounds}):", *body]
+
+    def index_bound(self) -> str:
+        return self.pick(*self.indices, "n") if self.indices else "n"
+
+    def body(self, depth: int) -> list[str]:
+        found: list[str] = []
+        for _ in range(self.random.randint(1, 4)):
+            found += self.statement(depth)
+        return found
+
+    def statement(self, depth: int) -> list[str]:
+        pad, chance = "    " * depth, self.random.random()
+        if chance < 0.12 and depth < 4:
+            return self.loop(depth)
+        if chance < 0.22 and depth < 5:
+            found = [f"{pad}if {self.condition()}:", *self.body(depth + 1)]
+            if self.random.random() < 0.4:
+                found += [f"{pad}else:", *self.body(depth + 1)]
+            return found
+        if chance < 0.26:
+            return [f"{pad}if {self.condition()}:", f"{pad}    {self.pick('break', 'continue')}"]
+        if chance < 0.45:
+            return [f"{pad}{self.element()} {self.pick('=', '+=', '-=', '*=')} {self.number()}"]
+        if chance < 0.65:
+            return [f"{pad}{self.row()} {self.pick('=', '+=', '-=', '*=')} {self.vector()}"]
+        if chance < 0.72:
+            inner = self.pick("1:-1", ":-2", "2:", "::2")
+            return [f"{pad}{self.pick('v', 'w')}[{inner}] {self.pick('=', '+=')} {self.vector(inner)}"]
+        if chance < 0.78:
+            return [f"{pad}g = {self.vector()}", f"{pad}{self.row()} {self.pick('=', '+=')} g * 0.3"]
+        if chance < 0.82:
+            return [f"{pad}s, r = r, s * 0.5" if self.random.random() < 0.5 else f"{pad}c += 1"]
+        if chance < 0.87:
+            return [f"{pad}{self.pick('s', 'r')} {self.pick('=', '+=')} {self.pick('np.dot', 'np.sum')}"
+                    .replace("np.dot", f"np.dot({self.plain_row()}, {self.plain_row()}) * 0.1")
+                    .replace("np.sum", f"np.sum({self.vector()}) * 0.1")]  # fmt: skip
+        return [f"{pad}{self.pick('s', 'r')} {self.pick('=', '+=', '*=')} {self.number()}"]
+
+    def condition(self) -> str:
+        found = [f"{self.number()} > 0.1", f"{self.pick(*NUMBERS)} < {self.number()}", "c > 3"]
+        if self.indices:
+            found += [f"{self.pick(*self.indices)} > 1", f"{self.pick(*self.indices)} % 2 == 0"]
+        one = self.random.choice(found)
+        return f"{one} {self.pick('and', 'or')} {self.random.choice(found)}" if self.random.random() < 0.15 else one
+
+    def index(self) -> str:
+        if not self.indices or self.random.random() < 0.2:
+            return self.pick("0", "1", "-1", "-2")
+        name = self.pick(*self.indices)
+        return self.pick(name, name, name, f"{name} - 1", f"{name} + 1", f"n - 1 - {name}", f"-{name} - 1")
+
+    def element(self) -> str:
+        if self.random.random() < 0.25:
+            return f"{self.pick('v', 'w')}[{self.index()}]"
+        return f"{self.pick(*MATRICES)}[{self.index()}, {self.index()}]"
+
+    def row(self) -> str:
+        name = self.pick(*MATRICES)
+        return self.pick(f"{name}[{self.index()}, :]", f"{name}[{self.index()}]", self.pick("v", "w") + "[:]")
+
+    def plain_row(self) -> str:
+        return self.pick(self.row(), self.pick("v", "w"), f"{self.pick(*MATRICES)}[:, {self.index()}]")
+
+    def vector(self, inner: str = "") -> str:
+        def one() -> str:
+            base = self.pick("v", "w", f"A[{self.index()}]", f"B[{self.index()}, :]")
+            if inner == "":
+                return base
+            return f"{base}[{inner}]" if inner == "::2" else f"{base}[{self.pick('1:-1', ':-2', '2:')}]"
+
+        chance = self.random.random()
+        if chance < 0.3:
+            return one()
+        if chance < 0.6:
+            return f"{one()} {self.pick('+', '-', '*')} {one()}"
+        if chance < 0.75:
+            return f"{one()} * {self.number()}"
+        if chance < 0.85:
+            return f"np.{self.pick('sin', 'tanh', 'cos')}({one()})"
+        if chance < 0.93:
+            return f"{one()} / (2.0 + {one()} ** 2)"
+        return f"({one()} + {one()}) * {one()} - {self.number()}"
+
+    def number(self) -> str:
+        chance = self.random.random()
+        if chance < 0.25:
+            return self.pick("0.5", "-0.3", "1.1", "0.25")
+        if chance < 0.5:
+            return self.pick(*NUMBERS)
+        if chance < 0.75:
+            return self.element()
+        if chance < 0.85:
+            return f"{self.element()} * {self.pick(*NUMBERS)}"
+        if chance < 0.9:
+            return f"np.sin({self.element()})"
+        if chance < 0.95:
+            return f"{self.element()} / (1.5 + {self.element()} ** 2)"
+        return f"abs({self.element()}) * 0.5"

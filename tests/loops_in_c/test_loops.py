@@ -1,0 +1,217 @@
+"""Loops in C against Python's: values bit for bit, gradients, errors, what is put back."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import bridge
+from bridge.errors import ArgumentError, RefusedError
+from bridge.loops_in_c import running
+from bridge.source.looping import VARIABLE
+from tests.helpers import finite_differences as reference
+from tests.loops_in_c.programs import COMPILED, PYTHON, RAISING
+from tests.loops_in_c.random_loops import Generator
+
+pytestmark = pytest.mark.skipif(
+    not any(map(shutil.which, ("cc", "gcc", "clang"))), reason="no C compiler: cc, gcc or clang"
+)
+
+
+def inputs() -> tuple[Any, ...]:
+    generator = np.random.default_rng(3)
+    return generator.standard_normal((4, 4)), generator.standard_normal(4), 0.7
+
+
+@pytest.fixture
+def loops(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], list[int]]]:
+    """Says who runs loops; returns a list that gets the iterations of each loop that ran in C."""
+    ran: list[int] = []
+    log = running.Beginning._log
+
+    def counted(self: Any, *args: Any) -> None:
+        ran.append(args[-1])
+        log(self, *args)
+
+    monkeypatch.setattr(running.Beginning, "_log", counted)
+
+    def by(who: str) -> list[int]:
+        monkeypatch.setenv(VARIABLE, who)
+        running.REASONS.clear()
+        ran.clear()
+        return ran
+
+    yield by
+    monkeypatch.delenv(VARIABLE, raising=False)
+
+
+def outcome(function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+    """What a call gives, or the class and text of its error."""
+    try:
+        return function(*args)
+    except Exception as error:
+        return type(error), re.sub(r"0x\w+", "", str(error))
+
+
+@pytest.mark.parametrize("name", COMPILED)
+def test_values_and_gradients(name: str, loops: Callable[[str], list[int]]) -> None:
+    program, args = COMPILED[name], inputs()
+    plain = program(*reference.replicas(args[:2]), args[2])
+    loops("python")
+    expected = bridge.value_and_grad(program, argnums=(0, 1, 2))(*args)
+    ran = loops("c")
+    before = [one.tobytes() for one in args[:2]]
+    value, gradients = bridge.value_and_grad(program, argnums=(0, 1, 2))(*args)
+    assert ran
+    assert not running.REASONS
+    assert np.float64(value).tobytes() == np.float64(plain).tobytes()
+    for one, other in zip(gradients, expected[1], strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
+    assert [one.tobytes() for one in args[:2]] == before
+
+
+@pytest.mark.parametrize("name", COMPILED)
+def test_pulls_may_be_repeated(name: str, loops: Callable[[str], list[int]]) -> None:
+    program, args = COMPILED[name], inputs()
+    loops("c")
+    _, pull = bridge.vjp(program, *args)
+    first, second, double = pull(1.0), pull(1.0), pull(2.0)
+    for one, other, twice in zip(first, second, double, strict=True):
+        np.testing.assert_array_equal(one, other)
+        np.testing.assert_allclose(twice, 2.0 * np.asarray(one), rtol=1e-14)
+
+
+@pytest.mark.parametrize("name", PYTHON)
+def test_what_python_runs(name: str, loops: Callable[[str], list[int]]) -> None:
+    (program, reason), args = PYTHON[name], inputs()
+    loops("python")
+    expected = bridge.grad(program, argnums=(0, 1, 2))(*args)
+    loops("c")
+    found = bridge.grad(program, argnums=(0, 1, 2))(*args)
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert any(reason in one for one in running.REASONS.values()), running.REASONS
+
+
+@pytest.mark.parametrize("name", RAISING)
+def test_errors_are_pythons(name: str, loops: Callable[[str], list[int]]) -> None:
+    args = inputs()
+    loops("python")
+    expected = outcome(bridge.grad(RAISING[name], argnums=(0, 1, 2)), args)
+    loops("c")
+    assert outcome(bridge.grad(RAISING[name], argnums=(0, 1, 2)), args) == expected
+    assert issubclass(expected[0], Exception)
+
+
+def test_python_goes_on_where_compiled_code_stops(loops: Callable[[str], list[int]]) -> None:
+    def program(v: Any) -> Any:
+        for i in range(4):
+            v[i] = 1.0 / v[i]
+        return np.sum(np.where(np.isinf(v), 0.0, v))
+
+    v = np.array([2.0, 4.0, 0.0, 5.0])
+    ran = loops("c")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = bridge.grad(program, zeros="ieee")(v)
+    assert ran == [2]
+    np.testing.assert_allclose(found[[0, 1, 3]], [-1 / 4, -1 / 16, -1 / 25])
+
+
+def test_a_nan_in_a_gradient_is_told(loops: Callable[[str], list[int]]) -> None:
+    def program(v: Any) -> Any:
+        for i in range(3):
+            v[i] = v[i] * v[3]
+        return np.sum(v[:3])
+
+    loops("c")
+    v = np.array([1.0, 2.0, 3.0, np.nan])
+    with pytest.raises(RefusedError, match="a gradient holds a NaN") as caught:
+        bridge.grad(program)(v)
+    assert "BRIDGE_LOOPS=python" in str(caught.value.remedy)
+    assert "test_loops.py" in str(caught.value)
+    assert np.isnan(bridge.grad(program, zeros="ieee")(v)[0])
+
+
+def test_who_runs_loops_is_one_of_two(loops: Callable[[str], list[int]]) -> None:
+    loops("fortran")
+    with pytest.raises(ArgumentError, match="BRIDGE_LOOPS=fortran"):
+        bridge.grad(np.sum)(np.ones(2))
+
+
+def test_inner_derivatives_run_in_python(loops: Callable[[str], list[int]]) -> None:
+    program, args = COMPILED["a recurrence in place"], inputs()
+    loops("python")
+    expected = bridge.hvp(lambda A: program(A, args[1], args[2]), args[:1], (np.ones((4, 4)),))
+    loops("c")
+    found = bridge.hvp(lambda A: program(A, args[1], args[2]), args[:1], (np.ones((4, 4)),))
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_a_number_that_is_read_may_change(loops: Callable[[str], list[int]]) -> None:
+    class Settings:
+        rate = 2.0
+
+    settings = Settings()
+
+    def program(v: Any) -> Any:
+        for i in range(4):
+            v[i] *= settings.rate
+        return np.sum(v)
+
+    loops("c")
+    assert bridge.grad(program)(np.ones(4))[0] == 2.0
+    settings.rate = 5.0
+    assert bridge.grad(program)(np.ones(4))[0] == 5.0
+
+
+def check_seed(seed: int, folder: Path, loops: Callable[[str], list[int]]) -> bool:
+    """One random program, compared; whether a loop ran in C."""
+    path = folder / f"loops_{seed}.py"
+    path.write_text(Generator(seed).source(), encoding="utf-8")
+    names: dict[str, Any] = {"__name__": path.stem}
+    exec(compile(path.read_text(encoding="utf-8"), str(path), "exec"), names)
+    generator = np.random.default_rng(seed)
+    args = (generator.standard_normal((5, 5)), generator.standard_normal((5, 5)), generator.standard_normal(5), 0.7)
+    if seed % 3 == 0:
+        args = (np.asfortranarray(args[0]), *args[1:])
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        loops("python")
+        differentiated = bridge.value_and_grad(names["f"], argnums=(0, 1, 2, 3), zeros="ieee")
+        expected = outcome(differentiated, args)
+        ran = loops("c")
+        found = outcome(differentiated, args)
+    if isinstance(expected[0], type):
+        assert found == expected
+        return bool(ran)
+    assert not isinstance(found[0], type), found
+    assert np.float64(found[0]).tobytes() == np.float64(expected[0]).tobytes()
+    for one, other in zip(found[1], expected[1], strict=True):
+        scale = np.max(np.abs(other), initial=0.0, where=np.isfinite(other))
+        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9 * scale)
+    return bool(ran)
+
+
+def test_random_loops(tmp_path: Path, loops: Callable[[str], list[int]]) -> None:
+    assert sum([check_seed(seed, tmp_path, loops) for seed in range(12)]) > 8
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("first", range(100, 220, 30))
+def test_more_random_loops(first: int, tmp_path: Path, loops: Callable[[str], list[int]]) -> None:
+    assert sum([check_seed(seed, tmp_path, loops) for seed in range(first, first + 30)]) > 20
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("first", range(1000, 21_000, 100))
+def test_many_random_loops(first: int, tmp_path: Path, loops: Callable[[str], list[int]]) -> None:
+    for seed in range(first, first + 100):
+        check_seed(seed, tmp_path, loops)
