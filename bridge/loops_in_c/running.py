@@ -61,7 +61,7 @@ class Site:
     """One loop of the program, and what became of it."""
 
     node: Any
-    read_elsewhere: frozenset[str]
+    live: frozenset[str]
     used: list[str] = field(default_factory=list)
     made: dict[Any, Compiled | NotCompiled] = field(default_factory=dict)
     held: list[Any] = field(default_factory=list)
@@ -69,7 +69,20 @@ class Site:
 
 _sites: dict[int, Site] = {}
 REASONS: dict[int, str] = {}
-"""Why loops were not compiled, by their numbers."""
+"""Why Python has run loops, by their numbers."""
+
+
+def reasons() -> list[str]:
+    """Why Python has run loops that were to run in C: `file:line: reason`, one for each loop that was met.
+
+    Example
+    -------
+    >>> from bridge.loops_in_c.running import reasons
+    >>> reasons()
+    []
+    """
+    return list(REASONS.values())
+
 
 _EXITS = 3
 _MOST = 16
@@ -84,18 +97,17 @@ def enter(context: Any, number: int, iterable: Any, frame: FrameType) -> Left | 
         return None
     site = _sites.get(number)
     if site is None:
-        node, elsewhere = SITES[number]
+        node, live_after = SITES[number]
         used = sorted({x.id for x in ast.walk(node) if isinstance(x, ast.Name)})
-        site = _sites[number] = Site(node, elsewhere, used)
-    if isinstance(site.node, ast.For) and type(iterable) is not range:
-        REASONS[number] = "it goes over something else than a range"
-        return None
+        site = _sites[number] = Site(node, live_after, used)
     names = frame.f_locals
-    live = {name: ARRAYS.seen(names[name]) for name in site.used if name in names}
     try:
+        if isinstance(site.node, ast.For) and type(iterable) is not range:
+            raise NotCompiled("it goes over something else than a range", site.node.lineno)
+        live = {name: ARRAYS.seen(names[name]) for name in site.used if name in names}
         return Beginning(context, site, live, iterable).run(frame)
     except NotCompiled as error:
-        REASONS[number] = str(error)
+        REASONS[number] = f"{frame.f_code.co_filename}:{error.line}: {error.reason}"
         return None
 
 
@@ -150,6 +162,8 @@ class Beginning:
                 kinds[name] = _NUMBERS[kind]
                 self.numbers[name] = value
                 key.append((name, kind))
+            elif hasattr(value, "place") or isinstance(value, np.ndarray):
+                raise NotCompiled(f"{name} is an array of {value.ndim} axes of {value.dtype}", self.site.node.lineno)
             else:
                 self.objects[name] = value
                 key.append((name, id(value)))
@@ -302,7 +316,7 @@ class Beginning:
             value = reader.names.get(name)
             if isinstance(value, Number) and name in program.variables:
                 found[name] = value
-            elif name not in self.site.read_elsewhere or (
+            elif name not in self.site.live or (
                 isinstance(value, Elements) and name in self.arrays and alike(value, reader.whole(name))
             ):
                 # Nobody reads it, or it is the array that it was.

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import ast
 import os
-from collections import Counter
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
@@ -29,13 +28,14 @@ from bridge.source import callees
 from bridge.source.nodes import HELPER, at, copied, load, reader, store
 from bridge.source.operations import READERS, Reader
 from bridge.source.reading import Looping, looped_code, twin
+from bridge.source.staging.liveness import Liveness
 
 
 class Loop(NamedTuple):
-    """A loop of the program, as it is written, and the names that its function reads elsewhere."""
+    """A loop of the program, as it is written, and the variables that may be read when it is over."""
 
     node: ast.For | ast.While
-    read_elsewhere: frozenset[str]
+    live: frozenset[str]
 
 
 SITES: list[Loop] = []
@@ -63,19 +63,25 @@ def _runner() -> Callable[[Any, int, Any, Any], Any]:
     return runner
 
 
+_OF_ALL = frozenset({"locals", "vars", "dir", "eval", "exec", "globals"})
+"""Functions that may read every variable."""
+
+
 class _Marker(ast.NodeTransformer):
     """Lets the functions of one statement ask before their loops."""
 
     def __init__(self) -> None:
         self.depth = 0
         self.is_function = False
-        self.loads: Counter[str] = Counter()
+        self.names: set[str] = set()
+        self.live: dict[ast.AST, set[str]] = {}
 
     def visit_FunctionDef(self, node: Any) -> Any:
-        before, self.is_function, self.depth = (self.is_function, self.depth, self.loads), True, 0
-        self.loads = Counter(_loaded(node))
+        before, self.is_function, self.depth = (self.is_function, self.depth, self.live), True, 0
+        self.live = Liveness(node.body, {}).after
+        self.names = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
         node = self.generic_visit(node)
-        self.is_function, self.depth, self.loads = before
+        self.is_function, self.depth, self.live = before
         return node
 
     def visit_AsyncFunctionDef(self, node: Any) -> Any:
@@ -102,8 +108,8 @@ class _Marker(ast.NodeTransformer):
             return self.generic_visit(node)
         self.depth += 1
         number, label = len(SITES), f"{HELPER}loop{self.depth}"
-        names = self.loads - Counter(_loaded(original))
-        SITES.append(Loop(original, frozenset(names)))
+        live = self.live[node] if self.names.isdisjoint(_OF_ALL) else self.names
+        SITES.append(Loop(original, frozenset(live)))
         self.generic_visit(node)
         self.depth -= 1
         found, over = f"{label}k", f"{label}i"
@@ -122,10 +128,6 @@ class _Marker(ast.NodeTransformer):
             left = ast.Assign([store(name, node)], reader("bound", load(found), ast.Constant(name)))
             before.append(at(node, ast.If(reader("has", load(found), ast.Constant(name)), [left], [])))
         return [*before, node]
-
-
-def _loaded(node: ast.AST) -> list[str]:
-    return [one.id for one in ast.walk(node) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load)]
 
 
 def _bound(node: ast.AST) -> set[str]:
