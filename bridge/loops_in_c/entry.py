@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from bridge.arrays.tracked import is_tracked
 from bridge.code_position import Position
 from bridge.errors import RefusedError
 from bridge.loops_in_c.building import Run
@@ -37,7 +38,7 @@ class LoopEntry(Entry):
     ) -> None:
         self.context, self.position, self.site, self.run = context, position, site, run
         self.args, self.ended, self.saved, self.activated = args, ended, saved, activated
-        self.left = {name: value for name, value in left.items() if hasattr(value, "place")}
+        self.left = {name: value for name, value in left.items() if is_tracked(value)}
         self.out = tuple(value.place for value in self.left.values())
         self.names: list[str] = []
         self.done = 0
@@ -51,7 +52,7 @@ class LoopEntry(Entry):
         return "a loop in C"
 
     def reads(self) -> Iterator[Any]:
-        return places_in([x.place for x in self.args.values() if hasattr(x, "place")])
+        return places_in([x.place for x in self.args.values() if is_tracked(x)])
 
     def writes(self) -> Iterator[Any]:
         return places_in([*self.out, *(part.place for part in self.saved)])
@@ -93,16 +94,16 @@ class LoopEntry(Entry):
         for k, name in enumerate(printer.given):
             array = program.arrays[name]
             value = self.args[name]
-            is_tracked = hasattr(value, "place")
+            has_place = is_tracked(value)
             if array.memory in plan.memory:
                 if array.memory in finals:
                     copy = copies.get(array.memory)
                     if copy is None:
                         copy = copies[array.memory] = _alike(finals[array.memory], run.arrays[k])
                     memory[k] = copy
-                elif not is_tracked:
+                elif not has_place:
                     memory[k] = _alike(self.ended[name], run.arrays[k])
-            if array.kind == "f" and array.memory in plan.active_memory and is_tracked:
+            if array.kind == "f" and array.memory in plan.active_memory and has_place:
                 region = value.place.region()
                 shadows[k] = region
                 if region.strides != run.arrays[k].strides and region.size > 1:
@@ -117,7 +118,7 @@ class LoopEntry(Entry):
                 run.add_to_shadow(_local_of(program, name, value), np.asarray(one))
         run.backward(memory, shadows)
         for name, value in self.args.items():
-            if hasattr(value, "place") and value.place.active and name in run.order:
+            if is_tracked(value) and value.place.active and name in run.order:
                 yield value.place, np.float64(run.shadows[run.order.index(name)])
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from bridge.arrays.buffer import Buffer, Scalar, WeakScalar
+from bridge.arrays.tracked import is_tracked
 from bridge.code_position import here
 from bridge.loops_in_c.building import CompilerError, Library, Run
 from bridge.loops_in_c.derivative import planned
@@ -141,7 +142,7 @@ class Beginning:
         plain: list[tuple[int, int, str]] = []
         for name, value in self.live.items():
             kind = type(value)
-            if hasattr(value, "place") and value.place.context is not self.context:
+            if is_tracked(value) and value.place.context is not self.context:
                 raise NotCompiled(f"{name} is of another differentiation", self.site.node.lineno)
             if kind is Buffer and value.dtype in _DTYPES and 1 <= value.ndim <= 6:
                 label = memory.setdefault(value.place.root, f"m{len(memory)}")
@@ -162,7 +163,7 @@ class Beginning:
                 kinds[name] = _NUMBERS[kind]
                 self.numbers[name] = value
                 key.append((name, kind))
-            elif hasattr(value, "place") or isinstance(value, np.ndarray):
+            elif is_tracked(value) or isinstance(value, np.ndarray):
                 raise NotCompiled(f"{name} is an array of {value.ndim} axes of {value.dtype}", self.site.node.lineno)
             else:
                 self.objects[name] = value
