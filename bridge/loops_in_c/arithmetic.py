@@ -84,9 +84,7 @@ class Arithmetic(Indexing):
         kind, inner = functions.typed(name, kinds) or self.refuse(f"{name} of {kinds}", node)
         if kind == "i" and name in _RANGES:
             return self.integer(name, args[0], args[1])
-        wide = [one for one in args if one.kind == "i" and self.bits(one) > 53]
-        if wide and (inner == "f" or name in ("neg", "abs")):
-            self.refuse("an integer that may be large", node)
+        args = tuple(self._within(one, inner, name, node) for one in args)
         if name in ("div", "floordiv", "mod"):
             if isinstance(args[1], Const) and args[1].value == 0:
                 self.refuse("a division by zero", node)
@@ -101,6 +99,18 @@ class Arithmetic(Indexing):
             except (ArithmeticError, ValueError):
                 self.refuse(f"{name} of these numbers raises", node)
         return Op(kind, name, converted_args)
+
+    def _within(self, expr: Expr, inner: str, name: str, node: ast.AST) -> Expr:
+        """An integer that a float can hold, if it is to become one."""
+        if expr.kind != "i" or self.bits(expr) <= 53:
+            return expr
+        if name in ("neg", "abs"):
+            self.refuse("the negative of an integer that may be large", node)
+        if inner == "f":
+            expr = self.let(expr)
+            self.check(Op("b", "lt", (expr, Const("i", 1 << 53))))
+            self.check(Op("b", "gt", (expr, Const("i", -(1 << 53)))))
+        return expr
 
     def broadcast(self, value: Elements, extents: tuple[Expr, ...]) -> Elements:
         """A value with the extents that it is broadcast to."""

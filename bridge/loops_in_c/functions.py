@@ -125,6 +125,10 @@ BY_OBJECT: dict[Any, str] = {
 }  # fmt: skip
 
 
+DERIVED = frozenset({*BY_OBJECT, np.power, np.matmul, np.reciprocal, np.sign})
+"""Functions whose derivatives are here: a user's rule for one of them leaves loops to Python."""
+
+
 def typed(name: str, kinds: tuple[str, ...]) -> tuple[str, str] | None:
     """The kind of a result, and the kind that its arguments are converted to; None if it is not defined here."""
     function = FUNCTIONS[name]

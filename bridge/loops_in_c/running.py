@@ -17,6 +17,7 @@ from bridge.code_position import here
 from bridge.loops_in_c.building import CompilerError, Library, Run
 from bridge.loops_in_c.derivative import planned
 from bridge.loops_in_c.entry import LoopEntry
+from bridge.loops_in_c.functions import DERIVED
 from bridge.loops_in_c.ir import Array, Program
 from bridge.loops_in_c.reading import Reader
 from bridge.loops_in_c.values import Elements, NotCompiled, Number, alike
@@ -24,6 +25,7 @@ from bridge.rewind.interpreter import ARRAYS
 from bridge.rewind.log import Overwritten, is_bounded
 from bridge.rewind.memory import grounded
 from bridge.rewind.roots import Root
+from bridge.rulebook import book
 from bridge.source.looping import SITES
 from bridge.source.targets import own, touched
 
@@ -63,8 +65,9 @@ class Site:
 
     node: Any
     live: frozenset[str]
-    used: list[str] = field(default_factory=list)
-    made: dict[Any, Compiled | NotCompiled] = field(default_factory=dict)
+    used: list[str]
+    bound: set[str]
+    made: dict[Any, Compiled | tuple[str, int]] = field(default_factory=dict)
     held: list[Any] = field(default_factory=list)
 
 
@@ -94,18 +97,22 @@ def enter(context: Any, number: int, iterable: Any, frame: FrameType) -> Left | 
     """Run a loop in C if that can be done; None if Python is to run it."""
     if context.handed_out or context.checkpointing or context.merged or context.followers is not None:
         return None
-    if is_bounded(context.log) or np.geterr()["under"] != "ignore":
+    if is_bounded(context.log) or np.geterr()["under"] != "ignore" or not book.OF_USERS.isdisjoint(DERIVED):
         return None
     site = _sites.get(number)
     if site is None:
         node, live_after = SITES[number]
         used = sorted({x.id for x in ast.walk(node) if isinstance(x, ast.Name)})
-        site = _sites[number] = Site(node, live_after, used)
+        bound = {x.id for x in ast.walk(node) if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store)}
+        site = _sites[number] = Site(node, live_after, used, bound)
     names = frame.f_locals
     try:
         if isinstance(site.node, ast.For) and type(iterable) is not range:
             raise NotCompiled("it goes over something else than a range", site.node.lineno)
         live = {name: ARRAYS.seen(names[name]) for name in site.used if name in names}
+        for name in site.used:
+            if name not in live and name not in site.bound and type(frame.f_globals.get(name)) is np.ndarray:
+                live[name] = ARRAYS.seen(frame.f_globals[name])
         return Beginning(context, site, live, iterable).run(frame)
     except NotCompiled as error:
         REASONS[number] = f"{frame.f_code.co_filename}:{error.line}: {error.reason}"
@@ -197,13 +204,14 @@ class Beginning:
             try:
                 found = self._make(frame)
             except NotCompiled as error:
-                found = error
+                # An exception would keep what its frames hold.
+                found = error.reason, error.line
             except CompilerError as error:
-                found = NotCompiled(f"it could not be compiled: {error}", self.site.node.lineno)
+                found = f"it could not be compiled: {error}", self.site.node.lineno
             self.site.made[self.key] = found
             self.site.held.append(list(self.objects.values()))
-        if isinstance(found, NotCompiled):
-            raise found
+        if not isinstance(found, Compiled):
+            raise NotCompiled(*found)
         return found
 
     def _make(self, frame: FrameType) -> Compiled:
@@ -312,8 +320,7 @@ class Beginning:
         """The variables that the loop binds and the function may read, with what they hold at its end."""
         node = self.site.node
         found: dict[str, Number | Elements] = {}
-        assigned = {x.id for x in ast.walk(node) if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store)}
-        for name in sorted(assigned):
+        for name in sorted(self.site.bound):
             value = reader.names.get(name)
             if isinstance(value, Number) and name in program.variables:
                 found[name] = value

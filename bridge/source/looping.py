@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 
 from bridge.code_position import callers_frame
 from bridge.errors import ArgumentError, choice
+from bridge.rewind.context import Context
 from bridge.rewind.interpreter import current_context
 from bridge.source import callees
 from bridge.source.nodes import HELPER, at, copied, load, reader, store
@@ -187,8 +188,8 @@ class LoopReader(Reader):
 
 
 def may_run(context: Any) -> bool:
-    """Whether loops of a context may run in C: it is the only one, and it differentiates backwards, on arrays."""
-    return context is not None and context.outer is None and context.lean
+    """Whether loops of a context may run in C: the only one there is, in reverse mode, on arrays, by the rule book."""
+    return type(context) is Context and context.outer is None and context.lean
 
 
 READER = LoopReader()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import re
 import shutil
+import tracemalloc
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,6 +17,7 @@ import pytest
 import bridge
 from bridge.errors import ArgumentError, RefusedError
 from bridge.loops_in_c import running
+from bridge.rulebook import book
 from bridge.source.looping import VARIABLE
 from tests.helpers import finite_differences as reference
 from tests.loops_in_c.programs import COMPILED, PYTHON, RAISING
@@ -153,6 +156,42 @@ def test_inner_derivatives_run_in_python(loops: Callable[[str], list[int]]) -> N
     loops("c")
     found = bridge.hvp(lambda A: program(A, args[1], args[2]), args[:1], (np.ones((4, 4)),))
     np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_rules_of_users_leave_loops_to_python(loops: Callable[[str], list[int]]) -> None:
+    def program(v: Any) -> Any:
+        for i in range(4):
+            v[i] = np.sin(v[i])
+        return np.sum(v)
+
+    ran = loops("c")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(book, "OF_USERS", {np.sin})
+        bridge.grad(program)(np.ones(4))
+    assert not ran
+    bridge.grad(program)(np.ones(4))
+    assert ran == [4]
+
+
+def test_a_loop_that_is_refused_keeps_no_array(loops: Callable[[str], list[int]]) -> None:
+    def program(x: Any) -> Any:
+        for _ in range(3):
+            x = np.sin(x) * x
+        return np.sum(x)
+
+    loops("c")
+    x = np.ones(50_000)
+    bridge.grad(program)(x)
+    gc.collect()
+    gc.disable()
+    try:
+        tracemalloc.start()
+        bridge.grad(program)(x)
+        left, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+        gc.enable()
+    assert left < 2 * x.nbytes
 
 
 def test_a_number_that_is_read_may_change(loops: Callable[[str], list[int]]) -> None:
