@@ -203,9 +203,8 @@ class Run:
         """
         integers, floats, current = self._ended
         self.integers[:], self.floats[:], self.frame.current = integers, floats, current
-        for number, (local, held) in enumerate(zip(self.library.printer.local, self._held, strict=True)):
+        for number, held in enumerate(self._held):
             self._put(number, held)
-            del local
         before = self.memory.copy()
         for k, array in memory.items():
             self.memory[k] = array.ctypes.data

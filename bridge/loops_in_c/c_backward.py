@@ -1,0 +1,194 @@
+"""The way back over a loop, as C."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from bridge.loops_in_c.c_text import C_KINDS, Text
+from bridge.loops_in_c.derivative import Add, Back, BackBlock, BackFor, BackIf, BackWhile
+from bridge.loops_in_c.ir import Assign, Dot, Each, Let, Make, Stmt, Store, Sum, Var
+
+
+class Backward(Text):
+    """Prints the adjoint: what was kept is taken from the log, from its end."""
+
+    def back(self, one: Stmt) -> None:
+        match one:
+            case BackBlock():
+                self._back_block(one)
+            case BackFor():
+                loop = one.of
+                x = self.name(loop.variable)
+                self._open(f"const I count = {self.pop_integer()}, start = {self.pop_integer()};")
+                self.say(f"for (I k = count - 1; k >= 0; k--) {{ {x} = start + k * {self.expr(loop.step)};")
+                self._backs(one.body)
+                self.say("}")
+                if loop.variable in self.plan.variables:
+                    self.say(f"{x} = {self.pop_integer()};")
+                self._close()
+            case BackWhile():
+                self._open(f"const I count = {self.pop_integer()};")
+                self._backs(one.before)
+                self.say("for (I k = 0; k < count; k++) {")
+                self._backs(one.body)
+                self._backs(one.before)
+                self.say("}")
+                self._close()
+            case BackIf():
+                self._open(f"const B c = {self.pop_integer()};")
+                self.say("if (c) {")
+                self._backs(one.body)
+                self.say("} else {")
+                self._backs(one.orelse)
+                self.say("}")
+                self._close()
+            case _:
+                raise AssertionError(one)
+
+    def _backs(self, body: Iterable[Stmt]) -> None:
+        self.depth += 1
+        for one in body:
+            self.back(one)
+        self.depth -= 1
+
+    def pop(self) -> str:
+        self.say("BACK();")
+        self.say(f"const F p{len(self.lines)} = *--log_p;")
+        return f"p{len(self.lines) - 1}"
+
+    def pop_integer(self) -> str:
+        return f"as_integer({self.pop()})"
+
+    def _back_block(self, one: BackBlock) -> None:
+        block = one.of
+        self._open()
+        for let in reversed(self._logged(block)):
+            popped = self.pop() if let.expr.kind == "f" else self.pop_integer()
+            self.say(f"const {C_KINDS[let.expr.kind]} {let.name} = {popped};")
+        for name in reversed(self._temporaries(block)):
+            popped = self.pop() if self.program.variables[name] == "f" else self.pop_integer()
+            self.say(f"{self.name(name)} = {popped};")
+        for name in reversed(self._kept(block)):
+            popped = self.pop() if self.program.variables[name] == "f" else self.pop_integer()
+            self.say(f"{self.name(name)} = {popped};")
+        logged = {let.name for let in self._logged(block)}
+        for let in one.lets:
+            if let.name not in logged:
+                self.say(f"const {C_KINDS[let.expr.kind]} {let.name} = {self.expr(let.expr)};")
+        for name in one.shadows:
+            self.say(f"F d{name} = 0;")
+        for each in one.body:
+            self._back_one(each)
+        self._close()
+
+    def _back_one(self, one: Stmt) -> None:
+        match one:
+            case Add():
+                self._add(one)
+            case Let():
+                self.say(f"const F {one.name} = {self.expr(one.expr)};")
+            case Back(of=Assign() as of):
+                if self._is_active(of.name):
+                    x = self.name(of.name)
+                    self._open(f"const F ct = d{x}; d{x} = 0;")
+                    self._shares(one.share)
+                    self._close()
+            case Back(of=Store() as of):
+                self._back_store(one, of)
+            case Back(of=Each() as of):
+                self._back_each(one, of)
+            case Back(of=Make() as of):
+                self._back_make(of)
+            case Back(of=Sum() as of) | Back(of=Dot() as of):
+                if one.share:
+                    x = self.name(of.variable)
+                    self._open(f"const F ct = d{x}; d{x} = 0;")
+                    self._loops([of.name], [self.expr(of.extent)])
+                    self.say("{")
+                    self._shares(one.share)
+                    self.say("}")
+                    self._close()
+
+    def _shares(self, share: Sequence[Stmt]) -> None:
+        self.depth += 1
+        for one in share:
+            self._back_one(one)
+        self.depth -= 1
+
+    def _add(self, one: Add) -> None:
+        if isinstance(one.target, Var):
+            self.say(f"d{self.name(one.target.name)} += {self.expr(one.expr)};")
+        else:
+            self.say(f"{self.element(one.target.array, one.target.index, True)} += {self.expr(one.expr)};")
+
+    def _back_store(self, one: Back, of: Store) -> None:
+        if not one.has_shadow and not one.restores:
+            return
+        kind = self.program.arrays[of.array].kind
+        self._open()
+        if one.has_shadow and kind == "f":
+            shadow = self.element(of.array, of.index, True)
+            self.say(f"const F ct = {shadow}; {shadow} = 0;")
+        if one.restores:
+            self.say(f"{self.element(of.array, of.index)} = {self.pop() if kind == 'f' else self.pop_integer()};")
+        self._shares(one.share)
+        self._close()
+
+    def _back_each(self, one: Back, of: Each) -> None:
+        array = self.program.arrays[of.array]
+        kind, restores = array.kind, one.restores and not array.is_local
+        has_shadow = one.has_shadow and kind == "f"
+        if not has_shadow and not restores:
+            return
+        extents = [self.expr(x) for x in of.extents]
+        size = " * ".join(f"({x})" for x in extents) or "1"
+        flat, element = self._flat(of.names, extents), self.element(of.array, of.index)
+        shadow = self.element(of.array, of.index, True)
+        self._open(f"const I size = {size};")
+        if restores:
+            self.say("BACK(); log_p -= size; const F *restrict w = log_p;")
+        restored = f"{element} = {f'w[{flat}]' if kind == 'f' else f'as_integer(w[{flat}])'};" if restores else ""
+        taken = f"{shadow}; {shadow} = 0;" if has_shadow else ""
+        adds = [k for k, x in enumerate(one.share) if isinstance(x, Add)] if has_shadow else []
+        if not of.is_buffered and len(adds) < 2:
+            self._loops(of.names, extents)
+            self.say(f"{{ {f'const F ct = {taken}' if taken else ''} {restored}")
+            self._shares(one.share if has_shadow else ())
+            self.say("}")
+        elif of.is_buffered:
+            self.say("F *restrict b = scratch(f, size);")
+            self._loops(of.names, extents)
+            self.say(f"    {{ {f'b[{flat}] = {taken}' if taken else ''} {restored} }}")
+            self._loops(of.names[:-1], extents[:-1])
+            self._adds(one.share, adds, of.names[-1:], extents[-1:], flat)
+        else:
+            # Row by row, each input by itself: the compiler can do several elements of one at a time.
+            last = of.names[-1:]
+            self.say(f"F *restrict b = scratch(f, {extents[-1] if last else 1});")
+            self._loops(of.names[:-1], extents[:-1])
+            self.say("{")
+            self._loops(last, extents[-1:])
+            self.say(f"    {{ b[{last[0] if last else 0}] = {taken} {restored} }}")
+            self._adds(one.share, adds, last, extents[-1:], last[0] if last else "0")
+            self.say("}")
+        self._close()
+
+    def _adds(self, share: Sequence[Stmt], adds: list[int], names: Sequence[str], extents: list[str], at: str) -> None:
+        """A loop for each input of an elementwise statement, whose cotangents lie in `b`."""
+        self.say("{")
+        self.depth += 1
+        for k in adds:
+            self._loops(names, extents)
+            self.say(f"{{ const F ct = b[{at}];")
+            self._shares([x for x in share[:k] if isinstance(x, Let)] + [share[k]])
+            self.say("}")
+        self.depth -= 1
+        self.say("}")
+
+    def _back_make(self, of: Make) -> None:
+        a, ndim = self.array[of.array], self.program.arrays[of.array].ndim
+        for axis in reversed(range(ndim)):
+            self.say(f"{a}_n{axis} = {self.pop_integer()};")
+        if self._keeps(of.array):
+            old = " * ".join(f"{a}_n{axis}" for axis in range(ndim))
+            self.say(f"{{ const I old = {old}; BACK(); log_p -= old; memcpy({a}, log_p, old * 8); }}")

@@ -1,0 +1,209 @@
+"""The forward pass of a loop, as C."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from bridge.loops_in_c.c_text import C_KINDS, Text
+from bridge.loops_in_c.derivative import is_temporary
+from bridge.loops_in_c.ir import (
+    Assign,
+    Block,
+    Check,
+    Const,
+    Dot,
+    Each,
+    Expr,
+    For,
+    If,
+    Let,
+    Load,
+    Make,
+    Op,
+    Stmt,
+    Store,
+    Sum,
+    Var,
+    While,
+)
+
+
+class Forward(Text):
+    """Prints the statements of the program, with what they keep for the way back."""
+
+    def forward(self, one: Stmt, is_outermost: bool = False) -> None:
+        match one:
+            case Block():
+                self._block(one)
+            case For():
+                self._for(one, is_outermost)
+            case While():
+                self._while(one, is_outermost)
+            case If():
+                self._open(f"B c = {self.expr(one.that)};")
+                self.say("if (c) {")
+                self._inner(one.body)
+                self.say("} else {")
+                self._inner(one.orelse)
+                self.say("}")
+                self.push_integer("c")
+                self._close()
+            case _:
+                raise AssertionError(one)
+
+    def _inner(self, body: Iterable[Stmt]) -> None:
+        self.depth += 1
+        for one in body:
+            self.forward(one)
+        self.depth -= 1
+
+    def push(self, value: str) -> None:
+        self.say(f"ROOM(1); *log_p++ = {value};")
+
+    def push_integer(self, value: str) -> None:
+        self.push(f"as_float({value})")
+
+    def push_variable(self, name: str, value: str) -> None:
+        self.push(value if self.program.variables[name] == "f" else f"as_float({value})")
+
+    def _for(self, one: For, is_outermost: bool) -> None:
+        x = self.name(one.variable)
+        self._open(f"const I start = {self.expr(one.start)}, count = {self._limited(one.count, is_outermost)};")
+        if one.variable in self.plan.variables:
+            self.push_integer(x)
+        until = f" && !{self.name(one.until)}" if one.until else ""
+        self.say("I k = 0;")
+        self.say(f"for (; k < count{until}; k++) {{ {x} = start + k * {self.expr(one.step)};")
+        self._inner(one.body)
+        if is_outermost:
+            self._outermost()
+        self.say("}")
+        self.push_integer("start")
+        self.push_integer("k")
+        self._close()
+
+    def _limited(self, count: Expr, is_outermost: bool) -> str:
+        return f"min_of({self.expr(count)}, f->limit)" if is_outermost else self.expr(count)
+
+    def _outermost(self) -> None:
+        self.say("    if (fetestexcept(FE_DIVBYZERO | FE_OVERFLOW | FE_INVALID)) goto stop;")
+        self.say("    done++;")
+
+    def _while(self, one: While, is_outermost: bool) -> None:
+        self._open("I count = 0;")
+        self.say("for (;;) {")
+        self._inner(one.before)
+        limit = " || count >= f->limit" if is_outermost else ""
+        self.say(f"    if (!({self.expr(one.that)}){limit}) break;")
+        self._inner(one.body)
+        self.say("    count++;")
+        if is_outermost:
+            self._outermost()
+        self.say("}")
+        self.push_integer("count")
+        self._close()
+
+    def _block(self, block: Block) -> None:
+        self._open()
+        kept: list[str] = []
+        for one in block.body:
+            match one:
+                case Let():
+                    self.say(f"const {C_KINDS[one.expr.kind]} {one.name} = {self.expr(one.expr)};")
+                case Check():
+                    self.say(f"if (!({self.expr(one.that)})) goto stop;")
+                case Assign():
+                    x = self.name(one.name)
+                    if one.name in self.plan.variables and not is_temporary(one.name):
+                        self.say(f"const {C_KINDS[self.program.variables[one.name]]} old_{x} = {x};")
+                        kept.append(one.name)
+                    self.say(f"{x} = {self.expr(one.expr)};")
+                case Store():
+                    self._store(one)
+                case Each():
+                    self._each(one)
+                case Make():
+                    self._make(one)
+                case Sum():
+                    self._sum(one)
+                case Dot():
+                    self._dot(one)
+        for name in kept:
+            self.push_variable(name, f"old_{self.name(name)}")
+        for name in self._temporaries(block):
+            self.push_variable(name, self.name(name))
+        for let in self._logged(block):
+            self.push(let.name if let.expr.kind == "f" else f"as_float({let.name})")
+        self._close()
+
+    def _store(self, one: Store) -> None:
+        element = self.element(one.array, one.index)
+        kind = self.program.arrays[one.array].kind
+        self._open(f"const {C_KINDS[kind]} v = {self.expr(one.expr)};")
+        if self._keeps(one.array):
+            self.push(element if kind == "f" else f"as_float({element})")
+        self.say(f"{element} = v;")
+        self._close()
+
+    def _each(self, one: Each) -> None:
+        extents = [self.expr(x) for x in one.extents]
+        size = " * ".join(f"({x})" for x in extents) or "1"
+        element, flat = self.element(one.array, one.index), self._flat(one.names, extents)
+        kind = self.program.arrays[one.array].kind
+        c, keeps = C_KINDS[kind], self._keeps(one.array) and not self.program.arrays[one.array].is_local
+        self._open(f"const I size = {size};")
+        if keeps:
+            self.say("ROOM(size); F *restrict w = log_p; log_p += size;")
+        kept = f"w[{flat}] = {element if kind == 'f' else f'as_float({element})'};" if keeps else ""
+        if one.is_buffered:
+            self.say(f"{c} *restrict b = ({c} *)scratch(f, size);")
+            self._loops(one.names, extents)
+            self.say(f"    b[{flat}] = {self.expr(one.expr)};")
+            self._loops(one.names, extents)
+            self.say(f"    {{ {kept} {element} = b[{flat}]; }}")
+        else:
+            self._loops(one.names, extents)
+            self.say(f"    {{ {kept} {element} = {self.expr(one.expr)}; }}")
+        self._close()
+
+    def _make(self, one: Make) -> None:
+        a, ndim = self.array[one.array], self.program.arrays[one.array].ndim
+        old = " * ".join(f"{a}_n{axis}" for axis in range(ndim))
+        new = " * ".join(f"({self.expr(x)})" for x in one.extents)
+        if self._keeps(one.array):
+            self.say(f"{{ const I old = {old}; ROOM(old); memcpy(log_p, {a}, old * 8); log_p += old; }}")
+        for axis in range(ndim):
+            self.push_integer(f"{a}_n{axis}")
+        for axis, x in enumerate(one.extents):
+            self.say(f"const I new_{a}_{axis} = {self.expr(x)};")
+        self.say(f"make(L{a}, {new}, {int(self._has_shadow(one.array))}); {a} = L{a}->memory;")
+        for axis in range(ndim):
+            self.say(f"{a}_n{axis} = new_{a}_{axis};")
+
+    def _sum(self, one: Sum) -> None:
+        n = self.expr(one.extent)
+        self._open(f"F *restrict b = scratch(f, {n});")
+        self._loops([one.name], [n])
+        self.say(f"    b[{one.name}] = {self.expr(one.expr)};")
+        self.say(f"{self.name(one.variable)} = pairwise((char *)b, {n}, 8);")
+        self._close()
+
+    def _vector(self, one: Load, name: str) -> tuple[str, str]:
+        """Where a vector begins, and the distance from one element to the next."""
+        here = [_with(x, name, 0) for x in one.index]
+        there = [_with(x, name, 1) for x in one.index]
+        first, second = self.element(one.array, here), self.element(one.array, there)
+        return f"(char *)&({first})", f"((char *)&({second}) - (char *)&({first}))"
+
+    def _dot(self, one: Dot) -> None:
+        (a, sa), (b, sb) = self._vector(one.left, one.name), self._vector(one.right, one.name)
+        self.say(f"{self.name(one.variable)} = numpy_dot(f, {a}, {sa}, {b}, {sb}, {self.expr(one.extent)});")
+
+
+def _with(expr: Expr, name: str, value: int) -> Expr:
+    """An index with a number in the place of a loop's name."""
+    if isinstance(expr, Var) and expr.name == name:
+        return Const("i", value)
+    if isinstance(expr, Op):
+        return Op(expr.kind, expr.name, tuple(_with(x, name, value) for x in expr.args))
+    return expr

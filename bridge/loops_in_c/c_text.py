@@ -1,0 +1,129 @@
+"""What both passes are printed with: names, expressions, elements of arrays, loops over elements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bridge.loops_in_c import derivative
+from bridge.loops_in_c.derivative import Plan, is_logged, is_temporary
+from bridge.loops_in_c.functions import FUNCTIONS
+from bridge.loops_in_c.ir import Assign, Block, Const, Dot, Expr, Let, Load, Op, Program, Size, Sum, Var
+
+C_KINDS = {"f": "F", "i": "I", "b": "B"}
+_CAST = {"f": "(F)", "i": "(I)", "b": "(B)"}
+
+
+class Text:
+    """C in the making, of one program under one plan.
+
+    Attributes
+    ----------
+    given, local : the arrays that the frame hands over, and those that the loop makes.
+    order : the variables, in the order in which the frame holds them.
+    """
+
+    def __init__(self, program: Program, plan: Plan) -> None:
+        self.program, self.plan = program, plan
+        self.array = {name: f"a{k}" for k, name in enumerate(program.arrays)}
+        self.given = [name for name, one in program.arrays.items() if not one.is_local]
+        self.local = [name for name, one in program.arrays.items() if one.is_local]
+        self.variable = {name: f"x{k}" for k, name in enumerate(program.variables)}
+        self.order = list(program.variables)
+        self.lines: list[str] = []
+        self.depth = 1
+
+    def say(self, text: str) -> None:
+        self.lines.append("    " * self.depth + text)
+
+    def _open(self, text: str = "") -> None:
+        self.say("{ " + text)
+        self.depth += 1
+
+    def _close(self) -> None:
+        self.depth -= 1
+        self.say("}")
+
+    def _is_active(self, name: str) -> bool:
+        return name in self.plan.active_variables and self.program.variables[name] == "f"
+
+    def expr(self, expr: Expr) -> str:
+        match expr:
+            case Const():
+                return _literal(expr)
+            case Var():
+                return self.name(expr.name)
+            case Size():
+                return f"{self.array[expr.array]}_n{expr.axis}"
+            case Load():
+                return self.element(expr.array, expr.index)
+            case Op():
+                return self._op(expr)
+        raise AssertionError(expr)
+
+    def _op(self, expr: Op) -> str:
+        args = [self.expr(one) for one in expr.args]
+        if expr.name == "cast":
+            return f"({_CAST[expr.kind]}{args[0]})"
+        function = FUNCTIONS[expr.name]
+        inner = expr.args[-1].kind
+        template = function.text if inner == "f" and function.text else function.integers or function.text
+        if template.startswith("numpy_"):
+            args[0] = f"f, {args[0]}"
+        return template.format(*args)
+
+    def name(self, name: str) -> str:
+        if name.startswith("d:"):
+            return f"d{self.name(name[2:])}"
+        return self.variable.get(name, name)
+
+    def element(self, array: str, index: Sequence[Expr], shadow: bool = False) -> str:
+        one, a = self.program.arrays[array], self.array[array]
+        kind = C_KINDS[one.kind]
+        if one.is_local:
+            place = "0"
+            for axis, x in enumerate(index):
+                place = self.expr(x) if axis == 0 else f"({place}) * {a}_n{axis} + {self.expr(x)}"
+            return f"(({kind} *){'d' if shadow else ''}{a})[{place}]"
+        terms = " + ".join(f"({self.expr(x)}) * {a}_s{axis}" for axis, x in enumerate(index))
+        return f"*({kind} *)({'d' if shadow else ''}{a}{' + ' + terms if terms else ''})"
+
+    def _loops(self, names: Sequence[str], extents: Sequence[str]) -> None:
+        for name, extent in zip(names, extents, strict=True):
+            self.say(f"for (I {name} = 0; {name} < {extent}; {name}++)")
+
+    def _flat(self, names: Sequence[str], extents: Sequence[str]) -> str:
+        flat = "0"
+        for number, (name, extent) in enumerate(zip(names, extents, strict=True)):
+            flat = name if number == 0 else f"({flat}) * {extent} + {name}"
+        return flat
+
+    def _temporaries(self, block: Block) -> list[str]:
+        names = [one.name for one in block.body if isinstance(one, Assign) and is_temporary(one.name)]
+        names += [one.variable for one in block.body if isinstance(one, (Sum, Dot))]
+        return [name for name in names if name in self.plan.variables]
+
+    def _kept(self, block: Block) -> list[str]:
+        names = [one.name for one in block.body if isinstance(one, Assign) and not is_temporary(one.name)]
+        return [name for name in names if name in self.plan.variables]
+
+    def _logged(self, block: Block) -> list[Let]:
+        back = derivative._back_block(self.program, block, self.plan)
+        return [one for one in back.lets if is_logged(self.program, block, one)]
+
+    def _keeps(self, array: str) -> bool:
+        return self.program.arrays[array].memory in self.plan.memory
+
+    def _has_shadow(self, array: str) -> bool:
+        one = self.program.arrays[array]
+        return one.kind == "f" and one.memory in self.plan.active_memory
+
+
+def _literal(expr: Const) -> str:
+    if expr.kind == "f":
+        value = float(expr.value)
+        if value != value:
+            return "(F)NAN"
+        if value in (float("inf"), float("-inf")):
+            return "(F)INFINITY" if value > 0 else "(-(F)INFINITY)"
+        return f"({value.hex()})"
+    return f"((I){int(expr.value)})" if expr.kind == "i" else str(int(bool(expr.value)))
