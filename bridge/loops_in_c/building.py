@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 import weakref
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +54,7 @@ class Local(ctypes.Structure):
     _fields_ = [
         ("memory", ctypes.c_void_p),
         ("shadow", ctypes.c_void_p),
+        ("mark", ctypes.c_void_p),
         ("capacity", ctypes.c_int64),
         ("extents", ctypes.c_int64 * 6),
     ]
@@ -65,11 +66,13 @@ class Frame(ctypes.Structure):
     _fields_ = [
         ("memory", ctypes.c_void_p),
         ("shadow", ctypes.c_void_p),
+        ("mark", ctypes.c_void_p),
         ("extents", ctypes.c_void_p),
         ("strides", ctypes.c_void_p),
         ("integers", ctypes.c_void_p),
         ("floats", ctypes.c_void_p),
         ("shadows", ctypes.c_void_p),
+        ("marks", ctypes.c_void_p),
         ("locals", ctypes.c_void_p),
         ("segments", ctypes.c_void_p),
         ("count", ctypes.c_int64),
@@ -132,20 +135,29 @@ class Library:
         _loops()
         self.program, self.plan = program, plan
         self.printer = Printer(program, plan)
-        self.text = self.printer.text()
-        name = hashlib.sha256(" ".join((self.text, *FLAGS)).encode()).hexdigest()[:24]
-        path = Path(_folder().name) / f"{name}.so"
-        if not path.exists():
-            source = path.with_suffix(".c")
-            source.write_text(self.text, encoding="utf-8")
-            command = [*compiler(), *FLAGS, "-o", f"{path}.tmp", str(source), "-lm"]
-            made = subprocess.run(command, capture_output=True, text=True, check=False)
-            if made.returncode:
-                raise CompilerError(made.stderr[:4000])
-            Path(f"{path}.tmp").replace(path)
-        self.library: Any = ctypes.CDLL(str(path))
-        self.forward, self.backward = self.library.forward, self.library.backward
-        self.library.release.argtypes = [ctypes.POINTER(Frame), ctypes.c_int64]
+        found = _built(self.printer.text())
+        self.forward, self.backward, self.release = found.forward, found.backward, found.release
+        self.release.argtypes = [ctypes.POINTER(Frame), ctypes.c_int64]
+
+    @cached_property
+    def marking(self) -> Any:
+        """The way back with marks: compiled when a gradient holds a NaN."""
+        return _built(Printer(self.program, self.plan, marks=True).text()).backward
+
+
+def _built(text: str) -> Any:
+    """The library of a C file."""
+    name = hashlib.sha256(" ".join((text, *FLAGS)).encode()).hexdigest()[:24]
+    path = Path(_folder().name) / f"{name}.so"
+    if not path.exists():
+        source = path.with_suffix(".c")
+        source.write_text(text, encoding="utf-8")
+        command = [*compiler(), *FLAGS, "-o", f"{path}.tmp", str(source), "-lm"]
+        made = subprocess.run(command, capture_output=True, text=True, check=False)
+        if made.returncode:
+            raise CompilerError(made.stderr[:4000])
+        Path(f"{path}.tmp").replace(path)
+    return ctypes.CDLL(str(path))
 
 
 class Run:
@@ -169,13 +181,15 @@ class Run:
         self.integers = np.zeros(len(self.order) + 1, dtype=np.int64)
         self.floats = np.zeros(len(self.order) + 1)
         self.shadows = np.zeros(len(self.order) + 1)
+        self.marks = np.zeros(len(self.order) + 1)
+        self.mark = np.zeros(len(self.memory), dtype=np.uintp)
         self.numbers = dict(numbers)
         self.locals = (Local * (len(printer.local) + 1))()
         frame = self.frame = Frame()
         frame.memory, frame.shadow = self.memory.ctypes.data, self.shadow.ctypes.data
         frame.extents, frame.strides = self.extents.ctypes.data, self.strides.ctypes.data
         frame.integers, frame.floats = self.integers.ctypes.data, self.floats.ctypes.data
-        frame.shadows = self.shadows.ctypes.data
+        frame.shadows, frame.marks, frame.mark = self.shadows.ctypes.data, self.marks.ctypes.data, self.mark.ctypes.data
         frame.locals = ctypes.addressof(self.locals)
         loops, data = _loops()
         frame.loops, frame.data = loops.ctypes.data, data.ctypes.data
@@ -196,10 +210,17 @@ class Run:
         self._ended = self.integers.copy(), self.floats.copy(), int(self.frame.current)
         self._held = [self.local(name) for name in self.library.printer.local]
 
-    def backward(self, memory: Mapping[int, np.ndarray], shadows: Mapping[int, np.ndarray]) -> None:
+    def backward(
+        self,
+        memory: Mapping[int, np.ndarray],
+        shadows: Mapping[int, np.ndarray],
+        marks: Mapping[int, np.ndarray] | None = None,
+        local_marks: Mapping[str, np.ndarray] | None = None,
+    ) -> None:
         """Walk it back, on other memory for some arrays, and with the shadows of some.
 
-        `shadows` of variables are set before, and read afterwards, in `self.shadows`.
+        `shadows` of variables are set before, and read afterwards, in `self.shadows`. With `marks`, which are not zero
+        where cotangents exist, only these are passed on; those of variables are in `self.marks`.
         """
         integers, floats, current = self._ended
         self.integers[:], self.floats[:], self.frame.current = integers, floats, current
@@ -210,7 +231,17 @@ class Run:
             self.memory[k] = array.ctypes.data
         for k, array in shadows.items():
             self.shadow[k] = array.ctypes.data
-        self.library.backward(ctypes.byref(self.frame))
+        if marks is None:
+            self.library.backward(ctypes.byref(self.frame))
+        else:
+            for k, array in marks.items():
+                self.mark[k] = array.ctypes.data
+            kept = [np.zeros(self.locals[k].capacity) for k in range(len(self.library.printer.local))]
+            for k, (name, array) in enumerate(zip(self.library.printer.local, kept, strict=True)):
+                given = (local_marks or {}).get(name)
+                array[: 0 if given is None else given.size] = () if given is None else given.ravel()
+                self.locals[k].mark = array.ctypes.data
+            self.library.marking(ctypes.byref(self.frame))
         self.memory[:] = before
 
     def _of(self, name: str) -> np.ndarray:
@@ -253,5 +284,5 @@ _DTYPES = {"f": np.float64, "i": np.int64, "b": np.bool_}
 
 
 def _release(library: Library, frame: Frame, count: int, kept: Any) -> None:
-    library.library.release(ctypes.byref(frame), count)
+    library.release(ctypes.byref(frame), count)
     del kept

@@ -77,6 +77,8 @@ class Backward(Text):
                 self.say(f"const {C_KINDS[let.expr.kind]} {let.name} = {self.expr(let.expr)};")
         for name in one.shadows:
             self.say(f"F d{name} = 0;")
+            if self.marks:
+                self.say(f"F m{name} = 0;")
         for each in one.body:
             self._back_one(each)
         self._close()
@@ -87,11 +89,12 @@ class Backward(Text):
                 self._add(one)
             case Let():
                 self.say(f"const F {one.name} = {self.expr(one.expr)};")
+            case Back(of=Let() as of):
+                self._marked(f"m{of.name}", one.share)
             case Back(of=Assign() as of):
                 if self._is_active(of.name):
-                    x = self.name(of.name)
-                    self._open(f"const F ct = d{x}; d{x} = 0;")
-                    self._shares(one.share)
+                    self._back_variable(of.name)
+                    self._marked("m", one.share)
                     self._close()
             case Back(of=Store() as of):
                 self._back_store(one, of)
@@ -101,13 +104,27 @@ class Backward(Text):
                 self._back_make(of)
             case Back(of=Sum() as of) | Back(of=Dot() as of):
                 if one.share:
-                    x = self.name(of.variable)
-                    self._open(f"const F ct = d{x}; d{x} = 0;")
+                    self._back_variable(of.variable)
                     self._loops([of.name], [self.expr(of.extent)])
                     self.say("{")
-                    self._shares(one.share)
+                    self._marked("m", one.share)
                     self.say("}")
                     self._close()
+
+    def _back_variable(self, name: str) -> None:
+        """Take the cotangent of a variable, and its mark."""
+        x = self.name(name)
+        self._open(f"const F ct = d{x}; d{x} = 0;")
+        if self.marks:
+            self.say(f"const F m = m{x}; m{x} = 0;")
+
+    def _marked(self, mark: str, share: Sequence[Stmt]) -> None:
+        """Shares of a cotangent: where it does not exist, there are none."""
+        if self.marks:
+            self.say(f"if ({mark} != 0) {{")
+        self._shares(share)
+        if self.marks:
+            self.say("}")
 
     def _shares(self, share: Sequence[Stmt]) -> None:
         self.depth += 1
@@ -116,10 +133,14 @@ class Backward(Text):
         self.depth -= 1
 
     def _add(self, one: Add) -> None:
-        if isinstance(one.target, Var):
-            self.say(f"d{self.name(one.target.name)} += {self.expr(one.expr)};")
+        target = one.target
+        if isinstance(target, Var):
+            shadow, mark = (f"{part}{self.name(target.name)}" for part in "dm")
         else:
-            self.say(f"{self.element(one.target.array, one.target.index, True)} += {self.expr(one.expr)};")
+            shadow, mark = (self.element(target.array, target.index, part) for part in "dm")
+        self.say(f"{shadow} += {self.expr(one.expr)};")
+        if self.marks:
+            self.say(f"{mark} = 1;")
 
     def _back_store(self, one: Back, of: Store) -> None:
         if not one.has_shadow and not one.restores:
@@ -127,11 +148,14 @@ class Backward(Text):
         kind = self.program.arrays[of.array].kind
         self._open()
         if one.has_shadow and kind == "f":
-            shadow = self.element(of.array, of.index, True)
+            shadow, mark = (self.element(of.array, of.index, part) for part in "dm")
             self.say(f"const F ct = {shadow}; {shadow} = 0;")
+            if self.marks:
+                self.say(f"const F m = {mark}; {mark} = 0;")
         if one.restores:
             self.say(f"{self.element(of.array, of.index)} = {self.pop() if kind == 'f' else self.pop_integer()};")
-        self._shares(one.share)
+        if one.has_shadow and kind == "f":
+            self._marked("m", one.share)
         self._close()
 
     def _back_each(self, one: Back, of: Each) -> None:
@@ -143,14 +167,22 @@ class Backward(Text):
         extents = [self.expr(x) for x in of.extents]
         size = " * ".join(f"({x})" for x in extents) or "1"
         flat, element = self._flat(of.names, extents), self.element(of.array, of.index)
-        shadow = self.element(of.array, of.index, True)
+        shadow, mark = (self.element(of.array, of.index, part) for part in "dm")
         self._open(f"const I size = {size};")
         if restores:
             self.say("BACK(); log_p -= size; const F *restrict w = log_p;")
         restored = f"{element} = {f'w[{flat}]' if kind == 'f' else f'as_integer(w[{flat}])'};" if restores else ""
         taken = f"{shadow}; {shadow} = 0;" if has_shadow else ""
         adds = [k for k, x in enumerate(one.share) if isinstance(x, Add)] if has_shadow else []
-        if not of.is_buffered and len(adds) < 2:
+        if self.marks and has_shadow:
+            self.say("F *restrict b = scratch(f, 2 * size), *restrict bm = b + size;")
+            self._loops(of.names, extents)
+            self.say(f"    {{ b[{flat}] = {taken} bm[{flat}] = {mark}; {mark} = 0; {restored} }}")
+            self._loops(of.names, extents)
+            self.say(f"{{ const F ct = b[{flat}];")
+            self._marked(f"bm[{flat}]", one.share)
+            self.say("}")
+        elif not of.is_buffered and len(adds) < 2:
             self._loops(of.names, extents)
             self.say(f"{{ {f'const F ct = {taken}' if taken else ''} {restored}")
             self._shares(one.share if has_shadow else ())

@@ -19,11 +19,12 @@ class Text:
     Attributes
     ----------
     given, local : the arrays that the frame hands over, and those that the loop makes.
+    marks : whether the way back carries beside each cotangent whether it exists.
     order : the variables, in the order in which the frame holds them.
     """
 
-    def __init__(self, program: Program, plan: Plan) -> None:
-        self.program, self.plan = program, plan
+    def __init__(self, program: Program, plan: Plan, marks: bool = False) -> None:
+        self.program, self.plan, self.marks = program, plan, marks
         self.array = {name: f"a{k}" for k, name in enumerate(program.arrays)}
         self.given = [name for name, one in program.arrays.items() if not one.is_local]
         self.local = [name for name, one in program.arrays.items() if one.is_local]
@@ -76,16 +77,16 @@ class Text:
             return f"d{self.name(name[2:])}"
         return self.variable.get(name, name)
 
-    def element(self, array: str, index: Sequence[Expr], shadow: bool = False) -> str:
+    def element(self, array: str, index: Sequence[Expr], part: str = "") -> str:
         one, a = self.program.arrays[array], self.array[array]
         kind = C_KINDS[one.kind]
         if one.is_local:
             place = "0"
             for axis, x in enumerate(index):
                 place = self.expr(x) if axis == 0 else f"({place}) * {a}_n{axis} + {self.expr(x)}"
-            return f"(({kind} *){'d' if shadow else ''}{a})[{place}]"
+            return f"(({kind} *){part}{a})[{place}]"
         terms = " + ".join(f"({self.expr(x)}) * {a}_s{axis}" for axis, x in enumerate(index))
-        return f"*({kind} *)({'d' if shadow else ''}{a}{' + ' + terms if terms else ''})"
+        return f"*({kind} *)({part}{a}{' + ' + terms if terms else ''})"
 
     def _loops(self, names: Sequence[str], extents: Sequence[str]) -> None:
         for name, extent in zip(names, extents, strict=True):

@@ -44,7 +44,7 @@ class Add(Stmt):
 class Back(Stmt):
     """The way back over one effect of a block: what it wrote is taken and restored, then its inputs get their share."""
 
-    of: Assign | Store | Each | Sum | Dot | Make
+    of: Let | Assign | Store | Each | Sum | Dot | Make
     share: list[Stmt]
     restores: bool
     has_shadow: bool
@@ -188,16 +188,18 @@ def _back(program: Program, one: Stmt, plan: Plan) -> Stmt:
 
 def _back_block(program: Program, block: Block, plan: Plan) -> BackBlock:
     body: list[Stmt] = []
+    share: list[Stmt]
     counter = [0]
     shadows = [one.name for one in block.body if isinstance(one, Let) and one.name in plan.active_variables]
     for one in reversed(block.body):
         match one:
             case Let():
                 if one.name in plan.active_variables:
-                    body += _shares(program, plan, one.expr, Var("f", f"d:{one.name}"), counter)
+                    share = _shares(program, plan, one.expr, Var("f", f"d:{one.name}"), counter)
+                    body.append(Back(one, share, False, True))
             case Assign() | Sum():
                 name = one.name if isinstance(one, Assign) else one.variable
-                share: list[Stmt] = []
+                share = []
                 if name in plan.active_variables and program.variables[name] == "f":
                     share = _shares(program, plan, one.expr, Var("f", "ct"), counter)
                 body.append(Back(one, share, name in plan.variables, name in plan.active_variables))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,7 +21,7 @@ class LoopEntry(Entry):
 
     __slots__ = ("activated", "args", "context", "done", "ended", "left", "names", "out", "run", "saved", "site")
 
-    overwrites = True
+    overwrites = replays = True
     moves = False
 
     def __init__(
@@ -77,56 +77,140 @@ class LoopEntry(Entry):
             Overwritten(place, array, key, swap(array, key, saved)) for place, array, key, saved in self.saved
         ]
 
-    def pull(self, ct: Any) -> Iterator[tuple[Any, Any]]:
-        """The shadows of arrays are added to in place; numbers get their cotangents."""
-        if self.context.walking or self.context.mending:
-            raise RefusedError(
-                "a gradient holds a NaN, and whether it is one where no cotangent arrives is not known of a loop in C",
-                where=self.where,
-                remedy='let Python run the loops (BRIDGE_LOOPS=python), or use zeros="ieee"',
-            )
-        run, printer = self.run, self.run.library.printer
-        program, plan = run.library.program, run.library.plan
-        memory: dict[int, np.ndarray] = {}
-        shadows: dict[int, np.ndarray] = {}
-        finals = {program.arrays[name].memory: part.saved for name, part in zip(self.names, self.saved, strict=True)}
-        copies: dict[str, np.ndarray] = {}
-        for k, name in enumerate(printer.given):
-            array = program.arrays[name]
-            value = self.args[name]
-            has_place = is_tracked(value)
-            if array.memory in plan.memory:
-                if array.memory in finals:
-                    copy = copies.get(array.memory)
-                    if copy is None:
-                        copy = copies[array.memory] = _alike(finals[array.memory], run.arrays[k])
-                    memory[k] = copy
-                elif not has_place:
-                    memory[k] = _alike(self.ended[name], run.arrays[k])
-            if array.kind == "f" and array.memory in plan.active_memory and has_place:
-                region = value.place.region()
-                shadows[k] = region
-                if region.strides != run.arrays[k].strides and region.size > 1:
-                    raise AssertionError("a shadow lies in another way than its memory")
-        run.shadows[:] = 0
+    def pull(self, ct: Any, present: Marks | None = None) -> tuple[()]:
+        """Add to the shadows of what the loop began with; where cotangents are `present`, if that is given."""
+        run = self.run
+        shadows = self._regions()
+        self._seed(ct)
+        if present is None:
+            run.backward(self._memory(), shadows)
+            reached = None
+        else:
+            run.marks[:] = present.numbers
+            run.backward(self._memory(), shadows, present.copies(), present.local)
+            reached = run.marks
+        for name, value in self._numbers():
+            number = run.order.index(name)
+            if reached is None or reached[number]:
+                value.place.accumulate(np.float64(run.shadows[number]))
+        return ()
+
+    def mark(self, ct: Any, walk: object) -> Marks:
+        """Walk it back with marks in place of cotangents: NaN where one exists. Returns where they existed after it."""
+        run = self.run
+        regions = self._regions()
+        written = self._written()
+        given = {k: _alike(np.isnan(region) if k in written else 0.0, run.arrays[k]) for k, region in regions.items()}
+        names = {k: self.run.library.program.arrays[run.library.printer.given[k]].memory for k in regions}
+        present = Marks(given, names, np.zeros(len(run.marks)), {})
+        for (name, value), one in zip(self.left.items(), ct, strict=True):
+            if one is None:
+                continue
+            if value.shape == () and name in run.order:
+                present.numbers[run.order.index(name)] = np.isnan(one)
+            else:
+                present.local[_local_of(name, value)] = np.isnan(one).astype(float)
+        marks = present.copies()
+        run.shadows[:] = 0.0
+        run.marks[:] = present.numbers
+        nothing = {k: _alike(0.0, run.arrays[k]) for k in regions}
+        run.backward(self._memory(), nothing, marks, present.local)
+        for k, region in regions.items():
+            if k in written:
+                region[...] = np.where(marks[k] != 0.0, np.nan, 0.0)
+            else:
+                region[marks[k] != 0.0] = np.nan
+        for name, value in self._numbers():
+            if run.marks[run.order.index(name)]:
+                value.place.accumulate(np.float64(np.nan))
+        return present
+
+    def _seed(self, ct: Any) -> None:
+        """Give what the loop has left its cotangents."""
+        run = self.run
+        run.shadows[:] = 0.0
         for (name, value), one in zip(self.left.items(), ct, strict=True):
             if one is None:
                 continue
             if value.shape == () and name in run.order:
                 run.shadows[run.order.index(name)] = one
             else:
-                run.add_to_shadow(_local_of(program, name, value), np.asarray(one))
-        run.backward(memory, shadows)
+                run.add_to_shadow(_local_of(name, value), np.asarray(one))
+
+    def _numbers(self) -> Iterator[tuple[str, Any]]:
+        """The numbers that the loop began with and that carry a gradient."""
         for name, value in self.args.items():
-            if is_tracked(value) and value.place.active and name in run.order:
-                yield value.place, np.float64(run.shadows[run.order.index(name)])
+            if is_tracked(value) and value.place.active and name in self.run.order:
+                yield name, value
+
+    def _memory(self) -> dict[int, np.ndarray]:
+        """Copies of what arrays held after the loop, of those that the way back reads and the loop has written."""
+        run, printer = self.run, self.run.library.printer
+        program, plan = run.library.program, run.library.plan
+        finals = {program.arrays[name].memory: part.saved for name, part in zip(self.names, self.saved, strict=True)}
+        copies: dict[str, np.ndarray] = {}
+        memory: dict[int, np.ndarray] = {}
+        for k, name in enumerate(printer.given):
+            label = program.arrays[name].memory
+            if label not in plan.memory:
+                continue
+            if label in finals:
+                if label not in copies:
+                    copies[label] = _alike(finals[label], run.arrays[k])
+                memory[k] = copies[label]
+            elif not is_tracked(self.args[name]):
+                memory[k] = _alike(self.ended[name], run.arrays[k])
+        return memory
+
+    def _regions(self) -> dict[int, np.ndarray]:
+        """The shadows of the arrays that carry a gradient."""
+        run, plan = self.run, self.run.library.plan
+        found: dict[int, np.ndarray] = {}
+        for k, name in enumerate(run.library.printer.given):
+            array, value = run.library.program.arrays[name], self.args[name]
+            if array.kind != "f" or array.memory not in plan.active_memory or not is_tracked(value):
+                continue
+            region = found[k] = value.place.region()
+            alike = zip(region.shape, region.strides, run.arrays[k].strides, strict=True)
+            if any(extent > 1 and one != other for extent, one, other in alike):
+                raise RefusedError(
+                    f"the gradient of an array of shape {region.shape} lies with strides {region.strides}, "
+                    f"and the array with {run.arrays[k].strides}",
+                    where=self.where,
+                    remedy="let Python run the loops (BRIDGE_LOOPS=python), or copy the array before the loop",
+                )
+        return found
+
+    def _written(self) -> set[int]:
+        """The arrays on memory that the loop has written."""
+        program = self.run.library.program
+        labels = {program.arrays[name].memory for name in self.names}
+        given = self.run.library.printer.given
+        return {k for k, name in enumerate(given) if program.arrays[name].memory in labels}
 
 
-def _local_of(program: Any, name: str, value: Any) -> str:
+class Marks(NamedTuple):
+    """Where cotangents existed when a loop was over: not zero, in arrays, in variables, and in local arrays."""
+
+    arrays: dict[int, np.ndarray]
+    memory: dict[int, str]
+    numbers: np.ndarray
+    local: dict[str, np.ndarray]
+
+    def copies(self) -> dict[int, np.ndarray]:
+        """The arrays once more, for one way back; those of one memory are one."""
+        made: dict[str, np.ndarray] = {}
+        for k, array in self.arrays.items():
+            if self.memory[k] not in made:
+                made[self.memory[k]] = _alike(array, array)
+        return {k: made[self.memory[k]] for k in self.arrays}
+
+
+def _local_of(name: str, value: Any) -> str:
     return f"{name}_{value.ndim}f"
 
 
-def _alike(values: np.ndarray, like: np.ndarray) -> np.ndarray:
+def _alike(values: Any, like: np.ndarray) -> np.ndarray:
     """A copy that lies as another array does."""
     made = np.empty_like(like)
     if made.strides != like.strides:

@@ -19,11 +19,12 @@ class Printer(Forward, Backward):
     """Prints one program under one plan."""
 
     def text(self) -> str:
-        """The whole C file."""
-        self._function("forward")
-        for one in self.program.body:
-            self.forward(one, True)
-        self._end("forward")
+        """The whole C file; with marks, the way back alone."""
+        if not self.marks:
+            self._function("forward")
+            for one in self.program.body:
+                self.forward(one, True)
+            self._end("forward")
         self._function("backward")
         for one in derivative.backward(self.program, self.plan):
             self.back(one)
@@ -41,6 +42,8 @@ class Printer(Forward, Backward):
             self.say(f"char *const {a} = f->memory[{k}];")
             if is_back and array.memory in self.plan.active_memory and array.kind == "f":
                 self.say(f"char *const d{a} = f->shadow[{k}];")
+                if self.marks:
+                    self.say(f"char *const m{a} = f->mark[{k}];")
             for axis in range(array.ndim):
                 self.say(f"const I {a}_n{axis} = f->extents[{axes}];")
                 stride = f"{_size(array.kind)}" if array.is_packed and axis == array.ndim - 1 else f"f->strides[{axes}]"
@@ -50,6 +53,8 @@ class Printer(Forward, Backward):
             array, a = self.program.arrays[one], self.array[one]
             self.say(f"Local *const L{a} = f->locals + {k};")
             self.say(f"char *{a} = L{a}->memory, *d{a} = L{a}->shadow;")
+            if self.marks:
+                self.say(f"char *m{a} = L{a}->mark;")
             for axis in range(array.ndim):
                 self.say(f"I {a}_n{axis} = L{a}->extents[{axis}];")
         for k, name_of in enumerate(self.order):
@@ -57,6 +62,8 @@ class Printer(Forward, Backward):
             self.say(f"{C_KINDS[kind]} {x} = f->{'floats' if kind == 'f' else 'integers'}[{k}];")
             if is_back and self._is_active(name_of):
                 self.say(f"F d{x} = f->shadows[{k}];")
+                if self.marks:
+                    self.say(f"F m{x} = f->marks[{k}];")
         if is_back:
             self.say("F *log_begin = f->count ? f->segments[f->current].memory : 0;")
             self.say("F *log_p = f->count ? log_begin + f->segments[f->current].used : 0;")
@@ -87,6 +94,8 @@ class Printer(Forward, Backward):
             self.say(f"f->{'floats' if kind == 'f' else 'integers'}[{k}] = {x};")
             if is_back and self._is_active(name_of):
                 self.say(f"f->shadows[{k}] = d{x};")
+                if self.marks:
+                    self.say(f"f->marks[{k}] = m{x};")
         self.depth = 0
         self.say("}")
 

@@ -11,7 +11,7 @@ typedef uint8_t B;
 typedef void (*numpy_loop)(char **, I const *, I const *, void *);
 
 typedef struct {
-    char *memory, *shadow;
+    char *memory, *shadow, *mark;
     I capacity, extents[6];
 } Local;
 typedef struct {
@@ -19,9 +19,9 @@ typedef struct {
     I size, used;
 } Segment;
 typedef struct {
-    char **memory, **shadow;
+    char **memory, **shadow, **mark;
     I *extents, *strides, *integers;
-    F *floats, *shadows;
+    F *floats, *shadows, *marks;
     Local *locals;
     Segment *segments;
     I count, current, limit;
