@@ -16,6 +16,7 @@ from bridge.loops_in_c.values import (
     bound_flag,
     converted,
     loads,
+    local_name,
 )
 
 
@@ -146,7 +147,7 @@ class Assigning(Expressions):
             if self.arrays[value.array].is_local and value.array != name:
                 self.refuse(f"{name} is a view of {value.array}, which the loop makes")
             return self._viewed(value.array, tuple(self._variable(name, one) for one in value.extents), axes)
-        local = f"{name}_{len(value.extents)}{value.kind}"
+        local = local_name(name, len(value.extents), value.kind)
         reads = {one.array for one in loads(value)}
         if local in reads:
             copy = f"{local}c"

@@ -48,8 +48,9 @@ class Blocks:
         raise NotCompiled(reason, getattr(node, "lineno", self.line))
 
     def new(self, letter: str = "t") -> str:
+        """A name that no source can spell; with an underscore at its end, of one statement."""
         self.fresh += 1
-        return f"{letter}{self.fresh}_"
+        return f".{letter}{self.fresh}_"
 
     def let(self, expr: Expr) -> Expr:
         """A name for a value, unless it is one or a number."""

@@ -157,7 +157,8 @@ def _built(text: str) -> Any:
         if made.returncode:
             raise CompilerError(made.stderr[:4000])
         Path(f"{path}.tmp").replace(path)
-    return ctypes.CDLL(str(path))
+    # Other threads wait: they would see arrays half-written.
+    return ctypes.PyDLL(str(path))
 
 
 class Run:

@@ -64,7 +64,7 @@ class Backward(Text):
         self._open()
         for let in reversed(self._logged(block)):
             popped = self.pop() if let.expr.kind == "f" else self.pop_integer()
-            self.say(f"const {C_KINDS[let.expr.kind]} {let.name} = {popped};")
+            self.say(f"const {C_KINDS[let.expr.kind]} {self.name(let.name)} = {popped};")
         for name in reversed(self._temporaries(block)):
             popped = self.pop() if self.program.variables[name] == "f" else self.pop_integer()
             self.say(f"{self.name(name)} = {popped};")
@@ -74,11 +74,11 @@ class Backward(Text):
         logged = {let.name for let in self._logged(block)}
         for let in one.lets:
             if let.name not in logged:
-                self.say(f"const {C_KINDS[let.expr.kind]} {let.name} = {self.expr(let.expr)};")
+                self.say(f"const {C_KINDS[let.expr.kind]} {self.name(let.name)} = {self.expr(let.expr)};")
         for name in one.shadows:
-            self.say(f"F d{name} = 0;")
+            self.say(f"F d{self.name(name)} = 0;")
             if self.marks:
-                self.say(f"F m{name} = 0;")
+                self.say(f"F m{self.name(name)} = 0;")
         for each in one.body:
             self._back_one(each)
         self._close()
@@ -88,9 +88,9 @@ class Backward(Text):
             case Add():
                 self._add(one)
             case Let():
-                self.say(f"const F {one.name} = {self.expr(one.expr)};")
+                self.say(f"const F {self.name(one.name)} = {self.expr(one.expr)};")
             case Back(of=Let() as of):
-                self._marked(f"m{of.name}", one.share)
+                self._marked(f"m{self.name(of.name)}", one.share)
             case Back(of=Assign() as of):
                 if self._is_active(of.name):
                     self._back_variable(of.name)
@@ -196,12 +196,13 @@ class Backward(Text):
         else:
             # Row by row, each input by itself: the compiler can do several elements of one at a time.
             last = of.names[-1:]
+            at = self.name(last[0]) if last else "0"
             self.say(f"F *restrict b = scratch(f, {extents[-1] if last else 1});")
             self._loops(of.names[:-1], extents[:-1])
             self.say("{")
             self._loops(last, extents[-1:])
-            self.say(f"    {{ b[{last[0] if last else 0}] = {taken} {restored} }}")
-            self._adds(one.share, adds, last, extents[-1:], last[0] if last else "0")
+            self.say(f"    {{ b[{at}] = {taken} {restored} }}")
+            self._adds(one.share, adds, last, extents[-1:], at)
             self.say("}")
         self._close()
 

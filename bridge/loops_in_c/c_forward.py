@@ -109,7 +109,7 @@ class Forward(Text):
         for one in block.body:
             match one:
                 case Let():
-                    self.say(f"const {C_KINDS[one.expr.kind]} {one.name} = {self.expr(one.expr)};")
+                    self.say(f"const {C_KINDS[one.expr.kind]} {self.name(one.name)} = {self.expr(one.expr)};")
                 case Check():
                     self.say(f"if (!({self.expr(one.that)})) goto stop;")
                 case Assign():
@@ -133,7 +133,8 @@ class Forward(Text):
         for name in self._temporaries(block):
             self.push_variable(name, self.name(name))
         for let in self._logged(block):
-            self.push(let.name if let.expr.kind == "f" else f"as_float({let.name})")
+            name = self.name(let.name)
+            self.push(name if let.expr.kind == "f" else f"as_float({name})")
         self._close()
 
     def _store(self, one: Store) -> None:
@@ -184,7 +185,7 @@ class Forward(Text):
         n = self.expr(one.extent)
         self._open(f"F *restrict b = scratch(f, {n});")
         self._loops([one.name], [n])
-        self.say(f"    b[{one.name}] = {self.expr(one.expr)};")
+        self.say(f"    b[{self.name(one.name)}] = {self.expr(one.expr)};")
         self.say(f"{self.name(one.variable)} = pairwise((char *)b, {n}, 8);")
         self._close()
 

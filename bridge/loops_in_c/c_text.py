@@ -75,7 +75,7 @@ class Text:
     def name(self, name: str) -> str:
         if name.startswith("d:"):
             return f"d{self.name(name[2:])}"
-        return self.variable.get(name, name)
+        return self.variable.get(name) or name.removeprefix(".")
 
     def element(self, array: str, index: Sequence[Expr], part: str = "") -> str:
         one, a = self.program.arrays[array], self.array[array]
@@ -89,12 +89,12 @@ class Text:
         return f"*({kind} *)({part}{a}{' + ' + terms if terms else ''})"
 
     def _loops(self, names: Sequence[str], extents: Sequence[str]) -> None:
-        for name, extent in zip(names, extents, strict=True):
+        for name, extent in zip(map(self.name, names), extents, strict=True):
             self.say(f"for (I {name} = 0; {name} < {extent}; {name}++)")
 
     def _flat(self, names: Sequence[str], extents: Sequence[str]) -> str:
         flat = "0"
-        for number, (name, extent) in enumerate(zip(names, extents, strict=True)):
+        for number, (name, extent) in enumerate(zip(map(self.name, names), extents, strict=True)):
             flat = name if number == 0 else f"({flat}) * {extent} + {name}"
         return flat
 

@@ -74,7 +74,7 @@ class BackBlock(Stmt):
 
 def is_temporary(name: str) -> bool:
     """Whether a variable belongs to one statement."""
-    return name.endswith("_")
+    return name.startswith(".") and name.endswith("_")
 
 
 def planned(program: Program, active_memory: set[str], active_variables: set[str]) -> Plan:
@@ -201,12 +201,12 @@ def _back_block(program: Program, block: Block, plan: Plan) -> BackBlock:
                 name = one.name if isinstance(one, Assign) else one.variable
                 share = []
                 if name in plan.active_variables and program.variables[name] == "f":
-                    share = _shares(program, plan, one.expr, Var("f", "ct"), counter)
+                    share = _shares(program, plan, one.expr, Var("f", ".ct"), counter)
                 body.append(Back(one, share, name in plan.variables, name in plan.active_variables))
             case Dot():
                 share = []
                 if one.variable in plan.active_variables:
-                    ct = Var("f", "ct")
+                    ct = Var("f", ".ct")
                     if is_active(program, plan, one.left):
                         share.append(Add(one.left, op("mul", ct, one.right)))
                     if is_active(program, plan, one.right):
@@ -215,7 +215,7 @@ def _back_block(program: Program, block: Block, plan: Plan) -> BackBlock:
             case Store() | Each():
                 memory = program.arrays[one.array].memory
                 has_shadow = memory in plan.active_memory
-                share = _shares(program, plan, one.expr, Var("f", "ct"), counter) if has_shadow else []
+                share = _shares(program, plan, one.expr, Var("f", ".ct"), counter) if has_shadow else []
                 body.append(Back(one, share, memory in plan.memory, has_shadow))
             case Make():
                 memory = program.arrays[one.array].memory
@@ -287,7 +287,7 @@ def _names(body: Iterable[Stmt]) -> Iterator[str]:
             case Let():
                 yield from _names_of(one.expr)
             case Back():
-                inner = {x.name for x in one.share if isinstance(x, Let)} | {"ct"}
+                inner = {x.name for x in one.share if isinstance(x, Let)} | {".ct"}
                 if isinstance(one.of, Each):
                     inner |= set(one.of.names)
                 if isinstance(one.of, (Sum, Dot)):
@@ -324,7 +324,7 @@ def _shares(program: Program, plan: Plan, expr: Expr, ct: Expr, counter: list[in
             ]
             if len(wanted) > 1 and not isinstance(ct, (Var, Const)):
                 counter[0] += 1
-                name = f"c{counter[0]}_"
+                name = f".c{counter[0]}_"
                 found.append(Let(name, ct))
                 ct = Var("f", name)
             for partial, x in wanted:

@@ -11,6 +11,7 @@ from bridge.arrays.tracked import is_tracked
 from bridge.code_position import Position
 from bridge.errors import RefusedError
 from bridge.loops_in_c.building import Run
+from bridge.loops_in_c.values import local_name
 from bridge.rewind.log import Entry, Overwritten, at_birth
 from bridge.rewind.places import places_in
 from bridge.rewind.roots import Root
@@ -109,7 +110,7 @@ class LoopEntry(Entry):
             if value.shape == () and name in run.order:
                 present.numbers[run.order.index(name)] = np.isnan(one)
             else:
-                present.local[_local_of(name, value)] = np.isnan(one).astype(float)
+                present.local[local_name(name, value.ndim, "f")] = np.isnan(one).astype(float)
         marks = present.copies()
         run.shadows[:] = 0.0
         run.marks[:] = present.numbers
@@ -135,7 +136,7 @@ class LoopEntry(Entry):
             if value.shape == () and name in run.order:
                 run.shadows[run.order.index(name)] = one
             else:
-                run.add_to_shadow(_local_of(name, value), np.asarray(one))
+                run.add_to_shadow(local_name(name, value.ndim, "f"), np.asarray(one))
 
     def _numbers(self) -> Iterator[tuple[str, Any]]:
         """The numbers that the loop began with and that carry a gradient."""
@@ -204,10 +205,6 @@ class Marks(NamedTuple):
             if self.memory[k] not in made:
                 made[self.memory[k]] = _alike(array, array)
         return {k: made[self.memory[k]] for k in self.arrays}
-
-
-def _local_of(name: str, value: Any) -> str:
-    return f"{name}_{value.ndim}f"
 
 
 def _alike(values: Any, like: np.ndarray) -> np.ndarray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -85,11 +86,9 @@ class Expressions(Arithmetic):
     def _of_Attribute(self, node: ast.Attribute) -> Value:
         base = self.value(node.value)
         if isinstance(base, Known):
-            try:
-                found = getattr(base.value, node.attr)
-            except AttributeError:
-                self.refuse(f"no attribute {node.attr}", node)
-            return self.of_object(ast.unparse(node), found, node)
+            if not _is_plain(base.value, node.attr):
+                self.refuse(f"the attribute {node.attr}, which may be computed", node)
+            return self.of_object(ast.unparse(node), getattr(base.value, node.attr), node)
         if isinstance(base, Elements):
             if node.attr == "shape":
                 return Several(tuple(Number(one) for one in base.extents))
@@ -216,3 +215,13 @@ class Expressions(Arithmetic):
             return self.elementwise(name, args, node)
         said = getattr(function, "__name__", None) or ast.unparse(node)
         self.refuse(f"a call of {said}", node)
+
+
+def _is_plain(thing: Any, name: str) -> bool:
+    """Whether an attribute is what a module or an object holds: nothing computes it."""
+    if type(thing) is ModuleType:
+        return name in vars(thing)
+    kind: Any = type(thing)
+    if kind.__getattribute__ is not object.__getattribute__ or name not in getattr(thing, "__dict__", {}):
+        return False
+    return not any(hasattr(vars(one).get(name), "__get__") for one in kind.__mro__)

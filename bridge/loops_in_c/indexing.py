@@ -135,6 +135,6 @@ class Indexing(Blocks):
             if value.expr.kind == "b":
                 return value.expr
             return Op("b", "ne", (value.expr, Const(value.expr.kind, 0)))
-        if isinstance(value, Known):
+        if isinstance(value, Known) and (value.value is None or isinstance(value.value, str)):
             return Const("b", bool(value.value))
         self.refuse("the truth of this")

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from bridge.loops_in_c.assigning import Again, Assigning
+from bridge.loops_in_c.derivative import is_temporary
 from bridge.loops_in_c.ir import Array, Assign, Block, Const, Expr, For, If, Op, Program, Stmt, Var, While
 from bridge.loops_in_c.values import ONE, ZERO, Elements, Known, NotCompiled, Number, Unbound, Value, alike, bound_flag
 
@@ -99,7 +100,7 @@ class Reader(Assigning):
             read = {x.name for expr in _exprs_of(one) for x in expr.walk() if isinstance(x, Var)}
             if read & assigned:
                 self.refuse("a statement that reads a variable which it has assigned", node)
-            if isinstance(one, Assign) and not one.name.endswith("_"):
+            if isinstance(one, Assign) and not is_temporary(one.name):
                 assigned.add(one.name)
 
     def body(self, nodes: Sequence[ast.stmt]) -> list[Stmt]:

@@ -76,6 +76,11 @@ def bound_flag(name: str) -> str:
     return f"{name}?"
 
 
+def local_name(name: str, ndim: int, kind: str) -> str:
+    """The array that the loop makes for a variable, which may hold arrays of several ranks and kinds."""
+    return f"{name}:{ndim}{kind}"
+
+
 def converted(expr: Expr, kind: str | None) -> Expr:
     """A number as another kind."""
     if kind is None or expr.kind == kind:

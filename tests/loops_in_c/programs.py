@@ -170,6 +170,20 @@ def what_it_overwrites_is_read_before(A, v, a):
     return before * np.sum(v)
 
 
+@compiled
+def names_like_those_of_compiled_code(A, v, a):
+    p1, t1_, as_, ct, k, count = a, 1.0, 0.5, v[0], 2.0, 0
+    for q1_ in range(1, 4):
+        row = A[q1_]
+        A[q1_ - 1, 1:] += row[1:] * ct * as_
+        as_ = as_ * t1_ + A[q1_, 0]
+        t1_ = p1 * ct + k
+        ct, p1 = ct * as_ * 0.3, v[q1_] * t1_
+        k = k * v[q1_ - 1]
+        count += q1_
+    return np.sum(A) * ct + p1 * t1_ + k * count
+
+
 @python("a call for its effect")
 def output(A, v, a):
     for i in range(4):
@@ -193,6 +207,34 @@ def jumps_out(A, v, a):
         if i == 2:
             return np.sum(v)
     return a
+
+
+class Meter:
+    """An object with an attribute that is computed."""
+
+    def __init__(self, v):
+        self.v = v
+
+    @property
+    def total(self):
+        return 2.0 + float(len(self.v))
+
+
+@python("the attribute total, which may be computed")
+def a_property(A, v, a):
+    meter = Meter(v)
+    for i in range(4):
+        v[i] *= meter.total
+    return np.sum(v)
+
+
+@python("the truth of this")
+def a_list_that_may_change(A, v, a):
+    flags = []
+    for i in range(4):
+        if flags:
+            v[i] *= a
+    return np.sum(v)
 
 
 @python("overlaps another array")
