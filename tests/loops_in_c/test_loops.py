@@ -17,6 +17,7 @@ import pytest
 import bridge
 from bridge.errors import ArgumentError
 from bridge.loops_in_c import running
+from bridge.loops_in_c.functions import DERIVED
 from bridge.rulebook import book
 from bridge.source.looping import VARIABLE
 from tests.helpers import finite_differences as reference
@@ -44,6 +45,8 @@ def loops(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], list[int]
         log(self, *args)
 
     monkeypatch.setattr(running.Beginning, "_log", counted)
+    # Rules of other tests would leave loops to Python.
+    monkeypatch.setattr(book, "OF_USERS", book.OF_USERS - DERIVED)
 
     def by(who: str) -> list[int]:
         monkeypatch.setenv(VARIABLE, who)
