@@ -30,11 +30,13 @@ class Assigning(Expressions):
     Attributes
     ----------
     kinds : what kind of number each variable holds.
+    prefix : what the variables of the function that is read are called after; empty for those of the loop's own.
     mixed : those that hold several kinds.
     flagged : those of which it is known only at run time whether they are bound.
     """
 
     kinds: dict[str, str]
+    prefix: str
     flagged: set[str]
 
     def _do_Assign(self, node: ast.Assign) -> None:
@@ -103,24 +105,25 @@ class Assigning(Expressions):
     def bind(self, name: str, value: Value) -> None:
         """A name of the program stands for a value."""
         if isinstance(value, Number):
-            kind = self.kinds.setdefault(name, value.expr.kind)
+            own = self.prefix + name
+            kind = self.kinds.setdefault(own, value.expr.kind)
             expr = value.expr
             if kind != expr.kind:
                 joined = "f" if "f" in (kind, expr.kind) else "i"
                 if joined != kind:
-                    self.kinds[name] = joined
-                    self.mixed.add(name)
+                    self.kinds[own] = joined
+                    self.mixed.add(own)
                     raise Again
-                self.mixed.add(name)
+                self.mixed.add(own)
                 expr = converted(expr, kind)
-            self.variables[name] = kind
-            self.block.append(Assign(name, expr))
-            self._flag(name)
-            self.names[name] = Number(Var(kind, name), value.weak)
+            self.variables[own] = kind
+            self.block.append(Assign(own, expr))
+            self._flag(own)
+            self.names[name] = Number(Var(kind, own), value.weak)
         elif isinstance(value, Elements):
-            if name in self.variables:
+            if self.prefix + name in self.variables:
                 self.refuse(f"{name} holds a number and an array")
-            self.names[name] = self._bound(name, value)
+            self.names[name] = self._bound(self.prefix + name, value)
         else:
             parts = value.items if isinstance(value, Several) else ()
             if any(isinstance(one, Number) and not isinstance(one.expr, (Const, Size)) for one in parts):
@@ -135,10 +138,11 @@ class Assigning(Expressions):
 
     def _maybe(self, name: str, value: Number) -> Number:
         """A number of which it is known only at run time whether it is bound."""
-        if name not in self.flagged:
-            self.flagged.add(name)
+        own = self.prefix + name
+        if own not in self.flagged:
+            self.flagged.add(own)
             raise Again
-        return Number(value.expr, value.weak, bound_flag(name))
+        return Number(value.expr, value.weak, bound_flag(own))
 
     def _bound(self, name: str, value: Elements) -> Elements:
         if not value.is_copy:

@@ -113,7 +113,7 @@ class Blocks:
             case Const():
                 return int(expr.value).bit_length()
             case Var():
-                return self.width.get(expr.name, SMALL + 1)
+                return self.width.get(expr.name, 63)
             case Size():
                 return 40
             case Op(name="add" | "sub"):

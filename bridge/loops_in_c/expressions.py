@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,18 +24,38 @@ OPERATORS: dict[type[ast.operator], str] = {
 }  # fmt: skip
 
 
+MAKING = frozenset({"zeros", "ones", "empty", "zeros_like", "ones_like", "empty_like"})
+
+
+class Read(NamedTuple):
+    """An object that the program reads and does not assign.
+
+    Attributes
+    ----------
+    names : the globals of a function that is called; None for the variables of the loop's own function.
+    text : a name, or a chain of attributes of one.
+    value : what that was.
+    """
+
+    names: dict[str, Any] | None
+    text: str
+    value: Any
+
+
 class Expressions(Arithmetic):
     """Reads expressions.
 
     Attributes
     ----------
     names : what the variables of the program stand for.
-    read : objects that the program reads and does not assign, with what they were.
+    read : objects that the program reads and does not assign.
+    globals : those of the function that is called, whose body is read; None outside of such.
     """
 
     names: dict[str, Value]
-    read: dict[str, Any]
+    read: list[Read]
     look: Callable[[str], Any]
+    globals: dict[str, Any] | None = None
 
     def known(self, node: ast.expr) -> Any:
         """The object that an expression names, if it is known; else None."""
@@ -74,7 +94,7 @@ class Expressions(Arithmetic):
         return self.of_object(name, self.look(name), node)
 
     def of_object(self, name: str, value: Any, node: ast.expr) -> Value:
-        self.read[name] = value
+        self.read.append(Read(self.globals, name, value))
         if isinstance(value, bool):
             return Number(Const("b", value))
         if isinstance(value, int) and abs(value) < 1 << SMALL:
@@ -192,6 +212,24 @@ class Expressions(Arithmetic):
             return self.call(getattr(np, name), (base, *(self.value(one) for one in node.args)), node)
         self.refuse(f"the method {name}", node)
 
+    def made(self, name: str, args: tuple[Value, ...]) -> Value | None:
+        """An array that NumPy makes: zeros, or ones. What `empty` holds is zero, too."""
+        value = Const("f", 1.0 if name.startswith("ones") else 0.0)
+        first = args[0] if len(args) == 1 else None
+        if name.endswith("_like"):
+            return (
+                Elements("f", first.extents, lambda _: value)
+                if isinstance(first, Elements) and first.kind == "f"
+                else None
+            )
+        items = first.items if isinstance(first, Several) else (first,)
+        extents = [self.index_of(one) for one in items if isinstance(one, Number)]
+        if len(extents) < len(items):
+            return None
+        for one in extents:
+            self.check(Op("b", "ge", (one, Const("i", 0))))
+        return Elements("f", tuple(map(self.let, extents)), lambda _: value)
+
     def call(self, function: Any, args: tuple[Value, ...], node: ast.AST) -> Value:
         name = (
             functions.BY_OBJECT.get(function) if isinstance(function, (type, np.ufunc)) or callable(function) else None
@@ -202,6 +240,10 @@ class Expressions(Arithmetic):
             return self.sum(args[0], node)
         if name == "flip" and len(args) == 1 and isinstance(args[0], Elements) and len(args[0].extents) == 1:
             return self.item(args[0], ast.Slice(step=ast.Constant(-1)))
+        if name in MAKING:
+            found = self.made(name, args)
+            if found is not None:
+                return found
         if name == "len" and isinstance(args[0], Elements):
             return Number(args[0].extents[0])
         if name == "float" and len(args) == 1 and isinstance(args[0], Number):
@@ -210,8 +252,8 @@ class Expressions(Arithmetic):
             one, other = (x.expr for x in args)  # type: ignore[union-attr]
             if one.kind == other.kind == "i":
                 return Number(Op("i", name, (one, other)))
-        found = functions.FUNCTIONS.get(name or "")
-        if name is not None and found is not None and name not in ("min", "max") and found.count == len(args):
+        known = functions.FUNCTIONS.get(name or "")
+        if name is not None and known is not None and name not in ("min", "max") and known.count == len(args):
             return self.elementwise(name, args, node)
         said = getattr(function, "__name__", None) or ast.unparse(node)
         self.refuse(f"a call of {said}", node)

@@ -121,6 +121,8 @@ BY_OBJECT: dict[Any, str] = {
     np.sqrt: "sqrt", np.exp: "exp", np.log: "log", np.sin: "sin", np.cos: "cos", np.tanh: "tanh", np.abs: "abs",
     np.square: "square", np.dot: "dot", np.sum: "sum", np.flip: "flip", np.add: "add", np.subtract: "sub",
     np.multiply: "mul", np.divide: "div", np.negative: "neg",
+    np.zeros: "zeros", np.ones: "ones", np.empty: "empty",
+    np.zeros_like: "zeros_like", np.ones_like: "ones_like", np.empty_like: "empty_like",
     builtins.abs: "abs", builtins.len: "len", builtins.float: "float", builtins.min: "min", builtins.max: "max",
 }  # fmt: skip
 

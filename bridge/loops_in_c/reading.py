@@ -7,17 +7,19 @@ it fails, Python runs the iteration. What is not in the subset raises `NotCompil
 from __future__ import annotations
 
 import ast
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from bridge.loops_in_c.assigning import Again, Assigning
+from bridge.loops_in_c.assigning import Again
+from bridge.loops_in_c.blocks import SMALL
+from bridge.loops_in_c.calls import Calls
 from bridge.loops_in_c.derivative import is_temporary
+from bridge.loops_in_c.expressions import Read
 from bridge.loops_in_c.ir import Array, Assign, Block, Const, Expr, For, If, Op, Program, Stmt, Var, While
 from bridge.loops_in_c.values import ONE, ZERO, Elements, Known, NotCompiled, Number, Unbound, Value, alike, bound_flag
 
 
-class Reader(Assigning):
+class Reader(Calls):
     """Reads one loop.
 
     Parameters
@@ -35,12 +37,12 @@ class Reader(Assigning):
         look: Callable[[str], Any],
         not_negative: frozenset[str] = frozenset(),
     ) -> None:
-        self.live, self.first_arrays, self.look = live, arrays, look
+        self.live, self.first_arrays, self.first_look = live, arrays, look
         self.not_negative = not_negative
         self.flagged: set[str] = set()
         self.kinds: dict[str, str] = {}
         self.mixed: set[str] = set()
-        self.read: dict[str, Any] = {}
+        self.read: list[Read] = []
         self.block: list[Stmt] = []
 
     def program(self, loop: ast.For | ast.While) -> Program:
@@ -57,8 +59,10 @@ class Reader(Assigning):
         self.variables: dict[str, str] = {}
         self.names: dict[str, Value] = {}
         self.nonneg: set[str] = set(self.not_negative)
-        self.width: dict[str, int] = dict.fromkeys(_assigned(loop), 63)
-        self.stores = Counter(_stores(loop))
+        self.width: dict[str, int] = {}
+        self.prefix, self.look, self.globals, self.calling = "", self.first_look, None, 0
+        self.read = []
+        self.assigned = _assigned(loop)
         self.flags: list[tuple[str, str]] = []
         self.written: set[str] = set()
         self.fresh = 0
@@ -73,6 +77,8 @@ class Reader(Assigning):
         if isinstance(value, str) and value[:1] in "ifb" and len(value) <= 2:
             kind = self.kinds.setdefault(name, value[0])
             self.variables[name] = kind
+            if name not in self.assigned:
+                self.width[name] = SMALL + 1
             return Number(Var(kind, name), value.endswith("w"))
         if isinstance(value, Array):
             return self.whole(name)
@@ -83,6 +89,7 @@ class Reader(Assigning):
         method = getattr(self, f"_do_{type(node).__name__}", None)
         if method is None:
             self.refuse(f"a statement of kind {type(node).__name__.lower()}", node)
+        node = self.lifted(node)
         if isinstance(node, (ast.For, ast.While, ast.If)):
             method(node)
             return
@@ -133,10 +140,6 @@ class Reader(Assigning):
 
     def _do_Pass(self, node: ast.Pass) -> None:
         pass
-
-    def _do_Expr(self, node: ast.Expr) -> None:
-        if not isinstance(node.value, ast.Constant):
-            self.refuse("a call for its effect", node)
 
     def _do_Break(self, node: ast.stmt) -> None:
         self._raise_flag(0, node)
@@ -209,11 +212,11 @@ class Reader(Assigning):
         if not isinstance(call, ast.Call) or call.keywords or self.known(call.func) is not range:
             self.refuse("a loop over something else than a range", node)
         start, count, step = self.computed(node.lineno, lambda: self._range(call))
-        name = node.target.id
+        plain, name = node.target.id, self.prefix + node.target.id
         if self.kinds.setdefault(name, "i") != "i":
-            self.refuse(f"{name} is not always an integer", node)
-        if self.stores[name] > 1 and name in _assigned(ast.Module(node.body, [])):
-            self.refuse(f"{name} is assigned in its own loop", node)
+            self.refuse(f"{plain} is not always an integer", node)
+        if plain in _assigned(ast.Module(node.body, [])):
+            self.refuse(f"{plain} is assigned in its own loop", node)
         self.variables[name] = "i"
         goes_up = step.value > 0
         was_nonneg, width = name in self.nonneg, self.width.get(name)
@@ -223,7 +226,7 @@ class Reader(Assigning):
         flags = self._flags(node)
 
         def body() -> list[Stmt]:
-            self.names[name] = Number(Var("i", name), True)
+            self.names[plain] = Number(Var("i", name), True)
             made = self.jumping(node.body, flags)
             if name in self.flagged:
                 self.variables[bound_flag(name)] = "b"
@@ -233,7 +236,9 @@ class Reader(Assigning):
         made = self.looped(body)
         if not was_nonneg:
             self.nonneg.discard(name)
-        if width is not None:
+        if width is None:
+            del self.width[name]
+        else:
             self.width[name] = width
         self._reset(flags, node)
         self.out.append(For(name, start, count, step, made, flags[0] if flags[0] in self.variables else None))
@@ -309,10 +314,6 @@ class Reader(Assigning):
 def _assigned(node: ast.AST) -> set[str]:
     """The names that are assigned in a statement."""
     return {one.id for one in ast.walk(node) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
-
-
-def _stores(node: ast.AST) -> list[str]:
-    return [one.id for one in ast.walk(node) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)]
 
 
 def _exprs_of(stmt: Stmt) -> list[Expr]:

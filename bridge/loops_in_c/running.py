@@ -17,6 +17,7 @@ from bridge.code_position import here
 from bridge.loops_in_c.building import CompilerError, Library, Run
 from bridge.loops_in_c.derivative import planned
 from bridge.loops_in_c.entry import LoopEntry
+from bridge.loops_in_c.expressions import Read
 from bridge.loops_in_c.functions import DERIVED
 from bridge.loops_in_c.ir import Array, Program
 from bridge.loops_in_c.reading import Reader
@@ -55,7 +56,7 @@ class Compiled:
     library: Library
     names: dict[str, Number | Elements]
     written: list[str]
-    read: dict[str, Any]
+    read: list[Read]
     exits: int = 0
 
 
@@ -110,8 +111,9 @@ def enter(context: Any, number: int, iterable: Any, frame: FrameType) -> Left | 
         if isinstance(site.node, ast.For) and type(iterable) is not range:
             raise NotCompiled("it goes over something else than a range", site.node.lineno)
         live = {name: ARRAYS.seen(names[name]) for name in site.used if name in names}
+        own = _own_names(frame)
         for name in site.used:
-            if name not in live and name not in site.bound and type(frame.f_globals.get(name)) is np.ndarray:
+            if name not in own and name not in live and type(frame.f_globals.get(name)) is np.ndarray:
                 live[name] = ARRAYS.seen(frame.f_globals[name])
         return Beginning(context, site, live, iterable).run(frame)
     except NotCompiled as error:
@@ -194,9 +196,7 @@ class Beginning:
 
     def _compiled(self, frame: FrameType) -> Compiled:
         found = self.site.made.get(self.key)
-        if isinstance(found, Compiled) and not all(
-            _same(_looked_up(name, frame, self.live), value) for name, value in found.read.items()
-        ):
+        if isinstance(found, Compiled) and not all(self._is_as_it_was(one, frame) for one in found.read):
             found = None
         if found is None:
             if len(self.site.held) >= _MOST:
@@ -214,6 +214,12 @@ class Beginning:
             raise NotCompiled(*found)
         return found
 
+    def _is_as_it_was(self, one: Read, frame: FrameType) -> bool:
+        """Whether what was read when the loop was compiled is the same now."""
+        live, names = (self.live, frame.f_globals) if one.names is None else ({}, one.names)
+        now = _looked_up(one.text, names, live, self.site.node.lineno)
+        return _same(now, one.value) and getattr(now, "__code__", None) is getattr(one.value, "__code__", None)
+
     def _make(self, frame: FrameType) -> Compiled:
         node = self.site.node
         if self.iterable is not None:
@@ -225,8 +231,12 @@ class Beginning:
         if isinstance(self.site.node, ast.For) and not isinstance(self.site.node.target, ast.Name):
             raise NotCompiled("its target is no variable", node.lineno)
 
+        own = _own_names(frame)
+
         def look(name: str) -> Any:
-            return range if name == ".range" else _looked_up(name, frame, {})
+            if name in own:
+                raise NotCompiled(f"{name} is not bound", node.lineno)
+            return range if name == ".range" else _looked_up(name, frame.f_globals, {}, node.lineno)
 
         reader = Reader(self.kinds, self.arrays, look, self.not_negative)
         program = reader.program(node)
@@ -235,8 +245,8 @@ class Beginning:
                   if name in self.arrays and isinstance(value, Buffer) and value.place.active}  # fmt: skip
         variables = {name for name, value in self.live.items() if isinstance(value, Scalar) and value.place.active}
         plan = planned(program, active, variables & program.variables.keys())
-        reader.read.pop(".range", None)
-        return Compiled(Library(program, plan), outputs, sorted(program.written), reader.read)
+        read = [one for one in reader.read if one.text != ".range"]
+        return Compiled(Library(program, plan), outputs, sorted(program.written), read)
 
     def _lend(self, found: Compiled) -> bool:
         """Let Buffers stand for plain arrays that get a gradient; whether there were any."""
@@ -394,17 +404,23 @@ def _same(one: Any, other: Any) -> bool:
     return one is other or (type(one) is type(other) and isinstance(one, (int, float)) and one == other)
 
 
-def _looked_up(text: str, frame: FrameType, live: Mapping[str, Any]) -> Any:
+def _own_names(frame: FrameType) -> frozenset[str]:
+    """The variables of a function: where one is not bound, no global of the same name stands for it."""
+    code = frame.f_code
+    return frozenset((*code.co_varnames, *code.co_cellvars, *code.co_freevars))
+
+
+def _looked_up(text: str, names: Mapping[str, Any], live: Mapping[str, Any], line: int) -> Any:
     """What a name, or a chain of attributes of one, is."""
     name, *rest = text.split(".")
     if name in live:
         value = live[name]
-    elif name in frame.f_globals:
-        value = frame.f_globals[name]
+    elif name in names:
+        value = names[name]
     elif hasattr(builtins, name):
         value = getattr(builtins, name)
     else:
-        raise NotCompiled(f"{name} is not bound", frame.f_lineno)
+        raise NotCompiled(f"{text} is not bound", line)
     for one in rest:
         value = getattr(value, one)
     return value

@@ -170,6 +170,46 @@ def what_it_overwrites_is_read_before(A, v, a):
     return before * np.sum(v)
 
 
+def squared(x):
+    return x * x
+
+
+def swept(u, factor=0.5):
+    for j in range(1, len(u)):
+        u[j] += factor * squared(u[j - 1])
+    return u[0], u[-1]
+
+
+def returns_early(x):
+    if x > 0.0:
+        return x
+    return -x
+
+
+@compiled
+def functions_of_the_program(A, v, a):
+    total = 0.0
+    for i in range(4):
+        first, last = swept(A[i], factor=a)
+        total = total + squared(first) * squared(squared(last) * 0.1)
+        swept(v)
+    return total + np.sum(A) * np.sum(v)
+
+
+@python("a statement of kind return")
+def a_function_that_returns_early(A, v, a):
+    for i in range(4):
+        v[i] = returns_early(v[i]) * a
+    return np.sum(v)
+
+
+@python("in an expression of swept, which writes arrays")
+def a_writing_call_in_an_expression(A, v, a):
+    for i in range(3):
+        v[i] = v[3] + swept(v)[1]
+    return np.sum(v)
+
+
 @compiled
 def names_like_those_of_compiled_code(A, v, a):
     p1, t1_, as_, ct, k, count = a, 1.0, 0.5, v[0], 2.0, 0
@@ -256,6 +296,15 @@ def an_index_that_does_not_exist(A, v, a):
 def a_division_by_zero(A, v, a):
     for i in range(4):
         v[i] = 1 / (i - 2)
+    return np.sum(v)
+
+
+@raising
+def a_variable_with_the_name_of_a_global(A, v, a):
+    for i in range(4):
+        v[i] *= LIMIT  # noqa: F823
+        if i == 3:
+            LIMIT = 2.0  # noqa: F841
     return np.sum(v)
 
 

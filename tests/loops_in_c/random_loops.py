@@ -6,6 +6,34 @@ import random
 
 NUMBERS = ("s", "r", "a")
 MATRICES = ("A", "B")
+HELPERS = """
+import numpy as np
+
+
+def bent(x):
+    return x * x * 0.5 + 0.1
+
+
+def clipped(x, most):
+    found = x
+    if x > most:
+        found = most + bent(x - most) * 0.1
+    return found
+
+
+def smooth(u, k=0.2):
+    for j in range(1, len(u) - 1):
+        u[j] += k * (u[j - 1] - bent(u[j + 1]))
+
+
+def mixed(u, w):
+    t = u * w
+    half = np.empty_like(u)
+    half[:] = t * 0.5
+    return half + u * bent(0.3)
+
+
+"""
 
 
 class Generator:
@@ -22,21 +50,13 @@ class Generator:
 
     def source(self) -> str:
         """The function `f(A, B, v, a)`."""
-        lines = [
-            "import numpy as np",
-            "",
-            "",
-            "def f(A, B, v, a):",
-            "    n = A.shape[0]",
-            "    s = 0.0",
-            "    r = a * 0.5",
-        ]
+        lines = ["def f(A, B, v, a):", "    n = A.shape[0]", "    s = 0.0", "    r = a * 0.5"]
         lines.append(self.pick("    w = np.zeros(A.shape[1])", "    w = v * 0.5", "    w = v.copy()"))
         lines.append("    c = 1")
         for _ in range(self.random.randint(1, 2)):
             lines += self.loop(1)
         lines.append("    return np.sum(A * A) + 0.5 * np.sum(B) + np.sum(v * w) + s * 0.3 + r * a + c")
-        return "\n".join(lines) + "\n"
+        return HELPERS + "\n".join(lines) + "\n"
 
     def loop(self, depth: int) -> list[str]:
         pad = "    " * depth
@@ -84,7 +104,12 @@ class Generator:
             return [f"{pad}{self.pick('v', 'w')}[{inner}] {self.pick('=', '+=')} {self.vector(inner)}"]
         if chance < 0.78:
             return [f"{pad}g = {self.vector()}", f"{pad}{self.row()} {self.pick('=', '+=')} g * 0.3"]
-        if chance < 0.82:
+        if chance < 0.81:
+            call = self.pick("smooth(v, 0.1)", "smooth(w, a)", "s = s + bent(r)", "mixed(v, w)", "r = clipped(r, 2.0)")
+            if call.startswith("mixed"):
+                call = f"{self.row()} = {call}"
+            return [f"{pad}{call}"]
+        if chance < 0.84:
             return [f"{pad}s, r = r, s * 0.5" if self.random.random() < 0.5 else f"{pad}c += 1"]
         if chance < 0.87:
             return [f"{pad}{self.pick('s', 'r')} {self.pick('=', '+=')} {self.pick('np.dot', 'np.sum')}"
@@ -141,8 +166,10 @@ class Generator:
         chance = self.random.random()
         if chance < 0.25:
             return self.pick("0.5", "-0.3", "1.1", "0.25")
-        if chance < 0.5:
+        if chance < 0.46:
             return self.pick(*NUMBERS)
+        if chance < 0.5:
+            return f"bent({self.element()})"
         if chance < 0.75:
             return self.element()
         if chance < 0.85:

@@ -1,0 +1,215 @@
+"""Calls of functions of the program: their bodies become part of the loop."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from types import FunctionType
+from typing import Any
+
+from bridge.loops_in_c.assigning import Assigning
+from bridge.loops_in_c.ir import Block, Each, Stmt, Store
+from bridge.loops_in_c.values import Elements, Known, Several, Value
+from bridge.rulebook import book
+from bridge.source.finding import Unread, is_library, statement_of
+from bridge.source.nodes import copied
+
+RESULT = ".result"
+_DEEP = 8
+"""How deep functions may call each other."""
+
+
+class Calls(Assigning):
+    """Reads calls of functions.
+
+    Attributes
+    ----------
+    out : the statements that the loop has become so far.
+    """
+
+    out: list[Stmt]
+    calling: int = 0
+
+    def statement(self, node: ast.stmt) -> None:
+        """Read a statement."""
+        raise NotImplementedError
+
+    def _do_Expr(self, node: ast.Expr) -> None:
+        # A call has become statements already; a text is for readers.
+        if not isinstance(node.value, (ast.Constant, ast.Name)):
+            self.refuse("a call for its effect", node)
+
+    def lifted(self, node: ast.stmt) -> Any:
+        """A statement without the calls of functions of the program in it, which run before it."""
+        if isinstance(node, (ast.For, ast.While)):
+            return node
+        lifting = _Lifting(self)
+        if isinstance(node, ast.If):
+            test = lifting.visit(copied(node.test))
+            return node if not lifting.calls else ast.copy_location(ast.If(test, node.body, node.orelse), node)
+        made = lifting.visit(copied(node))
+        return made if lifting.calls else node
+
+    def function_of(self, node: ast.Call) -> FunctionType | None:
+        """The function of the program that a call calls, by its name; None if it is something else."""
+        if not isinstance(node.func, ast.Name) or node.func.id in self.names:
+            value = self.names.get(node.func.id) if isinstance(node.func, ast.Name) else None
+            function = value.value if isinstance(value, Known) else None
+        else:
+            found = self.value(node.func)
+            function = found.value if isinstance(found, Known) else None
+        if type(function) is not FunctionType or function in book.RULES or function in book.MUTATING:
+            return None
+        if function.__code__.co_freevars or is_library(function.__code__.co_filename, function.__module__ or ""):
+            return None
+        return function
+
+    def inlined(self, function: FunctionType, node: ast.Call, may_write: bool) -> Value:
+        """Read the body of a function for one call of it; what it returns."""
+        definition = self._definition(function, node)
+        if self.calling >= _DEEP:
+            self.refuse("calls that are too deep", node)
+        outer, self.block = self.block, []
+        values = self._arguments(function, definition, node)
+        scope = self.names, self.prefix, self.look, self.globals
+        names = function.__globals__
+
+        own = frozenset(function.__code__.co_varnames)
+
+        def look(name: str) -> Any:
+            if name in own:
+                self.refuse(f"{name} is not bound", node)
+            if name in names:
+                return names[name]
+            if hasattr(builtins, name):
+                return getattr(builtins, name)
+            self.refuse(f"{name} is not bound", node)
+
+        first = len(self.out)
+        self.prefix += f".{node.lineno}.{node.col_offset}."
+        self.names, self.look, self.globals = {}, look, names
+        self.calling += 1
+        for name, value in values.items():
+            self.bind(name, value)
+        self.out.append(Block(node.lineno, self.block))
+        self.block = []
+        result = self._body(definition)
+        self.calling -= 1
+        self.names, self.prefix, self.look, self.globals = scope
+        self.block = outer
+        self.line = node.lineno
+        if not may_write and _writes(self.out[first:], self.arrays):
+            self.refuse(f"a call in an expression of {function.__name__}, which writes arrays", node)
+        return result
+
+    def _definition(self, function: FunctionType, node: ast.Call) -> ast.FunctionDef:
+        code = function.__code__
+        try:
+            tree = statement_of(code, function.__globals__).statement.tree
+        except Unread as reason:
+            self.refuse(f"a call of {function.__name__}, which is not read: {reason}", node)
+        for one in ast.walk(tree):
+            if not isinstance(one, ast.FunctionDef) or one.name != code.co_name:
+                continue
+            if code.co_firstlineno in (one.lineno, *(other.lineno for other in one.decorator_list)):
+                return one
+        self.refuse(f"a call of {function.__name__}", node)
+
+    def _arguments(self, function: FunctionType, definition: ast.FunctionDef, node: ast.Call) -> dict[str, Value]:
+        """The values of the parameters."""
+        given = definition.args
+        if given.vararg or given.kwarg or given.kwonlyargs or any(isinstance(one, ast.Starred) for one in node.args):
+            self.refuse(f"a call of {function.__name__} with * or keywords only", node)
+        parameters = [one.arg for one in (*given.posonlyargs, *given.args)]
+        if len(node.args) > len(parameters):
+            self.refuse(f"a call of {function.__name__} with too many arguments", node)
+        values = {name: self.value(one) for name, one in zip(parameters, node.args, strict=False)}
+        for one in node.keywords:
+            if one.arg is None or one.arg not in parameters or one.arg in values:
+                self.refuse(f"a call of {function.__name__} with such keywords", node)
+            values[one.arg] = self.value(one.value)
+        defaults = function.__defaults__ or ()
+        for name, default in zip(parameters[len(parameters) - len(defaults) :], defaults, strict=True):
+            if name not in values:
+                values[name] = self.of_object(f"{ast.unparse(node.func)}.__defaults__", default, node)
+                self.read[-1] = self.read[-1]._replace(value=defaults)
+        if len(values) < len(parameters):
+            self.refuse(f"a call of {function.__name__} with too few arguments", node)
+        return {name: values[name] for name in parameters}
+
+    def _body(self, definition: ast.FunctionDef) -> Value:
+        """Read the statements of a function; a result may come at its end."""
+        body = definition.body
+        last = body[-1]
+        for one in body[:-1] if isinstance(last, ast.Return) else body:
+            self.statement(one)
+        if not isinstance(last, ast.Return) or last.value is None:
+            return Known(None)
+        target = ast.copy_location(ast.Name(RESULT, ast.Store()), last)
+        if isinstance(last.value, ast.Tuple):
+            found = []
+            for number, item in enumerate(last.value.elts):
+                name = ast.copy_location(ast.Name(f"{RESULT}{number}", ast.Store()), last)
+                self.statement(ast.copy_location(ast.Assign([name], item), last))
+                found.append(self._returned(f"{RESULT}{number}"))
+            return Several(tuple(found))
+        self.statement(ast.copy_location(ast.Assign([target], last.value), last))
+        return self._returned(RESULT)
+
+    def _returned(self, name: str) -> Value:
+        value = self.names[name]
+        if isinstance(value, Elements) and value.array is not None and self.arrays[value.array].is_local:
+            # Nobody else has it: whoever binds it makes an array of its own.
+            return Elements(value.kind, value.extents, value.at)
+        return value
+
+
+class _Lifting(ast.NodeTransformer):
+    """Puts names in the place of calls, in the order in which Python evaluates them."""
+
+    def __init__(self, reader: Calls) -> None:
+        self.reader = reader
+        self.calls = 0
+        self.whole: ast.expr | None = None
+
+    def visit_Expr(self, node: ast.Expr) -> Any:
+        self.whole = node.value
+        return self.generic_visit(node)
+
+    visit_Assign = visit_Expr  # type: ignore[assignment]
+
+    def visit_Call(self, node: ast.Call) -> Any:
+        is_whole = node is self.whole
+        node = ast.copy_location(
+            ast.Call(node.func, [self.visit(one) for one in node.args], [self.visit(one) for one in node.keywords]),
+            node,
+        )
+        function = self.reader.function_of(node)
+        if function is None:
+            return node
+        self.calls += 1
+        value = self.reader.inlined(function, node, may_write=is_whole)
+        name = f".call.{node.lineno}.{node.col_offset}"
+        self.reader.names[name] = value
+        return ast.copy_location(ast.Name(name, ast.Load()), node)
+
+    def visit_IfExp(self, node: ast.IfExp) -> Any:
+        # What may not be evaluated stays as it is.
+        return node
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> Any:
+        return node
+
+    def visit_Lambda(self, node: ast.Lambda) -> Any:
+        return node
+
+
+def _writes(out: list[Stmt], arrays: Any) -> bool:
+    """Whether statements write into memory that is not of the compiled code alone."""
+    for one in out:
+        for value in vars(one).values():
+            if isinstance(value, list) and _writes([x for x in value if isinstance(x, Stmt)], arrays):
+                return True
+        if isinstance(one, (Store, Each)) and not arrays[one.array].is_local:
+            return True
+    return False
