@@ -7,7 +7,7 @@ import ast
 from bridge.loops_in_c import functions
 from bridge.loops_in_c.indexing import Indexing
 from bridge.loops_in_c.ir import Const, Dot, Expr, Load, Op, Sum, Var
-from bridge.loops_in_c.values import ONE, ZERO, Elements, Number, Value, converted
+from bridge.loops_in_c.values import ONE, ZERO, Elements, Number, Value, converted, weak_of
 
 _RANGES = frozenset({"add", "sub", "mul"})
 
@@ -47,7 +47,8 @@ class Arithmetic(Indexing):
         numbers = [one for one in operands if isinstance(one, Number)]
         if len(numbers) == len(operands):
             found = self.scalar(name, tuple(one.expr for one in numbers), node)
-            return Number(found, all(one.weak for one in numbers))
+            is_certain = found.kind != "f" or name == "div" or any(x.expr.kind == "f" and x.is_certain for x in numbers)
+            return Number(found, weak_of(numbers), None, is_certain)
         held = [Number(self.let(one.expr), one.weak) if isinstance(one, Number) else one for one in operands]
         arrays = [one for one in held if isinstance(one, Elements)]
         extents = arrays[0].extents

@@ -97,7 +97,7 @@ class Assigning(Expressions):
     def _held(self, value: Value) -> Value:
         """A number of a tuple, before the names that it is assigned to change."""
         if isinstance(value, Number):
-            return Number(self.hold(value.expr), value.weak)
+            return Number(self.hold(value.expr), value.weak, None, value.is_certain)
         if isinstance(value, Elements):
             self.refuse("an array in a tuple")
         return value
@@ -119,7 +119,7 @@ class Assigning(Expressions):
             self.variables[own] = kind
             self.block.append(Assign(own, expr))
             self._flag(own)
-            self.names[name] = Number(Var(kind, own), value.weak)
+            self.names[name] = Number(Var(kind, own), value.weak, None, value.is_certain and kind == value.expr.kind)
         elif isinstance(value, Elements):
             if self.prefix + name in self.variables:
                 self.refuse(f"{name} holds a number and an array")
@@ -142,7 +142,7 @@ class Assigning(Expressions):
         if own not in self.flagged:
             self.flagged.add(own)
             raise Again
-        return Number(value.expr, value.weak, bound_flag(own))
+        return Number(value.expr, value.weak, bound_flag(own), value.is_certain)
 
     def _bound(self, name: str, value: Elements) -> Elements:
         if not value.is_copy:

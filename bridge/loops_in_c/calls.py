@@ -8,6 +8,7 @@ from types import FunctionType
 from typing import Any
 
 from bridge.loops_in_c.assigning import Assigning
+from bridge.loops_in_c.expressions import Read
 from bridge.loops_in_c.ir import Block, Each, Stmt, Store
 from bridge.loops_in_c.values import Elements, Known, Several, Value
 from bridge.rulebook import book
@@ -58,6 +59,8 @@ class Calls(Assigning):
         else:
             found = self.value(node.func)
             function = found.value if isinstance(found, Known) else None
+        if self.prefix and isinstance(node.func, ast.Name) and node.func.id in self.names:
+            return None
         if type(function) is not FunctionType or function in book.RULES or function in book.MUTATING:
             return None
         if function.__code__.co_freevars or is_library(function.__code__.co_filename, function.__module__ or ""):
@@ -67,6 +70,7 @@ class Calls(Assigning):
     def inlined(self, function: FunctionType, node: ast.Call, may_write: bool) -> Value:
         """Read the body of a function for one call of it; what it returns."""
         definition = self._definition(function, node)
+        self.read.append(Read(self.globals, ast.unparse(node.func), function, function.__code__))
         if self.calling >= _DEEP:
             self.refuse("calls that are too deep", node)
         outer, self.block = self.block, []

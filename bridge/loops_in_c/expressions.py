@@ -35,11 +35,13 @@ class Read(NamedTuple):
     names : the globals of a function that is called; None for the variables of the loop's own function.
     text : a name, or a chain of attributes of one.
     value : what that was.
+    code : its code, of a function.
     """
 
     names: dict[str, Any] | None
     text: str
     value: Any
+    code: Any = None
 
 
 class Expressions(Arithmetic):
@@ -89,7 +91,7 @@ class Expressions(Arithmetic):
                 self.refuse(f"{name} is not the same kind of thing in each iteration", node)
             if isinstance(found, Number) and found.flag is not None:
                 self.check(Var("b", found.flag))
-                return Number(found.expr, found.weak)
+                return Number(found.expr, found.weak, None, found.is_certain)
             return found
         return self.of_object(name, self.look(name), node)
 
@@ -165,19 +167,22 @@ class Expressions(Arithmetic):
     def _of_BoolOp(self, node: ast.BoolOp) -> Value:
         # The operands after the first are computed in any case: they may not have checks of their own.
         values: list[Expr] = []
+        numbers: list[Number] = []
         for number, one in enumerate(node.values):
             before = len(self.block)
             operand = self.value(one)
             if not isinstance(operand, Number) or operand.expr.kind != "b":
                 self.refuse("and/or of something else than conditions", node)
             values.append(operand.expr)
+            numbers.append(operand)
             if number and any(isinstance(x, (Check, Sum, Dot)) for x in self.block[before:]):
                 self.refuse("and/or of what may raise", node)
         name = "and" if isinstance(node.op, ast.And) else "or"
         found = values[0]
         for other in values[1:]:
             found = Op("b", name, (found, other))
-        return Number(found)
+        weak = numbers[0].weak
+        return Number(found, weak if all(one.weak == weak for one in numbers) else None)
 
     def _of_IfExp(self, node: ast.IfExp) -> Value:
         test = self.truth(self.value(node.test))
@@ -251,10 +256,13 @@ class Expressions(Arithmetic):
         if name in ("min", "max") and len(args) == 2 and all(isinstance(one, Number) for one in args):
             one, other = (x.expr for x in args)  # type: ignore[union-attr]
             if one.kind == other.kind == "i":
-                return Number(Op("i", name, (one, other)))
+                return Number(Op("i", name, (one, other)), args[0].weak if args[0].weak == args[1].weak else None)  # type: ignore[union-attr]
         known = functions.FUNCTIONS.get(name or "")
         if name is not None and known is not None and name not in ("min", "max") and known.count == len(args):
-            return self.elementwise(name, args, node)
+            result = self.elementwise(name, args, node)
+            # A function of NumPy's gives a number of NumPy's.
+            is_numpy = isinstance(result, Number) and function is not abs
+            return Number(result.expr, False) if is_numpy else result  # type: ignore[union-attr]
         said = getattr(function, "__name__", None) or ast.unparse(node)
         self.refuse(f"a call of {said}", node)
 

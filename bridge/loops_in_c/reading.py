@@ -16,7 +16,19 @@ from bridge.loops_in_c.calls import Calls
 from bridge.loops_in_c.derivative import is_temporary
 from bridge.loops_in_c.expressions import Read
 from bridge.loops_in_c.ir import Array, Assign, Block, Const, Expr, For, If, Op, Program, Stmt, Var, While
-from bridge.loops_in_c.values import ONE, ZERO, Elements, Known, NotCompiled, Number, Unbound, Value, alike, bound_flag
+from bridge.loops_in_c.values import (
+    ONE,
+    ZERO,
+    Elements,
+    Known,
+    NotCompiled,
+    Number,
+    Unbound,
+    Value,
+    alike,
+    bound_flag,
+    either,
+)
 
 
 class Reader(Calls):
@@ -79,7 +91,7 @@ class Reader(Calls):
             self.variables[name] = kind
             if name not in self.assigned:
                 self.width[name] = SMALL + 1
-            return Number(Var(kind, name), value.endswith("w"))
+            return Number(Var(kind, name), value.endswith("w"), None, kind == value[0])
         if isinstance(value, Array):
             return self.whole(name)
         return Known(value)
@@ -169,7 +181,7 @@ class Reader(Calls):
 
     def _merged(self, name: str, one: Value | None, other: Value | None) -> Value:
         if isinstance(one, Number) and isinstance(other, Number) and one.expr == other.expr:
-            return Number(one.expr, one.weak and other.weak, one.flag or other.flag)
+            return either(one, other, one.flag or other.flag)
         if isinstance(one, Number) and other is None:
             return self._maybe(name, one)
         if isinstance(other, Number) and one is None:

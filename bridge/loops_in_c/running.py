@@ -218,7 +218,7 @@ class Beginning:
         """Whether what was read when the loop was compiled is the same now."""
         live, names = (self.live, frame.f_globals) if one.names is None else ({}, one.names)
         now = _looked_up(one.text, names, live, self.site.node.lineno)
-        return _same(now, one.value) and getattr(now, "__code__", None) is getattr(one.value, "__code__", None)
+        return _same(now, one.value) and (one.code is None or now.__code__ is one.code)
 
     def _make(self, frame: FrameType) -> Compiled:
         node = self.site.node
@@ -333,6 +333,8 @@ class Beginning:
         for name in sorted(self.site.bound):
             value = reader.names.get(name)
             if isinstance(value, Number) and name in program.variables:
+                if name in self.site.live and not value.has_one_type:
+                    raise NotCompiled(f"{name} may be a number of another type when the loop is over", node.lineno)
                 found[name] = value
             elif name not in self.site.live or (
                 isinstance(value, Elements) and name in self.arrays and alike(value, reader.whole(name))

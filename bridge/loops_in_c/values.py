@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,11 +19,24 @@ class NotCompiled(Exception):
 
 @dataclass(frozen=True)
 class Number:
-    """A value without axes; `weak` if it is a number of Python's; `flag` is the variable that says if it is bound."""
+    """A value without axes.
+
+    Attributes
+    ----------
+    weak : whether it is a Python number, not one of NumPy's; None where that depends on the run.
+    flag : the variable that says whether it is bound; None where it is.
+    is_certain : whether its kind is that of Python's value; an integer that is kept as a float may be either.
+    """
 
     expr: Expr
-    weak: bool = True
+    weak: bool | None = True
     flag: str | None = None
+    is_certain: bool = True
+
+    @property
+    def has_one_type(self) -> bool:
+        """Whether Python's value has the same type in each run."""
+        return self.weak is not None and self.is_certain
 
 
 @dataclass(frozen=True)
@@ -74,6 +87,19 @@ ZERO, ONE = Const("i", 0), Const("i", 1)
 def bound_flag(name: str) -> str:
     """The variable that says whether another one is bound."""
     return f"{name}?"
+
+
+def weak_of(values: Sequence[Number]) -> bool | None:
+    """Whether what is computed from numbers is a Python number: NumPy's make one of NumPy's."""
+    if any(one.weak is False for one in values):
+        return False
+    return None if any(one.weak is None for one in values) else True
+
+
+def either(one: Number, other: Number, flag: str | None) -> Number:
+    """One of two numbers that a variable holds."""
+    weak = one.weak if one.weak == other.weak else None
+    return Number(one.expr, weak, flag, one.is_certain and other.is_certain)
 
 
 def local_name(name: str, ndim: int, kind: str) -> str:

@@ -9,6 +9,7 @@ import tracemalloc
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -236,6 +237,56 @@ def test_a_number_that_is_read_may_change(loops: Callable[[str], list[int]]) -> 
     assert bridge.grad(program)(np.ones(4))[0] == 2.0
     settings.rate = 5.0
     assert bridge.grad(program)(np.ones(4))[0] == 5.0
+
+
+def test_a_function_that_is_called_may_get_other_code(loops: Callable[[str], list[int]]) -> None:
+    names: dict[str, Any] = {"np": np, "__name__": "a_test"}
+
+    def doubled(x: Any) -> Any:
+        return x * 2.0
+
+    def tripled(x: Any) -> Any:
+        return x * 3.0
+
+    def program(v: Any) -> Any:
+        for i in range(4):
+            v[i] = called(v[i])  # noqa: F821
+        return np.sum(v)
+
+    names["called"] = FunctionType(doubled.__code__, names)
+    run = FunctionType(program.__code__, names)
+    ran = loops("c")
+    assert bridge.grad(run)(np.ones(4))[0] == 2.0
+    assert ran == [4]
+    names["called"].__code__ = tripled.__code__
+    assert bridge.grad(run)(np.ones(4))[0] == 3.0
+
+
+TYPES = {
+    "a number of NumPy's on one way": "if v[0] > 9.0:\n            c = np.sqrt(c)",
+    "a float on one way": "if v[0] > 9.0:\n            n = 0.5",
+    "two that are swapped": "c, d = d, c",
+}
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_what_a_loop_leaves_has_pythons_type(name: str, tmp_path: Path, loops: Callable[[str], list[int]]) -> None:
+    path = tmp_path / "types_left.py"
+    path.write_text(
+        "import numpy as np\n\n\nKINDS = []\n\n\n"
+        "def f(v):\n    c, d, n = 0.5, np.float64(2.0), 0\n    for i in range(3):\n"
+        f"        v[i] = v[i] * c + n * d\n        {TYPES[name]}\n"
+        "    KINDS.append((type(c), type(d), type(n)))\n    return np.sum(v)\n",
+        encoding="utf-8",
+    )
+    names: dict[str, Any] = {"__name__": path.stem}
+    exec(compile(path.read_text(encoding="utf-8"), str(path), "exec"), names)
+    loops("python")
+    bridge.grad(names["f"])(np.ones(4))
+    loops("c")
+    bridge.grad(names["f"])(np.ones(4))
+    assert names["KINDS"][0] == names["KINDS"][1]
+    assert any("of another type" in one for one in running.reasons())
 
 
 def check_seed(seed: int, folder: Path, loops: Callable[[str], list[int]]) -> bool:
