@@ -147,6 +147,15 @@ def a_global_and_an_attribute_of_an_array(A, v, a):
 
 
 @compiled
+def a_denominator_that_is_overwritten(A, v, a):
+    for i in range(4):
+        v[i] = a / v[i]
+        A[i, i] /= A[i, i]
+        A[i, :] *= A[i, 1] + 1.5
+    return np.sum(A) * np.sum(v)
+
+
+@compiled
 def columns_and_transposes(A, v, a):
     for j in range(4):
         A[:, j] *= v
