@@ -13,7 +13,7 @@ _RANGES = frozenset({"add", "sub", "mul"})
 
 
 class Arithmetic(Indexing):
-    """Reads what is computed."""
+    """Reads arithmetic: elementwise functions, products and sums."""
 
     def binary(self, name: str, left: Value, right: Value, node: ast.AST) -> Value:
         if name == "matmul":

@@ -103,7 +103,7 @@ class Assigning(Expressions):
         return value
 
     def bind(self, name: str, value: Value) -> None:
-        """A name of the program stands for a value."""
+        """Bind a variable of the program to a value."""
         if isinstance(value, Number):
             own = self.prefix + name
             kind = self.kinds.setdefault(own, value.expr.kind)
@@ -168,7 +168,7 @@ class Assigning(Expressions):
         self.block.append(Each(names, value.extents, local, index, value.at(index)))
 
     def _variable(self, name: str, expr: Expr) -> Expr:
-        """A place of a view that a name stands for, as a variable: it stays as it is."""
+        """Keep the start or extent of a view in a variable of its own: later assignments do not change the view."""
         if isinstance(expr, (Const, Size)):
             return expr
         own = self.new("p")[:-1]

@@ -1,4 +1,4 @@
-"""Statements of the typed program in the making: names for values, checks, and what is known of integers."""
+"""Building the statements of the typed program: names for values, checks, and the ranges of integers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Blocks:
     fresh: int
 
     def value(self, node: ast.expr) -> Value:
-        """What an expression stands for."""
+        """Read an expression, and return its value."""
         raise NotImplementedError
 
     def whole(self, name: str) -> Elements:
@@ -70,7 +70,7 @@ class Blocks:
         return bool(effects) and any(isinstance(one, (Load, Var)) for one in expr.walk())
 
     def _note(self, name: str, expr: Expr) -> None:
-        """Take note of what is known of an integer."""
+        """Record the bit width and the sign of an integer."""
         if expr.kind == "i":
             self.width[name] = self.bits(expr)
             if self.is_nonneg(expr):

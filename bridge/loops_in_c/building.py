@@ -61,7 +61,7 @@ class Local(ctypes.Structure):
 
 
 class Frame(ctypes.Structure):
-    """What a run hands to the compiled code: `Frame` of `runtime.h`."""
+    """The argument of the compiled functions: `Frame` of `runtime.h`."""
 
     _fields_ = [
         ("memory", ctypes.c_void_p),

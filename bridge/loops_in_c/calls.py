@@ -163,7 +163,7 @@ class Calls(Assigning):
     def _returned(self, name: str) -> Value:
         value = self.names[name]
         if isinstance(value, Elements) and value.array is not None and self.arrays[value.array].is_local:
-            # Nobody else has it: whoever binds it makes an array of its own.
+            # The function's own array ends with it. The caller binds a copy.
             return Elements(value.kind, value.extents, value.at)
         return value
 

@@ -52,7 +52,7 @@ class Back(Stmt):
 
 @dataclass
 class Plan:
-    """What is kept, and where gradients go."""
+    """Which variables and memory carry gradients, and which of them the backward pass reads."""
 
     active_memory: set[str]
     active_variables: set[str]
@@ -154,7 +154,7 @@ class BackFor(Stmt):
 
 @dataclass
 class BackWhile(Stmt):
-    """As many iterations as there were."""
+    """The adjoint of a `while` loop: one iteration for each iteration of the forward pass."""
 
     of: While
     before: list[Stmt]

@@ -190,7 +190,7 @@ class If(Stmt):
 
 @dataclass
 class Array:
-    """An array of the program: `memory` numbers what may overlap; what is local lives in the compiled code's memory."""
+    """An array of the program. Arrays with the same `memory` may overlap. Compiled code allocates local ones."""
 
     kind: str
     ndim: int

@@ -249,7 +249,7 @@ class Beginning:
         return Compiled(Library(program, plan), outputs, sorted(program.written), read)
 
     def _lend(self, found: Compiled) -> bool:
-        """Let Buffers stand for plain arrays that get a gradient; whether there were any."""
+        """Replace plain arrays that the loop writes gradients into by Buffers. Returns whether there were any."""
         program, plan = found.library.program, found.library.plan
         lent = False
         for name in found.written:
@@ -339,7 +339,7 @@ class Beginning:
             elif name not in self.site.live or (
                 isinstance(value, Elements) and name in self.arrays and alike(value, reader.whole(name))
             ):
-                # Nobody reads it, or it is the array that it was.
+                # It is not read later, or still bound to the same array.
                 continue
             elif isinstance(value, Elements) and value.array is not None and program.arrays[value.array].is_local:
                 found[name] = value
@@ -407,7 +407,7 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def _own_names(frame: FrameType) -> frozenset[str]:
-    """The variables of a function: where one is not bound, no global of the same name stands for it."""
+    """The local variables of a function. If one is unbound, Python does not read the global of the same name."""
     code = frame.f_code
     return frozenset((*code.co_varnames, *code.co_cellvars, *code.co_freevars))
 

@@ -1,4 +1,4 @@
-"""What the expressions of a program stand for while a loop is read: numbers, arrays, objects that are known."""
+"""The values of expressions while a loop is read: numbers, arrays, tuples, and objects known at compile time."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def bound_flag(name: str) -> str:
 
 
 def weak_of(values: Sequence[Number]) -> bool | None:
-    """Whether what is computed from numbers is a Python number: NumPy's make one of NumPy's."""
+    """Whether an operation on these numbers returns a Python number. With one NumPy operand, it does not."""
     if any(one.weak is False for one in values):
         return False
     return None if any(one.weak is None for one in values) else True

@@ -44,7 +44,7 @@ SITES: list[Loop] = []
 
 
 VARIABLE = "BRIDGE_LOOPS"
-"""The environment variable that says who runs loops: "python", the default, or "c" where that can be done."""
+"""The environment variable that selects how loops run: "python", the default, or "c"."""
 
 _HOME = "bridge.loops_in_c.running"
 
@@ -59,7 +59,7 @@ def is_asked_for() -> bool:
 
 @cache
 def _runner() -> Callable[[Any, int, Any, Any], Any]:
-    """Who runs loops in C: loaded when that is asked for."""
+    """The function that runs a loop in C. It is imported on first use."""
     runner: Callable[[Any, int, Any, Any], Any] = import_module(_HOME).enter
     return runner
 
@@ -153,7 +153,7 @@ class LoopReader(Reader):
     __slots__ = ()
 
     def of(self, callee: Any) -> Any:
-        """What is to be called; a function of the program asks before its loops."""
+        """The function to call. Loops of the program's own functions are looked at first."""
         found = callees.of(callee)
         if type(found) is FunctionType:
             code = looped_code(found.__code__, found.__globals__)
