@@ -47,6 +47,7 @@ def pytest_configure(config: pytest.Config) -> None:
         compile_quickly()
     # When a loop becomes C depends on the clock, and the last bits of gradients on that.
     os.environ["BRIDGE_LOOPS"] = "auto" if config.option.loops_in_c else "python"
+    os.environ.setdefault("BRIDGE_LOOPS_CACHE", "0")
     if config.option.loops_in_c:
         tiers.HOT, tiers.WORTH, tiers.WAITS = 0.0, 0.0, True
     # Several workers may share a GPU.

@@ -11,10 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from bridge.loops_in_c import memory
 from bridge.loops_in_c.compiling import CompilerError, Job
 from bridge.loops_in_c.derivative import Plan
 from bridge.loops_in_c.ir import Program
 from bridge.loops_in_c.printing import Printer
+
 
 class Segment(ctypes.Structure):
     """A part of the log."""
@@ -56,8 +58,11 @@ class Frame(ctypes.Structure):
         ("room", ctypes.c_int64),
         ("done", ctypes.c_int64),
         ("finished", ctypes.c_int64),
+        ("full", ctypes.c_int64),
         ("loops", ctypes.c_void_p),
         ("data", ctypes.c_void_p),
+        ("interrupted", ctypes.c_void_p),
+        ("fits", ctypes.c_void_p),
     ]
 
 
@@ -100,6 +105,11 @@ def _loops() -> tuple[np.ndarray, np.ndarray]:
     """The inner loops of NumPy's that compiled code calls, and their data."""
     found = [inner_loop(*one) for one in _USED]
     return tuple(np.array(one, dtype=np.uintp) for one in zip(*found, strict=True))  # type: ignore[return-value]
+
+
+_fits = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_int64)(memory.fits)
+_FITS = ctypes.cast(_fits, ctypes.c_void_p).value
+_INTERRUPTED = ctypes.cast(ctypes.pythonapi.PyErr_CheckSignals, ctypes.c_void_p).value
 
 
 class Library:
@@ -157,6 +167,7 @@ class Run:
         frame.locals = ctypes.addressof(self.locals)
         loops, data = _loops()
         frame.loops, frame.data = loops.ctypes.data, data.ctypes.data
+        frame.interrupted, frame.fits = _INTERRUPTED, _FITS
         self._release = weakref.finalize(self, _release, library, frame, len(printer.local), self.locals)
         self._release.atexit = False
         self.kinds = kinds

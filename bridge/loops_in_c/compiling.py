@@ -17,6 +17,7 @@ import sys
 import tempfile
 from functools import cache
 from importlib.util import find_spec
+from itertools import count
 from pathlib import Path
 from threading import RLock
 from typing import Any
@@ -109,8 +110,8 @@ class Job:
             self._begin()
 
     def _begin(self) -> None:
-        # Processes that make the same library at the same time do not meet.
-        stem = f"{self._path.stem}.{os.getpid()}"
+        # Jobs that make the same library at the same time do not meet.
+        stem = f"{self._path.stem}.{os.getpid()}.{next(_numbers)}"
         self._source, self._made = self._path.with_name(f"{stem}.c"), self._path.with_name(f"{stem}.tmp")
         self._errors = self._path.with_name(f"{stem}.txt")
         self._source.write_text(self._text, encoding="utf-8")
@@ -169,6 +170,7 @@ class Job:
 
 
 _jobs: list[Job] = []
+_numbers = count()
 _lock = RLock()
 
 
@@ -185,6 +187,17 @@ def _stop() -> None:
             job._process.wait()
             for path in (job._source, job._errors, job._made):
                 path.unlink(missing_ok=True)
+
+
+def state() -> str:
+    """Which compiler there is, and where libraries are kept, in words."""
+    try:
+        command = " ".join(compiler())
+    except CompilerError as error:
+        return f"not in use: {error}"
+    wanted = os.environ.get(VARIABLE) or user_cache_path("mutation-bridge") / "loops"
+    where = "not kept" if folder() != Path(wanted) else f"kept in {folder()}"
+    return f"by {command}, {where}"
 
 
 def kept() -> list[Path]:

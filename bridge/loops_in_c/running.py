@@ -14,7 +14,8 @@ import numpy as np
 
 from bridge.arrays.buffer import Buffer, Scalar, WeakScalar
 from bridge.arrays.tracked import is_tracked
-from bridge.code_position import here
+from bridge.code_position import here, resolve
+from bridge.errors import MemoryBoundError
 from bridge.loops_in_c.building import Library, Run
 from bridge.loops_in_c.compiling import CompilerError
 from bridge.loops_in_c.derivative import planned
@@ -296,16 +297,34 @@ class Beginning:
         plain_ones = {name for name in self.values if type(self.live[name]) is np.ndarray}
         before = {name: self.values[name].copy() for name in plain_ones & (needed | set(found.written))}
         plain = {name: self.values[name] for name in found.written if name not in tracked and name in self.values}
-        done = run.forward()
-        if not run.frame.finished:
+
+        def restore() -> None:
             for window, saved in windows.values():
                 window[...] = saved
             for name, value in plain.items():
                 value[...] = before[name]
+
+        def forward(limit: int = 1 << 62) -> int:
+            try:
+                return run.forward(limit)
+            except BaseException:
+                # Ctrl-C, or another signal's handler.
+                restore()
+                raise
+
+        done = forward()
+        if run.frame.full:
+            restore()
+            raise MemoryBoundError(
+                "what the loop keeps for its way back does not fit into the memory of the machine",
+                where=resolve(here()),
+                remedy='memory="2GB" keeps it in a file; bridge.checkpoint keeps less, and runs parts again',
+            )
+        if not run.frame.finished:
+            restore()
             found.exits += 1
-            if done == 0:
-                return None
-            run.forward(done)
+            if done:
+                forward(done)
         if done == 0:
             return None
         is_over = bool(run.frame.finished) and run.frame.limit > done

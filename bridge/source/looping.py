@@ -30,7 +30,7 @@ from bridge.errors import ArgumentError, choice
 from bridge.rewind.context import Context
 from bridge.rewind.interpreter import current_context
 from bridge.source import callees
-from bridge.source.nodes import HELPER, at, copied, load, reader, store
+from bridge.source.nodes import LOOP, at, copied, load, reader, store
 from bridge.source.operations import READERS, Reader
 from bridge.source.reading import Looping, looped_code, twin
 from bridge.source.staging.liveness import Liveness
@@ -72,7 +72,9 @@ def chosen(loops: str | None) -> str:
     """
     name, value = ("loops", loops) if loops is not None else (VARIABLE, os.environ.get(VARIABLE) or "auto")
     if value not in MODES:
-        raise ArgumentError(f"{name}={value!r}" if loops is not None else f"{name}={value}", remedy=choice(value, MODES))
+        raise ArgumentError(
+            f"{name}={value!r}" if loops is not None else f"{name}={value}", remedy=choice(value, MODES)
+        )
     return value
 
 
@@ -124,6 +126,10 @@ _OF_ALL = frozenset({"locals", "vars", "dir", "eval", "exec", "globals"})
 """Functions that may read every variable."""
 
 
+_DEEP = 5
+"""How deep in each other loops are that ask. Python allows twenty blocks in each other, and one that asks is two."""
+
+
 class _Marker(ast.NodeTransformer):
     """Lets the functions of one statement ask before their loops."""
 
@@ -162,10 +168,10 @@ class _Marker(ast.NodeTransformer):
 
     def _loop(self, node: Any) -> Any:
         original = copied(node)
-        if not self.is_function or _is_not_plain(original):
+        if not self.is_function or self.depth == _DEEP or _is_not_plain(original):
             return self.generic_visit(node)
         self.depth += 1
-        number, label = len(SITES), f"{HELPER}loop{self.depth}"
+        number, label = len(SITES), f"{LOOP}{self.depth}"
         live = self.live[node] if self.names.isdisjoint(_OF_ALL) else self.names
         SITES.append(Loop(original, frozenset(live), self.file))
         self.generic_visit(node)
@@ -197,10 +203,19 @@ def _bound(node: ast.AST) -> set[str]:
     return {one.id for one in ast.walk(node) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
 
 
-def _is_not_plain(loop: ast.AST) -> bool:
+def _is_not_plain(loop: ast.For | ast.While) -> bool:
     """Whether a loop has something that never runs in C, and that makes other code of it."""
+    if isinstance(loop, ast.For) and not _is_held(loop.iter):
+        return True
     kinds = (ast.Yield, ast.YieldFrom, ast.Await, ast.Lambda, ast.FunctionDef, ast.ClassDef, ast.Delete, ast.NamedExpr)
     return any(isinstance(one, kinds) for one in ast.walk(loop))
+
+
+def _is_held(over: ast.expr) -> bool:
+    """Whether what a loop goes over may lie in a variable before it begins: a range, or something that has a name."""
+    if isinstance(over, ast.Call):
+        return isinstance(over.func, ast.Name) and over.func.id == "range"
+    return isinstance(over, (ast.Name, ast.Attribute))
 
 
 def marked(tree: ast.stmt, file: str) -> ast.stmt:

@@ -213,7 +213,12 @@ def looped_code(code: CodeType, names: dict[str, Any]) -> CodeType:
 def _all_looped(statement: Statement, origin: _Origin, names: dict[str, Any]) -> tuple[CodeType | None, ...]:
     """What the code objects of a statement become where their loops may run in C."""
     tree = rewritten_tree(Looping.marked(copied(statement.tree), origin.file), names, statement.whole)
-    made = with_reader(statement.compiled(tree, origin.file, origin.flags), Looping.reader)
+    try:
+        compiled = statement.compiled(tree, origin.file, origin.flags)
+    except SyntaxError:
+        # Too many blocks in each other: its loops are not asked for.
+        return (None,) * len(statement.codes)
+    made = with_reader(compiled, Looping.reader)
     new = tuple(codes_in(made))
     for one in new:
         _keep(one, _Itself(one))

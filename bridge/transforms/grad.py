@@ -156,7 +156,7 @@ def grad(
         returned waits for it: `@bridge.grad(argnums=1)`.
     argnums : position or name, or a tuple of these, of the arguments to differentiate.
     has_aux : `f` returns `(number, anything)`, and the gradient comes with the second: `(gradient, aux)`.
-    engine, zeros, allow_int, index_mode, source, memory, loops : as in `value_and_grad`, which says more of all of them.
+    engine, zeros, allow_int, index_mode, source, memory, loops : as in `value_and_grad`, which says more.
 
     Returns
     -------
