@@ -27,6 +27,7 @@ from typing import Any, NamedTuple
 
 from bridge.code_position import callers_frame
 from bridge.errors import ArgumentError, choice
+from bridge.options import Loops
 from bridge.rewind.context import Context
 from bridge.rewind.interpreter import current_context
 from bridge.source import callees
@@ -76,6 +77,11 @@ def chosen(loops: str | None) -> str:
             f"{name}={value!r}" if loops is not None else f"{name}={value}", remedy=choice(value, MODES)
         )
     return value
+
+
+def steady() -> Loops:
+    """How loops run where a result may not depend on the clock: never "auto"."""
+    return "c" if chosen(None) == "c" else "python"
 
 
 def check(loops: str | None, engine: str) -> None:
