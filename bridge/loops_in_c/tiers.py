@@ -9,9 +9,9 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 from time import perf_counter
-from types import FrameType
 from typing import Any
 
+from bridge.code_position import callers_frame
 from bridge.errors import RefusedError
 from bridge.loops_in_c.compiling import running
 from bridge.loops_in_c.running import Site, beginning, obstacle, site_of
@@ -73,32 +73,27 @@ class Watched(Left):
         return not (self.has_ended and (self.is_paused or self.later))
 
 
-def enter(context: Any, number: int, iterable: Any, found: Left | None, frame: FrameType) -> Left | None:
+def enter(context: Any, number: int, iterable: Any, found: Left | None) -> Left | None:
     """A loop begins, or a part of it that `found` leaves: what compiled code has left, a part, or None for all of it.
 
     Raises
     ------
     RefusedError : `loops="c"`, and it does not run in C.
     """
-    over = iterable if found is None else found.later
-    in_python = None if found is None else Left({}, over, False)
-    if _is_watched():
-        return in_python
     heat = _heats.get(number)
     if heat is None:
         heat = _heats[number] = Heat()
-    heat.entries += found is None
+    over = iterable if found is None else found.later
     at_once = context.loops == "c"
-    if not at_once:
-        if heat.refusals >= _REFUSALS:
-            return in_python
-        if heat.seconds < HOT:
-            return _watched(heat, over, found)
-        if _expected(heat, over) < WORTH:
-            return in_python
+    if not at_once and heat.refusals < _REFUSALS and heat.seconds < HOT:
+        heat.entries += found is None
+        return _watched(heat, over, found)
+    in_python = None if found is None else Left({}, over, False)
+    if _is_watched() or (not at_once and (heat.refusals >= _REFUSALS or _expected(heat, over) < WORTH)):
+        return in_python
     site = site_of(number)
     try:
-        left = _in_c(context, site, over, frame, at_once or WAITS)
+        left = _in_c(context, site, over, at_once or WAITS)
     except NotCompiled as error:
         heat.refusals += 1
         REASONS[number] = f"{site.loop.file}:{error.line}: {error.reason}"
@@ -119,20 +114,20 @@ def enter(context: Any, number: int, iterable: Any, found: Left | None, frame: F
     return Watched(heat, left.rest, 1, left.values)
 
 
-def _in_c(context: Any, site: Site, over: Any, frame: FrameType, waits: bool) -> Left | None:
+def _in_c(context: Any, site: Site, over: Any, waits: bool) -> Left | None:
     """What compiled code has left; None while it is being compiled, or where it stops too often."""
     reason = obstacle(context)
     if reason is not None:
         raise NotCompiled(reason, site.node.lineno)
     if not waits and running() >= _COMPILERS:
         return None
-    begun = beginning(context, site, over, frame)
+    begun = beginning(context, site, over, callers_frame())
     return begun.run() if waits or begun.is_ready() else None
 
 
 def _expected(heat: Heat, over: Any) -> float:
     """Seconds that Python needs for what is left."""
-    return heat.of_one * len(over) if type(over) is range else heat.seconds / heat.entries
+    return heat.of_one * len(over) if type(over) is range else heat.seconds / max(heat.entries, 1)
 
 
 def _watched(heat: Heat, over: Any, found: Left | None) -> Left | None:

@@ -5,7 +5,8 @@
     i, k = a, None
     while True:
         k = R.enter(number, k, i)
-        if R.has(k, "y"): y = R.bound(k, "y")        for each variable that the loop binds
+        if R.left(k):
+            if R.has(k, "y"): y = R.bound(k, "y")        for each variable that the loop binds
         for x in R.rest(k, i): ...
         else: k = R.ended(k)
         if R.over(k): break
@@ -25,7 +26,6 @@ from importlib import import_module
 from types import FunctionType, MethodType
 from typing import Any, NamedTuple
 
-from bridge.code_position import callers_frame
 from bridge.errors import ArgumentError, choice
 from bridge.options import Loops
 from bridge.rewind.context import Context
@@ -192,9 +192,12 @@ class _Marker(ast.NodeTransformer):
         else:
             node.test = at(node.test, ast.BoolOp(ast.And(), [reader("more", load(found)), node.test]))
         parts: list[ast.stmt] = [at(node, ast.Assign([store(found, node)], reader("enter", *asked)))]
+        bound: list[ast.stmt] = []
         for name in sorted(_bound(original)):
             left = ast.Assign([store(name, node)], reader("bound", load(found), ast.Constant(name)))
-            parts.append(at(node, ast.If(reader("has", load(found), ast.Constant(name)), [left], [])))
+            bound.append(ast.If(reader("has", load(found), ast.Constant(name)), [left], []))
+        if bound:
+            parts.append(at(node, ast.If(reader("left", load(found)), bound, [])))
         after, node.orelse = node.orelse, [at(node, ast.Assign([store(found, node)], reader("ended", load(found))))]
         parts += [node, at(node, ast.If(reader("over", load(found)), [ast.Break()], []))]
         made = [*before, at(node, ast.While(ast.Constant(True), parts, []))]
@@ -251,7 +254,7 @@ class LoopReader(Reader):
         context = current_context()
         if not may_run(context):
             return None
-        left: Left | None = _runner()(context, number, iterable, found, callers_frame())
+        left: Left | None = _runner()(context, number, iterable, found)
         return left
 
     def rest(self, found: Left | None, iterable: Any) -> Any:
@@ -262,12 +265,16 @@ class LoopReader(Reader):
         """Whether a `while` may go on in Python."""
         return found is None or found.more()
 
-    def has(self, found: Left | None, name: str) -> bool:
-        """Whether a compiled loop has bound a variable."""
-        return found is not None and name in found.values
+    def left(self, found: Left | None) -> bool:
+        """Whether a compiled loop has bound variables."""
+        return found is not None and bool(found.values)
+
+    def has(self, found: Left, name: str) -> bool:
+        """Whether it has bound this one."""
+        return name in found.values
 
     def bound(self, found: Left, name: str) -> Any:
-        """What it has bound a variable to."""
+        """What it has bound it to."""
         return found.values.pop(name)
 
     def ended(self, found: Left | None) -> Left:
