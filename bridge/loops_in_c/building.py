@@ -14,6 +14,7 @@ import numpy as np
 from bridge.loops_in_c import memory
 from bridge.loops_in_c.compiling import CompilerError, Job
 from bridge.loops_in_c.derivative import Plan
+from bridge.loops_in_c.functions import INNER_LOOPS
 from bridge.loops_in_c.ir import Program
 from bridge.loops_in_c.printing import Printer
 
@@ -90,20 +91,10 @@ def inner_loop(ufunc: np.ufunc, types: str) -> tuple[int, int]:
     return int(found.functions[number] or 0), int(data or 0)
 
 
-_USED = [
-    (np.matmul, "dd->d"),
-    (np.exp, "d->d"),
-    (np.log, "d->d"),
-    (np.sin, "d->d"),
-    (np.cos, "d->d"),
-    (np.tanh, "d->d"),
-]
-
-
 @cache
 def _loops() -> tuple[np.ndarray, np.ndarray]:
     """The inner loops of NumPy's that compiled code calls, and their data."""
-    found = [inner_loop(*one) for one in _USED]
+    found = [inner_loop(*one) for one in INNER_LOOPS]
     return tuple(np.array(one, dtype=np.uintp) for one in zip(*found, strict=True))  # type: ignore[return-value]
 
 

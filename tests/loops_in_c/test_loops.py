@@ -139,6 +139,24 @@ def test_python_goes_on_where_compiled_code_stops(loops: Callable[[str], list[in
     np.testing.assert_allclose(found[[0, 1, 3]], [-1 / 4, -1 / 16, -1 / 25])
 
 
+def test_python_runs_functions_of_arrays_that_lie_backwards(loops: Callable[[str], list[int]]) -> None:
+    def program(v: Any, a: Any) -> Any:
+        for _ in range(2):
+            v[:] = np.exp(v * a)
+        return np.sum(v)
+
+    v = np.random.default_rng(0).standard_normal(999)[::-1]
+    loops("python")
+    expected = bridge.value_and_grad(program)(v, 0.3)
+    ran = loops("c")
+    found = bridge.value_and_grad(program)(v, 0.3)
+    assert found[0] == expected[0]
+    np.testing.assert_array_equal(found[1], expected[1])
+    assert not ran
+    bridge.value_and_grad(program)(v.copy(), 0.3)
+    assert ran == [2]
+
+
 def test_absent_cotangents_make_no_nan(loops: Callable[[str], list[int]]) -> None:
     def program(v: Any) -> Any:
         root = np.empty(4)
