@@ -5,18 +5,18 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from bridge.loops_in_c.expressions import OPERATORS, Expressions
-from bridge.loops_in_c.ir import Array, Assign, Const, Each, Expr, Load, Make, Size, Store, Var
+from bridge.loops_in_c.aliasing import Aliasing
+from bridge.loops_in_c.expressions import OPERATORS
+from bridge.loops_in_c.ir import Assign, Const, Each, Expr, Load, Size, Store, Var
 from bridge.loops_in_c.values import (
     Axis,
     Elements,
+    Known,
     Number,
     Several,
     Value,
     bound_flag,
     converted,
-    loads,
-    local_name,
 )
 
 
@@ -24,25 +24,26 @@ class Again(Exception):
     """Something has been found out of a variable: the loop is read once more."""
 
 
-class Assigning(Expressions):
+class Assigning(Aliasing):
     """Reads assignments.
 
     Attributes
     ----------
     kinds : what kind of number each variable holds.
-    prefix : what the variables of the function that is read are called after; empty for those of the loop's own.
     mixed : those that hold several kinds.
     flagged : those of which it is known only at run time whether they are bound.
     """
 
     kinds: dict[str, str]
-    prefix: str
     flagged: set[str]
 
     def _do_Assign(self, node: ast.Assign) -> None:
         value = self.value(node.value)
         if len(node.targets) > 1:
-            value = self._held(value)
+            if isinstance(value, Several):
+                self.refuse("a tuple that is assigned several times", node)
+            held = self._held(value, node.value)
+            value = self.names.pop(held) if isinstance(held, str) else held
         for target in node.targets:
             self.assign(target, value)
 
@@ -58,6 +59,7 @@ class Assigning(Expressions):
             before = Number(before, False)
         value = self.binary(name, before, self.value(node.value), node)
         if isinstance(before, Elements) and isinstance(node.target, ast.Name):
+            self.check_alone(before)
             self.fill(before, value)
         elif target is None:
             self.assign(node.target, value)
@@ -73,18 +75,16 @@ class Assigning(Expressions):
         if isinstance(node, ast.Subscript):
             base = self.value(node.value)
             if isinstance(base, Elements) and base.array is not None:
+                self.check_alone(base)
                 return self.item(base, node.slice)
         self.refuse("a store into this", node)
 
     def assign(self, target: ast.expr, value: Value) -> None:
         if isinstance(target, (ast.Tuple, ast.List)):
-            if not isinstance(value, Several) or len(value.items) != len(target.elts):
-                self.refuse("an assignment to several names", target)
-            if any(isinstance(one, ast.Starred) for one in target.elts):
-                self.refuse("a starred target", target)
-            held = [self._held(one) for one in value.items]
-            for one, item in zip(target.elts, held, strict=True):
-                self.assign(one, item)
+            places = self._spread(target, value)
+            held = [self._held(item, one) for one, item in places]
+            for (one, _), item in zip(places, held, strict=True):
+                self.assign(one, self.names.pop(item) if isinstance(item, str) else item)
         elif isinstance(target, ast.Name):
             self.bind(target.id, value)
         else:
@@ -94,12 +94,25 @@ class Assigning(Expressions):
             else:
                 self.store(place, value)
 
-    def _held(self, value: Value) -> Value:
-        """A number of a tuple, before the names that it is assigned to change."""
+    def _spread(self, target: ast.expr, value: Value) -> list[tuple[ast.expr, Value]]:
+        """Targets that are no tuples, with their values."""
+        if not isinstance(target, (ast.Tuple, ast.List)):
+            return [(target, value)]
+        if not isinstance(value, Several) or len(value.items) != len(target.elts):
+            self.refuse("an assignment to several names", target)
+        if any(isinstance(one, ast.Starred) for one in target.elts):
+            self.refuse("a starred target", target)
+        pairs = zip(target.elts, value.items, strict=True)
+        return [found for one, item in pairs for found in self._spread(one, item)]
+
+    def _held(self, value: Value, node: ast.expr) -> Value | str:
+        """A value, before the names change that it is assigned to: of an array, a name that shows it."""
         if isinstance(value, Number):
             return Number(self.hold(value.expr), value.weak, None, value.is_certain)
         if isinstance(value, Elements):
-            self.refuse("an array in a tuple")
+            name = f".item.{node.lineno}.{node.col_offset}"
+            self.names[name] = self.make(self.home(name, value), value) if value.is_copy else value
+            return name
         return value
 
     def bind(self, name: str, value: Value) -> None:
@@ -123,11 +136,13 @@ class Assigning(Expressions):
         elif isinstance(value, Elements):
             if self.prefix + name in self.variables:
                 self.refuse(f"{name} holds a number and an array")
-            self.names[name] = self._bound(self.prefix + name, value)
+            self.names.pop(name, None)
+            self.names[name] = self._bound(name, value)
         else:
             parts = value.items if isinstance(value, Several) else ()
-            if any(isinstance(one, Number) and not isinstance(one.expr, (Const, Size)) for one in parts):
-                self.refuse(f"{name} is a tuple of numbers")
+            fixed = [isinstance(one, Known) or (isinstance(one, Number) and self.is_fixed(one.expr)) for one in parts]
+            if not all(fixed):
+                self.refuse(f"{name} is a tuple of what may change")
             self.names[name] = value
 
     def _flag(self, name: str) -> None:
@@ -145,27 +160,12 @@ class Assigning(Expressions):
         return Number(value.expr, value.weak, bound_flag(own), value.is_certain)
 
     def _bound(self, name: str, value: Elements) -> Elements:
-        if not value.is_copy:
-            axes = tuple(Axis(self._variable(name, one.start), one.step, one.axis) for one in value.view)
-            assert value.array is not None
-            if self.arrays[value.array].is_local and value.array != name:
-                self.refuse(f"{name} is a view of {value.array}, which the loop makes")
-            return self._viewed(value.array, tuple(self._variable(name, one) for one in value.extents), axes)
-        local = local_name(name, len(value.extents), value.kind)
-        reads = {one.array for one in loads(value)}
-        if local in reads:
-            copy = f"{local}c"
-            self._make(copy, value)
-            value = self.whole(copy)
-        self._make(local, value)
-        return self.whole(local)
-
-    def _make(self, local: str, value: Elements) -> None:
-        self.arrays[local] = Array(value.kind, len(value.extents), local, True, True)
-        self.block.append(Make(local, value.extents))
-        names = tuple(self.new("q") for _ in value.extents)
-        index = tuple(Var("i", one) for one in names)
-        self.block.append(Each(names, value.extents, local, index, value.at(index)))
+        if value.is_copy:
+            return self.make(self.home(name, value), value)
+        own = self.prefix + name
+        axes = tuple(Axis(self._variable(own, one.start), one.step, one.axis) for one in value.view)
+        assert value.array is not None
+        return self._viewed(value.array, tuple(self._variable(own, one) for one in value.extents), axes, value.shared)
 
     def _variable(self, name: str, expr: Expr) -> Expr:
         """Keep the start or extent of a view in a variable of its own: later assignments do not change the view."""
@@ -183,6 +183,7 @@ class Assigning(Expressions):
             self.refuse("an array is stored into an element")
         self.written.add(place.array)
         self.block.append(Store(place.array, place.index, self._cast(value.expr, place.kind)))
+        self.ended(place.array)
 
     def _cast(self, expr: Expr, kind: str) -> Expr:
         if "fib".index(expr.kind) < "fib".index(kind):
@@ -208,3 +209,4 @@ class Assigning(Expressions):
         others = [one for one in expr.walk() if isinstance(one, Load) and self.arrays[one.array].memory == memory]
         is_buffered = any((one.array, one.index) != (target.array, target.index) for one in others)
         self.block.append(Each(names, place.extents, place.array, target.index, expr, is_buffered))
+        self.ended(place.array)

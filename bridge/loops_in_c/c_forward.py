@@ -151,7 +151,7 @@ class Forward(Text):
         size = " * ".join(f"({x})" for x in extents) or "1"
         element, flat = self.element(one.array, one.index), self._flat(one.names, extents)
         kind = self.program.arrays[one.array].kind
-        c, keeps = C_KINDS[kind], self._keeps(one.array) and not self.program.arrays[one.array].is_local
+        c, keeps = C_KINDS[kind], self._keeps(one.array) and not one.is_first
         self._open(f"const I size = {size};")
         if keeps:
             self.say("ROOM(size); F *restrict w = log_p; log_p += size;")

@@ -9,8 +9,8 @@ from typing import Any
 
 from bridge.loops_in_c.assigning import Assigning
 from bridge.loops_in_c.expressions import Read
-from bridge.loops_in_c.ir import Block, Each, Stmt, Store
-from bridge.loops_in_c.values import Elements, Known, Several, Value
+from bridge.loops_in_c.ir import Assign, Block, Const, Each, Stmt, Store
+from bridge.loops_in_c.values import Elements, Known, Several, Value, bound_flag
 from bridge.rulebook import book
 from bridge.source.finding import Unread, is_library, statement_of
 from bridge.source.nodes import copied
@@ -76,6 +76,7 @@ class Calls(Assigning):
         outer, self.block = self.block, []
         values = self._arguments(function, definition, node)
         scope = self.names, self.prefix, self.look, self.globals
+        self.scopes.append(self.names)
         names = function.__globals__
 
         own = frozenset(function.__code__.co_varnames)
@@ -93,16 +94,22 @@ class Calls(Assigning):
         self.prefix += f".{node.lineno}.{node.col_offset}."
         self.names, self.look, self.globals = {}, look, names
         self.calling += 1
+        for one in sorted(self.flagged):
+            if one.startswith(self.prefix):
+                self.variables[bound_flag(one)] = "b"
+                self.block.append(Assign(bound_flag(one), Const("b", False)))
         for name, value in values.items():
             self.bind(name, value)
         self.out.append(Block(node.lineno, self.block))
         self.block = []
         result = self._body(definition)
         self.calling -= 1
+        inner = self.prefix
         self.names, self.prefix, self.look, self.globals = scope
+        self.scopes.pop()
         self.block = outer
         self.line = node.lineno
-        if not may_write and _writes(self.out[first:], self.arrays):
+        if not may_write and _writes(self.out[first:], inner):
             self.refuse(f"a call in an expression of {function.__name__}, which writes arrays", node)
         return result
 
@@ -162,7 +169,7 @@ class Calls(Assigning):
 
     def _returned(self, name: str) -> Value:
         value = self.names[name]
-        if isinstance(value, Elements) and value.array is not None and self.arrays[value.array].is_local:
+        if isinstance(value, Elements) and value.array is not None and value.array.startswith(self.prefix):
             # The function's own array ends with it. The caller binds a copy.
             return Elements(value.kind, value.extents, value.at)
         return value
@@ -208,12 +215,12 @@ class _Lifting(ast.NodeTransformer):
         return node
 
 
-def _writes(out: list[Stmt], arrays: Any) -> bool:
-    """Whether statements write into memory that is not of the compiled code alone."""
+def _writes(out: list[Stmt], prefix: str) -> bool:
+    """Whether statements write into memory that is not of a function alone."""
     for one in out:
         for value in vars(one).values():
-            if isinstance(value, list) and _writes([x for x in value if isinstance(x, Stmt)], arrays):
+            if isinstance(value, list) and _writes([x for x in value if isinstance(x, Stmt)], prefix):
                 return True
-        if isinstance(one, (Store, Each)) and not arrays[one.array].is_local:
+        if isinstance(one, (Store, Each)) and not one.array.startswith(prefix):
             return True
     return False

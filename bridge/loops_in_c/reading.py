@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from bridge.loops_in_c.assigning import Again
@@ -74,6 +75,7 @@ class Reader(Calls):
         self.width: dict[str, int] = {}
         self.prefix, self.look, self.globals, self.calling = "", self.first_look, None, 0
         self.read = []
+        self.scopes = []
         self.assigned = _assigned(loop)
         self.flags: list[tuple[str, str]] = []
         self.written: set[str] = set()
@@ -129,12 +131,14 @@ class Reader(Calls):
             rest = nodes[number + 1 :]
             if rest and _jumps(node):
                 # What follows runs if no flag is set.
-                line, inner = node.lineno, self.body(rest)
+                line, skipped, jumped = node.lineno, dict(self.names), list[Stmt]()
+                inner = self.body(rest)
+                self._join(skipped, jumped, self.names, inner)
                 flags = [Op("b", "not", (Var("b", flag),)) for flag in self.flags[-1] if flag in self.variables]
                 test: Expr = flags[0]
                 for one in flags[1:]:
                     test = Op("b", "and", (test, one))
-                self.out.append(If(test, inner, []))
+                self.out.append(If(test, inner, jumped))
                 self.line = line
                 break
         made, self.out = self.out, before
@@ -174,10 +178,15 @@ class Reader(Calls):
         body = self.body(node.body)
         after, self.names = self.names, dict(before)
         orelse = self.body(node.orelse)
-        for name in after.keys() | self.names.keys():
-            if after.get(name) != self.names.get(name):
-                self.names[name] = self._merged(name, after.get(name), self.names.get(name))
+        self._join(after, body, self.names, orelse)
         self.out.append(If(test, body, orelse))
+
+    def _join(self, one: dict[str, Value], one_out: list[Stmt], other: dict[str, Value], other_out: list[Stmt]) -> None:
+        """The names after one of two ways, of which the second is the current one."""
+        self.met(one, one_out, other, other_out)
+        for name in sorted(one.keys() | other.keys()):
+            if one.get(name) != other.get(name):
+                other[name] = self._merged(name, one.get(name), other.get(name))
 
     def _merged(self, name: str, one: Value | None, other: Value | None) -> Value:
         if isinstance(one, Number) and isinstance(other, Number) and one.expr == other.expr:
@@ -186,17 +195,19 @@ class Reader(Calls):
             return self._maybe(name, one)
         if isinstance(other, Number) and one is None:
             return self._maybe(name, other)
-        if isinstance(one, Elements) and isinstance(other, Elements) and alike(one, other) and not one.is_copy:
-            return one
+        if isinstance(one, Elements) and isinstance(other, Elements) and not one.is_copy:
+            other = replace(other, shared=one.shared | other.shared)
+            if alike(replace(one, shared=other.shared), other):
+                return other
         return Unbound()
 
     def looped(self, body: Callable[[], list[Stmt]]) -> list[Stmt]:
         """Read the body of a loop, whose names begin as the body leaves them."""
-        before = dict(self.names)
         while True:
-            entry = dict(self.names)
+            first, entry = dict(self.names), dict(self.names)
             made = body()
-            changed = False
+            self.met(entry, self.out, self.names, made)
+            changed = any(not alike(entry[name], value) for name, value in first.items())
             for name, value in self.names.items():
                 was = entry.get(name, Unbound())
                 if isinstance(was, Unbound) or alike(value, was):
@@ -210,9 +221,9 @@ class Reader(Calls):
         if self.flags:
             # After no iteration at all, names are what they were. (Python runs the whole loop if it has none.)
             for name in list(self.names):
-                first = before.get(name)
-                if first is None or not alike(self.names[name], first):
-                    self.names[name] = self._merged(name, self.names[name], first)
+                begun = entry.get(name)
+                if begun is None or not alike(self.names[name], begun):
+                    self.names[name] = self._merged(name, self.names[name], begun)
         return made
 
     def _do_For(self, node: ast.For) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from threading import RLock
 from types import FrameType
 from typing import Any
@@ -369,10 +369,15 @@ class Beginning:
             ):
                 # It is not read later, or still bound to the same array.
                 continue
-            elif isinstance(value, Elements) and value.array is not None and program.arrays[value.array].is_local:
+            elif isinstance(value, Elements) and value.array in reader.arrays and program.arrays[value.array].is_local:
                 found[name] = value
             else:
                 raise NotCompiled(f"{name} is a view, or not the same kind of thing in each iteration", node.lineno)
+        arrays = {name: value for name, value in found.items() if isinstance(value, Elements)}
+        for name, value in arrays.items():
+            others = [one for other, one in arrays.items() if other != name]
+            if not _is_own(value, others, reader):
+                raise NotCompiled(f"{name} may be another array, or a view of it, when the loop is over", node.lineno)
         return found
 
     def _values(self, found: Compiled, run: Run) -> dict[str, Any]:
@@ -417,7 +422,10 @@ class Beginning:
         ))  # fmt: skip
         run.keep()
         saved = [Overwritten(tracked[name].place, shown, Ellipsis, copy) for name, (shown, copy) in windows.items()]
-        entry = LoopEntry(self.context, here(), self.site, run, dict(args), dict(ended), dict(left), saved, activated)
+        arrays = {name: value.array or "" for name, value in found.names.items() if isinstance(value, Elements)}
+        entry = LoopEntry(
+            self.context, here(), self.site, run, dict(args), dict(ended), dict(left), arrays, saved, activated
+        )
         entry.done = done
         entry.names = list(windows)
         for root in activated:
@@ -428,6 +436,17 @@ class Beginning:
 _NUMBERS: dict[type, str] = {
     int: "iw", float: "fw", bool: "bw", np.float64: "f", np.int64: "i", np.bool_: "b",
 }  # fmt: skip
+
+
+def _is_own(value: Elements, others: Sequence[Elements], reader: Reader) -> bool:
+    """Whether an array that a loop leaves is a whole one, which no other array may be."""
+    assert value.array is not None
+    whole = reader.whole(value.array)
+    known = {value.array, *value.shared}
+    if any(not known.isdisjoint({one.array, *one.shared}) for one in others):
+        return False
+    is_whole = alike(replace(value, shared=frozenset()), whole)
+    return is_whole and all(map(reader.is_local, value.shared))
 
 
 def _same(one: Any, other: Any) -> bool:

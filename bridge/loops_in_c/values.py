@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bridge.loops_in_c.ir import Const, Expr, Load, Op, Var
+from bridge.loops_in_c.ir import Const, Expr, Load, Op, Size, Var
 
 
 class NotCompiled(Exception):
@@ -50,7 +50,13 @@ class Axis:
 
 @dataclass(frozen=True)
 class Elements:
-    """A value with axes: its extents, and each element by its indices. `view` tells where it lies, if it is a view."""
+    """A value with axes: its extents, and each element by its indices.
+
+    Attributes
+    ----------
+    array, view : where it lies, if it is a view.
+    shared : what it may be a copy of, where Python has no copy: memory that other names may show.
+    """
 
     kind: str
     extents: tuple[Expr, ...]
@@ -58,6 +64,7 @@ class Elements:
     array: str | None = None
     view: tuple[Axis, ...] = ()
     is_copy: bool = True
+    shared: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -138,13 +145,29 @@ def moved(start: Expr, step: int, index: Expr) -> Expr:
 def alike(one: Value, other: Value) -> bool:
     """Whether two values are the same, as far as that is known."""
     if isinstance(one, Elements) and isinstance(other, Elements):
-        return (one.array, one.view, one.extents, one.is_copy) == (
+        return (one.array, one.view, one.extents, one.is_copy, one.shared) == (
             other.array,
             other.view,
             other.extents,
             other.is_copy,
+            other.shared,
         )
     return one == other
+
+
+def read_by(value: Elements) -> set[str]:
+    """The arrays that an element of a value is computed from."""
+    index = tuple(Var("i", "q") for _ in value.extents)
+    return {one.array for one in value.at(index).walk() if isinstance(one, (Load, Size))}
+
+
+def with_sizes(expr: Expr, old: str, new: str) -> Expr:
+    """An expression with the lengths of another array."""
+    if isinstance(expr, Size) and expr.array == old:
+        return Size("i", new, expr.axis)
+    if isinstance(expr, Op):
+        return Op(expr.kind, expr.name, tuple(with_sizes(one, old, new) for one in expr.args))
+    return expr
 
 
 def loads(value: Elements) -> list[Load]:

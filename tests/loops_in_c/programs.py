@@ -265,6 +265,127 @@ def a_function_of_numbers_of_an_array(A, v, a):
     return np.sum(v)
 
 
+def rate(t, y, a):
+    found = np.zeros_like(y)
+    found[0] = y[1] * a
+    found[1:] = -y[:-1] * t
+    return found
+
+
+def advanced(t, y, h, a):
+    first = rate(t, y, a)
+    second = rate(t + h, y + h * first, a)
+    return y + 0.5 * h * (first + second)
+
+
+@compiled
+def arrays_that_are_rebound(A, v, a):
+    x, t, total = v, 0.0, 0.0
+    for i in range(6):
+        before = x
+        x = x + 0.1 * (a * x - x * x)
+        x = advanced(t, x, 0.1, a)
+        x[-1] = before[0] * x[1]
+        A[i % 4] += x - before
+        t = t + 0.1
+    for _ in range(3):
+        v = v[1:] * v[:-1] + len(v)
+        total = total + v.size * np.sum(v)
+    return np.sum(A * A) * np.sum(x) + total
+
+
+@compiled
+def arrays_that_are_rebound_in_inner_loops(A, v, a):
+    for i in range(3):
+        x, y = A[i], v
+        for j in range(i):
+            if x[0] > y[j]:
+                x, y = y, x * v + a
+            else:
+                x = x + y
+        part = x[0] * a
+        A[3] = x * y
+        v[i] = part
+    return np.sum(A * A) + np.sum(v)
+
+
+@compiled
+def names_of_one_array(A, v, a):
+    for n in range(3):
+        x = y = v * A[n]
+        x[0] = 7.0
+        v = y * a
+        y = x
+        x = x * v
+        y[1] = 3.0
+        A[n] = x * y
+    return np.sum(A) + np.sum(v)
+
+
+@compiled
+def an_array_made_in_place_of_another(A, v, a):
+    u = v * 1.0
+    for _ in range(4):
+        new = u.copy()
+        for i in range(1, 3):
+            new[i] = 0.5 * (u[i - 1] + u[i + 1]) * a
+        u = new
+    return np.sum(u * u)
+
+
+@compiled
+def an_array_that_the_loop_makes_is_written(A, v, a):
+    for i in range(4):
+        row = A[i] * v
+        row *= row
+        row[:] = row * row
+        A[i] = row * (np.sum(row) * row[0] * 1e-3)
+        row = len(row) * A[i, i:]
+        v[0] += np.sum(row)
+    return np.sum(A) + v[0]
+
+
+@python("a store into an array that may be another one's, too")
+def an_array_written_before_it_is_rebound(A, v, a):
+    for _ in range(3):
+        v[0] = a
+        v = v * v[1]
+    return np.sum(v)
+
+
+@python("is not the same kind of thing in each iteration")
+def a_copy_whose_original_is_written(A, v, a):
+    x = v * 1.0
+    for i in range(3):
+        A[0] *= x
+        x = A[0]
+        if i == 1:
+            x = x * a
+        A[0] += 1.0
+        A[1] = x
+    return np.sum(A)
+
+
+@python("may be another array, or a view of it, when the loop is over")
+def a_loop_that_may_leave_the_array_it_began_with(A, v, a):
+    x = v
+    for _ in range(50):
+        if np.sum(x * x) < 1e-4:
+            break
+        x = x * 0.5 * a
+    return np.sum(x * x)
+
+
+@python("a tuple of what may change")
+def an_array_in_a_tuple(A, v, a):
+    for i in range(3):
+        row = v * 1.0
+        pair = (row, 1)
+        row = row * 2.0
+        v[i] = pair[0][i] * row[0]
+    return np.sum(v)
+
+
 @python("a statement of kind return")
 def a_function_that_returns_early(A, v, a):
     for i in range(4):
@@ -359,6 +480,28 @@ def an_index_that_does_not_exist(A, v, a):
     for i in range(6):
         v[i] *= a
     return np.sum(v)
+
+
+def bound_at_first(x, i):
+    if i == 0:
+        y = x
+    return y
+
+
+@raising
+def a_variable_that_an_earlier_call_has_bound(A, v, a):
+    for i in range(3):
+        v[i] = bound_at_first(v[i], i)
+    return np.sum(v)
+
+
+@raising
+def a_variable_that_each_iteration_skips(A, v, a):
+    for i in range(4):
+        if v[i] > -100.0:
+            continue
+        y = v[i]
+    return y
 
 
 @raising

@@ -29,6 +29,19 @@ def smooth(u, k=0.2):
         u[j] += k * (u[j - 1] - bent(u[j + 1]))
 
 
+def shrunk(u, w):
+    u = u * 0.5
+    w = u
+    u[1] = 0.3
+    return w
+
+
+def turned(u, w):
+    if u[0] > 0.0:
+        u = u * 0.3
+    return w, u + w
+
+
 def mixed(u, w):
     t = u * w
     half = np.empty_like(u)
@@ -46,7 +59,7 @@ class Generator:
         self.random = random.Random(seed)
         self.depth = 0
         self.indices: list[str] = []
-        self.vectors = ["v", "w"]
+        self.rebinds = self.writes = False
 
     def pick(self, *choices: str) -> str:
         return self.random.choice(choices)
@@ -56,9 +69,11 @@ class Generator:
         lines = ["def f(A, B, v, a):", "    n = A.shape[0]", "    s = 0.0", "    r = a * 0.5"]
         lines.append(self.pick("    w = np.zeros(A.shape[1])", "    w = v * 0.5", "    w = v.copy()"))
         lines.append("    c = 1")
+        lines.append(f"    x, y = {self.pick('v', 'w', 'A[0]', 'v * a')}, {self.pick('w', 'B[1]', 'w + 0.1')}")
+        self.rebinds, self.writes = self.random.random() < 0.6, self.random.random() < 0.3
         for _ in range(self.random.randint(1, 2)):
             lines += self.loop(1)
-        lines.append("    return np.sum(A * A) + 0.5 * np.sum(B) + np.sum(v * w) + s * 0.3 + r * a + c")
+        lines.append("    return np.sum(A * A) + 0.5 * np.sum(B) + np.sum(v * w) + s * 0.3 + r * a + c + np.sum(x * y)")
         return HELPERS + "\n".join(lines) + "\n"
 
     def loop(self, depth: int) -> list[str]:
@@ -89,6 +104,8 @@ class Generator:
 
     def statement(self, depth: int) -> list[str]:
         pad, chance = "    " * depth, self.random.random()
+        if self.rebinds and self.random.random() < 0.25:
+            return [pad + self.rebinding()]
         if chance < 0.12 and depth < 4:
             return self.loop(depth)
         if chance < 0.22 and depth < 5:
@@ -120,6 +137,18 @@ class Generator:
                     .replace("np.sum", f"np.sum({self.vector()}) * 0.1")]  # fmt: skip
         return [f"{pad}{self.pick('s', 'r')} {self.pick('=', '+=', '*=')} {self.number()}"]
 
+    def rebinding(self) -> str:
+        """A statement that binds an array to a name which has one."""
+        name = self.pick("x", "y")
+        if self.writes and self.random.random() < 0.4:
+            return self.pick(f"{name}[{self.index()}] = {self.number()}", f"{name} *= 0.5", f"smooth({name})")
+        return self.pick(
+            f"{name} = {name} + 0.1 * ({self.vector()})", f"{name} = {self.vector()}",
+            f"{name} = {self.number()} * {name}",
+            "x, y = y, x", "x, y = x + 0.1 * y, y * x", f"{name} = mixed(x, y)", "x = y", "y = x", "y = shrunk(y, x)",
+            f"{name} = np.zeros(n)", "x, y = turned(x, y)",
+        )  # fmt: skip
+
     def condition(self) -> str:
         found = [f"{self.number()} > 0.1", f"{self.pick(*NUMBERS)} < {self.number()}", "c > 3"]
         if self.indices:
@@ -147,7 +176,7 @@ class Generator:
 
     def vector(self, inner: str = "") -> str:
         def one() -> str:
-            base = self.pick("v", "w", f"A[{self.index()}]", f"B[{self.index()}, :]")
+            base = self.pick("v", "w", *("xy" if self.rebinds else ""), f"A[{self.index()}]", f"B[{self.index()}, :]")
             if inner == "":
                 return base
             return f"{base}[{inner}]" if inner == "::2" else f"{base}[{self.pick('1:-1', ':-2', '2:')}]"
