@@ -47,8 +47,10 @@ static F *log_grow(Frame *f, F *p, I n)
         I size = is_new && f->count ? 2 * s->size : SMALLEST;
         size = size > LARGEST ? LARGEST : size;
         size = size < n ? n : size;
-        if (size >= ASKED && !f->fits(size * sizeof(F)))
+        if (size >= ASKED && !f->fits(size * sizeof(F))) {
+            f->current -= f->count > 0;
             return 0;
+        }
         if (is_new) {
             f->segments = realloc(f->segments, (f->count + 1) * sizeof(Segment));
             f->segments[f->count++].memory = 0;

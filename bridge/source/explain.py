@@ -51,16 +51,17 @@ def _of_loops(tree: ast.AST, code: CodeType) -> Iterator[str]:
     """For each loop of a function, a comment that says what became of it."""
     function = next(node for node in ast.walk(tree) if _is_at(node, code.co_name, code.co_firstlineno))
     numbers = {(one.node.lineno, one.node.col_offset): k for k, one in enumerate(SITES) if one.file == code.co_filename}
-    for node in ast.walk(function):
-        if not isinstance(node, (ast.For, ast.While)):
-            continue
-        number = numbers.get((node.lineno, node.col_offset), -1)
-        if number in REASONS:
-            yield f"# line {node.lineno}: Python has run this loop, and not C. {REASONS[number]}"
-        elif number in RAN:
-            yield f"# line {node.lineno}: this loop has run in C."
-        else:
-            yield f"# line {node.lineno}: this loop has not run in C."
+    below = list(ast.iter_child_nodes(function))
+    while below:
+        node = below.pop(0)
+        if isinstance(node, (ast.For, ast.While)):
+            number = numbers.get((node.lineno, node.col_offset), -1)
+            if number in RAN and number not in REASONS:
+                yield f"# line {node.lineno}: this loop has run in C."
+                continue
+            reason = f", {REASONS[number]}" if number in REASONS else ", if it has run."
+            yield f"# line {node.lineno}: Python has run this loop{reason}"
+        below[:0] = ast.iter_child_nodes(node)
 
 
 def _is_at(node: ast.AST, name: str, line: int) -> bool:
