@@ -6,8 +6,8 @@ import ast
 
 from bridge.loops_in_c import functions
 from bridge.loops_in_c.indexing import Indexing
-from bridge.loops_in_c.ir import Const, Dot, Expr, Load, Op, Stride, Sum, Var
-from bridge.loops_in_c.values import ONE, ZERO, Elements, Known, Number, Value, converted, loads, weak_of
+from bridge.loops_in_c.ir import Array, Const, Dot, Each, Expr, Load, Make, Op, Product, Reduce, Size, Stride, Var
+from bridge.loops_in_c.values import ONE, ZERO, Again, Elements, Known, Number, Value, converted, loads, weak_of
 
 _POWERS = {2: "square", 0.5: "root", 1: "pos", -1: "reciprocal"}
 _RANGES = frozenset({"add", "sub", "mul"})
@@ -18,7 +18,7 @@ class Arithmetic(Indexing):
 
     def binary(self, name: str, left: Value, right: Value, node: ast.AST) -> Value:
         if name == "matmul":
-            return self.dot(left, right, node)
+            return self.dot(left, right, node, by_dot=False)
         if name == "pow":
             return self.power(left, right, node)
         if name in ("and", "or", "xor") and _kinds(left, right) != {"b"}:
@@ -173,31 +173,174 @@ class Arithmetic(Indexing):
 
         return Elements(value.kind, extents, at)
 
-    def dot(self, left: Value, right: Value, node: ast.AST) -> Value:
-        if not (isinstance(left, Elements) and isinstance(right, Elements)):
-            if isinstance(left, Number) or isinstance(right, Number):
-                return self.elementwise("mul", (left, right), node)
+    def dot(self, left: Value, right: Value, node: ast.AST, by_dot: bool = True) -> Value:
+        """A product of vectors or matrices: `dot`, or `@`."""
+        if by_dot and (isinstance(left, Number) or isinstance(right, Number)):
+            return self.elementwise("mul", (left, right), node)
+        if not (isinstance(left, Elements) and isinstance(right, Elements)) or _kinds(left, right) != {"f"}:
             self.refuse("a product of this", node)
-        if (len(left.extents), len(right.extents), left.kind, right.kind) != (1, 1, "f", "f"):
-            self.refuse("a product of matrices", node)
-        if left.extents[0] != right.extents[0]:
-            self.check(Op("b", "eq", (left.extents[0], right.extents[0])))
-        variable, name = self.new("s"), self.new("q")
-        self.variables[variable] = "f"
-        index = (Var("i", name),)
-        one, other = left.at(index), right.at(index)
-        if not (isinstance(one, Load) and isinstance(other, Load)):
-            self.refuse("a product of values that are computed", node)
-        self.block.append(Dot(variable, left.extents[0], name, one, other))
-        return Number(Var("f", variable), False)
+        ranks = len(left.extents), len(right.extents)
+        if max(ranks) > 2:
+            self.refuse("a product of arrays of more than two axes", node)
+        inner = left.extents[-1], right.extents[0]
+        if inner[0] != inner[1]:
+            self.check(Op("b", "eq", inner))
+        name = self.new("q")
+        rows, columns = self.new("q") if ranks[0] == 2 else "", self.new("q") if ranks[1] == 2 else ""
+        one = self._factor(left, [rows, name] if rows else [name], node)
+        other = self._factor(right, [name, columns] if columns else [name], node)
+        if ranks == (1, 1):
+            variable = self.new("s")
+            self.variables[variable] = "f"
+            self.block.append(Dot(variable, inner[0], name, one, other))
+            return Number(Var("f", variable), False)
+        extents = (*left.extents[:-1], *right.extents[1:])
+        local = self.temporary("f", extents)
+        m, n = left.extents[0] if rows else ONE, right.extents[1] if columns else ONE
+        self.block.append(Product(local, rows, name, columns, (m, inner[0], n), one, other, by_dot))
+        return self.copied(local)
 
-    def sum(self, value: Elements, node: ast.AST) -> Value:
-        if len(value.extents) != 1 or value.kind != "f":
-            self.refuse("a sum over several axes", node)
-        variable, name = self.new("s"), self.new("q")
-        self.variables[variable] = "f"
-        self.block.append(Sum(variable, name, value.extents[0], value.at((Var("i", name),))))
-        return Number(Var("f", variable), False)
+    def _factor(self, value: Elements, names: list[str], node: ast.AST) -> Load:
+        """One element of a factor, which lies in memory as NumPy's array does."""
+        if not value.is_copy:
+            found = value.at(tuple(Var("i", one) for one in names))
+            assert isinstance(found, Load)
+            if self.arrays[found.array].ndim > 1 and found.array in self.unordered:
+                self.refuse("a product of an array whose memory has an order that is not known", node)
+            return found
+        if value.is_part or not self.is_in_order(value):
+            self.refuse("a product of an array whose memory has an order that is not known", node)
+        local = self.temporary("f", value.extents)
+        index = tuple(Var("i", self.new("q")) for _ in value.extents)
+        self.block.append(Each(tuple(one.name for one in index), value.extents, local, index, value.at(index)))
+        return Load("f", local, tuple(Var("i", one) for one in names))
+
+    def outer(self, left: Value, right: Value, node: ast.AST) -> Value:
+        if not (isinstance(left, Elements) and isinstance(right, Elements)):
+            self.refuse("an outer product of this", node)
+        if (len(left.extents), len(right.extents)) != (1, 1):
+            self.refuse("an outer product of matrices", node)
+        return self.elementwise("mul", (self.widened(left, [1]), self.widened(right, [0])), node)
+
+    def reduced(self, how: str, value: Elements, axis: Value | None, node: ast.AST) -> Value:
+        """A sum, product or extremum of all elements, or along one axis, in NumPy's order."""
+        kind = "i" if how == "sum" and value.kind == "b" else value.kind
+        if kind == "b" or (kind == "i" and how == "prod"):
+            self.refuse(f"{how} of an array of kind {value.kind}", node)
+        rank = len(value.extents)
+        along = None if rank == 1 else self._axis(axis, rank, node)
+        if axis is not None and along is None:
+            self._axis(axis, rank, node)
+        if kind == "f" and rank > 1 and how in ("sum", "prod"):
+            self._check_layout(how, value, along, node)
+        names = tuple(self.new("q") for _ in value.extents)
+        element = converted(value.at(tuple(Var("i", one) for one in names)), kind)
+        if along is None:
+            if how in ("max", "min"):
+                for extent in value.extents:
+                    self.check(Op("b", "gt", (extent, ZERO)))
+            variable = self.new("s")
+            self.variables[variable] = kind
+            self.block.append(Reduce(how, names, value.extents, element, variable))
+            return Number(Var(kind, variable), False)
+        if how in ("max", "min"):
+            self.check(Op("b", "gt", (value.extents[along], ZERO)))
+        if how == "sum" and along < rank - 1 and kind == "f":
+            how = "sequential"
+        outer = tuple(one for k, one in enumerate(names) if k != along)
+        extents = tuple(one for k, one in enumerate(value.extents) if k != along)
+        local = self.temporary(kind, extents)
+        reduced = (names[along],), (value.extents[along],)
+        self.block.append(Reduce(how, *reduced, element, "", local, outer, extents))
+        return self.copied(local)
+
+    def temporary(self, kind: str, extents: tuple[Expr, ...]) -> str:
+        """An array of one statement, whose elements are not yet computed."""
+        local = self.new("r")
+        self.arrays[local] = Array(kind, len(extents), local, True, True)
+        self.block.append(Make(local, extents))
+        return local
+
+    def copied(self, local: str) -> Elements:
+        """An array of one statement as a value: a name that is bound to it gets a copy."""
+        whole = self.whole(local)
+        return Elements(whole.kind, whole.extents, whole.at)
+
+    def mean(self, value: Elements, axis: Value | None, node: ast.AST) -> Value:
+        if value.kind != "f":
+            self.refuse("a mean of integers", node)
+        count: Expr = ONE
+        rank = len(value.extents)
+        along = None if axis is None else self._axis(axis, rank, node)
+        for k, extent in enumerate(value.extents):
+            if along in (None, k):
+                count = self.integer("mul", count, extent)
+        count = self.let(count)
+        self.check(Op("b", "gt", (count, ZERO)))
+        return self.elementwise("div", (self.reduced("sum", value, axis, node), Number(count)), node)
+
+    def _axis(self, axis: Value | None, rank: int, node: ast.AST) -> int | None:
+        if axis is None or (isinstance(axis, Known) and axis.value is None):
+            return None
+        if not (isinstance(axis, Number) and isinstance(axis.expr, Const) and axis.expr.kind == "i"):
+            self.refuse("an axis that is not known", node)
+        if not -rank <= axis.expr.value < rank:
+            self.refuse("an axis that does not exist", node)
+        return int(axis.expr.value) % rank
+
+    def _check_layout(self, how: str, value: Elements, along: int | None, node: ast.AST) -> None:
+        """Refuse what NumPy reduces in an order that depends on its memory: only the order of the axes is followed."""
+        if not self.is_in_order(value):
+            self.refuse(f"{how} of an array whose axes are not in the order of its memory", node)
+        if along is not None:
+            if along < len(value.extents) - 1:
+                # NumPy drops axes of one element, and then it takes this one for the last.
+                inner: Expr = ONE
+                for extent in value.extents[along + 1 :]:
+                    inner = self.integer("mul", inner, extent)
+                self.check(Op("b", "gt", (self.let(inner), ONE)))
+            return
+        if value.is_part:
+            self.refuse(f"{how} of a part of an array", node)
+        if value.is_copy:
+            return
+        assert value.array is not None
+        varying = [k for k, one in enumerate(value.view) if one.axis is not None]
+        if varying != list(range(varying[0], len(value.view))) or any(value.view[k].step != 1 for k in varying):
+            self.refuse(f"{how} of a part of an array", node)
+        for k in varying[1:]:
+            axis = value.view[k].axis
+            assert axis is not None
+            own = Size("i", value.array, k)
+            if value.extents[axis] != own:
+                self.refuse(f"{how} of a part of an array", node)
+            if not self.arrays[value.array].is_local:
+                step = Op("i", "mul", (own, Stride("i", value.array, k)))
+                self.check(Op("b", "eq", (Stride("i", value.array, k - 1), step)))
+        last = len(value.view) - 1
+        if not self.arrays[value.array].is_packed:
+            self.check(Op("b", "eq", (Stride("i", value.array, last), Const("i", 8))))
+
+    def is_in_order(self, value: Elements) -> bool:
+        """Whether the axes of an array lie in memory in their order, and those of NumPy's array do, too."""
+        if len(value.extents) < 2:
+            return True
+        axes = [f".axis{k}" for k in range(len(value.extents))]
+        for one in value.at(tuple(Var("i", name) for name in axes)).walk():
+            if not isinstance(one, Load):
+                continue
+            if len(one.index) > 1 and (one.array in self.unordered or not self.arrays[one.array].is_ordered):
+                return False
+            found = [axes.index(x.name) for k in one.index for x in k.walk() if isinstance(x, Var) and x.name in axes]
+            if found != sorted(set(found)) or any(isinstance(x, Load) for k in one.index for x in k.walk()):
+                return False
+        return True
+
+    def note_order(self, local: str, value: Elements) -> None:
+        """Record that an array which the loop makes may lie in another order in NumPy."""
+        if local not in self.unordered and not self.is_in_order(value):
+            self.unordered.add(local)
+            raise Again
 
 
 def _kinds(*values: Value) -> set[str | None]:

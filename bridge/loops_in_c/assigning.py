@@ -8,6 +8,7 @@ from typing import Any
 from bridge.loops_in_c.expressions import OPERATORS, Expressions
 from bridge.loops_in_c.ir import Array, Assign, Const, Each, Expr, Load, Make, Size, Store, Var
 from bridge.loops_in_c.values import (
+    Again,
     Axis,
     Elements,
     Number,
@@ -18,10 +19,6 @@ from bridge.loops_in_c.values import (
     loads,
     local_name,
 )
-
-
-class Again(Exception):
-    """Something has been found out of a variable: the loop is read once more."""
 
 
 class Assigning(Expressions):
@@ -161,6 +158,7 @@ class Assigning(Expressions):
         return self.whole(local)
 
     def _make(self, local: str, value: Elements) -> None:
+        self.note_order(local, value)
         self.arrays[local] = Array(value.kind, len(value.extents), local, True, True)
         self.block.append(Make(local, value.extents))
         names = tuple(self.new("q") for _ in value.extents)

@@ -22,6 +22,7 @@ class Blocks:
     nonneg: set[str]
     width: dict[str, int]
     mixed: set[str]
+    unordered: set[str]
     block: list[Stmt]
     line: int
     fresh: int

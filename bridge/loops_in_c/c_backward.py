@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from bridge.loops_in_c.c_text import C_KINDS, Text
-from bridge.loops_in_c.derivative import Add, Back, BackBlock, BackFor, BackIf, BackWhile
-from bridge.loops_in_c.ir import Assign, Dot, Each, Let, Make, Stmt, Store, Sum, Var
+from bridge.loops_in_c.derivative import REREAD, Add, Back, BackBlock, BackFor, BackIf, BackWhile
+from bridge.loops_in_c.ir import Assign, Dot, Each, Let, Load, Make, Product, Reduce, Stmt, Store, Var
 
 
 class Backward(Text):
@@ -102,7 +102,11 @@ class Backward(Text):
                 self._back_each(one, of)
             case Back(of=Make() as of):
                 self._back_make(of)
-            case Back(of=Sum() as of) | Back(of=Dot() as of):
+            case Back(of=Reduce() as of):
+                self._back_reduce(one, of)
+            case Back(of=Product() as of):
+                self._back_product(one, of)
+            case Back(of=Dot() as of):
                 if one.share:
                     self._back_variable(of.variable)
                     self._loops([of.name], [self.expr(of.extent)])
@@ -110,6 +114,70 @@ class Backward(Text):
                     self._marked("m", one.share)
                     self.say("}")
                     self._close()
+
+    def _back_reduce(self, one: Back, of: Reduce) -> None:
+        if not one.share:
+            return
+        self._loops(of.outer, [self.expr(x) for x in of.outer_extents])
+        if of.variable:
+            self._back_variable(of.variable)
+        else:
+            shadow, mark = (self.element(of.array, of.index, part) for part in "dm")
+            self._open(f"const F ct = {shadow}; {shadow} = 0;")
+            if self.marks:
+                self.say(f"const F m = {mark}; {mark} = 0;")
+        extents = [self.expr(x) for x in of.extents]
+        if of.how in REREAD:
+            reduced = self._gathered(of)
+            if of.how == "prod":
+                self.say("products_of_others(b, size);")
+            else:
+                self.say(f"const F best = {reduced}, winners = count_winners(b, size, best);")
+        self._loops(of.names, extents)
+        self.say("{")
+        if of.how == "prod":
+            self.say(f"const F others = b[{self._flat(of.names, extents)}];")
+        self._marked("m", one.share)
+        self.say("}")
+        self._close()
+
+    def _back_product(self, one: Back, of: Product) -> None:
+        if not one.share:
+            return
+        shadow, mark = (f"{part}{self.array[of.array]}" for part in "dm")
+        m, k, n = (self.expr(x) for x in of.counts)
+        self._open(f"const I rows = {m}, inner = {k}, columns = {n};")
+        for add in one.share:
+            assert isinstance(add, Add) and isinstance(add.target, Load)
+            if of.rows and of.columns and not self.marks:
+                self._back_matrix(of, add.target, shadow)
+                continue
+            counts = {of.rows: "rows", of.inner: "inner", of.columns: "columns"}
+            names = [name for name in counts if name]
+            self._loops(names, [counts[name] for name in names])
+            self.say(f"{{ const F ct = {self.element(of.array, of.index, 'd')};")
+            self._marked(self.element(of.array, of.index, "m"), [add])
+            self.say("}")
+        for one_of in (shadow, mark) if self.marks else (shadow,):
+            self.say(f"memset({one_of}, 0, rows * columns * 8);")
+        self._close()
+
+    def _back_matrix(self, of: Product, target: Load, shadow: str) -> None:
+        """The share of one of two matrices: the cotangent times the other one, by NumPy's own loop."""
+        if target is of.left:
+            b, (b_inner, b_columns) = self._walked(of.right, [of.inner, of.columns])
+            left, right = f"{shadow}, columns * 8, 8", f"{b}, {b_columns}, {b_inner}"
+            counts, names = ("rows", "columns", "inner"), [of.rows, of.inner]
+        else:
+            a, (a_rows, a_inner) = self._walked(of.left, [of.rows, of.inner])
+            left, right = f"{a}, {a_inner}, {a_rows}", f"{shadow}, columns * 8, 8"
+            counts, names = ("inner", "rows", "columns"), [of.inner, of.columns]
+        self._open(f"F *restrict b = scratch(f, {counts[0]} * {counts[2]});")
+        self.say(f"numpy_product(f, {left}, {right}, (char *)b, {', '.join(counts)});")
+        extents = [counts[0], counts[2]]
+        self._loops(names, extents)
+        self.say(f"    {self.element(target.array, target.index, 'd')} += b[{self._flat(names, extents)}];")
+        self._close()
 
     def _back_variable(self, name: str) -> None:
         """Take the cotangent of a variable, and its mark."""
@@ -167,7 +235,7 @@ class Backward(Text):
         if not has_shadow and not restores:
             return
         extents = [self.expr(x) for x in of.extents]
-        size = " * ".join(f"({x})" for x in extents) or "1"
+        size = self._size(extents)
         flat, element = self._flat(of.names, extents), self.element(of.array, of.index)
         shadow, mark = (self.element(of.array, of.index, part) for part in "dm")
         self._open(f"const I size = {size};")

@@ -12,7 +12,7 @@ import numpy as np
 from bridge.loops_in_c import functions
 from bridge.loops_in_c.arithmetic import Arithmetic
 from bridge.loops_in_c.blocks import SMALL
-from bridge.loops_in_c.ir import Check, Const, Dot, Expr, Op, Sum, Var
+from bridge.loops_in_c.ir import Check, Const, Dot, Expr, Make, Op, Reduce, Var
 from bridge.loops_in_c.values import ONE, Elements, Known, Number, Several, Unbound, Value, converted
 
 COMPARISONS = {
@@ -24,6 +24,7 @@ OPERATORS: dict[type[ast.operator], str] = {
 }  # fmt: skip
 
 
+_REDUCING = (np.sum, np.prod, np.max, np.min, np.amax, np.amin, np.mean)
 MAKING = frozenset({"zeros", "ones", "empty", "zeros_like", "ones_like", "empty_like"})
 
 
@@ -177,7 +178,7 @@ class Expressions(Arithmetic):
                 self.refuse("and/or of something else than conditions", node)
             values.append(operand.expr)
             numbers.append(operand)
-            if number and any(isinstance(x, (Check, Sum, Dot)) for x in self.block[before:]):
+            if number and any(isinstance(x, (Check, Reduce, Dot, Make)) for x in self.block[before:]):
                 self.refuse("and/or of what may raise", node)
         name = "and" if isinstance(node.op, ast.And) else "or"
         found = values[0]
@@ -190,7 +191,7 @@ class Expressions(Arithmetic):
         test = self.truth(self.value(node.test))
         before = len(self.block)
         one, other = self.value(node.body), self.value(node.orelse)
-        if any(isinstance(x, (Check, Sum, Dot)) for x in self.block[before:]):
+        if any(isinstance(x, (Check, Reduce, Dot, Make)) for x in self.block[before:]):
             self.refuse("a conditional expression of what may raise", node)
         if not (isinstance(one, Number) and isinstance(other, Number)):
             self.refuse("a conditional expression of arrays", node)
@@ -208,15 +209,23 @@ class Expressions(Arithmetic):
         if any(isinstance(one, ast.Starred) for one in node.args):
             self.refuse("a call with *", node)
         args = tuple(self.value(one) for one in node.args)
-        if node.keywords:
+        return self.call(function, (*args, *self._axis_of(function, node)), node)
+
+    def _axis_of(self, function: Any, node: ast.Call) -> tuple[Value, ...]:
+        """The value of the keyword `axis` of a reduction, which comes after its first argument."""
+        if not node.keywords:
+            return ()
+        if [one.arg for one in node.keywords] != ["axis"] or len(node.args) > 1 or function not in _REDUCING:
             self.refuse("a call with keywords", node)
-        return self.call(function, args, node)
+        return (self.value(node.keywords[0].value),)
 
     def method(self, base: Elements, name: str, node: ast.Call) -> Value:
         if name == "copy" and not node.args and not node.keywords:
             return Elements(base.kind, base.extents, base.at)
-        if name in ("sum", "dot") and not node.keywords:
-            return self.call(getattr(np, name), (base, *(self.value(one) for one in node.args)), node)
+        if name in ("sum", "prod", "max", "min", "mean", "dot"):
+            function = getattr(np, name)
+            args = (base, *(self.value(one) for one in node.args), *self._axis_of(function, node))
+            return self.call(function, args, node)
         self.refuse(f"the method {name}", node)
 
     def made(self, name: str, args: tuple[Value, ...]) -> Value | None:
@@ -260,8 +269,14 @@ class Expressions(Arithmetic):
         match name, args:
             case "dot", (one, other):
                 return self.dot(one, other, node)
-            case "sum", (Elements() as one,):
-                return self.sum(one, node)
+            case (("sum" | "prod" | "max" | "min" | "amax" | "amin"), (Elements() as one, *axis)) if len(axis) < 2:
+                return self.reduced(name.removeprefix("a"), one, axis[0] if axis else None, node)
+            case "mean", (Elements() as one, *axis) if len(axis) < 2:
+                return self.mean(one, axis[0] if axis else None, node)
+            case "matmul", (one, other):
+                return self.dot(one, other, node, by_dot=False)
+            case "outer", (one, other):
+                return self.outer(one, other, node)
             case "flip", (Elements(extents=(_,)) as one,):
                 return cast(Value, self.item(one, ast.Slice(step=ast.Constant(-1))))
             case "len", (Elements() as one,):

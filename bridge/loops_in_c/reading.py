@@ -54,6 +54,7 @@ class Reader(Calls):
         self.flagged: set[str] = set()
         self.kinds: dict[str, str] = {}
         self.mixed: set[str] = set()
+        self.unordered: set[str] = set()
         self.read: list[Read] = []
         self.block: list[Stmt] = []
 

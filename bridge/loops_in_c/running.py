@@ -6,6 +6,7 @@ import ast
 import builtins
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from types import FrameType
 from typing import Any
 
@@ -188,11 +189,11 @@ class Beginning:
 
     def _array(self, name: str, value: np.ndarray, label: str, key: list[Any], active: bool) -> None:
         is_packed = value.strides[-1] == value.itemsize
-        made = Array(_DTYPES[value.dtype], value.ndim, label, False, is_packed)
+        made = Array(_DTYPES[value.dtype], value.ndim, label, False, is_packed, _is_ordered(value))
         if not value.flags.aligned or value.dtype.byteorder not in "=|":
             raise NotCompiled(f"{name} is not aligned", self.site.node.lineno)
         self.arrays[name], self.values[name] = made, value
-        key.append((name, made.kind, made.ndim, label, is_packed, active))
+        key.append((name, made.kind, made.ndim, label, is_packed, made.is_ordered, active))
 
     def _compiled(self, frame: FrameType) -> Compiled:
         found = self.site.made.get(self.key)
@@ -426,6 +427,12 @@ def _looked_up(text: str, names: Mapping[str, Any], live: Mapping[str, Any], lin
     for one in rest:
         value = getattr(value, one)
     return value
+
+
+def _is_ordered(value: np.ndarray) -> bool:
+    """Whether each axis lies inside of one step of the axis before it."""
+    axes = [(step, step * extent) for step, extent in zip(value.strides, value.shape, strict=True) if extent > 1]
+    return all(step > 0 for step, _ in axes) and all(one[0] >= other[1] for one, other in pairwise(axes))
 
 
 def _same_window(one: np.ndarray, other: np.ndarray) -> bool:

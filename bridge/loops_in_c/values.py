@@ -17,6 +17,10 @@ class NotCompiled(Exception):
         self.reason, self.line = reason, line
 
 
+class Again(Exception):
+    """Something has been found out of a variable: the loop is read once more."""
+
+
 @dataclass(frozen=True)
 class Number:
     """A value without axes.
@@ -50,7 +54,10 @@ class Axis:
 
 @dataclass(frozen=True)
 class Elements:
-    """A value with axes: its extents, and each element by its indices. `view` tells where it lies, if it is a view."""
+    """A value with axes: its extents, and each element by its indices. `view` tells where it lies, if it is a view.
+
+    `is_part` says whether a computed value is a part of another one, so that NumPy's array has gaps.
+    """
 
     kind: str
     extents: tuple[Expr, ...]
@@ -58,6 +65,7 @@ class Elements:
     array: str | None = None
     view: tuple[Axis, ...] = ()
     is_copy: bool = True
+    is_part: bool = False
 
 
 @dataclass(frozen=True)

@@ -229,6 +229,34 @@ def functions_of_numbers(A, v, a):
 
 
 @compiled
+def reductions_along_axes(A, v, a):
+    for i in range(3):
+        v += np.sum(A, axis=0) * np.mean(A * v, axis=1) - np.max(A, axis=0)
+        A[i] += v * np.prod(A[i]) + A.min(axis=1) * A.max()
+        A *= 0.1 + a * np.mean(A) / (1.0 + np.sum(v > 0.0) + np.sum(A * A))
+    return np.sum(A) + np.sum(v)
+
+
+@compiled
+def products_of_matrices(A, v, a):
+    for i in range(3):
+        w = A @ v + np.dot(v, A) * a
+        A += 0.1 * np.outer(w, v) - 0.1 * A @ A
+        v[:] = np.dot(A, w * 0.1) + (A[:, :2] @ A[1:3])[i] + np.dot(A, A.T)[0]
+    return np.sum(A) + np.sum(v)
+
+
+@compiled
+def new_axes(A, v, a):
+    for i in range(3):
+        A += v[:, None] * A[i][np.newaxis, :] * a
+        column = A[:, i, None]
+        v += np.sum(column * v[None], axis=0) + np.max(v[:, None] - v, axis=1)
+        column *= 0.5
+    return np.sum(A) + np.sum(v)
+
+
+@compiled
 def ties_and_choices(A, v, a):
     for i in range(3):
         v[i] = v[i + 1]
@@ -242,6 +270,35 @@ def a_function_of_an_array_backwards(A, v, a):
     for i in range(4):
         A[i] = np.exp(v[::-1]) * a
     return np.sum(A)
+
+
+@python("sum of a part of an array")
+def a_sum_of_a_part(A, v, a):
+    for i in range(3):
+        v[i] += np.sum(A[1:, 1:]) * a
+    return np.sum(v)
+
+
+@python("sum of an array whose axes are not in the order of its memory")
+def a_sum_of_a_transpose(A, v, a):
+    for i in range(3):
+        turned = A.T * a
+        v[i] += np.sum(turned)
+    return np.sum(v)
+
+
+@python("a product of an array whose memory has an order that is not known")
+def a_product_of_a_computed_transpose(A, v, a):
+    for _ in range(3):
+        v += (A.T * a) @ v
+    return np.sum(v)
+
+
+@python("a call with keywords")
+def a_sum_that_keeps_its_axes(A, v, a):
+    for _ in range(3):
+        v += np.sum(A, axis=1, keepdims=True)[0] * a
+    return np.sum(v)
 
 
 @python("where of numbers")
@@ -365,6 +422,20 @@ def an_index_that_does_not_exist(A, v, a):
 def a_division_by_zero(A, v, a):
     for i in range(4):
         v[i] = 1 / (i - 2)
+    return np.sum(v)
+
+
+@raising
+def the_maximum_of_nothing(A, v, a):
+    for i in range(4):
+        v[i] += np.max(v[i + 1 :])
+    return np.sum(v)
+
+
+@raising
+def a_product_of_shapes_that_differ(A, v, a):
+    for i in range(4):
+        v += A[:, : i + 1] @ v[: 4 - i]
     return np.sum(v)
 
 

@@ -102,6 +102,8 @@ class Generator:
             return [f"{pad}{self.element()} {self.pick('=', '+=', '-=', '*=')} {self.number()}"]
         if chance < 0.65:
             return [f"{pad}{self.row()} {self.pick('=', '+=', '-=', '*=')} {self.vector()}"]
+        if chance < 0.69:
+            return [f"{pad}{self.row()} {self.pick('=', '+=', '-=')} {self.vector_of_matrices()}"]
         if chance < 0.72:
             inner = self.pick("1:-1", ":-2", "2:", "::2")
             return [f"{pad}{self.pick('v', 'w')}[{inner}] {self.pick('=', '+=')} {self.vector(inner)}"]
@@ -115,9 +117,9 @@ class Generator:
         if chance < 0.84:
             return [f"{pad}s, r = r, s * 0.5" if self.random.random() < 0.5 else f"{pad}c += 1"]
         if chance < 0.87:
-            return [f"{pad}{self.pick('s', 'r')} {self.pick('=', '+=')} {self.pick('np.dot', 'np.sum')}"
-                    .replace("np.dot", f"np.dot({self.plain_row()}, {self.plain_row()}) * 0.1")
-                    .replace("np.sum", f"np.sum({self.vector()}) * 0.1")]  # fmt: skip
+            dot = f"np.dot({self.plain_row()}, {self.plain_row()}) * 0.1"
+            value = self.pick(dot, f"np.sum({self.vector()}) * 0.1", self.number_of_arrays())
+            return [f"{pad}{self.pick('s', 'r')} {self.pick('=', '+=')} {value}"]
         return [f"{pad}{self.pick('s', 'r')} {self.pick('=', '+=', '*=')} {self.number()}"]
 
     def condition(self) -> str:
@@ -176,6 +178,25 @@ class Generator:
         if name == "**":
             return f"{one()} ** {self.pick('2', '3', '2.0')}"
         return f"np.{name}({one()}{' * 0.2' if name == 'exp' else ''})"
+
+    def matrix(self) -> str:
+        """A matrix of `n` by `n` elements."""
+        name = self.pick(*MATRICES)
+        return self.pick(name, name, f"{name}.T", f"({name} * 0.5)", f"(A + B * {self.number()})", "(A * v[:, None])")
+
+    def vector_of_matrices(self) -> str:
+        """A whole vector that is computed from matrices."""
+        reduction = f"np.{self.pick('sum', 'mean', 'max', 'min')}({self.matrix()}, axis={self.pick('0', '1', '-1')})"
+        product = self.pick(
+            f"{self.matrix()} @ {self.pick('v', 'w', '(v * w)')}", f"np.dot({self.matrix()}, {self.pick('v', 'w')})",
+            f"v @ {self.matrix()}", f"({self.matrix()} @ {self.matrix()})[{self.index()}]",
+            f"np.outer(v, w)[{self.index()}]", f"np.sum(v[:, None] * w[None, :], axis={self.pick('0', '1')})",
+        )  # fmt: skip
+        return f"0.1 * ({self.pick(reduction, product)})"
+
+    def number_of_arrays(self) -> str:
+        array = self.pick(self.matrix(), self.vector(), "A[1:]")
+        return f"0.1 * np.{self.pick('sum', 'mean', 'max', 'min')}({array})"
 
     def choice_of_elements(self, one: Callable[[], str]) -> str:
         test = f"{one()} {self.pick('>', '<=')} {self.pick(one(), self.number())}"
