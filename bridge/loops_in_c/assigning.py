@@ -7,7 +7,7 @@ from typing import Any
 
 from bridge.loops_in_c.aliasing import Aliasing
 from bridge.loops_in_c.expressions import OPERATORS
-from bridge.loops_in_c.ir import Assign, Const, Each, Expr, Load, Size, Store, Var
+from bridge.loops_in_c.ir import Assign, Const, Each, Expr, Load, Op, Size, Store, Var
 from bridge.loops_in_c.values import (
     Axis,
     Elements,
@@ -98,6 +98,12 @@ class Assigning(Aliasing):
         """Targets that are no tuples, with their values."""
         if not isinstance(target, (ast.Tuple, ast.List)):
             return [(target, value)]
+        if isinstance(value, Elements):
+            # Python raises if there are more items than targets, or fewer.
+            length = Const("i", len(target.elts))
+            self.check(Op("b", "eq", (value.extents[0], length)))
+            found = [self.item(value, ast.Constant(number)) for number in range(len(target.elts))]
+            value = Several(tuple(Number(one, False) if isinstance(one, Expr) else one for one in found))
         if not isinstance(value, Several) or len(value.items) != len(target.elts):
             self.refuse("an assignment to several names", target)
         if any(isinstance(one, ast.Starred) for one in target.elts):

@@ -191,8 +191,39 @@ def swept(u, factor=0.5):
 
 def returns_early(x):
     if x > 0.0:
+        return x * 2.0
+    elif x < -1.0:
+        y = x * x
+        if y > 2.0:
+            return y
+    else:
+        x = x + 1.0
+    return x * 3.0
+
+
+def returns_two(u, x):
+    if x > 0.0:
+        u = u * x
+        return u, x
+    return u, -x
+
+
+def returns_nothing(u, i):
+    if i == 1:
+        return
+    u[i] *= 2.0
+
+
+def returns_from_a_loop(u):
+    for x in range(len(u)):
+        if u[x] > 0.0:
+            return u[x]
+    return u[0]
+
+
+def returns_nothing_at_times(x):
+    if x > 0.0:
         return x
-    return -x
 
 
 @compiled
@@ -326,11 +357,158 @@ def an_array_in_a_tuple(A, v, a):
     return np.sum(v)
 
 
-@python("a statement of kind return")
-def a_function_that_returns_early(A, v, a):
+@compiled
+def functions_that_return_early(A, v, a):
     for i in range(4):
         v[i] = returns_early(v[i]) * a
+        w, s = returns_two(v, A[i, i])
+        A[i] = w * s
+        returns_nothing(v, i)
+    return np.sum(v) * np.sum(A)
+
+
+@python("a statement of kind return")
+def a_function_that_returns_from_a_loop(A, v, a):
+    for i in range(4):
+        v[i] = returns_from_a_loop(v) * a
     return np.sum(v)
+
+
+@python("does not return the same kind of thing each time")
+def a_function_that_returns_nothing_at_times(A, v, a):
+    for i in range(4):
+        v[i] = returns_nothing_at_times(v[i] * v[i]) * a
+    return np.sum(v)
+
+
+@compiled
+def conditions_that_guard_others(A, v, a):
+    n, count = len(v), 0
+    for i in range(n):
+        if i < n - 1 and v[i + 1] > 0.0:
+            v[i] *= a
+        if not (i < n - 1 and v[i + 1] > 0.0) and i:
+            v[i] += returns_early(v[i]) if i > 1 and returns_early(A[i, i]) > 0.0 else v[0]
+        A[i] = A[i] * 0.5 if -0.5 < v[i] <= a < 5.0 else v * 2.0
+        inside = 0 < i < 3
+        if inside:
+            count += 1
+    for i in range(1, n):
+        j = i
+        while j > 0 and v[j - 1] > v[j]:
+            v[j - 1], v[j] = v[j], v[j - 1]
+            j -= 1
+    return np.sum(v * A[0]) * count + np.sum(A)
+
+
+@compiled
+def loops_with_else(A, v, a):
+    for i in range(4):
+        for j in range(4):
+            if A[i, j] > 1.0:
+                v[i] *= a
+                break
+        else:
+            v[i] = 2.0 * v[i]
+            if i == 2:
+                continue
+        k = 3
+        while k > i:
+            k -= 1
+            if A[i, k] > 0.5:
+                break
+        else:
+            v[0] += 1.0
+        A[i, 0] = v[i] * k
+    return np.sum(v) * np.sum(A)
+
+
+@compiled
+def inner_loops_over_arrays(A, v, a):
+    s = v[0] * a
+    for i in range(2):
+        for x in v:
+            s = s + x * A[i, 0]
+            v[3] = v[3] * x
+        for row in A:
+            row *= a
+            s = s + row[0]
+        for x in reversed(A[0] * 2.0):
+            s = s * 0.5 + x
+        for x, y, _, w in A:
+            s = s + x * y - w
+    return s * np.sum(A) * np.sum(v) + x
+
+
+@compiled
+def inner_loops_with_several_variables(A, v, a):
+    s = v[0] * a
+    for i in range(3):
+        for j, x in enumerate(A[i] * 2.0):
+            if j == 1:
+                continue
+            v[j] += x * s
+        for k, row in enumerate(A, start=i):
+            row[k % 4] = v[k % 4]
+        for k, (x, row) in enumerate(zip(v, A, strict=True), 1):
+            s = s + x * row[k - 1]
+            if k > 3:
+                break
+        else:
+            s = s * 2.0
+        for x, y, j in zip(v[1:], v, range(0, 10, 3), strict=False):
+            s = s + x * y * j
+        for j in reversed(range(1, 4)):
+            v[j] += v[j - 1] * s * 0.1
+        for j in range(3):
+            j = j + 1
+            v[j] *= 0.5
+    return np.sum(v) * s + k * j
+
+
+@compiled
+def an_array_that_is_rebound_while_a_loop_goes_over_it(A, v, a):
+    w = v * 1.0
+    for i in range(2):
+        for x in w:
+            w = w * x + a
+        A[i] = w
+    return np.sum(A)
+
+
+@compiled
+def arrays_that_are_unpacked(A, v, a):
+    x, y, z, w = v
+    for i in range(3):
+        part = y * a
+        x, y, z, w = x + part, y - x, A[i, 0], w * z
+        first, _, _, last = A
+        first *= x
+        last[0] = y
+        x, y, z, w = v
+    return np.sum(A) * x * y + z * w
+
+
+@compiled
+def a_jump_under_a_condition_that_is_known(A, v, a):
+    for i in range(4):
+        if not None:
+            if v[i] > 0.0:
+                continue
+            v[i] *= 2.0
+        v[i] *= a
+    return np.sum(v * v)
+
+
+@compiled
+def a_break_before_a_condition_that_raises(A, v, a):
+    k = 0
+    while v[k] > -100.0:
+        v[k] *= a
+        k += 1
+        if k == 4:
+            break
+    return np.sum(v) * k
 
 
 @python("in an expression of swept, which writes arrays")
@@ -442,6 +620,15 @@ def a_variable_that_each_iteration_skips(A, v, a):
             continue
         y = v[i]
     return y
+
+
+@raising
+def too_many_values(A, v, a):
+    for i in range(4):
+        v[i] *= 2.0
+        x, y = A[i, i:]
+        v[i] = x * y
+    return np.sum(v)
 
 
 @raising

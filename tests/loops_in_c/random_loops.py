@@ -26,6 +26,16 @@ def smooth(u, k=0.2):
         u[j] += k * (u[j - 1] - bent(u[j + 1]))
 
 
+def sided(x, y):
+    if x > y:
+        if y > 0.0:
+            return x * 0.5
+        x = x - y
+    elif -0.5 < x < 0.5:
+        return y
+    return x * y * 0.1
+
+
 def shrunk(u, w):
     u = u * 0.5
     w = u
@@ -84,11 +94,37 @@ class Generator:
             body = self.body(depth + 1)
             return [*head, f"{pad}    {name} += 1", *body]
         name = self.pick("i", "j", "k") + str(depth)
+        if depth > 1 and self.random.random() < 0.25:
+            return self.loop_over(name, depth)
         bounds = self.pick("n", "1, n", "n - 1", "n - 2, -1, -1", "0, n, 2", "3", f"{self.index_bound()}")
         self.indices.append(name)
         body = self.body(depth + 1)
         self.indices.pop()
-        return [f"{pad}for {name} in range({bounds}):", *body]
+        made = [f"{pad}for {name} in range({bounds}):", *body]
+        if depth > 1 and self.random.random() < 0.2:
+            made += [f"{pad}else:", *self.body(depth + 1)]
+        return made
+
+    def loop_over(self, name: str, depth: int) -> list[str]:
+        """A loop over something else than a range."""
+        pad, array = "    " * depth, self.pick("v", "w", "A[0]", "B[:, 1]", "x", self.vector())
+        target, over = self.random.choice([
+            ("e", array), (name, "reversed(range(n))"), (name, "reversed(range(1, n, 2))"),
+            (f"{name}, e", f"enumerate({array})"), (f"e, {name}", f"zip({array}, range(3))"),
+            (f"{name}, (e, q)", f"enumerate(zip({array}, A))"),
+            ("q", "A"), (f"{name}, q", "enumerate(B)"), ("e", f"reversed({array})"),
+        ])  # fmt: skip
+        if name in target:
+            self.indices.append(name)
+        body = (
+            [f"{pad}    {self.pick('s', 'r')} += e * 0.1"]
+            if "e" in target
+            else [f"{pad}    q *= 0.9", f"{pad}    s = q[1]"]
+        )
+        body += self.body(depth + 1)
+        if name in target:
+            self.indices.pop()
+        return [f"{pad}for {target} in {over}:", *body]
 
     def index_bound(self) -> str:
         return self.pick(*self.indices, "n") if self.indices else "n"
@@ -113,7 +149,10 @@ class Generator:
         if chance < 0.26:
             return [f"{pad}if {self.condition()}:", f"{pad}    {self.pick('break', 'continue')}"]
         if chance < 0.45:
-            return [f"{pad}{self.element()} {self.pick('=', '+=', '-=', '*=')} {self.number()}"]
+            found = self.number()
+            if self.random.random() < 0.15:
+                found = f"{found} if {self.condition()} else {self.number()}"
+            return [f"{pad}{self.element()} {self.pick('=', '+=', '-=', '*=')} {found}"]
         if chance < 0.65:
             return [f"{pad}{self.row()} {self.pick('=', '+=', '-=', '*=')} {self.vector()}"]
         if chance < 0.72:
@@ -150,6 +189,10 @@ class Generator:
         found = [f"{self.number()} > 0.1", f"{self.pick(*NUMBERS)} < {self.number()}", "c > 3"]
         if self.indices:
             found += [f"{self.pick(*self.indices)} > 1", f"{self.pick(*self.indices)} % 2 == 0"]
+        if self.indices:
+            name = self.pick(*self.indices)
+            found.append(f"{name} < n - 1 and v[{name} + 1] > {self.number()}")
+        found += [f"{self.number()} < {self.number()} <= {self.number()}"]
         one = self.random.choice(found)
         return f"{one} {self.pick('and', 'or')} {self.random.choice(found)}" if self.random.random() < 0.15 else one
 
@@ -198,7 +241,7 @@ class Generator:
         if chance < 0.46:
             return self.pick(*NUMBERS)
         if chance < 0.5:
-            return f"bent({self.element()})"
+            return f"bent({self.element()})" if self.random.random() < 0.5 else f"sided({self.element()}, s)"
         if chance < 0.75:
             return self.element()
         if chance < 0.85:
