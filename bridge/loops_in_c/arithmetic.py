@@ -6,9 +6,10 @@ import ast
 
 from bridge.loops_in_c import functions
 from bridge.loops_in_c.indexing import Indexing
-from bridge.loops_in_c.ir import Const, Dot, Expr, Load, Op, Sum, Var
-from bridge.loops_in_c.values import ONE, ZERO, Elements, Number, Value, converted, weak_of
+from bridge.loops_in_c.ir import Const, Dot, Expr, Load, Op, Stride, Sum, Var
+from bridge.loops_in_c.values import ONE, ZERO, Elements, Known, Number, Value, converted, loads, weak_of
 
+_POWERS = {2: "square", 0.5: "root", 1: "pos", -1: "reciprocal"}
 _RANGES = frozenset({"add", "sub", "mul"})
 
 
@@ -20,24 +21,45 @@ class Arithmetic(Indexing):
             return self.dot(left, right, node)
         if name == "pow":
             return self.power(left, right, node)
+        if name in ("and", "or", "xor") and _kinds(left, right) != {"b"}:
+            self.refuse("bits of integers", node)
         return self.elementwise(name, (left, right), node)
 
-    def power(self, left: Value, right: Value, node: ast.AST) -> Value:
-        exponent = right.expr.value if isinstance(right, Number) and isinstance(right.expr, Const) else None
-        if isinstance(left, Elements) and left.kind == "f" and exponent is not None:
-            if exponent == 2:
-                return self.elementwise("square", (left,), node)
-            if exponent == 0.5:
-                return self.elementwise("sqrt", (left,), node)
-            if exponent == 1:
-                return self.elementwise("pos", (left,), node)
-            if exponent == -1:
-                return self.elementwise("reciprocal", (left,), node)
-        if isinstance(left, Number) and left.expr.kind != "f":
-            self.refuse("a power of an integer", node)
-        if isinstance(left, Elements) or isinstance(right, Elements):
-            self.refuse("a power of an array", node)
-        return self.elementwise("pow", (left, right), node)
+    def power(self, left: Value, right: Value, node: ast.AST, is_function: bool = False) -> Value:
+        """`left ** right`, or `np.power(left, right)`: NumPy has shortcuts for some exponents that are one number."""
+        if not isinstance(left, Elements) and not isinstance(right, Elements):
+            if isinstance(left, Number) and left.expr.kind != "f":
+                self.refuse("a power of an integer", node)
+            return self.elementwise("power" if is_function else "pow", (left, right), node)
+        if "f" not in {one.kind for one in (left, right) if isinstance(one, Elements)} or "b" in _kinds(left, right):
+            self.refuse("a power of integers", node)
+        if not isinstance(right, Number):
+            return self.elementwise("power", (left, right), node)
+        exponent = right.expr.value if isinstance(right.expr, Const) else None
+        if exponent in _POWERS and (not is_function or exponent == 2):
+            return self.elementwise(_POWERS[exponent], (left,), node)
+        by_operator = right.weak is True and not is_function
+        return self.elementwise("array_power" if by_operator else "power", (left, right), node)
+
+    def where(self, condition: Value, one: Value, other: Value, node: ast.AST) -> Value:
+        if not any(isinstance(x, Elements) for x in (condition, one, other)):
+            self.refuse("where of numbers", node)
+        return self.elementwise("where", (self.truths(condition, node), one, other), node)
+
+    def clip(self, value: Value, low: Value, high: Value, node: ast.AST) -> Value:
+        if not (isinstance(value, Elements) and value.kind == "f"):
+            self.refuse("clip of this", node)
+        if isinstance(low, Known) and low.value is None:
+            return self.elementwise("minimum", (value, high), node)
+        if isinstance(high, Known) and high.value is None:
+            return self.elementwise("maximum", (value, low), node)
+        return self.elementwise("clip", (value, low, high), node)
+
+    def truths(self, value: Value, node: ast.AST) -> Value:
+        """The truth of a number, or of each element."""
+        if isinstance(value, Elements) and value.kind != "b":
+            return self.elementwise("ne", (value, Number(Const(value.kind, 0))), node)
+        return value if isinstance(value, Elements) else Number(self.truth(value), False)
 
     def elementwise(self, name: str, values: tuple[Value, ...], node: ast.AST) -> Value:
         """A function of numbers, of each element."""
@@ -47,7 +69,11 @@ class Arithmetic(Indexing):
         numbers = [one for one in operands if isinstance(one, Number)]
         if len(numbers) == len(operands):
             found = self.scalar(name, tuple(one.expr for one in numbers), node)
-            is_certain = found.kind != "f" or name == "div" or any(x.expr.kind == "f" and x.is_certain for x in numbers)
+            is_certain = (
+                found.kind != "f"
+                or functions.FUNCTIONS[name].result == "f"
+                or any(x.expr.kind == "f" and x.is_certain for x in numbers)
+            )
             return Number(found, weak_of(numbers), None, is_certain)
         held = [Number(self.let(one.expr), one.weak) if isinstance(one, Number) else one for one in operands]
         arrays = [one for one in held if isinstance(one, Elements)]
@@ -57,14 +83,28 @@ class Arithmetic(Indexing):
         spread = [self.broadcast(one, extents) if isinstance(one, Elements) else one for one in held]
         kinds = tuple(one.kind if isinstance(one, Elements) else one.expr.kind for one in spread)
         kind, inner = functions.typed(name, kinds) or self.refuse(f"{name} of {kinds}", node)
-        if name in ("floordiv", "mod"):
+        if name in ("floordiv", "mod") and kind == "i":
             self.refuse("a division of integers in arrays", node)
+        if functions.FUNCTIONS[name].ufunc is not None:
+            self._forwards(name, arrays, node)
+
+        wanted = [functions.kind_of(name, k, inner) for k in range(len(spread))]
 
         def at(index: tuple[Expr, ...]) -> Expr:
             args = [one.at(index) if isinstance(one, Elements) else one.expr for one in spread]
-            return Op(kind, name, tuple(converted(one, inner) for one in args))
+            return Op(kind, name, tuple(converted(x, k) for x, k in zip(args, wanted, strict=True)))
 
         return Elements(kind, extents, at)
+
+    def _forwards(self, name: str, arrays: list[Elements], node: ast.AST) -> None:
+        """No array may lie backwards, nor be computed from one that does: NumPy's inner loops differ there."""
+        for one in (load for array in arrays for load in loads(array)):
+            steps = [x for index in one.index for x in index.walk() if isinstance(x, Op) and x.name == "mul"]
+            if any(isinstance(x, Const) and x.value < 0 for step in steps for x in step.args):
+                self.refuse(f"{name} of an array backwards", node)
+            if not self.arrays[one.array].is_local:
+                for axis in range(len(one.index)):
+                    self.check(Op("b", "ge", (Stride("i", one.array, axis), ZERO)))
 
     def joint(self, one: tuple[Expr, ...], other: tuple[Expr, ...], node: ast.AST) -> tuple[Expr, ...]:
         """The extents that two values broadcast to."""
@@ -158,3 +198,10 @@ class Arithmetic(Indexing):
         self.variables[variable] = "f"
         self.block.append(Sum(variable, name, value.extents[0], value.at((Var("i", name),))))
         return Number(Var("f", variable), False)
+
+
+def _kinds(*values: Value) -> set[str | None]:
+    """The kinds of numbers of some values; None for one that is no number and no array."""
+    return {
+        one.kind if isinstance(one, Elements) else one.expr.kind if isinstance(one, Number) else None for one in values
+    }

@@ -138,9 +138,11 @@ class Backward(Text):
             shadow, mark = (f"{part}{self.name(target.name)}" for part in "dm")
         else:
             shadow, mark = (self.element(target.array, target.index, part) for part in "dm")
-        self.say(f"{shadow} += {self.expr(one.expr)};")
-        if self.marks:
-            self.say(f"{mark} = 1;")
+        conditions = [x for x in (one.only, one.exists if self.marks else None) if x is not None]
+        if conditions:
+            self.say(f"if ({' && '.join(map(self.expr, conditions))})")
+        marked = f" {mark} = 1;" if self.marks else ""
+        self.say(f"{{ {shadow} += {self.expr(one.expr)};{marked} }}")
 
     def _back_store(self, one: Back, of: Store) -> None:
         if not one.has_shadow and not one.restores:

@@ -87,7 +87,7 @@ class Forward(Text):
 
     def _outermost(self) -> None:
         self.say("    if (fetestexcept(FE_DIVBYZERO | FE_OVERFLOW | FE_INVALID)) goto stop;")
-        self.say("    done++;")
+        self.say("    if (!(++done & 7) && f->interrupted()) goto stop;")
 
     def _while(self, one: While, is_outermost: bool) -> None:
         self._open("I count = 0;")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from bridge.loops_in_c import derivative
 from bridge.loops_in_c.derivative import Plan, is_logged, is_temporary
 from bridge.loops_in_c.functions import FUNCTIONS
-from bridge.loops_in_c.ir import Assign, Block, Const, Dot, Expr, Let, Load, Op, Program, Size, Sum, Var
+from bridge.loops_in_c.ir import Assign, Block, Const, Dot, Expr, Let, Load, Op, Program, Size, Stride, Sum, Var
 
 C_KINDS = {"f": "F", "i": "I", "b": "B"}
 _CAST = {"f": "(F)", "i": "(I)", "b": "(B)"}
@@ -55,6 +55,8 @@ class Text:
                 return self.name(expr.name)
             case Size():
                 return f"{self.array[expr.array]}_n{expr.axis}"
+            case Stride():
+                return f"{self.array[expr.array]}_s{expr.axis}"
             case Load():
                 return self.element(expr.array, expr.index)
             case Op():
@@ -68,8 +70,6 @@ class Text:
         function = FUNCTIONS[expr.name]
         inner = expr.args[-1].kind
         template = function.text if inner == "f" and function.text else function.integers or function.text
-        if template.startswith("numpy_"):
-            args[0] = f"f, {args[0]}"
         return template.format(*args)
 
     def name(self, name: str) -> str:

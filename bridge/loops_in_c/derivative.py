@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from bridge.loops_in_c.functions import FUNCTIONS, ONE, op
+from bridge.loops_in_c.functions import FUNCTIONS, op
 from bridge.loops_in_c.ir import (
     Assign,
     Block,
@@ -35,10 +35,24 @@ from bridge.loops_in_c.ir import (
 
 @dataclass
 class Add(Stmt):
-    """`shadow += value`, of an element or a variable."""
+    """`shadow += value`, of an element or a variable.
+
+    Attributes
+    ----------
+    only : a condition without which nothing is added; None if there is none.
+    exists : a condition without which the value is zero, of a cotangent that does not exist.
+    """
 
     target: Load | Var
     expr: Expr
+    only: Expr | None = None
+    exists: Expr | None = None
+
+    @property
+    def reads(self) -> list[Expr]:
+        """The expressions that are read."""
+        index = self.target.index if isinstance(self.target, Load) else ()
+        return [self.expr, *index, *(one for one in (self.only, self.exists) if one is not None)]
 
 
 @dataclass
@@ -101,8 +115,8 @@ def is_active(program: Program, plan: Plan, expr: Expr) -> bool:
         case Op():
             if expr.kind != "f":
                 return False
-            partials = FUNCTIONS[expr.name].partials
-            return any(p is not None and is_active(program, plan, x) for p, x in zip(partials, expr.args, strict=False))
+            shares = FUNCTIONS[expr.name].shares
+            return any(p is not None and is_active(program, plan, x) for p, x in zip(shares, expr.args, strict=False))
     return False
 
 
@@ -283,10 +297,8 @@ def _names(body: Iterable[Stmt]) -> Iterator[str]:
     for one in body:
         match one:
             case Add():
-                yield from _names_of(one.expr)
-                if isinstance(one.target, Load):
-                    for index in one.target.index:
-                        yield from _names_of(index)
+                for expr in one.reads:
+                    yield from _names_of(expr)
             case Let():
                 yield from _names_of(one.expr)
             case Back():
@@ -304,7 +316,7 @@ def _loaded(body: Iterable[Stmt]) -> Iterator[str]:
         exprs: list[Expr] = []
         match one:
             case Add():
-                exprs = [one.expr, *(one.target.index if isinstance(one.target, Load) else ())]
+                exprs = one.reads
             case Let():
                 exprs = [one.expr]
             case Back():
@@ -313,32 +325,47 @@ def _loaded(body: Iterable[Stmt]) -> Iterator[str]:
             yield from (x.array for x in expr.walk() if isinstance(x, Load))
 
 
-def _shares(program: Program, plan: Plan, expr: Expr, ct: Expr, counter: list[int]) -> list[Stmt]:
+def _shares(
+    program: Program,
+    plan: Plan,
+    expr: Expr,
+    ct: Expr,
+    counter: list[int],
+    only: Expr | None = None,
+    exists: Expr | None = None,
+) -> list[Stmt]:
     """What the inputs of a value get of its cotangent."""
     match expr:
         case Load() | Var():
-            return [Add(expr, ct)] if is_active(program, plan, expr) else []
+            return [Add(expr, ct, only, exists)] if is_active(program, plan, expr) else []
         case Op():
             found: list[Stmt] = []
+            function = FUNCTIONS[expr.name]
             wanted = [
-                (partial, x)
-                for partial, x in zip(FUNCTIONS[expr.name].partials, expr.args, strict=False)
-                if partial is not None and is_active(program, plan, x)
+                (share, x)
+                for share, x in zip(function.shares, expr.args, strict=False)
+                if share is not None and is_active(program, plan, x)
             ]
-            if len(wanted) > 1 and not isinstance(ct, (Var, Const)):
+            if (len(wanted) > 1 or function.chooses) and not isinstance(ct, (Var, Const)):
                 counter[0] += 1
                 name = f".c{counter[0]}_"
                 found.append(Let(name, ct))
                 ct = Var("f", name)
-            for partial, x in wanted:
-                factor = partial(*expr.args)
-                assert factor is not None
-                if factor == ONE:
-                    share = ct
-                elif factor == Const("f", -1.0):
-                    share = op("neg", ct)
-                else:
-                    share = op("mul", ct, factor)
-                found += _shares(program, plan, x, share, counter)
+            for of_argument, x in wanted:
+                share = of_argument(ct, *expr.args)
+                assert share is not None
+                conditions = only, exists
+                if function.chooses:
+                    assert isinstance(share, Op)
+                    is_chosen, share = share.args[0], share.args[1] if function.is_lazy else share
+                    conditions = (
+                        (both(only, is_chosen), exists) if function.is_lazy else (only, both(exists, is_chosen))
+                    )
+                found += _shares(program, plan, x, share, counter, *conditions)
             return found
     return []
+
+
+def both(one: Expr | None, other: Expr) -> Expr:
+    """A condition with one more."""
+    return other if one is None else Op("b", "and", (one, other))

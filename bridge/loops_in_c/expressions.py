@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -20,7 +20,7 @@ COMPARISONS = {
 }  # fmt: skip
 OPERATORS: dict[type[ast.operator], str] = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.FloorDiv: "floordiv", ast.Mod: "mod",
-    ast.Pow: "pow", ast.MatMult: "matmul",
+    ast.Pow: "pow", ast.MatMult: "matmul", ast.BitAnd: "and", ast.BitOr: "or", ast.BitXor: "xor",
 }  # fmt: skip
 
 
@@ -149,7 +149,9 @@ class Expressions(Arithmetic):
         if isinstance(node.op, ast.UAdd):
             return value
         if isinstance(node.op, ast.Invert):
-            self.refuse("~", node)
+            if not (isinstance(value, Elements) and value.kind == "b"):
+                self.refuse("~ of something else than an array of booleans", node)
+            return self.elementwise("not", (value,), node)
         if isinstance(value, Number) and isinstance(value.expr, Const) and value.expr.kind != "b":
             return Number(Const(value.expr.kind, -value.expr.value), value.weak)
         return self.elementwise("neg", (value,), node)
@@ -245,35 +247,76 @@ class Expressions(Arithmetic):
         return Elements("f", tuple(map(self.let, extents)), lambda _: value)
 
     def call(self, function: Any, args: tuple[Value, ...], node: ast.AST) -> Value:
-        name = (
-            functions.BY_OBJECT.get(function) if isinstance(function, (type, np.ufunc)) or callable(function) else None
-        )
-        if name == "dot" and len(args) == 2:
-            return self.dot(args[0], args[1], node)
-        if name == "sum" and len(args) == 1 and isinstance(args[0], Elements):
-            return self.sum(args[0], node)
-        if name == "flip" and len(args) == 1 and isinstance(args[0], Elements) and len(args[0].extents) == 1:
-            return self.item(args[0], ast.Slice(step=ast.Constant(-1)))
-        if name in MAKING:
-            found = self.made(name, args)
-            if found is not None:
-                return found
-        if name == "len" and isinstance(args[0], Elements):
-            return Number(args[0].extents[0])
-        if name == "float" and len(args) == 1 and isinstance(args[0], Number):
-            return Number(converted(args[0].expr, "f"))
-        if name in ("min", "max") and len(args) == 2 and all(isinstance(one, Number) for one in args):
-            one, other = (x.expr for x in args)  # type: ignore[union-attr]
-            if one.kind == other.kind == "i":
-                return Number(Op("i", name, (one, other)), args[0].weak if args[0].weak == args[1].weak else None)  # type: ignore[union-attr]
-        known = functions.FUNCTIONS.get(name or "")
-        if name is not None and known is not None and name not in ("min", "max") and known.count == len(args):
-            result = self.elementwise(name, args, node)
-            # A function of NumPy's gives a number of NumPy's.
-            is_numpy = isinstance(result, Number) and function is not abs
-            return Number(result.expr, False) if is_numpy else result  # type: ignore[union-attr]
-        said = getattr(function, "__name__", None) or ast.unparse(node)
-        self.refuse(f"a call of {said}", node)
+        is_hashable = isinstance(function, (type, np.ufunc)) or callable(function)
+        name = functions.BY_OBJECT.get(function, "") if is_hashable else ""
+        found = self._call(name, args, node)
+        if found is None and len(args) == 1 and isinstance(args[0], Number):
+            found = self._python_number(name, args[0])
+        known = functions.FUNCTIONS.get(name)
+        if found is None and known is not None and known.count == len(args):
+            is_pythons = getattr(function, "__module__", "") == "math"
+            if is_pythons and not all(isinstance(one, Number) for one in args):
+                self.refuse(f"math.{function.__name__} of an array", node)
+            found = self.elementwise(name, args, node)
+            if isinstance(found, Number) and function is not abs:
+                found = Number(found.expr, is_pythons)
+        if found is None:
+            self.refuse(f"a call of {getattr(function, '__name__', None) or ast.unparse(node)}", node)
+        return found
+
+    def _call(self, name: str, args: tuple[Value, ...], node: ast.AST) -> Value | None:
+        """A call of one of the functions that are no functions of numbers; None if it is another one."""
+        match name, args:
+            case "dot", (one, other):
+                return self.dot(one, other, node)
+            case "sum", (Elements() as one,):
+                return self.sum(one, node)
+            case "flip", (Elements(extents=(_,)) as one,):
+                return cast(Value, self.item(one, ast.Slice(step=ast.Constant(-1))))
+            case "len", (Elements() as one,):
+                return Number(one.extents[0])
+            case (("min" | "max"), (Number() as one, Number() as other)):
+                return self._extremum(name, one, other, node)
+            case "power", (one, other):
+                return self.power(one, other, node, is_function=True)
+            case "where", (condition, one, other):
+                return self.where(condition, one, other, node)
+            case "clip", (one, low, high):
+                return self.clip(one, low, high, node)
+            case (("logical_and" | "logical_or" | "logical_xor" | "logical_not"), _):
+                truths = tuple(self.truths(one, node) for one in args)
+                found = self.elementwise(name.removeprefix("logical_"), truths, node)
+                return Number(found.expr, False) if isinstance(found, Number) else found
+        return self.made(name, args) if name in MAKING else None
+
+    def _extremum(self, name: str, one: Number, other: Number, node: ast.AST) -> Value:
+        """`min` or `max` of Python: the first value, unless the second is beyond it."""
+        kind = one.expr.kind
+        if kind != other.expr.kind or kind == "b" or not (one.is_certain and other.is_certain):
+            self.refuse(f"{name} of numbers of two kinds", node)
+        weak = one.weak if one.weak == other.weak else None
+        if kind == "i":
+            return Number(Op("i", name, (one.expr, other.expr)), weak)
+        first, second = self.let(one.expr), self.let(other.expr)
+        is_beyond = Op("b", "lt" if name == "min" else "gt", (second, first))
+        return Number(Op("f", "select", (is_beyond, second, first)), weak)
+
+    def _python_number(self, name: str, number: Number) -> Value | None:
+        """A number as a number of Python's: `int`, `float`, `bool`, and roundings to an integer."""
+        rounding = {"int": "trunc", "math.floor": "floor", "math.ceil": "ceil", "round": "rint"}.get(name)
+        if name == "float":
+            return Number(converted(number.expr, "f"))
+        if name == "bool":
+            return Number(self.truth(number))
+        if rounding is None:
+            return None
+        if number.expr.kind != "f":
+            if name == "round" and number.weak is not True:
+                return None
+            return Number(converted(number.expr, "i"), True, None, number.is_certain)
+        whole = self.let(Op("f", rounding, (number.expr,)))
+        self.check(Op("b", "lt", (Op("f", "fabs", (whole,)), Const("f", float(1 << 53)))))
+        return Number(Op("i", "cast", (whole,)))
 
 
 def _is_plain(thing: Any, name: str) -> bool:

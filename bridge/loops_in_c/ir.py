@@ -55,6 +55,14 @@ class Size(Expr):
 
 
 @dataclass(frozen=True)
+class Stride(Expr):
+    """The distance in bytes along one axis of an array that the program is given."""
+
+    array: str
+    axis: int
+
+
+@dataclass(frozen=True)
 class Load(Expr):
     """One element of an array, at indices that lie inside of it."""
 

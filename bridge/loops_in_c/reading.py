@@ -357,7 +357,7 @@ class Reader(Iterating):
     def _flags(self, node: Any) -> tuple[str, str]:
         """Variables that say that a break and a continue have been reached, where there are any."""
         flags = self.new("brk"), self.new("cnt")
-        kinds = {type(one) for one in _own_jumps(node.body)}
+        kinds = {type(one) for one in own_jumps(node.body)}
         for flag, kind in zip(flags, (ast.Break, ast.Continue), strict=True):
             if kind in kinds:
                 self.variables[flag] = "b"
@@ -403,18 +403,18 @@ def _exprs_of(stmt: Stmt) -> list[Expr]:
     return found
 
 
-def _own_jumps(nodes: Sequence[ast.stmt]) -> list[ast.stmt]:
+def own_jumps(nodes: Sequence[ast.stmt]) -> list[ast.stmt]:
     """The jumps that belong to the loop around these statements."""
     found: list[ast.stmt] = []
     for node in nodes:
         if isinstance(node, (ast.Break, ast.Continue)):
             found.append(node)
         elif isinstance(node, ast.If):
-            found += _own_jumps((*node.body, *node.orelse))
+            found += own_jumps((*node.body, *node.orelse))
         elif isinstance(node, (ast.For, ast.While)):
-            found += _own_jumps(node.orelse)
+            found += own_jumps(node.orelse)
     return found
 
 
 def _jumps(node: ast.stmt) -> bool:
-    return bool(_own_jumps([node]))
+    return bool(own_jumps([node]))

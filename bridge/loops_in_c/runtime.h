@@ -26,14 +26,15 @@ typedef struct {
     Segment *segments;
     I count, current, limit;
     F *scratch;
-    I room, done, finished;
+    I room, done, finished, full;
     numpy_loop *loops;
     void **data;
+    int (*interrupted)(void), (*fits)(I);
 } Frame;
 
-enum { SMALLEST = 1 << 13, LARGEST = 1 << 24 };
+enum { SMALLEST = 1 << 13, LARGEST = 1 << 24, ASKED = 1 << 20 };
 
-/* Room for `n` values at the end of the log, all in one segment. */
+/* Room for `n` values at the end of the log, all in one segment; null if the machine has none. */
 static F *log_grow(Frame *f, F *p, I n)
 {
     Segment *s = f->segments + f->current;
@@ -41,25 +42,36 @@ static F *log_grow(Frame *f, F *p, I n)
         s->used = p - s->memory;
         f->current++;
     }
-    if (f->current == f->count) {
-        I size = f->count ? 2 * s->size : SMALLEST;
+    I is_new = f->current == f->count;
+    if (is_new || f->segments[f->current].size < n) {
+        I size = is_new && f->count ? 2 * s->size : SMALLEST;
         size = size > LARGEST ? LARGEST : size;
         size = size < n ? n : size;
-        f->segments = realloc(f->segments, (f->count + 1) * sizeof(Segment));
-        f->segments[f->count].memory = malloc(size * sizeof(F));
-        f->segments[f->count].size = size;
-        f->count++;
-    } else if (f->segments[f->current].size < n) {
-        f->segments[f->current].memory = realloc(f->segments[f->current].memory, n * sizeof(F));
-        f->segments[f->current].size = n;
+        if (size >= ASKED && !f->fits(size * sizeof(F)))
+            return 0;
+        if (is_new) {
+            f->segments = realloc(f->segments, (f->count + 1) * sizeof(Segment));
+            f->segments[f->count++].memory = 0;
+        }
+        s = f->segments + f->current;
+        s->memory = realloc(s->memory, size * sizeof(F));
+        s->size = size;
     }
     return f->segments[f->current].memory;
 }
 
 #define ROOM(n)                                                                                                        \
-    (log_end - log_p < (n)                                                                                             \
-         ? (log_p = log_grow(f, log_p, (n)), log_end = log_p + f->segments[f->current].size, (void)0)                  \
-         : (void)0)
+    do {                                                                                                               \
+        if (log_end - log_p < (n)) {                                                                                   \
+            F *grown = log_grow(f, log_p, (n));                                                                        \
+            if (!grown) {                                                                                              \
+                f->full = 1;                                                                                           \
+                goto stop;                                                                                             \
+            }                                                                                                          \
+            log_p = grown;                                                                                             \
+            log_end = log_p + f->segments[f->current].size;                                                            \
+        }                                                                                                              \
+    } while (0)
 #define BACK()                                                                                                         \
     (log_p == log_begin && f->current > 0 ? (f->current--, log_begin = f->segments[f->current].memory,                 \
                                              log_p = log_begin + f->segments[f->current].used, (void)0)                \
@@ -102,7 +114,59 @@ static inline void make(Local *a, I n, int has_shadow)
 }
 
 static inline F square(F x) { return x * x; }
-static inline F sign(F x) { return x > 0 ? 1.0 : x < 0 ? -1.0 : x; }
+static inline F sign(F x) { return x > 0 ? 1.0 : x < 0 ? -1.0 : x == 0 ? 0.0 : x; }
+
+/* A value whose bits depend on how NumPy walks the array: Python computes it. */
+static inline F by_python(F x)
+{
+    feraiseexcept(FE_INVALID);
+    return x;
+}
+static inline B zeros_differ(F x, F y) { return x == 0 && y == 0 && signbit(x) != signbit(y); }
+static inline F numpy_maximum(F x, F y) { return zeros_differ(x, y) ? by_python(x) : x >= y || x != x ? x : y; }
+static inline F numpy_minimum(F x, F y) { return zeros_differ(x, y) ? by_python(x) : x <= y || x != x ? x : y; }
+static inline F numpy_clip(F x, F low, F high)
+{
+    if (low != low || high != high || zeros_differ(x, low) || zeros_differ(x, high) || zeros_differ(low, high))
+        return by_python(x);
+    F raised = x < low ? low : x;
+    return raised > high ? high : raised;
+}
+static inline F float_mod(F x, F y)
+{
+    F r = fmod(x, y);
+    return r == 0 ? copysign(0.0, y) : (y < 0) != (r < 0) ? r + y : r;
+}
+static inline F float_floordiv(F x, F y)
+{
+    F r = fmod(x, y), q = (x - r) / y;
+    if (r != 0 && (y < 0) != (r < 0))
+        q -= 1.0;
+    if (q == 0)
+        return copysign(0.0, x / y);
+    F whole = floor(q);
+    return q - whole > 0.5 ? whole + 1.0 : whole;
+}
+
+/* Functions of the C library, as Python's `math` calls them: the compiler puts nothing else in their place. */
+#define LIBM(name) static F (*volatile libm_##name)(F) = name;
+LIBM(exp)
+LIBM(expm1)
+LIBM(log)
+LIBM(log2)
+LIBM(log10)
+LIBM(log1p)
+LIBM(sin)
+LIBM(cos)
+LIBM(tan)
+LIBM(asin)
+LIBM(acos)
+LIBM(atan)
+LIBM(sinh)
+LIBM(cosh)
+LIBM(tanh)
+static F (*volatile libm_pow)(F, F) = pow;
+static F (*volatile libm_atan2)(F, F) = atan2;
 static inline I min_of(I a, I b) { return b < a ? b : a; }
 static inline I max_of(I a, I b) { return b > a ? b : a; }
 static inline I py_floordiv(I a, I b)
@@ -175,20 +239,42 @@ static inline F numpy_dot(Frame *f, const char *a, I sa, const char *b, I sb, I 
     return found;
 }
 
-#define BY_NUMPY(name, number)                                                                                         \
-    static inline F numpy_##name(Frame *f, F x)                                                                        \
-    {                                                                                                                  \
-        F y;                                                                                                           \
-        char *args[2] = {(char *)&x, (char *)&y};                                                                      \
-        I n = 1, steps[2] = {8, 8};                                                                                    \
-        f->loops[number](args, &n, steps, f->data[number]);                                                            \
-        return y;                                                                                                      \
-    }
-BY_NUMPY(exp, 1)
-BY_NUMPY(log, 2)
-BY_NUMPY(sin, 3)
-BY_NUMPY(cos, 4)
-BY_NUMPY(tanh, 5)
+/* One element by the inner loop of a ufunc. The result lies apart: next to its argument, NumPy takes another way. */
+static inline F by_numpy_1(Frame *f, int number, F x)
+{
+    F room[8];
+    char *args[2] = {(char *)room, (char *)(room + 4)};
+    I n = 1, steps[2] = {8, 8};
+    room[0] = x;
+    f->loops[number](args, &n, steps, f->data[number]);
+    return room[4];
+}
+static inline F by_numpy_2(Frame *f, int number, F x, F y)
+{
+    F room[12];
+    char *args[3] = {(char *)room, (char *)(room + 4), (char *)(room + 8)};
+    I n = 1, steps[3] = {8, 8, 8};
+    room[0] = x;
+    room[4] = y;
+    f->loops[number](args, &n, steps, f->data[number]);
+    return room[8];
+}
+
+static inline B is_shortcut(F y) { return y == 2 || y == 0.5 || y == 1 || y == -1 || y == 0; }
+static inline F numpy_power(Frame *f, int number, F x, F y)
+{
+    return is_shortcut(y) ? by_python(x) : by_numpy_2(f, number, x, y);
+}
+/* An array to the power of a number of Python's. */
+static inline F array_power(Frame *f, int number, F x, F y)
+{
+    return y == 2     ? x * x
+           : y == 0.5 ? sqrt(x)
+           : y == 1   ? x
+           : y == -1  ? 1.0 / x
+           : y == 0   ? 1.0
+                      : by_numpy_2(f, number, x, y);
+}
 
 /* Free what the runs of a loop have kept. */
 void release(Frame *f, I locals)

@@ -168,3 +168,9 @@ def with_sizes(expr: Expr, old: str, new: str) -> Expr:
     if isinstance(expr, Op):
         return Op(expr.kind, expr.name, tuple(with_sizes(one, old, new) for one in expr.args))
     return expr
+
+
+def loads(value: Elements) -> list[Load]:
+    """The elements of arrays that an element of a value is computed from."""
+    index = tuple(Var("i", "q") for _ in value.extents)
+    return [one for one in value.at(index).walk() if isinstance(one, Load)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -234,6 +235,65 @@ def functions_of_the_program(A, v, a):
         total = total + squared(first) * squared(squared(last) * 0.1)
         swept(v)
     return total + np.sum(A) * np.sum(v)
+
+
+@compiled
+def functions_of_elements(A, v, a):
+    for i in range(4):
+        A[i] = np.exp(np.minimum(A[i], 1.0)) + np.arctan2(A[i], v) * np.log1p(v**2)
+        v += np.where(A[i] > v, np.hypot(A[i], v), 0.5 * v) - np.clip(A[i], -0.5, a)
+        A[:, i] *= np.tan(v * 0.1) ** 3 + (v > 0.0) * np.power(np.abs(v) + 0.1, a)
+    return np.sum(A) + np.sum(v)
+
+
+@compiled
+def functions_of_numbers(A, v, a):
+    total = 0.0
+    for i in range(4):
+        x = float(v[i])
+        total += math.exp(math.sin(x)) * max(x, a) + math.atan2(x, a) ** 2 * math.pi
+        k = int(10 * x) % 4
+        v[k] = math.sqrt(x) * a if x > 0.1 else x**3
+        v[k] += round(x)
+        A[i, k] += x % 0.7 + min(v[k], A[i, i])
+    return total + np.sum(A) + np.sum(v)
+
+
+@compiled
+def ties_and_choices(A, v, a):
+    for i in range(3):
+        v[i] = v[i + 1]
+        A[i] = np.maximum(A[i], np.minimum(v, A[i])) + np.clip(v, v[i], v[i] + 1.0)
+        v += np.where(np.logical_or(A[i] == v, ~(v > a)), A[i], np.maximum(v, a)) * a
+    return np.sum(A) + np.sum(v)
+
+
+@python("exp of an array backwards")
+def a_function_of_an_array_backwards(A, v, a):
+    for i in range(4):
+        A[i] = np.exp(v[::-1]) * a
+    return np.sum(A)
+
+
+@python("where of numbers")
+def a_choice_of_numbers_by_where(A, v, a):
+    for i in range(4):
+        v[i] = np.where(v[i] > 0.0, v[i], a)
+    return np.sum(v)
+
+
+@python("a power of an integer")
+def a_power_of_an_integer(A, v, a):
+    for i in range(4):
+        v[i] *= i**2
+    return np.sum(v)
+
+
+@python("math.exp of an array")
+def a_function_of_numbers_of_an_array(A, v, a):
+    for i in range(4):
+        v[i] *= math.exp(v[i : i + 1])
+    return np.sum(v)
 
 
 def rate(t, y, a):
@@ -635,6 +695,20 @@ def too_many_values(A, v, a):
 def a_division_by_zero(A, v, a):
     for i in range(4):
         v[i] = 1 / (i - 2)
+    return np.sum(v)
+
+
+@raising
+def a_logarithm_of_zero(A, v, a):
+    for i in range(4):
+        v[i] *= math.log(float(i))
+    return np.sum(v)
+
+
+@raising
+def an_integer_of_what_is_no_number(A, v, a):
+    for i in range(4):
+        v[i] *= int(v[i] * np.inf)
     return np.sum(v)
 
 

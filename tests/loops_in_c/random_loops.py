@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 
 NUMBERS = ("s", "r", "a")
 MATRICES = ("A", "B")
 HELPERS = """
+import math
+
 import numpy as np
 
 
@@ -222,17 +225,54 @@ class Generator:
             return f"{base}[{inner}]" if inner == "::2" else f"{base}[{self.pick('1:-1', ':-2', '2:')}]"
 
         chance = self.random.random()
-        if chance < 0.3:
+        if chance < 0.25:
             return one()
+        if chance < 0.3:
+            return self.choice_of_elements(one)
         if chance < 0.6:
             return f"{one()} {self.pick('+', '-', '*')} {one()}"
         if chance < 0.75:
             return f"{one()} * {self.number()}"
         if chance < 0.85:
-            return f"np.{self.pick('sin', 'tanh', 'cos')}({one()})"
+            return self.function_of_elements(one)
         if chance < 0.93:
             return f"{one()} / (2.0 + {one()} ** 2)"
         return f"({one()} + {one()}) * {one()} - {self.number()}"
+
+    def function_of_elements(self, one: Callable[[], str]) -> str:
+        name = self.pick("sin", "tanh", "cos", "arctan", "exp", "floor", "sign", "arctan2", "hypot", "power", "**")
+        if name in ("arctan2", "hypot"):
+            return f"np.{name}({one()}, {one()})"
+        if name == "power":
+            return f"np.power(np.abs({one()}) + 0.1, {self.pick('1.5', 'a', one())})"
+        if name == "**":
+            return f"{one()} ** {self.pick('2', '3', '2.0')}"
+        return f"np.{name}({one()}{' * 0.2' if name == 'exp' else ''})"
+
+    def choice_of_elements(self, one: Callable[[], str]) -> str:
+        test = f"{one()} {self.pick('>', '<=')} {self.pick(one(), self.number())}"
+        if self.random.random() < 0.2:
+            test = f"({test}) {self.pick('&', '|')} ({one()} > 0.0)"
+        return self.pick(
+            f"np.where({test}, {one()}, {self.pick(one(), '0.0', self.number())})",
+            f"np.{self.pick('maximum', 'minimum')}({one()}, {self.pick(one(), '0.0', self.number())})",
+            f"np.clip({one()}, -0.4, {self.pick('0.6', 'abs(a)', 'None')})",
+            f"{one()} * ({test})",
+        )
+
+    def function_of_number(self) -> str:
+        name = self.pick(
+            "np.sin", "math.sin", "math.exp", "np.tanh", "math.atan", "math.atan2", "max", "min", "int", "**"
+        )
+        if name in ("math.atan2", "max", "min"):
+            return f"{name}({self.element()}, {self.element()})"
+        if name == "int":
+            return f"int({self.element()}) * 0.3"
+        if name == "**":
+            return f"{self.element()} ** {self.pick('2', '3')}"
+        if name == "math.exp":
+            return f"math.exp(-abs({self.element()}))"
+        return f"{name}({self.element()})"
 
     def number(self) -> str:
         chance = self.random.random()
@@ -247,7 +287,7 @@ class Generator:
         if chance < 0.85:
             return f"{self.element()} * {self.pick(*NUMBERS)}"
         if chance < 0.9:
-            return f"np.sin({self.element()})"
+            return self.function_of_number()
         if chance < 0.95:
             return f"{self.element()} / (1.5 + {self.element()} ** 2)"
         return f"abs({self.element()}) * 0.5"
