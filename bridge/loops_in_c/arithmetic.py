@@ -38,6 +38,8 @@ class Arithmetic(Indexing):
         exponent = right.expr.value if isinstance(right.expr, Const) else None
         if exponent in _POWERS and (not is_function or exponent == 2):
             return self.elementwise(_POWERS[exponent], (left,), node)
+        if not isinstance(right.weak, bool):
+            self.refuse("an exponent that may be a number of Python's or of NumPy's", node)
         by_operator = right.weak is True and not is_function
         return self.elementwise("array_power" if by_operator else "power", (left, right), node)
 

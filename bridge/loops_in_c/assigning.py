@@ -17,6 +17,8 @@ from bridge.loops_in_c.values import (
     Value,
     bound_flag,
     converted,
+    either,
+    weak_flag,
 )
 
 
@@ -32,10 +34,12 @@ class Assigning(Aliasing):
     kinds : what kind of number each variable holds.
     mixed : those that hold several kinds.
     flagged : those of which it is known only at run time whether they are bound.
+    typed : those of which it is known only at run time whether they hold Python numbers.
     """
 
     kinds: dict[str, str]
     flagged: set[str]
+    typed: set[str]
 
     def _do_Assign(self, node: ast.Assign) -> None:
         value = self.value(node.value)
@@ -114,7 +118,8 @@ class Assigning(Aliasing):
     def _held(self, value: Value, node: ast.expr) -> Value | str:
         """A value, before the names change that it is assigned to: of an array, a name that shows it."""
         if isinstance(value, Number):
-            return Number(self.hold(value.expr), value.weak, None, value.is_certain)
+            weak = self.hold(value.weak) if isinstance(value.weak, Expr) else value.weak
+            return Number(self.hold(value.expr), weak, None, value.is_certain)
         if isinstance(value, Elements):
             name = f".item.{node.lineno}.{node.col_offset}"
             self.names[name] = self.make(self.home(name, value), value) if value.is_copy else value
@@ -138,7 +143,13 @@ class Assigning(Aliasing):
             self.variables[own] = kind
             self.block.append(Assign(own, expr))
             self._flag(own)
-            self.names[name] = Number(Var(kind, own), value.weak, None, value.is_certain and kind == value.expr.kind)
+            weak = value.weak
+            if weak is not None and own in self.typed:
+                self.block.append(self.typing(own, weak))
+            elif isinstance(weak, Expr):
+                self._find_out(self.typed, own)
+            weak = Var("b", weak_flag(own)) if isinstance(weak, Expr) else weak
+            self.names[name] = Number(Var(kind, own), weak, None, value.is_certain and kind == value.expr.kind)
         elif isinstance(value, Elements):
             if self.prefix + name in self.variables:
                 self.refuse(f"{name} holds a number and an array")
@@ -157,12 +168,31 @@ class Assigning(Aliasing):
             self.variables[bound_flag(name)] = "b"
             self.block.append(Assign(bound_flag(name), Const("b", True)))
 
+    def _find_out(self, names: set[str], own: str) -> None:
+        """Read the loop once more, unless a variable is one of these already."""
+        if own not in names:
+            names.add(own)
+            raise Again
+
+    def typing(self, own: str, weak: bool | Expr) -> Assign:
+        """Say whether a variable holds a Python number."""
+        self.variables[weak_flag(own)] = "b"
+        return Assign(weak_flag(own), weak if isinstance(weak, Expr) else Const("b", weak))
+
+    def one_of(self, name: str, one: Number, other: Number) -> Number:
+        """What a variable holds where two ways meet."""
+        weak, own = one.weak, self.prefix + name
+        if one.weak != other.weak:
+            weak = None
+            if one.weak is not None and other.weak is not None and own in self.variables:
+                self._find_out(self.typed, own)
+                weak = Var("b", weak_flag(own))
+        return either(one, other, one.flag or other.flag, weak)
+
     def _maybe(self, name: str, value: Number) -> Number:
         """A number of which it is known only at run time whether it is bound."""
         own = self.prefix + name
-        if own not in self.flagged:
-            self.flagged.add(own)
-            raise Again
+        self._find_out(self.flagged, own)
         return Number(value.expr, value.weak, bound_flag(own), value.is_certain)
 
     def _bound(self, name: str, value: Elements) -> Elements:

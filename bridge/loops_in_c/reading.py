@@ -28,7 +28,6 @@ from bridge.loops_in_c.values import (
     Value,
     alike,
     bound_flag,
-    either,
 )
 from bridge.source.nodes import copied
 
@@ -54,6 +53,7 @@ class Reader(Iterating):
         self.live, self.first_arrays, self.first_look = live, arrays, look
         self.not_negative = not_negative
         self.flagged: set[str] = set()
+        self.typed: set[str] = set()
         self.kinds: dict[str, str] = {}
         self.mixed: set[str] = set()
         self.read: list[Read] = []
@@ -82,9 +82,11 @@ class Reader(Iterating):
         self.written: set[str] = set()
         self.fresh = 0
         self.line = loop.lineno
-        for name, value in self.live.items():
-            self.names[name] = self._live(name, value)
         self.out: list[Stmt] = []
+        for name, value in self.live.items():
+            found = self.names[name] = self._live(name, value)
+            if name in self.typed and isinstance(found, Number) and isinstance(found.weak, bool):
+                self.out.append(Block(loop.lineno, [self.typing(name, found.weak)]))
         self.statement(loop)
         return Program(self.arrays, self.variables, self.out, self.written)
 
@@ -239,7 +241,7 @@ class Reader(Iterating):
 
     def _merged(self, name: str, one: Value | None, other: Value | None) -> Value:
         if isinstance(one, Number) and isinstance(other, Number) and one.expr == other.expr:
-            return either(one, other, one.flag or other.flag)
+            return self.one_of(name, one, other)
         if isinstance(one, Number) and other is None:
             return self._maybe(name, one)
         if isinstance(other, Number) and one is None:
@@ -306,6 +308,8 @@ class Reader(Iterating):
             if name in self.flagged:
                 self.variables[bound_flag(name)] = "b"
                 made.insert(0, Block(node.lineno, [Assign(bound_flag(name), Const("b", True))]))
+            if name in self.typed:
+                made.insert(0, Block(node.lineno, [self.typing(name, True)]))
             return made
 
         made = self.looped(body)

@@ -22,7 +22,7 @@ from bridge.loops_in_c.derivative import planned
 from bridge.loops_in_c.entry import LoopEntry
 from bridge.loops_in_c.expressions import Read
 from bridge.loops_in_c.functions import DERIVED
-from bridge.loops_in_c.ir import Array, Program
+from bridge.loops_in_c.ir import Array, Program, Var
 from bridge.loops_in_c.reading import Reader, own_jumps
 from bridge.loops_in_c.values import Elements, NotCompiled, Number, alike
 from bridge.rewind.interpreter import ARRAYS
@@ -394,14 +394,15 @@ class Beginning:
             if value.flag is not None and not run.number(value.flag):
                 continue
             number, kind = run.number(name), program.variables[name]
+            is_weak = run.number(value.weak.name) if isinstance(value.weak, Var) else value.weak
             if kind != "f":
-                values[name] = number if value.weak else np.int64(number) if kind == "i" else np.bool_(number)
+                values[name] = number if is_weak else np.int64(number) if kind == "i" else np.bool_(number)
             elif name in plan.active_variables:
                 root = Root(self.context, np.float64(number), True)
-                made = ARRAYS.weak_scalar(number, root) if value.weak else ARRAYS.scalar(np.float64(number), root)
+                made = ARRAYS.weak_scalar(number, root) if is_weak else ARRAYS.scalar(np.float64(number), root)
                 values[name] = made
             else:
-                values[name] = number if value.weak else np.float64(number)
+                values[name] = number if is_weak else np.float64(number)
         return values
 
     def _log(
