@@ -11,6 +11,7 @@ from bridge.errors import ArgumentError
 Engine = Literal["eager", "native", "julia", "jax", "xla", "auto"]
 Zeros = Literal["strong", "ieee"]
 IndexMode = Literal["error", "clip", "fill", "drop"]
+Loops = Literal["auto", "c", "python"]
 
 
 _UNITS = {

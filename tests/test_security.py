@@ -31,7 +31,7 @@ MAY_START_PROCESSES = {
     "bridge/julia/discovery.py",
     "bridge/julia/preparation.py",
     "bridge/julia/sysimage.py",
-    "bridge/loops_in_c/building.py",
+    "bridge/loops_in_c/compiling.py",
     "bridge/proof/rules/own_process.py",
 }
 MAY_COMPILE = {"bridge/source/finding.py"}

@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from datetime import datetime
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ from bridge.cli import check, coverage, doctor, libraries, rules
 from bridge.cli.parsing import Parser, written
 from bridge.errors import BridgeError
 from bridge.julia import sysimage_building
+from bridge.loops_in_c import compiling
+from bridge.options import as_text
 
 UNUSABLE, INTERRUPTED, NOBODY_READS = 2, 130, 141
 
@@ -54,6 +57,10 @@ def _parser() -> argparse.ArgumentParser:
     health = commands.add_parser("doctor", help="say what is installed, what is missing, and the line to type")
     health.set_defaults(command=_doctor)
 
+    cache = commands.add_parser("cache", help="list the loops that were compiled to C and are kept, or remove them")
+    cache.add_argument("--clear", action="store_true", help="remove them")
+    cache.set_defaults(command=_cache)
+
     julia = commands.add_parser("julia", help="set Julia up, or say which Julia is used").add_subparsers(
         required=True, metavar="ACTION"
     )
@@ -92,6 +99,20 @@ def _doctor(options: argparse.Namespace) -> int:
     lines, healthy = doctor.examine()
     print("\n".join(lines))
     return 0 if healthy else 1
+
+
+def _cache(options: argparse.Namespace) -> int:
+    files = compiling.kept()
+    size = as_text(sum(path.stat().st_size for path in files))
+    if options.clear:
+        compiling.clear()
+        print(f"{len(files)} compiled loops, {size}, removed from {compiling.folder()}")
+        return 0
+    for path in files:
+        state = path.stat()
+        print(f"{datetime.fromtimestamp(state.st_mtime):%Y-%m-%d %H:%M}  {as_text(state.st_size):>9}  {path.name}")
+    print(f"{len(files)} compiled loops, {size}, in {compiling.folder()}")
+    return 0
 
 
 def _julia_setup(options: argparse.Namespace) -> int:

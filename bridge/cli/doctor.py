@@ -14,9 +14,11 @@ import bridge
 from bridge import in_c
 from bridge.engines import registry
 from bridge.errors import DISTRIBUTION, install_line
+from bridge.loops_in_c import compiling
 
 PURPOSES = {
     "": "needed",
+    "c": "a C compiler for loops, where the machine has none",
     "demo": "for the demo; scipy also brings the rules of scipy.special",
     "jax": "for bridge.xla, engine='xla' and engine='jax'",
     "julia": "for bridge.julia and engine='julia'",
@@ -43,6 +45,7 @@ def examine() -> tuple[list[str], bool]:
         f"{DISTRIBUTION} {bridge.__version__} in {Path(bridge.__path__[0])}",
         f"Python {platform.python_version()} on {platform.system()} {platform.machine()}",
         "compiled part: in use" if in_c.AVAILABLE else f"compiled part: not in use, {in_c.WHY_NOT}",
+        f"loops in C: {compiling.state()}",
     ]
     healthy = True
     try:

@@ -38,6 +38,8 @@ class Arithmetic(Indexing):
         exponent = right.expr.value if isinstance(right.expr, Const) else None
         if exponent in _POWERS and (not is_function or exponent == 2):
             return self.elementwise(_POWERS[exponent], (left,), node)
+        if not isinstance(right.weak, bool):
+            self.refuse("an exponent that may be a number of Python's or of NumPy's", node)
         by_operator = right.weak is True and not is_function
         return self.elementwise("array_power" if by_operator else "power", (left, right), node)
 
@@ -99,6 +101,8 @@ class Arithmetic(Indexing):
     def _forwards(self, name: str, arrays: list[Elements], node: ast.AST) -> None:
         """No array may lie backwards, nor be computed from one that does: NumPy's inner loops differ there."""
         for one in (load for array in arrays for load in loads(array)):
+            if one.array in self.gapped:
+                self.refuse(f"{name} of an array that may lie backwards", node)
             steps = [x for index in one.index for x in index.walk() if isinstance(x, Op) and x.name == "mul"]
             if any(isinstance(x, Const) and x.value < 0 for step in steps for x in step.args):
                 self.refuse(f"{name} of an array backwards", node)
@@ -198,21 +202,22 @@ class Arithmetic(Indexing):
         local = self.temporary("f", extents)
         m, n = left.extents[0] if rows else ONE, right.extents[1] if columns else ONE
         self.block.append(Product(local, rows, name, columns, (m, inner[0], n), one, other, by_dot))
-        return self.copied(local)
+        return self.copied(local, extents)
 
     def _factor(self, value: Elements, names: list[str], node: ast.AST) -> Load:
         """One element of a factor, which lies in memory as NumPy's array does."""
         if not value.is_copy:
             found = value.at(tuple(Var("i", one) for one in names))
             assert isinstance(found, Load)
-            if self.arrays[found.array].ndim > 1 and found.array in self.unordered:
+            if found.array in self.gapped or (len(found.index) > 1 and found.array in self.unordered):
                 self.refuse("a product of an array whose memory has an order that is not known", node)
             return found
         if value.is_part or not self.is_in_order(value):
             self.refuse("a product of an array whose memory has an order that is not known", node)
         local = self.temporary("f", value.extents)
-        index = tuple(Var("i", self.new("q")) for _ in value.extents)
-        self.block.append(Each(tuple(one.name for one in index), value.extents, local, index, value.at(index)))
+        own = tuple(self.new("q") for _ in value.extents)
+        index = tuple(Var("i", one) for one in own)
+        self.block.append(Each(own, value.extents, local, index, value.at(index), is_first=True))
         return Load("f", local, tuple(Var("i", one) for one in names))
 
     def outer(self, left: Value, right: Value, node: ast.AST) -> Value:
@@ -252,7 +257,7 @@ class Arithmetic(Indexing):
         local = self.temporary(kind, extents)
         reduced = (names[along],), (value.extents[along],)
         self.block.append(Reduce(how, *reduced, element, "", local, outer, extents))
-        return self.copied(local)
+        return self.copied(local, extents)
 
     def temporary(self, kind: str, extents: tuple[Expr, ...]) -> str:
         """An array of one statement, whose elements are not yet computed."""
@@ -261,10 +266,9 @@ class Arithmetic(Indexing):
         self.block.append(Make(local, extents))
         return local
 
-    def copied(self, local: str) -> Elements:
+    def copied(self, local: str, extents: tuple[Expr, ...]) -> Elements:
         """An array of one statement as a value: a name that is bound to it gets a copy."""
-        whole = self.whole(local)
-        return Elements(whole.kind, whole.extents, whole.at)
+        return Elements(self.arrays[local].kind, extents, self.whole(local).at)
 
     def mean(self, value: Elements, axis: Value | None, node: ast.AST) -> Value:
         if value.kind != "f":
@@ -336,11 +340,20 @@ class Arithmetic(Indexing):
                 return False
         return True
 
-    def note_order(self, local: str, value: Elements) -> None:
-        """Record that an array which the loop makes may lie in another order in NumPy."""
-        if local not in self.unordered and not self.is_in_order(value):
-            self.unordered.add(local)
-            raise Again
+    def note_layout(self, local: str, value: Elements) -> None:
+        """Record where an array that the loop makes may lie otherwise in NumPy: in order, and without gaps."""
+        is_gapped = not value.is_copy and self._may_have_gaps(value)
+        for names, holds in ((self.unordered, is_gapped or not self.is_in_order(value)), (self.gapped, is_gapped)):
+            if holds and local not in names:
+                names.add(local)
+                raise Again
+
+    def _may_have_gaps(self, value: Elements) -> bool:
+        """Whether a view may show less than the whole of an array that the loop has made."""
+        array = loads(value)[0].array
+        whole = self.whole(array)
+        is_whole = (value.view, value.extents) == (whole.view, whole.extents)
+        return not (is_whole and self.arrays[array].is_local and array not in self.gapped)
 
 
 def _kinds(*values: Value) -> set[str | None]:

@@ -5,41 +5,46 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from bridge.loops_in_c.expressions import OPERATORS, Expressions
-from bridge.loops_in_c.ir import Array, Assign, Const, Each, Expr, Load, Make, Size, Store, Var
+from bridge.loops_in_c.aliasing import Aliasing
+from bridge.loops_in_c.expressions import OPERATORS
+from bridge.loops_in_c.ir import Assign, Const, Each, Expr, Load, Op, Size, Store, Var
 from bridge.loops_in_c.values import (
     Again,
     Axis,
     Elements,
+    Known,
     Number,
     Several,
     Value,
     bound_flag,
     converted,
-    loads,
-    local_name,
+    either,
+    weak_flag,
 )
 
 
-class Assigning(Expressions):
+class Assigning(Aliasing):
     """Reads assignments.
 
     Attributes
     ----------
     kinds : what kind of number each variable holds.
-    prefix : what the variables of the function that is read are called after; empty for those of the loop's own.
     mixed : those that hold several kinds.
     flagged : those of which it is known only at run time whether they are bound.
+    typed : those of which it is known only at run time whether they hold Python numbers.
     """
 
     kinds: dict[str, str]
-    prefix: str
     flagged: set[str]
+    typed: set[str]
 
     def _do_Assign(self, node: ast.Assign) -> None:
         value = self.value(node.value)
         if len(node.targets) > 1:
-            value = self._held(value)
+            if isinstance(value, Several):
+                self.refuse("a tuple that is assigned several times", node)
+            held = self._held(value, node.value)
+            value = self.names.pop(held) if isinstance(held, str) else held
         for target in node.targets:
             self.assign(target, value)
 
@@ -55,6 +60,7 @@ class Assigning(Expressions):
             before = Number(before, False)
         value = self.binary(name, before, self.value(node.value), node)
         if isinstance(before, Elements) and isinstance(node.target, ast.Name):
+            self.check_alone(before)
             self.fill(before, value)
         elif target is None:
             self.assign(node.target, value)
@@ -70,18 +76,16 @@ class Assigning(Expressions):
         if isinstance(node, ast.Subscript):
             base = self.value(node.value)
             if isinstance(base, Elements) and base.array is not None:
+                self.check_alone(base)
                 return self.item(base, node.slice)
         self.refuse("a store into this", node)
 
     def assign(self, target: ast.expr, value: Value) -> None:
         if isinstance(target, (ast.Tuple, ast.List)):
-            if not isinstance(value, Several) or len(value.items) != len(target.elts):
-                self.refuse("an assignment to several names", target)
-            if any(isinstance(one, ast.Starred) for one in target.elts):
-                self.refuse("a starred target", target)
-            held = [self._held(one) for one in value.items]
-            for one, item in zip(target.elts, held, strict=True):
-                self.assign(one, item)
+            places = self._spread(target, value)
+            held = [self._held(item, one) for one, item in places]
+            for (one, _), item in zip(places, held, strict=True):
+                self.assign(one, self.names.pop(item) if isinstance(item, str) else item)
         elif isinstance(target, ast.Name):
             self.bind(target.id, value)
         else:
@@ -91,12 +95,32 @@ class Assigning(Expressions):
             else:
                 self.store(place, value)
 
-    def _held(self, value: Value) -> Value:
-        """A number of a tuple, before the names that it is assigned to change."""
-        if isinstance(value, Number):
-            return Number(self.hold(value.expr), value.weak, None, value.is_certain)
+    def _spread(self, target: ast.expr, value: Value) -> list[tuple[ast.expr, Value]]:
+        """Targets that are no tuples, with their values."""
+        if not isinstance(target, (ast.Tuple, ast.List)):
+            return [(target, value)]
         if isinstance(value, Elements):
-            self.refuse("an array in a tuple")
+            # Python raises if there are more items than targets, or fewer.
+            length = Const("i", len(target.elts))
+            self.check(Op("b", "eq", (value.extents[0], length)))
+            found = [self.item(value, ast.Constant(number)) for number in range(len(target.elts))]
+            value = Several(tuple(Number(one, False) if isinstance(one, Expr) else one for one in found))
+        if not isinstance(value, Several) or len(value.items) != len(target.elts):
+            self.refuse("an assignment to several names", target)
+        if any(isinstance(one, ast.Starred) for one in target.elts):
+            self.refuse("a starred target", target)
+        pairs = zip(target.elts, value.items, strict=True)
+        return [found for one, item in pairs for found in self._spread(one, item)]
+
+    def _held(self, value: Value, node: ast.expr) -> Value | str:
+        """A value, before the names change that it is assigned to: of an array, a name that shows it."""
+        if isinstance(value, Number):
+            weak = self.hold(value.weak) if isinstance(value.weak, Expr) else value.weak
+            return Number(self.hold(value.expr), weak, None, value.is_certain)
+        if isinstance(value, Elements):
+            name = f".item.{node.lineno}.{node.col_offset}"
+            self.names[name] = self.make(self.home(name, value), value) if value.is_copy else value
+            return name
         return value
 
     def bind(self, name: str, value: Value) -> None:
@@ -116,15 +140,23 @@ class Assigning(Expressions):
             self.variables[own] = kind
             self.block.append(Assign(own, expr))
             self._flag(own)
-            self.names[name] = Number(Var(kind, own), value.weak, None, value.is_certain and kind == value.expr.kind)
+            weak = value.weak
+            if weak is not None and own in self.typed:
+                self.block.append(self.typing(own, weak))
+            elif isinstance(weak, Expr):
+                self._find_out(self.typed, own)
+            weak = Var("b", weak_flag(own)) if isinstance(weak, Expr) else weak
+            self.names[name] = Number(Var(kind, own), weak, None, value.is_certain and kind == value.expr.kind)
         elif isinstance(value, Elements):
             if self.prefix + name in self.variables:
                 self.refuse(f"{name} holds a number and an array")
-            self.names[name] = self._bound(self.prefix + name, value)
+            self.names.pop(name, None)
+            self.names[name] = self._bound(name, value)
         else:
             parts = value.items if isinstance(value, Several) else ()
-            if any(isinstance(one, Number) and not isinstance(one.expr, (Const, Size)) for one in parts):
-                self.refuse(f"{name} is a tuple of numbers")
+            fixed = [isinstance(one, Known) or (isinstance(one, Number) and self.is_fixed(one.expr)) for one in parts]
+            if not all(fixed):
+                self.refuse(f"{name} is a tuple of what may change")
             self.names[name] = value
 
     def _flag(self, name: str) -> None:
@@ -133,37 +165,40 @@ class Assigning(Expressions):
             self.variables[bound_flag(name)] = "b"
             self.block.append(Assign(bound_flag(name), Const("b", True)))
 
+    def _find_out(self, names: set[str], own: str) -> None:
+        """Read the loop once more, unless a variable is one of these already."""
+        if own not in names:
+            names.add(own)
+            raise Again
+
+    def typing(self, own: str, weak: bool | Expr) -> Assign:
+        """Say whether a variable holds a Python number."""
+        self.variables[weak_flag(own)] = "b"
+        return Assign(weak_flag(own), weak if isinstance(weak, Expr) else Const("b", weak))
+
+    def one_of(self, name: str, one: Number, other: Number) -> Number:
+        """What a variable holds where two ways meet."""
+        weak, own = one.weak, self.prefix + name
+        if one.weak != other.weak:
+            weak = None
+            if one.weak is not None and other.weak is not None and own in self.variables:
+                self._find_out(self.typed, own)
+                weak = Var("b", weak_flag(own))
+        return either(one, other, one.flag or other.flag, weak)
+
     def _maybe(self, name: str, value: Number) -> Number:
         """A number of which it is known only at run time whether it is bound."""
         own = self.prefix + name
-        if own not in self.flagged:
-            self.flagged.add(own)
-            raise Again
+        self._find_out(self.flagged, own)
         return Number(value.expr, value.weak, bound_flag(own), value.is_certain)
 
     def _bound(self, name: str, value: Elements) -> Elements:
-        if not value.is_copy:
-            axes = tuple(Axis(self._variable(name, one.start), one.step, one.axis) for one in value.view)
-            assert value.array is not None
-            if self.arrays[value.array].is_local and value.array != name:
-                self.refuse(f"{name} is a view of {value.array}, which the loop makes")
-            return self._viewed(value.array, tuple(self._variable(name, one) for one in value.extents), axes)
-        local = local_name(name, len(value.extents), value.kind)
-        reads = {one.array for one in loads(value)}
-        if local in reads:
-            copy = f"{local}c"
-            self._make(copy, value)
-            value = self.whole(copy)
-        self._make(local, value)
-        return self.whole(local)
-
-    def _make(self, local: str, value: Elements) -> None:
-        self.note_order(local, value)
-        self.arrays[local] = Array(value.kind, len(value.extents), local, True, True)
-        self.block.append(Make(local, value.extents))
-        names = tuple(self.new("q") for _ in value.extents)
-        index = tuple(Var("i", one) for one in names)
-        self.block.append(Each(names, value.extents, local, index, value.at(index)))
+        if value.is_copy:
+            return self.make(self.home(name, value), value)
+        own = self.prefix + name
+        axes = tuple(Axis(self._variable(own, one.start), one.step, one.axis) for one in value.view)
+        assert value.array is not None
+        return self._viewed(value.array, tuple(self._variable(own, one) for one in value.extents), axes, value.shared)
 
     def _variable(self, name: str, expr: Expr) -> Expr:
         """Keep the start or extent of a view in a variable of its own: later assignments do not change the view."""
@@ -181,6 +216,7 @@ class Assigning(Expressions):
             self.refuse("an array is stored into an element")
         self.written.add(place.array)
         self.block.append(Store(place.array, place.index, self._cast(value.expr, place.kind)))
+        self.ended(place.array)
 
     def _cast(self, expr: Expr, kind: str) -> Expr:
         if "fib".index(expr.kind) < "fib".index(kind):
@@ -206,3 +242,4 @@ class Assigning(Expressions):
         others = [one for one in expr.walk() if isinstance(one, Load) and self.arrays[one.array].memory == memory]
         is_buffered = any((one.array, one.index) != (target.array, target.index) for one in others)
         self.block.append(Each(names, place.extents, place.array, target.index, expr, is_buffered))
+        self.ended(place.array)

@@ -23,6 +23,7 @@ class Blocks:
     width: dict[str, int]
     mixed: set[str]
     unordered: set[str]
+    gapped: set[str]
     block: list[Stmt]
     line: int
     fresh: int
@@ -37,13 +38,15 @@ class Blocks:
         axes = tuple(Axis(ZERO, 1, axis) for axis in range(count))
         return self._viewed(name, tuple(Size("i", name, axis) for axis in range(count)), axes)
 
-    def _viewed(self, name: str, extents: tuple[Expr, ...], axes: tuple[Axis, ...]) -> Elements:
+    def _viewed(
+        self, name: str, extents: tuple[Expr, ...], axes: tuple[Axis, ...], shared: frozenset[str] = frozenset()
+    ) -> Elements:
         kind = self.arrays[name].kind
 
         def at(index: tuple[Expr, ...]) -> Expr:
             return Load(kind, name, placed(axes, index))
 
-        return Elements(kind, extents, at, name, axes, False)
+        return Elements(kind, extents, at, name, axes, False, shared)
 
     def refuse(self, reason: str, node: ast.AST | None = None) -> NoReturn:
         raise NotCompiled(reason, getattr(node, "lineno", self.line))
@@ -79,13 +82,17 @@ class Blocks:
 
     def hold(self, expr: Expr) -> Expr:
         """A value that later statements read, in a variable."""
-        if isinstance(expr, (Const, Size)):
+        if self.is_fixed(expr):
             return expr
         name = self.new("v")
         self.variables[name] = expr.kind
         self.block.append(Assign(name, expr))
         self._note(name, expr)
         return Var(expr.kind, name)
+
+    def is_fixed(self, expr: Expr) -> bool:
+        """Whether nothing changes a value: a number, or a length of an array that the loop does not make."""
+        return isinstance(expr, Const) or (isinstance(expr, Size) and not self.arrays[expr.array].is_local)
 
     def check(self, that: Expr) -> None:
         if isinstance(that, Const):

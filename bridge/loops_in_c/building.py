@@ -1,46 +1,22 @@
-"""Compiling the C of a loop, and calling it."""
+"""A compiled loop, and its runs: the frame that Python and C share."""
 
 from __future__ import annotations
 
 import ctypes
-import hashlib
 import math
-import shutil
-import subprocess
-import tempfile
 import weakref
 from collections.abc import Mapping, Sequence
 from functools import cache, cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from bridge.loops_in_c import memory
+from bridge.loops_in_c.compiling import CompilerError, Job
 from bridge.loops_in_c.derivative import Plan
 from bridge.loops_in_c.functions import INNER_LOOPS
 from bridge.loops_in_c.ir import Program
 from bridge.loops_in_c.printing import Printer
-
-FLAGS = ("-O3", "-ffp-contract=off", "-fno-math-errno", "-fwrapv", "-march=native", "-fPIC", "-shared")
-
-
-class CompilerError(Exception):
-    """There is no C compiler, or it has failed."""
-
-
-@cache
-def _folder() -> tempfile.TemporaryDirectory[str]:
-    """Where this process keeps what it compiles."""
-    return tempfile.TemporaryDirectory(prefix="bridge-loops-")
-
-
-@cache
-def compiler() -> tuple[str, ...]:
-    """The machine's C compiler, as the beginning of a command."""
-    found = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
-    if found is None:
-        raise CompilerError("no C compiler was found (cc, gcc, clang)")
-    return (found,)
 
 
 class Segment(ctypes.Structure):
@@ -83,8 +59,11 @@ class Frame(ctypes.Structure):
         ("room", ctypes.c_int64),
         ("done", ctypes.c_int64),
         ("finished", ctypes.c_int64),
+        ("full", ctypes.c_int64),
         ("loops", ctypes.c_void_p),
         ("data", ctypes.c_void_p),
+        ("interrupted", ctypes.c_void_p),
+        ("fits", ctypes.c_void_p),
     ]
 
 
@@ -119,37 +98,31 @@ def _loops() -> tuple[np.ndarray, np.ndarray]:
     return tuple(np.array(one, dtype=np.uintp) for one in zip(*found, strict=True))  # type: ignore[return-value]
 
 
+_fits = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_int64)(memory.fits)
+_FITS = ctypes.cast(_fits, ctypes.c_void_p).value
+_INTERRUPTED = ctypes.cast(ctypes.pythonapi.PyErr_CheckSignals, ctypes.c_void_p).value
+
+
 class Library:
-    """A loop that was compiled."""
+    """A loop that is compiled, in the background until somebody needs it."""
 
     def __init__(self, program: Program, plan: Plan) -> None:
         _loops()
         self.program, self.plan = program, plan
         self.printer = Printer(program, plan)
-        found = _built(self.printer.text())
-        self.forward, self.backward, self.release = found.forward, found.backward, found.release
-        self.release.argtypes = [ctypes.POINTER(Frame), ctypes.c_int64]
+        self.job = Job(self.printer.text())
+
+    @cached_property
+    def functions(self) -> Any:
+        """The compiled `forward`, `backward` and `release`; CompilerError if there are none."""
+        found = self.job.library()
+        found.release.argtypes = [ctypes.POINTER(Frame), ctypes.c_int64]
+        return found
 
     @cached_property
     def marking(self) -> Any:
         """The way back with marks: compiled when a gradient holds a NaN."""
-        return _built(Printer(self.program, self.plan, marks=True).text()).backward
-
-
-def _built(text: str) -> Any:
-    """The library of a C file."""
-    name = hashlib.sha256(" ".join((text, *FLAGS)).encode()).hexdigest()[:24]
-    path = Path(_folder().name) / f"{name}.so"
-    if not path.exists():
-        source = path.with_suffix(".c")
-        source.write_text(text, encoding="utf-8")
-        command = [*compiler(), *FLAGS, "-o", f"{path}.tmp", str(source), "-lm"]
-        made = subprocess.run(command, capture_output=True, text=True, check=False)
-        if made.returncode:
-            raise CompilerError(made.stderr[:4000])
-        Path(f"{path}.tmp").replace(path)
-    # Other threads wait: they would see arrays half-written.
-    return ctypes.PyDLL(str(path))
+        return Job(Printer(self.program, self.plan, marks=True).text()).library().backward
 
 
 class Run:
@@ -185,6 +158,7 @@ class Run:
         frame.locals = ctypes.addressof(self.locals)
         loops, data = _loops()
         frame.loops, frame.data = loops.ctypes.data, data.ctypes.data
+        frame.interrupted, frame.fits = _INTERRUPTED, _FITS
         self._release = weakref.finalize(self, _release, library, frame, len(printer.local), self.locals)
         self._release.atexit = False
         self.kinds = kinds
@@ -194,7 +168,7 @@ class Run:
         for name, value in self.numbers.items():
             self._of(name)[self.order.index(name)] = value
         self.frame.limit = limit
-        self.library.forward(ctypes.byref(self.frame))
+        self.library.functions.forward(ctypes.byref(self.frame))
         return int(self.frame.done)
 
     def keep(self) -> None:
@@ -224,7 +198,7 @@ class Run:
         for k, array in shadows.items():
             self.shadow[k] = array.ctypes.data
         if marks is None:
-            self.library.backward(ctypes.byref(self.frame))
+            self.library.functions.backward(ctypes.byref(self.frame))
         else:
             for k, array in marks.items():
                 self.mark[k] = array.ctypes.data
@@ -276,5 +250,5 @@ _DTYPES = {"f": np.float64, "i": np.int64, "b": np.bool_}
 
 
 def _release(library: Library, frame: Frame, count: int, kept: Any) -> None:
-    library.release(ctypes.byref(frame), count)
+    library.functions.release(ctypes.byref(frame), count)
     del kept

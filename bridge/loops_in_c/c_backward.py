@@ -229,8 +229,7 @@ class Backward(Text):
         self._close()
 
     def _back_each(self, one: Back, of: Each) -> None:
-        array = self.program.arrays[of.array]
-        kind, restores = array.kind, one.restores and not array.is_local
+        kind, restores = self.program.arrays[of.array].kind, one.restores and not of.is_first
         has_shadow = one.has_shadow and kind == "f"
         if not has_shadow and not restores:
             return

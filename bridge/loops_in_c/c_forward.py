@@ -84,7 +84,7 @@ class Forward(Text):
 
     def _outermost(self) -> None:
         self.say("    if (fetestexcept(FE_DIVBYZERO | FE_OVERFLOW | FE_INVALID)) goto stop;")
-        self.say("    done++;")
+        self.say("    if (!(++done & 7) && f->interrupted()) goto stop;")
 
     def _while(self, one: While, is_outermost: bool) -> None:
         self._open("I count = 0;")
@@ -150,7 +150,7 @@ class Forward(Text):
         size = self._size(extents)
         element, flat = self.element(one.array, one.index), self._flat(one.names, extents)
         kind = self.program.arrays[one.array].kind
-        c, keeps = C_KINDS[kind], self._keeps(one.array) and not self.program.arrays[one.array].is_local
+        c, keeps = C_KINDS[kind], self._keeps(one.array) and not one.is_first
         self._open(f"const I size = {size};")
         if keeps:
             self.say("ROOM(size); F *restrict w = log_p; log_p += size;")

@@ -26,6 +26,7 @@ from bridge.loops_in_c.ir import (
     Product,
     Program,
     Reduce,
+    Size,
     Stmt,
     Store,
     Var,
@@ -271,13 +272,15 @@ def _note_reads(program: Program, plan: Plan, made: BackBlock) -> None:
 
 
 def is_logged(program: Program, block: Block, let: Let) -> bool:
-    """Whether a let reads memory that its own statement writes: it cannot be computed again."""
+    """Whether a let reads memory or a length that its own statement changes: it cannot be computed again."""
     effects = [one for one in block.body if isinstance(one, (Store, Each, Make, Reduce, Product))]
     written = {program.arrays[one.array].memory for one in effects if one.array}
-    reads = {program.arrays[one.array].memory for one in let.expr.walk() if isinstance(one, Load)}
-    temporaries = {one.variable for one in block.body if isinstance(one, (Reduce, Dot))}
-    temporaries |= {one.name for one in block.body if isinstance(one, Assign) and is_temporary(one.name)}
-    return bool(written & reads) and not temporaries & _names_of(let.expr)
+    made = {one.array for one in block.body if isinstance(one, Make)}
+    return any(
+        (isinstance(one, Load) and program.arrays[one.array].memory in written)
+        or (isinstance(one, Size) and one.array in made)
+        for one in let.expr.walk()
+    )
 
 
 def _target_names(stmt: Back) -> set[str]:

@@ -11,7 +11,6 @@ from bridge.arrays.tracked import is_tracked
 from bridge.code_position import Position
 from bridge.errors import RefusedError
 from bridge.loops_in_c.building import Run
-from bridge.loops_in_c.values import local_name
 from bridge.rewind.log import Entry, Overwritten, at_birth
 from bridge.rewind.places import places_in
 from bridge.rewind.roots import Root
@@ -20,7 +19,9 @@ from bridge.rewind.roots import Root
 class LoopEntry(Entry):
     """A loop that ran in C."""
 
-    __slots__ = ("activated", "args", "context", "done", "ended", "left", "names", "out", "run", "saved", "site")
+    __slots__ = (
+        "activated", "args", "arrays", "context", "done", "ended", "left", "names", "out", "run", "saved", "site",
+    )  # fmt: skip
 
     overwrites = replays = True
     moves = False
@@ -34,11 +35,13 @@ class LoopEntry(Entry):
         args: dict[str, Any],
         ended: dict[str, np.ndarray],
         left: dict[str, Any],
+        arrays: dict[str, str],
         saved: list[Overwritten],
         activated: list[Root],
     ) -> None:
         self.context, self.position, self.site, self.run = context, position, site, run
         self.args, self.ended, self.saved, self.activated = args, ended, saved, activated
+        self.arrays = arrays
         self.left = {name: value for name, value in left.items() if is_tracked(value)}
         self.out = tuple(value.place for value in self.left.values())
         self.names: list[str] = []
@@ -110,7 +113,7 @@ class LoopEntry(Entry):
             if value.shape == () and name in run.order:
                 present.numbers[run.order.index(name)] = np.isnan(one)
             else:
-                present.local[local_name(name, value.ndim, "f")] = np.isnan(one).astype(float)
+                present.local[self.arrays[name]] = np.isnan(one).astype(float)
         marks = present.copies()
         run.shadows[:] = 0.0
         run.marks[:] = present.numbers
@@ -136,7 +139,7 @@ class LoopEntry(Entry):
             if value.shape == () and name in run.order:
                 run.shadows[run.order.index(name)] = one
             else:
-                run.add_to_shadow(local_name(name, value.ndim, "f"), np.asarray(one))
+                run.add_to_shadow(self.arrays[name], np.asarray(one))
 
     def _numbers(self) -> Iterator[tuple[str, Any]]:
         """The numbers that the loop began with and that carry a gradient."""

@@ -162,28 +162,37 @@ class Expressions(Arithmetic):
         return self.binary(name, self.value(node.left), self.value(node.right), node)
 
     def _of_Compare(self, node: ast.Compare) -> Value:
-        if len(node.ops) != 1:
-            self.refuse("a chained comparison", node)
-        name = COMPARISONS.get(type(node.ops[0])) or self.refuse("this comparison", node)
-        return self.elementwise(name, (self.value(node.left), self.value(node.comparators[0])), node)
+        left = self.value(node.left)
+
+        def pair(operator: ast.cmpop, right: ast.expr) -> Value:
+            nonlocal left
+            name = COMPARISONS.get(type(operator)) or self.refuse("this comparison", node)
+            one, left = left, self.value(right)
+            return self.elementwise(name, (one, left), node)
+
+        pairs = zip(node.ops, node.comparators, strict=True)
+        return self._decided("and", [lambda one=one: pair(*one) for one in pairs], node)  # type: ignore[misc]
 
     def _of_BoolOp(self, node: ast.BoolOp) -> Value:
-        # The operands after the first are computed in any case: they may not have checks of their own.
-        values: list[Expr] = []
+        name = "and" if isinstance(node.op, ast.And) else "or"
+        return self._decided(name, [lambda one=one: self.value(one) for one in node.values], node)  # type: ignore[misc]
+
+    def _decided(self, name: str, operands: list[Callable[[], Value]], node: ast.AST) -> Value:
+        """`and` or `or`. Operands after the first are computed in any case: they may not have checks of their own."""
+        if len(operands) == 1:
+            return operands[0]()
         numbers: list[Number] = []
-        for number, one in enumerate(node.values):
+        for number, compute in enumerate(operands):
             before = len(self.block)
-            operand = self.value(one)
+            operand = compute()
             if not isinstance(operand, Number) or operand.expr.kind != "b":
                 self.refuse("and/or of something else than conditions", node)
-            values.append(operand.expr)
             numbers.append(operand)
             if number and any(isinstance(x, (Check, Reduce, Dot, Make)) for x in self.block[before:]):
                 self.refuse("and/or of what may raise", node)
-        name = "and" if isinstance(node.op, ast.And) else "or"
-        found = values[0]
-        for other in values[1:]:
-            found = Op("b", name, (found, other))
+        found = numbers[0].expr
+        for other in numbers[1:]:
+            found = Op("b", name, (found, other.expr))
         weak = numbers[0].weak
         return Number(found, weak if all(one.weak == weak for one in numbers) else None)
 

@@ -68,7 +68,7 @@ class Indexing(Blocks):
                 axes.append(Axis(self.let(start), own.step * steps[own.axis], kept.index(own.axis)))
             else:
                 axes.append(Axis(start))
-        return self._viewed(base.array, tuple(extents), tuple(axes))
+        return self._viewed(base.array, tuple(extents), tuple(axes), base.shared)
 
     def _is_newaxis(self, key: ast.expr) -> bool:
         if isinstance(key, ast.Constant):
@@ -91,7 +91,7 @@ class Indexing(Blocks):
             at = base.at
             return Elements(base.kind, tuple(extents), lambda q: at(tuple(q[k] for k in own)), is_part=base.is_part)
         axes = tuple(one if one.axis is None else Axis(one.start, one.step, own[one.axis]) for one in base.view)
-        return self._viewed(base.array, tuple(extents), axes)
+        return self._viewed(base.array, tuple(extents), axes, base.shared)
 
     def inside(self, index: Expr, extent: Expr) -> Expr:
         """An index, counted from the beginning, that lies inside."""
@@ -160,7 +160,7 @@ class Indexing(Blocks):
             view = tuple(
                 one if one.axis is None else Axis(one.start, one.step, axes.index(one.axis)) for one in base.view
             )
-            return self._viewed(base.array, extents, view)
+            return self._viewed(base.array, extents, view, base.shared)
         return Elements(base.kind, extents, lambda q: base.at(tuple(q[axes.index(k)] for k in range(len(axes)))))
 
     def truth(self, value: Value) -> Expr:

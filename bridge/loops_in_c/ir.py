@@ -118,7 +118,8 @@ class Store(Stmt):
 class Each(Stmt):
     """`array[index] = value` for each element: for all `names` below `extents`.
 
-    Where `is_buffered`, all values are computed before the first is written, as NumPy does where they overlap.
+    Where `is_buffered`, all values are computed before the first is written, as NumPy does where they overlap. Where
+    `is_first`, the array has just been made, and what it held is not defined.
     """
 
     names: tuple[str, ...]
@@ -127,6 +128,7 @@ class Each(Stmt):
     index: tuple[Expr, ...]
     expr: Expr
     is_buffered: bool = False
+    is_first: bool = False
 
 
 @dataclass

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from threading import RLock
 from types import FrameType
 from typing import Any
 
@@ -14,40 +15,28 @@ import numpy as np
 
 from bridge.arrays.buffer import Buffer, Scalar, WeakScalar
 from bridge.arrays.tracked import is_tracked
-from bridge.code_position import here
-from bridge.loops_in_c.building import CompilerError, Library, Run
+from bridge.code_position import here, resolve
+from bridge.errors import MemoryBoundError
+from bridge.loops_in_c.building import Library, Run
+from bridge.loops_in_c.compiling import CompilerError
 from bridge.loops_in_c.derivative import planned
 from bridge.loops_in_c.entry import LoopEntry
 from bridge.loops_in_c.expressions import Read
 from bridge.loops_in_c.functions import DERIVED
-from bridge.loops_in_c.ir import Array, Program
-from bridge.loops_in_c.reading import Reader
+from bridge.loops_in_c.ir import Array, Program, Var
+from bridge.loops_in_c.reading import Reader, own_jumps
 from bridge.loops_in_c.values import Elements, NotCompiled, Number, alike
 from bridge.rewind.interpreter import ARRAYS
 from bridge.rewind.log import Overwritten, is_bounded
 from bridge.rewind.memory import grounded
 from bridge.rewind.roots import Root
 from bridge.rulebook import book
-from bridge.source.looping import SITES
+from bridge.source.looping import SITES, Left, Loop
 from bridge.source.targets import own, touched
 
 _DTYPES = {np.dtype(np.float64): "f", np.dtype(np.int64): "i", np.dtype(np.bool_): "b"}
 _SMALL = 1 << 31
 START, STOP = ".start", ".stop"
-
-
-class Left:
-    """What a compiled loop has left.
-
-    Attributes
-    ----------
-    values : variables that it has bound.
-    rest : what Python's loop goes on with.
-    is_over : whether nothing of it is left.
-    """
-
-    def __init__(self, values: dict[str, Any], rest: Any, is_over: bool) -> None:
-        self.values, self.rest, self.is_over = values, rest, is_over
 
 
 @dataclass
@@ -65,79 +54,99 @@ class Compiled:
 class Site:
     """One loop of the program, and what became of it."""
 
-    node: Any
-    live: frozenset[str]
+    loop: Loop
     used: list[str]
     bound: set[str]
     made: dict[Any, Compiled | tuple[str, int]] = field(default_factory=dict)
     held: list[Any] = field(default_factory=list)
 
+    @property
+    def node(self) -> Any:
+        """The loop as it is written."""
+        return self.loop.node
+
+    @property
+    def live(self) -> frozenset[str]:
+        """The variables that may be read when it is over."""
+        return self.loop.live
+
 
 _sites: dict[int, Site] = {}
-REASONS: dict[int, str] = {}
-"""Why Python has run loops, by their numbers."""
-
-
-def reasons() -> list[str]:
-    """Why Python has run loops that were to run in C: `file:line: reason`, one for each loop that was met.
-
-    Example
-    -------
-    >>> from bridge.loops_in_c.running import reasons
-    >>> reasons()
-    []
-    """
-    return list(REASONS.values())
-
-
 _EXITS = 3
+"""How often a compiled loop may stop before Python runs it from its beginning."""
 _MOST = 16
 """How often one loop is compiled, for other types each time."""
+_lock = RLock()
 
 
-def enter(context: Any, number: int, iterable: Any, frame: FrameType) -> Left | None:
-    """Run a loop in C if that can be done; None if Python is to run it."""
-    if context.handed_out or context.checkpointing or context.merged or context.followers is not None:
-        return None
-    if is_bounded(context.log) or np.geterr()["under"] != "ignore" or not book.OF_USERS.isdisjoint(DERIVED):
-        return None
+def site_of(number: int) -> Site:
+    """What is known of a loop."""
     site = _sites.get(number)
     if site is None:
-        node, live_after = SITES[number]
-        used = sorted({x.id for x in ast.walk(node) if isinstance(x, ast.Name)})
-        bound = {x.id for x in ast.walk(node) if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store)}
-        site = _sites[number] = Site(node, live_after, used, bound)
-    names = frame.f_locals
-    try:
-        if isinstance(site.node, ast.For) and type(iterable) is not range:
-            raise NotCompiled("it goes over something else than a range", site.node.lineno)
-        live = {name: ARRAYS.seen(names[name]) for name in site.used if name in names}
-        own = _own_names(frame)
-        for name in site.used:
-            if name not in own and name not in live and type(frame.f_globals.get(name)) is np.ndarray:
-                live[name] = ARRAYS.seen(frame.f_globals[name])
-        return Beginning(context, site, live, iterable).run(frame)
-    except NotCompiled as error:
-        REASONS[number] = f"{frame.f_code.co_filename}:{error.line}: {error.reason}"
-        return None
+        loop = SITES[number]
+        names = [one for one in ast.walk(loop.node) if isinstance(one, ast.Name)]
+        bound = {one.id for one in names if isinstance(one.ctx, ast.Store)}
+        site = _sites[number] = Site(loop, sorted({one.id for one in names}), bound)
+    return site
+
+
+def obstacle(context: Any) -> str | None:
+    """Why a differentiation leaves its loops to Python; None if it does not."""
+    if context.checkpointing:
+        return "it is inside a checkpoint"
+    if is_bounded(context.log):
+        return "memory= bounds the log"
+    if np.geterr()["under"] != "ignore":
+        return "NumPy is to tell of numbers that become too small"
+    ruled = book.OF_USERS & DERIVED
+    if ruled:
+        return f"{min(one.__name__ for one in ruled)} has a rule of the user's"
+    if context.handed_out or context.merged or context.followers is not None:
+        return "code that is not read has got an array"
+    return None
+
+
+def beginning(context: Any, site: Site, iterable: Any, frame: FrameType) -> Beginning:
+    """The loop with the values that it begins with; NotCompiled if it does not run in C."""
+    if isinstance(site.node, ast.For) and type(iterable) is not range:
+        raise NotCompiled("it goes over something else than a range", site.node.lineno)
+    if site.node.orelse and any(isinstance(one, ast.Break) for one in own_jumps(site.node.body)):
+        raise NotCompiled("its else depends on a break", site.node.lineno)
+    names, own = frame.f_locals, _own_names(frame)
+    live = {name: ARRAYS.seen(names[name]) for name in site.used if name in names}
+    for name in site.used:
+        if name not in own and name not in live and type(frame.f_globals.get(name)) is np.ndarray:
+            live[name] = ARRAYS.seen(frame.f_globals[name])
+    return Beginning(context, site, live, iterable, frame)
 
 
 class Beginning:
     """One loop that begins."""
 
-    def __init__(self, context: Any, site: Site, live: dict[str, Any], iterable: Any) -> None:
-        self.context, self.site, self.live, self.iterable = context, site, live, iterable
+    def __init__(self, context: Any, site: Site, live: dict[str, Any], iterable: Any, frame: FrameType) -> None:
+        self.context, self.site, self.live, self.iterable, self.frame = context, site, live, iterable, frame
         if iterable is not None:
             self.live = {**live, START: iterable.start, STOP: iterable.stop}
+        self._describe()
 
-    def run(self, frame: FrameType) -> Left | None:
+    def is_ready(self) -> bool:
+        """Whether compiled code for these values is there; else it is being compiled. NotCompiled if there is none."""
+        return self._compiled().library.job.is_ready()
+
+    def run(self) -> Left | None:
+        """Run the loop; None if Python is to run it. It waits for the compiler."""
         for _ in range(3):
-            self._describe()
-            found = self._compiled(frame)
+            found = self._compiled()
             if found.exits >= _EXITS:
                 return None
+            try:
+                found.library.functions  # noqa: B018
+            except CompilerError as error:
+                reason = self.site.made[self.key] = f"it could not be compiled: {error}", self.site.node.lineno
+                raise NotCompiled(*reason) from None
             if not self._lend(found):
                 return self._run(found)
+            self._describe()
         raise NotCompiled("arrays that it writes cannot be lent", self.site.node.lineno)
 
     def _describe(self) -> None:
@@ -195,33 +204,34 @@ class Beginning:
         self.arrays[name], self.values[name] = made, value
         key.append((name, made.kind, made.ndim, label, is_packed, made.is_ordered, active))
 
-    def _compiled(self, frame: FrameType) -> Compiled:
-        found = self.site.made.get(self.key)
-        if isinstance(found, Compiled) and not all(self._is_as_it_was(one, frame) for one in found.read):
-            found = None
-        if found is None:
-            if len(self.site.held) >= _MOST:
-                raise NotCompiled("what it reads is another thing each time", self.site.node.lineno)
-            try:
-                found = self._make(frame)
-            except NotCompiled as error:
-                # An exception would keep what its frames hold.
-                found = error.reason, error.line
-            except CompilerError as error:
-                found = f"it could not be compiled: {error}", self.site.node.lineno
-            self.site.made[self.key] = found
-            self.site.held.append(list(self.objects.values()))
+    def _compiled(self) -> Compiled:
+        with _lock:
+            found = self.site.made.get(self.key)
+            if isinstance(found, Compiled) and not all(map(self._is_as_it_was, found.read)):
+                found = None
+            if found is None:
+                if len(self.site.held) >= _MOST:
+                    raise NotCompiled("what it reads is another thing each time", self.site.node.lineno)
+                try:
+                    found = self._make()
+                except NotCompiled as error:
+                    # An exception would keep what its frames hold.
+                    found = error.reason, error.line
+                except (CompilerError, OSError) as error:
+                    found = f"it could not be compiled: {error}", self.site.node.lineno
+                self.site.made[self.key] = found
+                self.site.held.append(list(self.objects.values()))
         if not isinstance(found, Compiled):
             raise NotCompiled(*found)
         return found
 
-    def _is_as_it_was(self, one: Read, frame: FrameType) -> bool:
+    def _is_as_it_was(self, one: Read) -> bool:
         """Whether what was read when the loop was compiled is the same now."""
-        live, names = (self.live, frame.f_globals) if one.names is None else ({}, one.names)
+        live, names = (self.live, self.frame.f_globals) if one.names is None else ({}, one.names)
         now = _looked_up(one.text, names, live, self.site.node.lineno)
         return _same(now, one.value) and (one.code is None or now.__code__ is one.code)
 
-    def _make(self, frame: FrameType) -> Compiled:
+    def _make(self) -> Compiled:
         node = self.site.node
         if self.iterable is not None:
             bounds: list[ast.expr] = [ast.Name(START, ast.Load()), ast.Name(STOP, ast.Load())]
@@ -232,7 +242,7 @@ class Beginning:
         if isinstance(self.site.node, ast.For) and not isinstance(self.site.node.target, ast.Name):
             raise NotCompiled("its target is no variable", node.lineno)
 
-        own = _own_names(frame)
+        own, frame = _own_names(self.frame), self.frame
 
         def look(name: str) -> Any:
             if name in own:
@@ -288,16 +298,34 @@ class Beginning:
         plain_ones = {name for name in self.values if type(self.live[name]) is np.ndarray}
         before = {name: self.values[name].copy() for name in plain_ones & (needed | set(found.written))}
         plain = {name: self.values[name] for name in found.written if name not in tracked and name in self.values}
-        done = run.forward()
-        if not run.frame.finished:
+
+        def restore() -> None:
             for window, saved in windows.values():
                 window[...] = saved
             for name, value in plain.items():
                 value[...] = before[name]
+
+        def forward(limit: int = 1 << 62) -> int:
+            try:
+                return run.forward(limit)
+            except BaseException:
+                # Ctrl-C, or another signal's handler.
+                restore()
+                raise
+
+        done = forward()
+        if run.frame.full:
+            restore()
+            raise MemoryBoundError(
+                "what the loop keeps for its way back does not fit into the memory of the machine",
+                where=resolve(here()),
+                remedy='memory="2GB" keeps it in a file; bridge.checkpoint keeps less, and runs parts again',
+            )
+        if not run.frame.finished:
+            restore()
             found.exits += 1
-            if done == 0:
-                return None
-            run.forward(done)
+            if done:
+                forward(done)
         if done == 0:
             return None
         is_over = bool(run.frame.finished) and run.frame.limit > done
@@ -342,10 +370,15 @@ class Beginning:
             ):
                 # It is not read later, or still bound to the same array.
                 continue
-            elif isinstance(value, Elements) and value.array is not None and program.arrays[value.array].is_local:
+            elif isinstance(value, Elements) and value.array in reader.arrays and program.arrays[value.array].is_local:
                 found[name] = value
             else:
                 raise NotCompiled(f"{name} is a view, or not the same kind of thing in each iteration", node.lineno)
+        arrays = {name: value for name, value in found.items() if isinstance(value, Elements)}
+        for name, value in arrays.items():
+            others = [one for other, one in arrays.items() if other != name]
+            if not _is_own(value, others, reader):
+                raise NotCompiled(f"{name} may be another array, or a view of it, when the loop is over", node.lineno)
         return found
 
     def _values(self, found: Compiled, run: Run) -> dict[str, Any]:
@@ -362,14 +395,15 @@ class Beginning:
             if value.flag is not None and not run.number(value.flag):
                 continue
             number, kind = run.number(name), program.variables[name]
+            is_weak = run.number(value.weak.name) if isinstance(value.weak, Var) else value.weak
             if kind != "f":
-                values[name] = number if value.weak else np.int64(number) if kind == "i" else np.bool_(number)
+                values[name] = number if is_weak else np.int64(number) if kind == "i" else np.bool_(number)
             elif name in plan.active_variables:
                 root = Root(self.context, np.float64(number), True)
-                made = ARRAYS.weak_scalar(number, root) if value.weak else ARRAYS.scalar(np.float64(number), root)
+                made = ARRAYS.weak_scalar(number, root) if is_weak else ARRAYS.scalar(np.float64(number), root)
                 values[name] = made
             else:
-                values[name] = number if value.weak else np.float64(number)
+                values[name] = number if is_weak else np.float64(number)
         return values
 
     def _log(
@@ -390,7 +424,10 @@ class Beginning:
         ))  # fmt: skip
         run.keep()
         saved = [Overwritten(tracked[name].place, shown, Ellipsis, copy) for name, (shown, copy) in windows.items()]
-        entry = LoopEntry(self.context, here(), self.site, run, dict(args), dict(ended), dict(left), saved, activated)
+        arrays = {name: value.array or "" for name, value in found.names.items() if isinstance(value, Elements)}
+        entry = LoopEntry(
+            self.context, here(), self.site, run, dict(args), dict(ended), dict(left), arrays, saved, activated
+        )
         entry.done = done
         entry.names = list(windows)
         for root in activated:
@@ -401,6 +438,17 @@ class Beginning:
 _NUMBERS: dict[type, str] = {
     int: "iw", float: "fw", bool: "bw", np.float64: "f", np.int64: "i", np.bool_: "b",
 }  # fmt: skip
+
+
+def _is_own(value: Elements, others: Sequence[Elements], reader: Reader) -> bool:
+    """Whether an array that a loop leaves is a whole one, which no other array may be."""
+    assert value.array is not None
+    whole = reader.whole(value.array)
+    known = {value.array, *value.shared}
+    if any(not known.isdisjoint({one.array, *one.shared}) for one in others):
+        return False
+    is_whole = alike(replace(value, shared=frozenset()), whole)
+    return is_whole and all(map(reader.is_local, value.shared))
 
 
 def _same(one: Any, other: Any) -> bool:

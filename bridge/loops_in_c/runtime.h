@@ -26,14 +26,15 @@ typedef struct {
     Segment *segments;
     I count, current, limit;
     F *scratch;
-    I room, done, finished;
+    I room, done, finished, full;
     numpy_loop *loops;
     void **data;
+    int (*interrupted)(void), (*fits)(I);
 } Frame;
 
-enum { SMALLEST = 1 << 13, LARGEST = 1 << 24 };
+enum { SMALLEST = 1 << 13, LARGEST = 1 << 24, ASKED = 1 << 20 };
 
-/* Room for `n` values at the end of the log, all in one segment. */
+/* Room for `n` values at the end of the log, all in one segment; null if the machine has none. */
 static F *log_grow(Frame *f, F *p, I n)
 {
     Segment *s = f->segments + f->current;
@@ -41,25 +42,36 @@ static F *log_grow(Frame *f, F *p, I n)
         s->used = p - s->memory;
         f->current++;
     }
-    if (f->current == f->count) {
-        I size = f->count ? 2 * s->size : SMALLEST;
+    I is_new = f->current == f->count;
+    if (is_new || f->segments[f->current].size < n) {
+        I size = is_new && f->count ? 2 * s->size : SMALLEST;
         size = size > LARGEST ? LARGEST : size;
         size = size < n ? n : size;
-        f->segments = realloc(f->segments, (f->count + 1) * sizeof(Segment));
-        f->segments[f->count].memory = malloc(size * sizeof(F));
-        f->segments[f->count].size = size;
-        f->count++;
-    } else if (f->segments[f->current].size < n) {
-        f->segments[f->current].memory = realloc(f->segments[f->current].memory, n * sizeof(F));
-        f->segments[f->current].size = n;
+        if (size >= ASKED && !f->fits(size * sizeof(F)))
+            return 0;
+        if (is_new) {
+            f->segments = realloc(f->segments, (f->count + 1) * sizeof(Segment));
+            f->segments[f->count++].memory = 0;
+        }
+        s = f->segments + f->current;
+        s->memory = realloc(s->memory, size * sizeof(F));
+        s->size = size;
     }
     return f->segments[f->current].memory;
 }
 
 #define ROOM(n)                                                                                                        \
-    (log_end - log_p < (n)                                                                                             \
-         ? (log_p = log_grow(f, log_p, (n)), log_end = log_p + f->segments[f->current].size, (void)0)                  \
-         : (void)0)
+    do {                                                                                                               \
+        if (log_end - log_p < (n)) {                                                                                   \
+            F *grown = log_grow(f, log_p, (n));                                                                        \
+            if (!grown) {                                                                                              \
+                f->full = 1;                                                                                           \
+                goto stop;                                                                                             \
+            }                                                                                                          \
+            log_p = grown;                                                                                             \
+            log_end = log_p + f->segments[f->current].size;                                                            \
+        }                                                                                                              \
+    } while (0)
 #define BACK()                                                                                                         \
     (log_p == log_begin && f->current > 0 ? (f->current--, log_begin = f->segments[f->current].memory,                 \
                                              log_p = log_begin + f->segments[f->current].used, (void)0)                \

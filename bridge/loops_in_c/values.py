@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bridge.loops_in_c.ir import Const, Expr, Load, Op, Var
+from bridge.loops_in_c.ir import Const, Expr, Load, Op, Size, Var
 
 
 class NotCompiled(Exception):
@@ -27,13 +27,13 @@ class Number:
 
     Attributes
     ----------
-    weak : whether it is a Python number, not one of NumPy's; None where that depends on the run.
+    weak : whether it is a Python number, not one of NumPy's, or a condition for that; None where it is not known.
     flag : the variable that says whether it is bound; None where it is.
     is_certain : whether its kind is that of Python's value; an integer that is kept as a float may be either.
     """
 
     expr: Expr
-    weak: bool | None = True
+    weak: bool | Expr | None = True
     flag: str | None = None
     is_certain: bool = True
 
@@ -54,9 +54,13 @@ class Axis:
 
 @dataclass(frozen=True)
 class Elements:
-    """A value with axes: its extents, and each element by its indices. `view` tells where it lies, if it is a view.
+    """A value with axes: its extents, and each element by its indices.
 
-    `is_part` says whether a computed value is a part of another one, so that NumPy's array has gaps.
+    Attributes
+    ----------
+    array, view : where it lies, if it is a view.
+    shared : what it may be a copy of, where Python has no copy: memory that other names may show.
+    is_part : whether a computed value is a part of another one, so that NumPy's array has gaps.
     """
 
     kind: str
@@ -65,6 +69,7 @@ class Elements:
     array: str | None = None
     view: tuple[Axis, ...] = ()
     is_copy: bool = True
+    shared: frozenset[str] = frozenset()
     is_part: bool = False
 
 
@@ -97,16 +102,26 @@ def bound_flag(name: str) -> str:
     return f"{name}?"
 
 
-def weak_of(values: Sequence[Number]) -> bool | None:
+def weak_flag(name: str) -> str:
+    """The variable that says whether another one holds a Python number."""
+    return f"{name}!"
+
+
+def weak_of(values: Sequence[Number]) -> bool | Expr | None:
     """Whether an operation on these numbers returns a Python number. With one NumPy operand, it does not."""
     if any(one.weak is False for one in values):
         return False
-    return None if any(one.weak is None for one in values) else True
+    found: bool | Expr = True
+    for one in values:
+        if one.weak is None:
+            return None
+        if isinstance(one.weak, Expr):
+            found = Op("b", "and", (found, one.weak)) if isinstance(found, Expr) else one.weak
+    return found
 
 
-def either(one: Number, other: Number, flag: str | None) -> Number:
+def either(one: Number, other: Number, flag: str | None, weak: bool | Expr | None) -> Number:
     """One of two numbers that a variable holds."""
-    weak = one.weak if one.weak == other.weak else None
     return Number(one.expr, weak, flag, one.is_certain and other.is_certain)
 
 
@@ -146,13 +161,29 @@ def moved(start: Expr, step: int, index: Expr) -> Expr:
 def alike(one: Value, other: Value) -> bool:
     """Whether two values are the same, as far as that is known."""
     if isinstance(one, Elements) and isinstance(other, Elements):
-        return (one.array, one.view, one.extents, one.is_copy) == (
+        return (one.array, one.view, one.extents, one.is_copy, one.shared) == (
             other.array,
             other.view,
             other.extents,
             other.is_copy,
+            other.shared,
         )
     return one == other
+
+
+def read_by(value: Elements) -> set[str]:
+    """The arrays that an element of a value is computed from."""
+    index = tuple(Var("i", "q") for _ in value.extents)
+    return {one.array for one in value.at(index).walk() if isinstance(one, (Load, Size))}
+
+
+def with_sizes(expr: Expr, old: str, new: str) -> Expr:
+    """An expression with the lengths of another array."""
+    if isinstance(expr, Size) and expr.array == old:
+        return Size("i", new, expr.axis)
+    if isinstance(expr, Op):
+        return Op(expr.kind, expr.name, tuple(with_sizes(one, old, new) for one in expr.args))
+    return expr
 
 
 def loads(value: Elements) -> list[Load]:

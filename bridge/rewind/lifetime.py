@@ -26,6 +26,7 @@ class Lifetime:
     zeros: str
     # What the program has lent to it, if its source is read; and whether it also borrows for what carries no gradient.
     loan: Any = None
+    loops: str = "python"
     borrows_everything = False
     # Whether what is refused ends it, also if the program goes on: so it is where a transform runs the program.
     remembers = False

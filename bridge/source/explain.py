@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
-from types import FunctionType, MethodType
+from collections.abc import Iterator
+from types import CodeType, FunctionType, MethodType
 from typing import Any
 
 from bridge.errors import ArgumentError, with_article
 from bridge.source.finding import Unread, is_library, statement_of
+from bridge.source.looping import RAN, REASONS, SITES
 from bridge.source.nodes import HELPER, READER, copied
 from bridge.source.reading import rewritten_tree
 
@@ -17,7 +19,8 @@ def explain_source(function: Any) -> str:
 
     In the text, `bridge.of(f)` says what is called for `f`, and `bridge.into(a, v)` what takes a write of `v` into `a`,
     with `into_own` where `a` is a variable that this function alone has. `bridge.seen(a) if bridge.lent else a` is `a`,
-    or what stands for it while it is lent. Names such as `_1` are of helper variables.
+    or what stands for it while it is lent. Names such as `_1` are of helper variables. Below it, a comment for each
+    loop says whether it has run in C, and if not, why.
 
     Parameters
     ----------
@@ -38,9 +41,26 @@ def explain_source(function: Any) -> str:
         statement = statement_of(code, names).statement
         tree = rewritten_tree(copied(statement.tree), names, statement.whole)
         found = next(node for node in ast.walk(tree) if _is_at(node, code.co_name, code.co_firstlineno))
-        return ast.unparse(_Readable().visit(found))
+        told = list(_of_loops(statement.tree, code))
+        return "\n".join((ast.unparse(_Readable().visit(found)), *told))
     except (Unread, RecursionError) as reason:
         return f"# not read: {reason}"
+
+
+def _of_loops(tree: ast.AST, code: CodeType) -> Iterator[str]:
+    """For each loop of a function, a comment that says what became of it."""
+    function = next(node for node in ast.walk(tree) if _is_at(node, code.co_name, code.co_firstlineno))
+    numbers = {(one.node.lineno, one.node.col_offset): k for k, one in enumerate(SITES) if one.file == code.co_filename}
+    for node in ast.walk(function):
+        if not isinstance(node, (ast.For, ast.While)):
+            continue
+        number = numbers.get((node.lineno, node.col_offset), -1)
+        if number in REASONS:
+            yield f"# line {node.lineno}: Python has run this loop, and not C. {REASONS[number]}"
+        elif number in RAN:
+            yield f"# line {node.lineno}: this loop has run in C."
+        else:
+            yield f"# line {node.lineno}: this loop has not run in C."
 
 
 def _is_at(node: ast.AST, name: str, line: int) -> bool:

@@ -43,7 +43,7 @@ class Statement:
     imports : import statements of the module: they decide how calls of what they import are compiled.
     codes : the module of these statements alone, and what is nested in it, in the order of the source.
     whole : the statement with all members, which says what is run without being called.
-    rewritten, staged : what became of them, once somebody has asked for it.
+    rewritten, staged, looped : what became of them, once somebody has asked for it.
     """
 
     def __init__(self, tree: ast.stmt, imports: list[ast.stmt], file: str, flags: int, whole: ast.stmt) -> None:
@@ -53,6 +53,7 @@ class Statement:
         self.codes = tuple(codes_in(self.compiled(tree, file, flags)))
         self.rewritten: dict[int, CodeType] | None = None
         self.staged: tuple[CodeType | None, ...] | None = None
+        self.looped: tuple[CodeType | None, ...] | None = None
 
     def compiled(self, tree: ast.stmt, file: str, flags: int) -> CodeType:
         """A module of the statement, or what it was rewritten to, compiled as the file was."""

@@ -1,14 +1,19 @@
-"""Loops of read code that may run in C: before each, the code asks, and goes on with what the compiled loop has left.
+"""Loops of read code that may run in C: at their beginning, and now and then while Python runs them, the code asks.
 
 `for x in a: ...` becomes
 
-    i = a
-    k = R.enter(number, i)
-    i = R.rest(k, i)
-    if R.has(k, "y"): y = R.bound(k, "y")        for each variable that the loop binds
-    for x in i: ...
+    i, k = a, None
+    while True:
+        k = R.enter(number, k, i)
+        if R.left(k):
+            if R.has(k, "y"): y = R.bound(k, "y")        for each variable that the loop binds
+        for x in R.rest(k, i): ...
+        else: k = R.ended(k)
+        if R.over(k): break
+    i = k = None
 
-and so does `while`, whose condition is false when all of it has run. `bridge.loops_in_c` says what `enter` does.
+`k` is None where Python runs the loop as it stands; else it says how far the loop has come (`Left`). `while` loops
+ask `R.more(k)` in their condition. `bridge.loops_in_c` says what `enter` does.
 """
 
 from __future__ import annotations
@@ -21,12 +26,12 @@ from importlib import import_module
 from types import FunctionType, MethodType
 from typing import Any, NamedTuple
 
-from bridge.code_position import callers_frame
 from bridge.errors import ArgumentError, choice
+from bridge.options import Loops
 from bridge.rewind.context import Context
 from bridge.rewind.interpreter import current_context
 from bridge.source import callees
-from bridge.source.nodes import HELPER, at, copied, load, reader, store
+from bridge.source.nodes import LOOP, at, copied, load, reader, store
 from bridge.source.operations import READERS, Reader
 from bridge.source.reading import Looping, looped_code, twin
 from bridge.source.staging.liveness import Liveness
@@ -37,30 +42,89 @@ class Loop(NamedTuple):
 
     node: ast.For | ast.While
     live: frozenset[str]
+    file: str
 
 
 SITES: list[Loop] = []
 """The loops of code that was made to ask, by their numbers."""
 
+REASONS: dict[int, str] = {}
+"""Why Python has run loops, by their numbers: `file:line: reason`."""
+
+RAN: set[int] = set()
+"""The numbers of the loops that have run in C."""
+
 
 VARIABLE = "BRIDGE_LOOPS"
-"""The environment variable that selects how loops run: "python", the default, or "c"."""
+"""The environment variable that says how loops run where a transform was not told."""
 
-_HOME = "bridge.loops_in_c.running"
+MODES = ("auto", "c", "python")
+"""How loops run: in C once they have taken long, in C from the beginning or not at all, in Python."""
+
+_HOME = "bridge.loops_in_c.tiers"
 
 
-def is_asked_for() -> bool:
-    """Whether loops are to run in C; ArgumentError for a value of the variable that says neither."""
-    value = os.environ.get(VARIABLE, "") or "python"
-    if value not in ("python", "c"):
-        raise ArgumentError(f"{VARIABLE}={value}", remedy=choice(value, ("python", "c")))
-    return value == "c"
+def chosen(loops: str | None) -> str:
+    """How loops run: what a transform was told, else what the environment says, else "auto".
+
+    Raises
+    ------
+    ArgumentError : it says something else than one of `MODES`.
+    """
+    name, value = ("loops", loops) if loops is not None else (VARIABLE, os.environ.get(VARIABLE) or "auto")
+    if value not in MODES:
+        raise ArgumentError(
+            f"{name}={value!r}" if loops is not None else f"{name}={value}", remedy=choice(value, MODES)
+        )
+    return value
+
+
+def steady() -> Loops:
+    """How loops run where a result may not depend on the clock: never "auto"."""
+    return "c" if chosen(None) == "c" else "python"
+
+
+def check(loops: str | None, engine: str) -> None:
+    """Raise ArgumentError for a `loops=` that is none, or that an engine does not have."""
+    if loops is not None and chosen(loops) == "c" and engine not in ("eager", "native"):
+        raise ArgumentError(f'loops="c" with engine="{engine}"', remedy='loops run in C under engine="eager"')
+
+
+class Left:
+    """How far a loop has come: what Python finds when it goes on with it.
+
+    Attributes
+    ----------
+    values : variables that compiled code has bound.
+    rest : what Python's `for` goes on with now.
+    later : what is left after that; None if nothing is.
+    is_over : whether a `while` is over.
+    has_ended : whether Python has seen the end of `rest`, not a `break`.
+    """
+
+    later: Any = None
+    has_ended = False
+
+    def __init__(self, values: dict[str, Any], rest: Any, is_over: bool) -> None:
+        self.values, self.rest, self.is_over = values, rest, is_over
+
+    def more(self) -> bool:
+        """Whether Python's `while` may look at its condition."""
+        return not self.is_over
+
+    def over(self) -> bool:
+        """Python's part has ended; whether that was the last one."""
+        return True
+
+
+_ENDED = Left({}, (), True)
+_ENDED.has_ended = True
 
 
 @cache
-def _runner() -> Callable[[Any, int, Any, Any], Any]:
+def _runner() -> Callable[..., Any]:
     """The function that runs a loop in C. It is imported on first use."""
-    runner: Callable[[Any, int, Any, Any], Any] = import_module(_HOME).enter
+    runner: Callable[..., Any] = import_module(_HOME).enter
     return runner
 
 
@@ -68,10 +132,15 @@ _OF_ALL = frozenset({"locals", "vars", "dir", "eval", "exec", "globals"})
 """Functions that may read every variable."""
 
 
+_DEEP = 5
+"""How deep in each other loops are that ask. Python allows twenty blocks in each other, and one that asks is two."""
+
+
 class _Marker(ast.NodeTransformer):
     """Lets the functions of one statement ask before their loops."""
 
-    def __init__(self) -> None:
+    def __init__(self, file: str) -> None:
+        self.file = file
         self.depth = 0
         self.is_function = False
         self.names: set[str] = set()
@@ -105,45 +174,62 @@ class _Marker(ast.NodeTransformer):
 
     def _loop(self, node: Any) -> Any:
         original = copied(node)
-        if not self.is_function or node.orelse or _is_not_plain(original):
+        if not self.is_function or self.depth == _DEEP or _is_not_plain(original):
             return self.generic_visit(node)
         self.depth += 1
-        number, label = len(SITES), f"{HELPER}loop{self.depth}"
+        number, label = len(SITES), f"{LOOP}{self.depth}"
         live = self.live[node] if self.names.isdisjoint(_OF_ALL) else self.names
-        SITES.append(Loop(original, frozenset(live)))
+        SITES.append(Loop(original, frozenset(live), self.file))
         self.generic_visit(node)
         self.depth -= 1
         found, over = f"{label}k", f"{label}i"
-        before: list[ast.stmt] = []
-        asked: list[ast.expr] = [ast.Constant(number)]
+        asked: list[ast.expr] = [ast.Constant(number), load(found)]
+        before: list[ast.stmt] = [at(node, ast.Assign([store(found, node)], ast.Constant(None)))]
         if isinstance(node, ast.For):
             before.append(at(node, ast.Assign([store(over, node)], node.iter)))
             asked.append(load(over))
-            node.iter = at(node, load(over))
-        before.append(at(node, ast.Assign([store(found, node)], reader("enter", *asked))))
-        if isinstance(node, ast.For):
-            before.append(at(node, ast.Assign([store(over, node)], reader("rest", load(found), load(over)))))
+            node.iter = at(node.iter, reader("rest", load(found), load(over)))
         else:
             node.test = at(node.test, ast.BoolOp(ast.And(), [reader("more", load(found)), node.test]))
+        parts: list[ast.stmt] = [at(node, ast.Assign([store(found, node)], reader("enter", *asked)))]
+        bound: list[ast.stmt] = []
         for name in sorted(_bound(original)):
             left = ast.Assign([store(name, node)], reader("bound", load(found), ast.Constant(name)))
-            before.append(at(node, ast.If(reader("has", load(found), ast.Constant(name)), [left], [])))
-        return [*before, node]
+            bound.append(ast.If(reader("has", load(found), ast.Constant(name)), [left], []))
+        if bound:
+            parts.append(at(node, ast.If(reader("left", load(found)), bound, [])))
+        after, node.orelse = node.orelse, [at(node, ast.Assign([store(found, node)], reader("ended", load(found))))]
+        parts += [node, at(node, ast.If(reader("over", load(found)), [ast.Break()], []))]
+        made = [*before, at(node, ast.While(ast.Constant(True), parts, []))]
+        if after:
+            made.append(at(node, ast.If(reader("finished", load(found)), after, [])))
+        names = [found] if isinstance(node, ast.While) else [found, over]
+        made.append(at(node, ast.Assign([store(name, node) for name in names], ast.Constant(None))))
+        return made
 
 
 def _bound(node: ast.AST) -> set[str]:
     return {one.id for one in ast.walk(node) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
 
 
-def _is_not_plain(loop: ast.AST) -> bool:
+def _is_not_plain(loop: ast.For | ast.While) -> bool:
     """Whether a loop has something that never runs in C, and that makes other code of it."""
+    if isinstance(loop, ast.For) and not _is_held(loop.iter):
+        return True
     kinds = (ast.Yield, ast.YieldFrom, ast.Await, ast.Lambda, ast.FunctionDef, ast.ClassDef, ast.Delete, ast.NamedExpr)
     return any(isinstance(one, kinds) for one in ast.walk(loop))
 
 
-def marked(tree: ast.stmt) -> ast.stmt:
-    """The statement, whose functions ask before their loops; `tree` is used up."""
-    made: ast.stmt = _Marker().visit(tree)
+def _is_held(over: ast.expr) -> bool:
+    """Whether what a loop goes over may lie in a variable before it begins: a range, or something that has a name."""
+    if isinstance(over, ast.Call):
+        return isinstance(over.func, ast.Name) and over.func.id == "range"
+    return isinstance(over, (ast.Name, ast.Attribute))
+
+
+def marked(tree: ast.stmt, file: str) -> ast.stmt:
+    """The statement of a file, whose functions ask before their loops; `tree` is used up."""
+    made: ast.stmt = _Marker(file).visit(tree)
     return made
 
 
@@ -163,33 +249,53 @@ class LoopReader(Reader):
             return found if code is found.__func__.__code__ else MethodType(twin(found.__func__, code), found.__self__)
         return found
 
-    def enter(self, number: int, iterable: Any = None) -> Any:
-        """A loop begins: what a compiled one has left, or None."""
+    def enter(self, number: int, found: Left | None, iterable: Any = None) -> Left | None:
+        """A loop begins, or goes on: how far it has come."""
         context = current_context()
         if not may_run(context):
             return None
-        return _runner()(context, number, iterable, callers_frame())
+        left: Left | None = _runner()(context, number, iterable, found)
+        return left
 
-    def rest(self, found: Any, iterable: Any) -> Any:
+    def rest(self, found: Left | None, iterable: Any) -> Any:
         """What the loop in Python goes on with."""
         return iterable if found is None else found.rest
 
-    def more(self, found: Any) -> bool:
+    def more(self, found: Left | None) -> bool:
         """Whether a `while` may go on in Python."""
-        return found is None or not found.is_over
+        return found is None or found.more()
 
-    def has(self, found: Any, name: str) -> bool:
-        """Whether a compiled loop has bound a variable."""
-        return found is not None and name in found.values
+    def left(self, found: Left | None) -> bool:
+        """Whether a compiled loop has bound variables."""
+        return found is not None and bool(found.values)
 
-    def bound(self, found: Any, name: str) -> Any:
-        """What it has bound a variable to."""
-        return found.values[name]
+    def has(self, found: Left, name: str) -> bool:
+        """Whether it has bound this one."""
+        return name in found.values
+
+    def bound(self, found: Left, name: str) -> Any:
+        """What it has bound it to."""
+        return found.values.pop(name)
+
+    def ended(self, found: Left | None) -> Left:
+        """Python's part of the loop has ended without `break`."""
+        if found is None:
+            return _ENDED
+        found.has_ended = True
+        return found
+
+    def over(self, found: Left | None) -> bool:
+        """Python's part of the loop is over; whether the loop is."""
+        return found is None or found.over()
+
+    def finished(self, found: Left | None) -> bool:
+        """Whether the loop has ended without `break`."""
+        return found is not None and found.has_ended
 
 
 def may_run(context: Any) -> bool:
     """Whether loops of a context may run in C: the only one there is, in reverse mode, on arrays, by the rule book."""
-    return type(context) is Context and context.outer is None and context.lean
+    return type(context) is Context and context.loops != "python" and context.outer is None and context.lean
 
 
 READER = LoopReader()

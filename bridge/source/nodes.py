@@ -25,6 +25,9 @@ _WHOLE = (ast.Lambda, ast.JoinedStr, ast.ListComp, ast.SetComp, ast.DictComp, as
 
 Node = TypeVar("Node", bound=ast.AST)
 
+LOOP = f"{HELPER}loop"
+"""What the variables of a loop begin with that may run in C."""
+
 
 def reader(name: str, *args: ast.expr) -> ast.expr:
     """`R.name(*args)`."""

@@ -22,7 +22,7 @@ def _reader(context: Any) -> operations.Reader:
     """Who says what is called for a function: where the program is compiled, its loops and branches are functions."""
     if context is not None and context.home.is_abstract:
         return control.READER
-    return looping.READER if looping.is_asked_for() and looping.may_run(context) else operations.READER
+    return looping.READER if looping.may_run(context) else operations.READER
 
 
 def is_read(source: bool | None) -> bool:
@@ -30,11 +30,12 @@ def is_read(source: bool | None) -> bool:
     return os.environ.get(VARIABLE, "1") not in ("0", "false", "no", "off") if source is None else source
 
 
-def program(context: Any, f: Callable[..., Any], source: bool | None) -> Callable[..., Any]:
+def program(context: Any, f: Callable[..., Any], source: bool | None, loops: str | None = None) -> Callable[..., Any]:
     """What a context runs for `f`; inside, arrays that the program has are lent to the context where it writes them."""
     if not is_read(source):
         return f
     context.loan = loan = Loan(context)
+    context.loops = looping.chosen(loops)
     run = _reader(context).of(f)
 
     def called(*args: Any, **kwargs: Any) -> Any:

@@ -12,7 +12,7 @@ import numpy as np
 
 from bridge.rulebook.facts import facts_of
 from bridge.source.implied import implied
-from bridge.source.nodes import PARTS, at, reader
+from bridge.source.nodes import LOOP, PARTS, at, reader
 from bridge.source.scopes import Scope
 
 OF_SHAPE = frozenset({"shape", "ndim", "dtype", "size", "nbytes", "itemsize", "strides", "__class__", "__dict__"})
@@ -116,7 +116,7 @@ class Looker(ast.NodeTransformer):
     def may_be_array(self, node: ast.Name) -> bool:
         """Whether a variable may hold an array."""
         scope = self.scope
-        if node.id.startswith(PARTS):
+        if node.id.startswith((*PARTS, LOOP)):
             return False
         if scope is not None and scope.binds(node.id):
             return not (scope.is_number(node.id) or node.id in ("self", "cls"))

@@ -89,7 +89,7 @@ class Looping:
     """What compiling loops needs to know of the modules above it: who is asked where a loop begins, and what asks."""
 
     reader: Any
-    marked: Callable[[ast.stmt], ast.stmt]
+    marked: Callable[[ast.stmt, str], ast.stmt]
 
 
 _lock = threading.RLock()
@@ -203,14 +203,26 @@ def looped_code(code: CodeType, names: dict[str, Any]) -> CodeType:
     if found.looped is None:
         with _lock:
             statement = found.origin.statement()
-            if found.looped is None and statement is not None:
-                tree = rewritten_tree(Looping.marked(copied(statement.tree)), names, statement.whole)
-                made = with_reader(statement.compiled(tree, found.origin.file, found.origin.flags), Looping.reader)
-                new = tuple(codes_in(made))
-                for one in new:
-                    _keep(one, _Itself(one))
-                found.looped = partners(statement.codes, new)[found.origin.number]
+            if statement is not None:
+                if statement.looped is None:
+                    statement.looped = _all_looped(statement, found.origin, names)
+                found.looped = statement.looped[found.origin.number]
     return found.looped or code
+
+
+def _all_looped(statement: Statement, origin: _Origin, names: dict[str, Any]) -> tuple[CodeType | None, ...]:
+    """What the code objects of a statement become where their loops may run in C."""
+    tree = rewritten_tree(Looping.marked(copied(statement.tree), origin.file), names, statement.whole)
+    try:
+        compiled = statement.compiled(tree, origin.file, origin.flags)
+    except SyntaxError:
+        # Too many blocks in each other: its loops are not asked for.
+        return (None,) * len(statement.codes)
+    made = with_reader(compiled, Looping.reader)
+    new = tuple(codes_in(made))
+    for one in new:
+        _keep(one, _Itself(one))
+    return partners(statement.codes, new)
 
 
 def _tell_unstaged(code: CodeType, reason: str) -> None:

@@ -7,10 +7,11 @@ from typing import Any, ParamSpec, Unpack, overload
 
 from bridge.engines import registry
 from bridge.errors import ArgumentError, with_article
-from bridge.options import Engine, IndexMode, Zeros
+from bridge.options import Engine, IndexMode, Loops, Zeros
 from bridge.rewind import strong_zeros
 from bridge.rewind.context import Context
 from bridge.rewind.lifetime import collecting_rarely
+from bridge.source import looping
 from bridge.source.programs import program, returned
 from bridge.transforms.arguments import Arguments, handed_out, number
 from bridge.transforms.chosen import Argnums, has_names
@@ -31,6 +32,7 @@ def value_and_grad(
     index_mode: IndexMode = "error",
     source: bool | None = None,
     memory: str | int | None = None,
+    loops: Loops | None = None,
 ) -> Callable[P, tuple[Any, Any]]: ...
 @overload
 def value_and_grad(**options: Unpack[GradOptions]) -> Callable[[Callable[P, Any]], Callable[P, tuple[Any, Any]]]: ...
@@ -45,6 +47,7 @@ def value_and_grad(
     index_mode: IndexMode = "error",
     source: bool | None = None,
     memory: str | int | None = None,
+    loops: Loops | None = None,
 ) -> Callable[..., tuple[Any, Any]]:
     """A function that returns `f(*args)` and its gradient.
 
@@ -69,6 +72,9 @@ def value_and_grad(
     memory : "2GB", "512MB", or a number of bytes: how much may be kept for the way back. Under "xla" that is of each
         program's loops; one that would keep more keeps snapshots, and is run again from these (see `bridge.xla`).
         Elsewhere it is of the log: arrays that only the log holds go to a temporary file (docs/transforms.md).
+    loops : "auto": loops over numbers and slices that take long run in C, once a compiler has made code of them in the
+        background. "c": from the beginning, and `RefusedError` says what does not fit. "python": never. None: what the
+        environment variable BRIDGE_LOOPS says, else "auto" (docs/loops.md).
 
     Returns
     -------
@@ -79,6 +85,7 @@ def value_and_grad(
     ------
     ArgumentError, EscapeError, AliasError, NoRuleError, RuleError, ContextError : see `bridge.errors`.
     """
+    looping.check(loops, engine)
     compiler = registry.compiler(engine, index_mode, memory)
     if compiler is not None:
         return compiler.compiled(value_and_grad(f, argnums, has_aux, "eager", zeros, allow_int, source=source))
@@ -92,7 +99,7 @@ def value_and_grad(
         with collecting_rarely(), registry.context(engine, zeros, memory) as context:
             context.borrows_arguments = True
             arguments = Arguments(context, args, kwargs, argnums, allow_int, f)
-            result = program(context, f, source)(*arguments.args, **arguments.kwargs)
+            result = program(context, f, source, loops)(*arguments.args, **arguments.kwargs)
             value, aux = with_aux(result, has_aux)
             value = number(value)
             tracked = belongs(context, value)
@@ -109,7 +116,7 @@ def value_and_grad(
         with strong_zeros.inner_sweeps_mend():
             return differentiated(*args, **kwargs)
 
-    options = argnums, has_aux, engine, zeros, allow_int, index_mode, source, memory
+    options = argnums, has_aux, engine, zeros, allow_int, index_mode, source, memory, loops
     return renamed(Transformed.of(differentiated, value_and_grad, f, *options))
 
 
@@ -124,6 +131,7 @@ def grad(
     index_mode: IndexMode = "error",
     source: bool | None = None,
     memory: str | int | None = None,
+    loops: Loops | None = None,
 ) -> Callable[P, Any]: ...
 @overload
 def grad(**options: Unpack[GradOptions]) -> Callable[[Callable[P, Any]], Callable[P, Any]]: ...
@@ -138,6 +146,7 @@ def grad(
     index_mode: IndexMode = "error",
     source: bool | None = None,
     memory: str | int | None = None,
+    loops: Loops | None = None,
 ) -> Callable[..., Any]:
     """A function that returns the gradient of `f`.
 
@@ -147,7 +156,7 @@ def grad(
         returned waits for it: `@bridge.grad(argnums=1)`.
     argnums : position or name, or a tuple of these, of the arguments to differentiate.
     has_aux : `f` returns `(number, anything)`, and the gradient comes with the second: `(gradient, aux)`.
-    engine, zeros, allow_int, index_mode, source, memory : as in `value_and_grad`, which says more of all of them.
+    engine, zeros, allow_int, index_mode, source, memory, loops : as in `value_and_grad`, which says more.
 
     Returns
     -------
@@ -160,16 +169,17 @@ def grad(
     CotangentError : `f` returns something else than one real number.
     EscapeError, AliasError, NoRuleError, RuleError, ContextError : see `bridge.errors`.
     """
+    looping.check(loops, engine)
     compiler = registry.compiler(engine, index_mode, memory)
     if compiler is not None:
         return compiler.compiled(grad(f, argnums, has_aux, "eager", zeros, allow_int, source=source))
-    both = value_and_grad(f, argnums, has_aux, engine, zeros, allow_int, index_mode, source, memory)
+    both = value_and_grad(f, argnums, has_aux, engine, zeros, allow_int, index_mode, source, memory, loops)
 
     def gradient(*args: Any, **kwargs: Any) -> Any:
         value, gradients = both(*args, **kwargs)
         return (gradients, value[1]) if has_aux else gradients
 
-    options = argnums, has_aux, engine, zeros, allow_int, index_mode, source, memory
+    options = argnums, has_aux, engine, zeros, allow_int, index_mode, source, memory, loops
     return renamed(Transformed.of(gradient, grad, f, *options))
 
 

@@ -11,7 +11,7 @@ from types import MethodType
 from typing import Any, NoReturn, TypedDict
 
 from bridge.errors import ArgumentError, RefusedError, with_article
-from bridge.options import Engine, IndexMode, Zeros
+from bridge.options import Engine, IndexMode, Loops, Zeros
 from bridge.transforms.chosen import Argnums
 
 
@@ -31,6 +31,7 @@ class GradOptions(Options, total=False):
     has_aux: bool
     zeros: Zeros
     allow_int: bool
+    loops: Loops | None
 
 
 class BatchOptions(TypedDict, total=False):

@@ -12,12 +12,13 @@ from bridge.engines import registry
 from bridge.engines.protocol import Compilation
 from bridge.errors import CotangentError, ReplayError
 from bridge.objects.structure import ObjectStructure
-from bridge.options import Engine, IndexMode, Zeros
+from bridge.options import Engine, IndexMode, Loops, Zeros
 from bridge.rewind import strong_zeros
 from bridge.rewind.closures import Closure
 from bridge.rewind.cotangents import conforming
 from bridge.rewind.lifetime import collecting_rarely
 from bridge.rewind.memory import grounded
+from bridge.source import looping
 from bridge.source.programs import called, lent_again, program, returned
 from bridge.transforms.arguments import Arguments, check_leaves, handed_out
 from bridge.transforms.grad import belongs, shortcut, with_aux
@@ -39,6 +40,7 @@ def vjp(
     index_mode: IndexMode = "error",
     source: bool | None = None,
     memory: str | int | None = None,
+    loops: Loops | None = None,
 ) -> tuple[R, Callable[..., tuple[Any, ...]]]: ...
 @overload
 def vjp(
@@ -50,6 +52,7 @@ def vjp(
     index_mode: IndexMode = "error",
     source: bool | None = None,
     memory: str | int | None = None,
+    loops: Loops | None = None,
 ) -> tuple[R, Callable[..., tuple[Any, ...]], A]: ...
 @overload
 def vjp(
@@ -61,6 +64,7 @@ def vjp(
     index_mode: IndexMode = "error",
     source: bool | None = None,
     memory: str | int | None = None,
+    loops: Loops | None = None,
 ) -> tuple[Any, ...]: ...
 def vjp(  # type: ignore[misc]
     f: Callable[..., Any],
@@ -71,13 +75,15 @@ def vjp(  # type: ignore[misc]
     index_mode: IndexMode = "error",
     source: bool | None = None,
     memory: str | int | None = None,
+    loops: Loops | None = None,
 ) -> tuple[Any, ...]:
     """`f(*args)` and its pull, which maps a cotangent of the value to a tuple of cotangents of all arguments.
 
     The pull may be called any number of times, does not write its argument, and takes a cotangent in the
     containers and shapes of the value, with None for what carries no derivative, like a text. With `has_aux`, returns
-    `(value, pull, aux)`. `zeros`, `index_mode`, `source` and `memory` as in `value_and_grad`.
+    `(value, pull, aux)`. `zeros`, `index_mode`, `source`, `memory` and `loops` as in `value_and_grad`.
     """
+    looping.check(loops, engine)
     compiler = registry.compiler(engine, index_mode, memory)
     if compiler is not None and compiler.compiler.compiles_pulls:
         return _compiled_vjp(compiler, f, args, has_aux, zeros, source)
@@ -89,7 +95,7 @@ def vjp(  # type: ignore[misc]
     context = registry.context(engine, zeros, memory)
     with collecting_rarely(), context:
         arguments = Arguments(context, args, {}, tuple(range(len(args))), allow_int=True)
-        value, aux = with_aux(program(context, f, source)(*arguments.args), has_aux)
+        value, aux = with_aux(program(context, f, source, loops)(*arguments.args), has_aux)
         arguments.check_originals()
         leaves, container = leaves_of(value)
         held = isinstance(container, ObjectStructure)
@@ -123,9 +129,8 @@ def vjp(  # type: ignore[misc]
         if again is not None and strong_zeros.may_be_born_inside(context, gradients):
             variables, given_again = again
             with variables.restored(), strong_zeros.inner_sweeps_mend():
-                repeated, pull_again = vjp(f, *given_again, has_aux=has_aux, engine=engine, zeros=zeros, source=source)[
-                    :2
-                ]
+                options: dict[str, Any] = {"engine": engine, "zeros": zeros, "source": source, "loops": loops}
+                repeated, pull_again = vjp(f, *given_again, has_aux=has_aux, **options)[:2]
             if _same(repeated, out):
                 return pull_again(cotangent, exists)
         return arguments.in_containers(gradients)

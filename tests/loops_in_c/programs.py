@@ -192,8 +192,39 @@ def swept(u, factor=0.5):
 
 def returns_early(x):
     if x > 0.0:
+        return x * 2.0
+    elif x < -1.0:
+        y = x * x
+        if y > 2.0:
+            return y
+    else:
+        x = x + 1.0
+    return x * 3.0
+
+
+def returns_two(u, x):
+    if x > 0.0:
+        u = u * x
+        return u, x
+    return u, -x
+
+
+def returns_nothing(u, i):
+    if i == 1:
+        return
+    u[i] *= 2.0
+
+
+def returns_from_a_loop(u):
+    for x in range(len(u)):
+        if u[x] > 0.0:
+            return u[x]
+    return u[0]
+
+
+def returns_nothing_at_times(x):
+    if x > 0.0:
         return x
-    return -x
 
 
 @compiled
@@ -322,11 +353,279 @@ def a_function_of_numbers_of_an_array(A, v, a):
     return np.sum(v)
 
 
-@python("a statement of kind return")
-def a_function_that_returns_early(A, v, a):
+def rate(t, y, a):
+    found = np.zeros_like(y)
+    found[0] = y[1] * a
+    found[1:] = -y[:-1] * t
+    return found
+
+
+def advanced(t, y, h, a):
+    first = rate(t, y, a)
+    second = rate(t + h, y + h * first, a)
+    return y + 0.5 * h * (first + second)
+
+
+@compiled
+def arrays_that_are_rebound(A, v, a):
+    x, t, total = v, 0.0, 0.0
+    for i in range(6):
+        before = x
+        x = x + 0.1 * (a * x - x * x)
+        x = advanced(t, x, 0.1, a)
+        x[-1] = before[0] * x[1]
+        A[i % 4] += x - before
+        t = t + 0.1
+    for _ in range(3):
+        v = v[1:] * v[:-1] + len(v)
+        total = total + v.size * np.sum(v)
+    return np.sum(A * A) * np.sum(x) + total
+
+
+@compiled
+def arrays_that_are_rebound_in_inner_loops(A, v, a):
+    for i in range(3):
+        x, y = A[i], v
+        for j in range(i):
+            if x[0] > y[j]:
+                x, y = y, x * v + a
+            else:
+                x = x + y
+        part = x[0] * a
+        A[3] = x * y
+        v[i] = part
+    return np.sum(A * A) + np.sum(v)
+
+
+@compiled
+def names_of_one_array(A, v, a):
+    for n in range(3):
+        x = y = v * A[n]
+        x[0] = 7.0
+        v = y * a
+        y = x
+        x = x * v
+        y[1] = 3.0
+        A[n] = x * y
+    return np.sum(A) + np.sum(v)
+
+
+@compiled
+def an_array_made_in_place_of_another(A, v, a):
+    u = v * 1.0
+    for _ in range(4):
+        new = u.copy()
+        for i in range(1, 3):
+            new[i] = 0.5 * (u[i - 1] + u[i + 1]) * a
+        u = new
+    return np.sum(u * u)
+
+
+@compiled
+def an_array_that_the_loop_makes_is_written(A, v, a):
+    for i in range(4):
+        row = A[i] * v
+        row *= row
+        row[:] = row * row
+        A[i] = row * (np.sum(row) * row[0] * 1e-3)
+        row = len(row) * A[i, i:]
+        v[0] += np.sum(row)
+    return np.sum(A) + v[0]
+
+
+@python("a store into an array that may be another one's, too")
+def an_array_written_before_it_is_rebound(A, v, a):
+    for _ in range(3):
+        v[0] = a
+        v = v * v[1]
+    return np.sum(v)
+
+
+@python("is not the same kind of thing in each iteration")
+def a_copy_whose_original_is_written(A, v, a):
+    x = v * 1.0
+    for i in range(3):
+        A[0] *= x
+        x = A[0]
+        if i == 1:
+            x = x * a
+        A[0] += 1.0
+        A[1] = x
+    return np.sum(A)
+
+
+@python("may be another array, or a view of it, when the loop is over")
+def a_loop_that_may_leave_the_array_it_began_with(A, v, a):
+    x = v
+    for _ in range(50):
+        if np.sum(x * x) < 1e-4:
+            break
+        x = x * 0.5 * a
+    return np.sum(x * x)
+
+
+@python("a tuple of what may change")
+def an_array_in_a_tuple(A, v, a):
+    for i in range(3):
+        row = v * 1.0
+        pair = (row, 1)
+        row = row * 2.0
+        v[i] = pair[0][i] * row[0]
+    return np.sum(v)
+
+
+@compiled
+def functions_that_return_early(A, v, a):
     for i in range(4):
         v[i] = returns_early(v[i]) * a
+        w, s = returns_two(v, A[i, i])
+        A[i] = w * s
+        returns_nothing(v, i)
+    return np.sum(v) * np.sum(A)
+
+
+@python("a statement of kind return")
+def a_function_that_returns_from_a_loop(A, v, a):
+    for i in range(4):
+        v[i] = returns_from_a_loop(v) * a
     return np.sum(v)
+
+
+@python("does not return the same kind of thing each time")
+def a_function_that_returns_nothing_at_times(A, v, a):
+    for i in range(4):
+        v[i] = returns_nothing_at_times(v[i] * v[i]) * a
+    return np.sum(v)
+
+
+@compiled
+def conditions_that_guard_others(A, v, a):
+    n, count = len(v), 0
+    for i in range(n):
+        if i < n - 1 and v[i + 1] > 0.0:
+            v[i] *= a
+        if not (i < n - 1 and v[i + 1] > 0.0) and i:
+            v[i] += returns_early(v[i]) if i > 1 and returns_early(A[i, i]) > 0.0 else v[0]
+        A[i] = A[i] * 0.5 if -0.5 < v[i] <= a < 5.0 else v * 2.0
+        inside = 0 < i < 3
+        if inside:
+            count += 1
+    for i in range(1, n):
+        j = i
+        while j > 0 and v[j - 1] > v[j]:
+            v[j - 1], v[j] = v[j], v[j - 1]
+            j -= 1
+    return np.sum(v * A[0]) * count + np.sum(A)
+
+
+@compiled
+def loops_with_else(A, v, a):
+    for i in range(4):
+        for j in range(4):
+            if A[i, j] > 1.0:
+                v[i] *= a
+                break
+        else:
+            v[i] = 2.0 * v[i]
+            if i == 2:
+                continue
+        k = 3
+        while k > i:
+            k -= 1
+            if A[i, k] > 0.5:
+                break
+        else:
+            v[0] += 1.0
+        A[i, 0] = v[i] * k
+    return np.sum(v) * np.sum(A)
+
+
+@compiled
+def inner_loops_over_arrays(A, v, a):
+    s = v[0] * a
+    for i in range(2):
+        for x in v:
+            s = s + x * A[i, 0]
+            v[3] = v[3] * x
+        for row in A:
+            row *= a
+            s = s + row[0]
+        for x in reversed(A[0] * 2.0):
+            s = s * 0.5 + x
+        for x, y, _, w in A:
+            s = s + x * y - w
+    return s * np.sum(A) * np.sum(v) + x
+
+
+@compiled
+def inner_loops_with_several_variables(A, v, a):
+    s = v[0] * a
+    for i in range(3):
+        for j, x in enumerate(A[i] * 2.0):
+            if j == 1:
+                continue
+            v[j] += x * s
+        for k, row in enumerate(A, start=i):
+            row[k % 4] = v[k % 4]
+        for k, (x, row) in enumerate(zip(v, A, strict=True), 1):
+            s = s + x * row[k - 1]
+            if k > 3:
+                break
+        else:
+            s = s * 2.0
+        for x, y, j in zip(v[1:], v, range(0, 10, 3), strict=False):
+            s = s + x * y * j
+        for j in reversed(range(1, 4)):
+            v[j] += v[j - 1] * s * 0.1
+        for j in range(3):
+            j = j + 1
+            v[j] *= 0.5
+    return np.sum(v) * s + k * j
+
+
+@compiled
+def an_array_that_is_rebound_while_a_loop_goes_over_it(A, v, a):
+    w = v * 1.0
+    for i in range(2):
+        for x in w:
+            w = w * x + a
+        A[i] = w
+    return np.sum(A)
+
+
+@compiled
+def arrays_that_are_unpacked(A, v, a):
+    x, y, z, w = v
+    for i in range(3):
+        part = y * a
+        x, y, z, w = x + part, y - x, A[i, 0], w * z
+        first, _, _, last = A
+        first *= x
+        last[0] = y
+        x, y, z, w = v
+    return np.sum(A) * x * y + z * w
+
+
+@compiled
+def a_jump_under_a_condition_that_is_known(A, v, a):
+    for i in range(4):
+        if not None:
+            if v[i] > 0.0:
+                continue
+            v[i] *= 2.0
+        v[i] *= a
+    return np.sum(v * v)
+
+
+@compiled
+def a_break_before_a_condition_that_raises(A, v, a):
+    k = 0
+    while v[k] > -100.0:
+        v[k] *= a
+        k += 1
+        if k == 4:
+            break
+    return np.sum(v) * k
 
 
 @python("in an expression of swept, which writes arrays")
@@ -415,6 +714,37 @@ def two_views_of_one_array(A, v, a):
 def an_index_that_does_not_exist(A, v, a):
     for i in range(6):
         v[i] *= a
+    return np.sum(v)
+
+
+def bound_at_first(x, i):
+    if i == 0:
+        y = x
+    return y
+
+
+@raising
+def a_variable_that_an_earlier_call_has_bound(A, v, a):
+    for i in range(3):
+        v[i] = bound_at_first(v[i], i)
+    return np.sum(v)
+
+
+@raising
+def a_variable_that_each_iteration_skips(A, v, a):
+    for i in range(4):
+        if v[i] > -100.0:
+            continue
+        y = v[i]
+    return y
+
+
+@raising
+def too_many_values(A, v, a):
+    for i in range(4):
+        v[i] *= 2.0
+        x, y = A[i, i:]
+        v[i] = x * y
     return np.sum(v)
 
 

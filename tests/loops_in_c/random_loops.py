@@ -29,6 +29,29 @@ def smooth(u, k=0.2):
         u[j] += k * (u[j - 1] - bent(u[j + 1]))
 
 
+def sided(x, y):
+    if x > y:
+        if y > 0.0:
+            return x * 0.5
+        x = x - y
+    elif -0.5 < x < 0.5:
+        return y
+    return x * y * 0.1
+
+
+def shrunk(u, w):
+    u = u * 0.5
+    w = u
+    u[1] = 0.3
+    return w
+
+
+def turned(u, w):
+    if u[0] > 0.0:
+        u = u * 0.3
+    return w, u + w
+
+
 def mixed(u, w):
     t = u * w
     half = np.empty_like(u)
@@ -46,7 +69,7 @@ class Generator:
         self.random = random.Random(seed)
         self.depth = 0
         self.indices: list[str] = []
-        self.vectors = ["v", "w"]
+        self.rebinds = self.writes = False
 
     def pick(self, *choices: str) -> str:
         return self.random.choice(choices)
@@ -56,9 +79,11 @@ class Generator:
         lines = ["def f(A, B, v, a):", "    n = A.shape[0]", "    s = 0.0", "    r = a * 0.5"]
         lines.append(self.pick("    w = np.zeros(A.shape[1])", "    w = v * 0.5", "    w = v.copy()"))
         lines.append("    c = 1")
+        lines.append(f"    x, y = {self.pick('v', 'w', 'A[0]', 'v * a')}, {self.pick('w', 'B[1]', 'w + 0.1')}")
+        self.rebinds, self.writes = self.random.random() < 0.6, self.random.random() < 0.3
         for _ in range(self.random.randint(1, 2)):
             lines += self.loop(1)
-        lines.append("    return np.sum(A * A) + 0.5 * np.sum(B) + np.sum(v * w) + s * 0.3 + r * a + c")
+        lines.append("    return np.sum(A * A) + 0.5 * np.sum(B) + np.sum(v * w) + s * 0.3 + r * a + c + np.sum(x * y)")
         return HELPERS + "\n".join(lines) + "\n"
 
     def loop(self, depth: int) -> list[str]:
@@ -72,11 +97,37 @@ class Generator:
             body = self.body(depth + 1)
             return [*head, f"{pad}    {name} += 1", *body]
         name = self.pick("i", "j", "k") + str(depth)
+        if depth > 1 and self.random.random() < 0.25:
+            return self.loop_over(name, depth)
         bounds = self.pick("n", "1, n", "n - 1", "n - 2, -1, -1", "0, n, 2", "3", f"{self.index_bound()}")
         self.indices.append(name)
         body = self.body(depth + 1)
         self.indices.pop()
-        return [f"{pad}for {name} in range({bounds}):", *body]
+        made = [f"{pad}for {name} in range({bounds}):", *body]
+        if depth > 1 and self.random.random() < 0.2:
+            made += [f"{pad}else:", *self.body(depth + 1)]
+        return made
+
+    def loop_over(self, name: str, depth: int) -> list[str]:
+        """A loop over something else than a range."""
+        pad, array = "    " * depth, self.pick("v", "w", "A[0]", "B[:, 1]", "x", self.vector())
+        target, over = self.random.choice([
+            ("e", array), (name, "reversed(range(n))"), (name, "reversed(range(1, n, 2))"),
+            (f"{name}, e", f"enumerate({array})"), (f"e, {name}", f"zip({array}, range(3))"),
+            (f"{name}, (e, q)", f"enumerate(zip({array}, A))"),
+            ("q", "A"), (f"{name}, q", "enumerate(B)"), ("e", f"reversed({array})"),
+        ])  # fmt: skip
+        if name in target:
+            self.indices.append(name)
+        body = (
+            [f"{pad}    {self.pick('s', 'r')} += e * 0.1"]
+            if "e" in target
+            else [f"{pad}    q *= 0.9", f"{pad}    s = q[1]"]
+        )
+        body += self.body(depth + 1)
+        if name in target:
+            self.indices.pop()
+        return [f"{pad}for {target} in {over}:", *body]
 
     def index_bound(self) -> str:
         return self.pick(*self.indices, "n") if self.indices else "n"
@@ -89,6 +140,8 @@ class Generator:
 
     def statement(self, depth: int) -> list[str]:
         pad, chance = "    " * depth, self.random.random()
+        if self.rebinds and self.random.random() < 0.25:
+            return [pad + self.rebinding()]
         if chance < 0.12 and depth < 4:
             return self.loop(depth)
         if chance < 0.22 and depth < 5:
@@ -99,7 +152,10 @@ class Generator:
         if chance < 0.26:
             return [f"{pad}if {self.condition()}:", f"{pad}    {self.pick('break', 'continue')}"]
         if chance < 0.45:
-            return [f"{pad}{self.element()} {self.pick('=', '+=', '-=', '*=')} {self.number()}"]
+            found = self.number()
+            if self.random.random() < 0.15:
+                found = f"{found} if {self.condition()} else {self.number()}"
+            return [f"{pad}{self.element()} {self.pick('=', '+=', '-=', '*=')} {found}"]
         if chance < 0.65:
             return [f"{pad}{self.row()} {self.pick('=', '+=', '-=', '*=')} {self.vector()}"]
         if chance < 0.69:
@@ -122,10 +178,26 @@ class Generator:
             return [f"{pad}{self.pick('s', 'r')} {self.pick('=', '+=')} {value}"]
         return [f"{pad}{self.pick('s', 'r')} {self.pick('=', '+=', '*=')} {self.number()}"]
 
+    def rebinding(self) -> str:
+        """A statement that binds an array to a name which has one."""
+        name = self.pick("x", "y")
+        if self.writes and self.random.random() < 0.4:
+            return self.pick(f"{name}[{self.index()}] = {self.number()}", f"{name} *= 0.5", f"smooth({name})")
+        return self.pick(
+            f"{name} = {name} + 0.1 * ({self.vector()})", f"{name} = {self.vector()}",
+            f"{name} = {self.number()} * {name}",
+            "x, y = y, x", "x, y = x + 0.1 * y, y * x", f"{name} = mixed(x, y)", "x = y", "y = x", "y = shrunk(y, x)",
+            f"{name} = np.zeros(n)", "x, y = turned(x, y)",
+        )  # fmt: skip
+
     def condition(self) -> str:
         found = [f"{self.number()} > 0.1", f"{self.pick(*NUMBERS)} < {self.number()}", "c > 3"]
         if self.indices:
             found += [f"{self.pick(*self.indices)} > 1", f"{self.pick(*self.indices)} % 2 == 0"]
+        if self.indices:
+            name = self.pick(*self.indices)
+            found.append(f"{name} < n - 1 and v[{name} + 1] > {self.number()}")
+        found += [f"{self.number()} < {self.number()} <= {self.number()}"]
         one = self.random.choice(found)
         return f"{one} {self.pick('and', 'or')} {self.random.choice(found)}" if self.random.random() < 0.15 else one
 
@@ -149,7 +221,7 @@ class Generator:
 
     def vector(self, inner: str = "") -> str:
         def one() -> str:
-            base = self.pick("v", "w", f"A[{self.index()}]", f"B[{self.index()}, :]")
+            base = self.pick("v", "w", *("xy" if self.rebinds else ""), f"A[{self.index()}]", f"B[{self.index()}, :]")
             if inner == "":
                 return base
             return f"{base}[{inner}]" if inner == "::2" else f"{base}[{self.pick('1:-1', ':-2', '2:')}]"
@@ -230,7 +302,7 @@ class Generator:
         if chance < 0.46:
             return self.pick(*NUMBERS)
         if chance < 0.5:
-            return f"bent({self.element()})"
+            return f"bent({self.element()})" if self.random.random() < 0.5 else f"sided({self.element()}, s)"
         if chance < 0.75:
             return self.element()
         if chance < 0.85:

@@ -14,6 +14,7 @@ import pytest
 
 import bridge
 from bridge.loops_in_c import running
+from bridge.source import looping
 from tests.loops_in_c.test_loops import loops, outcome  # noqa: F401
 
 pytestmark = pytest.mark.skipif(
@@ -109,7 +110,7 @@ def compared(tmp_path: Path, loops: Callable[[str], list[int]], monkeypatch: pyt
                         warnings.simplefilter("ignore")
                         differentiated = bridge.value_and_grad(names["f"], argnums=(0, 1, 2), zeros=zeros)
                         found.append(outcome(differentiated, (v, w, a)))
-                assert not running.REASONS
+                assert not looping.REASONS
                 count += len(ran)
                 expected, other = found
                 if isinstance(expected[0], type):

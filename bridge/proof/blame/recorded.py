@@ -20,6 +20,7 @@ from bridge.rewind import strong_zeros
 from bridge.rewind.log import Entry, blame
 from bridge.rewind.memory import grounded
 from bridge.rewind.roots import Root
+from bridge.source.looping import steady
 from bridge.source.programs import program
 from bridge.transforms.arguments import Arguments
 from bridge.transforms.grad import belongs
@@ -112,7 +113,7 @@ def record(subject: Subject, engine: str, zeros: str = "strong") -> Recorded:
     context = observed_context(engine, zeros)
     with context:
         arguments = Arguments(context, args, kwargs, subject.argnums, allow_int=True)
-        result = program(context, subject.f, None)(*arguments.args, **arguments.kwargs)
+        result = program(context, subject.f, None, steady())(*arguments.args, **arguments.kwargs)
     outputs = outputs_of(result)
     cotangents = subject.cotangents
     if cotangents is None:

@@ -16,6 +16,7 @@ from bridge.proof.numerics.tolerances import alike, check_tolerances, same_bits
 from bridge.proof.report.checks import CheckReport
 from bridge.proof.subject import Subject, outputs_of
 from bridge.random import held
+from bridge.source.looping import steady
 from bridge.transforms.chosen import Argnums
 from bridge.transforms.grad import value_and_grad
 from bridge.transforms.jvp import jvp
@@ -148,7 +149,7 @@ def _prove_call(subject: Subject, report: CheckReport) -> list[Any]:
 def _gradient_of(subject: Subject) -> tuple[Any, list[Any]]:
     """Value and gradient as a user gets them, for the caller's own arrays."""
     args, kwargs = subject.given()
-    value, gradient = value_and_grad(subject, subject.argnums)(*args, **kwargs)
+    value, gradient = value_and_grad(subject, subject.argnums, loops=steady())(*args, **kwargs)
     return value, subject.gradient_leaves(gradient)
 
 

@@ -16,6 +16,7 @@ from bridge.errors import BridgeError, EngineNotAvailable
 from bridge.options import Engine
 from bridge.proof.report.model import Run
 from bridge.proof.subject import Subject
+from bridge.source.looping import steady
 from bridge.transforms.grad import grad, value_and_grad
 from bridge.transforms.jvp import jvp
 
@@ -87,9 +88,9 @@ def answered(
 def gradient_of(program: Callable[..., Any], subject: Subject, engine: str = "eager") -> tuple[Any, list[Any]]:
     """Value and gradient, leaf by leaf, of a program at the arguments of a subject."""
     args, kwargs = subject.arguments()
-    value, gradient = value_and_grad(program, subject.argnums, engine=cast(Engine, engine), allow_int=True)(
-        *args, **kwargs
-    )
+    loops = steady() if engine in ("eager", "native") else None
+    made = value_and_grad(program, subject.argnums, engine=cast(Engine, engine), allow_int=True, loops=loops)
+    value, gradient = made(*args, **kwargs)
     return value, subject.gradient_leaves(gradient)
 
 

@@ -20,6 +20,7 @@ from bridge.rewind.places import Picked
 from bridge.rewind.roots import Root
 from bridge.rulebook.rule import Rule
 from bridge.signatures import operation_name
+from bridge.source.looping import steady
 from bridge.source.programs import program
 from bridge.transforms.arguments import Arguments, handed_out
 
@@ -43,7 +44,7 @@ def trace(f: Callable[..., Any]) -> Callable[..., Trace]:
             arguments = Arguments(context, args, kwargs, (), allow_int=True)
             context.name(names_of(f, arguments))
             try:
-                result = program(context, f, None)(*arguments.args, **arguments.kwargs)
+                result = program(context, f, None, steady())(*arguments.args, **arguments.kwargs)
             except Exception as error:
                 context.note_last(error)
                 raise

@@ -1,0 +1,139 @@
+"""Arrays that names may share: rebinding a name, in place of Python's new arrays and references.
+
+Each array that the loop makes lies in memory of its own (a local array). A name that is bound to another name's array
+shows the same memory. Where two ways meet (after an `if`, at the end of an iteration), a name must show one memory: if
+it shows two, each way copies its array into the name's own local array, and `Elements.shared` keeps what it is a copy
+of. A copy must not be written while another name may show the original, and ends where the original is written.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from bridge.loops_in_c.expressions import Expressions
+from bridge.loops_in_c.ir import Array, Block, Check, Each, Expr, Load, Make, Op, Size, Stmt, Var
+from bridge.loops_in_c.values import Axis, Elements, Unbound, Value, alike, local_name, read_by, with_sizes
+
+Names = dict[str, Value]
+
+
+class Aliasing(Expressions):
+    """Keeps account of the arrays that names show.
+
+    Attributes
+    ----------
+    prefix : what the variables of the function that is read are called after; empty for those of the loop's own.
+    scopes : the names of the functions that have called it.
+    """
+
+    prefix: str
+    scopes: list[Names]
+    out: list[Stmt]
+
+    def home(self, name: str, value: Elements) -> str:
+        """The local array of a variable."""
+        return local_name(self.prefix + name, len(value.extents), value.kind)
+
+    def make(self, local: str, value: Elements) -> Elements:
+        """A local array with the elements of a value; other names that show what it held keep that."""
+        names = tuple(self.new("q") for _ in value.extents)
+        index = tuple(Var("i", one) for one in names)
+        is_first = not self._is_in_place(local, value, index)
+        if is_first and local in read_by(value):
+            value = self.make(f"{local}c", value)
+        self.note_layout(local, value)
+        self._free(local, read_by(value))
+        self.arrays[local] = Array(value.kind, len(value.extents), local, True, True)
+        if is_first:
+            self.block.append(Make(local, value.extents))
+        self.block.append(Each(names, value.extents, local, index, value.at(index), is_first=is_first))
+        return self.whole(local)
+
+    def _is_in_place(self, local: str, value: Elements, index: tuple[Expr, ...]) -> bool:
+        """Whether each element of a value is computed from the same one of a local array, of the same extents."""
+        read = [one for one in value.at(index).walk() if isinstance(one, (Load, Size)) and one.array == local]
+        if not read or not all(isinstance(one, Load) and one.index == index for one in read):
+            return False
+        pairs = zip(value.extents, self.whole(local).extents, strict=True)
+        return all(self._is_same(one, other) for one, other in pairs)
+
+    def _is_same(self, one: Expr, other: Expr) -> bool:
+        """Whether two lengths are equal, or the statement has checked that."""
+        if one == other:
+            return True
+        checks = [Check(Op("b", "eq", pair)) for pair in ((one, other), (other, one))]
+        return any(check in self.block for check in checks) and not any(isinstance(x, Make) for x in self.block)
+
+    def _free(self, local: str, read: set[str]) -> None:
+        """Give other names that show a local array another one, and none that is `read`."""
+        shown = sorted(name for name, one in self.names.items() if isinstance(one, Elements) and one.array == local)
+        token = f"{local}#"
+        if shown:
+            taken = read | {one.array for one in self.names.values() if isinstance(one, Elements)}
+            token = f"{local}~"
+            while token in taken:
+                token += "~"
+            self.make(token, self.whole(local))
+        for name in shown:
+            value = self.names[name]
+            assert isinstance(value, Elements)
+            extents = tuple(with_sizes(one, local, token) for one in value.extents)
+            view = tuple(Axis(with_sizes(one.start, local, token), one.step, one.axis) for one in value.view)
+            self.names[name] = self._viewed(token, extents, view, value.shared)
+        copies = {name: one for name, one in self.names.items() if isinstance(one, Elements) and local in one.shared}
+        is_alone = not shown and len({one.array for one in copies.values()}) == 1
+        for name, one in copies.items():
+            self.names[name] = replace(one, shared=one.shared - {local} | (set() if is_alone else {token}))
+
+    def check_alone(self, value: Elements) -> None:
+        """Refuse to write into a copy of what another name may show."""
+        everyone = [one for names in (self.names, *self.scopes) for one in names.values() if isinstance(one, Elements)]
+        for memory in value.shared:
+            others = {one.array for one in everyone if one.array == memory or memory in one.shared}
+            if others != {value.array} or not self.is_local(memory):
+                self.refuse("a store into an array that may be another one's, too")
+
+    def is_local(self, memory: str) -> bool:
+        """Whether the loop has made what lies in a memory."""
+        return memory.endswith("#") or (memory in self.arrays and self.arrays[memory].is_local)
+
+    def ended(self, array: str) -> None:
+        """An array is written: copies of it, where Python has none, hold old values."""
+        memory = self.arrays[array].memory
+        for names in (self.names, *self.scopes):
+            for name, one in names.items():
+                if isinstance(one, Elements) and memory in one.shared:
+                    names[name] = Unbound()
+
+    def settle(self, name: str, names: Names, out: list[Stmt]) -> None:
+        """Copy what a name shows into its own array, at the end of statements that leave these names."""
+        value = names[name]
+        assert isinstance(value, Elements) and value.array is not None
+        home = self.home(name, value)
+        if home in self.arrays and alike(replace(value, shared=frozenset()), self.whole(home)):
+            return
+        outer, self.names, block, self.block = self.names, names, self.block, []
+        self.names[name] = replace(value, array="", shared=value.shared | {self.arrays[value.array].memory})
+        made = self.make(home, value)
+        self.names[name] = replace(made, shared=self.names[name].shared)  # type: ignore[union-attr]
+        out.append(Block(self.line, self.block))
+        self.names, self.block = outer, block
+
+    def met(self, one: Names, one_out: list[Stmt], other: Names, other_out: list[Stmt]) -> None:
+        """Let names show the same memory where two ways meet."""
+        for _ in range(len(one) + 2):
+            differ = [name for name in sorted(one.keys() & other.keys()) if self._differ(one[name], other[name])]
+            if not differ:
+                return
+            for name in differ:
+                if self._differ(one[name], other[name]):
+                    self.settle(name, one, one_out)
+                    self.settle(name, other, other_out)
+        self.refuse("names that change their arrays")
+
+    def _differ(self, one: Value, other: Value) -> bool:
+        if not (isinstance(one, Elements) and isinstance(other, Elements)) or one.is_copy or other.is_copy:
+            return False
+        if (one.kind, len(one.extents)) != (other.kind, len(other.extents)):
+            return False
+        return (one.array, one.view, one.extents) != (other.array, other.view, other.extents)

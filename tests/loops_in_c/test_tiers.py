@@ -1,0 +1,247 @@
+"""When a loop runs in C: after it has taken long, from the beginning, or never."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import bridge
+from bridge.errors import ArgumentError, MemoryBoundError, RefusedError
+from bridge.loops_in_c import compiling, memory, running, tiers
+from bridge.loops_in_c.compiling import CompilerError
+from bridge.loops_in_c.functions import DERIVED
+from bridge.rulebook import book
+from bridge.source import looping
+
+pytestmark = pytest.mark.skipif(
+    not any(map(shutil.which, ("cc", "gcc", "clang"))), reason="no C compiler: cc, gcc or clang"
+)
+
+
+@pytest.fixture(autouse=True)
+def ran(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
+    """The iterations of each loop that ran in C."""
+    found: list[int] = []
+    log = running.Beginning._log
+
+    def counted(self: Any, *args: Any) -> None:
+        found.append(args[-1])
+        log(self, *args)
+
+    monkeypatch.setattr(running.Beginning, "_log", counted)
+    monkeypatch.setattr(book, "OF_USERS", book.OF_USERS - DERIVED)
+    for name, value in (("HOT", 0.0), ("WORTH", 0.0)):
+        monkeypatch.setattr(tiers, name, value)
+    yield found
+
+
+def recurrence(v: Any) -> Any:
+    for i in range(1, v.shape[0]):
+        v[i] = 0.5 * v[i] * v[i - 1] + v[i]
+    return np.sum(v)
+
+
+def a_while(v: Any) -> Any:
+    i = 1
+    while i < v.shape[0]:
+        v[i] = 0.5 * v[i] * v[i - 1] + v[i]
+        i += 1
+    return np.sum(v) + i
+
+
+PROGRAMS = recurrence, a_while
+
+
+def fresh(program: Callable[..., Any]) -> Callable[..., Any]:
+    """The same function, none of whose loops has run."""
+    for number, loop in enumerate(looping.SITES):
+        if loop.file == __file__:
+            tiers._heats.pop(number, None)
+            running._sites.pop(number, None)
+    return program
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize("ready_after", [0, 1, 5, 1000])
+def test_compiled_code_takes_over_when_it_is_ready(
+    program: Any, ready_after: int, ran: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    v = np.linspace(0.1, 0.9, 40)
+    expected = bridge.value_and_grad(fresh(program), loops="python")(v)
+    asked = []
+
+    def is_ready(self: Any) -> bool:
+        asked.append(self)
+        return len(asked) > ready_after
+
+    monkeypatch.setattr(compiling.Job, "is_ready", is_ready)
+    monkeypatch.setattr(tiers, "PART", 0.0)
+    monkeypatch.setattr(tiers, "running", lambda: 0)
+    found = bridge.value_and_grad(program, loops="auto")(v)
+    assert found[0] == expected[0]
+    np.testing.assert_allclose(found[1], expected[1], rtol=1e-13)
+    # Python runs one iteration before the compiler is asked the first time, and one each time it is not ready.
+    assert ran == ([] if ready_after == 1000 else [39 - ready_after])
+
+
+def test_short_loops_stay_in_python(ran: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tiers, "WORTH", 1e9)
+    monkeypatch.setattr(tiers, "WAITS", True)
+    bridge.grad(fresh(recurrence), loops="auto")(np.ones(50))
+    assert not ran
+
+
+def test_loops_are_not_compiled_before_they_take_long(ran: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tiers, "HOT", 1e9)
+    monkeypatch.setattr(compiling, "Job", None)
+    bridge.grad(fresh(recurrence), loops="auto")(np.ones(50))
+    assert not ran
+
+
+def test_from_the_beginning(ran: list[int]) -> None:
+    bridge.grad(fresh(recurrence), loops="c")(np.ones(50))
+    _, pull = bridge.vjp(recurrence, np.ones(50), loops="c")
+    pull(1.0)
+    assert ran == [49, 49]
+
+
+def test_what_does_not_fit_is_named() -> None:
+    def program(v: Any) -> Any:
+        for i in range(3):
+            v[i] = np.sum(np.linalg.inv(v[0] * np.eye(2)))
+        return np.sum(v)
+
+    with pytest.raises(RefusedError, match=r"the loop in line \d+ does not run in C: .*\n  at .*test_tiers.py:\d+"):
+        bridge.grad(program, loops="c")(np.ones(3))
+    bridge.grad(program, loops="auto")(np.ones(3))
+    told = bridge.explain_source(program)
+    assert "Python has run this loop, and not C" in told
+
+
+def test_a_loop_that_has_run_in_c_is_told() -> None:
+    bridge.grad(fresh(recurrence), loops="c")(np.ones(5))
+    assert "this loop has run in C" in bridge.explain_source(recurrence)
+
+
+@pytest.mark.parametrize("engine", ["jax", "julia", "xla"])
+def test_other_engines_have_no_loops_in_c(engine: Any) -> None:
+    with pytest.raises(ArgumentError, match='loops="c" with engine='):
+        bridge.grad(recurrence, engine=engine, loops="c")
+
+
+@pytest.mark.parametrize("transform", [bridge.grad, bridge.value_and_grad])
+def test_how_loops_run_is_one_of_three(transform: Any) -> None:
+    with pytest.raises(ArgumentError, match="loops='fortran'"):
+        transform(recurrence, loops="fortran")
+
+
+def test_inside_a_checkpoint_loops_run_in_python(ran: list[int]) -> None:
+    def program(v: Any) -> Any:
+        return bridge.checkpoint(recurrence)(v)
+
+    v = np.linspace(0.1, 0.9, 9)
+    np.testing.assert_array_equal(bridge.grad(program)(v), bridge.grad(recurrence, loops="python")(v))
+    with pytest.raises(RefusedError, match="inside a checkpoint"):
+        bridge.grad(program, loops="c")(v)
+    assert not ran
+
+
+@pytest.mark.parametrize("hook", [sys.settrace, sys.setprofile])
+def test_a_debugger_sees_each_iteration(hook: Any, ran: list[int]) -> None:
+    before = sys.gettrace(), sys.getprofile()
+    hook(lambda *what: None)
+    try:
+        bridge.grad(recurrence, loops="c")(np.ones(5))
+    finally:
+        sys.settrace(before[0])
+        sys.setprofile(before[1])
+    assert not ran
+
+
+class Alarm(Exception):
+    """What the handler of a signal raises."""
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no timers on this system")
+def test_a_signal_ends_a_loop() -> None:
+    def program(v: Any, n: int) -> Any:
+        for _ in range(n):
+            for i in range(1, v.shape[0]):
+                v[i] = 0.5 * (v[i] + v[i - 1])
+        return np.sum(v)
+
+    def ring(*what: Any) -> None:
+        raise Alarm
+
+    v = np.linspace(0.1, 0.9, 1000)
+    kept = v.copy()
+    bridge.grad(program, loops="c")(v, 2)
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, 0.1)
+    try:
+        with pytest.raises(Alarm):
+            bridge.grad(program, loops="c")(v, 10**9)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    np.testing.assert_array_equal(v, kept)
+    bridge.grad(program, loops="c")(v, 2)
+
+
+def test_a_log_that_does_not_fit_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def program(v: Any, n: int) -> Any:
+        for _ in range(n):
+            for i in range(1, v.shape[0]):
+                v[i] = v[i] * v[i - 1]
+        return np.sum(v)
+
+    v = np.linspace(0.1, 0.9, 1000)
+    kept = v.copy()
+    expected = bridge.grad(program, loops="c")(v, 3)
+    monkeypatch.setattr(memory, "available", lambda: 300 << 20)
+    with pytest.raises(MemoryBoundError, match=r'does not fit(.|\n)*memory="2GB"'):
+        bridge.grad(program, loops="c")(v, 10**6)
+    np.testing.assert_array_equal(v, kept)
+    np.testing.assert_array_equal(bridge.grad(program, loops="c")(v, 3), expected)
+
+
+def test_threads_share_what_is_compiled(ran: list[int]) -> None:
+    v = np.linspace(0.1, 0.9, 500)
+    expected = bridge.grad(fresh(recurrence), loops="c")(v)
+    running._sites.clear()
+    found: list[Any] = []
+
+    def work() -> None:
+        for _ in range(5):
+            found.append(bridge.grad(recurrence, loops="c")(v))
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    assert len(found) == 20
+    for one in found:
+        np.testing.assert_array_equal(one, expected)
+
+
+def test_without_a_compiler_python_runs_loops(ran: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    def nobody(*names: Any) -> Any:
+        raise CompilerError("no C compiler was found")
+
+    monkeypatch.setattr(compiling, "compiler", nobody)
+    compiling._identity.cache_clear()
+    v = np.linspace(0.1, 0.9, 9)
+    bridge.grad(fresh(recurrence), loops="auto")(v)
+    with pytest.raises(RefusedError, match="no C compiler was found"):
+        bridge.grad(fresh(recurrence), loops="c")(v)
+    assert not ran
+    compiling._identity.cache_clear()
+    fresh(recurrence)
