@@ -57,6 +57,7 @@ class Watched(Left):
         is_for = over is not None
         super().__init__(values, over[:count] if is_for else None, False)
         self.later = over[count:] if is_for else None
+        count = len(self.rest) if is_for else count
         self.heat, self.count, self.left, self.is_paused = heat, count, 0 if is_for else count, False
         self.begun = perf_counter()
 

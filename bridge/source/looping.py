@@ -5,7 +5,7 @@
     i, k = a, None
     while True:
         k = R.enter(number, k, i)
-        if R.left(k):
+        if R.binds(k):
             if R.has(k, "y"): y = R.bound(k, "y")        for each variable that the loop binds
         for x in R.rest(k, i): ...
         else: k = R.ended(k)
@@ -197,7 +197,7 @@ class _Marker(ast.NodeTransformer):
             left = ast.Assign([store(name, node)], reader("bound", load(found), ast.Constant(name)))
             bound.append(ast.If(reader("has", load(found), ast.Constant(name)), [left], []))
         if bound:
-            parts.append(at(node, ast.If(reader("left", load(found)), bound, [])))
+            parts.append(at(node, ast.If(reader("binds", load(found)), bound, [])))
         after, node.orelse = node.orelse, [at(node, ast.Assign([store(found, node)], reader("ended", load(found))))]
         parts += [node, at(node, ast.If(reader("over", load(found)), [ast.Break()], []))]
         made = [*before, at(node, ast.While(ast.Constant(True), parts, []))]
@@ -265,7 +265,7 @@ class LoopReader(Reader):
         """Whether a `while` may go on in Python."""
         return found is None or found.more()
 
-    def left(self, found: Left | None) -> bool:
+    def binds(self, found: Left | None) -> bool:
         """Whether a compiled loop has bound variables."""
         return found is not None and bool(found.values)
 
