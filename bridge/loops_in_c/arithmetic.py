@@ -6,8 +6,23 @@ import ast
 
 from bridge.loops_in_c import functions
 from bridge.loops_in_c.indexing import Indexing
-from bridge.loops_in_c.ir import Array, Const, Dot, Each, Expr, Load, Make, Op, Product, Reduce, Size, Stride, Var
-from bridge.loops_in_c.values import ONE, ZERO, Again, Elements, Known, Number, Value, converted, loads, weak_of
+from bridge.loops_in_c.ir import (
+    Array,
+    Check,
+    Const,
+    Dot,
+    Each,
+    Expr,
+    Load,
+    Make,
+    Op,
+    Product,
+    Reduce,
+    Size,
+    Stride,
+    Var,
+)
+from bridge.loops_in_c.values import ONE, ZERO, Again, Elements, Known, Number, Value, converted, loads, moved, weak_of
 
 _POWERS = {2: "square", 0.5: "root", 1: "pos", -1: "reciprocal"}
 _RANGES = frozenset({"add", "sub", "mul"})
@@ -42,6 +57,52 @@ class Arithmetic(Indexing):
             self.refuse("an exponent that may be a number of Python's or of NumPy's", node)
         by_operator = right.weak is True and not is_function
         return self.elementwise("array_power" if by_operator else "power", (left, right), node)
+
+    def gathered(self, base: Elements, keys: list[ast.expr], values: dict[int, Value], node: ast.AST) -> Elements:
+        if any(isinstance(one, Elements) and one.kind != "i" for one in values.values()):
+            self.refuse("an index array that does not hold integers", node)
+        first, last = min(values), max(values)
+        if len(values) != last - first + 1:
+            self.refuse("index arrays that do not lie next to each other", node)
+        shape: tuple[Expr, ...] = ()
+        for one in values.values():
+            shape = self.joint(shape, one.extents, node) if isinstance(one, Elements) else shape
+        places: dict[int, Elements] = {}
+        for k, one in values.items():
+            extent = base.extents[k]
+            if isinstance(one, Elements):
+                places[k] = self.broadcast(self._inside_all(one, extent), shape)
+            else:
+                places[k] = _repeated(self.inside(self.index_of(one), extent), shape)
+        slices = {k: self.slice(one, base.extents[k]) for k, one in enumerate(keys) if isinstance(one, ast.Slice)}
+        before = tuple(slices[k][1] for k in range(first))
+        after = tuple(slices[k][1] for k in range(last + 1, len(keys)))
+
+        def at(index: tuple[Expr, ...]) -> Expr:
+            own = index[first : first + len(shape)]
+            rest = iter((*index[:first], *index[first + len(shape) :]))
+            full = [
+                places[k].at(own) if k in places else moved(slices[k][0], slices[k][2], next(rest))
+                for k in range(len(keys))
+            ]
+            return base.at(tuple(full))
+
+        return Elements(base.kind, (*before, *shape, *after), at)
+
+    def _inside_all(self, index: Elements, extent: Expr) -> Elements:
+        """An array of indices, counted from the beginning, which all lie inside."""
+        names = tuple(self.new("q") for _ in index.extents)
+        element = index.at(tuple(Var("i", one) for one in names))
+        is_high_enough = Op("b", "ge", (Op("i", "add", (element, extent)), ZERO))
+        self.block.append(
+            Check(Op("b", "and", (is_high_enough, Op("b", "lt", (element, extent)))), names, index.extents)
+        )
+
+        def at(q: tuple[Expr, ...]) -> Expr:
+            found = index.at(q)
+            return Op("i", "select", (Op("b", "lt", (found, ZERO)), Op("i", "add", (found, extent)), found))
+
+        return Elements("i", index.extents, at)
 
     def where(self, condition: Value, one: Value, other: Value, node: ast.AST) -> Value:
         if not any(isinstance(x, Elements) for x in (condition, one, other)):
@@ -238,16 +299,19 @@ class Arithmetic(Indexing):
             self._axis(axis, rank, node)
         if kind == "f" and rank > 1 and how in ("sum", "prod"):
             self._check_layout(how, value, along, node)
+        is_place = how in ("argmax", "argmin")
+        if is_place and (kind != "f" or rank > 1):
+            self.refuse(f"{how} of this", node)
         names = tuple(self.new("q") for _ in value.extents)
         element = converted(value.at(tuple(Var("i", one) for one in names)), kind)
         if along is None:
-            if how in ("max", "min"):
+            if how in ("max", "min") or is_place:
                 for extent in value.extents:
                     self.check(Op("b", "gt", (extent, ZERO)))
-            variable = self.new("s")
-            self.variables[variable] = kind
+            variable, result = self.new("s"), "i" if is_place else kind
+            self.variables[variable] = result
             self.block.append(Reduce(how, names, value.extents, element, variable))
-            return Number(Var(kind, variable), False)
+            return Number(Var(result, variable), False)
         if how in ("max", "min"):
             self.check(Op("b", "gt", (value.extents[along], ZERO)))
         if how == "sum" and along < rank - 1 and kind == "f":
@@ -269,6 +333,39 @@ class Arithmetic(Indexing):
     def copied(self, local: str, extents: tuple[Expr, ...]) -> Elements:
         """An array of one statement as a value: a name that is bound to it gets a copy."""
         return Elements(self.arrays[local].kind, extents, self.whole(local).at)
+
+    def rolled(self, value: Elements, shift: Value, node: ast.AST) -> Value:
+        if len(value.extents) != 1:
+            self.refuse("roll of a matrix", node)
+        length, by = value.extents[0], self.let(self.index_of(shift))
+        at = value.at
+        return Elements(
+            value.kind, value.extents, lambda q: at((Op("i", "mod", (Op("i", "sub", (q[0], by)), length)),))
+        )
+
+    def difference(self, value: Elements, node: ast.AST) -> Value:
+        """The differences of neighbours in a vector."""
+        if len(value.extents) != 1 or value.kind != "f":
+            self.refuse("diff of this", node)
+        pair = ast.Slice(lower=ast.Constant(1)), ast.Slice(upper=ast.Constant(-1))
+        later, earlier = (self.item(value, one) for one in pair)
+        return self.elementwise("sub", (later, earlier), node)
+
+    def accumulated(self, value: Elements, node: ast.AST) -> Value:
+        """The sums of the first elements of a vector."""
+        if len(value.extents) != 1 or value.kind != "f":
+            self.refuse("cumsum of this", node)
+        length = self.let(value.extents[0])
+        local = self.temporary("f", (length,))
+        name = self.new("q")
+        here: Expr = Var("i", name)
+        later = Op("i", "add", (here, ONE))
+        first = Op("i", "min", (length, ONE))
+        rest = self.let(Op("i", "max", (Op("i", "sub", (length, ONE)), ZERO)))
+        self.block.append(Each((name,), (first,), local, (here,), value.at((here,)), is_first=True))
+        total = Op("f", "add", (Load("f", local, (here,)), value.at((later,))))
+        self.block.append(Each((name,), (rest,), local, (later,), total, is_first=True, is_sequential=True))
+        return self.copied(local, (length,))
 
     def mean(self, value: Elements, axis: Value | None, node: ast.AST) -> Value:
         if value.kind != "f":
@@ -354,6 +451,11 @@ class Arithmetic(Indexing):
         whole = self.whole(array)
         is_whole = (value.view, value.extents) == (whole.view, whole.extents)
         return not (is_whole and self.arrays[array].is_local and array not in self.gapped)
+
+
+def _repeated(expr: Expr, extents: tuple[Expr, ...]) -> Elements:
+    """An array of one number."""
+    return Elements(expr.kind, extents, lambda _: expr)
 
 
 def _kinds(*values: Value) -> set[str | None]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from bridge.loops_in_c.aliasing import Aliasing
 from bridge.loops_in_c.expressions import OPERATORS
@@ -21,6 +22,13 @@ from bridge.loops_in_c.values import (
     either,
     weak_flag,
 )
+
+
+class Masked(NamedTuple):
+    """The elements of an array that a mask selects."""
+
+    base: Elements
+    mask: Elements
 
 
 class Assigning(Aliasing):
@@ -56,6 +64,12 @@ class Assigning(Aliasing):
         name = OPERATORS.get(type(node.op)) or self.refuse("this operator", node)
         target = self.target(node.target)
         before = self.value(node.target) if target is None else target
+        if isinstance(target, Masked):
+            change = self.value(node.value)
+            if not isinstance(change, Number):
+                self.refuse("an array changes what a mask selects", node)
+            self.fill_where(target, self.binary(name, target.base, change, node))
+            return
         if isinstance(before, Load):
             before = Number(before, False)
         value = self.binary(name, before, self.value(node.value), node)
@@ -77,8 +91,42 @@ class Assigning(Aliasing):
             base = self.value(node.value)
             if isinstance(base, Elements) and base.array is not None:
                 self.check_alone(base)
-                return self.item(base, node.slice)
+                mask = self._mask(base, node.slice)
+                if mask is not None:
+                    return Masked(base, mask)
+                place = self.item(base, node.slice)
+                if isinstance(place, Elements) and place.is_copy:
+                    return replace(place, array=base.array) if not base.is_copy else self.refuse("a store into a copy")
+                return place
         self.refuse("a store into this", node)
+
+    def _mask(self, base: Elements, key: ast.expr) -> Elements | None:
+        """An index that is an array of booleans of the same shape."""
+        if not isinstance(key, (ast.Name, ast.Compare, ast.BinOp, ast.UnaryOp, ast.Call)):
+            return None
+        mask = self.value(key)
+        if not (isinstance(mask, Elements) and mask.kind == "b"):
+            return None
+        if len(mask.extents) != len(base.extents):
+            self.refuse("a mask of fewer axes", key)
+        for pair in zip(mask.extents, base.extents, strict=True):
+            if pair[0] != pair[1]:
+                self.check(Op("b", "eq", pair))
+        return mask
+
+    def fill_where(self, place: Masked, value: Value) -> None:
+        """The elements that a mask selects are written: by a number, or by values of the whole array."""
+        base, mask = place
+        if isinstance(value, Number):
+            number = self.let(self._cast(value.expr, base.kind))
+            value = Elements(base.kind, base.extents, lambda _: number)
+        if not isinstance(value, Elements) or value.kind != base.kind:
+            self.refuse("a store of this at a mask")
+        new = value.at
+        self.fill(
+            base,
+            Elements(base.kind, base.extents, lambda q: Op(base.kind, "select", (mask.at(q), new(q), base.at(q)))),
+        )
 
     def assign(self, target: ast.expr, value: Value) -> None:
         if isinstance(target, (ast.Tuple, ast.List)):
@@ -90,7 +138,11 @@ class Assigning(Aliasing):
             self.bind(target.id, value)
         else:
             place = self.target(target)
-            if isinstance(place, Elements):
+            if isinstance(place, Masked):
+                if not isinstance(value, Number):
+                    self.refuse("an array is stored at a mask", target)
+                self.fill_where(place, value)
+            elif isinstance(place, Elements):
                 self.fill(place, value)
             else:
                 self.store(place, value)
@@ -223,8 +275,34 @@ class Assigning(Aliasing):
             self.refuse(f"a value of kind {expr.kind} is stored into an array of kind {kind}")
         return converted(expr, kind)
 
-    def fill(self, place: Elements, value: Value) -> None:
-        """All elements of a view are written."""
+    def add_at(self, node: ast.Call) -> None:
+        """`np.add.at`: elements that several indices name get each of their values."""
+        if len(node.args) != 3 or node.keywords:
+            self.refuse("add.at with other arguments", node)
+        base = self.value(node.args[0])
+        if not isinstance(base, Elements) or base.is_copy or (base.kind, len(base.extents)) != ("f", 1):
+            self.refuse("add.at of this", node)
+        self.check_alone(base)
+        place = self.item(base, node.args[1])
+        if not isinstance(place, Elements) or not place.is_copy or len(place.extents) != 1:
+            self.refuse("add.at with such indices", node)
+        change = self.value(node.args[2])
+        if not isinstance(change, Number):
+            change = self.broadcast(change, place.extents) if isinstance(change, Elements) else change
+        self.fill(replace(place, array=base.array), self.elementwise("add", (place, change), node), is_sequential=True)
+
+    def _scattered(self, target: Load, names: tuple[str, ...]) -> bool:
+        """Whether elements are written at an array of indices, where one may be written several times."""
+        indices = [x for one in target.index for x in one.walk() if isinstance(x, Load)]
+        if any(self.arrays[one.array].memory == self.arrays[target.array].memory for one in indices):
+            self.refuse("an array of indices is written at its own elements")
+        used = {x.name for one in indices for x in one.walk() if isinstance(x, Var) and x.name in names}
+        if len(used) > 1:
+            self.refuse("a store at index arrays of several axes")
+        return bool(indices)
+
+    def fill(self, place: Elements, value: Value, is_sequential: bool = False) -> None:
+        """All elements of a view are written; where `is_sequential`, one after the other."""
         assert place.array is not None
         if isinstance(value, Number):
             number = self.let(value.expr)
@@ -240,6 +318,12 @@ class Assigning(Aliasing):
         expr = self._cast(at(index), place.kind)
         memory = self.arrays[place.array].memory
         others = [one for one in expr.walk() if isinstance(one, Load) and self.arrays[one.array].memory == memory]
-        is_buffered = any((one.array, one.index) != (target.array, target.index) for one in others)
-        self.block.append(Each(names, place.extents, place.array, target.index, expr, is_buffered))
+        scattered = self._scattered(target, names)
+        differ = any((one.array, one.index) != (target.array, target.index) for one in others)
+        if is_sequential and differ:
+            self.refuse("add.at of values of the same array")
+        is_buffered = not is_sequential and (differ or (scattered and bool(others)))
+        one = Each(names, place.extents, place.array, target.index, expr, is_buffered)
+        one.is_scattered, one.is_sequential = scattered and not is_sequential, is_sequential
+        self.block.append(one)
         self.ended(place.array)

@@ -243,22 +243,28 @@ class Backward(Text):
         restored = f"{element} = {f'w[{flat}]' if kind == 'f' else f'as_integer(w[{flat}])'};" if restores else ""
         taken = f"{shadow}; {shadow} = 0;" if has_shadow else ""
         adds = [k for k, x in enumerate(one.share) if isinstance(x, Add)] if has_shadow else []
-        if self.marks and has_shadow:
+        if of.is_sequential:
+            self._loops(of.names, extents, is_reversed=True)
+            marked = f"const F m = {mark}; {mark} = 0;" if self.marks and has_shadow else ""
+            self.say(f"{{ {f'const F ct = {taken}' if taken else ''} {marked} {restored}")
+            self._marked("m", one.share if has_shadow else ())
+            self.say("}")
+        elif self.marks and has_shadow:
             self.say("F *restrict b = scratch(f, 2 * size), *restrict bm = b + size;")
-            self._loops(of.names, extents)
+            self._loops(of.names, extents, of.is_scattered)
             self.say(f"    {{ b[{flat}] = {taken} bm[{flat}] = {mark}; {mark} = 0; {restored} }}")
             self._loops(of.names, extents)
             self.say(f"{{ const F ct = b[{flat}];")
             self._marked(f"bm[{flat}]", one.share)
             self.say("}")
-        elif not of.is_buffered and len(adds) < 2:
+        elif not of.is_buffered and not of.is_scattered and len(adds) < 2:
             self._loops(of.names, extents)
             self.say(f"{{ {f'const F ct = {taken}' if taken else ''} {restored}")
             self._shares(one.share if has_shadow else ())
             self.say("}")
-        elif of.is_buffered:
+        elif of.is_buffered or of.is_scattered:
             self.say("F *restrict b = scratch(f, size);")
-            self._loops(of.names, extents)
+            self._loops(of.names, extents, of.is_scattered)
             self.say(f"    {{ {f'b[{flat}] = {taken}' if taken else ''} {restored} }}")
             self._loops(of.names[:-1], extents[:-1])
             self._adds(one.share, adds, of.names[-1:], extents[-1:], flat)

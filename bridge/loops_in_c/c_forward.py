@@ -108,6 +108,7 @@ class Forward(Text):
                 case Let():
                     self.say(f"const {C_KINDS[one.expr.kind]} {self.name(one.name)} = {self.expr(one.expr)};")
                 case Check():
+                    self._loops(one.names, [self.expr(x) for x in one.extents])
                     self.say(f"if (!({self.expr(one.that)})) goto stop;")
                 case Assign():
                     x = self.name(one.name)

@@ -98,9 +98,12 @@ class Text:
             steps.append(f"((char *)&({self.element(one.array, there, part)}) - (char *)&({first}))" if name else "0")
         return f"(char *)&({first})", steps
 
-    def _loops(self, names: Sequence[str], extents: Sequence[str]) -> None:
+    def _loops(self, names: Sequence[str], extents: Sequence[str], is_reversed: bool = False) -> None:
         for name, extent in zip(map(self.name, names), extents, strict=True):
-            self.say(f"for (I {name} = 0; {name} < {extent}; {name}++)")
+            if is_reversed:
+                self.say(f"for (I {name} = {extent} - 1; {name} >= 0; {name}--)")
+            else:
+                self.say(f"for (I {name} = 0; {name} < {extent}; {name}++)")
 
     def _size(self, extents: Sequence[str]) -> str:
         return " * ".join(f"({x})" for x in extents) or "1"

@@ -10,6 +10,7 @@ from typing import Any
 
 from bridge.loops_in_c.assigning import Assigning
 from bridge.loops_in_c.expressions import Read
+from bridge.loops_in_c.functions import ADD_AT
 from bridge.loops_in_c.ir import Assign, Block, Const, Each, Stmt, Store
 from bridge.loops_in_c.values import Elements, Known, Several, Unbound, Value, bound_flag
 from bridge.rulebook import book
@@ -38,7 +39,9 @@ class Calls(Assigning):
 
     def _do_Expr(self, node: ast.Expr) -> None:
         # A call has become statements already; a text is for readers.
-        if not isinstance(node.value, (ast.Constant, ast.Name)):
+        if isinstance(node.value, ast.Call) and self.known(node.value.func) is ADD_AT:
+            self.add_at(node.value)
+        elif not isinstance(node.value, (ast.Constant, ast.Name)):
             self.refuse("a call for its effect", node)
 
     def without_calls(self, node: Any) -> Any:

@@ -140,7 +140,7 @@ def _activity(program: Program, body: Iterable[Stmt], plan: Plan) -> bool:
             case Reduce():
                 target = one.variable or program.arrays[one.array].memory
                 active = plan.active_variables if one.variable else plan.active_memory
-                if target not in active and is_active(program, plan, one.expr):
+                if target not in active and not one.is_place and is_active(program, plan, one.expr):
                     active.add(target)
                     changed = True
             case Dot() | Product():
@@ -343,6 +343,8 @@ def _loaded(body: Iterable[Stmt]) -> Iterator[str]:
                 exprs = [one.expr]
             case Back():
                 yield from _loaded(one.share)
+                if isinstance(one.of, (Store, Each)) and (one.has_shadow or one.restores):
+                    exprs = list(one.of.index)
                 if isinstance(one.of, Reduce) and one.of.how in REREAD and one.has_shadow:
                     exprs = [one.of.expr]
         for expr in exprs:

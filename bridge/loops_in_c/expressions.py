@@ -24,7 +24,7 @@ OPERATORS: dict[type[ast.operator], str] = {
 }  # fmt: skip
 
 
-_REDUCING = (np.sum, np.prod, np.max, np.min, np.amax, np.amin, np.mean)
+_REDUCING = (np.sum, np.prod, np.max, np.min, np.amax, np.amin, np.mean, np.argmax, np.argmin)
 MAKING = frozenset({"zeros", "ones", "empty", "zeros_like", "ones_like", "empty_like"})
 
 
@@ -109,6 +109,8 @@ class Expressions(Arithmetic):
     def _of_Attribute(self, node: ast.Attribute) -> Value:
         base = self.value(node.value)
         if isinstance(base, Known):
+            if base.value is np.add and node.attr == "at":
+                return Known(functions.ADD_AT)
             if not _is_plain(base.value, node.attr):
                 self.refuse(f"the attribute {node.attr}, which may be computed", node)
             return self.of_object(ast.unparse(node), getattr(base.value, node.attr), node)
@@ -231,7 +233,7 @@ class Expressions(Arithmetic):
     def method(self, base: Elements, name: str, node: ast.Call) -> Value:
         if name == "copy" and not node.args and not node.keywords:
             return Elements(base.kind, base.extents, base.at)
-        if name in ("sum", "prod", "max", "min", "mean", "dot"):
+        if name in ("sum", "prod", "max", "min", "mean", "argmax", "argmin", "dot"):
             function = getattr(np, name)
             args = (base, *(self.value(one) for one in node.args), *self._axis_of(function, node))
             return self.call(function, args, node)
@@ -262,7 +264,7 @@ class Expressions(Arithmetic):
         if found is None and len(args) == 1 and isinstance(args[0], Number):
             found = self._python_number(name, args[0])
         known = functions.FUNCTIONS.get(name)
-        if found is None and known is not None and known.count == len(args):
+        if found is None and known is not None and known.count == len(args) and name not in ("min", "max"):
             is_pythons = getattr(function, "__module__", "") == "math"
             if is_pythons and not all(isinstance(one, Number) for one in args):
                 self.refuse(f"math.{function.__name__} of an array", node)
@@ -278,10 +280,19 @@ class Expressions(Arithmetic):
         match name, args:
             case "dot", (one, other):
                 return self.dot(one, other, node)
-            case (("sum" | "prod" | "max" | "min" | "amax" | "amin"), (Elements() as one, *axis)) if len(axis) < 2:
-                return self.reduced(name.removeprefix("a"), one, axis[0] if axis else None, node)
+            case (("sum" | "prod" | "amax" | "amin" | "argmax" | "argmin"), (Elements() as one, *axis)) if (
+                len(axis) < 2
+            ):
+                how = {"amax": "max", "amin": "min"}.get(name, name)
+                return self.reduced(how, one, axis[0] if axis else None, node)
             case "mean", (Elements() as one, *axis) if len(axis) < 2:
                 return self.mean(one, axis[0] if axis else None, node)
+            case "cumsum", (Elements() as one,):
+                return self.accumulated(one, node)
+            case "roll", (Elements() as one, Number() as shift):
+                return self.rolled(one, shift, node)
+            case "diff", (Elements() as one,):
+                return self.difference(one, node)
             case "matmul", (one, other):
                 return self.dot(one, other, node, by_dot=False)
             case "outer", (one, other):

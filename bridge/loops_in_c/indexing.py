@@ -34,17 +34,20 @@ class Indexing(Blocks):
         keys += [ast.Slice()] * (len(base.extents) - len(keys))
         if len(keys) != len(base.extents):
             self.refuse("an index with more parts than axes", key)
+        values = {k: self.value(one) for k, one in enumerate(keys) if not isinstance(one, ast.Slice)}
+        if any(isinstance(one, Elements) for one in values.values()):
+            return self.gathered(base, keys, values, key)
         starts: list[Expr] = []
         steps: list[int] = []
         extents: list[Expr] = []
-        for one, extent in zip(keys, base.extents, strict=True):
+        for number, (one, extent) in enumerate(zip(keys, base.extents, strict=True)):
             if isinstance(one, ast.Slice):
                 start, length, step = self.slice(one, extent)
                 starts.append(start)
                 steps.append(step)
                 extents.append(length)
             else:
-                starts.append(self.inside(self.index_of(self.value(one)), extent))
+                starts.append(self.inside(self.index_of(values[number]), extent))
                 steps.append(0)
         kept = [k for k, step in enumerate(steps) if step]
 
@@ -69,6 +72,10 @@ class Indexing(Blocks):
             else:
                 axes.append(Axis(start))
         return self._viewed(base.array, tuple(extents), tuple(axes), base.shared)
+
+    def gathered(self, base: Elements, keys: list[ast.expr], values: dict[int, Value], node: ast.AST) -> Elements:
+        """The elements at arrays of indices, which lie next to each other in the key."""
+        raise NotImplementedError
 
     def _is_newaxis(self, key: ast.expr) -> bool:
         if isinstance(key, ast.Constant):

@@ -92,9 +92,11 @@ class Let(Stmt):
 
 @dataclass
 class Check(Stmt):
-    """Where this is not true, the compiled code stops, and Python runs the iteration."""
+    """Where this is not true, for all `names` below `extents`, compiled code stops, and Python runs the iteration."""
 
     that: Expr
+    names: tuple[str, ...] = ()
+    extents: tuple[Expr, ...] = ()
 
 
 @dataclass
@@ -129,13 +131,16 @@ class Each(Stmt):
     expr: Expr
     is_buffered: bool = False
     is_first: bool = False
+    is_scattered: bool = False
+    is_sequential: bool = False
 
 
 @dataclass
 class Reduce(Stmt):
     """A variable, or `array[index]` for all `outer` below their extents: a value, reduced over `names`.
 
-    `how` is "sum" in NumPy's pairwise order, "sequential" for a sum from the first to the last, "prod", "max" or "min".
+    `how` is "sum" in NumPy's pairwise order, "sequential" for a sum from the first to the last, "prod", "max",
+    "min", or "argmax", "argmin" for the place of an extremum.
     """
 
     how: str
@@ -146,6 +151,11 @@ class Reduce(Stmt):
     array: str = ""
     outer: tuple[str, ...] = ()
     outer_extents: tuple[Expr, ...] = ()
+
+    @property
+    def is_place(self) -> bool:
+        """Whether the result is a place, which carries no gradient."""
+        return self.how.startswith("arg")
 
     @property
     def index(self) -> tuple[Expr, ...]:

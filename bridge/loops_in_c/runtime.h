@@ -261,6 +261,23 @@ static F min(const F *b, I n)
         found = numpy_minimum(found, b[k]);
     return found;
 }
+/* The first place of an extremum; of a NaN, if there is one. */
+static I argmax(const F *b, I n)
+{
+    I found = 0;
+    for (I k = 1; k < n && b[found] == b[found]; k++)
+        if (!(b[k] <= b[found]))
+            found = k;
+    return found;
+}
+static I argmin(const F *b, I n)
+{
+    I found = 0;
+    for (I k = 1; k < n && b[found] == b[found]; k++)
+        if (!(b[k] >= b[found]))
+            found = k;
+    return found;
+}
 static F count_winners(const F *b, I n, F best)
 {
     I count = 0;

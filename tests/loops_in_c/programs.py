@@ -288,6 +288,38 @@ def new_axes(A, v, a):
 
 
 @compiled
+def arrays_of_indices(A, v, a):
+    order, twice = np.array([2, 0, 3]), np.array([1, -1, 1])
+    for i in range(3):
+        v[order] += A[i, order] * v[twice]
+        v[twice] = A[order, i] * a + v[order]
+        A[order] *= 0.5 + A[twice]
+        A[i, twice] += np.sum(v[order]) * a
+        np.add.at(v, twice, A[order, 0] * v[i])
+        order[i] = i
+    return np.sum(A) + np.sum(v)
+
+
+@compiled
+def masks(A, v, a):
+    for i in range(3):
+        v[v > A[i]] *= a
+        A[(A < 0.0) & (v < A)] = v[i]
+        A[i] += v
+        A[~(A > 0.2)] -= a * v[0]
+    return np.sum(A * A) + np.sum(v)
+
+
+@compiled
+def neighbours_and_places(A, v, a):
+    for i in range(3):
+        v += np.cumsum(np.roll(A[i], i + 1)) * 0.3
+        v[1:] -= np.diff(v) * a
+        A[i, np.argmax(v)] += v[A[:, i].argmin()] ** 2
+    return np.sum(A) + np.sum(v)
+
+
+@compiled
 def ties_and_choices(A, v, a):
     for i in range(3):
         v[i] = v[i + 1]
@@ -330,6 +362,27 @@ def a_sum_that_keeps_its_axes(A, v, a):
     for _ in range(3):
         v += np.sum(A, axis=1, keepdims=True)[0] * a
     return np.sum(v)
+
+
+@python("an array changes what a mask selects")
+def a_mask_and_an_array(A, v, a):
+    for i in range(3):
+        v[v > -9.0] *= A[i] * a
+    return np.sum(v)
+
+
+@python("an index array that does not hold integers")
+def the_elements_of_a_mask(A, v, a):
+    for i in range(3):
+        v[i] += np.sum(A[i][v > 0.0]) * a
+    return np.sum(v)
+
+
+@python("a call of max")
+def the_maximum_by_python(A, v, a):
+    for i in range(3):
+        A[i] *= max(v) * a
+    return np.sum(A)
 
 
 @python("where of numbers")
@@ -752,6 +805,22 @@ def too_many_values(A, v, a):
 def a_division_by_zero(A, v, a):
     for i in range(4):
         v[i] = 1 / (i - 2)
+    return np.sum(v)
+
+
+@raising
+def an_array_of_indices_beyond_the_end(A, v, a):
+    places = np.array([0, 1])
+    for _ in range(4):
+        v[places] += a * A[1, places]
+        places[1] += 1
+    return np.sum(v)
+
+
+@raising
+def a_mask_of_another_length(A, v, a):
+    for i in range(1, 4):
+        v[:i][A[0] > 0.0] = a
     return np.sum(v)
 
 

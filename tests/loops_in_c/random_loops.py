@@ -24,6 +24,10 @@ def clipped(x, most):
     return found
 
 
+def shifted(u):
+    return np.roll(u, 2)
+
+
 def smooth(u, k=0.2):
     for j in range(1, len(u) - 1):
         u[j] += k * (u[j - 1] - bent(u[j + 1]))
@@ -78,7 +82,7 @@ class Generator:
         """The function `f(A, B, v, a)`."""
         lines = ["def f(A, B, v, a):", "    n = A.shape[0]", "    s = 0.0", "    r = a * 0.5"]
         lines.append(self.pick("    w = np.zeros(A.shape[1])", "    w = v * 0.5", "    w = v.copy()"))
-        lines.append("    c = 1")
+        lines += ["    c = 1", "    p, q = np.array([0, 3, 1]), np.array([2, -1, 2])"]
         lines.append(f"    x, y = {self.pick('v', 'w', 'A[0]', 'v * a')}, {self.pick('w', 'B[1]', 'w + 0.1')}")
         self.rebinds, self.writes = self.random.random() < 0.6, self.random.random() < 0.3
         for _ in range(self.random.randint(1, 2)):
@@ -158,6 +162,8 @@ class Generator:
             return [f"{pad}{self.element()} {self.pick('=', '+=', '-=', '*=')} {found}"]
         if chance < 0.65:
             return [f"{pad}{self.row()} {self.pick('=', '+=', '-=', '*=')} {self.vector()}"]
+        if chance < 0.67:
+            return [f"{pad}{self.at_several_places()}"]
         if chance < 0.69:
             return [f"{pad}{self.row()} {self.pick('=', '+=', '-=')} {self.vector_of_matrices()}"]
         if chance < 0.72:
@@ -250,6 +256,21 @@ class Generator:
         if name == "**":
             return f"{one()} ** {self.pick('2', '3', '2.0')}"
         return f"np.{name}({one()}{' * 0.2' if name == 'exp' else ''})"
+
+    def at_several_places(self) -> str:
+        """A store at an array of indices, or where a mask is true."""
+        places, others = self.pick("p", "q"), self.pick("p", "q")
+        base = self.pick("v", "w", f"A[{self.index()}]", f"B[:, {self.index()}]")
+        test = f"({base} {self.pick('<', '>=')} {self.pick('0.0', self.number(), 'v')})"
+        return self.pick(
+            f"{base}[{places}] {self.pick('=', '+=', '*=')} {self.pick('v', 'w', 'B[0]')}[{others}]",
+            f"{self.pick('A', 'B')}[{places}] {self.pick('=', '+=')} {self.pick('A', 'B')}[{others}] * 0.5",
+            f"np.add.at({self.pick('v', 'w')}, {places}, {self.pick('A', 'B')}[{others}, {self.index()}])",
+            f"{base}[{test}] {self.pick('=', '*=', '+=')} {self.number()}",
+            f"{base}[:] = {self.pick('np.cumsum', 'shifted')}({self.vector()})",
+            f"{base}[1:] -= 0.1 * np.diff({self.vector()})",
+            f"v[np.argmax({self.vector()})] += {self.number()}",
+        )
 
     def matrix(self) -> str:
         """A matrix of `n` by `n` elements."""
