@@ -118,11 +118,20 @@ class Backward(Text):
     def _back_reduce(self, one: Back, of: Reduce) -> None:
         if not one.share:
             return
-        self._loops(of.outer, [self.expr(x) for x in of.outer_extents])
+        outer = [self.expr(x) for x in of.outer_extents]
+        shadow, mark = (self.element(of.array, of.index, part) if of.array else "" for part in "dm")
+        if of.how == "sequential":
+            self._loops((*of.names, *of.outer), [*map(self.expr, of.extents), *outer])
+            self.say(f"{{ const F ct = {shadow};")
+            self._marked(mark, one.share)
+            self.say("}")
+            self._loops(of.outer, outer)
+            self.say(f"    {{ {shadow} = 0; {f'{mark} = 0;' if self.marks else ''} }}")
+            return
+        self._loops(of.outer, outer)
         if of.variable:
             self._back_variable(of.variable)
         else:
-            shadow, mark = (self.element(of.array, of.index, part) for part in "dm")
             self._open(f"const F ct = {shadow}; {shadow} = 0;")
             if self.marks:
                 self.say(f"const F m = {mark}; {mark} = 0;")

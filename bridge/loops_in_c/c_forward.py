@@ -183,7 +183,18 @@ class Forward(Text):
 
     def _reduce(self, one: Reduce) -> None:
         target = self.name(one.variable) if one.variable else self.element(one.array, one.index)
-        self._loops(one.outer, [self.expr(x) for x in one.outer_extents])
+        outer = [self.expr(x) for x in one.outer_extents]
+        if one.how == "sequential":
+            # Row by row, as memory lies.
+            self._loops(one.outer, outer)
+            self.say(f"    {target} = 0.0;")
+            self._loops((*one.names, *one.outer), [*map(self.expr, one.extents), *outer])
+            value = self.expr(one.expr)
+            self.say(f"    {target} = {self.name(one.names[0])} ? {target} + {value} : {value};")
+            self._loops(one.outer, outer)
+            self.say(f"    {target} = not_minus_zero({target});")
+            return
+        self._loops(one.outer, outer)
         self._open()
         self.say(f"{target} = {self._gathered(one)};")
         self._close()
@@ -199,6 +210,6 @@ class Forward(Text):
         c = self.array[one.array]
         if one.by_dot:
             has_rows, has_columns = int(bool(one.rows)), int(bool(one.columns))
-            steps = f"{has_rows}, {a_rows}, {a_inner}, {b_inner}, {has_columns}, {b_columns}"
-            self.say(f"dot_as_matmul({steps}, {m}, {k}, {n});")
+            factors = f"{a}, {has_rows}, {a_rows}, {a_inner}, {b}, {b_inner}, {has_columns}, {b_columns}"
+            self.say(f"dot_as_matmul({factors}, {m}, {k}, {n});")
         self.say(f"numpy_product(f, {a}, {a_rows}, {a_inner}, {b}, {b_inner}, {b_columns}, {c}, {m}, {k}, {n});")

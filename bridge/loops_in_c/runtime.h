@@ -228,18 +228,9 @@ static F pairwise(const char *p, I n, I step)
 #undef AT
 }
 
-static F sum(const F *b, I n)
-{
-    F found = n ? pairwise((const char *)b, n, 8) : 0.0;
-    return found == 0 && signbit(found) ? by_python(found) : found;
-}
-static F sequential(const F *b, I n)
-{
-    F found = n ? b[0] : 0.0;
-    for (I k = 1; k < n; k++)
-        found += b[k];
-    return found == 0 && signbit(found) ? by_python(found) : found;
-}
+/* A sum of negative zeros: what it is depends on NumPy's version. */
+static inline F not_minus_zero(F x) { return x == 0 && signbit(x) ? by_python(x) : x; }
+static F sum(const F *b, I n) { return n ? not_minus_zero(pairwise((const char *)b, n, 8)) : 0.0; }
 static F prod(const F *b, I n)
 {
     F found = 1.0;
@@ -340,20 +331,18 @@ static inline void numpy_product(Frame *f, const char *a, I a_rows, I a_inner, c
     I sizes[4] = {1, m, k, n}, steps[9] = {0, 0, 0, a_rows, a_inner, b_inner, b_columns, n * 8, 8};
     f->loops[0](args, sizes, steps, f->data[0]);
 }
-/* `dot` copies what BLAS cannot read, and takes rows and columns for vectors: then Python computes it. */
-static inline B is_for_blas(I outer, I inner, I extent, B may_have_gaps)
+/* `dot` copies what has gaps, multiplies an array with itself in another way, and takes rows and columns for vectors:
+   then Python computes it. */
+static inline B is_packed(I outer, I inner, I extent) { return inner == 8 && outer == 8 * extent; }
+static inline void dot_as_matmul(const char *a, B has_rows, I a_rows, I a_inner, const char *b, I b_inner,
+                                 B has_columns, I b_columns, I m, I k, I n)
 {
-    return inner == 8 && (may_have_gaps ? outer >= 8 * extent : outer == 8 * extent);
-}
-static inline void dot_as_matmul(B has_rows, I a_rows, I a_inner, I b_inner, B has_columns, I b_columns, I m, I k, I n)
-{
-    B gaps = has_rows && has_columns;
     B is_left = a_inner > 0, is_right = b_inner > 0;
     if (has_rows)
-        is_left = m > 1 && (is_for_blas(a_rows, a_inner, k, gaps) || is_for_blas(a_inner, a_rows, m, gaps));
+        is_left = m > 1 && (is_packed(a_rows, a_inner, k) || is_packed(a_inner, a_rows, m));
     if (has_columns)
-        is_right = n > 1 && (is_for_blas(b_columns, b_inner, k, gaps) || is_for_blas(b_inner, b_columns, n, gaps));
-    if (!is_left || !is_right || k < 2)
+        is_right = n > 1 && (is_packed(b_columns, b_inner, k) || is_packed(b_inner, b_columns, n));
+    if (!is_left || !is_right || k < 2 || (has_rows && has_columns && a == b))
         by_python(0);
 }
 

@@ -273,7 +273,7 @@ def products_of_matrices(A, v, a):
     for i in range(3):
         w = A @ v + np.dot(v, A) * a
         A += 0.1 * np.outer(w, v) - 0.1 * A @ A
-        v[:] = np.dot(A, w * 0.1) + (A[:, :2] @ A[1:3])[i] + np.dot(A, A.T)[0]
+        v[:] = np.dot(A, w * 0.1) + (A[:, :2] @ A[1:3])[i] + (A @ A.T)[0] + np.dot(A, A * a)[0]
     return np.sum(A) + np.sum(v)
 
 
