@@ -41,6 +41,7 @@ class Aliasing(Expressions):
         is_first = not self._is_in_place(local, value, index)
         if is_first and local in read_by(value):
             value = self.make(f"{local}c", value)
+        self.note_layout(local, value)
         self._free(local, read_by(value))
         self.arrays[local] = Array(value.kind, len(value.extents), local, True, True)
         if is_first:

@@ -6,8 +6,23 @@ import ast
 
 from bridge.loops_in_c import functions
 from bridge.loops_in_c.indexing import Indexing
-from bridge.loops_in_c.ir import Const, Dot, Expr, Load, Op, Stride, Sum, Var
-from bridge.loops_in_c.values import ONE, ZERO, Elements, Known, Number, Value, converted, loads, weak_of
+from bridge.loops_in_c.ir import (
+    Array,
+    Check,
+    Const,
+    Dot,
+    Each,
+    Expr,
+    Load,
+    Make,
+    Op,
+    Product,
+    Reduce,
+    Size,
+    Stride,
+    Var,
+)
+from bridge.loops_in_c.values import ONE, ZERO, Again, Elements, Known, Number, Value, converted, loads, moved, weak_of
 
 _POWERS = {2: "square", 0.5: "root", 1: "pos", -1: "reciprocal"}
 _RANGES = frozenset({"add", "sub", "mul"})
@@ -18,7 +33,7 @@ class Arithmetic(Indexing):
 
     def binary(self, name: str, left: Value, right: Value, node: ast.AST) -> Value:
         if name == "matmul":
-            return self.dot(left, right, node)
+            return self.dot(left, right, node, by_dot=False)
         if name == "pow":
             return self.power(left, right, node)
         if name in ("and", "or", "xor") and _kinds(left, right) != {"b"}:
@@ -38,8 +53,56 @@ class Arithmetic(Indexing):
         exponent = right.expr.value if isinstance(right.expr, Const) else None
         if exponent in _POWERS and (not is_function or exponent == 2):
             return self.elementwise(_POWERS[exponent], (left,), node)
+        if not isinstance(right.weak, bool):
+            self.refuse("an exponent that may be a number of Python's or of NumPy's", node)
         by_operator = right.weak is True and not is_function
         return self.elementwise("array_power" if by_operator else "power", (left, right), node)
+
+    def gathered(self, base: Elements, keys: list[ast.expr], values: dict[int, Value], node: ast.AST) -> Elements:
+        if any(isinstance(one, Elements) and one.kind != "i" for one in values.values()):
+            self.refuse("an index array that does not hold integers", node)
+        first, last = min(values), max(values)
+        if len(values) != last - first + 1:
+            self.refuse("index arrays that do not lie next to each other", node)
+        shape: tuple[Expr, ...] = ()
+        for one in values.values():
+            shape = self.joint(shape, one.extents, node) if isinstance(one, Elements) else shape
+        places: dict[int, Elements] = {}
+        for k, one in values.items():
+            extent = base.extents[k]
+            if isinstance(one, Elements):
+                places[k] = self.broadcast(self._inside_all(one, extent), shape)
+            else:
+                places[k] = _repeated(self.inside(self.index_of(one), extent), shape)
+        slices = {k: self.slice(one, base.extents[k]) for k, one in enumerate(keys) if isinstance(one, ast.Slice)}
+        before = tuple(slices[k][1] for k in range(first))
+        after = tuple(slices[k][1] for k in range(last + 1, len(keys)))
+
+        def at(index: tuple[Expr, ...]) -> Expr:
+            own = index[first : first + len(shape)]
+            rest = iter((*index[:first], *index[first + len(shape) :]))
+            full = [
+                places[k].at(own) if k in places else moved(slices[k][0], slices[k][2], next(rest))
+                for k in range(len(keys))
+            ]
+            return base.at(tuple(full))
+
+        return Elements(base.kind, (*before, *shape, *after), at)
+
+    def _inside_all(self, index: Elements, extent: Expr) -> Elements:
+        """An array of indices, counted from the beginning, which all lie inside."""
+        names = tuple(self.new("q") for _ in index.extents)
+        element = index.at(tuple(Var("i", one) for one in names))
+        is_high_enough = Op("b", "ge", (Op("i", "add", (element, extent)), ZERO))
+        self.block.append(
+            Check(Op("b", "and", (is_high_enough, Op("b", "lt", (element, extent)))), names, index.extents)
+        )
+
+        def at(q: tuple[Expr, ...]) -> Expr:
+            found = index.at(q)
+            return Op("i", "select", (Op("b", "lt", (found, ZERO)), Op("i", "add", (found, extent)), found))
+
+        return Elements("i", index.extents, at)
 
     def where(self, condition: Value, one: Value, other: Value, node: ast.AST) -> Value:
         if not any(isinstance(x, Elements) for x in (condition, one, other)):
@@ -99,6 +162,8 @@ class Arithmetic(Indexing):
     def _forwards(self, name: str, arrays: list[Elements], node: ast.AST) -> None:
         """No array may lie backwards, nor be computed from one that does: NumPy's inner loops differ there."""
         for one in (load for array in arrays for load in loads(array)):
+            if one.array in self.gapped:
+                self.refuse(f"{name} of an array that may lie backwards", node)
             steps = [x for index in one.index for x in index.walk() if isinstance(x, Op) and x.name == "mul"]
             if any(isinstance(x, Const) and x.value < 0 for step in steps for x in step.args):
                 self.refuse(f"{name} of an array backwards", node)
@@ -173,31 +238,224 @@ class Arithmetic(Indexing):
 
         return Elements(value.kind, extents, at)
 
-    def dot(self, left: Value, right: Value, node: ast.AST) -> Value:
-        if not (isinstance(left, Elements) and isinstance(right, Elements)):
-            if isinstance(left, Number) or isinstance(right, Number):
-                return self.elementwise("mul", (left, right), node)
+    def dot(self, left: Value, right: Value, node: ast.AST, by_dot: bool = True) -> Value:
+        """A product of vectors or matrices: `dot`, or `@`."""
+        if by_dot and (isinstance(left, Number) or isinstance(right, Number)):
+            return self.elementwise("mul", (left, right), node)
+        if not (isinstance(left, Elements) and isinstance(right, Elements)) or _kinds(left, right) != {"f"}:
             self.refuse("a product of this", node)
-        if (len(left.extents), len(right.extents), left.kind, right.kind) != (1, 1, "f", "f"):
-            self.refuse("a product of matrices", node)
-        if left.extents[0] != right.extents[0]:
-            self.check(Op("b", "eq", (left.extents[0], right.extents[0])))
-        variable, name = self.new("s"), self.new("q")
-        self.variables[variable] = "f"
-        index = (Var("i", name),)
-        one, other = left.at(index), right.at(index)
-        if not (isinstance(one, Load) and isinstance(other, Load)):
-            self.refuse("a product of values that are computed", node)
-        self.block.append(Dot(variable, left.extents[0], name, one, other))
-        return Number(Var("f", variable), False)
+        ranks = len(left.extents), len(right.extents)
+        if max(ranks) > 2:
+            self.refuse("a product of arrays of more than two axes", node)
+        inner = left.extents[-1], right.extents[0]
+        if inner[0] != inner[1]:
+            self.check(Op("b", "eq", inner))
+        name = self.new("q")
+        rows, columns = self.new("q") if ranks[0] == 2 else "", self.new("q") if ranks[1] == 2 else ""
+        one = self._factor(left, [rows, name] if rows else [name], node)
+        other = self._factor(right, [name, columns] if columns else [name], node)
+        if ranks == (1, 1):
+            variable = self.new("s")
+            self.variables[variable] = "f"
+            self.block.append(Dot(variable, inner[0], name, one, other))
+            return Number(Var("f", variable), False)
+        extents = (*left.extents[:-1], *right.extents[1:])
+        local = self.temporary("f", extents)
+        m, n = left.extents[0] if rows else ONE, right.extents[1] if columns else ONE
+        self.block.append(Product(local, rows, name, columns, (m, inner[0], n), one, other, by_dot))
+        return self.copied(local, extents)
 
-    def sum(self, value: Elements, node: ast.AST) -> Value:
+    def _factor(self, value: Elements, names: list[str], node: ast.AST) -> Load:
+        """One element of a factor, which lies in memory as NumPy's array does."""
+        if not value.is_copy:
+            found = value.at(tuple(Var("i", one) for one in names))
+            assert isinstance(found, Load)
+            if found.array in self.gapped or (len(found.index) > 1 and found.array in self.unordered):
+                self.refuse("a product of an array whose memory has an order that is not known", node)
+            return found
+        if value.is_part or not self.is_in_order(value):
+            self.refuse("a product of an array whose memory has an order that is not known", node)
+        local = self.temporary("f", value.extents)
+        own = tuple(self.new("q") for _ in value.extents)
+        index = tuple(Var("i", one) for one in own)
+        self.block.append(Each(own, value.extents, local, index, value.at(index), is_first=True))
+        return Load("f", local, tuple(Var("i", one) for one in names))
+
+    def outer(self, left: Value, right: Value, node: ast.AST) -> Value:
+        if not (isinstance(left, Elements) and isinstance(right, Elements)):
+            self.refuse("an outer product of this", node)
+        if (len(left.extents), len(right.extents)) != (1, 1):
+            self.refuse("an outer product of matrices", node)
+        return self.elementwise("mul", (self.widened(left, [1]), self.widened(right, [0])), node)
+
+    def reduced(self, how: str, value: Elements, axis: Value | None, node: ast.AST) -> Value:
+        """A sum, product or extremum of all elements, or along one axis, in NumPy's order."""
+        kind = "i" if how == "sum" and value.kind == "b" else value.kind
+        if kind == "b" or (kind == "i" and how == "prod"):
+            self.refuse(f"{how} of an array of kind {value.kind}", node)
+        rank = len(value.extents)
+        along = None if rank == 1 else self._axis(axis, rank, node)
+        if axis is not None and along is None:
+            self._axis(axis, rank, node)
+        if kind == "f" and rank > 1 and how in ("sum", "prod"):
+            self._check_layout(how, value, along, node)
+        is_place = how in ("argmax", "argmin")
+        if is_place and (kind != "f" or rank > 1):
+            self.refuse(f"{how} of this", node)
+        names = tuple(self.new("q") for _ in value.extents)
+        element = converted(value.at(tuple(Var("i", one) for one in names)), kind)
+        if along is None:
+            if how in ("max", "min") or is_place:
+                for extent in value.extents:
+                    self.check(Op("b", "gt", (extent, ZERO)))
+            variable, result = self.new("s"), "i" if is_place else kind
+            self.variables[variable] = result
+            self.block.append(Reduce(how, names, value.extents, element, variable))
+            return Number(Var(result, variable), False)
+        if how in ("max", "min"):
+            self.check(Op("b", "gt", (value.extents[along], ZERO)))
+        if how == "sum" and along < rank - 1 and kind == "f":
+            how = "sequential"
+        outer = tuple(one for k, one in enumerate(names) if k != along)
+        extents = tuple(one for k, one in enumerate(value.extents) if k != along)
+        local = self.temporary(kind, extents)
+        reduced = (names[along],), (value.extents[along],)
+        self.block.append(Reduce(how, *reduced, element, "", local, outer, extents))
+        return self.copied(local, extents)
+
+    def temporary(self, kind: str, extents: tuple[Expr, ...]) -> str:
+        """An array of one statement, whose elements are not yet computed."""
+        local = self.new("r")
+        self.arrays[local] = Array(kind, len(extents), local, True, True)
+        self.block.append(Make(local, extents))
+        return local
+
+    def copied(self, local: str, extents: tuple[Expr, ...]) -> Elements:
+        """An array of one statement as a value: a name that is bound to it gets a copy."""
+        return Elements(self.arrays[local].kind, extents, self.whole(local).at)
+
+    def rolled(self, value: Elements, shift: Value, node: ast.AST) -> Value:
+        if len(value.extents) != 1:
+            self.refuse("roll of a matrix", node)
+        length, by = value.extents[0], self.let(self.index_of(shift))
+        at = value.at
+        return Elements(
+            value.kind, value.extents, lambda q: at((Op("i", "mod", (Op("i", "sub", (q[0], by)), length)),))
+        )
+
+    def difference(self, value: Elements, node: ast.AST) -> Value:
+        """The differences of neighbours in a vector."""
         if len(value.extents) != 1 or value.kind != "f":
-            self.refuse("a sum over several axes", node)
-        variable, name = self.new("s"), self.new("q")
-        self.variables[variable] = "f"
-        self.block.append(Sum(variable, name, value.extents[0], value.at((Var("i", name),))))
-        return Number(Var("f", variable), False)
+            self.refuse("diff of this", node)
+        pair = ast.Slice(lower=ast.Constant(1)), ast.Slice(upper=ast.Constant(-1))
+        later, earlier = (self.item(value, one) for one in pair)
+        return self.elementwise("sub", (later, earlier), node)
+
+    def accumulated(self, value: Elements, node: ast.AST) -> Value:
+        """The sums of the first elements of a vector."""
+        if len(value.extents) != 1 or value.kind != "f":
+            self.refuse("cumsum of this", node)
+        length = self.let(value.extents[0])
+        local = self.temporary("f", (length,))
+        name = self.new("q")
+        here: Expr = Var("i", name)
+        later = Op("i", "add", (here, ONE))
+        first = Op("i", "min", (length, ONE))
+        rest = self.let(Op("i", "max", (Op("i", "sub", (length, ONE)), ZERO)))
+        self.block.append(Each((name,), (first,), local, (here,), value.at((here,)), is_first=True))
+        total = Op("f", "add", (Load("f", local, (here,)), value.at((later,))))
+        self.block.append(Each((name,), (rest,), local, (later,), total, is_first=True, is_sequential=True))
+        return self.copied(local, (length,))
+
+    def mean(self, value: Elements, axis: Value | None, node: ast.AST) -> Value:
+        if value.kind != "f":
+            self.refuse("a mean of integers", node)
+        count: Expr = ONE
+        rank = len(value.extents)
+        along = None if axis is None else self._axis(axis, rank, node)
+        for k, extent in enumerate(value.extents):
+            if along in (None, k):
+                count = self.integer("mul", count, extent)
+        count = self.let(count)
+        self.check(Op("b", "gt", (count, ZERO)))
+        return self.elementwise("div", (self.reduced("sum", value, axis, node), Number(count)), node)
+
+    def _axis(self, axis: Value | None, rank: int, node: ast.AST) -> int | None:
+        if axis is None or (isinstance(axis, Known) and axis.value is None):
+            return None
+        if not (isinstance(axis, Number) and isinstance(axis.expr, Const) and axis.expr.kind == "i"):
+            self.refuse("an axis that is not known", node)
+        if not -rank <= axis.expr.value < rank:
+            self.refuse("an axis that does not exist", node)
+        return int(axis.expr.value) % rank
+
+    def _check_layout(self, how: str, value: Elements, along: int | None, node: ast.AST) -> None:
+        """Refuse what NumPy reduces in an order that depends on its memory: only the order of the axes is followed."""
+        if not self.is_in_order(value):
+            self.refuse(f"{how} of an array whose axes are not in the order of its memory", node)
+        if along is not None:
+            if along < len(value.extents) - 1:
+                # NumPy drops axes of one element, and then it takes this one for the last.
+                inner: Expr = ONE
+                for extent in value.extents[along + 1 :]:
+                    inner = self.integer("mul", inner, extent)
+                self.check(Op("b", "gt", (self.let(inner), ONE)))
+            return
+        if value.is_part:
+            self.refuse(f"{how} of a part of an array", node)
+        if value.is_copy:
+            return
+        assert value.array is not None
+        varying = [k for k, one in enumerate(value.view) if one.axis is not None]
+        if varying != list(range(varying[0], len(value.view))) or any(value.view[k].step != 1 for k in varying):
+            self.refuse(f"{how} of a part of an array", node)
+        for k in varying[1:]:
+            axis = value.view[k].axis
+            assert axis is not None
+            own = Size("i", value.array, k)
+            if value.extents[axis] != own:
+                self.refuse(f"{how} of a part of an array", node)
+            if not self.arrays[value.array].is_local:
+                step = Op("i", "mul", (own, Stride("i", value.array, k)))
+                self.check(Op("b", "eq", (Stride("i", value.array, k - 1), step)))
+        last = len(value.view) - 1
+        if not self.arrays[value.array].is_packed:
+            self.check(Op("b", "eq", (Stride("i", value.array, last), Const("i", 8))))
+
+    def is_in_order(self, value: Elements) -> bool:
+        """Whether the axes of an array lie in memory in their order, and those of NumPy's array do, too."""
+        if len(value.extents) < 2:
+            return True
+        axes = [f".axis{k}" for k in range(len(value.extents))]
+        for one in value.at(tuple(Var("i", name) for name in axes)).walk():
+            if not isinstance(one, Load):
+                continue
+            if len(one.index) > 1 and (one.array in self.unordered or not self.arrays[one.array].is_ordered):
+                return False
+            found = [axes.index(x.name) for k in one.index for x in k.walk() if isinstance(x, Var) and x.name in axes]
+            if found != sorted(set(found)) or any(isinstance(x, Load) for k in one.index for x in k.walk()):
+                return False
+        return True
+
+    def note_layout(self, local: str, value: Elements) -> None:
+        """Record where an array that the loop makes may lie otherwise in NumPy: in order, and without gaps."""
+        is_gapped = not value.is_copy and self._may_have_gaps(value)
+        for names, holds in ((self.unordered, is_gapped or not self.is_in_order(value)), (self.gapped, is_gapped)):
+            if holds and local not in names:
+                names.add(local)
+                raise Again
+
+    def _may_have_gaps(self, value: Elements) -> bool:
+        """Whether a view may show less than the whole of an array that the loop has made."""
+        array = loads(value)[0].array
+        whole = self.whole(array)
+        is_whole = (value.view, value.extents) == (whole.view, whole.extents)
+        return not (is_whole and self.arrays[array].is_local and array not in self.gapped)
+
+
+def _repeated(expr: Expr, extents: tuple[Expr, ...]) -> Elements:
+    """An array of one number."""
+    return Elements(expr.kind, extents, lambda _: expr)
 
 
 def _kinds(*values: Value) -> set[str | None]:

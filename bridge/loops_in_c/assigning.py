@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from bridge.loops_in_c.aliasing import Aliasing
 from bridge.loops_in_c.expressions import OPERATORS
-from bridge.loops_in_c.ir import Assign, Const, Each, Expr, Load, Size, Store, Var
+from bridge.loops_in_c.ir import Assign, Const, Each, Expr, Load, Op, Size, Store, Var
 from bridge.loops_in_c.values import (
+    Again,
     Axis,
     Elements,
     Known,
@@ -17,11 +19,16 @@ from bridge.loops_in_c.values import (
     Value,
     bound_flag,
     converted,
+    either,
+    weak_flag,
 )
 
 
-class Again(Exception):
-    """Something has been found out of a variable: the loop is read once more."""
+class Masked(NamedTuple):
+    """The elements of an array that a mask selects."""
+
+    base: Elements
+    mask: Elements
 
 
 class Assigning(Aliasing):
@@ -32,10 +39,12 @@ class Assigning(Aliasing):
     kinds : what kind of number each variable holds.
     mixed : those that hold several kinds.
     flagged : those of which it is known only at run time whether they are bound.
+    typed : those of which it is known only at run time whether they hold Python numbers.
     """
 
     kinds: dict[str, str]
     flagged: set[str]
+    typed: set[str]
 
     def _do_Assign(self, node: ast.Assign) -> None:
         value = self.value(node.value)
@@ -55,6 +64,12 @@ class Assigning(Aliasing):
         name = OPERATORS.get(type(node.op)) or self.refuse("this operator", node)
         target = self.target(node.target)
         before = self.value(node.target) if target is None else target
+        if isinstance(target, Masked):
+            change = self.value(node.value)
+            if not isinstance(change, Number):
+                self.refuse("an array changes what a mask selects", node)
+            self.fill_where(target, self.binary(name, target.base, change, node))
+            return
         if isinstance(before, Load):
             before = Number(before, False)
         value = self.binary(name, before, self.value(node.value), node)
@@ -76,8 +91,42 @@ class Assigning(Aliasing):
             base = self.value(node.value)
             if isinstance(base, Elements) and base.array is not None:
                 self.check_alone(base)
-                return self.item(base, node.slice)
+                mask = self._mask(base, node.slice)
+                if mask is not None:
+                    return Masked(base, mask)
+                place = self.item(base, node.slice)
+                if isinstance(place, Elements) and place.is_copy:
+                    return replace(place, array=base.array) if not base.is_copy else self.refuse("a store into a copy")
+                return place
         self.refuse("a store into this", node)
+
+    def _mask(self, base: Elements, key: ast.expr) -> Elements | None:
+        """An index that is an array of booleans of the same shape."""
+        if not isinstance(key, (ast.Name, ast.Compare, ast.BinOp, ast.UnaryOp, ast.Call)):
+            return None
+        mask = self.value(key)
+        if not (isinstance(mask, Elements) and mask.kind == "b"):
+            return None
+        if len(mask.extents) != len(base.extents):
+            self.refuse("a mask of fewer axes", key)
+        for pair in zip(mask.extents, base.extents, strict=True):
+            if pair[0] != pair[1]:
+                self.check(Op("b", "eq", pair))
+        return mask
+
+    def fill_where(self, place: Masked, value: Value) -> None:
+        """The elements that a mask selects are written: by a number, or by values of the whole array."""
+        base, mask = place
+        if isinstance(value, Number):
+            number = self.let(self._cast(value.expr, base.kind))
+            value = Elements(base.kind, base.extents, lambda _: number)
+        if not isinstance(value, Elements) or value.kind != base.kind:
+            self.refuse("a store of this at a mask")
+        new = value.at
+        self.fill(
+            base,
+            Elements(base.kind, base.extents, lambda q: Op(base.kind, "select", (mask.at(q), new(q), base.at(q)))),
+        )
 
     def assign(self, target: ast.expr, value: Value) -> None:
         if isinstance(target, (ast.Tuple, ast.List)):
@@ -89,7 +138,11 @@ class Assigning(Aliasing):
             self.bind(target.id, value)
         else:
             place = self.target(target)
-            if isinstance(place, Elements):
+            if isinstance(place, Masked):
+                if not isinstance(value, Number):
+                    self.refuse("an array is stored at a mask", target)
+                self.fill_where(place, value)
+            elif isinstance(place, Elements):
                 self.fill(place, value)
             else:
                 self.store(place, value)
@@ -98,6 +151,12 @@ class Assigning(Aliasing):
         """Targets that are no tuples, with their values."""
         if not isinstance(target, (ast.Tuple, ast.List)):
             return [(target, value)]
+        if isinstance(value, Elements):
+            # Python raises if there are more items than targets, or fewer.
+            length = Const("i", len(target.elts))
+            self.check(Op("b", "eq", (value.extents[0], length)))
+            found = [self.item(value, ast.Constant(number)) for number in range(len(target.elts))]
+            value = Several(tuple(Number(one, False) if isinstance(one, Expr) else one for one in found))
         if not isinstance(value, Several) or len(value.items) != len(target.elts):
             self.refuse("an assignment to several names", target)
         if any(isinstance(one, ast.Starred) for one in target.elts):
@@ -108,7 +167,8 @@ class Assigning(Aliasing):
     def _held(self, value: Value, node: ast.expr) -> Value | str:
         """A value, before the names change that it is assigned to: of an array, a name that shows it."""
         if isinstance(value, Number):
-            return Number(self.hold(value.expr), value.weak, None, value.is_certain)
+            weak = self.hold(value.weak) if isinstance(value.weak, Expr) else value.weak
+            return Number(self.hold(value.expr), weak, None, value.is_certain)
         if isinstance(value, Elements):
             name = f".item.{node.lineno}.{node.col_offset}"
             self.names[name] = self.make(self.home(name, value), value) if value.is_copy else value
@@ -132,7 +192,13 @@ class Assigning(Aliasing):
             self.variables[own] = kind
             self.block.append(Assign(own, expr))
             self._flag(own)
-            self.names[name] = Number(Var(kind, own), value.weak, None, value.is_certain and kind == value.expr.kind)
+            weak = value.weak
+            if weak is not None and own in self.typed:
+                self.block.append(self.typing(own, weak))
+            elif isinstance(weak, Expr):
+                self._find_out(self.typed, own)
+            weak = Var("b", weak_flag(own)) if isinstance(weak, Expr) else weak
+            self.names[name] = Number(Var(kind, own), weak, None, value.is_certain and kind == value.expr.kind)
         elif isinstance(value, Elements):
             if self.prefix + name in self.variables:
                 self.refuse(f"{name} holds a number and an array")
@@ -151,12 +217,31 @@ class Assigning(Aliasing):
             self.variables[bound_flag(name)] = "b"
             self.block.append(Assign(bound_flag(name), Const("b", True)))
 
+    def _find_out(self, names: set[str], own: str) -> None:
+        """Read the loop once more, unless a variable is one of these already."""
+        if own not in names:
+            names.add(own)
+            raise Again
+
+    def typing(self, own: str, weak: bool | Expr) -> Assign:
+        """Say whether a variable holds a Python number."""
+        self.variables[weak_flag(own)] = "b"
+        return Assign(weak_flag(own), weak if isinstance(weak, Expr) else Const("b", weak))
+
+    def one_of(self, name: str, one: Number, other: Number) -> Number:
+        """What a variable holds where two ways meet."""
+        weak, own = one.weak, self.prefix + name
+        if one.weak != other.weak:
+            weak = None
+            if one.weak is not None and other.weak is not None and own in self.variables:
+                self._find_out(self.typed, own)
+                weak = Var("b", weak_flag(own))
+        return either(one, other, one.flag or other.flag, weak)
+
     def _maybe(self, name: str, value: Number) -> Number:
         """A number of which it is known only at run time whether it is bound."""
         own = self.prefix + name
-        if own not in self.flagged:
-            self.flagged.add(own)
-            raise Again
+        self._find_out(self.flagged, own)
         return Number(value.expr, value.weak, bound_flag(own), value.is_certain)
 
     def _bound(self, name: str, value: Elements) -> Elements:
@@ -190,8 +275,34 @@ class Assigning(Aliasing):
             self.refuse(f"a value of kind {expr.kind} is stored into an array of kind {kind}")
         return converted(expr, kind)
 
-    def fill(self, place: Elements, value: Value) -> None:
-        """All elements of a view are written."""
+    def add_at(self, node: ast.Call) -> None:
+        """`np.add.at`: elements that several indices name get each of their values."""
+        if len(node.args) != 3 or node.keywords:
+            self.refuse("add.at with other arguments", node)
+        base = self.value(node.args[0])
+        if not isinstance(base, Elements) or base.is_copy or (base.kind, len(base.extents)) != ("f", 1):
+            self.refuse("add.at of this", node)
+        self.check_alone(base)
+        place = self.item(base, node.args[1])
+        if not isinstance(place, Elements) or not place.is_copy or len(place.extents) != 1:
+            self.refuse("add.at with such indices", node)
+        change = self.value(node.args[2])
+        if not isinstance(change, Number):
+            change = self.broadcast(change, place.extents) if isinstance(change, Elements) else change
+        self.fill(replace(place, array=base.array), self.elementwise("add", (place, change), node), is_sequential=True)
+
+    def _scattered(self, target: Load, names: tuple[str, ...]) -> bool:
+        """Whether elements are written at an array of indices, where one may be written several times."""
+        indices = [x for one in target.index for x in one.walk() if isinstance(x, Load)]
+        if any(self.arrays[one.array].memory == self.arrays[target.array].memory for one in indices):
+            self.refuse("an array of indices is written at its own elements")
+        used = {x.name for one in indices for x in one.walk() if isinstance(x, Var) and x.name in names}
+        if len(used) > 1:
+            self.refuse("a store at index arrays of several axes")
+        return bool(indices)
+
+    def fill(self, place: Elements, value: Value, is_sequential: bool = False) -> None:
+        """All elements of a view are written; where `is_sequential`, one after the other."""
         assert place.array is not None
         if isinstance(value, Number):
             number = self.let(value.expr)
@@ -207,6 +318,12 @@ class Assigning(Aliasing):
         expr = self._cast(at(index), place.kind)
         memory = self.arrays[place.array].memory
         others = [one for one in expr.walk() if isinstance(one, Load) and self.arrays[one.array].memory == memory]
-        is_buffered = any((one.array, one.index) != (target.array, target.index) for one in others)
-        self.block.append(Each(names, place.extents, place.array, target.index, expr, is_buffered))
+        scattered = self._scattered(target, names)
+        differ = any((one.array, one.index) != (target.array, target.index) for one in others)
+        if is_sequential and differ:
+            self.refuse("add.at of values of the same array")
+        is_buffered = not is_sequential and (differ or (scattered and bool(others)))
+        one = Each(names, place.extents, place.array, target.index, expr, is_buffered)
+        one.is_scattered, one.is_sequential = scattered and not is_sequential, is_sequential
+        self.block.append(one)
         self.ended(place.array)

@@ -22,6 +22,8 @@ class Blocks:
     nonneg: set[str]
     width: dict[str, int]
     mixed: set[str]
+    unordered: set[str]
+    gapped: set[str]
     block: list[Stmt]
     line: int
     fresh: int

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from bridge.loops_in_c.c_text import C_KINDS, Text
-from bridge.loops_in_c.derivative import Add, Back, BackBlock, BackFor, BackIf, BackWhile
-from bridge.loops_in_c.ir import Assign, Dot, Each, Let, Make, Stmt, Store, Sum, Var
+from bridge.loops_in_c.derivative import REREAD, Add, Back, BackBlock, BackFor, BackIf, BackWhile
+from bridge.loops_in_c.ir import Assign, Dot, Each, Let, Load, Make, Product, Reduce, Stmt, Store, Var
 
 
 class Backward(Text):
@@ -102,7 +102,11 @@ class Backward(Text):
                 self._back_each(one, of)
             case Back(of=Make() as of):
                 self._back_make(of)
-            case Back(of=Sum() as of) | Back(of=Dot() as of):
+            case Back(of=Reduce() as of):
+                self._back_reduce(one, of)
+            case Back(of=Product() as of):
+                self._back_product(one, of)
+            case Back(of=Dot() as of):
                 if one.share:
                     self._back_variable(of.variable)
                     self._loops([of.name], [self.expr(of.extent)])
@@ -110,6 +114,79 @@ class Backward(Text):
                     self._marked("m", one.share)
                     self.say("}")
                     self._close()
+
+    def _back_reduce(self, one: Back, of: Reduce) -> None:
+        if not one.share:
+            return
+        outer = [self.expr(x) for x in of.outer_extents]
+        shadow, mark = (self.element(of.array, of.index, part) if of.array else "" for part in "dm")
+        if of.how == "sequential":
+            self._loops((*of.names, *of.outer), [*map(self.expr, of.extents), *outer])
+            self.say(f"{{ const F ct = {shadow};")
+            self._marked(mark, one.share)
+            self.say("}")
+            self._loops(of.outer, outer)
+            self.say(f"    {{ {shadow} = 0; {f'{mark} = 0;' if self.marks else ''} }}")
+            return
+        self._loops(of.outer, outer)
+        if of.variable:
+            self._back_variable(of.variable)
+        else:
+            self._open(f"const F ct = {shadow}; {shadow} = 0;")
+            if self.marks:
+                self.say(f"const F m = {mark}; {mark} = 0;")
+        extents = [self.expr(x) for x in of.extents]
+        if of.how in REREAD:
+            reduced = self._gathered(of)
+            if of.how == "prod":
+                self.say("products_of_others(b, size);")
+            else:
+                self.say(f"const F best = {reduced}, winners = count_winners(b, size, best);")
+        self._loops(of.names, extents)
+        self.say("{")
+        if of.how == "prod":
+            self.say(f"const F others = b[{self._flat(of.names, extents)}];")
+        self._marked("m", one.share)
+        self.say("}")
+        self._close()
+
+    def _back_product(self, one: Back, of: Product) -> None:
+        if not one.share:
+            return
+        shadow, mark = (f"{part}{self.array[of.array]}" for part in "dm")
+        m, k, n = (self.expr(x) for x in of.counts)
+        self._open(f"const I rows = {m}, inner = {k}, columns = {n};")
+        for add in one.share:
+            assert isinstance(add, Add) and isinstance(add.target, Load)
+            if of.rows and of.columns and not self.marks:
+                self._back_matrix(of, add.target, shadow)
+                continue
+            counts = {of.rows: "rows", of.inner: "inner", of.columns: "columns"}
+            names = [name for name in counts if name]
+            self._loops(names, [counts[name] for name in names])
+            self.say(f"{{ const F ct = {self.element(of.array, of.index, 'd')};")
+            self._marked(self.element(of.array, of.index, "m"), [add])
+            self.say("}")
+        for one_of in (shadow, mark) if self.marks else (shadow,):
+            self.say(f"memset({one_of}, 0, rows * columns * 8);")
+        self._close()
+
+    def _back_matrix(self, of: Product, target: Load, shadow: str) -> None:
+        """The share of one of two matrices: the cotangent times the other one, by NumPy's own loop."""
+        if target is of.left:
+            b, (b_inner, b_columns) = self._walked(of.right, [of.inner, of.columns])
+            left, right = f"{shadow}, columns * 8, 8", f"{b}, {b_columns}, {b_inner}"
+            counts, names = ("rows", "columns", "inner"), [of.rows, of.inner]
+        else:
+            a, (a_rows, a_inner) = self._walked(of.left, [of.rows, of.inner])
+            left, right = f"{a}, {a_inner}, {a_rows}", f"{shadow}, columns * 8, 8"
+            counts, names = ("inner", "rows", "columns"), [of.inner, of.columns]
+        self._open(f"F *restrict b = scratch(f, {counts[0]} * {counts[2]});")
+        self.say(f"numpy_product(f, {left}, {right}, (char *)b, {', '.join(counts)});")
+        extents = [counts[0], counts[2]]
+        self._loops(names, extents)
+        self.say(f"    {self.element(target.array, target.index, 'd')} += b[{self._flat(names, extents)}];")
+        self._close()
 
     def _back_variable(self, name: str) -> None:
         """Take the cotangent of a variable, and its mark."""
@@ -166,7 +243,7 @@ class Backward(Text):
         if not has_shadow and not restores:
             return
         extents = [self.expr(x) for x in of.extents]
-        size = " * ".join(f"({x})" for x in extents) or "1"
+        size = self._size(extents)
         flat, element = self._flat(of.names, extents), self.element(of.array, of.index)
         shadow, mark = (self.element(of.array, of.index, part) for part in "dm")
         self._open(f"const I size = {size};")
@@ -175,22 +252,28 @@ class Backward(Text):
         restored = f"{element} = {f'w[{flat}]' if kind == 'f' else f'as_integer(w[{flat}])'};" if restores else ""
         taken = f"{shadow}; {shadow} = 0;" if has_shadow else ""
         adds = [k for k, x in enumerate(one.share) if isinstance(x, Add)] if has_shadow else []
-        if self.marks and has_shadow:
+        if of.is_sequential:
+            self._loops(of.names, extents, is_reversed=True)
+            marked = f"const F m = {mark}; {mark} = 0;" if self.marks and has_shadow else ""
+            self.say(f"{{ {f'const F ct = {taken}' if taken else ''} {marked} {restored}")
+            self._marked("m", one.share if has_shadow else ())
+            self.say("}")
+        elif self.marks and has_shadow:
             self.say("F *restrict b = scratch(f, 2 * size), *restrict bm = b + size;")
-            self._loops(of.names, extents)
+            self._loops(of.names, extents, of.is_scattered)
             self.say(f"    {{ b[{flat}] = {taken} bm[{flat}] = {mark}; {mark} = 0; {restored} }}")
             self._loops(of.names, extents)
             self.say(f"{{ const F ct = b[{flat}];")
             self._marked(f"bm[{flat}]", one.share)
             self.say("}")
-        elif not of.is_buffered and len(adds) < 2:
+        elif not of.is_buffered and not of.is_scattered and len(adds) < 2:
             self._loops(of.names, extents)
             self.say(f"{{ {f'const F ct = {taken}' if taken else ''} {restored}")
             self._shares(one.share if has_shadow else ())
             self.say("}")
-        elif of.is_buffered:
+        elif of.is_buffered or of.is_scattered:
             self.say("F *restrict b = scratch(f, size);")
-            self._loops(of.names, extents)
+            self._loops(of.names, extents, of.is_scattered)
             self.say(f"    {{ {f'b[{flat}] = {taken}' if taken else ''} {restored} }}")
             self._loops(of.names[:-1], extents[:-1])
             self._adds(one.share, adds, of.names[-1:], extents[-1:], flat)

@@ -10,20 +10,17 @@ from bridge.loops_in_c.ir import (
     Assign,
     Block,
     Check,
-    Const,
     Dot,
     Each,
     Expr,
     For,
     If,
     Let,
-    Load,
     Make,
-    Op,
+    Product,
+    Reduce,
     Stmt,
     Store,
-    Sum,
-    Var,
     While,
 )
 
@@ -111,6 +108,7 @@ class Forward(Text):
                 case Let():
                     self.say(f"const {C_KINDS[one.expr.kind]} {self.name(one.name)} = {self.expr(one.expr)};")
                 case Check():
+                    self._loops(one.names, [self.expr(x) for x in one.extents])
                     self.say(f"if (!({self.expr(one.that)})) goto stop;")
                 case Assign():
                     x = self.name(one.name)
@@ -124,10 +122,12 @@ class Forward(Text):
                     self._each(one)
                 case Make():
                     self._make(one)
-                case Sum():
-                    self._sum(one)
+                case Reduce():
+                    self._reduce(one)
                 case Dot():
                     self._dot(one)
+                case Product():
+                    self._product(one)
         for name in kept:
             self.push_variable(name, f"old_{self.name(name)}")
         for name in self._temporaries(block):
@@ -148,7 +148,7 @@ class Forward(Text):
 
     def _each(self, one: Each) -> None:
         extents = [self.expr(x) for x in one.extents]
-        size = " * ".join(f"({x})" for x in extents) or "1"
+        size = self._size(extents)
         element, flat = self.element(one.array, one.index), self._flat(one.names, extents)
         kind = self.program.arrays[one.array].kind
         c, keeps = C_KINDS[kind], self._keeps(one.array) and not one.is_first
@@ -181,30 +181,35 @@ class Forward(Text):
         for axis in range(ndim):
             self.say(f"{a}_n{axis} = new_{a}_{axis};")
 
-    def _sum(self, one: Sum) -> None:
-        n = self.expr(one.extent)
-        self._open(f"F *restrict b = scratch(f, {n});")
-        self._loops([one.name], [n])
-        self.say(f"    b[{self.name(one.name)}] = {self.expr(one.expr)};")
-        self.say(f"{self.name(one.variable)} = pairwise((char *)b, {n}, 8);")
+    def _reduce(self, one: Reduce) -> None:
+        target = self.name(one.variable) if one.variable else self.element(one.array, one.index)
+        outer = [self.expr(x) for x in one.outer_extents]
+        if one.how == "sequential":
+            # Row by row, as memory lies.
+            self._loops(one.outer, outer)
+            self.say(f"    {target} = 0.0;")
+            self._loops((*one.names, *one.outer), [*map(self.expr, one.extents), *outer])
+            value = self.expr(one.expr)
+            self.say(f"    {target} = {self.name(one.names[0])} ? {target} + {value} : {value};")
+            self._loops(one.outer, outer)
+            self.say(f"    {target} = not_minus_zero({target});")
+            return
+        self._loops(one.outer, outer)
+        self._open()
+        self.say(f"{target} = {self._gathered(one)};")
         self._close()
 
-    def _vector(self, one: Load, name: str) -> tuple[str, str]:
-        """Where a vector begins, and the distance from one element to the next."""
-        here = [_with(x, name, 0) for x in one.index]
-        there = [_with(x, name, 1) for x in one.index]
-        first, second = self.element(one.array, here), self.element(one.array, there)
-        return f"(char *)&({first})", f"((char *)&({second}) - (char *)&({first}))"
-
     def _dot(self, one: Dot) -> None:
-        (a, sa), (b, sb) = self._vector(one.left, one.name), self._vector(one.right, one.name)
+        (a, (sa,)), (b, (sb,)) = self._walked(one.left, [one.name]), self._walked(one.right, [one.name])
         self.say(f"{self.name(one.variable)} = numpy_dot(f, {a}, {sa}, {b}, {sb}, {self.expr(one.extent)});")
 
-
-def _with(expr: Expr, name: str, value: int) -> Expr:
-    """An index with a number in the place of a loop's name."""
-    if isinstance(expr, Var) and expr.name == name:
-        return Const("i", value)
-    if isinstance(expr, Op):
-        return Op(expr.kind, expr.name, tuple(_with(x, name, value) for x in expr.args))
-    return expr
+    def _product(self, one: Product) -> None:
+        a, (a_rows, a_inner) = self._walked(one.left, [one.rows, one.inner])
+        b, (b_inner, b_columns) = self._walked(one.right, [one.inner, one.columns])
+        m, k, n = (self.expr(x) for x in one.counts)
+        c = self.array[one.array]
+        if one.by_dot:
+            has_rows, has_columns = int(bool(one.rows)), int(bool(one.columns))
+            factors = f"{a}, {has_rows}, {a_rows}, {a_inner}, {b}, {b_inner}, {has_columns}, {b_columns}"
+            self.say(f"dot_as_matmul({factors}, {m}, {k}, {n});")
+        self.say(f"numpy_product(f, {a}, {a_rows}, {a_inner}, {b}, {b_inner}, {b_columns}, {c}, {m}, {k}, {n});")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from bridge.loops_in_c import derivative
 from bridge.loops_in_c.derivative import Plan, is_logged, is_temporary
 from bridge.loops_in_c.functions import FUNCTIONS
-from bridge.loops_in_c.ir import Assign, Block, Const, Dot, Expr, Let, Load, Op, Program, Size, Stride, Sum, Var
+from bridge.loops_in_c.ir import Assign, Block, Const, Dot, Expr, Let, Load, Op, Program, Reduce, Size, Stride, Var
 
 C_KINDS = {"f": "F", "i": "I", "b": "B"}
 _CAST = {"f": "(F)", "i": "(I)", "b": "(B)"}
@@ -88,9 +88,36 @@ class Text:
         terms = " + ".join(f"({self.expr(x)}) * {a}_s{axis}" for axis, x in enumerate(index))
         return f"*({kind} *)({part}{a}{' + ' + terms if terms else ''})"
 
-    def _loops(self, names: Sequence[str], extents: Sequence[str]) -> None:
+    def _walked(self, one: Load, names: Sequence[str], part: str = "") -> tuple[str, list[str]]:
+        """The address of an element where these names are 0, and the distance that each of them goes by one step."""
+        here = [replaced(x, dict.fromkeys(names, 0)) for x in one.index]
+        first = self.element(one.array, here, part)
+        steps = []
+        for name in names:
+            there = [replaced(x, {**dict.fromkeys(names, 0), name: 1}) for x in one.index]
+            steps.append(f"((char *)&({self.element(one.array, there, part)}) - (char *)&({first}))" if name else "0")
+        return f"(char *)&({first})", steps
+
+    def _loops(self, names: Sequence[str], extents: Sequence[str], is_reversed: bool = False) -> None:
         for name, extent in zip(map(self.name, names), extents, strict=True):
-            self.say(f"for (I {name} = 0; {name} < {extent}; {name}++)")
+            if is_reversed:
+                self.say(f"for (I {name} = {extent} - 1; {name} >= 0; {name}--)")
+            else:
+                self.say(f"for (I {name} = 0; {name} < {extent}; {name}++)")
+
+    def _size(self, extents: Sequence[str]) -> str:
+        return " * ".join(f"({x})" for x in extents) or "1"
+
+    def _gathered(self, one: Reduce) -> str:
+        """Put the values that are reduced into `b`; returns the call that reduces them."""
+        kind = one.expr.kind if one.expr.kind == "f" else "i"
+        extents = [self.expr(x) for x in one.extents]
+        self.say(f"const I size = {self._size(extents)};")
+        room = "2 * size" if one.how == "prod" else "size"
+        self.say(f"{C_KINDS[kind]} *restrict b = ({C_KINDS[kind]} *)scratch(f, {room});")
+        self._loops(one.names, extents)
+        self.say(f"    b[{self._flat(one.names, extents)}] = {self.expr(one.expr)};")
+        return f"{'' if kind == 'f' else 'integer_'}{one.how}(b, size)"
 
     def _flat(self, names: Sequence[str], extents: Sequence[str]) -> str:
         flat = "0"
@@ -100,7 +127,7 @@ class Text:
 
     def _temporaries(self, block: Block) -> list[str]:
         names = [one.name for one in block.body if isinstance(one, Assign) and is_temporary(one.name)]
-        names += [one.variable for one in block.body if isinstance(one, (Sum, Dot))]
+        names += [one.variable for one in block.body if isinstance(one, (Reduce, Dot)) and one.variable]
         return [name for name in names if name in self.plan.variables]
 
     def _kept(self, block: Block) -> list[str]:
@@ -117,6 +144,15 @@ class Text:
     def _has_shadow(self, array: str) -> bool:
         one = self.program.arrays[array]
         return one.kind == "f" and one.memory in self.plan.active_memory
+
+
+def replaced(expr: Expr, values: Mapping[str, int]) -> Expr:
+    """An index with numbers in the place of the names of loops."""
+    if isinstance(expr, Var) and expr.name in values:
+        return Const("i", values[expr.name])
+    if isinstance(expr, Op):
+        return Op(expr.kind, expr.name, tuple(replaced(x, values) for x in expr.args))
+    return expr
 
 
 def _literal(expr: Const) -> str:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import ast
 import builtins
+from collections.abc import Sequence
 from types import FunctionType
 from typing import Any
 
 from bridge.loops_in_c.assigning import Assigning
 from bridge.loops_in_c.expressions import Read
+from bridge.loops_in_c.functions import ADD_AT
 from bridge.loops_in_c.ir import Assign, Block, Const, Each, Stmt, Store
-from bridge.loops_in_c.values import Elements, Known, Several, Value, bound_flag
+from bridge.loops_in_c.values import Elements, Known, Several, Unbound, Value, bound_flag
 from bridge.rulebook import book
 from bridge.source.finding import Unread, is_library, statement_of
 from bridge.source.nodes import copied
@@ -37,17 +39,14 @@ class Calls(Assigning):
 
     def _do_Expr(self, node: ast.Expr) -> None:
         # A call has become statements already; a text is for readers.
-        if not isinstance(node.value, (ast.Constant, ast.Name)):
+        if isinstance(node.value, ast.Call) and self.known(node.value.func) is ADD_AT:
+            self.add_at(node.value)
+        elif not isinstance(node.value, (ast.Constant, ast.Name)):
             self.refuse("a call for its effect", node)
 
-    def lifted(self, node: ast.stmt) -> Any:
-        """A statement without the calls of functions of the program in it, which run before it."""
-        if isinstance(node, (ast.For, ast.While)):
-            return node
+    def without_calls(self, node: Any) -> Any:
+        """A statement or an expression without calls of functions of the program, which run before it."""
         lifting = _Lifting(self)
-        if isinstance(node, ast.If):
-            test = lifting.visit(copied(node.test))
-            return node if not lifting.calls else ast.copy_location(ast.If(test, node.body, node.orelse), node)
         made = lifting.visit(copied(node))
         return made if lifting.calls else node
 
@@ -149,30 +148,45 @@ class Calls(Assigning):
         return {name: values[name] for name in parameters}
 
     def _body(self, definition: ast.FunctionDef) -> Value:
-        """Read the statements of a function; a result may come at its end."""
-        body = definition.body
-        last = body[-1]
-        for one in body[:-1] if isinstance(last, ast.Return) else body:
+        """Read the statements of a function; what it returns."""
+        for one in _without_returns(definition.body, definition):
             self.statement(one)
-        if not isinstance(last, ast.Return) or last.value is None:
-            return Known(None)
-        target = ast.copy_location(ast.Name(RESULT, ast.Store()), last)
-        if isinstance(last.value, ast.Tuple):
-            found = []
-            for number, item in enumerate(last.value.elts):
-                name = ast.copy_location(ast.Name(f"{RESULT}{number}", ast.Store()), last)
-                self.statement(ast.copy_location(ast.Assign([name], item), last))
-                found.append(self._returned(f"{RESULT}{number}"))
-            return Several(tuple(found))
-        self.statement(ast.copy_location(ast.Assign([target], last.value), last))
-        return self._returned(RESULT)
+        result = self.names[RESULT]
+        if isinstance(result, Known) and isinstance(result.value, str) and result.value.startswith(RESULT):
+            count = int(result.value.removeprefix(RESULT))
+            return Several(tuple(self._returned(f"{RESULT}{number}", definition) for number in range(count)))
+        return self._returned(RESULT, definition)
 
-    def _returned(self, name: str) -> Value:
+    def _returned(self, name: str, definition: ast.FunctionDef) -> Value:
         value = self.names[name]
+        if isinstance(value, Unbound):
+            self.refuse(f"{definition.name} does not return the same kind of thing each time", definition)
         if isinstance(value, Elements) and value.array is not None and value.array.startswith(self.prefix):
             # The function's own array ends with it. The caller binds a copy.
             return Elements(value.kind, value.extents, value.at)
         return value
+
+
+def _without_returns(body: Sequence[ast.stmt], at: ast.AST) -> list[ast.stmt]:
+    """Statements that bind `RESULT` where these return: what follows an `if` becomes the end of its ways."""
+    for number, one in enumerate(body):
+        if isinstance(one, ast.Return):
+            return [*body[:number], *_results(one)]
+        if isinstance(one, ast.If) and any(isinstance(x, ast.Return) for x in ast.walk(one)):
+            rest = body[number + 1 :]
+            ways = [_without_returns([*way, *rest], one) for way in (one.body, one.orelse)]
+            return [*body[:number], ast.copy_location(ast.If(one.test, *ways), one)]
+    return [*body, *_results(ast.copy_location(ast.Return(None), at))]
+
+
+def _results(node: ast.Return) -> list[ast.stmt]:
+    """The assignments that a return becomes. Of several values, the last says how many."""
+    values = {RESULT: node.value or ast.Constant(None)}
+    if isinstance(node.value, ast.Tuple):
+        values = {f"{RESULT}{number}": one for number, one in enumerate(node.value.elts)}
+        values[RESULT] = ast.Constant(f"{RESULT}{len(values)}")
+    made = [ast.Assign([ast.Name(name, ast.Store())], value) for name, value in values.items()]
+    return [ast.fix_missing_locations(ast.copy_location(one, node)) for one in made]
 
 
 class _Lifting(ast.NodeTransformer):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from bridge.loops_in_c.functions import FUNCTIONS, op
+from bridge.loops_in_c.functions import FUNCTIONS, chosen, op, test
 from bridge.loops_in_c.ir import (
     Assign,
     Block,
@@ -23,14 +23,18 @@ from bridge.loops_in_c.ir import (
     Load,
     Make,
     Op,
+    Product,
     Program,
+    Reduce,
     Size,
     Stmt,
     Store,
-    Sum,
     Var,
     While,
 )
+
+REREAD = frozenset({"prod", "max", "min"})
+"""Reductions whose way back computes them again."""
 
 
 @dataclass
@@ -59,7 +63,7 @@ class Add(Stmt):
 class Back(Stmt):
     """The way back over one effect of a block: what it wrote is taken and restored, then its inputs get their share."""
 
-    of: Let | Assign | Store | Each | Sum | Dot | Make
+    of: Let | Assign | Store | Each | Reduce | Dot | Product | Make
     share: list[Stmt]
     restores: bool
     has_shadow: bool
@@ -133,15 +137,17 @@ def _activity(program: Program, body: Iterable[Stmt], plan: Plan) -> bool:
                 if memory not in plan.active_memory and is_active(program, plan, one.expr):
                     plan.active_memory.add(memory)
                     changed = True
-            case Sum():
-                if one.variable not in plan.active_variables and is_active(program, plan, one.expr):
-                    plan.active_variables.add(one.variable)
+            case Reduce():
+                target = one.variable or program.arrays[one.array].memory
+                active = plan.active_variables if one.variable else plan.active_memory
+                if target not in active and not one.is_place and is_active(program, plan, one.expr):
+                    active.add(target)
                     changed = True
-            case Dot():
-                if one.variable not in plan.active_variables and (
-                    is_active(program, plan, one.left) or is_active(program, plan, one.right)
-                ):
-                    plan.active_variables.add(one.variable)
+            case Dot() | Product():
+                target = one.variable if isinstance(one, Dot) else program.arrays[one.array].memory
+                active = plan.active_variables if isinstance(one, Dot) else plan.active_memory
+                if target not in active and (is_active(program, plan, one.left) or is_active(program, plan, one.right)):
+                    active.add(target)
                     changed = True
             case Block() | For():
                 changed |= _activity(program, one.body, plan)
@@ -212,21 +218,25 @@ def _back_block(program: Program, block: Block, plan: Plan) -> BackBlock:
                 if one.name in plan.active_variables:
                     share = _shares(program, plan, one.expr, Var("f", f"d:{one.name}"), counter)
                     body.append(Back(one, share, False, True))
-            case Assign() | Sum():
-                name = one.name if isinstance(one, Assign) else one.variable
+            case Assign():
                 share = []
-                if name in plan.active_variables and program.variables[name] == "f":
+                if one.name in plan.active_variables and program.variables[one.name] == "f":
                     share = _shares(program, plan, one.expr, Var("f", ".ct"), counter)
-                body.append(Back(one, share, name in plan.variables, name in plan.active_variables))
+                body.append(Back(one, share, one.name in plan.variables, one.name in plan.active_variables))
+            case Reduce():
+                has_shadow = one.variable in plan.active_variables
+                if one.array:
+                    has_shadow = program.arrays[one.array].memory in plan.active_memory
+                share = _shares_of_reduction(program, plan, one, counter) if has_shadow else []
+                body.append(Back(one, share, False, has_shadow))
             case Dot():
-                share = []
-                if one.variable in plan.active_variables:
-                    ct = Var("f", ".ct")
-                    if is_active(program, plan, one.left):
-                        share.append(Add(one.left, op("mul", ct, one.right)))
-                    if is_active(program, plan, one.right):
-                        share.append(Add(one.right, op("mul", ct, one.left)))
-                body.append(Back(one, share, one.variable in plan.variables, one.variable in plan.active_variables))
+                has_shadow = one.variable in plan.active_variables
+                share = _shares_of_product(program, plan, one) if has_shadow else []
+                body.append(Back(one, share, one.variable in plan.variables, has_shadow))
+            case Product():
+                has_shadow = program.arrays[one.array].memory in plan.active_memory
+                share = _shares_of_product(program, plan, one) if has_shadow else []
+                body.append(Back(one, share, False, has_shadow))
             case Store() | Each():
                 memory = program.arrays[one.array].memory
                 has_shadow = memory in plan.active_memory
@@ -263,7 +273,8 @@ def _note_reads(program: Program, plan: Plan, made: BackBlock) -> None:
 
 def is_logged(program: Program, block: Block, let: Let) -> bool:
     """Whether a let reads memory or a length that its own statement changes: it cannot be computed again."""
-    written = {program.arrays[one.array].memory for one in block.body if isinstance(one, (Store, Each, Make))}
+    effects = [one for one in block.body if isinstance(one, (Store, Each, Make, Reduce, Product))]
+    written = {program.arrays[one.array].memory for one in effects if one.array}
     made = {one.array for one in block.body if isinstance(one, Make)}
     return any(
         (isinstance(one, Load) and program.arrays[one.array].memory in written)
@@ -283,8 +294,15 @@ def _target_names(stmt: Back) -> set[str]:
         for one in of.extents:
             found |= _names_of(one)
         found -= set(of.names)
-    if isinstance(of, (Sum, Dot)) and stmt.share:
+    if isinstance(of, Dot) and stmt.share:
         found |= _names_of(of.extent)
+    if isinstance(of, Product) and stmt.share:
+        for one in of.counts:
+            found |= _names_of(one)
+    if isinstance(of, Reduce) and stmt.has_shadow:
+        for one in (*of.extents, *of.outer_extents, *([of.expr] if of.how in REREAD else ())):
+            found |= _names_of(one)
+        found -= {*of.names, *of.outer}
     return found
 
 
@@ -305,8 +323,12 @@ def _names(body: Iterable[Stmt]) -> Iterator[str]:
                 inner = {x.name for x in one.share if isinstance(x, Let)} | {".ct"}
                 if isinstance(one.of, Each):
                     inner |= set(one.of.names)
-                if isinstance(one.of, (Sum, Dot)):
+                if isinstance(one.of, Dot):
                     inner.add(one.of.name)
+                if isinstance(one.of, Product):
+                    inner |= {one.of.rows, one.of.inner, one.of.columns}
+                if isinstance(one.of, Reduce):
+                    inner |= {*one.of.names, *one.of.outer, ".best", ".winners", ".others"}
                 yield from (x for x in _names(one.share) if x not in inner)
 
 
@@ -321,6 +343,10 @@ def _loaded(body: Iterable[Stmt]) -> Iterator[str]:
                 exprs = [one.expr]
             case Back():
                 yield from _loaded(one.share)
+                if isinstance(one.of, (Store, Each)) and (one.has_shadow or one.restores):
+                    exprs = list(one.of.index)
+                if isinstance(one.of, Reduce) and one.of.how in REREAD and one.has_shadow:
+                    exprs = [one.of.expr]
         for expr in exprs:
             yield from (x.array for x in expr.walk() if isinstance(x, Load))
 
@@ -364,6 +390,25 @@ def _shares(
                 found += _shares(program, plan, x, share, counter, *conditions)
             return found
     return []
+
+
+def _shares_of_reduction(program: Program, plan: Plan, one: Reduce, counter: list[int]) -> list[Stmt]:
+    """What the elements that are reduced get: of an extremum, those that are equal to it share its cotangent."""
+    ct: Expr = Var("f", ".ct")
+    exists = None
+    if one.how == "prod":
+        ct = op("mul", ct, Var("f", ".others"))
+    elif one.how in ("max", "min"):
+        exists = test("or", test("eq", one.expr, Var("f", ".best")), test("isnan", one.expr))
+        ct = chosen(exists, op("div", ct, Var("f", ".winners")))
+    return _shares(program, plan, one.expr, ct, counter, None, exists)
+
+
+def _shares_of_product(program: Program, plan: Plan, one: Dot | Product) -> list[Stmt]:
+    """What the factors of each product of two elements get."""
+    ct = Var("f", ".ct")
+    pairs = (one.left, one.right), (one.right, one.left)
+    return [Add(x, op("mul", ct, other)) for x, other in pairs if is_active(program, plan, x)]
 
 
 def both(one: Expr | None, other: Expr) -> Expr:

@@ -12,7 +12,7 @@ import numpy as np
 from bridge.loops_in_c import functions
 from bridge.loops_in_c.arithmetic import Arithmetic
 from bridge.loops_in_c.blocks import SMALL
-from bridge.loops_in_c.ir import Check, Const, Dot, Expr, Op, Sum, Var
+from bridge.loops_in_c.ir import Check, Const, Dot, Expr, Make, Op, Reduce, Var
 from bridge.loops_in_c.values import ONE, Elements, Known, Number, Several, Unbound, Value, converted
 
 COMPARISONS = {
@@ -24,6 +24,7 @@ OPERATORS: dict[type[ast.operator], str] = {
 }  # fmt: skip
 
 
+_REDUCING = (np.sum, np.prod, np.max, np.min, np.amax, np.amin, np.mean, np.argmax, np.argmin)
 MAKING = frozenset({"zeros", "ones", "empty", "zeros_like", "ones_like", "empty_like"})
 
 
@@ -108,6 +109,8 @@ class Expressions(Arithmetic):
     def _of_Attribute(self, node: ast.Attribute) -> Value:
         base = self.value(node.value)
         if isinstance(base, Known):
+            if base.value is np.add and node.attr == "at":
+                return Known(functions.ADD_AT)
             if not _is_plain(base.value, node.attr):
                 self.refuse(f"the attribute {node.attr}, which may be computed", node)
             return self.of_object(ast.unparse(node), getattr(base.value, node.attr), node)
@@ -161,28 +164,37 @@ class Expressions(Arithmetic):
         return self.binary(name, self.value(node.left), self.value(node.right), node)
 
     def _of_Compare(self, node: ast.Compare) -> Value:
-        if len(node.ops) != 1:
-            self.refuse("a chained comparison", node)
-        name = COMPARISONS.get(type(node.ops[0])) or self.refuse("this comparison", node)
-        return self.elementwise(name, (self.value(node.left), self.value(node.comparators[0])), node)
+        left = self.value(node.left)
+
+        def pair(operator: ast.cmpop, right: ast.expr) -> Value:
+            nonlocal left
+            name = COMPARISONS.get(type(operator)) or self.refuse("this comparison", node)
+            one, left = left, self.value(right)
+            return self.elementwise(name, (one, left), node)
+
+        pairs = zip(node.ops, node.comparators, strict=True)
+        return self._decided("and", [lambda one=one: pair(*one) for one in pairs], node)  # type: ignore[misc]
 
     def _of_BoolOp(self, node: ast.BoolOp) -> Value:
-        # The operands after the first are computed in any case: they may not have checks of their own.
-        values: list[Expr] = []
+        name = "and" if isinstance(node.op, ast.And) else "or"
+        return self._decided(name, [lambda one=one: self.value(one) for one in node.values], node)  # type: ignore[misc]
+
+    def _decided(self, name: str, operands: list[Callable[[], Value]], node: ast.AST) -> Value:
+        """`and` or `or`. Operands after the first are computed in any case: they may not have checks of their own."""
+        if len(operands) == 1:
+            return operands[0]()
         numbers: list[Number] = []
-        for number, one in enumerate(node.values):
+        for number, compute in enumerate(operands):
             before = len(self.block)
-            operand = self.value(one)
+            operand = compute()
             if not isinstance(operand, Number) or operand.expr.kind != "b":
                 self.refuse("and/or of something else than conditions", node)
-            values.append(operand.expr)
             numbers.append(operand)
-            if number and any(isinstance(x, (Check, Sum, Dot)) for x in self.block[before:]):
+            if number and any(isinstance(x, (Check, Reduce, Dot, Make)) for x in self.block[before:]):
                 self.refuse("and/or of what may raise", node)
-        name = "and" if isinstance(node.op, ast.And) else "or"
-        found = values[0]
-        for other in values[1:]:
-            found = Op("b", name, (found, other))
+        found = numbers[0].expr
+        for other in numbers[1:]:
+            found = Op("b", name, (found, other.expr))
         weak = numbers[0].weak
         return Number(found, weak if all(one.weak == weak for one in numbers) else None)
 
@@ -190,7 +202,7 @@ class Expressions(Arithmetic):
         test = self.truth(self.value(node.test))
         before = len(self.block)
         one, other = self.value(node.body), self.value(node.orelse)
-        if any(isinstance(x, (Check, Sum, Dot)) for x in self.block[before:]):
+        if any(isinstance(x, (Check, Reduce, Dot, Make)) for x in self.block[before:]):
             self.refuse("a conditional expression of what may raise", node)
         if not (isinstance(one, Number) and isinstance(other, Number)):
             self.refuse("a conditional expression of arrays", node)
@@ -208,15 +220,23 @@ class Expressions(Arithmetic):
         if any(isinstance(one, ast.Starred) for one in node.args):
             self.refuse("a call with *", node)
         args = tuple(self.value(one) for one in node.args)
-        if node.keywords:
+        return self.call(function, (*args, *self._axis_of(function, node)), node)
+
+    def _axis_of(self, function: Any, node: ast.Call) -> tuple[Value, ...]:
+        """The value of the keyword `axis` of a reduction, which comes after its first argument."""
+        if not node.keywords:
+            return ()
+        if [one.arg for one in node.keywords] != ["axis"] or len(node.args) > 1 or function not in _REDUCING:
             self.refuse("a call with keywords", node)
-        return self.call(function, args, node)
+        return (self.value(node.keywords[0].value),)
 
     def method(self, base: Elements, name: str, node: ast.Call) -> Value:
         if name == "copy" and not node.args and not node.keywords:
             return Elements(base.kind, base.extents, base.at)
-        if name in ("sum", "dot") and not node.keywords:
-            return self.call(getattr(np, name), (base, *(self.value(one) for one in node.args)), node)
+        if name in ("sum", "prod", "max", "min", "mean", "argmax", "argmin", "dot"):
+            function = getattr(np, name)
+            args = (base, *(self.value(one) for one in node.args), *self._axis_of(function, node))
+            return self.call(function, args, node)
         self.refuse(f"the method {name}", node)
 
     def made(self, name: str, args: tuple[Value, ...]) -> Value | None:
@@ -244,7 +264,7 @@ class Expressions(Arithmetic):
         if found is None and len(args) == 1 and isinstance(args[0], Number):
             found = self._python_number(name, args[0])
         known = functions.FUNCTIONS.get(name)
-        if found is None and known is not None and known.count == len(args):
+        if found is None and known is not None and known.count == len(args) and name not in ("min", "max"):
             is_pythons = getattr(function, "__module__", "") == "math"
             if is_pythons and not all(isinstance(one, Number) for one in args):
                 self.refuse(f"math.{function.__name__} of an array", node)
@@ -260,8 +280,23 @@ class Expressions(Arithmetic):
         match name, args:
             case "dot", (one, other):
                 return self.dot(one, other, node)
-            case "sum", (Elements() as one,):
-                return self.sum(one, node)
+            case (("sum" | "prod" | "amax" | "amin" | "argmax" | "argmin"), (Elements() as one, *axis)) if (
+                len(axis) < 2
+            ):
+                how = {"amax": "max", "amin": "min"}.get(name, name)
+                return self.reduced(how, one, axis[0] if axis else None, node)
+            case "mean", (Elements() as one, *axis) if len(axis) < 2:
+                return self.mean(one, axis[0] if axis else None, node)
+            case "cumsum", (Elements() as one,):
+                return self.accumulated(one, node)
+            case "roll", (Elements() as one, Number() as shift):
+                return self.rolled(one, shift, node)
+            case "diff", (Elements() as one,):
+                return self.difference(one, node)
+            case "matmul", (one, other):
+                return self.dot(one, other, node, by_dot=False)
+            case "outer", (one, other):
+                return self.outer(one, other, node)
             case "flip", (Elements(extents=(_,)) as one,):
                 return cast(Value, self.item(one, ast.Slice(step=ast.Constant(-1))))
             case "len", (Elements() as one,):

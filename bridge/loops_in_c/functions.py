@@ -339,7 +339,9 @@ BY_OBJECT: dict[Any, str] = {
     np.less: "lt", np.less_equal: "le", np.greater: "gt", np.greater_equal: "ge", np.equal: "eq", np.not_equal: "ne",
     np.logical_and: "logical_and", np.logical_or: "logical_or", np.logical_xor: "logical_xor",
     np.logical_not: "logical_not", np.isnan: "isnan", np.isinf: "isinf", np.isfinite: "isfinite",
-    np.dot: "dot", np.sum: "sum", np.flip: "flip",
+    np.dot: "dot", np.matmul: "matmul", np.outer: "outer", np.flip: "flip",
+    np.sum: "sum", np.prod: "prod", np.max: "amax", np.min: "amin", np.amax: "amax", np.amin: "amin", np.mean: "mean",
+    np.argmax: "argmax", np.argmin: "argmin", np.roll: "roll", np.diff: "diff", np.cumsum: "cumsum",
     np.zeros: "zeros", np.ones: "ones", np.empty: "empty",
     np.zeros_like: "zeros_like", np.ones_like: "ones_like", np.empty_like: "empty_like",
     builtins.abs: "abs", builtins.len: "len", builtins.float: "float", builtins.int: "int", builtins.bool: "bool",
@@ -352,7 +354,11 @@ BY_OBJECT: dict[Any, str] = {
 }  # fmt: skip
 
 
-DERIVED = frozenset({*BY_OBJECT, np.matmul})
+ADD_AT = object()
+"""`np.add.at`, which is another object each time."""
+
+
+DERIVED = frozenset(BY_OBJECT)
 """Functions whose derivatives are here: a user's rule for one of them leaves loops to Python."""
 
 

@@ -16,6 +16,16 @@ class Indexing(Blocks):
     def item(self, base: Elements, key: ast.expr) -> Any:
         """`base[key]`: a view, or the expression of one element."""
         keys = list(key.elts) if isinstance(key, ast.Tuple) else [key]
+        fresh = [one for one in keys if self._is_newaxis(one)]
+        if fresh:
+            rest = [one for one in keys if one not in fresh]
+            found = self.item(base, ast.copy_location(ast.Tuple(rest), key)) if rest else base
+            if not isinstance(found, Elements):
+                self.refuse("a new axis of a number", key)
+            shown = [one for one in keys if one in fresh or self._is_slice(one)]
+            if any(isinstance(one, ast.Constant) and one.value is Ellipsis for one in shown):
+                self.refuse("a new axis next to ...", key)
+            return self.widened(found, [k for k, one in enumerate(shown) if one in fresh])
         spread = [k for k, one in enumerate(keys) if isinstance(one, ast.Constant) and one.value is Ellipsis]
         if spread:
             at = spread[0]
@@ -24,17 +34,20 @@ class Indexing(Blocks):
         keys += [ast.Slice()] * (len(base.extents) - len(keys))
         if len(keys) != len(base.extents):
             self.refuse("an index with more parts than axes", key)
+        values = {k: self.value(one) for k, one in enumerate(keys) if not isinstance(one, ast.Slice)}
+        if any(isinstance(one, Elements) for one in values.values()):
+            return self.gathered(base, keys, values, key)
         starts: list[Expr] = []
         steps: list[int] = []
         extents: list[Expr] = []
-        for one, extent in zip(keys, base.extents, strict=True):
+        for number, (one, extent) in enumerate(zip(keys, base.extents, strict=True)):
             if isinstance(one, ast.Slice):
                 start, length, step = self.slice(one, extent)
                 starts.append(start)
                 steps.append(step)
                 extents.append(length)
             else:
-                starts.append(self.inside(self.index_of(self.value(one)), extent))
+                starts.append(self.inside(self.index_of(values[number]), extent))
                 steps.append(0)
         kept = [k for k, step in enumerate(steps) if step]
 
@@ -47,7 +60,7 @@ class Indexing(Blocks):
         if not kept:
             return base.at(tuple(starts))
         if base.is_copy or base.array is None:
-            return Elements(base.kind, tuple(extents), lambda q: base.at(at_base(q)))
+            return Elements(base.kind, tuple(extents), lambda q: base.at(at_base(q)), is_part=True)
         axes: list[Axis] = []
         for own in base.view:
             if own.axis is None:
@@ -59,6 +72,33 @@ class Indexing(Blocks):
             else:
                 axes.append(Axis(start))
         return self._viewed(base.array, tuple(extents), tuple(axes), base.shared)
+
+    def gathered(self, base: Elements, keys: list[ast.expr], values: dict[int, Value], node: ast.AST) -> Elements:
+        """The elements at arrays of indices, which lie next to each other in the key."""
+        raise NotImplementedError
+
+    def _is_newaxis(self, key: ast.expr) -> bool:
+        if isinstance(key, ast.Constant):
+            return key.value is None
+        if not isinstance(key, (ast.Name, ast.Attribute)):
+            return False
+        value = self.value(key)
+        return isinstance(value, Known) and value.value is None
+
+    def _is_slice(self, key: ast.expr) -> bool:
+        return isinstance(key, ast.Slice) or (isinstance(key, ast.Constant) and key.value is Ellipsis)
+
+    def widened(self, base: Elements, fresh: list[int]) -> Elements:
+        """A value with new axes of one element, which have these numbers in the result."""
+        own = [k for k in range(len(base.extents) + len(fresh)) if k not in fresh]
+        extents: list[Expr] = [ONE] * (len(base.extents) + len(fresh))
+        for k, extent in zip(own, base.extents, strict=True):
+            extents[k] = extent
+        if base.is_copy or base.array is None:
+            at = base.at
+            return Elements(base.kind, tuple(extents), lambda q: at(tuple(q[k] for k in own)), is_part=base.is_part)
+        axes = tuple(one if one.axis is None else Axis(one.start, one.step, own[one.axis]) for one in base.view)
+        return self._viewed(base.array, tuple(extents), axes, base.shared)
 
     def inside(self, index: Expr, extent: Expr) -> Expr:
         """An index, counted from the beginning, that lies inside."""

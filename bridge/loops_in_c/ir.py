@@ -92,9 +92,11 @@ class Let(Stmt):
 
 @dataclass
 class Check(Stmt):
-    """Where this is not true, the compiled code stops, and Python runs the iteration."""
+    """Where this is not true, for all `names` below `extents`, compiled code stops, and Python runs the iteration."""
 
     that: Expr
+    names: tuple[str, ...] = ()
+    extents: tuple[Expr, ...] = ()
 
 
 @dataclass
@@ -129,16 +131,36 @@ class Each(Stmt):
     expr: Expr
     is_buffered: bool = False
     is_first: bool = False
+    is_scattered: bool = False
+    is_sequential: bool = False
 
 
 @dataclass
-class Sum(Stmt):
-    """`variable` = the sum of a value over `name` below `extent`, in NumPy's order."""
+class Reduce(Stmt):
+    """A variable, or `array[index]` for all `outer` below their extents: a value, reduced over `names`.
 
-    variable: str
-    name: str
-    extent: Expr
+    `how` is "sum" in NumPy's pairwise order, "sequential" for a sum from the first to the last, "prod", "max",
+    "min", or "argmax", "argmin" for the place of an extremum.
+    """
+
+    how: str
+    names: tuple[str, ...]
+    extents: tuple[Expr, ...]
     expr: Expr
+    variable: str = ""
+    array: str = ""
+    outer: tuple[str, ...] = ()
+    outer_extents: tuple[Expr, ...] = ()
+
+    @property
+    def is_place(self) -> bool:
+        """Whether the result is a place, which carries no gradient."""
+        return self.how.startswith("arg")
+
+    @property
+    def index(self) -> tuple[Expr, ...]:
+        """Where an element of the result lies."""
+        return tuple(Var("i", one) for one in self.outer)
 
 
 @dataclass
@@ -150,6 +172,38 @@ class Dot(Stmt):
     name: str
     left: Load
     right: Load
+
+
+@dataclass
+class Product(Stmt):
+    """A local array gets the product of a matrix and a vector, or of two matrices, by NumPy's own loop.
+
+    Attributes
+    ----------
+    rows, inner, columns : the names of the indices; a vector has no `rows`, or no `columns`.
+    counts : how far these count; 1 where there is none.
+    left, right : one element of each operand, at these indices.
+    by_dot : whether the program calls `dot`, not `matmul`.
+    """
+
+    array: str
+    rows: str
+    inner: str
+    columns: str
+    counts: tuple[Expr, Expr, Expr]
+    left: Load
+    right: Load
+    by_dot: bool
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The indices of the result."""
+        return tuple(one for one in (self.rows, self.columns) if one)
+
+    @property
+    def index(self) -> tuple[Expr, ...]:
+        """Where an element of the result lies."""
+        return tuple(Var("i", one) for one in self.names)
 
 
 @dataclass
@@ -208,6 +262,8 @@ class Array:
     is_local: bool = False
     is_packed: bool = False
     """Whether the last axis lies element by element."""
+    is_ordered: bool = True
+    """Whether the axes lie in memory in their order, the last one closest, and none of them backwards."""
 
 
 @dataclass

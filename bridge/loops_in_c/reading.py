@@ -11,15 +11,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from bridge.loops_in_c.assigning import Again
 from bridge.loops_in_c.blocks import SMALL
-from bridge.loops_in_c.calls import Calls
 from bridge.loops_in_c.derivative import is_temporary
 from bridge.loops_in_c.expressions import Read
 from bridge.loops_in_c.ir import Array, Assign, Block, Const, Expr, For, If, Op, Program, Stmt, Var, While
+from bridge.loops_in_c.iterating import Counts, Iterating
 from bridge.loops_in_c.values import (
     ONE,
     ZERO,
+    Again,
     Elements,
     Known,
     NotCompiled,
@@ -28,11 +28,11 @@ from bridge.loops_in_c.values import (
     Value,
     alike,
     bound_flag,
-    either,
 )
+from bridge.source.nodes import copied
 
 
-class Reader(Calls):
+class Reader(Iterating):
     """Reads one loop.
 
     Parameters
@@ -53,14 +53,17 @@ class Reader(Calls):
         self.live, self.first_arrays, self.first_look = live, arrays, look
         self.not_negative = not_negative
         self.flagged: set[str] = set()
+        self.typed: set[str] = set()
         self.kinds: dict[str, str] = {}
         self.mixed: set[str] = set()
+        self.unordered: set[str] = set()
+        self.gapped: set[str] = set()
         self.read: list[Read] = []
         self.block: list[Stmt] = []
 
     def program(self, loop: ast.For | ast.While) -> Program:
         """The typed program of a loop."""
-        for _ in range(8):
+        for _ in range(64):
             try:
                 return self._once(loop)
             except Again:
@@ -81,9 +84,11 @@ class Reader(Calls):
         self.written: set[str] = set()
         self.fresh = 0
         self.line = loop.lineno
-        for name, value in self.live.items():
-            self.names[name] = self._live(name, value)
         self.out: list[Stmt] = []
+        for name, value in self.live.items():
+            found = self.names[name] = self._live(name, value)
+            if name in self.typed and isinstance(found, Number) and isinstance(found.weak, bool):
+                self.out.append(Block(loop.lineno, [self.typing(name, found.weak)]))
         self.statement(loop)
         return Program(self.arrays, self.variables, self.out, self.written)
 
@@ -103,16 +108,65 @@ class Reader(Calls):
         method = getattr(self, f"_do_{type(node).__name__}", None)
         if method is None:
             self.refuse(f"a statement of kind {type(node).__name__.lower()}", node)
-        node = self.lifted(node)
         if isinstance(node, (ast.For, ast.While, ast.If)):
             method(node)
-            return
+        elif isinstance(getattr(node, "value", None), ast.IfExp):
+            self._attempt(lambda: self._simple(method, node), lambda: self._do_If(_ways(node)))
+        else:
+            self._simple(method, node)
+
+    def _simple(self, method: Callable[[Any], None], node: ast.stmt) -> None:
+        """Read a statement that has no others in it."""
+        node = self.without_calls(node)
         outer, self.block = self.block, []
         method(node)
         if self.block:
             self._check_order(node)
             self.out.append(Block(node.lineno, self.block))
         self.block = outer
+
+    def _attempt(self, first: Callable[[], Any], second: Callable[[], Any]) -> Any:
+        """Read something in another way if it is refused in the first."""
+        names, out, block = dict(self.names), list(self.out), self.block
+        try:
+            return first()
+        except NotCompiled:
+            self.names.clear()
+            self.names.update(names)
+            self.out[:] = out
+            self.block = block
+            return second()
+
+    def condition(self, node: ast.expr) -> Expr:
+        """The truth of an expression. What an `and` or `or` need not evaluate may raise: then it is a branch."""
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            test = self.condition(node.operand)
+            return Const("b", not test.value) if isinstance(test, Const) else Op("b", "not", (test,))
+        if not isinstance(node, ast.BoolOp):
+            return self._plain(node)
+        found: Expr = self._attempt(lambda: self._plain(node), lambda: self._branches(node))
+        return found
+
+    def _plain(self, node: ast.expr) -> Expr:
+        test = self.without_calls(node)
+        found: Expr = self.computed(node.lineno, lambda: self.hold(self.truth(self.value(test))))
+        return found
+
+    def _branches(self, node: ast.BoolOp) -> Expr:
+        name = self.new("c")[:-1]
+        self.variables[name] = "b"
+        found = Var("b", name)
+        self.out.append(Block(node.lineno, [Assign(name, self.condition(node.values[0]))]))
+        for one in node.values[1:]:
+            outer, self.out = self.out, []
+            skipped, unused = dict(self.names), list[Stmt]()
+            value = self.condition(one)
+            inner, self.out = self.out, outer
+            inner.append(Block(node.lineno, [Assign(name, value)]))
+            self._join(skipped, unused, self.names, inner)
+            test = found if isinstance(node.op, ast.And) else Op("b", "not", (found,))
+            self.out.append(If(test, inner, unused))
+        return found
 
     def _check_order(self, node: ast.stmt) -> None:
         """The way back computes lets again from what variables held before the statement: none may be newer."""
@@ -169,10 +223,9 @@ class Reader(Calls):
         self.block.append(Assign(self.flags[-1][which], Const("b", True)))
 
     def _do_If(self, node: ast.If) -> None:
-        test = self.computed(node.lineno, lambda: self.hold(self.truth(self.value(node.test))))
+        test = self.condition(node.test)
         if isinstance(test, Const):
-            for one in node.body if test.value else node.orelse:
-                self.statement(one)
+            self.out += self.body(node.body if test.value else node.orelse)
             return
         before = dict(self.names)
         body = self.body(node.body)
@@ -190,7 +243,7 @@ class Reader(Calls):
 
     def _merged(self, name: str, one: Value | None, other: Value | None) -> Value:
         if isinstance(one, Number) and isinstance(other, Number) and one.expr == other.expr:
-            return either(one, other, one.flag or other.flag)
+            return self.one_of(name, one, other)
         if isinstance(one, Number) and other is None:
             return self._maybe(name, one)
         if isinstance(other, Number) and one is None:
@@ -227,33 +280,38 @@ class Reader(Calls):
         return made
 
     def _do_For(self, node: ast.For) -> None:
-        if node.orelse:
-            self.refuse("else of a loop", node)
-        if not isinstance(node.target, ast.Name):
-            self.refuse("a loop with several variables", node)
-        call = node.iter
-        if not isinstance(call, ast.Call) or call.keywords or self.known(call.func) is not range:
-            self.refuse("a loop over something else than a range", node)
-        start, count, step = self.computed(node.lineno, lambda: self._range(call))
-        plain, name = node.target.id, self.prefix + node.target.id
+        target = node.target
+        if isinstance(target, ast.Name) and target.id not in _assigned(ast.Module(node.body, [])):
+            counts = self.counts(node.iter)
+            if counts is not None:
+                self._counted(node, target.id, counts, node.body)
+                return
+        count, item = self.items(node.iter)
+        length = self.value(count).expr  # type: ignore[union-attr]
+        name = f".turn.{node.lineno}.{node.col_offset}"
+        first = self.taken(target, item(ast.Name(name, ast.Load())))
+        self._counted(node, name, Counts(ZERO, length, ONE, True), [*first, *node.body])
+
+    def _counted(self, node: ast.For, plain: str, counts: Counts, nodes: Sequence[ast.stmt]) -> None:
+        start, count, step, is_nonneg = counts
+        name = self.prefix + plain
         if self.kinds.setdefault(name, "i") != "i":
             self.refuse(f"{plain} is not always an integer", node)
-        if plain in _assigned(ast.Module(node.body, [])):
-            self.refuse(f"{plain} is assigned in its own loop", node)
         self.variables[name] = "i"
-        goes_up = step.value > 0
         was_nonneg, width = name in self.nonneg, self.width.get(name)
-        if self.is_nonneg(start) if goes_up else self._ends_above(call):
+        if is_nonneg:
             self.nonneg.add(name)
         self.width[name] = 41
         flags = self._flags(node)
 
         def body() -> list[Stmt]:
             self.names[plain] = Number(Var("i", name), True)
-            made = self.jumping(node.body, flags)
+            made = self.jumping(nodes, flags)
             if name in self.flagged:
                 self.variables[bound_flag(name)] = "b"
                 made.insert(0, Block(node.lineno, [Assign(bound_flag(name), Const("b", True))]))
+            if name in self.typed:
+                made.insert(0, Block(node.lineno, [self.typing(name, True)]))
             return made
 
         made = self.looped(body)
@@ -265,51 +323,42 @@ class Reader(Calls):
             self.width[name] = width
         self._reset(flags, node)
         self.out.append(For(name, start, count, step, made, flags[0] if flags[0] in self.variables else None))
-
-    def _ends_above(self, call: ast.Call) -> bool:
-        """Whether a range that counts down ends at -1 or above."""
-        stop = call.args[1]
-        if isinstance(stop, ast.Name):
-            return stop.id in self.not_negative
-        try:
-            value = ast.literal_eval(stop)
-        except ValueError:
-            return False
-        return isinstance(value, int) and value >= -1
-
-    def _range(self, call: ast.Call) -> tuple[Expr, Expr, Expr]:
-        args = [self.index_of(self.value(one)) for one in call.args]
-        if not 1 <= len(args) <= 3:
-            self.refuse("a range", call)
-        start, stop, step = (ZERO, args[0], ONE) if len(args) == 1 else (*args, ONE)[:3]
-        if not isinstance(step, Const) or step.value == 0:
-            self.refuse("a step that is not known", call)
-        start, stop = self.let(start), self.let(stop)
-        length = self.integer("sub", stop, start) if step.value > 0 else self.integer("sub", start, stop)
-        size = abs(int(step.value))
-        if size > 1:
-            more = self.integer("add", length, Const("i", size - 1))
-            length = Op("i", "floordiv", (more, Const("i", size)))
-        return self.hold(start), self.hold(Op("i", "max", (length, ZERO))), step
+        self._else(node, flags)
 
     def _do_While(self, node: ast.While) -> None:
-        if node.orelse:
-            self.refuse("else of a loop", node)
         flags = self._flags(node)
         found: list[Any] = []
+        again = self.new("c")[:-1]
+        if flags[0] in self.variables:
+            self.variables[again] = "b"
 
         def body() -> list[Stmt]:
             before, self.out = self.out, []
-            test = self.computed(node.lineno, lambda: self.hold(self.truth(self.value(node.test))))
-            tests, self.out = self.out, before
+            test = self.condition(node.test)
             if flags[0] in self.variables:
-                test = Op("b", "and", (Op("b", "not", (Var("b", flags[0]),)), test))
-            found[:] = [tests, test]
+                # After a break, Python does not evaluate the condition.
+                self.out.append(Block(node.lineno, [Assign(again, test)]))
+                skip = Block(node.lineno, [Assign(again, Const("b", False))])
+                self.out = [skip, If(Op("b", "not", (Var("b", flags[0]),)), self.out, [])]
+                test = Var("b", again)
+            found[:] = [self.out, test]
+            self.out = before
             return self.jumping(node.body, flags)
 
         made = self.looped(body)
         self._reset(flags, node)
         self.out.append(While(found[0], found[1], made))
+        self._else(node, flags)
+
+    def _else(self, node: ast.For | ast.While, flags: tuple[str, str]) -> None:
+        """The statements that run if no break has been reached."""
+        if flags[0] not in self.variables:
+            self.out += self.body(node.orelse)
+        elif node.orelse:
+            skipped, unused = dict(self.names), list[Stmt]()
+            made = self.body(node.orelse)
+            self._join(skipped, unused, self.names, made)
+            self.out.append(If(Op("b", "not", (Var("b", flags[0]),)), made, unused))
 
     def _flags(self, node: Any) -> tuple[str, str]:
         """Variables that say that a break and a continue have been reached, where there are any."""
@@ -332,6 +381,16 @@ class Reader(Calls):
     def _reset(self, flags: tuple[str, str], node: ast.stmt) -> None:
         if flags[0] in self.variables:
             self.out.append(Block(node.lineno, [Assign(flags[0], Const("b", False))]))
+
+
+def _ways(node: Any) -> ast.If:
+    """A statement with a conditional expression as its value, as two in an `if`."""
+    ways = []
+    for value in (node.value.body, node.value.orelse):
+        one = copied(node)
+        one.value = copied(value)
+        ways.append([one])
+    return ast.copy_location(ast.If(node.value.test, *ways), node)
 
 
 def _assigned(node: ast.AST) -> set[str]:
@@ -358,6 +417,8 @@ def own_jumps(nodes: Sequence[ast.stmt]) -> list[ast.stmt]:
             found.append(node)
         elif isinstance(node, ast.If):
             found += own_jumps((*node.body, *node.orelse))
+        elif isinstance(node, (ast.For, ast.While)):
+            found += own_jumps(node.orelse)
     return found
 
 

@@ -6,6 +6,7 @@ import ast
 import builtins
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from threading import RLock
 from types import FrameType
 from typing import Any
@@ -22,7 +23,7 @@ from bridge.loops_in_c.derivative import planned
 from bridge.loops_in_c.entry import LoopEntry
 from bridge.loops_in_c.expressions import Read
 from bridge.loops_in_c.functions import DERIVED
-from bridge.loops_in_c.ir import Array, Program
+from bridge.loops_in_c.ir import Array, Program, Var
 from bridge.loops_in_c.reading import Reader, own_jumps
 from bridge.loops_in_c.values import Elements, NotCompiled, Number, alike
 from bridge.rewind.interpreter import ARRAYS
@@ -197,11 +198,11 @@ class Beginning:
 
     def _array(self, name: str, value: np.ndarray, label: str, key: list[Any], active: bool) -> None:
         is_packed = value.strides[-1] == value.itemsize
-        made = Array(_DTYPES[value.dtype], value.ndim, label, False, is_packed)
+        made = Array(_DTYPES[value.dtype], value.ndim, label, False, is_packed, _is_ordered(value))
         if not value.flags.aligned or value.dtype.byteorder not in "=|":
             raise NotCompiled(f"{name} is not aligned", self.site.node.lineno)
         self.arrays[name], self.values[name] = made, value
-        key.append((name, made.kind, made.ndim, label, is_packed, active))
+        key.append((name, made.kind, made.ndim, label, is_packed, made.is_ordered, active))
 
     def _compiled(self) -> Compiled:
         with _lock:
@@ -394,14 +395,15 @@ class Beginning:
             if value.flag is not None and not run.number(value.flag):
                 continue
             number, kind = run.number(name), program.variables[name]
+            is_weak = run.number(value.weak.name) if isinstance(value.weak, Var) else value.weak
             if kind != "f":
-                values[name] = number if value.weak else np.int64(number) if kind == "i" else np.bool_(number)
+                values[name] = number if is_weak else np.int64(number) if kind == "i" else np.bool_(number)
             elif name in plan.active_variables:
                 root = Root(self.context, np.float64(number), True)
-                made = ARRAYS.weak_scalar(number, root) if value.weak else ARRAYS.scalar(np.float64(number), root)
+                made = ARRAYS.weak_scalar(number, root) if is_weak else ARRAYS.scalar(np.float64(number), root)
                 values[name] = made
             else:
-                values[name] = number if value.weak else np.float64(number)
+                values[name] = number if is_weak else np.float64(number)
         return values
 
     def _log(
@@ -473,6 +475,12 @@ def _looked_up(text: str, names: Mapping[str, Any], live: Mapping[str, Any], lin
     for one in rest:
         value = getattr(value, one)
     return value
+
+
+def _is_ordered(value: np.ndarray) -> bool:
+    """Whether each axis lies inside of one step of the axis before it."""
+    axes = [(step, step * extent) for step, extent in zip(value.strides, value.shape, strict=True) if extent > 1]
+    return all(step > 0 for step, _ in axes) and all(one[0] >= other[1] for one, other in pairwise(axes))
 
 
 def _same_window(one: np.ndarray, other: np.ndarray) -> bool:

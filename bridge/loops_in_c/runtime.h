@@ -230,6 +230,90 @@ static F pairwise(const char *p, I n, I step)
 #undef AT
 }
 
+/* A sum of negative zeros: what it is depends on NumPy's version. */
+static inline F not_minus_zero(F x) { return x == 0 && signbit(x) ? by_python(x) : x; }
+static F sum(const F *b, I n) { return n ? not_minus_zero(pairwise((const char *)b, n, 8)) : 0.0; }
+static F prod(const F *b, I n)
+{
+    F found = 1.0;
+    for (I k = 0; k < n; k++)
+        found *= b[k];
+    return found;
+}
+static F max(const F *b, I n)
+{
+    F found = b[0];
+    for (I k = 1; k < n; k++)
+        found = numpy_maximum(found, b[k]);
+    return found;
+}
+static F min(const F *b, I n)
+{
+    F found = b[0];
+    for (I k = 1; k < n; k++)
+        found = numpy_minimum(found, b[k]);
+    return found;
+}
+/* The first place of an extremum; of a NaN, if there is one. */
+static I argmax(const F *b, I n)
+{
+    I found = 0;
+    for (I k = 1; k < n && b[found] == b[found]; k++)
+        if (!(b[k] <= b[found]))
+            found = k;
+    return found;
+}
+static I argmin(const F *b, I n)
+{
+    I found = 0;
+    for (I k = 1; k < n && b[found] == b[found]; k++)
+        if (!(b[k] >= b[found]))
+            found = k;
+    return found;
+}
+static F count_winners(const F *b, I n, F best)
+{
+    I count = 0;
+    for (I k = 0; k < n; k++)
+        count += b[k] == best || b[k] != b[k];
+    return count ? count : 1;
+}
+/* In the place of each of `n` numbers the product of all others; there is room for as many after them. */
+static void products_of_others(F *b, I n)
+{
+    F left = 1.0, right = 1.0;
+    for (I k = 0; k < n; k++) {
+        b[n + k] = left;
+        left *= b[k];
+    }
+    for (I k = n - 1; k >= 0; k--) {
+        F own = b[k];
+        b[k] = b[n + k] * right;
+        right *= own;
+    }
+}
+static I integer_sum(const I *b, I n)
+{
+    I found = 0;
+    for (I k = 0; k < n; k++)
+        found += b[k];
+    return found;
+}
+static I integer_max(const I *b, I n)
+{
+    I found = b[0];
+    for (I k = 1; k < n; k++)
+        found = max_of(found, b[k]);
+    return found;
+}
+static I integer_min(const I *b, I n)
+{
+    I found = b[0];
+    for (I k = 1; k < n; k++)
+        found = min_of(found, b[k]);
+    return found;
+}
+
 static inline F numpy_dot(Frame *f, const char *a, I sa, const char *b, I sb, I n)
 {
     F found = 0.0;
@@ -239,6 +323,29 @@ static inline F numpy_dot(Frame *f, const char *a, I sa, const char *b, I sb, I 
     I sizes[4] = {1, 1, n, 1}, steps[9] = {0, 0, 0, n * sa, sa, sb, sb, 8, 8};
     f->loops[0](args, sizes, steps, f->data[0]);
     return found;
+}
+
+/* `c` = the product of `m` by `k` and `k` by `n` elements, each with its two steps. */
+static inline void numpy_product(Frame *f, const char *a, I a_rows, I a_inner, const char *b, I b_inner, I b_columns,
+                                 char *c, I m, I k, I n)
+{
+    char *args[3] = {(char *)a, (char *)b, c};
+    I sizes[4] = {1, m, k, n}, steps[9] = {0, 0, 0, a_rows, a_inner, b_inner, b_columns, n * 8, 8};
+    f->loops[0](args, sizes, steps, f->data[0]);
+}
+/* `dot` copies what has gaps, multiplies an array with itself in another way, and takes rows and columns for vectors:
+   then Python computes it. */
+static inline B is_packed(I outer, I inner, I extent) { return inner == 8 && outer == 8 * extent; }
+static inline void dot_as_matmul(const char *a, B has_rows, I a_rows, I a_inner, const char *b, I b_inner,
+                                 B has_columns, I b_columns, I m, I k, I n)
+{
+    B is_left = a_inner > 0, is_right = b_inner > 0;
+    if (has_rows)
+        is_left = m > 1 && (is_packed(a_rows, a_inner, k) || is_packed(a_inner, a_rows, m));
+    if (has_columns)
+        is_right = n > 1 && (is_packed(b_columns, b_inner, k) || is_packed(b_inner, b_columns, n));
+    if (!is_left || !is_right || k < 2 || (has_rows && has_columns && a == b))
+        by_python(0);
 }
 
 /* One element by the inner loop of a ufunc. The result lies apart: next to its argument, NumPy takes another way. */

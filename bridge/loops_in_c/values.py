@@ -17,19 +17,23 @@ class NotCompiled(Exception):
         self.reason, self.line = reason, line
 
 
+class Again(Exception):
+    """Something has been found out of a variable: the loop is read once more."""
+
+
 @dataclass(frozen=True)
 class Number:
     """A value without axes.
 
     Attributes
     ----------
-    weak : whether it is a Python number, not one of NumPy's; None where that depends on the run.
+    weak : whether it is a Python number, not one of NumPy's, or a condition for that; None where it is not known.
     flag : the variable that says whether it is bound; None where it is.
     is_certain : whether its kind is that of Python's value; an integer that is kept as a float may be either.
     """
 
     expr: Expr
-    weak: bool | None = True
+    weak: bool | Expr | None = True
     flag: str | None = None
     is_certain: bool = True
 
@@ -56,6 +60,7 @@ class Elements:
     ----------
     array, view : where it lies, if it is a view.
     shared : what it may be a copy of, where Python has no copy: memory that other names may show.
+    is_part : whether a computed value is a part of another one, so that NumPy's array has gaps.
     """
 
     kind: str
@@ -65,6 +70,7 @@ class Elements:
     view: tuple[Axis, ...] = ()
     is_copy: bool = True
     shared: frozenset[str] = frozenset()
+    is_part: bool = False
 
 
 @dataclass(frozen=True)
@@ -96,16 +102,26 @@ def bound_flag(name: str) -> str:
     return f"{name}?"
 
 
-def weak_of(values: Sequence[Number]) -> bool | None:
+def weak_flag(name: str) -> str:
+    """The variable that says whether another one holds a Python number."""
+    return f"{name}!"
+
+
+def weak_of(values: Sequence[Number]) -> bool | Expr | None:
     """Whether an operation on these numbers returns a Python number. With one NumPy operand, it does not."""
     if any(one.weak is False for one in values):
         return False
-    return None if any(one.weak is None for one in values) else True
+    found: bool | Expr = True
+    for one in values:
+        if one.weak is None:
+            return None
+        if isinstance(one.weak, Expr):
+            found = Op("b", "and", (found, one.weak)) if isinstance(found, Expr) else one.weak
+    return found
 
 
-def either(one: Number, other: Number, flag: str | None) -> Number:
+def either(one: Number, other: Number, flag: str | None, weak: bool | Expr | None) -> Number:
     """One of two numbers that a variable holds."""
-    weak = one.weak if one.weak == other.weak else None
     return Number(one.expr, weak, flag, one.is_certain and other.is_certain)
 
 

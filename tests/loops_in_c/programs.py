@@ -192,8 +192,39 @@ def swept(u, factor=0.5):
 
 def returns_early(x):
     if x > 0.0:
+        return x * 2.0
+    elif x < -1.0:
+        y = x * x
+        if y > 2.0:
+            return y
+    else:
+        x = x + 1.0
+    return x * 3.0
+
+
+def returns_two(u, x):
+    if x > 0.0:
+        u = u * x
+        return u, x
+    return u, -x
+
+
+def returns_nothing(u, i):
+    if i == 1:
+        return
+    u[i] *= 2.0
+
+
+def returns_from_a_loop(u):
+    for x in range(len(u)):
+        if u[x] > 0.0:
+            return u[x]
+    return u[0]
+
+
+def returns_nothing_at_times(x):
+    if x > 0.0:
         return x
-    return -x
 
 
 @compiled
@@ -229,6 +260,66 @@ def functions_of_numbers(A, v, a):
 
 
 @compiled
+def reductions_along_axes(A, v, a):
+    for i in range(3):
+        v += np.sum(A, axis=0) * np.mean(A * v, axis=1) - np.max(A, axis=0)
+        A[i] += v * np.prod(A[i]) + A.min(axis=1) * A.max()
+        A *= 0.1 + a * np.mean(A) / (1.0 + np.sum(v > 0.0) + np.sum(A * A))
+    return np.sum(A) + np.sum(v)
+
+
+@compiled
+def products_of_matrices(A, v, a):
+    for i in range(3):
+        w = A @ v + np.dot(v, A) * a
+        A += 0.1 * np.outer(w, v) - 0.1 * A @ A
+        v[:] = np.dot(A, w * 0.1) + (A[:, :2] @ A[1:3])[i] + (A @ A.T)[0] + np.dot(A, A * a)[0]
+    return np.sum(A) + np.sum(v)
+
+
+@compiled
+def new_axes(A, v, a):
+    for i in range(3):
+        A += v[:, None] * A[i][np.newaxis, :] * a
+        column = A[:, i, None]
+        v += np.sum(column * v[None], axis=0) + np.max(v[:, None] - v, axis=1)
+        column *= 0.5
+    return np.sum(A) + np.sum(v)
+
+
+@compiled
+def arrays_of_indices(A, v, a):
+    order, twice = np.array([2, 0, 3]), np.array([1, -1, 1])
+    for i in range(3):
+        v[order] += A[i, order] * v[twice]
+        v[twice] = A[order, i] * a + v[order]
+        A[order] *= 0.5 + A[twice]
+        A[i, twice] += np.sum(v[order]) * a
+        np.add.at(v, twice, A[order, 0] * v[i])
+        order[i] = i
+    return np.sum(A) + np.sum(v)
+
+
+@compiled
+def masks(A, v, a):
+    for i in range(3):
+        v[v > A[i]] *= a
+        A[(A < 0.0) & (v < A)] = v[i]
+        A[i] += v
+        A[~(A > 0.2)] -= a * v[0]
+    return np.sum(A * A) + np.sum(v)
+
+
+@compiled
+def neighbours_and_places(A, v, a):
+    for i in range(3):
+        v += np.cumsum(np.roll(A[i], i + 1)) * 0.3
+        v[1:] -= np.diff(v) * a
+        A[i, np.argmax(v)] += v[A[:, i].argmin()] ** 2
+    return np.sum(A) + np.sum(v)
+
+
+@compiled
 def ties_and_choices(A, v, a):
     for i in range(3):
         v[i] = v[i + 1]
@@ -241,6 +332,56 @@ def ties_and_choices(A, v, a):
 def a_function_of_an_array_backwards(A, v, a):
     for i in range(4):
         A[i] = np.exp(v[::-1]) * a
+    return np.sum(A)
+
+
+@python("sum of a part of an array")
+def a_sum_of_a_part(A, v, a):
+    for i in range(3):
+        v[i] += np.sum(A[1:, 1:]) * a
+    return np.sum(v)
+
+
+@python("sum of an array whose axes are not in the order of its memory")
+def a_sum_of_a_transpose(A, v, a):
+    for i in range(3):
+        turned = A.T * a
+        v[i] += np.sum(turned)
+    return np.sum(v)
+
+
+@python("a product of an array whose memory has an order that is not known")
+def a_product_of_a_computed_transpose(A, v, a):
+    for _ in range(3):
+        v += (A.T * a) @ v
+    return np.sum(v)
+
+
+@python("a call with keywords")
+def a_sum_that_keeps_its_axes(A, v, a):
+    for _ in range(3):
+        v += np.sum(A, axis=1, keepdims=True)[0] * a
+    return np.sum(v)
+
+
+@python("an array changes what a mask selects")
+def a_mask_and_an_array(A, v, a):
+    for i in range(3):
+        v[v > -9.0] *= A[i] * a
+    return np.sum(v)
+
+
+@python("an index array that does not hold integers")
+def the_elements_of_a_mask(A, v, a):
+    for i in range(3):
+        v[i] += np.sum(A[i][v > 0.0]) * a
+    return np.sum(v)
+
+
+@python("a call of max")
+def the_maximum_by_python(A, v, a):
+    for i in range(3):
+        A[i] *= max(v) * a
     return np.sum(A)
 
 
@@ -386,11 +527,158 @@ def an_array_in_a_tuple(A, v, a):
     return np.sum(v)
 
 
-@python("a statement of kind return")
-def a_function_that_returns_early(A, v, a):
+@compiled
+def functions_that_return_early(A, v, a):
     for i in range(4):
         v[i] = returns_early(v[i]) * a
+        w, s = returns_two(v, A[i, i])
+        A[i] = w * s
+        returns_nothing(v, i)
+    return np.sum(v) * np.sum(A)
+
+
+@python("a statement of kind return")
+def a_function_that_returns_from_a_loop(A, v, a):
+    for i in range(4):
+        v[i] = returns_from_a_loop(v) * a
     return np.sum(v)
+
+
+@python("does not return the same kind of thing each time")
+def a_function_that_returns_nothing_at_times(A, v, a):
+    for i in range(4):
+        v[i] = returns_nothing_at_times(v[i] * v[i]) * a
+    return np.sum(v)
+
+
+@compiled
+def conditions_that_guard_others(A, v, a):
+    n, count = len(v), 0
+    for i in range(n):
+        if i < n - 1 and v[i + 1] > 0.0:
+            v[i] *= a
+        if not (i < n - 1 and v[i + 1] > 0.0) and i:
+            v[i] += returns_early(v[i]) if i > 1 and returns_early(A[i, i]) > 0.0 else v[0]
+        A[i] = A[i] * 0.5 if -0.5 < v[i] <= a < 5.0 else v * 2.0
+        inside = 0 < i < 3
+        if inside:
+            count += 1
+    for i in range(1, n):
+        j = i
+        while j > 0 and v[j - 1] > v[j]:
+            v[j - 1], v[j] = v[j], v[j - 1]
+            j -= 1
+    return np.sum(v * A[0]) * count + np.sum(A)
+
+
+@compiled
+def loops_with_else(A, v, a):
+    for i in range(4):
+        for j in range(4):
+            if A[i, j] > 1.0:
+                v[i] *= a
+                break
+        else:
+            v[i] = 2.0 * v[i]
+            if i == 2:
+                continue
+        k = 3
+        while k > i:
+            k -= 1
+            if A[i, k] > 0.5:
+                break
+        else:
+            v[0] += 1.0
+        A[i, 0] = v[i] * k
+    return np.sum(v) * np.sum(A)
+
+
+@compiled
+def inner_loops_over_arrays(A, v, a):
+    s = v[0] * a
+    for i in range(2):
+        for x in v:
+            s = s + x * A[i, 0]
+            v[3] = v[3] * x
+        for row in A:
+            row *= a
+            s = s + row[0]
+        for x in reversed(A[0] * 2.0):
+            s = s * 0.5 + x
+        for x, y, _, w in A:
+            s = s + x * y - w
+    return s * np.sum(A) * np.sum(v) + x
+
+
+@compiled
+def inner_loops_with_several_variables(A, v, a):
+    s = v[0] * a
+    for i in range(3):
+        for j, x in enumerate(A[i] * 2.0):
+            if j == 1:
+                continue
+            v[j] += x * s
+        for k, row in enumerate(A, start=i):
+            row[k % 4] = v[k % 4]
+        for k, (x, row) in enumerate(zip(v, A, strict=True), 1):
+            s = s + x * row[k - 1]
+            if k > 3:
+                break
+        else:
+            s = s * 2.0
+        for x, y, j in zip(v[1:], v, range(0, 10, 3), strict=False):
+            s = s + x * y * j
+        for j in reversed(range(1, 4)):
+            v[j] += v[j - 1] * s * 0.1
+        for j in range(3):
+            j = j + 1
+            v[j] *= 0.5
+    return np.sum(v) * s + k * j
+
+
+@compiled
+def an_array_that_is_rebound_while_a_loop_goes_over_it(A, v, a):
+    w = v * 1.0
+    for i in range(2):
+        for x in w:
+            w = w * x + a
+        A[i] = w
+    return np.sum(A)
+
+
+@compiled
+def arrays_that_are_unpacked(A, v, a):
+    x, y, z, w = v
+    for i in range(3):
+        part = y * a
+        x, y, z, w = x + part, y - x, A[i, 0], w * z
+        first, _, _, last = A
+        first *= x
+        last[0] = y
+        x, y, z, w = v
+    return np.sum(A) * x * y + z * w
+
+
+@compiled
+def a_jump_under_a_condition_that_is_known(A, v, a):
+    for i in range(4):
+        if not None:
+            if v[i] > 0.0:
+                continue
+            v[i] *= 2.0
+        v[i] *= a
+    return np.sum(v * v)
+
+
+@compiled
+def a_break_before_a_condition_that_raises(A, v, a):
+    k = 0
+    while v[k] > -100.0:
+        v[k] *= a
+        k += 1
+        if k == 4:
+            break
+    return np.sum(v) * k
 
 
 @python("in an expression of swept, which writes arrays")
@@ -505,9 +793,48 @@ def a_variable_that_each_iteration_skips(A, v, a):
 
 
 @raising
+def too_many_values(A, v, a):
+    for i in range(4):
+        v[i] *= 2.0
+        x, y = A[i, i:]
+        v[i] = x * y
+    return np.sum(v)
+
+
+@raising
 def a_division_by_zero(A, v, a):
     for i in range(4):
         v[i] = 1 / (i - 2)
+    return np.sum(v)
+
+
+@raising
+def an_array_of_indices_beyond_the_end(A, v, a):
+    places = np.array([0, 1])
+    for _ in range(4):
+        v[places] += a * A[1, places]
+        places[1] += 1
+    return np.sum(v)
+
+
+@raising
+def a_mask_of_another_length(A, v, a):
+    for i in range(1, 4):
+        v[:i][A[0] > 0.0] = a
+    return np.sum(v)
+
+
+@raising
+def the_maximum_of_nothing(A, v, a):
+    for i in range(4):
+        v[i] += np.max(v[i + 1 :])
+    return np.sum(v)
+
+
+@raising
+def a_product_of_shapes_that_differ(A, v, a):
+    for i in range(4):
+        v += A[:, : i + 1] @ v[: 4 - i]
     return np.sum(v)
 
 

@@ -24,9 +24,23 @@ def clipped(x, most):
     return found
 
 
+def shifted(u):
+    return np.roll(u, 2)
+
+
 def smooth(u, k=0.2):
     for j in range(1, len(u) - 1):
         u[j] += k * (u[j - 1] - bent(u[j + 1]))
+
+
+def sided(x, y):
+    if x > y:
+        if y > 0.0:
+            return x * 0.5
+        x = x - y
+    elif -0.5 < x < 0.5:
+        return y
+    return x * y * 0.1
 
 
 def shrunk(u, w):
@@ -68,7 +82,7 @@ class Generator:
         """The function `f(A, B, v, a)`."""
         lines = ["def f(A, B, v, a):", "    n = A.shape[0]", "    s = 0.0", "    r = a * 0.5"]
         lines.append(self.pick("    w = np.zeros(A.shape[1])", "    w = v * 0.5", "    w = v.copy()"))
-        lines.append("    c = 1")
+        lines += ["    c = 1", "    p, q = np.array([0, 3, 1]), np.array([2, -1, 2])"]
         lines.append(f"    x, y = {self.pick('v', 'w', 'A[0]', 'v * a')}, {self.pick('w', 'B[1]', 'w + 0.1')}")
         self.rebinds, self.writes = self.random.random() < 0.6, self.random.random() < 0.3
         for _ in range(self.random.randint(1, 2)):
@@ -87,11 +101,37 @@ class Generator:
             body = self.body(depth + 1)
             return [*head, f"{pad}    {name} += 1", *body]
         name = self.pick("i", "j", "k") + str(depth)
+        if depth > 1 and self.random.random() < 0.25:
+            return self.loop_over(name, depth)
         bounds = self.pick("n", "1, n", "n - 1", "n - 2, -1, -1", "0, n, 2", "3", f"{self.index_bound()}")
         self.indices.append(name)
         body = self.body(depth + 1)
         self.indices.pop()
-        return [f"{pad}for {name} in range({bounds}):", *body]
+        made = [f"{pad}for {name} in range({bounds}):", *body]
+        if depth > 1 and self.random.random() < 0.2:
+            made += [f"{pad}else:", *self.body(depth + 1)]
+        return made
+
+    def loop_over(self, name: str, depth: int) -> list[str]:
+        """A loop over something else than a range."""
+        pad, array = "    " * depth, self.pick("v", "w", "A[0]", "B[:, 1]", "x", self.vector())
+        target, over = self.random.choice([
+            ("e", array), (name, "reversed(range(n))"), (name, "reversed(range(1, n, 2))"),
+            (f"{name}, e", f"enumerate({array})"), (f"e, {name}", f"zip({array}, range(3))"),
+            (f"{name}, (e, q)", f"enumerate(zip({array}, A))"),
+            ("q", "A"), (f"{name}, q", "enumerate(B)"), ("e", f"reversed({array})"),
+        ])  # fmt: skip
+        if name in target:
+            self.indices.append(name)
+        body = (
+            [f"{pad}    {self.pick('s', 'r')} += e * 0.1"]
+            if "e" in target
+            else [f"{pad}    q *= 0.9", f"{pad}    s = q[1]"]
+        )
+        body += self.body(depth + 1)
+        if name in target:
+            self.indices.pop()
+        return [f"{pad}for {target} in {over}:", *body]
 
     def index_bound(self) -> str:
         return self.pick(*self.indices, "n") if self.indices else "n"
@@ -116,9 +156,16 @@ class Generator:
         if chance < 0.26:
             return [f"{pad}if {self.condition()}:", f"{pad}    {self.pick('break', 'continue')}"]
         if chance < 0.45:
-            return [f"{pad}{self.element()} {self.pick('=', '+=', '-=', '*=')} {self.number()}"]
+            found = self.number()
+            if self.random.random() < 0.15:
+                found = f"{found} if {self.condition()} else {self.number()}"
+            return [f"{pad}{self.element()} {self.pick('=', '+=', '-=', '*=')} {found}"]
         if chance < 0.65:
             return [f"{pad}{self.row()} {self.pick('=', '+=', '-=', '*=')} {self.vector()}"]
+        if chance < 0.67:
+            return [f"{pad}{self.at_several_places()}"]
+        if chance < 0.69:
+            return [f"{pad}{self.row()} {self.pick('=', '+=', '-=')} {self.vector_of_matrices()}"]
         if chance < 0.72:
             inner = self.pick("1:-1", ":-2", "2:", "::2")
             return [f"{pad}{self.pick('v', 'w')}[{inner}] {self.pick('=', '+=')} {self.vector(inner)}"]
@@ -132,9 +179,9 @@ class Generator:
         if chance < 0.84:
             return [f"{pad}s, r = r, s * 0.5" if self.random.random() < 0.5 else f"{pad}c += 1"]
         if chance < 0.87:
-            return [f"{pad}{self.pick('s', 'r')} {self.pick('=', '+=')} {self.pick('np.dot', 'np.sum')}"
-                    .replace("np.dot", f"np.dot({self.plain_row()}, {self.plain_row()}) * 0.1")
-                    .replace("np.sum", f"np.sum({self.vector()}) * 0.1")]  # fmt: skip
+            dot = f"np.dot({self.plain_row()}, {self.plain_row()}) * 0.1"
+            value = self.pick(dot, f"np.sum({self.vector()}) * 0.1", self.number_of_arrays())
+            return [f"{pad}{self.pick('s', 'r')} {self.pick('=', '+=')} {value}"]
         return [f"{pad}{self.pick('s', 'r')} {self.pick('=', '+=', '*=')} {self.number()}"]
 
     def rebinding(self) -> str:
@@ -153,6 +200,10 @@ class Generator:
         found = [f"{self.number()} > 0.1", f"{self.pick(*NUMBERS)} < {self.number()}", "c > 3"]
         if self.indices:
             found += [f"{self.pick(*self.indices)} > 1", f"{self.pick(*self.indices)} % 2 == 0"]
+        if self.indices:
+            name = self.pick(*self.indices)
+            found.append(f"{name} < n - 1 and v[{name} + 1] > {self.number()}")
+        found += [f"{self.number()} < {self.number()} <= {self.number()}"]
         one = self.random.choice(found)
         return f"{one} {self.pick('and', 'or')} {self.random.choice(found)}" if self.random.random() < 0.15 else one
 
@@ -206,6 +257,40 @@ class Generator:
             return f"{one()} ** {self.pick('2', '3', '2.0')}"
         return f"np.{name}({one()}{' * 0.2' if name == 'exp' else ''})"
 
+    def at_several_places(self) -> str:
+        """A store at an array of indices, or where a mask is true."""
+        places, others = self.pick("p", "q"), self.pick("p", "q")
+        base = self.pick("v", "w", f"A[{self.index()}]", f"B[:, {self.index()}]")
+        test = f"({base} {self.pick('<', '>=')} {self.pick('0.0', self.number(), 'v')})"
+        return self.pick(
+            f"{base}[{places}] {self.pick('=', '+=', '*=')} {self.pick('v', 'w', 'B[0]')}[{others}]",
+            f"{self.pick('A', 'B')}[{places}] {self.pick('=', '+=')} {self.pick('A', 'B')}[{others}] * 0.5",
+            f"np.add.at({self.pick('v', 'w')}, {places}, {self.pick('A', 'B')}[{others}, {self.index()}])",
+            f"{base}[{test}] {self.pick('=', '*=', '+=')} {self.number()}",
+            f"{base}[:] = {self.pick('np.cumsum', 'shifted')}({self.vector()})",
+            f"{base}[1:] -= 0.1 * np.diff({self.vector()})",
+            f"v[np.argmax({self.vector()})] += {self.number()}",
+        )
+
+    def matrix(self) -> str:
+        """A matrix of `n` by `n` elements."""
+        name = self.pick(*MATRICES)
+        return self.pick(name, name, f"{name}.T", f"({name} * 0.5)", f"(A + B * {self.number()})", "(A * v[:, None])")
+
+    def vector_of_matrices(self) -> str:
+        """A whole vector that is computed from matrices."""
+        reduction = f"np.{self.pick('sum', 'mean', 'max', 'min')}({self.matrix()}, axis={self.pick('0', '1', '-1')})"
+        product = self.pick(
+            f"{self.matrix()} @ {self.pick('v', 'w', '(v * w)')}", f"np.dot({self.matrix()}, {self.pick('v', 'w')})",
+            f"v @ {self.matrix()}", f"({self.matrix()} @ {self.matrix()})[{self.index()}]",
+            f"np.outer(v, w)[{self.index()}]", f"np.sum(v[:, None] * w[None, :], axis={self.pick('0', '1')})",
+        )  # fmt: skip
+        return f"0.1 * ({self.pick(reduction, product)})"
+
+    def number_of_arrays(self) -> str:
+        array = self.pick(self.matrix(), self.vector(), "A[1:]")
+        return f"0.1 * np.{self.pick('sum', 'mean', 'max', 'min')}({array})"
+
     def choice_of_elements(self, one: Callable[[], str]) -> str:
         test = f"{one()} {self.pick('>', '<=')} {self.pick(one(), self.number())}"
         if self.random.random() < 0.2:
@@ -238,7 +323,7 @@ class Generator:
         if chance < 0.46:
             return self.pick(*NUMBERS)
         if chance < 0.5:
-            return f"bent({self.element()})"
+            return f"bent({self.element()})" if self.random.random() < 0.5 else f"sided({self.element()}, s)"
         if chance < 0.75:
             return self.element()
         if chance < 0.85:

@@ -14,6 +14,7 @@ import pytest
 
 import bridge
 from bridge.loops_in_c import running
+from bridge.source import looping
 from tests.loops_in_c.test_loops import loops, outcome  # noqa: F401
 
 pytestmark = pytest.mark.skipif(
@@ -47,6 +48,14 @@ OF_NUMBERS = (
     "math.atan2(x, y)", "math.pow(x, y)", "int(x) + 0.5", "float(x) * y", "round(x) * y", "bool(x) * y", "min(x, y)",
     "max(x, y)", "x * math.isnan(y)", "math.sqrt(x) if x > 0 else float(y)",
     "float(x) ** float(y)", "float(x) % float(y)", "float(x) // float(y)", "float(x) / float(y)",
+)  # fmt: skip
+OF_WHOLE_ARRAYS = (
+    "x * np.sum(x)", "x * np.mean(x * y)", "x + np.max(x)", "y * np.min(x * y)", "x + np.prod(x)", "x * np.sum(x > y)",
+    "np.sum(x[:, None] * y[None, :], axis=0)", "np.sum(x[:, None] * y, axis=1)", "np.max(x[:, None] + y, axis=0) + a",
+    "np.min(x * y[:, np.newaxis], axis=1)", "np.prod(0.5 * x * y[:, None], axis=0)", "np.outer(x, y)[0] + x.max()",
+    "(x[:, None] * y) @ x", "y @ (x[:, None] * y)", "np.dot(np.outer(x, y), y)", "(np.outer(x, y) @ np.outer(y, x))[0]",
+    "np.mean(x[:, None] * y, axis=0)", "np.sqrt(x * np.where(x > np.min(y), 1.0, 0.0))",
+    "np.where(x == np.max(x), np.sqrt(np.max(np.abs(x))), x)",
 )  # fmt: skip
 SPECIAL = (0.0, -0.0, 1.0, -1.0, 0.5, 2.0, 2.5, -2.5, 1e-320, 1e300, np.inf, -np.inf, np.nan)
 
@@ -89,6 +98,7 @@ def compared(tmp_path: Path, loops: Callable[[str], list[int]], monkeypatch: pyt
         inputs += [(scale * generator.standard_normal(37), generator.standard_normal(37)) for scale in (0.3, 3.0)]
         inputs += [(np.abs(v) + 0.1, np.abs(w) + 0.1) for v, w in inputs[-2:]]
         inputs += [(generator.uniform(-1, 1, 37), np.full(37, exponent)) for exponent in (2.0, -1.0)]
+        inputs += [(np.round(generator.standard_normal(9)), np.round(generator.standard_normal(9))) for _ in range(3)]
         count = 0
         for number, (v, w) in enumerate(inputs):
             a = SPECIAL[number % len(SPECIAL)]
@@ -100,7 +110,7 @@ def compared(tmp_path: Path, loops: Callable[[str], list[int]], monkeypatch: pyt
                         warnings.simplefilter("ignore")
                         differentiated = bridge.value_and_grad(names["f"], argnums=(0, 1, 2), zeros=zeros)
                         found.append(outcome(differentiated, (v, w, a)))
-                assert not running.REASONS
+                assert not looping.REASONS
                 count += len(ran)
                 expected, other = found
                 if isinstance(expected[0], type):
@@ -121,6 +131,6 @@ def test_functions_of_numbers(expression: str, compared: Callable[[str, str], in
 
 
 @pytest.mark.ci
-@pytest.mark.parametrize("expression", (*OF_ELEMENTS, *OF_ARRAYS))
+@pytest.mark.parametrize("expression", (*OF_ELEMENTS, *OF_ARRAYS, *OF_WHOLE_ARRAYS))
 def test_functions_of_arrays(expression: str, compared: Callable[[str, str], int]) -> None:
     assert compared(ARRAYS, expression) > 10
