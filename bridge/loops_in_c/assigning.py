@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 from typing import Any
 
 from bridge.loops_in_c.aliasing import Aliasing
 from bridge.loops_in_c.expressions import OPERATORS
-from bridge.loops_in_c.ir import Assign, Const, Each, Expr, Load, Op, Size, Store, Var
+from bridge.loops_in_c.ir import Array, Assign, Const, Each, Expr, Load, Op, Size, Store, Var
 from bridge.loops_in_c.values import (
     Axis,
     Elements,
@@ -34,11 +35,14 @@ class Assigning(Aliasing):
     kinds : what kind of number each variable holds.
     mixed : those that hold several kinds.
     flagged : those of which it is known only at run time whether they are bound.
+    given : those that are bound to arrays which the loop may have begun with.
     typed : those of which it is known only at run time whether they hold Python numbers.
     """
 
     kinds: dict[str, str]
     flagged: set[str]
+    first_arrays: Mapping[str, Array]
+    given: set[str]
     typed: set[str]
 
     def _do_Assign(self, node: ast.Assign) -> None:
@@ -155,6 +159,8 @@ class Assigning(Aliasing):
                 self.refuse(f"{name} holds a number and an array")
             self.names.pop(name, None)
             self.names[name] = self._bound(name, value)
+            if not self.prefix and name in self.first_arrays:
+                self.block.append(self.rebound(name, True))
         else:
             parts = value.items if isinstance(value, Several) else ()
             fixed = [isinstance(one, Known) or (isinstance(one, Number) and self.is_fixed(one.expr)) for one in parts]
@@ -196,12 +202,18 @@ class Assigning(Aliasing):
         return Number(value.expr, value.weak, bound_flag(own), value.is_certain)
 
     def _bound(self, name: str, value: Elements) -> Elements:
-        if value.is_copy:
+        if value.is_copy or value.array is None:
             return self.make(self.home(name, value), value)
         own = self.prefix + name
+        if not all(map(self.is_local, (value.array, *value.shared))):
+            self.given.add(own)
         axes = tuple(Axis(self._variable(own, one.start), one.step, one.axis) for one in value.view)
-        assert value.array is not None
         return self._viewed(value.array, tuple(self._variable(own, one) for one in value.extents), axes, value.shared)
+
+    def rebound(self, name: str, holds: bool) -> Assign:
+        """Say whether a name that the loop began with an array for has been bound in the loop."""
+        self.variables[bound_flag(name)] = "b"
+        return Assign(bound_flag(name), Const("b", holds))
 
     def _variable(self, name: str, expr: Expr) -> Expr:
         """Keep the start or extent of a view in a variable of its own: later assignments do not change the view."""

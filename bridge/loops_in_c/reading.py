@@ -76,13 +76,15 @@ class Reader(Iterating):
         self.width: dict[str, int] = {}
         self.prefix, self.look, self.globals, self.calling = "", self.first_look, None, 0
         self.read = []
-        self.scopes = []
+        self.scopes, self.given = [], set()
         self.assigned = _assigned(loop)
         self.flags: list[tuple[str, str]] = []
         self.written: set[str] = set()
         self.fresh = 0
         self.line = loop.lineno
-        self.out: list[Stmt] = []
+        self.out: list[Stmt] = [
+            Block(loop.lineno, [self.rebound(name, False)]) for name in sorted(self.arrays.keys() & self.assigned)
+        ]
         for name, value in self.live.items():
             found = self.names[name] = self._live(name, value)
             if name in self.typed and isinstance(found, Number) and isinstance(found.weak, bool):

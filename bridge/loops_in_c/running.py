@@ -24,7 +24,7 @@ from bridge.loops_in_c.expressions import Read
 from bridge.loops_in_c.functions import DERIVED
 from bridge.loops_in_c.ir import Array, Program, Var
 from bridge.loops_in_c.reading import Reader, own_jumps
-from bridge.loops_in_c.values import Elements, NotCompiled, Number, alike
+from bridge.loops_in_c.values import Elements, NotCompiled, Number, alike, bound_flag
 from bridge.rewind.interpreter import ARRAYS
 from bridge.rewind.log import Overwritten, is_bounded
 from bridge.rewind.memory import grounded
@@ -376,7 +376,7 @@ class Beginning:
         arrays = {name: value for name, value in found.items() if isinstance(value, Elements)}
         for name, value in arrays.items():
             others = [one for other, one in arrays.items() if other != name]
-            if not _is_own(value, others, reader):
+            if not _is_own(name, value, others, reader):
                 raise NotCompiled(f"{name} may be another array, or a view of it, when the loop is over", node.lineno)
         return found
 
@@ -386,6 +386,8 @@ class Beginning:
         for name, value in found.names.items():
             if isinstance(value, Elements):
                 assert value.array is not None
+                if name in self.arrays and not run.number(bound_flag(name)):
+                    continue
                 made = run.local(value.array)
                 active = program.arrays[value.array].memory in plan.active_memory
                 root = Root(self.context, made, active and made.dtype.kind == "f")
@@ -439,15 +441,17 @@ _NUMBERS: dict[type, str] = {
 }  # fmt: skip
 
 
-def _is_own(value: Elements, others: Sequence[Elements], reader: Reader) -> bool:
-    """Whether an array that a loop leaves is a whole one, which no other array may be."""
+def _is_own(name: str, value: Elements, others: Sequence[Elements], reader: Reader) -> bool:
+    """Whether an array that a loop leaves is a whole one, which no other array may be, or what it began with."""
     assert value.array is not None
     whole = reader.whole(value.array)
     known = {value.array, *value.shared}
     if any(not known.isdisjoint({one.array, *one.shared}) for one in others):
         return False
     is_whole = alike(replace(value, shared=frozenset()), whole)
-    return is_whole and all(map(reader.is_local, value.shared))
+    given = {one for one in value.shared if not reader.is_local(one)}
+    is_first = name in reader.first_arrays and name not in reader.given and given == {reader.arrays[name].memory}
+    return is_whole and (not given or is_first)
 
 
 def _same(one: Any, other: Any) -> bool:

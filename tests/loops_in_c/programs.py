@@ -397,14 +397,28 @@ def a_copy_whose_original_is_written(A, v, a):
     return np.sum(A)
 
 
-@python("may be another array, or a view of it, when the loop is over")
+@compiled
 def a_loop_that_may_leave_the_array_it_began_with(A, v, a):
-    x = v
+    x, y = v, A[0]
     for _ in range(50):
         if np.sum(x * x) < 1e-4:
             break
         x = x * 0.5 * a
-    return np.sum(x * x)
+    for i in range(3):
+        for j in range(i - 2):
+            y = y * A[j]
+        v[i] += y[0]
+    y[1] = 3.0
+    return np.sum(x * x) * np.sum(A)
+
+
+@python("may be another array, or a view of it, when the loop is over")
+def a_loop_that_may_leave_an_array_with_two_names(A, v, a):
+    for _ in range(3):
+        w = v
+        v = v * a + A[0]
+    w[0] = 2.0
+    return np.sum(v * w)
 
 
 @python("a tuple of what may change")
