@@ -35,7 +35,7 @@ from bridge.source.targets import own, touched
 
 _DTYPES = {np.dtype(np.float64): "f", np.dtype(np.int64): "i", np.dtype(np.bool_): "b"}
 _SMALL = 1 << 31
-START, STOP = ".start", ".stop"
+START, STOP, OVER = ".start", ".stop", ".array"
 
 
 @dataclass
@@ -107,8 +107,8 @@ def obstacle(context: Any) -> str | None:
 
 def beginning(context: Any, site: Site, iterable: Any, frame: FrameType) -> Beginning:
     """The loop with the values that it begins with; NotCompiled if it does not run in C."""
-    if isinstance(site.node, ast.For) and type(iterable) is not range:
-        raise NotCompiled("it goes over something else than a range", site.node.lineno)
+    if isinstance(site.node, ast.For) and type(iterable) not in (range, Buffer, np.ndarray):
+        raise NotCompiled("it goes over something else than a range or an array", site.node.lineno)
     if site.node.orelse and any(isinstance(one, ast.Break) for one in own_jumps(site.node.body)):
         raise NotCompiled("its else depends on a break", site.node.lineno)
     names, own = frame.f_locals, _own_names(frame)
@@ -124,8 +124,10 @@ class Beginning:
 
     def __init__(self, context: Any, site: Site, live: dict[str, Any], iterable: Any, frame: FrameType) -> None:
         self.context, self.site, self.live, self.iterable, self.frame = context, site, live, iterable, frame
-        if iterable is not None:
+        if isinstance(iterable, range):
             self.live = {**live, START: iterable.start, STOP: iterable.stop}
+        elif iterable is not None:
+            self.live = {**live, OVER: ARRAYS.seen(iterable)}
         self._describe()
 
     def is_ready(self) -> bool:
@@ -186,7 +188,7 @@ class Beginning:
             else:
                 self.objects[name] = value
                 key.append((name, id(value)))
-        over = self.iterable
+        over = self.iterable if isinstance(self.iterable, range) else None
         step = None if over is None else over.step
         self.not_negative: frozenset[str] = frozenset()
         if over is not None:
@@ -232,14 +234,12 @@ class Beginning:
 
     def _make(self) -> Compiled:
         node = self.site.node
-        if self.iterable is not None:
+        if isinstance(self.iterable, range):
             bounds: list[ast.expr] = [ast.Name(START, ast.Load()), ast.Name(STOP, ast.Load())]
             over = ast.Call(ast.Name(".range", ast.Load()), [*bounds, ast.Constant(self.iterable.step)], [])
-            ast.copy_location(over, node)
-            node = ast.For(node.target, ast.fix_missing_locations(over), node.body, [])
-            ast.copy_location(node, self.site.node)
-        if isinstance(self.site.node, ast.For) and not isinstance(self.site.node.target, ast.Name):
-            raise NotCompiled("its target is no variable", node.lineno)
+            node = _over(node, over)
+        elif self.iterable is not None:
+            node = _over(node, ast.Name(OVER, ast.Load()))
 
         own, frame = _own_names(self.frame), self.frame
 
@@ -266,6 +266,8 @@ class Beginning:
             value = self.live.get(name)
             if program.arrays[name].is_local:
                 continue
+            if type(self.live.get(OVER)) is np.ndarray and self.arrays[OVER].memory == self.arrays[name].memory:
+                raise NotCompiled(f"it goes over {name}, which it writes", self.site.node.lineno)
             if not self.values[name].flags.writeable:
                 raise NotCompiled(f"{name} is read-only", self.site.node.lineno)
             if type(value) is np.ndarray:
@@ -456,6 +458,12 @@ def _is_own(name: str, value: Elements, others: Sequence[Elements], reader: Read
 
 def _same(one: Any, other: Any) -> bool:
     return one is other or (type(one) is type(other) and isinstance(one, (int, float)) and one == other)
+
+
+def _over(loop: Any, over: ast.expr) -> ast.For:
+    """A loop over something else."""
+    made = ast.For(loop.target, ast.fix_missing_locations(ast.copy_location(over, loop)), loop.body, [])
+    return ast.copy_location(made, loop)
 
 
 def _own_names(frame: FrameType) -> frozenset[str]:

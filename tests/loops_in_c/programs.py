@@ -614,12 +614,41 @@ def output(A, v, a):
     return np.sum(v)
 
 
-@python("it goes over something else than a range")
-def elements(A, v, a):
-    s = 0.0
+@compiled
+def outermost_loops_over_arrays(A, v, a):
+    s, k, B, order = 0.0, 0, A.T, np.array([2, 0, 1])
     for x in v:
+        v[3] = v[3] * x
         s += x * x
+    for row in A:
+        row *= a
+        row[k] = v[k] + x
+        k = k + 1
+    for first, _, _, last in B:
+        s = s + first * last
+    for i in order:
+        s = s + v[i] * i
+    for j in range(4):
+        s = s * a + j
+        j = j * 2
+    return s * j + np.sum(A)
+
+
+@python("it goes over something else than a range or an array")
+def a_list(A, v, a):
+    s, numbers = 0.0, [1, 2]
+    for x in numbers:
+        s += v[x] * a
     return s
+
+
+@python("it goes over w, which it writes")
+def an_array_that_is_written_meanwhile(A, v, a):
+    w = np.zeros(4)
+    for x in w:
+        w[1] = x + v[0]
+        w[2] = x * a
+    return np.sum(w)
 
 
 @python("a statement of kind return")
