@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
 from typing import Any
 
 from bridge.loops_in_c.aliasing import Aliasing
 from bridge.loops_in_c.expressions import OPERATORS
-from bridge.loops_in_c.ir import Array, Assign, Const, Each, Expr, Load, Op, Size, Store, Var
+from bridge.loops_in_c.ir import Assign, Const, Each, Expr, Load, Op, Size, Store, Var
 from bridge.loops_in_c.values import (
     Axis,
     Elements,
@@ -35,14 +34,11 @@ class Assigning(Aliasing):
     kinds : what kind of number each variable holds.
     mixed : those that hold several kinds.
     flagged : those of which it is known only at run time whether they are bound.
-    given : those that are bound to arrays which the loop may have begun with.
     typed : those of which it is known only at run time whether they hold Python numbers.
     """
 
     kinds: dict[str, str]
     flagged: set[str]
-    first_arrays: Mapping[str, Array]
-    given: set[str]
     typed: set[str]
 
     def _do_Assign(self, node: ast.Assign) -> None:
@@ -206,7 +202,7 @@ class Assigning(Aliasing):
             return self.make(self.home(name, value), value)
         own = self.prefix + name
         if not all(map(self.is_local, (value.array, *value.shared))):
-            self.given.add(own)
+            self._find_out(self.given, own)
         axes = tuple(Axis(self._variable(own, one.start), one.step, one.axis) for one in value.view)
         return self._viewed(value.array, tuple(self._variable(own, one) for one in value.extents), axes, value.shared)
 

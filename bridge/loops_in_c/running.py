@@ -352,8 +352,10 @@ class Beginning:
             others = [x for x in tracked if self.arrays[x].memory == memory]
             shown = tracked[name].value
             if any(not _same_window(tracked[x].value, shown) for x in others):
-                raise NotCompiled(f"{name} overlaps another array", self.site.node.lineno)
-            windows[name] = shown, shown.copy()
+                said = "what it goes over" if name == OVER else name
+                raise NotCompiled(f"{said} overlaps another array", self.site.node.lineno)
+            if not any(one in windows for one in others):
+                windows[name] = shown, shown.copy()
         return windows
 
     def _outputs(self, reader: Reader, program: Program) -> dict[str, Number | Elements]:

@@ -376,12 +376,33 @@ def an_array_that_the_loop_makes_is_written(A, v, a):
     return np.sum(A) + v[0]
 
 
-@python("a store into an array that may be another one's, too")
+def bounded(u):
+    u[0] = 0.5
+    u[-1] *= 0.25
+
+
+@compiled
 def an_array_written_before_it_is_rebound(A, v, a):
+    first, u = v, v * a
+    for i in range(3):
+        v[0] = a + v[3]
+        bounded(u)
+        part = v[1:]
+        part += u[:-1]
+        part[1] = v[2]
+        if i > 0:
+            v = v * v[1]
+            u = u + v
+    return np.sum(v * u) + np.sum(first)
+
+
+@python("a store into an array that may be another one's, too")
+def arrays_that_are_swapped_and_written(A, v, a):
+    new = np.zeros(4)
     for _ in range(3):
-        v[0] = a
-        v = v * v[1]
-    return np.sum(v)
+        new[1:-1] = v[2:] * a + v[:-2]
+        v, new = new, v
+    return np.sum(v) + np.sum(new)
 
 
 @python("is not the same kind of thing in each iteration")
@@ -561,6 +582,21 @@ def arrays_that_are_unpacked(A, v, a):
         last[0] = y
         x, y, z, w = v
     return np.sum(A) * x * y + z * w
+
+
+@compiled
+def two_names_of_one_array_that_are_written(A, v, a):
+    w = v
+    for i in range(3):
+        v[i] = v[i] * w[i + 1]
+        w[i + 1] = w[i] * w[i + 1] * a
+        for row in A:
+            row *= v[i]
+            A[i] = A[i] * row[0]
+    for row in A:
+        row *= a
+        A[1] = row * row
+    return np.sum(v * w) + np.sum(A)
 
 
 @compiled
