@@ -8,11 +8,12 @@ of. A copy must not be written while another name may show the original, and end
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from bridge.loops_in_c.expressions import Expressions
-from bridge.loops_in_c.ir import Array, Block, Check, Each, Expr, Load, Make, Op, Size, Stmt, Var
-from bridge.loops_in_c.values import Axis, Elements, Unbound, Value, alike, local_name, read_by, with_sizes
+from bridge.loops_in_c.ir import Array, Block, Check, Each, Expr, If, Load, Make, Op, Size, Stmt, Var
+from bridge.loops_in_c.values import Axis, Elements, Unbound, Value, alike, bound_flag, local_name, read_by, with_sizes
 
 Names = dict[str, Value]
 
@@ -24,11 +25,17 @@ class Aliasing(Expressions):
     ----------
     prefix : what the variables of the function that is read are called after; empty for those of the loop's own.
     scopes : the names of the functions that have called it.
+    first_arrays : the arrays that the loop begins with.
+    given : the variables that are bound to arrays which the loop may have begun with.
+    after : statements that follow the one that is read.
     """
 
     prefix: str
     scopes: list[Names]
     out: list[Stmt]
+    first_arrays: Mapping[str, Array]
+    given: set[str]
+    after: list[Stmt]
 
     def home(self, name: str, value: Elements) -> str:
         """The local array of a variable."""
@@ -88,21 +95,41 @@ class Aliasing(Expressions):
     def check_alone(self, value: Elements) -> None:
         """Refuse to write into a copy of what another name may show."""
         everyone = [one for names in (self.names, *self.scopes) for one in names.values() if isinstance(one, Elements)]
-        for memory in value.shared:
+        shared = value.shared
+        name = (value.array or "").partition(":")[0]
+        owner = (*self.scopes, self.names)[0].get(name)
+        is_owned = isinstance(owner, Elements) and owner.array == value.array
+        if is_owned and name in self.first_arrays and name not in self.given:
+            first = self.arrays[name].memory
+            if first in shared:
+                self._write_through(name, value)
+            shared = shared - {first}
+        for memory in shared:
             others = {one.array for one in everyone if one.array == memory or memory in one.shared}
             if others != {value.array} or not self.is_local(memory):
                 self.refuse("a store into an array that may be another one's, too")
+
+    def _write_through(self, name: str, value: Elements) -> None:
+        """After this statement, an array that the loop began with gets what its copy holds, unless that is another."""
+        assert value.array is not None
+        home = self.whole(value.array)
+        names = tuple(self.new("q") for _ in home.extents)
+        index = tuple(Var("i", one) for one in names)
+        copy = Each(names, home.extents, name, index, home.at(index))
+        self.after.append(If(Op("b", "not", (Var("b", bound_flag(name)),)), [Block(self.line, [copy])], []))
+        self.written.add(name)
+        self.ended(name, value.array)
 
     def is_local(self, memory: str) -> bool:
         """Whether the loop has made what lies in a memory."""
         return memory.endswith("#") or (memory in self.arrays and self.arrays[memory].is_local)
 
-    def ended(self, array: str) -> None:
-        """An array is written: copies of it, where Python has none, hold old values."""
+    def ended(self, array: str, kept: str = "") -> None:
+        """An array is written: copies of it, where Python has none, hold old values, apart from one that is `kept`."""
         memory = self.arrays[array].memory
         for names in (self.names, *self.scopes):
             for name, one in names.items():
-                if isinstance(one, Elements) and memory in one.shared:
+                if isinstance(one, Elements) and memory in one.shared and one.array != kept:
                     names[name] = Unbound()
 
     def settle(self, name: str, names: Names, out: list[Stmt]) -> None:

@@ -204,6 +204,8 @@ class Assigning(Aliasing):
                 self.refuse(f"{name} holds a number and an array")
             self.names.pop(name, None)
             self.names[name] = self._bound(name, value)
+            if not self.prefix and name in self.first_arrays:
+                self.block.append(self.rebound(name, True))
         else:
             parts = value.items if isinstance(value, Several) else ()
             fixed = [isinstance(one, Known) or (isinstance(one, Number) and self.is_fixed(one.expr)) for one in parts]
@@ -245,12 +247,18 @@ class Assigning(Aliasing):
         return Number(value.expr, value.weak, bound_flag(own), value.is_certain)
 
     def _bound(self, name: str, value: Elements) -> Elements:
-        if value.is_copy:
+        if value.is_copy or value.array is None:
             return self.make(self.home(name, value), value)
         own = self.prefix + name
+        if not all(map(self.is_local, (value.array, *value.shared))):
+            self._find_out(self.given, own)
         axes = tuple(Axis(self._variable(own, one.start), one.step, one.axis) for one in value.view)
-        assert value.array is not None
         return self._viewed(value.array, tuple(self._variable(own, one) for one in value.extents), axes, value.shared)
+
+    def rebound(self, name: str, holds: bool) -> Assign:
+        """Say whether a name that the loop began with an array for has been bound in the loop."""
+        self.variables[bound_flag(name)] = "b"
+        return Assign(bound_flag(name), Const("b", holds))
 
     def _variable(self, name: str, expr: Expr) -> Expr:
         """Keep the start or extent of a view in a variable of its own: later assignments do not change the view."""

@@ -105,8 +105,8 @@ class LoopEntry(Entry):
         regions = self._regions()
         written = self._written()
         given = {k: _alike(np.isnan(region) if k in written else 0.0, run.arrays[k]) for k, region in regions.items()}
-        names = {k: self.run.library.program.arrays[run.library.printer.given[k]].memory for k in regions}
-        present = Marks(given, names, np.zeros(len(run.marks)), {})
+        places = {k: _window(run.arrays[k]) for k in regions}
+        present = Marks(given, places, np.zeros(len(run.marks)), {})
         for (name, value), one in zip(self.left.items(), ct, strict=True):
             if one is None:
                 continue
@@ -197,17 +197,17 @@ class Marks(NamedTuple):
     """Where cotangents existed when a loop was over: not zero, in arrays, in variables, and in local arrays."""
 
     arrays: dict[int, np.ndarray]
-    memory: dict[int, str]
+    places: dict[int, Any]
     numbers: np.ndarray
     local: dict[str, np.ndarray]
 
     def copies(self) -> dict[int, np.ndarray]:
-        """The arrays once more, for one way back; those of one memory are one."""
-        made: dict[str, np.ndarray] = {}
+        """The arrays once more, for one way back; those in one place are one."""
+        made: dict[Any, np.ndarray] = {}
         for k, array in self.arrays.items():
-            if self.memory[k] not in made:
-                made[self.memory[k]] = _alike(array, array)
-        return {k: made[self.memory[k]] for k in self.arrays}
+            if self.places[k] not in made:
+                made[self.places[k]] = _alike(array, array)
+        return {k: made[self.places[k]] for k in self.arrays}
 
 
 def _alike(values: Any, like: np.ndarray) -> np.ndarray:
@@ -221,3 +221,8 @@ def _alike(values: Any, like: np.ndarray) -> np.ndarray:
         )
     made[...] = values
     return made
+
+
+def _window(array: np.ndarray) -> tuple[Any, ...]:
+    """Where the elements of an array lie."""
+    return array.ctypes.data, array.shape, array.strides

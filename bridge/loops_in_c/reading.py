@@ -54,6 +54,7 @@ class Reader(Iterating):
         self.not_negative = not_negative
         self.flagged: set[str] = set()
         self.typed: set[str] = set()
+        self.given: set[str] = set()
         self.kinds: dict[str, str] = {}
         self.mixed: set[str] = set()
         self.unordered: set[str] = set()
@@ -78,13 +79,15 @@ class Reader(Iterating):
         self.width: dict[str, int] = {}
         self.prefix, self.look, self.globals, self.calling = "", self.first_look, None, 0
         self.read = []
-        self.scopes = []
+        self.scopes, self.after = [], []
         self.assigned = _assigned(loop)
         self.flags: list[tuple[str, str]] = []
         self.written: set[str] = set()
         self.fresh = 0
         self.line = loop.lineno
-        self.out: list[Stmt] = []
+        self.out: list[Stmt] = [
+            Block(loop.lineno, [self.rebound(name, False)]) for name in sorted(self.arrays.keys() & self.assigned)
+        ]
         for name, value in self.live.items():
             found = self.names[name] = self._live(name, value)
             if name in self.typed and isinstance(found, Number) and isinstance(found.weak, bool):
@@ -123,6 +126,8 @@ class Reader(Iterating):
         if self.block:
             self._check_order(node)
             self.out.append(Block(node.lineno, self.block))
+        self.out += self.after
+        self.after = []
         self.block = outer
 
     def _attempt(self, first: Callable[[], Any], second: Callable[[], Any]) -> Any:

@@ -25,7 +25,7 @@ from bridge.loops_in_c.expressions import Read
 from bridge.loops_in_c.functions import DERIVED
 from bridge.loops_in_c.ir import Array, Program, Var
 from bridge.loops_in_c.reading import Reader, own_jumps
-from bridge.loops_in_c.values import Elements, NotCompiled, Number, alike
+from bridge.loops_in_c.values import Elements, NotCompiled, Number, alike, bound_flag
 from bridge.rewind.interpreter import ARRAYS
 from bridge.rewind.log import Overwritten, is_bounded
 from bridge.rewind.memory import grounded
@@ -36,7 +36,7 @@ from bridge.source.targets import own, touched
 
 _DTYPES = {np.dtype(np.float64): "f", np.dtype(np.int64): "i", np.dtype(np.bool_): "b"}
 _SMALL = 1 << 31
-START, STOP = ".start", ".stop"
+START, STOP, OVER = ".start", ".stop", ".array"
 
 
 @dataclass
@@ -108,8 +108,8 @@ def obstacle(context: Any) -> str | None:
 
 def beginning(context: Any, site: Site, iterable: Any, frame: FrameType) -> Beginning:
     """The loop with the values that it begins with; NotCompiled if it does not run in C."""
-    if isinstance(site.node, ast.For) and type(iterable) is not range:
-        raise NotCompiled("it goes over something else than a range", site.node.lineno)
+    if isinstance(site.node, ast.For) and type(iterable) not in (range, Buffer, np.ndarray):
+        raise NotCompiled("it goes over something else than a range or an array", site.node.lineno)
     if site.node.orelse and any(isinstance(one, ast.Break) for one in own_jumps(site.node.body)):
         raise NotCompiled("its else depends on a break", site.node.lineno)
     names, own = frame.f_locals, _own_names(frame)
@@ -125,8 +125,10 @@ class Beginning:
 
     def __init__(self, context: Any, site: Site, live: dict[str, Any], iterable: Any, frame: FrameType) -> None:
         self.context, self.site, self.live, self.iterable, self.frame = context, site, live, iterable, frame
-        if iterable is not None:
+        if isinstance(iterable, range):
             self.live = {**live, START: iterable.start, STOP: iterable.stop}
+        elif iterable is not None:
+            self.live = {**live, OVER: ARRAYS.seen(iterable)}
         self._describe()
 
     def is_ready(self) -> bool:
@@ -187,7 +189,7 @@ class Beginning:
             else:
                 self.objects[name] = value
                 key.append((name, id(value)))
-        over = self.iterable
+        over = self.iterable if isinstance(self.iterable, range) else None
         step = None if over is None else over.step
         self.not_negative: frozenset[str] = frozenset()
         if over is not None:
@@ -233,14 +235,12 @@ class Beginning:
 
     def _make(self) -> Compiled:
         node = self.site.node
-        if self.iterable is not None:
+        if isinstance(self.iterable, range):
             bounds: list[ast.expr] = [ast.Name(START, ast.Load()), ast.Name(STOP, ast.Load())]
             over = ast.Call(ast.Name(".range", ast.Load()), [*bounds, ast.Constant(self.iterable.step)], [])
-            ast.copy_location(over, node)
-            node = ast.For(node.target, ast.fix_missing_locations(over), node.body, [])
-            ast.copy_location(node, self.site.node)
-        if isinstance(self.site.node, ast.For) and not isinstance(self.site.node.target, ast.Name):
-            raise NotCompiled("its target is no variable", node.lineno)
+            node = _over(node, over)
+        elif self.iterable is not None:
+            node = _over(node, ast.Name(OVER, ast.Load()))
 
         own, frame = _own_names(self.frame), self.frame
 
@@ -267,6 +267,8 @@ class Beginning:
             value = self.live.get(name)
             if program.arrays[name].is_local:
                 continue
+            if type(self.live.get(OVER)) is np.ndarray and self.arrays[OVER].memory == self.arrays[name].memory:
+                raise NotCompiled(f"it goes over {name}, which it writes", self.site.node.lineno)
             if not self.values[name].flags.writeable:
                 raise NotCompiled(f"{name} is read-only", self.site.node.lineno)
             if type(value) is np.ndarray:
@@ -351,8 +353,10 @@ class Beginning:
             others = [x for x in tracked if self.arrays[x].memory == memory]
             shown = tracked[name].value
             if any(not _same_window(tracked[x].value, shown) for x in others):
-                raise NotCompiled(f"{name} overlaps another array", self.site.node.lineno)
-            windows[name] = shown, shown.copy()
+                said = "what it goes over" if name == OVER else name
+                raise NotCompiled(f"{said} overlaps another array", self.site.node.lineno)
+            if not any(one in windows for one in others):
+                windows[name] = shown, shown.copy()
         return windows
 
     def _outputs(self, reader: Reader, program: Program) -> dict[str, Number | Elements]:
@@ -377,7 +381,7 @@ class Beginning:
         arrays = {name: value for name, value in found.items() if isinstance(value, Elements)}
         for name, value in arrays.items():
             others = [one for other, one in arrays.items() if other != name]
-            if not _is_own(value, others, reader):
+            if not _is_own(name, value, others, reader):
                 raise NotCompiled(f"{name} may be another array, or a view of it, when the loop is over", node.lineno)
         return found
 
@@ -387,6 +391,8 @@ class Beginning:
         for name, value in found.names.items():
             if isinstance(value, Elements):
                 assert value.array is not None
+                if name in self.arrays and not run.number(bound_flag(name)):
+                    continue
                 made = run.local(value.array)
                 active = program.arrays[value.array].memory in plan.active_memory
                 root = Root(self.context, made, active and made.dtype.kind == "f")
@@ -440,19 +446,27 @@ _NUMBERS: dict[type, str] = {
 }  # fmt: skip
 
 
-def _is_own(value: Elements, others: Sequence[Elements], reader: Reader) -> bool:
-    """Whether an array that a loop leaves is a whole one, which no other array may be."""
+def _is_own(name: str, value: Elements, others: Sequence[Elements], reader: Reader) -> bool:
+    """Whether an array that a loop leaves is a whole one, which no other array may be, or what it began with."""
     assert value.array is not None
     whole = reader.whole(value.array)
     known = {value.array, *value.shared}
     if any(not known.isdisjoint({one.array, *one.shared}) for one in others):
         return False
     is_whole = alike(replace(value, shared=frozenset()), whole)
-    return is_whole and all(map(reader.is_local, value.shared))
+    given = {one for one in value.shared if not reader.is_local(one)}
+    is_first = name in reader.first_arrays and name not in reader.given and given == {reader.arrays[name].memory}
+    return is_whole and (not given or is_first)
 
 
 def _same(one: Any, other: Any) -> bool:
     return one is other or (type(one) is type(other) and isinstance(one, (int, float)) and one == other)
+
+
+def _over(loop: Any, over: ast.expr) -> ast.For:
+    """A loop over something else."""
+    made = ast.For(loop.target, ast.fix_missing_locations(ast.copy_location(over, loop)), loop.body, [])
+    return ast.copy_location(made, loop)
 
 
 def _own_names(frame: FrameType) -> frozenset[str]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
+from bridge.arrays.buffer import Buffer
 from bridge.code_position import callers_frame
 from bridge.errors import RefusedError
 from bridge.loops_in_c.compiling import running
@@ -71,7 +72,7 @@ class Watched(Left):
     def over(self) -> bool:
         self.heat.seconds += perf_counter() - self.begun
         self.heat.iterations += self.count - self.left
-        return not (self.has_ended and (self.is_paused or self.later))
+        return not (self.has_ended and (self.is_paused or (self.later is not None and len(self.later) > 0)))
 
 
 def enter(context: Any, number: int, iterable: Any, found: Left | None) -> Left | None:
@@ -109,7 +110,7 @@ def enter(context: Any, number: int, iterable: Any, found: Left | None) -> Left 
         return _watched(heat, over, found)
     RAN.add(number)
     REASONS.pop(number, None)
-    if left.is_over or (type(left.rest) is not range and left.rest is not None):
+    if left.is_over or not (left.rest is None or _has_parts(left.rest)):
         return left
     # Compiled code has stopped before an iteration, which Python runs.
     return Watched(heat, left.rest, 1, left.values)
@@ -126,14 +127,19 @@ def _in_c(context: Any, site: Site, over: Any, waits: bool) -> Left | None:
     return begun.run() if waits or begun.is_ready() else None
 
 
+def _has_parts(over: Any) -> bool:
+    """Whether Python can run a loop over something in parts."""
+    return type(over) is range or (type(over) is Buffer and over.ndim > 0)
+
+
 def _expected(heat: Heat, over: Any) -> float:
     """Seconds that Python needs for what is left."""
-    return heat.of_one * len(over) if type(over) is range else heat.seconds / max(heat.entries, 1)
+    return heat.of_one * len(over) if _has_parts(over) else heat.seconds / max(heat.entries, 1)
 
 
 def _watched(heat: Heat, over: Any, found: Left | None) -> Left | None:
     """A part of the loop; None if the loop cannot be parted."""
-    if over is not None and type(over) is not range:
+    if over is not None and not _has_parts(over):
         return None
     count = 1
     if heat.iterations:

@@ -38,7 +38,7 @@ from bridge.source.staging.liveness import Liveness
 
 
 class Loop(NamedTuple):
-    """A loop of the program, as it is written, and the variables that may be read when it is over."""
+    """A loop of the program, as it is written, and the variables that may be read after it or by later iterations."""
 
     node: ast.For | ast.While
     live: frozenset[str]
@@ -148,7 +148,9 @@ class _Marker(ast.NodeTransformer):
 
     def visit_FunctionDef(self, node: Any) -> Any:
         before, self.is_function, self.depth = (self.is_function, self.depth, self.live), True, 0
-        self.live = Liveness(node.body, {}).after
+        lives = Liveness(node.body, {})
+        # Where compiled code stops, Python goes on with what the next iterations read.
+        self.live = {one: after | lives.exposed.get(one, set()) for one, after in lives.after.items()}
         self.names = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
         node = self.generic_visit(node)
         self.is_function, self.depth, self.live = before

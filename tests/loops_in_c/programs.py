@@ -486,12 +486,33 @@ def an_array_that_the_loop_makes_is_written(A, v, a):
     return np.sum(A) + v[0]
 
 
-@python("a store into an array that may be another one's, too")
+def bounded(u):
+    u[0] = 0.5
+    u[-1] *= 0.25
+
+
+@compiled
 def an_array_written_before_it_is_rebound(A, v, a):
+    first, u = v, v * a
+    for i in range(3):
+        v[0] = a + v[3]
+        bounded(u)
+        part = v[1:]
+        part += u[:-1]
+        part[1] = v[2]
+        if i > 0:
+            v = v * v[1]
+            u = u + v
+    return np.sum(v * u) + np.sum(first)
+
+
+@python("a store into an array that may be another one's, too")
+def arrays_that_are_swapped_and_written(A, v, a):
+    new = np.zeros(4)
     for _ in range(3):
-        v[0] = a
-        v = v * v[1]
-    return np.sum(v)
+        new[1:-1] = v[2:] * a + v[:-2]
+        v, new = new, v
+    return np.sum(v) + np.sum(new)
 
 
 @python("is not the same kind of thing in each iteration")
@@ -507,14 +528,28 @@ def a_copy_whose_original_is_written(A, v, a):
     return np.sum(A)
 
 
-@python("may be another array, or a view of it, when the loop is over")
+@compiled
 def a_loop_that_may_leave_the_array_it_began_with(A, v, a):
-    x = v
+    x, y = v, A[0]
     for _ in range(50):
         if np.sum(x * x) < 1e-4:
             break
         x = x * 0.5 * a
-    return np.sum(x * x)
+    for i in range(3):
+        for j in range(i - 2):
+            y = y * A[j]
+        v[i] += y[0]
+    y[1] = 3.0
+    return np.sum(x * x) * np.sum(A)
+
+
+@python("may be another array, or a view of it, when the loop is over")
+def a_loop_that_may_leave_an_array_with_two_names(A, v, a):
+    for _ in range(3):
+        w = v
+        v = v * a + A[0]
+    w[0] = 2.0
+    return np.sum(v * w)
 
 
 @python("a tuple of what may change")
@@ -660,6 +695,21 @@ def arrays_that_are_unpacked(A, v, a):
 
 
 @compiled
+def two_names_of_one_array_that_are_written(A, v, a):
+    w = v
+    for i in range(3):
+        v[i] = v[i] * w[i + 1]
+        w[i + 1] = w[i] * w[i + 1] * a
+        for row in A:
+            row *= v[i]
+            A[i] = A[i] * row[0]
+    for row in A:
+        row *= a
+        A[1] = row * row
+    return np.sum(v * w) + np.sum(A)
+
+
+@compiled
 def a_jump_under_a_condition_that_is_known(A, v, a):
     for i in range(4):
         if not None:
@@ -710,12 +760,41 @@ def output(A, v, a):
     return np.sum(v)
 
 
-@python("it goes over something else than a range")
-def elements(A, v, a):
-    s = 0.0
+@compiled
+def outermost_loops_over_arrays(A, v, a):
+    s, k, B, order = 0.0, 0, A.T, np.array([2, 0, 1])
     for x in v:
+        v[3] = v[3] * x
         s += x * x
+    for row in A:
+        row *= a
+        row[k] = v[k] + x
+        k = k + 1
+    for first, _, _, last in B:
+        s = s + first * last
+    for i in order:
+        s = s + v[i] * i
+    for j in range(4):
+        s = s * a + j
+        j = j * 2
+    return s * j + np.sum(A)
+
+
+@python("it goes over something else than a range or an array")
+def a_list(A, v, a):
+    s, numbers = 0.0, [1, 2]
+    for x in numbers:
+        s += v[x] * a
     return s
+
+
+@python("it goes over w, which it writes")
+def an_array_that_is_written_meanwhile(A, v, a):
+    w = np.zeros(4)
+    for x in w:
+        w[1] = x + v[0]
+        w[2] = x * a
+    return np.sum(w)
 
 
 @python("a statement of kind return")

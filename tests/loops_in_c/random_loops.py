@@ -101,7 +101,7 @@ class Generator:
             body = self.body(depth + 1)
             return [*head, f"{pad}    {name} += 1", *body]
         name = self.pick("i", "j", "k") + str(depth)
-        if depth > 1 and self.random.random() < 0.25:
+        if self.random.random() < 0.25:
             return self.loop_over(name, depth)
         bounds = self.pick("n", "1, n", "n - 1", "n - 2, -1, -1", "0, n, 2", "3", f"{self.index_bound()}")
         self.indices.append(name)
