@@ -34,6 +34,10 @@ pytestmark = pytest.mark.skipif(
 )
 
 
+EACH = [name if k % 4 == 0 else pytest.param(name, marks=pytest.mark.ci) for k, name in enumerate(COMPILED)]
+"""Compilers take time: most of these run in .ci/run alone."""
+
+
 def inputs() -> tuple[Any, ...]:
     generator = np.random.default_rng(3)
     return generator.standard_normal((4, 4)), generator.standard_normal(4), 0.7
@@ -74,7 +78,7 @@ def outcome(function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
         return type(error), re.sub(r"0x\w+", "", str(error))
 
 
-@pytest.mark.parametrize("name", COMPILED)
+@pytest.mark.parametrize("name", EACH)
 def test_values_and_gradients(name: str, loops: Callable[[str], list[int]]) -> None:
     program, args = COMPILED[name], inputs()
     plain = program(*reference.replicas(args[:2]), args[2])
@@ -91,7 +95,7 @@ def test_values_and_gradients(name: str, loops: Callable[[str], list[int]]) -> N
     assert [one.tobytes() for one in args[:2]] == before
 
 
-@pytest.mark.parametrize("name", COMPILED)
+@pytest.mark.parametrize("name", EACH)
 def test_pulls_may_be_repeated(name: str, loops: Callable[[str], list[int]]) -> None:
     program, args = COMPILED[name], inputs()
     loops("c")
