@@ -40,11 +40,13 @@ class Assigning(Aliasing):
     mixed : those that hold several kinds.
     flagged : those of which it is known only at run time whether they are bound.
     typed : those of which it is known only at run time whether they hold Python numbers.
+    is_known : whether all this was known when the reader began.
     """
 
     kinds: dict[str, str]
     flagged: set[str]
     typed: set[str]
+    is_known: bool
 
     def _do_Assign(self, node: ast.Assign) -> None:
         value = self.value(node.value)
@@ -220,10 +222,9 @@ class Assigning(Aliasing):
             self.block.append(Assign(bound_flag(name), Const("b", True)))
 
     def _find_out(self, names: set[str], own: str) -> None:
-        """Read the loop once more, unless a variable is one of these already."""
-        if own not in names:
-            names.add(own)
-            raise Again
+        """Note that a variable is one of these; the loop is read once more if that is new."""
+        self.is_known = self.is_known and own in names
+        names.add(own)
 
     def typing(self, own: str, weak: bool | Expr) -> Assign:
         """Say whether a variable holds a Python number."""

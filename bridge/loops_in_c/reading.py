@@ -65,10 +65,13 @@ class Reader(Iterating):
     def program(self, loop: ast.For | ast.While) -> Program:
         """The typed program of a loop."""
         for _ in range(64):
+            self.is_known = True
             try:
-                return self._once(loop)
+                made = self._once(loop)
             except Again:
                 continue
+            if self.is_known:
+                return made
         raise NotCompiled("the kinds of its numbers do not settle", loop.lineno)
 
     def _once(self, loop: ast.stmt) -> Program:
