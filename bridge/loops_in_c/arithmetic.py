@@ -43,8 +43,8 @@ class Arithmetic(Indexing):
     def power(self, left: Value, right: Value, node: ast.AST, is_function: bool = False) -> Value:
         """`left ** right`, or `np.power(left, right)`: NumPy has shortcuts for some exponents that are one number."""
         if not isinstance(left, Elements) and not isinstance(right, Elements):
-            if isinstance(left, Number) and left.expr.kind != "f":
-                self.refuse("a power of an integer", node)
+            if isinstance(left, Number) and isinstance(right, Number) and left.expr.kind != "f":
+                return self._power_of_integer(left, right, node)
             return self.elementwise("power" if is_function else "pow", (left, right), node)
         if "f" not in {one.kind for one in (left, right) if isinstance(one, Elements)} or "b" in _kinds(left, right):
             self.refuse("a power of integers", node)
@@ -123,6 +123,16 @@ class Arithmetic(Indexing):
         if isinstance(value, Elements) and value.kind != "b":
             return self.elementwise("ne", (value, Number(Const(value.kind, 0))), node)
         return value if isinstance(value, Elements) else Number(self.truth(value), False)
+
+    def _power_of_integer(self, left: Number, right: Number, node: ast.AST) -> Number:
+        """A power of a Python integer. With an exponent below 0, Python makes a float of it, and runs the iteration."""
+        are_pythons = left.weak is True and right.weak is True and left.is_certain and right.is_certain
+        if not are_pythons or (left.expr.kind, right.expr.kind) != ("i", "i"):
+            self.refuse("a power of an integer that is not Python's, or by another number", node)
+        pair = left.expr, right.expr
+        self.check(Op("b", "ge", (right.expr, ZERO)))
+        self.check(Op("b", "power_fits", pair))
+        return Number(self.let(Op("i", "int_power", pair)))
 
     def elementwise(self, name: str, values: tuple[Value, ...], node: ast.AST) -> Value:
         """A function of numbers, of each element."""

@@ -301,8 +301,9 @@ class Expressions(Arithmetic):
                 return cast(Value, self.item(one, ast.Slice(step=ast.Constant(-1))))
             case "len", (Elements() as one,):
                 return Number(one.extents[0])
-            case (("min" | "max"), (Number() as one, Number() as other)):
-                return self._extremum(name, one, other, node)
+            case (("min" | "max"), (Number() as one, Number() as other, *others)):
+                found = self._extremum(name, one, other, node)
+                return self._call(name, (found, *others), node) if others else found
             case "power", (one, other):
                 return self.power(one, other, node, is_function=True)
             case "where", (condition, one, other):

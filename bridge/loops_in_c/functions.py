@@ -325,6 +325,8 @@ FUNCTIONS: dict[str, Function] = {
     "add_fits": Function(2, "", (), "b", "add_fits({0}, {1})"),
     "sub_fits": Function(2, "", (), "b", "sub_fits({0}, {1})"),
     "mul_fits": Function(2, "", (), "b", "mul_fits({0}, {1})"),
+    "power_fits": Function(2, "", (), "b", "power_fits({0}, {1})"),
+    "int_power": Function(2, "", (), None, "int_power({0}, {1})"),
     "select": _choice(is_lazy=True),
     "where": _choice(is_lazy=False),
     "cast": Function(1, "", (None,)),

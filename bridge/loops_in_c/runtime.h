@@ -200,6 +200,21 @@ static inline B mul_fits(I a, I b)
     I c;
     return !__builtin_mul_overflow(a, b, &c);
 }
+static I int_power(I a, I b)
+{
+    I c = 1;
+    for (; b > 0; b >>= 1, a *= a)
+        c *= b & 1 ? a : 1;
+    return c;
+}
+static B power_fits(I a, I b)
+{
+    I c = 1;
+    for (; b > 0 && (a > 1 || a < -1); b--)
+        if (__builtin_mul_overflow(c, a, &c))
+            return 0;
+    return 1;
+}
 
 /* NumPy's pairwise sum. */
 static F pairwise(const char *p, I n, I step)

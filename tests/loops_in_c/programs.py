@@ -392,10 +392,19 @@ def a_choice_of_numbers_by_where(A, v, a):
     return np.sum(v)
 
 
-@python("a power of an integer")
-def a_power_of_an_integer(A, v, a):
+@compiled
+def powers_of_integers(A, v, a):
     for i in range(4):
-        v[i] *= i**2
+        v[i] *= i**2 + (-1) ** (i + 100) * 2**i - (i - 5) ** 3
+        A[i] = A[i] / (4**i + 1) + min(i, 2, 3**i) + max(v[0] * a, v[1], v[2])
+    return np.sum(v) + np.sum(A) + 7**i
+
+
+@python("a power of an integer that is not Python's")
+def a_power_of_a_numpy_integer(A, v, a):
+    n = np.arange(4)
+    for i in range(4):
+        v[i] *= n[i] ** 2
     return np.sum(v)
 
 
@@ -839,6 +848,15 @@ def two_views_of_one_array(A, v, a):
     first, last = v[:3], v[1:]
     for i in range(3):
         first[i] += last[i] * a
+    return np.sum(v)
+
+
+@raising
+def a_power_that_does_not_fit(A, v, a):
+    for i in range(4):
+        v[i] *= (10**20) ** i
+        v[i] = np.sqrt(2 ** (40 * i) * v[i]) + 2.0 ** (-i) + 2 ** (-i)
+        v[i + 1] = v[i]
     return np.sum(v)
 
 
