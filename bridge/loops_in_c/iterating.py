@@ -91,6 +91,8 @@ class Iterating(Calls):
         function = self.known(node.func) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else None
         if isinstance(node, ast.Call) and function in (enumerate, zip, reversed):
             return self._of_several(function, node)
+        if isinstance(node, (ast.Tuple, ast.List)) and {_type_of(one) for one in node.elts} in ({int}, {float}):
+            return ast.Constant(len(node.elts)), lambda k: _one_of(node.elts, k)
         node = self.without_calls(node)
         over = self._named(node, "over", lambda: self.value(node))
         value = self.value(over)
@@ -147,6 +149,23 @@ class Iterating(Calls):
             self.refuse("a loop with such a target", target)
         made = ast.copy_location(ast.Assign([target], item), target)
         return [ast.fix_missing_locations(made)]
+
+
+def _type_of(node: ast.expr) -> Any:
+    """The type of a number that is written out; the node for anything else."""
+    try:
+        value = ast.literal_eval(node)
+    except ValueError:
+        return node
+    return type(value) if type(value) in (int, float) else node
+
+
+def _one_of(nodes: list[ast.expr], k: ast.expr) -> ast.expr:
+    """The one of some expressions that has this number."""
+    found = nodes[-1]
+    for number, one in reversed(list(enumerate(nodes[:-1]))):
+        found = ast.IfExp(ast.Compare(k, [ast.Eq()], [ast.Constant(number)]), one, found)
+    return found
 
 
 def _binary(left: ast.expr, operator: ast.operator, right: ast.expr) -> ast.expr:

@@ -21,6 +21,7 @@ from bridge.loops_in_c.building import Library, Run
 from bridge.loops_in_c.compiling import CompilerError
 from bridge.loops_in_c.derivative import planned
 from bridge.loops_in_c.entry import LoopEntry
+from bridge.loops_in_c.exchanging import TURN, Turns, turns
 from bridge.loops_in_c.expressions import Read
 from bridge.loops_in_c.functions import DERIVED
 from bridge.loops_in_c.ir import Array, Program, Var
@@ -57,6 +58,7 @@ class Site:
     loop: Loop
     used: list[str]
     bound: set[str]
+    turns: Turns | None = None
     made: dict[Any, Compiled | tuple[str, int]] = field(default_factory=dict)
     held: list[Any] = field(default_factory=list)
 
@@ -86,7 +88,7 @@ def site_of(number: int) -> Site:
         loop = SITES[number]
         names = [one for one in ast.walk(loop.node) if isinstance(one, ast.Name)]
         bound = {one.id for one in names if isinstance(one.ctx, ast.Store)}
-        site = _sites[number] = Site(loop, sorted({one.id for one in names}), bound)
+        site = _sites[number] = Site(loop, sorted({one.id for one in names}), bound, turns(loop.node))
     return site
 
 
@@ -189,6 +191,10 @@ class Beginning:
             else:
                 self.objects[name] = value
                 key.append((name, id(value)))
+        found = self.site.turns
+        self.turns = found if found is not None and found.shown[0].keys() <= self.arrays.keys() else None
+        if self.turns is not None:
+            kinds[TURN], self.numbers[TURN] = "iw", 0
         over = self.iterable if isinstance(self.iterable, range) else None
         step = None if over is None else over.step
         self.not_negative: frozenset[str] = frozenset()
@@ -234,7 +240,7 @@ class Beginning:
         return _same(now, one.value) and (one.code is None or now.__code__ is one.code)
 
     def _make(self) -> Compiled:
-        node = self.site.node
+        node = self.site.node if self.turns is None else self.turns.loop
         if isinstance(self.iterable, range):
             bounds: list[ast.expr] = [ast.Name(START, ast.Load()), ast.Name(STOP, ast.Load())]
             over = ast.Call(ast.Name(".range", ast.Load()), [*bounds, ast.Constant(self.iterable.step)], [])
@@ -340,7 +346,14 @@ class Beginning:
         rest: Any = self.iterable
         if rest is not None:
             rest = () if is_over else rest[done:]
-        return Left(values_left, rest, is_over)
+        return Left({**values_left, **self._exchanged(run)}, rest, is_over)
+
+    def _exchanged(self, run: Run) -> dict[str, Any]:
+        """The arrays of names that are exchanged."""
+        if self.turns is None:
+            return {}
+        names = self.frame.f_locals
+        return {name: names[other] for name, other in self.turns.shown[int(run.number(TURN))].items()}
 
     def _windows(self, found: Compiled, tracked: Mapping[str, Any]) -> dict[str, tuple[np.ndarray, np.ndarray]]:
         """For each memory that is written, an array that shows all of it that the loop knows, and a copy of that."""

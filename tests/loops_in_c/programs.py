@@ -393,6 +393,54 @@ def a_choice_of_numbers_by_where(A, v, a):
 
 
 @compiled
+def inner_loops_over_numbers_that_are_written_out(A, v, a):
+    for i in range(3):
+        for colour in (0, 1, -1):
+            for weight in [0.5, -0.0, 2.0]:
+                if weight > 1.0 and colour == 1:
+                    break
+                A[i, colour] += weight * v[i] * a
+            v[colour] *= 1.5
+    return np.sum(v) + np.sum(A) + colour
+
+
+@compiled
+def arrays_that_exchange_their_names(A, v, a):
+    u, new = v.copy(), np.zeros(4)
+    for k in range(5):
+        for i in range(1, 3):
+            new[i] = u[i] + a * (u[i - 1] - 2.0 * u[i] + u[i + 1])
+        if k == 1:
+            continue
+        u, new = new, u
+        new[0] = u[1] * A[k % 4, 1]
+        if k == 3:
+            break
+    return np.sum(u * A) + np.sum(new[:2]) * u[1]
+
+
+@compiled
+def arguments_that_exchange_their_names(A, v, a):
+    w, u = A[1], v
+    for _ in range(3):
+        w[1:-1] += u[:-2] * u[2:] * a
+        u, w = w, u
+    u[0] = 2.0
+    return np.sum(A) + np.sum(v) * np.sum(u * w)
+
+
+@compiled
+def arrays_that_go_round(A, v, a):
+    x, y, z = A[0].copy(), A[1] * a, v
+    n = 0
+    while n < 7:
+        z[1:] = x[:-1] * y[1:] + a
+        x, y, z = y, z, x
+        n += 1
+    return np.sum(x) + 2.0 * np.sum(y) + 3.0 * np.sum(z)
+
+
+@compiled
 def powers_of_integers(A, v, a):
     for i in range(4):
         v[i] *= i**2 + (-1) ** (i + 100) * 2**i - (i - 5) ** 3
@@ -520,7 +568,8 @@ def arrays_that_are_swapped_and_written(A, v, a):
     new = np.zeros(4)
     for _ in range(3):
         new[1:-1] = v[2:] * a + v[:-2]
-        v, new = new, v
+        if a > 0.0:
+            v, new = new, v
     return np.sum(v) + np.sum(new)
 
 

@@ -107,6 +107,8 @@ class Generator:
         self.indices.append(name)
         body = self.body(depth + 1)
         self.indices.pop()
+        if depth == 1 and self.random.random() < 0.2:
+            body.insert(self.random.choice([0, len(body)]), f"{pad}    {self.pick('v, w = w, v', 'v, w, x = x, v, w')}")
         made = [f"{pad}for {name} in range({bounds}):", *body]
         if depth > 1 and self.random.random() < 0.2:
             made += [f"{pad}else:", *self.body(depth + 1)]
