@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from types import ModuleType
 from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from bridge.loops_in_c import functions
 from bridge.loops_in_c.arithmetic import Arithmetic
+from bridge.loops_in_c.attributes import is_plain
 from bridge.loops_in_c.blocks import SMALL
 from bridge.loops_in_c.ir import Check, Const, Dot, Expr, Make, Op, Reduce, Var
 from bridge.loops_in_c.values import ONE, Elements, Known, Number, Several, Unbound, Value, converted
@@ -111,7 +111,7 @@ class Expressions(Arithmetic):
         if isinstance(base, Known):
             if base.value is np.add and node.attr == "at":
                 return Known(functions.ADD_AT)
-            if not _is_plain(base.value, node.attr):
+            if not is_plain(base.value, node.attr):
                 self.refuse(f"the attribute {node.attr}, which may be computed", node)
             return self.of_object(ast.unparse(node), getattr(base.value, node.attr), node)
         if isinstance(base, Elements):
@@ -344,13 +344,3 @@ class Expressions(Arithmetic):
         whole = self.let(Op("f", rounding, (number.expr,)))
         self.check(Op("b", "lt", (Op("f", "fabs", (whole,)), Const("f", float(1 << 53)))))
         return Number(Op("i", "cast", (whole,)))
-
-
-def _is_plain(thing: Any, name: str) -> bool:
-    """Whether an attribute is what a module or an object holds: nothing computes it."""
-    if type(thing) is ModuleType:
-        return name in vars(thing)
-    kind: Any = type(thing)
-    if kind.__getattribute__ is not object.__getattribute__ or name not in getattr(thing, "__dict__", {}):
-        return False
-    return not any(hasattr(vars(one).get(name), "__get__") for one in kind.__mro__)

@@ -17,6 +17,7 @@ from bridge.arrays.buffer import Buffer, Scalar, WeakScalar
 from bridge.arrays.tracked import is_tracked
 from bridge.code_position import here, resolve
 from bridge.errors import MemoryBoundError
+from bridge.loops_in_c.attributes import Chain, as_variables, chains, values
 from bridge.loops_in_c.building import Library, Run
 from bridge.loops_in_c.compiling import CompilerError
 from bridge.loops_in_c.derivative import planned
@@ -58,7 +59,9 @@ class Site:
     loop: Loop
     used: list[str]
     bound: set[str]
-    turns: Turns | None = None
+    turns: Turns | None
+    chains: list[Chain]
+    with_variables: dict[frozenset[Chain], Site] = field(default_factory=dict)
     made: dict[Any, Compiled | tuple[str, int]] = field(default_factory=dict)
     held: list[Any] = field(default_factory=list)
 
@@ -85,11 +88,14 @@ def site_of(number: int) -> Site:
     """What is known of a loop."""
     site = _sites.get(number)
     if site is None:
-        loop = SITES[number]
-        names = [one for one in ast.walk(loop.node) if isinstance(one, ast.Name)]
-        bound = {one.id for one in names if isinstance(one.ctx, ast.Store)}
-        site = _sites[number] = Site(loop, sorted({one.id for one in names}), bound, turns(loop.node))
+        site = _sites[number] = _site(SITES[number])
     return site
+
+
+def _site(loop: Loop) -> Site:
+    names = [one for one in ast.walk(loop.node) if isinstance(one, ast.Name)]
+    bound = {one.id for one in names if isinstance(one.ctx, ast.Store)}
+    return Site(loop, sorted({one.id for one in names}), bound, turns(loop.node), chains(loop.node))
 
 
 def obstacle(context: Any) -> str | None:
@@ -115,7 +121,20 @@ def beginning(context: Any, site: Site, iterable: Any, frame: FrameType) -> Begi
     if site.node.orelse and any(isinstance(one, ast.Break) for one in own_jumps(site.node.body)):
         raise NotCompiled("its else depends on a break", site.node.lineno)
     names, own = frame.f_locals, _own_names(frame)
+    roots = {chain[0] for chain in site.chains}
+    held = {
+        name: names[name] if name in own else frame.f_globals.get(name)
+        for name in roots
+        if name in names or name not in own
+    }
+    attributes = values(site.chains, held)
+    if attributes:
+        found = frozenset(attributes)
+        if found not in site.with_variables:
+            site.with_variables[found] = _site(site.loop._replace(node=as_variables(site.node, found)))
+        site = site.with_variables[found]
     live = {name: ARRAYS.seen(names[name]) for name in site.used if name in names}
+    live |= {".".join(chain): ARRAYS.seen(value) for chain, value in attributes.items()}
     for name in site.used:
         if name not in own and name not in live and type(frame.f_globals.get(name)) is np.ndarray:
             live[name] = ARRAYS.seen(frame.f_globals[name])

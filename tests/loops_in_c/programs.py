@@ -440,6 +440,62 @@ def arrays_that_go_round(A, v, a):
     return np.sum(x) + 2.0 * np.sum(y) + 3.0 * np.sum(z)
 
 
+class Grid:
+    """State of a simulation."""
+
+    def __init__(self, u, rate):
+        self.u, self.flux, self.rate_ = u, np.zeros(4), rate
+        self.inner = self.table = None
+        self.count, self.shown = 4, np.arange(4)
+
+    def advance(self, steps):
+        for _ in range(steps):
+            for i in range(1, self.count):
+                self.flux[i] = self.rate_ * (self.u[i - 1] - self.u[i])
+            self.u[:-1] += self.flux[:-1] - self.flux[1:]
+
+    @property
+    def computed(self):
+        return self.count
+
+
+@compiled
+def attributes_of_objects(A, v, a):
+    grid = Grid(v, a)
+    grid.inner = Grid(A[1] * 1.0, 0.5)
+    grid.advance(3)
+    for i in range(grid.inner.u.shape[0]):
+        grid.inner.u[i] *= grid.u[grid.inner.shown[-i - 1]] + grid.flux.sum() * grid.inner.rate_
+    return np.sum(grid.inner.u * A) + np.sum(grid.u)
+
+
+@compiled
+def one_object_with_two_names(A, v, a):
+    grid = Grid(v, a)
+    other, u = grid, grid.u
+    for i in range(1, 4):
+        grid.u[i] += other.u[i - 1] * u[0]
+        u[0] *= other.rate_
+    return np.sum(A) + np.sum(other.u)
+
+
+@python("the attribute computed, which may be computed")
+def a_computed_attribute(A, v, a):
+    grid = Grid(v, a)
+    for i in range(3):
+        grid.u[i] *= grid.computed
+    return np.sum(v)
+
+
+@python("a store into this")
+def an_attribute_that_is_set(A, v, a):
+    grid = Grid(v, a)
+    for i in range(3):
+        grid.count -= 1
+        grid.u[i] *= grid.count
+    return np.sum(v)
+
+
 @compiled
 def powers_of_integers(A, v, a):
     for i in range(4):
