@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -53,12 +54,14 @@ class Expressions(Arithmetic):
     names : what the variables of the program stand for.
     read : objects that the program reads and does not assign.
     globals : those of the function that is called, whose body is read; None outside of such.
+    sets_attributes : whether the loop sets attributes of objects.
     """
 
     names: dict[str, Value]
     read: list[Read]
     look: Callable[[str], Any]
     globals: dict[str, Any] | None = None
+    sets_attributes: bool = False
 
     def known(self, node: ast.expr) -> Any:
         """The object that an expression names, if it is known; else None."""
@@ -111,6 +114,8 @@ class Expressions(Arithmetic):
         if isinstance(base, Known):
             if base.value is np.add and node.attr == "at":
                 return Known(functions.ADD_AT)
+            if self.sets_attributes and type(base.value) is not ModuleType:
+                self.refuse(f"the attribute {node.attr}, in a loop that sets attributes", node)
             if not is_plain(base.value, node.attr):
                 self.refuse(f"the attribute {node.attr}, which may be computed", node)
             return self.of_object(ast.unparse(node), getattr(base.value, node.attr), node)

@@ -33,7 +33,7 @@ from bridge.rewind.log import Overwritten, is_bounded
 from bridge.rewind.memory import grounded
 from bridge.rewind.roots import Root
 from bridge.rulebook import book
-from bridge.source.looping import SITES, Left, Loop
+from bridge.source.looping import READER, SITES, Left, Loop
 from bridge.source.targets import own, touched
 
 _DTYPES = {np.dtype(np.float64): "f", np.dtype(np.int64): "i", np.dtype(np.bool_): "b"}
@@ -60,7 +60,7 @@ class Site:
     used: list[str]
     bound: set[str]
     turns: Turns | None
-    chains: list[Chain]
+    chains: dict[Chain, bool]
     with_variables: dict[frozenset[Chain], Site] = field(default_factory=dict)
     made: dict[Any, Compiled | tuple[str, int]] = field(default_factory=dict)
     held: list[Any] = field(default_factory=list)
@@ -128,24 +128,39 @@ def beginning(context: Any, site: Site, iterable: Any, frame: FrameType) -> Begi
         if name in names or name not in own
     }
     attributes = values(site.chains, held)
+    for chain, is_set in site.chains.items():
+        if is_set and chain not in attributes:
+            raise NotCompiled(f"a store into {'.'.join(chain)}", site.node.lineno)
     if attributes:
         found = frozenset(attributes)
         if found not in site.with_variables:
-            site.with_variables[found] = _site(site.loop._replace(node=as_variables(site.node, found)))
+            read_later = site.live | {".".join(chain) for chain in attributes}
+            loop = site.loop._replace(node=as_variables(site.node, found), live=read_later)
+            site.with_variables[found] = _site(loop)
         site = site.with_variables[found]
     live = {name: ARRAYS.seen(names[name]) for name in site.used if name in names}
-    live |= {".".join(chain): ARRAYS.seen(value) for chain, value in attributes.items()}
+    live |= {".".join(chain): ARRAYS.seen(one.value) for chain, one in attributes.items()}
     for name in site.used:
         if name not in own and name not in live and type(frame.f_globals.get(name)) is np.ndarray:
             live[name] = ARRAYS.seen(frame.f_globals[name])
-    return Beginning(context, site, live, iterable, frame)
+    owners = {".".join(chain): one.owner for chain, one in attributes.items() if one.is_set}
+    return Beginning(context, site, live, iterable, frame, owners)
 
 
 class Beginning:
     """One loop that begins."""
 
-    def __init__(self, context: Any, site: Site, live: dict[str, Any], iterable: Any, frame: FrameType) -> None:
+    def __init__(
+        self,
+        context: Any,
+        site: Site,
+        live: dict[str, Any],
+        iterable: Any,
+        frame: FrameType,
+        owners: Mapping[str, Any],
+    ) -> None:
         self.context, self.site, self.live, self.iterable, self.frame = context, site, live, iterable, frame
+        self.owners = owners
         if isinstance(iterable, range):
             self.live = {**live, START: iterable.start, STOP: iterable.stop}
         elif iterable is not None:
@@ -275,6 +290,7 @@ class Beginning:
             return range if name == ".range" else _looked_up(name, frame.f_globals, {}, node.lineno)
 
         reader = Reader(self.kinds, self.arrays, look, self.not_negative)
+        reader.sets_attributes = bool(self.owners)
         program = reader.program(node)
         outputs = self._outputs(reader, program)
         active = {self.arrays[name].memory for name, value in self.live.items()
@@ -365,6 +381,9 @@ class Beginning:
         rest: Any = self.iterable
         if rest is not None:
             rest = () if is_over else rest[done:]
+        for name, owner in self.owners.items():
+            if name in values_left:
+                READER.set_attribute(owner, name.rpartition(".")[2], values_left.pop(name))
         return Left({**values_left, **self._exchanged(run)}, rest, is_over)
 
     def _exchanged(self, run: Run) -> dict[str, Any]:

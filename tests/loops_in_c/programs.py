@@ -487,12 +487,48 @@ def a_computed_attribute(A, v, a):
     return np.sum(v)
 
 
-@python("a store into this")
-def an_attribute_that_is_set(A, v, a):
+@compiled
+def attributes_that_are_set(A, v, a):
+    grid = Grid(v, a)
+    grid.total, grid.time = 0.0, np.float64(0.0)
+    for i in range(3):
+        grid.count -= 1
+        grid.u[i] *= grid.count * grid.rate_
+        if i > 0:
+            grid.total += grid.u[i]
+        grid.time = grid.time + 0.5
+        grid.rate_ = grid.rate_ * 0.5
+    return np.sum(v) * grid.total + grid.count * grid.time + grid.rate_
+
+
+@python("a store into grid.count")
+def an_attribute_of_an_object_with_two_names(A, v, a):
+    grid = Grid(v, a)
+    other = grid
+    for i in range(3):
+        grid.count -= 1
+        grid.u[i] *= other.count
+    return np.sum(v)
+
+
+@python("a store into grid.u")
+def an_array_that_becomes_an_attribute(A, v, a):
+    grid = Grid(v, a)
+    for i in range(3):
+        grid.u = grid.u * A[i]
+    return np.sum(grid.u)
+
+
+def counted(grid, x):
+    return x * grid.count
+
+
+@python("the attribute count, in a loop that sets attributes")
+def an_attribute_that_a_function_reads(A, v, a):
     grid = Grid(v, a)
     for i in range(3):
         grid.count -= 1
-        grid.u[i] *= grid.count
+        v[i] *= counted(grid, a)
     return np.sum(v)
 
 
