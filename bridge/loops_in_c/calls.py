@@ -41,7 +41,9 @@ class Calls(Assigning):
         # A call has become statements already; a text is for readers.
         if isinstance(node.value, ast.Call) and self.known(node.value.func) is ADD_AT:
             self.add_at(node.value)
-        elif not isinstance(node.value, (ast.Constant, ast.Name)):
+        elif isinstance(node.value, ast.Name):
+            self.value(node.value)
+        elif not isinstance(node.value, ast.Constant):
             self.refuse("a call for its effect", node)
 
     def without_calls(self, node: Any) -> Any:

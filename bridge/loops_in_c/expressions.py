@@ -226,7 +226,9 @@ class Expressions(Arithmetic):
         """The value of the keyword `axis` of a reduction, which comes after its first argument."""
         if not node.keywords:
             return ()
-        if [one.arg for one in node.keywords] != ["axis"] or len(node.args) > 1 or function not in _REDUCING:
+        if [one.arg for one in node.keywords] != ["axis"] or len(node.args) > 1 or not any(
+            function is one for one in _REDUCING
+        ):
             self.refuse("a call with keywords", node)
         return (self.value(node.keywords[0].value),)
 
@@ -258,8 +260,7 @@ class Expressions(Arithmetic):
         return Elements("f", tuple(map(self.let, extents)), lambda _: value)
 
     def call(self, function: Any, args: tuple[Value, ...], node: ast.AST) -> Value:
-        is_hashable = isinstance(function, (type, np.ufunc)) or callable(function)
-        name = functions.BY_OBJECT.get(function, "") if is_hashable else ""
+        name = functions.name_of(function)
         found = self._call(name, args, node)
         if found is None and len(args) == 1 and isinstance(args[0], Number):
             found = self._python_number(name, args[0])

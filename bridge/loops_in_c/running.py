@@ -25,13 +25,13 @@ from bridge.loops_in_c.expressions import Read
 from bridge.loops_in_c.functions import DERIVED
 from bridge.loops_in_c.ir import Array, Program, Var
 from bridge.loops_in_c.reading import Reader, own_jumps
-from bridge.loops_in_c.values import Elements, NotCompiled, Number, alike, bound_flag
+from bridge.loops_in_c.values import Elements, Known, NotCompiled, Number, alike, bound_flag
 from bridge.rewind.interpreter import ARRAYS
 from bridge.rewind.log import Overwritten, is_bounded
 from bridge.rewind.memory import grounded
 from bridge.rewind.roots import Root
 from bridge.rulebook import book
-from bridge.source.looping import SITES, Left, Loop
+from bridge.source.looping import SITES, Left, Loop, bound
 from bridge.source.targets import own, touched
 
 _DTYPES = {np.dtype(np.float64): "f", np.dtype(np.int64): "i", np.dtype(np.bool_): "b"}
@@ -85,8 +85,7 @@ def site_of(number: int) -> Site:
     if site is None:
         loop = SITES[number]
         names = [one for one in ast.walk(loop.node) if isinstance(one, ast.Name)]
-        bound = {one.id for one in names if isinstance(one.ctx, ast.Store)}
-        site = _sites[number] = Site(loop, sorted({one.id for one in names}), bound)
+        site = _sites[number] = Site(loop, sorted({one.id for one in names}), bound(loop.node))
     return site
 
 
@@ -113,6 +112,8 @@ def beginning(context: Any, site: Site, iterable: Any, frame: FrameType) -> Begi
     if site.node.orelse and any(isinstance(one, ast.Break) for one in own_jumps(site.node.body)):
         raise NotCompiled("its else depends on a break", site.node.lineno)
     names, own = frame.f_locals, _own_names(frame)
+    for name in sorted(site.bound - own):
+        raise NotCompiled(f"{name} is not a local variable, and it is assigned", site.node.lineno)
     live = {name: ARRAYS.seen(names[name]) for name in site.used if name in names}
     for name in site.used:
         if name not in own and name not in live and type(frame.f_globals.get(name)) is np.ndarray:
@@ -156,7 +157,7 @@ class Beginning:
         self.arrays: dict[str, Array] = {}
         self.values: dict[str, np.ndarray] = {}
         self.numbers: dict[str, Any] = {}
-        self.objects: dict[str, Any] = {}
+        self.objects: dict[str, Known] = {}
         kinds: dict[str, Any] = {}
         key: list[Any] = []
         memory: dict[Any, str] = {}
@@ -187,7 +188,7 @@ class Beginning:
             elif is_tracked(value) or isinstance(value, np.ndarray):
                 raise NotCompiled(f"{name} is an array of {value.ndim} axes of {value.dtype}", self.site.node.lineno)
             else:
-                self.objects[name] = value
+                self.objects[name] = Known(value)
                 key.append((name, id(value)))
         over = self.iterable if isinstance(self.iterable, range) else None
         step = None if over is None else over.step
@@ -222,7 +223,7 @@ class Beginning:
                 except (CompilerError, OSError) as error:
                     found = f"it could not be compiled: {error}", self.site.node.lineno
                 self.site.made[self.key] = found
-                self.site.held.append(list(self.objects.values()))
+                self.site.held.append([one.value for one in self.objects.values()])
         if not isinstance(found, Compiled):
             raise NotCompiled(*found)
         return found
@@ -230,7 +231,10 @@ class Beginning:
     def _is_as_it_was(self, one: Read) -> bool:
         """Whether what was read when the loop was compiled is the same now."""
         live, names = (self.live, self.frame.f_globals) if one.names is None else ({}, one.names)
-        now = _looked_up(one.text, names, live, self.site.node.lineno)
+        try:
+            now = _looked_up(one.text, names, live, self.site.node.lineno)
+        except AttributeError:
+            return False
         return _same(now, one.value) and (one.code is None or now.__code__ is one.code)
 
     def _make(self) -> Compiled:
@@ -241,6 +245,9 @@ class Beginning:
             node = _over(node, over)
         elif self.iterable is not None:
             node = _over(node, ast.Name(OVER, ast.Load()))
+        else:
+            # Python runs the `else` of a loop.
+            node = ast.copy_location(ast.While(node.test, node.body, []), node)
 
         own, frame = _own_names(self.frame), self.frame
 
@@ -460,7 +467,8 @@ def _is_own(name: str, value: Elements, others: Sequence[Elements], reader: Read
 
 
 def _same(one: Any, other: Any) -> bool:
-    return one is other or (type(one) is type(other) and isinstance(one, (int, float)) and one == other)
+    # 0.0 and -0.0 are two.
+    return one is other or (type(one) is type(other) and isinstance(one, (int, float)) and repr(one) == repr(other))
 
 
 def _over(loop: Any, over: ast.expr) -> ast.For:
