@@ -9,7 +9,7 @@ from types import FunctionType
 from typing import Any
 
 from bridge.loops_in_c.assigning import Assigning
-from bridge.loops_in_c.expressions import Read
+from bridge.loops_in_c.expressions import Read, referred
 from bridge.loops_in_c.functions import ADD_AT
 from bridge.loops_in_c.ir import Assign, Block, Const, Each, Stmt, Store
 from bridge.loops_in_c.values import Elements, Known, Several, Unbound, Value, bound_flag
@@ -71,7 +71,7 @@ class Calls(Assigning):
     def inlined(self, function: FunctionType, node: ast.Call, may_write: bool) -> Value:
         """Read the body of a function for one call of it; what it returns."""
         definition = self._definition(function, node)
-        self.read.append(Read(self.globals, ast.unparse(node.func), function, function.__code__))
+        self.read.append(Read(referred(function), "__code__", function.__code__))
         if self.calling >= _DEEP:
             self.refuse("calls that are too deep", node)
         outer, self.block = self.block, []
@@ -143,8 +143,8 @@ class Calls(Assigning):
         defaults = function.__defaults__ or ()
         for name, default in zip(parameters[len(parameters) - len(defaults) :], defaults, strict=True):
             if name not in values:
-                values[name] = self.of_object(f"{ast.unparse(node.func)}.__defaults__", default, node)
-                self.read[-1] = self.read[-1]._replace(value=defaults)
+                self.read.append(Read(referred(function), "__defaults__", defaults))
+                values[name] = self.of_object(default)
         if len(values) < len(parameters):
             self.refuse(f"a call of {function.__name__} with too few arguments", node)
         return {name: values[name] for name in parameters}

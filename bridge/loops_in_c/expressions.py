@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import weakref
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any, NamedTuple, cast
@@ -33,16 +34,23 @@ class Read(NamedTuple):
 
     Attributes
     ----------
-    names : the globals of a function that is called; None for the variables of the loop's own function.
-    text : a name, or a chain of attributes of one.
+    of : a reference to the object whose attribute it is, or the variable that holds it; the globals of a function that
+        is called; None for the globals of the loop's own function.
+    name : the name of the attribute, or of the global variable or builtin.
     value : what that was.
-    code : its code, of a function.
     """
 
-    names: dict[str, Any] | None
-    text: str
+    of: Callable[[], Any] | str | dict[str, Any] | None
+    name: str
     value: Any
-    code: Any = None
+
+
+def referred(thing: Any, then: Callable[[Any], Any] | None = None) -> Callable[[], Any]:
+    """A reference that does not keep an object alive, if there is one for it; `then` is called when it is gone."""
+    try:
+        return weakref.ref(thing, then)
+    except TypeError:
+        return lambda: thing
 
 
 class Expressions(Arithmetic):
@@ -94,10 +102,11 @@ class Expressions(Arithmetic):
                 self.check(Var("b", found.flag))
                 return Number(found.expr, found.weak, None, found.is_certain)
             return found
-        return self.of_object(name, self.look(name), node)
-
-    def of_object(self, name: str, value: Any, node: ast.expr) -> Value:
+        value = self.look(name)
         self.read.append(Read(self.globals, name, value))
+        return self.of_object(value)
+
+    def of_object(self, value: Any) -> Value:
         if isinstance(value, bool):
             return Number(Const("b", value))
         if isinstance(value, int) and abs(value) < 1 << SMALL:
@@ -111,9 +120,11 @@ class Expressions(Arithmetic):
         if isinstance(base, Known):
             if base.value is np.add and node.attr == "at":
                 return Known(functions.ADD_AT)
-            if not _is_plain(base.value, node.attr):
+            if not is_plain(base.value, node.attr):
                 self.refuse(f"the attribute {node.attr}, which may be computed", node)
-            return self.of_object(ast.unparse(node), getattr(base.value, node.attr), node)
+            value = getattr(base.value, node.attr)
+            self.read.append(Read(base.variable or referred(base.value), node.attr, value))
+            return self.of_object(value)
         if isinstance(base, Elements):
             if node.attr == "shape":
                 return Several(tuple(Number(one) for one in base.extents))
@@ -346,7 +357,7 @@ class Expressions(Arithmetic):
         return Number(Op("i", "cast", (whole,)))
 
 
-def _is_plain(thing: Any, name: str) -> bool:
+def is_plain(thing: Any, name: str) -> bool:
     """Whether an attribute is what a module or an object holds: nothing computes it."""
     if type(thing) is ModuleType:
         return name in vars(thing)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from threading import RLock
-from types import FrameType
+from types import FrameType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -21,8 +21,8 @@ from bridge.loops_in_c.building import Library, Run
 from bridge.loops_in_c.compiling import CompilerError
 from bridge.loops_in_c.derivative import planned
 from bridge.loops_in_c.entry import LoopEntry
-from bridge.loops_in_c.expressions import Read
-from bridge.loops_in_c.functions import DERIVED
+from bridge.loops_in_c.expressions import Read, is_plain, referred
+from bridge.loops_in_c.functions import DERIVED, name_of
 from bridge.loops_in_c.ir import Array, Program, Var
 from bridge.loops_in_c.reading import Reader, own_jumps
 from bridge.loops_in_c.values import Elements, Known, NotCompiled, Number, alike, bound_flag
@@ -47,18 +47,19 @@ class Compiled:
     names: dict[str, Number | Elements]
     written: list[str]
     read: list[Read]
+    held: list[Any] = field(default_factory=list)
     exits: int = 0
 
 
 @dataclass
 class Site:
-    """One loop of the program, and what became of it."""
+    """One loop of the program, and what became of it: `count` times, it was compiled."""
 
     loop: Loop
     used: list[str]
     bound: set[str]
     made: dict[Any, Compiled | tuple[str, int]] = field(default_factory=dict)
-    held: list[Any] = field(default_factory=list)
+    count: int = 0
 
     @property
     def node(self) -> Any:
@@ -187,6 +188,9 @@ class Beginning:
                 key.append((name, kind))
             elif is_tracked(value) or isinstance(value, np.ndarray):
                 raise NotCompiled(f"{name} is an array of {value.ndim} axes of {value.dtype}", self.site.node.lineno)
+            elif _is_instance(value):
+                self.objects[name] = Known(value, name)
+                key.append((name, "", id(kind)))
             else:
                 self.objects[name] = Known(value)
                 key.append((name, id(value)))
@@ -213,7 +217,7 @@ class Beginning:
             if isinstance(found, Compiled) and not all(map(self._is_as_it_was, found.read)):
                 found = None
             if found is None:
-                if len(self.site.held) >= _MOST:
+                if self.site.count >= _MOST:
                     raise NotCompiled("what it reads is another thing each time", self.site.node.lineno)
                 try:
                     found = self._make()
@@ -222,20 +226,37 @@ class Beginning:
                     found = error.reason, error.line
                 except (CompilerError, OSError) as error:
                     found = f"it could not be compiled: {error}", self.site.node.lineno
-                self.site.made[self.key] = found
-                self.site.held.append([one.value for one in self.objects.values()])
+                else:
+                    self._keep(found)
         if not isinstance(found, Compiled):
             raise NotCompiled(*found)
         return found
 
+    def _keep(self, compiled: Compiled) -> None:
+        """Keep a compiled loop as long as the objects are alive that it was compiled for, or their classes."""
+        made, key = self.site.made, self.key
+
+        def forget(_: object) -> None:
+            made.pop(key, None)
+
+        compiled.held = [
+            referred(type(one.value) if one.variable else one.value, forget) for one in self.objects.values()
+        ]
+        made[key] = compiled
+        self.site.count += 1
+
     def _is_as_it_was(self, one: Read) -> bool:
         """Whether what was read when the loop was compiled is the same now."""
-        live, names = (self.live, self.frame.f_globals) if one.names is None else ({}, one.names)
         try:
-            now = _looked_up(one.text, names, live, self.site.node.lineno)
-        except AttributeError:
+            if isinstance(one.of, str):
+                thing = self.live[one.of]
+                return is_plain(thing, one.name) and _same(getattr(thing, one.name), one.value)
+            if callable(one.of):
+                return _same(getattr(one.of(), one.name), one.value)
+            names = self.frame.f_globals if one.of is None else one.of
+            return _same(_looked_up(one.name, names, self.site.node.lineno), one.value)
+        except (AttributeError, NotCompiled):
             return False
-        return _same(now, one.value) and (one.code is None or now.__code__ is one.code)
 
     def _make(self) -> Compiled:
         node = self.site.node
@@ -254,7 +275,7 @@ class Beginning:
         def look(name: str) -> Any:
             if name in own:
                 raise NotCompiled(f"{name} is not bound", node.lineno)
-            return range if name == ".range" else _looked_up(name, frame.f_globals, {}, node.lineno)
+            return range if name == ".range" else _looked_up(name, frame.f_globals, node.lineno)
 
         reader = Reader(self.kinds, self.arrays, look, self.not_negative)
         program = reader.program(node)
@@ -263,7 +284,7 @@ class Beginning:
                   if name in self.arrays and isinstance(value, Buffer) and value.place.active}  # fmt: skip
         variables = {name for name, value in self.live.items() if isinstance(value, Scalar) and value.place.active}
         plan = planned(program, active, variables & program.variables.keys())
-        read = [one for one in reader.read if one.text != ".range"]
+        read = [one for one in reader.read if one.name != ".range"]
         return Compiled(Library(program, plan), outputs, sorted(program.written), read)
 
     def _lend(self, found: Compiled) -> bool:
@@ -466,6 +487,12 @@ def _is_own(name: str, value: Elements, others: Sequence[Elements], reader: Read
     return is_whole and (not given or is_first)
 
 
+def _is_instance(value: Any) -> bool:
+    """Whether only the attributes of an object matter to a loop."""
+    kinds = type, FunctionType, ModuleType
+    return type(value).__dictoffset__ != 0 and not isinstance(value, kinds) and not name_of(value)
+
+
 def _same(one: Any, other: Any) -> bool:
     # 0.0 and -0.0 are two.
     return one is other or (type(one) is type(other) and isinstance(one, (int, float)) and repr(one) == repr(other))
@@ -483,20 +510,13 @@ def _own_names(frame: FrameType) -> frozenset[str]:
     return frozenset((*code.co_varnames, *code.co_cellvars, *code.co_freevars))
 
 
-def _looked_up(text: str, names: Mapping[str, Any], live: Mapping[str, Any], line: int) -> Any:
-    """What a name, or a chain of attributes of one, is."""
-    name, *rest = text.split(".")
-    if name in live:
-        value = live[name]
-    elif name in names:
-        value = names[name]
-    elif hasattr(builtins, name):
-        value = getattr(builtins, name)
-    else:
-        raise NotCompiled(f"{text} is not bound", line)
-    for one in rest:
-        value = getattr(value, one)
-    return value
+def _looked_up(name: str, names: Mapping[str, Any], line: int) -> Any:
+    """A global variable, or a builtin."""
+    if name in names:
+        return names[name]
+    if hasattr(builtins, name):
+        return getattr(builtins, name)
+    raise NotCompiled(f"{name} is not bound", line)
 
 
 def _is_ordered(value: np.ndarray) -> bool:

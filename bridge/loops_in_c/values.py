@@ -75,13 +75,19 @@ class Elements:
 
 @dataclass(frozen=True)
 class Known:
-    """An object that is known when the loop is read: a module, a function, a dtype, None, a text."""
+    """An object that is known when the loop is read: a module, a function, a dtype, None, a text.
+
+    Attributes
+    ----------
+    variable : the variable that holds it, if the loop may also run with another object of its class.
+    """
 
     value: Any
+    variable: str = ""
 
     def __eq__(self, other: object) -> bool:
         # What an object of the program makes of `==` is not asked.
-        if type(other) is not Known:
+        if type(other) is not Known or self.variable != other.variable:
             return False
         return self.value is other.value or (type(self.value) is type(other.value) is str and self.value == other.value)
 
