@@ -237,8 +237,10 @@ class Expressions(Arithmetic):
         """The value of the keyword `axis` of a reduction, which comes after its first argument."""
         if not node.keywords:
             return ()
-        if [one.arg for one in node.keywords] != ["axis"] or len(node.args) > 1 or not any(
-            function is one for one in _REDUCING
+        if (
+            [one.arg for one in node.keywords] != ["axis"]
+            or len(node.args) > 1
+            or not any(function is one for one in _REDUCING)
         ):
             self.refuse("a call with keywords", node)
         return (self.value(node.keywords[0].value),)

@@ -97,7 +97,8 @@ def enter(context: Any, number: int, iterable: Any, found: Left | None) -> Left 
     try:
         left = _in_c(context, site, over, at_once or WAITS)
     except NotCompiled as error:
-        heat.refusals += 1
+        # A `with` or a transform around the loop may be gone next time.
+        heat.refusals += obstacle(context) is None
         REASONS[number] = f"{site.loop.file}:{error.line}: {error.reason}"
         if not at_once:
             return in_python

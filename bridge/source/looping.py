@@ -84,10 +84,12 @@ def steady() -> Loops:
     return "c" if chosen(None) == "c" else "python"
 
 
-def check(loops: str | None, engine: str) -> None:
-    """Raise ArgumentError for a `loops=` that is none, or that an engine does not have."""
+def check(loops: str | None, engine: str, source: bool | None) -> None:
+    """Raise ArgumentError for a `loops=` that is none, or that does not go with `engine=` or `source=`."""
     if loops is not None and chosen(loops) == "c" and engine not in ("eager", "native"):
         raise ArgumentError(f'loops="c" with engine="{engine}"', remedy='loops run in C under engine="eager"')
+    if loops == "c" and source is False:
+        raise ArgumentError('loops="c" with source=False', remedy="leave out source=False: loops in C are read")
 
 
 class Left:

@@ -136,6 +136,11 @@ def test_other_engines_have_no_loops_in_c(engine: Any) -> None:
         bridge.grad(recurrence, engine=engine, loops="c")
 
 
+def test_a_program_that_is_not_read_has_no_loops_in_c() -> None:
+    with pytest.raises(ArgumentError, match='loops="c" with source=False'):
+        bridge.grad(recurrence, source=False, loops="c")
+
+
 @pytest.mark.parametrize("transform", [bridge.grad, bridge.value_and_grad])
 def test_how_loops_run_is_one_of_three(transform: Any) -> None:
     with pytest.raises(ArgumentError, match="loops='fortran'"):
@@ -151,6 +156,21 @@ def test_inside_a_checkpoint_loops_run_in_python(ran: list[int]) -> None:
     with pytest.raises(RefusedError, match="inside a checkpoint"):
         bridge.grad(program, loops="c")(v)
     assert not ran
+
+
+def test_what_is_around_a_loop_refuses_it_for_that_time(ran: list[int]) -> None:
+    def program(v: Any) -> Any:
+        for i in range(1, v.shape[0]):
+            v[i] = v[i] * v[i - 1]
+        return np.sum(v)
+
+    v = np.linspace(0.1, 0.9, 9)
+    for _ in range(2 * tiers._REFUSALS):
+        bridge.grad(program, memory="1GB", loops="auto")(v)
+    assert not ran
+    bridge.grad(program, loops="c")(v)
+    bridge.grad(program, loops="auto")(v)
+    assert len(ran) == 2
 
 
 @pytest.mark.parametrize("hook", [sys.settrace, sys.setprofile])
