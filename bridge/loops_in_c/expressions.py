@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import weakref
 from collections.abc import Callable
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -37,12 +37,13 @@ class Read(NamedTuple):
     of : a reference to the object whose attribute it is, or the variable that holds it; the globals of a function that
         is called; None for the globals of the loop's own function.
     name : the name of the attribute, or of the global variable or builtin.
-    value : what that was.
+    value : what that was, or its class, if the loop may also run with another object `of_class`.
     """
 
     of: Callable[[], Any] | str | dict[str, Any] | None
     name: str
     value: Any
+    of_class: bool = False
 
 
 def referred(thing: Any, then: Callable[[Any], Any] | None = None) -> Callable[[], Any]:
@@ -123,6 +124,9 @@ class Expressions(Arithmetic):
             if not is_plain(base.value, node.attr):
                 self.refuse(f"the attribute {node.attr}, which may be computed", node)
             value = getattr(base.value, node.attr)
+            if base.variable and is_instance(value):
+                self.read.append(Read(base.variable, node.attr, type(value), True))
+                return Known(value, f"{base.variable}.{node.attr}")
             self.read.append(Read(base.variable or referred(base.value), node.attr, value))
             return self.of_object(value)
         if isinstance(base, Elements):
@@ -148,6 +152,8 @@ class Expressions(Arithmetic):
             index = self.index_of(self.value(node.slice))
             if not isinstance(index, Const):
                 self.refuse("an index of a tuple that is not known", node)
+            if not -len(base.items) <= index.value < len(base.items):
+                self.refuse("an index of a tuple that is out of range", node)
             return base.items[int(index.value)]
         if not isinstance(base, Elements):
             self.refuse("an item of this", node)
@@ -357,6 +363,12 @@ class Expressions(Arithmetic):
         whole = self.let(Op("f", rounding, (number.expr,)))
         self.check(Op("b", "lt", (Op("f", "fabs", (whole,)), Const("f", float(1 << 53)))))
         return Number(Op("i", "cast", (whole,)))
+
+
+def is_instance(value: Any) -> bool:
+    """Whether only the attributes of an object matter to a loop."""
+    kinds = type, FunctionType, ModuleType
+    return type(value).__dictoffset__ != 0 and not isinstance(value, kinds) and not functions.name_of(value)
 
 
 def is_plain(thing: Any, name: str) -> bool:

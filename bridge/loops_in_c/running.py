@@ -6,9 +6,10 @@ import ast
 import builtins
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from itertools import pairwise
 from threading import RLock
-from types import FrameType, FunctionType, ModuleType
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -21,8 +22,8 @@ from bridge.loops_in_c.building import Library, Run
 from bridge.loops_in_c.compiling import CompilerError
 from bridge.loops_in_c.derivative import planned
 from bridge.loops_in_c.entry import LoopEntry
-from bridge.loops_in_c.expressions import Read, is_plain, referred
-from bridge.loops_in_c.functions import DERIVED, name_of
+from bridge.loops_in_c.expressions import Read, is_instance, is_plain, referred
+from bridge.loops_in_c.functions import DERIVED
 from bridge.loops_in_c.ir import Array, Program, Var
 from bridge.loops_in_c.reading import Reader, own_jumps
 from bridge.loops_in_c.values import Elements, Known, NotCompiled, Number, alike, bound_flag
@@ -188,7 +189,7 @@ class Beginning:
                 key.append((name, kind))
             elif is_tracked(value) or isinstance(value, np.ndarray):
                 raise NotCompiled(f"{name} is an array of {value.ndim} axes of {value.dtype}", self.site.node.lineno)
-            elif _is_instance(value):
+            elif is_instance(value):
                 self.objects[name] = Known(value, name)
                 key.append((name, "", id(kind)))
             else:
@@ -224,6 +225,8 @@ class Beginning:
                 except NotCompiled as error:
                     # An exception would keep what its frames hold.
                     found = error.reason, error.line
+                except RecursionError:
+                    found = "the stack of calls has no room for reading it", self.site.node.lineno
                 except (CompilerError, OSError) as error:
                     found = f"it could not be compiled: {error}", self.site.node.lineno
                 else:
@@ -249,8 +252,12 @@ class Beginning:
         """Whether what was read when the loop was compiled is the same now."""
         try:
             if isinstance(one.of, str):
-                thing = self.live[one.of]
-                return is_plain(thing, one.name) and _same(getattr(thing, one.name), one.value)
+                name, *chain = one.of.split(".")
+                thing = reduce(getattr, chain, self.live[name])
+                if not is_plain(thing, one.name):
+                    return False
+                now = getattr(thing, one.name)
+                return type(now) is one.value if one.of_class else _same(now, one.value)
             if callable(one.of):
                 return _same(getattr(one.of(), one.name), one.value)
             names = self.frame.f_globals if one.of is None else one.of
@@ -485,12 +492,6 @@ def _is_own(name: str, value: Elements, others: Sequence[Elements], reader: Read
     given = {one for one in value.shared if not reader.is_local(one)}
     is_first = name in reader.first_arrays and name not in reader.given and given == {reader.arrays[name].memory}
     return is_whole and (not given or is_first)
-
-
-def _is_instance(value: Any) -> bool:
-    """Whether only the attributes of an object matter to a loop."""
-    kinds = type, FunctionType, ModuleType
-    return type(value).__dictoffset__ != 0 and not isinstance(value, kinds) and not name_of(value)
 
 
 def _same(one: Any, other: Any) -> bool:

@@ -79,7 +79,8 @@ class Known:
 
     Attributes
     ----------
-    variable : the variable that holds it, if the loop may also run with another object of its class.
+    variable : the variable that holds it, or an attribute of one, if the loop may also run with another object of its
+        class.
     """
 
     value: Any

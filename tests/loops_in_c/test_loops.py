@@ -318,6 +318,8 @@ def of_a_parameter(settings: Any, x: Any) -> Any:
 
 
 class Rate:
+    other: Any
+
     def __init__(self, rate: float) -> None:
         self.rate = rate
 
@@ -337,15 +339,16 @@ def test_an_attribute_of_a_parameter_may_change(loops: Callable[[str], list[int]
 def test_objects_are_not_kept_and_their_class_decides(loops: Callable[[str], list[int]]) -> None:
     def program(v: Any, one: Any) -> Any:
         for i in range(4):
-            v[i] *= one.rate
+            v[i] *= one.rate * one.other.rate
         return np.sum(v)
 
     ran = loops("c")
     seen = []
-    for _ in range(2 * running._MOST):
+    for number in range(2 * running._MOST):
         one = Rate(3.0)
-        seen.append(weakref.ref(one))
-        bridge.grad(program)(np.ones(4), one)
+        one.other = Rate(float(number // 20))
+        seen += weakref.ref(one), weakref.ref(one.other)
+        assert bridge.grad(program)(np.ones(4), one)[0] == 3.0 * (number // 20)
     del one
     gc.collect()
     assert len(ran) == 2 * running._MOST
