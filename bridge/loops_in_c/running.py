@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
@@ -79,6 +80,16 @@ _EXITS = 3
 _MOST = 16
 """How often one loop is compiled, for other types each time."""
 _lock = RLock()
+
+
+def _after_fork() -> None:
+    """A thread that held the lock is not in the new process."""
+    global _lock
+    _lock = RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def site_of(number: int) -> Site:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 import sys
@@ -250,6 +251,30 @@ def test_threads_share_what_is_compiled(ran: list[int]) -> None:
     assert len(found) == 20
     for one in found:
         np.testing.assert_array_equal(one, expected)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not copied on this system")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_fork_does_not_wait_for_threads_that_compile(ran: list[int]) -> None:
+    v = np.linspace(0.1, 0.9, 50)
+    expected = bridge.grad(fresh(recurrence), loops="c")(v)
+    held, over = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with running._lock, compiling._lock:
+            held.set()
+            over.wait()
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    held.wait()
+    child = os.fork()
+    if not child:
+        signal.alarm(30)
+        os._exit(not np.array_equal(bridge.grad(fresh(recurrence), loops="c")(v), expected))
+    over.set()
+    thread.join()
+    assert os.waitpid(child, 0)[1] == 0
 
 
 def test_without_a_compiler_python_runs_loops(ran: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
