@@ -12,7 +12,7 @@ from bridge.loops_in_c.assigning import Assigning
 from bridge.loops_in_c.expressions import Read, referred
 from bridge.loops_in_c.functions import ADD_AT
 from bridge.loops_in_c.ir import Assign, Block, Const, Each, Stmt, Store
-from bridge.loops_in_c.values import Elements, Known, Several, Unbound, Value, bound_flag
+from bridge.loops_in_c.values import Elements, Known, NotCompiled, Several, Unbound, Value, bound_flag
 from bridge.rulebook import book
 from bridge.source.finding import Unread, is_library, statement_of
 from bridge.source.nodes import copied
@@ -103,7 +103,11 @@ class Calls(Assigning):
             self.bind(name, value)
         self.out.append(Block(node.lineno, self.block))
         self.block = []
-        result = self._body(definition)
+        try:
+            result = self._body(definition)
+        except NotCompiled as error:
+            error.file = error.file or function.__code__.co_filename
+            raise
         self.calling -= 1
         inner = self.prefix
         self.names, self.prefix, self.look, self.globals = scope

@@ -60,7 +60,7 @@ class Site:
     loop: Loop
     used: list[str]
     bound: set[str]
-    made: dict[Any, Compiled | tuple[str, int]] = field(default_factory=dict)
+    made: dict[Any, Compiled | tuple[str, int] | tuple[str, int, str]] = field(default_factory=dict)
     count: int = 0
 
     @property
@@ -235,7 +235,7 @@ class Beginning:
                     found = self._make()
                 except NotCompiled as error:
                     # An exception would keep what its frames hold.
-                    found = error.reason, error.line
+                    found = error.reason, error.line, error.file
                 except RecursionError:
                     found = "the stack of calls has no room for reading it", self.site.node.lineno
                 except (CompilerError, OSError) as error:

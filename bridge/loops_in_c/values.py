@@ -10,11 +10,11 @@ from bridge.loops_in_c.ir import Const, Expr, Load, Op, Size, Var
 
 
 class NotCompiled(Exception):
-    """A loop stays in Python: `reason`, at `line`."""
+    """A loop stays in Python: `reason`, at `line` of `file`, or of the loop's own if that is empty."""
 
-    def __init__(self, reason: str, line: int) -> None:
+    def __init__(self, reason: str, line: int, file: str = "") -> None:
         super().__init__(f"line {line}: {reason}")
-        self.reason, self.line = reason, line
+        self.reason, self.line, self.file = reason, line, file
 
 
 class Again(Exception):

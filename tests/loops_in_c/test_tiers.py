@@ -126,6 +126,22 @@ def test_what_does_not_fit_is_named() -> None:
     assert "Python has run this loop, /" in told
 
 
+def test_what_does_not_fit_is_named_in_its_own_file(tmp_path: Any) -> None:
+    path = tmp_path / "other.py"
+    path.write_text("def logged(x):\n    print(x)\n    return x\n", encoding="utf-8")
+    names: dict[str, Any] = {"__name__": "other"}
+    exec(compile(path.read_text(encoding="utf-8"), str(path), "exec"), names)
+    logged = names["logged"]
+
+    def program(v: Any, called: Any) -> Any:
+        for i in range(3):
+            v[i] = called(v[i])
+        return np.sum(v)
+
+    with pytest.raises(RefusedError, match=r"a call for its effect\n  at .*other.py:2\n"):
+        bridge.grad(program, loops="c")(np.ones(3), logged)
+
+
 def test_a_loop_that_has_run_in_c_is_told() -> None:
     bridge.grad(fresh(recurrence), loops="c")(np.ones(5))
     assert "this loop has run in C" in bridge.explain_source(recurrence)
