@@ -9,10 +9,10 @@ from types import FunctionType
 from typing import Any
 
 from bridge.loops_in_c.assigning import Assigning
-from bridge.loops_in_c.expressions import Read
+from bridge.loops_in_c.expressions import Read, referred
 from bridge.loops_in_c.functions import ADD_AT
 from bridge.loops_in_c.ir import Assign, Block, Const, Each, Stmt, Store
-from bridge.loops_in_c.values import Elements, Known, Several, Unbound, Value, bound_flag
+from bridge.loops_in_c.values import Elements, Known, NotCompiled, Several, Unbound, Value, bound_flag
 from bridge.rulebook import book
 from bridge.source.finding import Unread, is_library, statement_of
 from bridge.source.nodes import copied
@@ -41,7 +41,9 @@ class Calls(Assigning):
         # A call has become statements already; a text is for readers.
         if isinstance(node.value, ast.Call) and self.known(node.value.func) is ADD_AT:
             self.add_at(node.value)
-        elif not isinstance(node.value, (ast.Constant, ast.Name)):
+        elif isinstance(node.value, ast.Name):
+            self.value(node.value)
+        elif not isinstance(node.value, ast.Constant):
             self.refuse("a call for its effect", node)
 
     def without_calls(self, node: Any) -> Any:
@@ -69,7 +71,7 @@ class Calls(Assigning):
     def inlined(self, function: FunctionType, node: ast.Call, may_write: bool) -> Value:
         """Read the body of a function for one call of it; what it returns."""
         definition = self._definition(function, node)
-        self.read.append(Read(self.globals, ast.unparse(node.func), function, function.__code__))
+        self.read.append(Read(referred(function), "__code__", function.__code__))
         if self.calling >= _DEEP:
             self.refuse("calls that are too deep", node)
         outer, self.block = self.block, []
@@ -101,7 +103,11 @@ class Calls(Assigning):
             self.bind(name, value)
         self.out.append(Block(node.lineno, self.block))
         self.block = []
-        result = self._body(definition)
+        try:
+            result = self._body(definition)
+        except NotCompiled as error:
+            error.file = error.file or function.__code__.co_filename
+            raise
         self.calling -= 1
         inner = self.prefix
         self.names, self.prefix, self.look, self.globals = scope
@@ -141,8 +147,8 @@ class Calls(Assigning):
         defaults = function.__defaults__ or ()
         for name, default in zip(parameters[len(parameters) - len(defaults) :], defaults, strict=True):
             if name not in values:
-                values[name] = self.of_object(f"{ast.unparse(node.func)}.__defaults__", default, node)
-                self.read[-1] = self.read[-1]._replace(value=defaults)
+                self.read.append(Read(referred(function), "__defaults__", defaults))
+                values[name] = self.of_object(default)
         if len(values) < len(parameters):
             self.refuse(f"a call of {function.__name__} with too few arguments", node)
         return {name: values[name] for name in parameters}

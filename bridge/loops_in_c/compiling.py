@@ -137,13 +137,16 @@ class Job:
 
     def is_ready(self) -> bool:
         """Whether the compiler has finished."""
-        if self._process is None:
+        # Another thread may finish it meanwhile.
+        process = self._process
+        if process is None:
             return True
         if self.owner != os.getpid():
             # A fork: the compiler belongs to the parent.
             self.owner = os.getpid()
             self._begin()
-        return self._process.poll() is not None
+            return False
+        return process.poll() is not None
 
     def library(self) -> Any:
         """The library; it waits for the compiler.
@@ -189,9 +192,19 @@ _numbers = count()
 _lock = RLock()
 
 
+def _after_fork() -> None:
+    """A thread that held the lock is not in the new process."""
+    global _lock
+    _lock = RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
 def running() -> int:
     """How many compilers run."""
-    return sum(job.owner == os.getpid() and not job.is_ready() for job in _jobs)
+    return sum(job.owner == os.getpid() and not job.is_ready() for job in [*_jobs])
 
 
 @atexit.register

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
+import weakref
 from collections.abc import Callable
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -34,16 +35,24 @@ class Read(NamedTuple):
 
     Attributes
     ----------
-    names : the globals of a function that is called; None for the variables of the loop's own function.
-    text : a name, or a chain of attributes of one.
-    value : what that was.
-    code : its code, of a function.
+    of : a reference to the object whose attribute it is, or the variable that holds it; the globals of a function that
+        is called; None for the globals of the loop's own function.
+    name : the name of the attribute, or of the global variable or builtin.
+    value : what that was, or its class, if the loop may also run with another object `of_class`.
     """
 
-    names: dict[str, Any] | None
-    text: str
+    of: Callable[[], Any] | str | dict[str, Any] | None
+    name: str
     value: Any
-    code: Any = None
+    of_class: bool = False
+
+
+def referred(thing: Any, then: Callable[[Any], Any] | None = None) -> Callable[[], Any]:
+    """A reference that does not keep an object alive, if there is one for it; `then` is called when it is gone."""
+    try:
+        return weakref.ref(thing, then)
+    except TypeError:
+        return lambda: thing
 
 
 class Expressions(Arithmetic):
@@ -97,10 +106,11 @@ class Expressions(Arithmetic):
                 self.check(Var("b", found.flag))
                 return Number(found.expr, found.weak, None, found.is_certain)
             return found
-        return self.of_object(name, self.look(name), node)
-
-    def of_object(self, name: str, value: Any, node: ast.expr) -> Value:
+        value = self.look(name)
         self.read.append(Read(self.globals, name, value))
+        return self.of_object(value)
+
+    def of_object(self, value: Any) -> Value:
         if isinstance(value, bool):
             return Number(Const("b", value))
         if isinstance(value, int) and abs(value) < 1 << SMALL:
@@ -118,7 +128,12 @@ class Expressions(Arithmetic):
                 self.refuse(f"the attribute {node.attr}, in a loop that sets attributes", node)
             if not is_plain(base.value, node.attr):
                 self.refuse(f"the attribute {node.attr}, which may be computed", node)
-            return self.of_object(ast.unparse(node), getattr(base.value, node.attr), node)
+            value = getattr(base.value, node.attr)
+            if base.variable and is_instance(value):
+                self.read.append(Read(base.variable, node.attr, type(value), True))
+                return Known(value, f"{base.variable}.{node.attr}")
+            self.read.append(Read(base.variable or referred(base.value), node.attr, value))
+            return self.of_object(value)
         if isinstance(base, Elements):
             if node.attr == "shape":
                 return Several(tuple(Number(one) for one in base.extents))
@@ -142,6 +157,8 @@ class Expressions(Arithmetic):
             index = self.index_of(self.value(node.slice))
             if not isinstance(index, Const):
                 self.refuse("an index of a tuple that is not known", node)
+            if not -len(base.items) <= index.value < len(base.items):
+                self.refuse("an index of a tuple that is out of range", node)
             return base.items[int(index.value)]
         if not isinstance(base, Elements):
             self.refuse("an item of this", node)
@@ -231,7 +248,11 @@ class Expressions(Arithmetic):
         """The value of the keyword `axis` of a reduction, which comes after its first argument."""
         if not node.keywords:
             return ()
-        if [one.arg for one in node.keywords] != ["axis"] or len(node.args) > 1 or function not in _REDUCING:
+        if (
+            [one.arg for one in node.keywords] != ["axis"]
+            or len(node.args) > 1
+            or not any(function is one for one in _REDUCING)
+        ):
             self.refuse("a call with keywords", node)
         return (self.value(node.keywords[0].value),)
 
@@ -263,8 +284,7 @@ class Expressions(Arithmetic):
         return Elements("f", tuple(map(self.let, extents)), lambda _: value)
 
     def call(self, function: Any, args: tuple[Value, ...], node: ast.AST) -> Value:
-        is_hashable = isinstance(function, (type, np.ufunc)) or callable(function)
-        name = functions.BY_OBJECT.get(function, "") if is_hashable else ""
+        name = functions.name_of(function)
         found = self._call(name, args, node)
         if found is None and len(args) == 1 and isinstance(args[0], Number):
             found = self._python_number(name, args[0])
@@ -349,3 +369,9 @@ class Expressions(Arithmetic):
         whole = self.let(Op("f", rounding, (number.expr,)))
         self.check(Op("b", "lt", (Op("f", "fabs", (whole,)), Const("f", float(1 << 53)))))
         return Number(Op("i", "cast", (whole,)))
+
+
+def is_instance(value: Any) -> bool:
+    """Whether only the attributes of an object matter to a loop."""
+    kinds = type, FunctionType, ModuleType
+    return type(value).__dictoffset__ != 0 and not isinstance(value, kinds) and not functions.name_of(value)

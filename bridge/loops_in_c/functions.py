@@ -363,6 +363,13 @@ ADD_AT = object()
 DERIVED = frozenset(BY_OBJECT)
 """Functions whose derivatives are here: a user's rule for one of them leaves loops to Python."""
 
+_NAMES = {id(one): name for one, name in BY_OBJECT.items()}
+
+
+def name_of(function: Any) -> str:
+    """The name of a function that is defined here, else "". What an object makes of `==` or `hash` is not asked."""
+    return _NAMES.get(id(function), "")
+
 
 def typed(name: str, kinds: tuple[str, ...]) -> tuple[str, str] | None:
     """The kind of a result, and the kind that its arguments are converted to; None if it is not defined here."""

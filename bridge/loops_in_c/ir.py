@@ -34,9 +34,15 @@ class Expr:
 
 @dataclass(frozen=True)
 class Const(Expr):
-    """A number that is known."""
+    """A number that is known. 0.0 and -0.0 are two."""
 
     value: float | int | bool
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is Const and (self.kind, repr(self.value)) == (other.kind, repr(other.value))
+
+    def __hash__(self) -> int:
+        return hash((self.kind, repr(self.value)))
 
 
 @dataclass(frozen=True)

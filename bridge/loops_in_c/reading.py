@@ -37,7 +37,7 @@ class Reader(Iterating):
 
     Parameters
     ----------
-    live : what the names hold when the loop begins: numbers as kinds, arrays as `Array`s, others as they are.
+    live : what the names hold when the loop begins: numbers as kinds, arrays as `Array`s, others as `Known`.
     arrays : the arrays among them.
     look : what a name is that the function does not assign: a global, a builtin.
     not_negative : names of integers that are known not to be negative.
@@ -45,7 +45,7 @@ class Reader(Iterating):
 
     def __init__(
         self,
-        live: Mapping[str, Any],
+        live: Mapping[str, str | Array | Known],
         arrays: Mapping[str, Array],
         look: Callable[[str], Any],
         not_negative: frozenset[str] = frozenset(),
@@ -98,16 +98,14 @@ class Reader(Iterating):
         self.statement(loop)
         return Program(self.arrays, self.variables, self.out, self.written)
 
-    def _live(self, name: str, value: Any) -> Value:
-        if isinstance(value, str) and value[:1] in "ifb" and len(value) <= 2:
+    def _live(self, name: str, value: str | Array | Known) -> Value:
+        if isinstance(value, str):
             kind = self.kinds.setdefault(name, value[0])
             self.variables[name] = kind
             if name not in self.assigned:
                 self.width[name] = SMALL + 1
             return Number(Var(kind, name), value.endswith("w"), None, kind == value[0])
-        if isinstance(value, Array):
-            return self.whole(name)
-        return Known(value)
+        return self.whole(name) if isinstance(value, Array) else value
 
     def statement(self, node: ast.stmt) -> None:
         self.line = node.lineno

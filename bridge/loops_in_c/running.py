@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import builtins
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from itertools import pairwise
 from threading import RLock
 from types import FrameType
@@ -17,23 +19,23 @@ from bridge.arrays.buffer import Buffer, Scalar, WeakScalar
 from bridge.arrays.tracked import is_tracked
 from bridge.code_position import here, resolve
 from bridge.errors import MemoryBoundError
-from bridge.loops_in_c.attributes import Chain, as_variables, chains, values
+from bridge.loops_in_c.attributes import Chain, as_variables, chains, is_plain, values
 from bridge.loops_in_c.building import Library, Run
 from bridge.loops_in_c.compiling import CompilerError
 from bridge.loops_in_c.derivative import planned
 from bridge.loops_in_c.entry import LoopEntry
 from bridge.loops_in_c.exchanging import TURN, Turns, turns
-from bridge.loops_in_c.expressions import Read
+from bridge.loops_in_c.expressions import Read, is_instance, referred
 from bridge.loops_in_c.functions import DERIVED
 from bridge.loops_in_c.ir import Array, Program, Var
 from bridge.loops_in_c.reading import Reader, own_jumps
-from bridge.loops_in_c.values import Elements, NotCompiled, Number, alike, bound_flag
+from bridge.loops_in_c.values import Elements, Known, NotCompiled, Number, alike, bound_flag
 from bridge.rewind.interpreter import ARRAYS
 from bridge.rewind.log import Overwritten, is_bounded
 from bridge.rewind.memory import grounded
 from bridge.rewind.roots import Root
 from bridge.rulebook import book
-from bridge.source.looping import READER, SITES, Left, Loop
+from bridge.source.looping import READER, SITES, Left, Loop, bound
 from bridge.source.targets import own, touched
 
 _DTYPES = {np.dtype(np.float64): "f", np.dtype(np.int64): "i", np.dtype(np.bool_): "b"}
@@ -49,12 +51,13 @@ class Compiled:
     names: dict[str, Number | Elements]
     written: list[str]
     read: list[Read]
+    held: list[Any] = field(default_factory=list)
     exits: int = 0
 
 
 @dataclass
 class Site:
-    """One loop of the program, and what became of it."""
+    """One loop of the program, and what became of it: `count` times, it was compiled."""
 
     loop: Loop
     used: list[str]
@@ -62,8 +65,8 @@ class Site:
     turns: Turns | None
     chains: dict[Chain, bool]
     with_variables: dict[frozenset[Chain], Site] = field(default_factory=dict)
-    made: dict[Any, Compiled | tuple[str, int]] = field(default_factory=dict)
-    held: list[Any] = field(default_factory=list)
+    made: dict[Any, Compiled | tuple[str, int] | tuple[str, int, str]] = field(default_factory=dict)
+    count: int = 0
 
     @property
     def node(self) -> Any:
@@ -84,6 +87,16 @@ _MOST = 16
 _lock = RLock()
 
 
+def _after_fork() -> None:
+    """A thread that held the lock is not in the new process."""
+    global _lock
+    _lock = RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
 def site_of(number: int) -> Site:
     """What is known of a loop."""
     site = _sites.get(number)
@@ -93,9 +106,8 @@ def site_of(number: int) -> Site:
 
 
 def _site(loop: Loop) -> Site:
-    names = [one for one in ast.walk(loop.node) if isinstance(one, ast.Name)]
-    bound = {one.id for one in names if isinstance(one.ctx, ast.Store)}
-    return Site(loop, sorted({one.id for one in names}), bound, turns(loop.node), chains(loop.node))
+    names = {one.id for one in ast.walk(loop.node) if isinstance(one, ast.Name)}
+    return Site(loop, sorted(names), bound(loop.node), turns(loop.node), chains(loop.node))
 
 
 def obstacle(context: Any) -> str | None:
@@ -121,6 +133,8 @@ def beginning(context: Any, site: Site, iterable: Any, frame: FrameType) -> Begi
     if site.node.orelse and any(isinstance(one, ast.Break) for one in own_jumps(site.node.body)):
         raise NotCompiled("its else depends on a break", site.node.lineno)
     names, own = frame.f_locals, _own_names(frame)
+    for name in sorted(site.bound - own):
+        raise NotCompiled(f"{name} is not a local variable, and it is assigned", site.node.lineno)
     roots = {chain[0] for chain in site.chains}
     held = {
         name: names[name] if name in own else frame.f_globals.get(name)
@@ -192,7 +206,7 @@ class Beginning:
         self.arrays: dict[str, Array] = {}
         self.values: dict[str, np.ndarray] = {}
         self.numbers: dict[str, Any] = {}
-        self.objects: dict[str, Any] = {}
+        self.objects: dict[str, Known] = {}
         kinds: dict[str, Any] = {}
         key: list[Any] = []
         memory: dict[Any, str] = {}
@@ -222,8 +236,11 @@ class Beginning:
                 key.append((name, kind))
             elif is_tracked(value) or isinstance(value, np.ndarray):
                 raise NotCompiled(f"{name} is an array of {value.ndim} axes of {value.dtype}", self.site.node.lineno)
+            elif is_instance(value):
+                self.objects[name] = Known(value, name)
+                key.append((name, "", id(kind)))
             else:
-                self.objects[name] = value
+                self.objects[name] = Known(value)
                 key.append((name, id(value)))
         found = self.site.turns
         self.turns = found if found is not None and found.shown[0].keys() <= self.arrays.keys() else None
@@ -252,26 +269,52 @@ class Beginning:
             if isinstance(found, Compiled) and not all(map(self._is_as_it_was, found.read)):
                 found = None
             if found is None:
-                if len(self.site.held) >= _MOST:
+                if self.site.count >= _MOST:
                     raise NotCompiled("what it reads is another thing each time", self.site.node.lineno)
                 try:
                     found = self._make()
                 except NotCompiled as error:
                     # An exception would keep what its frames hold.
-                    found = error.reason, error.line
+                    found = error.reason, error.line, error.file
+                except RecursionError:
+                    found = "the stack of calls has no room for reading it", self.site.node.lineno
                 except (CompilerError, OSError) as error:
                     found = f"it could not be compiled: {error}", self.site.node.lineno
-                self.site.made[self.key] = found
-                self.site.held.append(list(self.objects.values()))
+                else:
+                    self._keep(found)
         if not isinstance(found, Compiled):
             raise NotCompiled(*found)
         return found
 
+    def _keep(self, compiled: Compiled) -> None:
+        """Keep a compiled loop as long as the objects are alive that it was compiled for, or their classes."""
+        made, key = self.site.made, self.key
+
+        def forget(_: object) -> None:
+            made.pop(key, None)
+
+        compiled.held = [
+            referred(type(one.value) if one.variable else one.value, forget) for one in self.objects.values()
+        ]
+        made[key] = compiled
+        self.site.count += 1
+
     def _is_as_it_was(self, one: Read) -> bool:
         """Whether what was read when the loop was compiled is the same now."""
-        live, names = (self.live, self.frame.f_globals) if one.names is None else ({}, one.names)
-        now = _looked_up(one.text, names, live, self.site.node.lineno)
-        return _same(now, one.value) and (one.code is None or now.__code__ is one.code)
+        try:
+            if isinstance(one.of, str):
+                name, *chain = one.of.split(".")
+                thing = reduce(getattr, chain, self.live[name])
+                if not is_plain(thing, one.name):
+                    return False
+                now = getattr(thing, one.name)
+                return type(now) is one.value if one.of_class else _same(now, one.value)
+            if callable(one.of):
+                return _same(getattr(one.of(), one.name), one.value)
+            names = self.frame.f_globals if one.of is None else one.of
+            return _same(_looked_up(one.name, names, self.site.node.lineno), one.value)
+        except (AttributeError, NotCompiled):
+            return False
 
     def _make(self) -> Compiled:
         node = self.site.node if self.turns is None else self.turns.loop
@@ -281,13 +324,16 @@ class Beginning:
             node = _over(node, over)
         elif self.iterable is not None:
             node = _over(node, ast.Name(OVER, ast.Load()))
+        else:
+            # Python runs the `else` of a loop.
+            node = ast.copy_location(ast.While(node.test, node.body, []), node)
 
         own, frame = _own_names(self.frame), self.frame
 
         def look(name: str) -> Any:
             if name in own:
                 raise NotCompiled(f"{name} is not bound", node.lineno)
-            return range if name == ".range" else _looked_up(name, frame.f_globals, {}, node.lineno)
+            return range if name == ".range" else _looked_up(name, frame.f_globals, node.lineno)
 
         reader = Reader(self.kinds, self.arrays, look, self.not_negative)
         reader.sets_attributes = bool(self.owners)
@@ -297,7 +343,7 @@ class Beginning:
                   if name in self.arrays and isinstance(value, Buffer) and value.place.active}  # fmt: skip
         variables = {name for name, value in self.live.items() if isinstance(value, Scalar) and value.place.active}
         plan = planned(program, active, variables & program.variables.keys())
-        read = [one for one in reader.read if one.text != ".range"]
+        read = [one for one in reader.read if one.name != ".range"]
         return Compiled(Library(program, plan), outputs, sorted(program.written), read)
 
     def _lend(self, found: Compiled) -> bool:
@@ -511,7 +557,8 @@ def _is_own(name: str, value: Elements, others: Sequence[Elements], reader: Read
 
 
 def _same(one: Any, other: Any) -> bool:
-    return one is other or (type(one) is type(other) and isinstance(one, (int, float)) and one == other)
+    # 0.0 and -0.0 are two.
+    return one is other or (type(one) is type(other) and isinstance(one, (int, float)) and repr(one) == repr(other))
 
 
 def _over(loop: Any, over: ast.expr) -> ast.For:
@@ -526,20 +573,13 @@ def _own_names(frame: FrameType) -> frozenset[str]:
     return frozenset((*code.co_varnames, *code.co_cellvars, *code.co_freevars))
 
 
-def _looked_up(text: str, names: Mapping[str, Any], live: Mapping[str, Any], line: int) -> Any:
-    """What a name, or a chain of attributes of one, is."""
-    name, *rest = text.split(".")
-    if name in live:
-        value = live[name]
-    elif name in names:
-        value = names[name]
-    elif hasattr(builtins, name):
-        value = getattr(builtins, name)
-    else:
-        raise NotCompiled(f"{text} is not bound", line)
-    for one in rest:
-        value = getattr(value, one)
-    return value
+def _looked_up(name: str, names: Mapping[str, Any], line: int) -> Any:
+    """A global variable, or a builtin."""
+    if name in names:
+        return names[name]
+    if hasattr(builtins, name):
+        return getattr(builtins, name)
+    raise NotCompiled(f"{name} is not bound", line)
 
 
 def _is_ordered(value: np.ndarray) -> bool:

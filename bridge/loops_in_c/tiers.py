@@ -97,13 +97,15 @@ def enter(context: Any, number: int, iterable: Any, found: Left | None) -> Left 
     try:
         left = _in_c(context, site, over, at_once or WAITS)
     except NotCompiled as error:
-        heat.refusals += 1
-        REASONS[number] = f"{site.loop.file}:{error.line}: {error.reason}"
+        # A `with` or a transform around the loop may be gone next time.
+        heat.refusals += obstacle(context) is None
+        where = f"{error.file or site.loop.file}:{error.line}"
+        REASONS[number] = f"{where}: {error.reason}"
         if not at_once:
             return in_python
         raise RefusedError(
             f"the loop in line {site.node.lineno} does not run in C: {error.reason}",
-            where=f"{site.loop.file}:{error.line}",
+            where=where,
             remedy='loops="auto" leaves it to Python; or write what is named in another way',
         ) from None
     if left is None:

@@ -10,11 +10,11 @@ from bridge.loops_in_c.ir import Const, Expr, Load, Op, Size, Var
 
 
 class NotCompiled(Exception):
-    """A loop stays in Python: `reason`, at `line`."""
+    """A loop stays in Python: `reason`, at `line` of `file`, or of the loop's own if that is empty."""
 
-    def __init__(self, reason: str, line: int) -> None:
+    def __init__(self, reason: str, line: int, file: str = "") -> None:
         super().__init__(f"line {line}: {reason}")
-        self.reason, self.line = reason, line
+        self.reason, self.line, self.file = reason, line, file
 
 
 class Again(Exception):
@@ -75,9 +75,24 @@ class Elements:
 
 @dataclass(frozen=True)
 class Known:
-    """An object that is known when the loop is read: a module, a function, a dtype, None, a text."""
+    """An object that is known when the loop is read: a module, a function, a dtype, None, a text.
+
+    Attributes
+    ----------
+    variable : the variable that holds it, or an attribute of one, if the loop may also run with another object of its
+        class.
+    """
 
     value: Any
+    variable: str = ""
+
+    def __eq__(self, other: object) -> bool:
+        # What an object of the program makes of `==` is not asked.
+        if type(other) is not Known or self.variable != other.variable:
+            return False
+        return self.value is other.value or (type(self.value) is type(other.value) is str and self.value == other.value)
+
+    __hash__ = None  # type: ignore[assignment]
 
 
 @dataclass(frozen=True)

@@ -84,10 +84,12 @@ def steady() -> Loops:
     return "c" if chosen(None) == "c" else "python"
 
 
-def check(loops: str | None, engine: str) -> None:
-    """Raise ArgumentError for a `loops=` that is none, or that an engine does not have."""
+def check(loops: str | None, engine: str, source: bool | None) -> None:
+    """Raise ArgumentError for a `loops=` that is none, or that does not go with `engine=` or `source=`."""
     if loops is not None and chosen(loops) == "c" and engine not in ("eager", "native"):
         raise ArgumentError(f'loops="c" with engine="{engine}"', remedy='loops run in C under engine="eager"')
+    if loops == "c" and source is False:
+        raise ArgumentError('loops="c" with source=False', remedy="leave out source=False: loops in C are read")
 
 
 class Left:
@@ -128,8 +130,8 @@ def _runner() -> Callable[..., Any]:
     return runner
 
 
-_OF_ALL = frozenset({"locals", "vars", "dir", "eval", "exec", "globals"})
-"""Functions that may read every variable."""
+_OF_ALL = frozenset({"locals", "vars", "dir", "eval", "exec", "globals", "_getframe", "currentframe", "f_locals"})
+"""Functions and attributes that may read every variable."""
 
 
 _DEEP = 5
@@ -147,13 +149,15 @@ class _Marker(ast.NodeTransformer):
         self.live: dict[ast.AST, set[str]] = {}
 
     def visit_FunctionDef(self, node: Any) -> Any:
-        before, self.is_function, self.depth = (self.is_function, self.depth, self.live), True, 0
+        before, self.is_function, self.depth = (self.is_function, self.depth, self.live, self.names), True, 0
         lives = Liveness(node.body, {})
         # Where compiled code stops, Python goes on with what the next iterations read.
         self.live = {one: after | lives.exposed.get(one, set()) for one, after in lives.after.items()}
-        self.names = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+        inside = [*ast.walk(node)]
+        self.names = {one.id for one in inside if isinstance(one, ast.Name)}
+        self.names |= {one.attr for one in inside if isinstance(one, ast.Attribute)} & _OF_ALL
         node = self.generic_visit(node)
-        self.is_function, self.depth, self.live = before
+        self.is_function, self.depth, self.live, self.names = before
         return node
 
     def visit_AsyncFunctionDef(self, node: Any) -> Any:
@@ -194,12 +198,12 @@ class _Marker(ast.NodeTransformer):
         else:
             node.test = at(node.test, ast.BoolOp(ast.And(), [reader("more", load(found)), node.test]))
         parts: list[ast.stmt] = [at(node, ast.Assign([store(found, node)], reader("enter", *asked)))]
-        bound: list[ast.stmt] = []
-        for name in sorted(_bound(original)):
+        binding: list[ast.stmt] = []
+        for name in sorted(bound(original)):
             left = ast.Assign([store(name, node)], reader("bound", load(found), ast.Constant(name)))
-            bound.append(ast.If(reader("has", load(found), ast.Constant(name)), [left], []))
-        if bound:
-            parts.append(at(node, ast.If(reader("binds", load(found)), bound, [])))
+            binding.append(ast.If(reader("has", load(found), ast.Constant(name)), [left], []))
+        if binding:
+            parts.append(at(node, ast.If(reader("binds", load(found)), binding, [])))
         after, node.orelse = node.orelse, [at(node, ast.Assign([store(found, node)], reader("ended", load(found))))]
         parts += [node, at(node, ast.If(reader("over", load(found)), [ast.Break()], []))]
         made = [*before, at(node, ast.While(ast.Constant(True), parts, []))]
@@ -210,8 +214,13 @@ class _Marker(ast.NodeTransformer):
         return made
 
 
-def _bound(node: ast.AST) -> set[str]:
-    return {one.id for one in ast.walk(node) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
+def bound(node: ast.AST) -> set[str]:
+    """The variables that a statement binds. Those of a comprehension are its own."""
+    if isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
+        return set()
+    if isinstance(node, ast.Name):
+        return {node.id} if isinstance(node.ctx, ast.Store) else set()
+    return set().union(*map(bound, ast.iter_child_nodes(node)))
 
 
 def _is_not_plain(loop: ast.For | ast.While) -> bool:

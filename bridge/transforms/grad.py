@@ -85,7 +85,7 @@ def value_and_grad(
     ------
     ArgumentError, EscapeError, AliasError, NoRuleError, RuleError, ContextError : see `bridge.errors`.
     """
-    looping.check(loops, engine)
+    looping.check(loops, engine, source)
     compiler = registry.compiler(engine, index_mode, memory)
     if compiler is not None:
         return compiler.compiled(value_and_grad(f, argnums, has_aux, "eager", zeros, allow_int, source=source))
@@ -169,7 +169,7 @@ def grad(
     CotangentError : `f` returns something else than one real number.
     EscapeError, AliasError, NoRuleError, RuleError, ContextError : see `bridge.errors`.
     """
-    looping.check(loops, engine)
+    looping.check(loops, engine, source)
     compiler = registry.compiler(engine, index_mode, memory)
     if compiler is not None:
         return compiler.compiled(grad(f, argnums, has_aux, "eager", zeros, allow_int, source=source))

@@ -83,7 +83,7 @@ def vjp(  # type: ignore[misc]
     containers and shapes of the value, with None for what carries no derivative, like a text. With `has_aux`, returns
     `(value, pull, aux)`. `zeros`, `index_mode`, `source`, `memory` and `loops` as in `value_and_grad`.
     """
-    looping.check(loops, engine)
+    looping.check(loops, engine, source)
     compiler = registry.compiler(engine, index_mode, memory)
     if compiler is not None and compiler.compiler.compiles_pulls:
         return _compiled_vjp(compiler, f, args, has_aux, zeros, source)

@@ -992,6 +992,110 @@ def two_views_of_one_array(A, v, a):
     return np.sum(v)
 
 
+class Plain:
+    """An object with an attribute, which compares as it likes and cannot be hashed."""
+
+    def __init__(self, rate):
+        self.rate = rate
+
+    def __eq__(self, other):
+        return True
+
+    def __call__(self, x):
+        return x * self.rate
+
+
+doubled_by_an_object = Plain(2.0)
+changed = 1.0
+k = 5
+
+
+@compiled
+def texts_are_no_numbers(A, v, a):
+    order, side = "f", ""
+    for i in range(4):
+        v[i] *= 2.0 if order else 3.0
+        v[i] += 2.0 if side else a
+    return np.sum(v)
+
+
+@compiled
+def zero_and_minus_zero(A, v, a):
+    for i in range(4):
+        A[i, 0] = min(v[i] * v[i] * -0.0, 1.0)
+        A[i, 1] = math.atan2(min(v[i] * v[i] * 0.0, 1.0), -1.0) + math.atan2(A[i, 0], -1.0)
+    return np.sum(A)
+
+
+@compiled
+def a_while_with_an_else(A, v, a):
+    k = 0
+    while k < 3:
+        v[k] *= a
+        k += 1
+    else:
+        v[0] += k * a
+    return np.sum(v)
+
+
+@python("the same kind of thing")
+def tuples_of_zero_and_minus_zero(A, v, a):
+    for i in range(4):
+        pair = 0.0, 1.0
+        if v[i] > 0.0:
+            pair = -0.0, 1.0
+        A[i, 0] = math.atan2(pair[0] * pair[1], -1.0)
+    return np.sum(A)
+
+
+@python("the same kind of thing")
+def objects_that_are_equal(A, v, a):
+    one, other = Plain(2.0), Plain(3.0)
+    for i in range(4):
+        chosen = one
+        if v[i] > 0.0:
+            chosen = other
+        v[i] *= chosen.rate
+    return np.sum(v)
+
+
+@python("a call of doubled_by_an_object")
+def a_call_of_an_object(A, v, a):
+    for i in range(4):
+        v[i] = doubled_by_an_object(v[i])
+    return np.sum(v)
+
+
+def changed_by_others():
+    return changed
+
+
+@python("changed is not a local variable")
+def a_global_variable_is_assigned(A, v, a):
+    global changed
+    changed = 1.0
+    for i in range(4):
+        changed = changed + 1.0
+        v[i] *= changed_by_others()
+    return np.sum(v)
+
+
+@python("listcomp")
+def a_comprehension_has_its_own_variable(A, v, a):
+    for i in range(4):
+        v[i] *= sum([k for k in range(3)])
+    return np.sum(v) * k
+
+
+@raising
+def a_name_that_is_a_statement(A, v, a):
+    for i in range(4):
+        v[i] *= a
+        if i == 2:
+            missing  # noqa: B018, F821
+    return np.sum(v)
+
+
 @raising
 def a_power_that_does_not_fit(A, v, a):
     for i in range(4):

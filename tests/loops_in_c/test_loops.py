@@ -6,10 +6,12 @@ import gc
 import random
 import re
 import shutil
+import sys
 import tracemalloc
 import warnings
+import weakref
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FunctionType
 from typing import Any
@@ -309,6 +311,90 @@ def test_a_function_that_is_called_may_get_other_code(loops: Callable[[str], lis
     assert ran == [4]
     names["called"].__code__ = tripled.__code__
     assert bridge.grad(run)(np.ones(4))[0] == 3.0
+
+
+def of_a_parameter(settings: Any, x: Any) -> Any:
+    return x * settings.rate
+
+
+class Rate:
+    other: Any
+
+    def __init__(self, rate: float) -> None:
+        self.rate = rate
+
+
+def test_an_attribute_of_a_parameter_may_change(loops: Callable[[str], list[int]]) -> None:
+    def program(v: Any, one: Any) -> Any:
+        for i in range(4):
+            v[i] = of_a_parameter(one, v[i])
+        return v[0]
+
+    ran = loops("c")
+    for rate in (2.0, 5.0, 0.0, -0.0):
+        assert str(float(bridge.value_and_grad(program)(np.ones(4), Rate(rate))[0])) == str(rate)
+    assert ran == [4, 4, 4, 4]
+
+
+def test_objects_are_not_kept_and_their_class_decides(loops: Callable[[str], list[int]]) -> None:
+    def program(v: Any, one: Any) -> Any:
+        for i in range(4):
+            v[i] *= one.rate * one.other.rate
+        return np.sum(v)
+
+    ran = loops("c")
+    seen = []
+    for number in range(2 * running._MOST):
+        one = Rate(3.0)
+        one.other = Rate(float(number // 20))
+        seen += weakref.ref(one), weakref.ref(one.other)
+        assert bridge.grad(program)(np.ones(4), one)[0] == 3.0 * (number // 20)
+    del one
+    gc.collect()
+    assert len(ran) == 2 * running._MOST
+    assert not any(reference() for reference in seen)
+    nothing = Rate(1.0)
+    del nothing.rate
+    with pytest.raises(AttributeError):
+        bridge.grad(program)(np.ones(4), nothing)
+
+
+def left_by_an_error(v: Any) -> Any:
+    with suppress(ZeroDivisionError):
+        for i in range(4):
+            v[i] = v[i] * (1 // (2 - i))
+            left = v * 2.0
+        left = 5.0
+    return np.sum(v) + np.sum(left)
+
+
+def read_by_its_name(v: Any) -> Any:
+    def unused() -> int:
+        return 1
+
+    for i in range(4):
+        left = v * 2.0
+        v[i] = left[i]
+    return np.sum(v) + np.sum(locals()["left"])
+
+
+def read_from_the_frame(v: Any) -> Any:
+    for i in range(4):
+        left = v * 2.0
+        v[i] = left[i]
+    return np.sum(v) + np.sum(sys._getframe().f_locals["left"])
+
+
+@pytest.mark.parametrize("program", [left_by_an_error, read_by_its_name, read_from_the_frame])
+def test_arrays_that_may_be_read_later_are_left(program: Any, loops: Callable[[str], list[int]]) -> None:
+    v = np.arange(1.0, 5.0)
+    loops("python")
+    expected = bridge.value_and_grad(program)(v)
+    ran = loops("c")
+    found = bridge.value_and_grad(program)(v)
+    assert ran
+    assert found[0] == expected[0]
+    np.testing.assert_array_equal(found[1], expected[1])
 
 
 TYPES = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 import sys
@@ -125,6 +126,22 @@ def test_what_does_not_fit_is_named() -> None:
     assert "Python has run this loop, /" in told
 
 
+def test_what_does_not_fit_is_named_in_its_own_file(tmp_path: Any) -> None:
+    path = tmp_path / "other.py"
+    path.write_text("def logged(x):\n    print(x)\n    return x\n", encoding="utf-8")
+    names: dict[str, Any] = {"__name__": "other"}
+    exec(compile(path.read_text(encoding="utf-8"), str(path), "exec"), names)
+    logged = names["logged"]
+
+    def program(v: Any, called: Any) -> Any:
+        for i in range(3):
+            v[i] = called(v[i])
+        return np.sum(v)
+
+    with pytest.raises(RefusedError, match=r"a call for its effect\n  at .*other.py:2\n"):
+        bridge.grad(program, loops="c")(np.ones(3), logged)
+
+
 def test_a_loop_that_has_run_in_c_is_told() -> None:
     bridge.grad(fresh(recurrence), loops="c")(np.ones(5))
     assert "this loop has run in C" in bridge.explain_source(recurrence)
@@ -134,6 +151,11 @@ def test_a_loop_that_has_run_in_c_is_told() -> None:
 def test_other_engines_have_no_loops_in_c(engine: Any) -> None:
     with pytest.raises(ArgumentError, match='loops="c" with engine='):
         bridge.grad(recurrence, engine=engine, loops="c")
+
+
+def test_a_program_that_is_not_read_has_no_loops_in_c() -> None:
+    with pytest.raises(ArgumentError, match='loops="c" with source=False'):
+        bridge.grad(recurrence, source=False, loops="c")
 
 
 @pytest.mark.parametrize("transform", [bridge.grad, bridge.value_and_grad])
@@ -151,6 +173,21 @@ def test_inside_a_checkpoint_loops_run_in_python(ran: list[int]) -> None:
     with pytest.raises(RefusedError, match="inside a checkpoint"):
         bridge.grad(program, loops="c")(v)
     assert not ran
+
+
+def test_what_is_around_a_loop_refuses_it_for_that_time(ran: list[int]) -> None:
+    def program(v: Any) -> Any:
+        for i in range(1, v.shape[0]):
+            v[i] = v[i] * v[i - 1]
+        return np.sum(v)
+
+    v = np.linspace(0.1, 0.9, 9)
+    for _ in range(2 * tiers._REFUSALS):
+        bridge.grad(program, memory="1GB", loops="auto")(v)
+    assert not ran
+    bridge.grad(program, loops="c")(v)
+    bridge.grad(program, loops="auto")(v)
+    assert len(ran) == 2
 
 
 @pytest.mark.parametrize("hook", [sys.settrace, sys.setprofile])
@@ -230,6 +267,30 @@ def test_threads_share_what_is_compiled(ran: list[int]) -> None:
     assert len(found) == 20
     for one in found:
         np.testing.assert_array_equal(one, expected)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not copied on this system")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_fork_does_not_wait_for_threads_that_compile(ran: list[int]) -> None:
+    v = np.linspace(0.1, 0.9, 50)
+    expected = bridge.grad(fresh(recurrence), loops="c")(v)
+    held, over = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with running._lock, compiling._lock:
+            held.set()
+            over.wait()
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    held.wait()
+    child = os.fork()
+    if not child:
+        signal.alarm(30)
+        os._exit(not np.array_equal(bridge.grad(fresh(recurrence), loops="c")(v), expected))
+    over.set()
+    thread.join()
+    assert os.waitpid(child, 0)[1] == 0
 
 
 def test_without_a_compiler_python_runs_loops(ran: list[int], monkeypatch: pytest.MonkeyPatch) -> None:

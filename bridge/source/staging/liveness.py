@@ -51,9 +51,12 @@ class Liveness:
         if isinstance(node, (ast.For, ast.AsyncFor, ast.While)):
             return self._loop(node, live)
         if isinstance(node, (ast.With, ast.AsyncWith)):
+            # What it calls at its end may suppress an error: any statement of the body may be the last one that runs.
+            always, self.always = self.always, self.always | live
             inside = self.block(node.body, live)
+            self.always = always
             given = {name for one in node.items for name in read(one.context_expr)}
-            return given | (inside - _named(*(one.optional_vars for one in node.items)))
+            return given | live | (inside - _named(*(one.optional_vars for one in node.items)))
         if isinstance(node, ast.Try) or type(node).__name__ == "TryStar":
             return self._try(node, live)
         if isinstance(node, ast.Match):
