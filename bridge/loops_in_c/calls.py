@@ -69,7 +69,7 @@ class Calls(Assigning):
     def inlined(self, function: FunctionType, node: ast.Call, may_write: bool) -> Value:
         """Read the body of a function for one call of it; what it returns."""
         definition = self._definition(function, node)
-        self.read.append(Read(self.globals, ast.unparse(node.func), function, function.__code__))
+        self.read.append(Read(function, "__code__", function.__code__))
         if self.calling >= _DEEP:
             self.refuse("calls that are too deep", node)
         outer, self.block = self.block, []
@@ -141,7 +141,7 @@ class Calls(Assigning):
         defaults = function.__defaults__ or ()
         for name, default in zip(parameters[len(parameters) - len(defaults) :], defaults, strict=True):
             if name not in values:
-                values[name] = self.of_object(f"{ast.unparse(node.func)}.__defaults__", default, node)
+                values[name] = self.of_object("__defaults__", default, node, function)
                 self.read[-1] = self.read[-1]._replace(value=defaults)
         if len(values) < len(parameters):
             self.refuse(f"a call of {function.__name__} with too few arguments", node)

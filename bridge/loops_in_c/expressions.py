@@ -33,16 +33,15 @@ class Read(NamedTuple):
 
     Attributes
     ----------
-    names : the globals of a function that is called; None for the variables of the loop's own function.
-    text : a name, or a chain of attributes of one.
+    owner : the object that it is an attribute of; of a name the globals of a function that is called, or None for the
+        variables of the loop's own function.
+    name : the name, or the attribute.
     value : what that was.
-    code : its code, of a function.
     """
 
-    names: dict[str, Any] | None
-    text: str
+    owner: Any
+    name: str
     value: Any
-    code: Any = None
 
 
 class Expressions(Arithmetic):
@@ -94,10 +93,10 @@ class Expressions(Arithmetic):
                 self.check(Var("b", found.flag))
                 return Number(found.expr, found.weak, None, found.is_certain)
             return found
-        return self.of_object(name, self.look(name), node)
+        return self.of_object(name, self.look(name), node, self.globals)
 
-    def of_object(self, name: str, value: Any, node: ast.expr) -> Value:
-        self.read.append(Read(self.globals, name, value))
+    def of_object(self, name: str, value: Any, node: ast.expr, owner: Any) -> Value:
+        self.read.append(Read(owner, name, value))
         if isinstance(value, bool):
             return Number(Const("b", value))
         if isinstance(value, int) and abs(value) < 1 << SMALL:
@@ -113,7 +112,7 @@ class Expressions(Arithmetic):
                 return Known(functions.ADD_AT)
             if not _is_plain(base.value, node.attr):
                 self.refuse(f"the attribute {node.attr}, which may be computed", node)
-            return self.of_object(ast.unparse(node), getattr(base.value, node.attr), node)
+            return self.of_object(node.attr, getattr(base.value, node.attr), node, base.value)
         if isinstance(base, Elements):
             if node.attr == "shape":
                 return Several(tuple(Number(one) for one in base.extents))

@@ -84,7 +84,8 @@ def site_of(number: int) -> Site:
     site = _sites.get(number)
     if site is None:
         loop = SITES[number]
-        names = [one for one in ast.walk(loop.node) if isinstance(one, ast.Name)]
+        parts = [one for one in ast.iter_child_nodes(loop.node) if one not in loop.node.orelse]
+        names = [one for part in parts for one in ast.walk(part) if isinstance(one, ast.Name)]
         bound = {one.id for one in names if isinstance(one.ctx, ast.Store)}
         site = _sites[number] = Site(loop, sorted({one.id for one in names}), bound)
     return site
@@ -114,6 +115,8 @@ def beginning(context: Any, site: Site, iterable: Any, frame: FrameType) -> Begi
         raise NotCompiled("its else depends on a break", site.node.lineno)
     names, own = frame.f_locals, _own_names(frame)
     live = {name: ARRAYS.seen(names[name]) for name in site.used if name in names}
+    if not site.bound <= own:
+        raise NotCompiled(f"{min(site.bound - own)} is a global variable, which it assigns", site.node.lineno)
     for name in site.used:
         if name not in own and name not in live and type(frame.f_globals.get(name)) is np.ndarray:
             live[name] = ARRAYS.seen(frame.f_globals[name])
@@ -160,7 +163,7 @@ class Beginning:
         kinds: dict[str, Any] = {}
         key: list[Any] = []
         memory: dict[Any, str] = {}
-        plain: list[tuple[int, int, str]] = []
+        plain = _overlapping(self.live)
         for name, value in self.live.items():
             kind = type(value)
             if is_tracked(value) and value.place.context is not self.context:
@@ -170,11 +173,7 @@ class Beginning:
                 self._array(name, value.value, label, key, value.place.active)
             elif kind is np.ndarray and value.dtype in _DTYPES and 1 <= value.ndim <= 6:
                 self.context.check_original(value)
-                low, high = np.lib.array_utils.byte_bounds(value)
-                label = next((m for a, b, m in plain if low < b and a < high), "")
-                if not label:
-                    label = memory.setdefault(id(value), f"m{len(memory)}")
-                plain.append((low, high, label))
+                label = memory.setdefault(plain[name], f"m{len(memory)}")
                 self._array(name, value, label, key, False)
             elif kind in (Scalar, WeakScalar) and value.dtype == np.float64:
                 kinds[name] = "fw" if kind is WeakScalar else "f"
@@ -229,9 +228,11 @@ class Beginning:
 
     def _is_as_it_was(self, one: Read) -> bool:
         """Whether what was read when the loop was compiled is the same now."""
-        live, names = (self.live, self.frame.f_globals) if one.names is None else ({}, one.names)
-        now = _looked_up(one.text, names, live, self.site.node.lineno)
-        return _same(now, one.value) and (one.code is None or now.__code__ is one.code)
+        if one.owner is None:
+            return _same(_looked_up(one.name, self.frame.f_globals, self.site.node.lineno), one.value)
+        if type(one.owner) is dict:
+            return _same(_looked_up(one.name, one.owner, self.site.node.lineno), one.value)
+        return _same(getattr(one.owner, one.name, one), one.value)
 
     def _make(self) -> Compiled:
         node = self.site.node
@@ -241,13 +242,16 @@ class Beginning:
             node = _over(node, over)
         elif self.iterable is not None:
             node = _over(node, ast.Name(OVER, ast.Load()))
+        else:
+            # Python runs the `else`, as it does for the others.
+            node = ast.copy_location(ast.While(node.test, node.body, []), node)
 
         own, frame = _own_names(self.frame), self.frame
 
         def look(name: str) -> Any:
             if name in own:
                 raise NotCompiled(f"{name} is not bound", node.lineno)
-            return range if name == ".range" else _looked_up(name, frame.f_globals, {}, node.lineno)
+            return range if name == ".range" else _looked_up(name, frame.f_globals, node.lineno)
 
         reader = Reader(self.kinds, self.arrays, look, self.not_negative)
         program = reader.program(node)
@@ -256,7 +260,7 @@ class Beginning:
                   if name in self.arrays and isinstance(value, Buffer) and value.place.active}  # fmt: skip
         variables = {name for name, value in self.live.items() if isinstance(value, Scalar) and value.place.active}
         plan = planned(program, active, variables & program.variables.keys())
-        read = [one for one in reader.read if one.text != ".range"]
+        read = [one for one in reader.read if one.name != ".range"]
         return Compiled(Library(program, plan), outputs, sorted(program.written), read)
 
     def _lend(self, found: Compiled) -> bool:
@@ -271,6 +275,8 @@ class Beginning:
                 raise NotCompiled(f"it goes over {name}, which it writes", self.site.node.lineno)
             if not self.values[name].flags.writeable:
                 raise NotCompiled(f"{name} is read-only", self.site.node.lineno)
+            if _overlaps_itself(self.values[name]):
+                raise NotCompiled(f"{name} has elements in the same place", self.site.node.lineno)
             if type(value) is np.ndarray:
                 if program.arrays[name].memory in plan.active_memory:
                     self.live[name] = own(value, self._tracked())
@@ -394,9 +400,8 @@ class Beginning:
                 if name in self.arrays and not run.number(bound_flag(name)):
                     continue
                 made = run.local(value.array)
-                active = program.arrays[value.array].memory in plan.active_memory
-                root = Root(self.context, made, active and made.dtype.kind == "f")
-                values[name] = ARRAYS.buffer(made, root)
+                active = program.arrays[value.array].memory in plan.active_memory and made.dtype.kind == "f"
+                values[name] = ARRAYS.buffer(made, Root(self.context, made, True)) if active else made
                 continue
             if value.flag is not None and not run.number(value.flag):
                 continue
@@ -460,7 +465,9 @@ def _is_own(name: str, value: Elements, others: Sequence[Elements], reader: Read
 
 
 def _same(one: Any, other: Any) -> bool:
-    return one is other or (type(one) is type(other) and isinstance(one, (int, float)) and one == other)
+    """Whether two objects are one, or equal numbers. The zeros have two signs."""
+    is_number = type(one) is type(other) and isinstance(one, (int, float))
+    return one is other or (is_number and one == other and (one != 0 or repr(one) == repr(other)))
 
 
 def _over(loop: Any, over: ast.expr) -> ast.For:
@@ -475,20 +482,36 @@ def _own_names(frame: FrameType) -> frozenset[str]:
     return frozenset((*code.co_varnames, *code.co_cellvars, *code.co_freevars))
 
 
-def _looked_up(text: str, names: Mapping[str, Any], live: Mapping[str, Any], line: int) -> Any:
-    """What a name, or a chain of attributes of one, is."""
-    name, *rest = text.split(".")
-    if name in live:
-        value = live[name]
-    elif name in names:
-        value = names[name]
-    elif hasattr(builtins, name):
-        value = getattr(builtins, name)
-    else:
-        raise NotCompiled(f"{text} is not bound", line)
-    for one in rest:
-        value = getattr(value, one)
-    return value
+def _looked_up(name: str, names: Mapping[str, Any], line: int) -> Any:
+    """What a global name is."""
+    if name in names:
+        return names[name]
+    if hasattr(builtins, name):
+        return getattr(builtins, name)
+    raise NotCompiled(f"{name} is not bound", line)
+
+
+def _overlapping(live: Mapping[str, Any]) -> dict[str, int]:
+    """A number for each plain array: the same one for all that may overlap, also through others."""
+    bounds = {name: np.lib.array_utils.byte_bounds(one) for name, one in live.items() if type(one) is np.ndarray}
+    found: dict[str, int] = {}
+    end, number = -1, 0
+    for name, (low, high) in sorted(bounds.items(), key=lambda one: one[1]):
+        number += low >= end
+        end = max(end, high)
+        found[name] = number
+    return found
+
+
+def _overlaps_itself(value: np.ndarray) -> bool:
+    """Whether several indices may be of one place in memory."""
+    axes = sorted((abs(step), extent) for step, extent in zip(value.strides, value.shape, strict=True))
+    end = value.itemsize
+    for step, extent in axes:
+        if extent > 1 and step < end:
+            return value.size > 0
+        end += step * (extent - 1)
+    return False
 
 
 def _is_ordered(value: np.ndarray) -> bool:

@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 import bridge
+from bridge.arrays.tracked import is_tracked
 from bridge.errors import ArgumentError
 from bridge.loops_in_c import running, tiers
 from bridge.loops_in_c.building import Run
@@ -271,21 +272,52 @@ def test_a_loop_that_is_refused_keeps_no_array(loops: Callable[[str], list[int]]
     assert left < 2 * x.nbytes
 
 
-def test_a_number_that_is_read_may_change(loops: Callable[[str], list[int]]) -> None:
-    class Settings:
-        rate = 2.0
+class Settings:
+    rate = 2.0
 
-    settings = Settings()
+    def __init__(self) -> None:
+        self.rate = 2.0
 
-    def program(v: Any) -> Any:
-        for i in range(4):
-            v[i] *= settings.rate
-        return np.sum(v)
 
-    loops("c")
-    assert bridge.grad(program)(np.ones(4))[0] == 2.0
-    settings.rate = 5.0
-    assert bridge.grad(program)(np.ones(4))[0] == 5.0
+SETTINGS, OTHERS = Settings(), Settings()
+
+
+def scaled(x: Any, settings: Settings) -> Any:
+    return x * settings.rate
+
+
+def of_a_variable(v: Any) -> Any:
+    settings = SETTINGS
+    for i in range(4):
+        v[i] *= settings.rate
+    return v[0]
+
+
+def of_a_variable_that_the_loop_binds(v: Any) -> Any:
+    settings = OTHERS
+    for i in range(4):
+        settings = SETTINGS
+        v[i] *= settings.rate
+    return v[0]
+
+
+def of_a_parameter(v: Any) -> Any:
+    for i in range(4):
+        v[i] = scaled(v[i], SETTINGS)
+    return v[0]
+
+
+@pytest.mark.parametrize("program", [of_a_variable, of_a_variable_that_the_loop_binds, of_a_parameter])
+def test_a_number_that_is_read_may_change(
+    program: Callable[..., Any], loops: Callable[[str], list[int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran = loops("c")
+    for rate in (2.0, 5.0, 0.0, -0.0):
+        monkeypatch.setattr(SETTINGS, "rate", rate)
+        value, gradient = bridge.value_and_grad(program)(np.ones(4))
+        assert gradient[0] == rate
+        assert np.signbit(value) == np.signbit(rate)
+    assert ran == [4] * 4
 
 
 def test_a_function_that_is_called_may_get_other_code(loops: Callable[[str], list[int]]) -> None:
@@ -338,6 +370,24 @@ def test_what_a_loop_leaves_has_pythons_type(name: str, tmp_path: Path, loops: C
     assert names["KINDS"][0] == names["KINDS"][1]
     is_refused = any("of another type" in one for one in looping.REASONS.values())
     assert is_refused == (name == "a float on one way") != bool(ran)
+
+
+def test_arrays_without_gradient_are_left_as_numpys(loops: Callable[[str], list[int]]) -> None:
+    tracked: list[bool] = []
+
+    def program(v: Any) -> Any:
+        for i in range(4):
+            whole, half = np.ones(3), v > 0.5
+            v[i] *= 2.0
+        for one in (whole, half):
+            tracked.append(is_tracked(one))
+        whole[0] = v[0]
+        return np.sum(whole) + np.sum(half)
+
+    ran = loops("c")
+    np.testing.assert_array_equal(bridge.grad(program)(np.ones(4)), [2.0, 0.0, 0.0, 0.0])
+    assert ran == [4]
+    assert tracked == [False, False]
 
 
 @contextmanager
