@@ -267,6 +267,7 @@ class Beginning:
         """Replace plain arrays that the loop writes gradients into by Buffers. Returns whether there were any."""
         program, plan = found.library.program, found.library.plan
         lent = False
+        self._check_second_names(found)
         for name in found.written:
             value = self.live.get(name)
             if program.arrays[name].is_local:
@@ -285,6 +286,15 @@ class Beginning:
                     touched(value)
         return lent
 
+    def _check_second_names(self, found: Compiled) -> None:
+        """Refuse a loop that writes and has an argument under another name, which shows that from its first write on."""
+        loan = self.context.loan
+        if loan is None or all(found.library.program.arrays[name].is_local for name in found.written):
+            return
+        for name, value in self.live.items():
+            if type(value) is np.ndarray and loan.names.may_show(value):
+                raise NotCompiled(f"{name} may be an argument under another name", self.site.node.lineno)
+
     def _tracked(self) -> Any:
         """A value that carries a gradient."""
         return next(x for x in self.live.values() if isinstance(x, (Buffer, Scalar)) and x.place.active)
@@ -294,8 +304,11 @@ class Beginning:
         tracked = {name: x for name, x in self.live.items() if name in self.arrays and isinstance(x, Buffer)}
         for name in found.written:
             if name in tracked:
+                if self.context.refuses(tracked[name]):
+                    raise NotCompiled(f"{name} is an argument that may not be written", self.site.node.lineno)
                 self.context.writable(tracked[name])
-                self.values[name] = tracked[name].value
+        # The first write into a large argument moves it, with all that shows it.
+        self.values.update((name, one.value) for name, one in tracked.items())
         printer = found.library.printer
         values = [self.values[name] for name in printer.given]
         numbers = {name: value for name, value in self.numbers.items() if name in program.variables}

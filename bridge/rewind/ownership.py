@@ -155,6 +155,11 @@ class Ownership:
                     self.loan.names.written(root)
         return root
 
+    def refuses(self, target: Any) -> bool:
+        """Whether `writable` raises since the memory is an argument's that has other names."""
+        root = target.place.root
+        return isinstance(root, Entered) and bool(root.shared_by or (root.read_as_constant and not root.written))
+
     def check_inside(self, target: Any) -> None:
         """Raise if a checkpointed function of an inner context writes this memory: a replay would write again."""
         current: Any = CURRENT.get()

@@ -372,6 +372,63 @@ def test_what_a_loop_leaves_has_pythons_type(name: str, tmp_path: Path, loops: C
     assert is_refused == (name == "a float on one way") != bool(ran)
 
 
+def test_views_of_a_large_argument_move_with_it(loops: Callable[[str], list[int]]) -> None:
+    def program(v: Any) -> Any:
+        part = v[1:]
+        view = v[1:]
+        for i in range(4):
+            part[i + 1] = part[i + 1] * view[i]
+        return np.sum(view[:6])
+
+    v = np.linspace(0.5, 1.5, 200_000)
+    loops("python")
+    expected = bridge.value_and_grad(program)(v)
+    ran = loops("c")
+    value, gradient = bridge.value_and_grad(program)(v)
+    assert ran == [4]
+    assert value == expected[0]
+    np.testing.assert_allclose(gradient, expected[1], rtol=1e-12)
+
+
+ARGUMENT = np.arange(1.0, 5.0)
+
+
+def reads_its_argument(v: Any) -> Any:
+    for i in range(4):
+        v[i] = v[i] * ARGUMENT[i - 1]
+    return np.sum(v)
+
+
+def writes_its_argument(v: Any) -> Any:
+    shown = ARGUMENT[::-1]
+    for i in range(3):
+        shown[i] = 2.0
+    return np.sum(v * v)
+
+
+def may_write_its_arguments(v: Any, w: Any) -> Any:
+    for i in range(4):
+        if v[i] > 9.0:
+            v[i] = w[i]
+    return np.sum(v * w)
+
+
+@pytest.mark.parametrize("program", [reads_its_argument, writes_its_argument, may_write_its_arguments])
+def test_python_writes_arguments_under_other_names(
+    program: Callable[..., Any], loops: Callable[[str], list[int]]
+) -> None:
+    args = (ARGUMENT,) if program is not may_write_its_arguments else (ARGUMENT, ARGUMENT[::-1])
+    loops("python")
+    expected = bridge.value_and_grad(program, argnums=tuple(range(len(args))))(*args)
+    ran = loops("c")
+    value, gradients = bridge.value_and_grad(program, argnums=tuple(range(len(args))))(*args)
+    assert not ran
+    assert any("argument" in one for one in looping.REASONS.values())
+    assert value == expected[0]
+    np.testing.assert_array_equal(gradients, expected[1])
+    np.testing.assert_array_equal(ARGUMENT, [1.0, 2.0, 3.0, 4.0])
+
+
 def test_arrays_without_gradient_are_left_as_numpys(loops: Callable[[str], list[int]]) -> None:
     tracked: list[bool] = []
 
