@@ -284,6 +284,9 @@ class Beginning:
                     lent = True
                 else:
                     touched(value)
+        if lent:
+            # Other names may show the same memory.
+            self.live = {name: ARRAYS.seen(value) for name, value in self.live.items()}
         return lent
 
     def _check_second_names(self, found: Compiled) -> None:

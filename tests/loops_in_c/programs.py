@@ -977,6 +977,16 @@ def an_array_that_overlaps_two_others(A, v, a):
     return np.sum(base * 1.0) * a + v[0]
 
 
+@compiled
+def an_array_with_two_names_is_lent(A, v, a):
+    table, out = np.zeros(4), np.zeros(4)
+    same = table
+    for i in range(4):
+        table[i] = v[i] * a
+        out[i] = same[i]
+    return np.sum(out * v)
+
+
 @python("has elements in the same place")
 def an_array_that_overlaps_itself(A, v, a):
     base = np.arange(6.0)
