@@ -290,7 +290,7 @@ class Beginning:
         return lent
 
     def _check_second_names(self, found: Compiled) -> None:
-        """Refuse a loop that writes and has an argument under another name, which shows that from its first write on."""
+        """Refuse a loop that writes and has an argument under another name, which shows each write into that."""
         loan = self.context.loan
         if loan is None or all(found.library.program.arrays[name].is_local for name in found.written):
             return
