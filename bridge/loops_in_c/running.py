@@ -305,11 +305,15 @@ class Beginning:
     def _run(self, found: Compiled) -> Left | None:
         program = found.library.program
         tracked = {name: x for name, x in self.live.items() if name in self.arrays and isinstance(x, Buffer)}
-        for name in found.written:
-            if name in tracked:
-                if self.context.refuses(tracked[name]):
-                    raise NotCompiled(f"{name} is an argument that may not be written", self.site.node.lineno)
-                self.context.writable(tracked[name])
+        written = [name for name in found.written if name in tracked]
+        for name in written:
+            if self.context.refuses(tracked[name]):
+                raise NotCompiled(f"{name} is an argument that may not be written", self.site.node.lineno)
+        if any(self.context.is_first_write(tracked[name]) for name in written):
+            # Only Python knows whether the loop writes at all.
+            return None
+        for name in written:
+            self.context.writable(tracked[name])
         # The first write into a large argument moves it, with all that shows it.
         self.values.update((name, one.value) for name, one in tracked.items())
         printer = found.library.printer

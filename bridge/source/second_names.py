@@ -84,11 +84,15 @@ class SecondNames:
     def written(self, root: Any) -> None:
         """An argument on this root is written for the first time: its other names show that."""
         self._loan.context.home.note_writes()
-        if self._is_apart is None:
-            self._is_apart = not may_reach(self.program, self.owners(), self.caller)
-        if not self._is_apart:
+        if not self.are_none():
             context = self._loan.context
             self._note(context, [original for original, buffer in context.originals if buffer.place.root is root])
+
+    def are_none(self) -> bool:
+        """Whether the program reaches the caller's arrays under no other name."""
+        if self._is_apart is None:
+            self._is_apart = not may_reach(self.program, self.owners(), self.caller)
+        return self._is_apart
 
     def reaches(self, roots: Set[Any], but: Iterable[Any] = ()) -> bool:
         """Whether the program may reach memory of its own, as things are now, by any name; `but` by some objects."""

@@ -429,6 +429,17 @@ def test_python_writes_arguments_under_other_names(
     np.testing.assert_array_equal(ARGUMENT, [1.0, 2.0, 3.0, 4.0])
 
 
+def test_a_write_that_does_not_happen_shows_under_no_other_name(loops: Callable[[str], list[int]]) -> None:
+    def program(v: Any) -> Any:
+        for i in range(4):
+            if v[i] > 9.0:
+                v[i] = 0.0
+        return np.sum(v * ARGUMENT)
+
+    loops("c")
+    np.testing.assert_array_equal(bridge.grad(program)(ARGUMENT), ARGUMENT)
+
+
 def test_arrays_without_gradient_are_left_as_numpys(loops: Callable[[str], list[int]]) -> None:
     tracked: list[bool] = []
 
