@@ -106,8 +106,10 @@ def site_of(number: int) -> Site:
 
 
 def _site(loop: Loop) -> Site:
-    names = {one.id for one in ast.walk(loop.node) if isinstance(one, ast.Name)}
-    return Site(loop, sorted(names), bound(loop.node), turns(loop.node), chains(loop.node))
+    parts = [one for one in ast.iter_child_nodes(loop.node) if one not in loop.node.orelse]
+    names = {one.id for part in parts for one in ast.walk(part) if isinstance(one, ast.Name)}
+    assigned = set().union(*map(bound, parts))
+    return Site(loop, sorted(names), assigned, turns(loop.node), chains(loop.node))
 
 
 def obstacle(context: Any) -> str | None:
@@ -210,7 +212,7 @@ class Beginning:
         kinds: dict[str, Any] = {}
         key: list[Any] = []
         memory: dict[Any, str] = {}
-        plain: list[tuple[int, int, str]] = []
+        plain = _overlapping(self.live)
         for name, value in self.live.items():
             kind = type(value)
             if is_tracked(value) and value.place.context is not self.context:
@@ -220,11 +222,7 @@ class Beginning:
                 self._array(name, value.value, label, key, value.place.active)
             elif kind is np.ndarray and value.dtype in _DTYPES and 1 <= value.ndim <= 6:
                 self.context.check_original(value)
-                low, high = np.lib.array_utils.byte_bounds(value)
-                label = next((m for a, b, m in plain if low < b and a < high), "")
-                if not label:
-                    label = memory.setdefault(id(value), f"m{len(memory)}")
-                plain.append((low, high, label))
+                label = memory.setdefault(plain[name], f"m{len(memory)}")
                 self._array(name, value, label, key, False)
             elif kind in (Scalar, WeakScalar) and value.dtype == np.float64:
                 kinds[name] = "fw" if kind is WeakScalar else "f"
@@ -350,6 +348,7 @@ class Beginning:
         """Replace plain arrays that the loop writes gradients into by Buffers. Returns whether there were any."""
         program, plan = found.library.program, found.library.plan
         lent = False
+        self._check_second_names(found)
         for name in found.written:
             value = self.live.get(name)
             if program.arrays[name].is_local:
@@ -358,13 +357,27 @@ class Beginning:
                 raise NotCompiled(f"it goes over {name}, which it writes", self.site.node.lineno)
             if not self.values[name].flags.writeable:
                 raise NotCompiled(f"{name} is read-only", self.site.node.lineno)
+            if _overlaps_itself(self.values[name]):
+                raise NotCompiled(f"{name} has elements in the same place", self.site.node.lineno)
             if type(value) is np.ndarray:
                 if program.arrays[name].memory in plan.active_memory:
                     self.live[name] = own(value, self._tracked())
                     lent = True
                 else:
                     touched(value)
+        if lent:
+            # Other names may show the same memory.
+            self.live = {name: ARRAYS.seen(value) for name, value in self.live.items()}
         return lent
+
+    def _check_second_names(self, found: Compiled) -> None:
+        """Refuse a loop that writes and has an argument under another name, which shows each write into that."""
+        loan = self.context.loan
+        if loan is None or all(found.library.program.arrays[name].is_local for name in found.written):
+            return
+        for name, value in self.live.items():
+            if type(value) is np.ndarray and loan.names.may_show(value):
+                raise NotCompiled(f"{name} may be an argument under another name", self.site.node.lineno)
 
     def _tracked(self) -> Any:
         """A value that carries a gradient."""
@@ -373,10 +386,17 @@ class Beginning:
     def _run(self, found: Compiled) -> Left | None:
         program = found.library.program
         tracked = {name: x for name, x in self.live.items() if name in self.arrays and isinstance(x, Buffer)}
-        for name in found.written:
-            if name in tracked:
-                self.context.writable(tracked[name])
-                self.values[name] = tracked[name].value
+        written = [name for name in found.written if name in tracked]
+        for name in written:
+            if self.context.refuses(tracked[name]):
+                raise NotCompiled(f"{name} is an argument that may not be written", self.site.node.lineno)
+        if any(self.context.is_first_write(tracked[name]) for name in written):
+            # Only Python knows whether the loop writes at all.
+            return None
+        for name in written:
+            self.context.writable(tracked[name])
+        # The first write into a large argument moves it, with all that shows it.
+        self.values.update((name, one.value) for name, one in tracked.items())
         printer = found.library.printer
         values = [self.values[name] for name in printer.given]
         numbers = {name: value for name, value in self.numbers.items() if name in program.variables}
@@ -491,9 +511,8 @@ class Beginning:
                 if name in self.arrays and not run.number(bound_flag(name)):
                     continue
                 made = run.local(value.array)
-                active = program.arrays[value.array].memory in plan.active_memory
-                root = Root(self.context, made, active and made.dtype.kind == "f")
-                values[name] = ARRAYS.buffer(made, root)
+                active = program.arrays[value.array].memory in plan.active_memory and made.dtype.kind == "f"
+                values[name] = ARRAYS.buffer(made, Root(self.context, made, True)) if active else made
                 continue
             if value.flag is not None and not run.number(value.flag):
                 continue
@@ -580,6 +599,29 @@ def _looked_up(name: str, names: Mapping[str, Any], line: int) -> Any:
     if hasattr(builtins, name):
         return getattr(builtins, name)
     raise NotCompiled(f"{name} is not bound", line)
+
+
+def _overlapping(live: Mapping[str, Any]) -> dict[str, int]:
+    """A number for each plain array: the same one for all that may overlap, also through others."""
+    bounds = {name: np.lib.array_utils.byte_bounds(one) for name, one in live.items() if type(one) is np.ndarray}
+    found: dict[str, int] = {}
+    end, number = -1, 0
+    for name, (low, high) in sorted(bounds.items(), key=lambda one: one[1]):
+        number += low >= end
+        end = max(end, high)
+        found[name] = number
+    return found
+
+
+def _overlaps_itself(value: np.ndarray) -> bool:
+    """Whether several indices may be of one place in memory."""
+    axes = sorted((abs(step), extent) for step, extent in zip(value.strides, value.shape, strict=True))
+    end = value.itemsize
+    for step, extent in axes:
+        if extent > 1 and step < end:
+            return value.size > 0
+        end += step * (extent - 1)
+    return False
 
 
 def _is_ordered(value: np.ndarray) -> bool:

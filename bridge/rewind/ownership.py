@@ -155,6 +155,17 @@ class Ownership:
                     self.loan.names.written(root)
         return root
 
+    def is_first_write(self, target: Any) -> bool:
+        """Whether a write makes an argument show under other names of the caller's array."""
+        root = target.place.root
+        is_first = isinstance(root, Entered) and not root.written
+        return is_first and self.loan is not None and not self.loan.names.are_none()
+
+    def refuses(self, target: Any) -> bool:
+        """Whether `writable` raises since the memory is an argument's that has other names."""
+        root = target.place.root
+        return isinstance(root, Entered) and bool(root.shared_by or (root.read_as_constant and not root.written))
+
     def check_inside(self, target: Any) -> None:
         """Raise if a checkpointed function of an inner context writes this memory: a replay would write again."""
         current: Any = CURRENT.get()

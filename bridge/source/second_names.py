@@ -71,22 +71,28 @@ class SecondNames:
 
     def of(self, array: np.ndarray) -> Any:
         """Before a plain array is written: what takes the write if it shows memory of arguments, else None."""
-        owners = self.owners()
         self._loan.context.home.note_writes()
-        found = owners.get(id(array)) if array.base is None else owners.get(id(whole_of(array)))
-        if found is None:
+        if not self.may_show(array):
             return None
         shown = standing(self._loan.context, array)
         return None if shown is array else shown
 
+    def may_show(self, array: np.ndarray) -> bool:
+        """Whether a plain array lies in the array that owns memory of an argument."""
+        return id(array if array.base is None else whole_of(array)) in self.owners()
+
     def written(self, root: Any) -> None:
         """An argument on this root is written for the first time: its other names show that."""
         self._loan.context.home.note_writes()
-        if self._is_apart is None:
-            self._is_apart = not may_reach(self.program, self.owners(), self.caller)
-        if not self._is_apart:
+        if not self.are_none():
             context = self._loan.context
             self._note(context, [original for original, buffer in context.originals if buffer.place.root is root])
+
+    def are_none(self) -> bool:
+        """Whether the program reaches the caller's arrays under no other name."""
+        if self._is_apart is None:
+            self._is_apart = not may_reach(self.program, self.owners(), self.caller)
+        return self._is_apart
 
     def reaches(self, roots: Set[Any], but: Iterable[Any] = ()) -> bool:
         """Whether the program may reach memory of its own, as things are now, by any name; `but` by some objects."""

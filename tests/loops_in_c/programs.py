@@ -13,6 +13,7 @@ COMPILED: dict[str, Function] = {}
 PYTHON: dict[str, tuple[Function, str]] = {}
 RAISING: dict[str, Function] = {}
 LIMIT = 3.0
+TOTAL = 0.0
 
 
 def compiled(function: Function) -> Function:
@@ -1215,3 +1216,54 @@ def a_name_without_value(A, v, a):
     for i in range(4):
         v[i] *= missing  # noqa: F821
     return np.sum(v)
+
+
+@compiled
+def a_while_whose_else_runs_once(A, v, a):
+    k, s = 0, v[0] * a
+    while k < 4:
+        k += 1
+        r = v[k - 1] * a
+    else:
+        s = s * 3.0 + r
+    return s
+
+
+@compiled
+def an_array_that_overlaps_two_others(A, v, a):
+    base = np.arange(8.0)
+    high, low, span = base[4:], base[:4], base[2:6]
+    for _ in range(2):
+        high[:] = span + high
+        low[:] = span[::-1] + 1.0
+        span[:] = high * span[::-1]
+    return np.sum(base * 1.0) * a + v[0]
+
+
+@compiled
+def an_array_with_two_names_is_lent(A, v, a):
+    table, out = np.zeros(4), np.zeros(4)
+    same = table
+    for i in range(4):
+        table[i] = v[i] * a
+        out[i] = same[i]
+    return np.sum(out * v)
+
+
+@python("has elements in the same place")
+def an_array_that_overlaps_itself(A, v, a):
+    base = np.arange(6.0)
+    rows = np.lib.stride_tricks.as_strided(base, (3, 2), (8, 8))
+    for _ in range(3):
+        rows += rows[::-1]
+    return np.sum(base * v[0]) * a
+
+
+@python("TOTAL is not a local variable, and it is assigned")
+def a_global_variable_is_summed_up(A, v, a):
+    global TOTAL
+    TOTAL = 0.0
+    for i in range(4):
+        TOTAL = TOTAL + v[i] * a
+    found, TOTAL = TOTAL, 0.0
+    return found

@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 
 import bridge
+from bridge.arrays.tracked import is_tracked
 from bridge.errors import ArgumentError
 from bridge.loops_in_c import running, tiers
 from bridge.loops_in_c.building import Run
@@ -273,21 +274,52 @@ def test_a_loop_that_is_refused_keeps_no_array(loops: Callable[[str], list[int]]
     assert left < 2 * x.nbytes
 
 
-def test_a_number_that_is_read_may_change(loops: Callable[[str], list[int]]) -> None:
-    class Settings:
-        rate = 2.0
+class Settings:
+    rate = 2.0
 
-    settings = Settings()
+    def __init__(self) -> None:
+        self.rate = 2.0
 
-    def program(v: Any) -> Any:
-        for i in range(4):
-            v[i] *= settings.rate
-        return np.sum(v)
 
-    loops("c")
-    assert bridge.grad(program)(np.ones(4))[0] == 2.0
-    settings.rate = 5.0
-    assert bridge.grad(program)(np.ones(4))[0] == 5.0
+SETTINGS, OTHERS = Settings(), Settings()
+
+
+def scaled(x: Any, settings: Settings) -> Any:
+    return x * settings.rate
+
+
+def of_a_variable(v: Any) -> Any:
+    settings = SETTINGS
+    for i in range(4):
+        v[i] *= settings.rate
+    return v[0]
+
+
+def of_a_variable_that_the_loop_binds(v: Any) -> Any:
+    settings = OTHERS
+    for i in range(4):
+        settings = SETTINGS
+        v[i] *= settings.rate
+    return v[0]
+
+
+def of_a_parameter(v: Any) -> Any:
+    for i in range(4):
+        v[i] = scaled(v[i], SETTINGS)
+    return v[0]
+
+
+@pytest.mark.parametrize("program", [of_a_variable, of_a_variable_that_the_loop_binds, of_a_parameter])
+def test_a_number_that_is_read_may_change(
+    program: Callable[..., Any], loops: Callable[[str], list[int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran = loops("c")
+    for rate in (2.0, 5.0, 0.0, -0.0):
+        monkeypatch.setattr(SETTINGS, "rate", rate)
+        value, gradient = bridge.value_and_grad(program)(np.ones(4))
+        assert gradient[0] == rate
+        assert np.signbit(value) == np.signbit(rate)
+    assert ran == [4] * 4
 
 
 def test_a_function_that_is_called_may_get_other_code(loops: Callable[[str], list[int]]) -> None:
@@ -424,6 +456,92 @@ def test_what_a_loop_leaves_has_pythons_type(name: str, tmp_path: Path, loops: C
     assert names["KINDS"][0] == names["KINDS"][1]
     is_refused = any("of another type" in one for one in looping.REASONS.values())
     assert is_refused == (name == "a float on one way") != bool(ran)
+
+
+def test_views_of_a_large_argument_move_with_it(loops: Callable[[str], list[int]]) -> None:
+    def program(v: Any) -> Any:
+        part = v[1:]
+        view = v[1:]
+        for i in range(4):
+            part[i + 1] = part[i + 1] * view[i]
+        return np.sum(view[:6])
+
+    v = np.linspace(0.5, 1.5, 200_000)
+    loops("python")
+    expected = bridge.value_and_grad(program)(v)
+    ran = loops("c")
+    value, gradient = bridge.value_and_grad(program)(v)
+    assert ran == [4]
+    assert value == expected[0]
+    np.testing.assert_allclose(gradient, expected[1], rtol=1e-12)
+
+
+ARGUMENT = np.arange(1.0, 5.0)
+
+
+def reads_its_argument(v: Any) -> Any:
+    for i in range(4):
+        v[i] = v[i] * ARGUMENT[i - 1]
+    return np.sum(v)
+
+
+def writes_its_argument(v: Any) -> Any:
+    shown = ARGUMENT[::-1]
+    for i in range(3):
+        shown[i] = 2.0
+    return np.sum(v * v)
+
+
+def may_write_its_arguments(v: Any, w: Any) -> Any:
+    for i in range(4):
+        if v[i] > 9.0:
+            v[i] = w[i]
+    return np.sum(v * w)
+
+
+@pytest.mark.parametrize("program", [reads_its_argument, writes_its_argument, may_write_its_arguments])
+def test_python_writes_arguments_under_other_names(
+    program: Callable[..., Any], loops: Callable[[str], list[int]]
+) -> None:
+    args = (ARGUMENT,) if program is not may_write_its_arguments else (ARGUMENT, ARGUMENT[::-1])
+    loops("python")
+    expected = bridge.value_and_grad(program, argnums=tuple(range(len(args))))(*args)
+    ran = loops("c")
+    value, gradients = bridge.value_and_grad(program, argnums=tuple(range(len(args))))(*args)
+    assert not ran
+    assert any("argument" in one for one in looping.REASONS.values())
+    assert value == expected[0]
+    np.testing.assert_array_equal(gradients, expected[1])
+    np.testing.assert_array_equal(ARGUMENT, [1.0, 2.0, 3.0, 4.0])
+
+
+def test_a_write_that_does_not_happen_shows_under_no_other_name(loops: Callable[[str], list[int]]) -> None:
+    def program(v: Any) -> Any:
+        for i in range(4):
+            if v[i] > 9.0:
+                v[i] = 0.0
+        return np.sum(v * ARGUMENT)
+
+    loops("c")
+    np.testing.assert_array_equal(bridge.grad(program)(ARGUMENT), ARGUMENT)
+
+
+def test_arrays_without_gradient_are_left_as_numpys(loops: Callable[[str], list[int]]) -> None:
+    tracked: list[bool] = []
+
+    def program(v: Any) -> Any:
+        for i in range(4):
+            whole, half = np.ones(3), v > 0.5
+            v[i] *= 2.0
+        for one in (whole, half):
+            tracked.append(is_tracked(one))
+        whole[0] = v[0]
+        return np.sum(whole) + np.sum(half)
+
+    ran = loops("c")
+    np.testing.assert_array_equal(bridge.grad(program)(np.ones(4)), [2.0, 0.0, 0.0, 0.0])
+    assert ran == [4]
+    assert tracked == [False, False]
 
 
 @contextmanager
