@@ -144,7 +144,8 @@ class LoopEntry(Entry):
     def _numbers(self) -> Iterator[tuple[str, Any]]:
         """The numbers that the loop began with and that carry a gradient."""
         for name, value in self.args.items():
-            if is_tracked(value) and value.place.active and name in self.run.order:
+            # A variable may have held an array before the loop, and a number since.
+            if is_tracked(value) and value.shape == () and value.place.active and name in self.run.order:
                 yield name, value
 
     def _memory(self) -> dict[int, np.ndarray]:

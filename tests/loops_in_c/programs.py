@@ -1029,6 +1029,15 @@ def zero_and_minus_zero(A, v, a):
 
 
 @compiled
+def a_number_in_the_place_of_an_array(A, v, a):
+    x = v * a
+    for i in range(4):
+        x = v[0] * a
+        A[i] *= x
+    return np.sum(A) + x
+
+
+@compiled
 def a_while_with_an_else(A, v, a):
     k = 0
     while k < 3:
