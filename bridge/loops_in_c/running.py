@@ -35,7 +35,7 @@ from bridge.rewind.log import Overwritten, is_bounded
 from bridge.rewind.memory import grounded
 from bridge.rewind.roots import Root
 from bridge.rulebook import book
-from bridge.source.looping import READER, SITES, Left, Loop, bound
+from bridge.source.looping import READER, SITES, Progress, Loop, bound
 from bridge.source.targets import own, touched
 
 _DTYPES = {np.dtype(np.float64): "f", np.dtype(np.int64): "i", np.dtype(np.bool_): "b"}
@@ -157,7 +157,7 @@ def beginning(context: Any, site: Site, iterable: Any, frame: FrameType) -> Begi
     live = {name: ARRAYS.seen(names[name]) for name in site.used if name in names}
     live |= {".".join(chain): ARRAYS.seen(one.value) for chain, one in attributes.items()}
     for name in site.used:
-        if name not in own and name not in live and type(frame.f_globals.get(name)) is np.ndarray:
+        if name not in own and name not in live and type(frame.f_globals.get(name)) in _VARY:
             live[name] = ARRAYS.seen(frame.f_globals[name])
     owners = {".".join(chain): one.owner for chain, one in attributes.items() if one.is_set}
     return Beginning(context, site, live, iterable, frame, owners)
@@ -187,7 +187,7 @@ class Beginning:
         """Whether compiled code for these values is there; else it is being compiled. NotCompiled if there is none."""
         return self._compiled().library.job.is_ready()
 
-    def run(self) -> Left | None:
+    def run(self) -> Progress | None:
         """Run the loop; None if Python is to run it. It waits for the compiler."""
         for _ in range(3):
             found = self._compiled()
@@ -383,7 +383,7 @@ class Beginning:
         """A value that carries a gradient."""
         return next(x for x in self.live.values() if isinstance(x, (Buffer, Scalar)) and x.place.active)
 
-    def _run(self, found: Compiled) -> Left | None:
+    def _run(self, found: Compiled) -> Progress | None:
         program = found.library.program
         tracked = {name: x for name, x in self.live.items() if name in self.arrays and isinstance(x, Buffer)}
         written = [name for name in found.written if name in tracked]
@@ -450,7 +450,7 @@ class Beginning:
         for name, owner in self.owners.items():
             if name in values_left:
                 READER.set_attribute(owner, name.rpartition(".")[2], values_left.pop(name))
-        return Left({**values_left, **self._exchanged(run)}, rest, is_over)
+        return Progress({**values_left, **self._exchanged(run)}, rest, is_over)
 
     def _exchanged(self, run: Run) -> dict[str, Any]:
         """The arrays of names that are exchanged."""
@@ -557,6 +557,8 @@ class Beginning:
         self.context.log.append(entry)
 
 
+_VARY = (np.ndarray, float, np.float64)
+"""Values of global variables that may differ from call to call; any other is part of what is compiled."""
 _NUMBERS: dict[type, str] = {
     int: "iw", float: "fw", bool: "bw", np.float64: "f", np.int64: "i", np.bool_: "b",
 }  # fmt: skip

@@ -17,7 +17,7 @@ from bridge.errors import RefusedError
 from bridge.loops_in_c.compiling import running
 from bridge.loops_in_c.running import Site, beginning, obstacle, site_of
 from bridge.loops_in_c.values import NotCompiled
-from bridge.source.looping import RAN, REASONS, Left
+from bridge.source.looping import RAN, REASONS, Progress
 
 HOT = 0.03
 """Seconds in Python after which a loop is compiled."""
@@ -51,7 +51,7 @@ class Heat:
 _heats: dict[int, Heat] = {}
 
 
-class Watched(Left):
+class Watched(Progress):
     """A part of a loop that Python runs: `count` iterations, then `later`."""
 
     def __init__(self, heat: Heat, over: Any, count: int, values: dict[str, Any]) -> None:
@@ -75,7 +75,7 @@ class Watched(Left):
         return not (self.has_ended and (self.is_paused or (self.later is not None and len(self.later) > 0)))
 
 
-def enter(context: Any, number: int, iterable: Any, found: Left | None) -> Left | None:
+def enter(context: Any, number: int, iterable: Any, found: Progress | None) -> Progress | None:
     """A loop begins, or a part of it that `found` leaves: what compiled code has left, a part, or None for all of it.
 
     Raises
@@ -90,7 +90,7 @@ def enter(context: Any, number: int, iterable: Any, found: Left | None) -> Left 
     if not at_once and heat.refusals < _REFUSALS and heat.seconds < HOT:
         heat.entries += found is None
         return _watched(heat, over, found)
-    in_python = None if found is None else Left({}, over, False)
+    in_python = None if found is None else Progress({}, over, False)
     if _is_watched() or (not at_once and (heat.refusals >= _REFUSALS or _expected(heat, over) < WORTH)):
         return in_python
     site = site_of(number)
@@ -118,7 +118,7 @@ def enter(context: Any, number: int, iterable: Any, found: Left | None) -> Left 
     return Watched(heat, left.rest, 1, left.values)
 
 
-def _in_c(context: Any, site: Site, over: Any, waits: bool) -> Left | None:
+def _in_c(context: Any, site: Site, over: Any, waits: bool) -> Progress | None:
     """What compiled code has left; None while it is being compiled, or where it stops too often."""
     reason = obstacle(context)
     if reason is not None:
@@ -139,7 +139,7 @@ def _expected(heat: Heat, over: Any) -> float:
     return heat.of_one * len(over) if _has_parts(over) else heat.seconds / max(heat.entries, 1)
 
 
-def _watched(heat: Heat, over: Any, found: Left | None) -> Left | None:
+def _watched(heat: Heat, over: Any, found: Progress | None) -> Progress | None:
     """A part of the loop; None if the loop cannot be parted."""
     if over is not None and not _has_parts(over):
         return None

@@ -12,7 +12,7 @@
         if R.over(k): break
     i = k = None
 
-`k` is None where Python runs the loop as it stands; else it says how far the loop has come (`Left`). `while` loops
+`k` is None where Python runs the loop as it stands; else it says how far the loop has come (`Progress`). `while` loops
 ask `R.more(k)` in their condition. `bridge.loops_in_c` says what `enter` does.
 """
 
@@ -92,7 +92,7 @@ def check(loops: str | None, engine: str, source: bool | None) -> None:
         raise ArgumentError('loops="c" with source=False', remedy="leave out source=False: loops in C are read")
 
 
-class Left:
+class Progress:
     """How far a loop has come: what Python finds when it goes on with it.
 
     Attributes
@@ -119,7 +119,7 @@ class Left:
         return True
 
 
-_ENDED = Left({}, (), True)
+_ENDED = Progress({}, (), True)
 _ENDED.has_ended = True
 
 
@@ -260,46 +260,46 @@ class LoopReader(Reader):
             return found if code is found.__func__.__code__ else MethodType(twin(found.__func__, code), found.__self__)
         return found
 
-    def enter(self, number: int, found: Left | None, iterable: Any = None) -> Left | None:
+    def enter(self, number: int, found: Progress | None, iterable: Any = None) -> Progress | None:
         """A loop begins, or goes on: how far it has come."""
         context = current_context()
         if not may_run(context):
             return None
-        left: Left | None = _runner()(context, number, iterable, found)
+        left: Progress | None = _runner()(context, number, iterable, found)
         return left
 
-    def rest(self, found: Left | None, iterable: Any) -> Any:
+    def rest(self, found: Progress | None, iterable: Any) -> Any:
         """What the loop in Python goes on with."""
         return iterable if found is None else found.rest
 
-    def more(self, found: Left | None) -> bool:
+    def more(self, found: Progress | None) -> bool:
         """Whether a `while` may go on in Python."""
         return found is None or found.more()
 
-    def binds(self, found: Left | None) -> bool:
+    def binds(self, found: Progress | None) -> bool:
         """Whether a compiled loop has bound variables."""
         return found is not None and bool(found.values)
 
-    def has(self, found: Left, name: str) -> bool:
+    def has(self, found: Progress, name: str) -> bool:
         """Whether it has bound this one."""
         return name in found.values
 
-    def bound(self, found: Left, name: str) -> Any:
+    def bound(self, found: Progress, name: str) -> Any:
         """What it has bound it to."""
         return found.values.pop(name)
 
-    def ended(self, found: Left | None) -> Left:
+    def ended(self, found: Progress | None) -> Progress:
         """Python's part of the loop has ended without `break`."""
         if found is None:
             return _ENDED
         found.has_ended = True
         return found
 
-    def over(self, found: Left | None) -> bool:
+    def over(self, found: Progress | None) -> bool:
         """Python's part of the loop is over; whether the loop is."""
         return found is None or found.over()
 
-    def finished(self, found: Left | None) -> bool:
+    def finished(self, found: Progress | None) -> bool:
         """Whether the loop has ended without `break`."""
         return found is not None and found.has_ended
 

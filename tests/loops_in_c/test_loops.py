@@ -322,6 +322,29 @@ def test_a_number_that_is_read_may_change(
     assert ran == [4] * 4
 
 
+RATE = 0.0
+
+
+def test_a_rate_that_changes_is_compiled_once(
+    loops: Callable[[str], list[int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def program(v: Any) -> Any:
+        for i in range(4):
+            v[i] *= RATE
+        return np.sum(v)
+
+    ran = loops("c")
+    made = []
+    monkeypatch.setattr(
+        running.Beginning, "_make", lambda self, make=running.Beginning._make: made.append(1) or make(self)
+    )
+    for k in range(20):
+        monkeypatch.setattr(sys.modules[__name__], "RATE", 0.5 * k)
+        assert bridge.grad(program)(np.ones(4))[0] == 0.5 * k
+    assert ran == [4] * 20
+    assert len(made) == 1
+
+
 def test_a_function_that_is_called_may_get_other_code(loops: Callable[[str], list[int]]) -> None:
     names: dict[str, Any] = {"np": np, "__name__": "a_test"}
 
