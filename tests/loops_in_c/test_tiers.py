@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -269,28 +271,47 @@ def test_threads_share_what_is_compiled(ran: list[int]) -> None:
         np.testing.assert_array_equal(one, expected)
 
 
+FORKING = """
+import os, signal, threading
+import numpy as np
+import bridge
+from bridge.loops_in_c import compiling, running
+
+def recurrence(v):
+    for i in range(1, v.shape[0]):
+        v[i] = 0.5 * v[i] * v[i - 1] + v[i]
+    return np.sum(v)
+
+v = np.linspace(0.1, 0.9, 50)
+expected = bridge.grad(recurrence, loops="c")(v)
+held, over = threading.Event(), threading.Event()
+
+def hold():
+    with running._lock, compiling._lock:
+        held.set()
+        over.wait()
+
+thread = threading.Thread(target=hold)
+thread.start()
+held.wait()
+child = os.fork()
+if not child:
+    signal.alarm(30)
+    running._sites.clear()
+    os._exit(not np.array_equal(bridge.grad(recurrence, loops="c")(v), expected))
+over.set()
+thread.join()
+print(os.waitpid(child, 0)[1])
+"""
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not copied on this system")
-@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
-def test_a_fork_does_not_wait_for_threads_that_compile(ran: list[int]) -> None:
-    v = np.linspace(0.1, 0.9, 50)
-    expected = bridge.grad(fresh(recurrence), loops="c")(v)
-    held, over = threading.Event(), threading.Event()
-
-    def hold() -> None:
-        with running._lock, compiling._lock:
-            held.set()
-            over.wait()
-
-    thread = threading.Thread(target=hold)
-    thread.start()
-    held.wait()
-    child = os.fork()
-    if not child:
-        signal.alarm(30)
-        os._exit(not np.array_equal(bridge.grad(fresh(recurrence), loops="c")(v), expected))
-    over.set()
-    thread.join()
-    assert os.waitpid(child, 0)[1] == 0
+def test_a_fork_does_not_wait_for_threads_that_compile(tmp_path: Path) -> None:
+    (tmp_path / "forking.py").write_text(FORKING, encoding="utf-8")
+    command = [sys.executable, "-W", "ignore", "forking.py"]
+    environment = {**os.environ, "BRIDGE_LOOPS_CACHE": "0"}
+    run = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert (run.returncode, run.stdout) == (0, "0\n"), run.stderr
 
 
 def test_without_a_compiler_python_runs_loops(ran: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
