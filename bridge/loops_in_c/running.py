@@ -390,11 +390,12 @@ class Beginning:
         for name in written:
             if self.context.refuses(tracked[name]):
                 raise NotCompiled(f"{name} is an argument that may not be written", self.site.node.lineno)
-        if any(self.context.is_first_write(tracked[name]) for name in written):
-            # Only Python knows whether the loop writes at all.
-            return None
+        first = [name for name in written if self.context.is_first_write(tracked[name])]
         for name in written:
-            self.context.writable(tracked[name])
+            if name in first:
+                self.context.make_own(tracked[name])
+            else:
+                self.context.writable(tracked[name])
         # The first write into a large argument moves it, with all that shows it.
         self.values.update((name, one.value) for name, one in tracked.items())
         printer = found.library.printer
@@ -437,6 +438,13 @@ class Beginning:
                 forward(done)
         if done == 0:
             return None
+        changed = {tracked[name].place.root for name in first if _differs(*windows[name])}
+        if any(tracked[name].place.root not in changed for name in first):
+            # Only Python knows whether the loop has written into it at all.
+            restore()
+            return None
+        for name in first:
+            self.context.writable(tracked[name])
         is_over = bool(run.frame.finished) and run.frame.limit > done
         # Plain arrays are not put back before the way back: it begins with copies of what they hold now.
         ended = {
@@ -575,6 +583,10 @@ def _is_own(name: str, value: Elements, others: Sequence[Elements], reader: Read
     given = {one for one in value.shared if not reader.is_local(one)}
     is_first = name in reader.first_arrays and name not in reader.given and given == {reader.arrays[name].memory}
     return is_whole and (not given or is_first)
+
+
+def _differs(one: np.ndarray, other: np.ndarray) -> bool:
+    return not np.array_equal(one, other, equal_nan=one.dtype.kind == "f")
 
 
 def _same(one: Any, other: Any) -> bool:

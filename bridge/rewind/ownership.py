@@ -161,6 +161,12 @@ class Ownership:
         is_first = isinstance(root, Entered) and not root.written
         return is_first and self.loan is not None and not self.loan.names.are_none()
 
+    def make_own(self, target: Any) -> None:
+        """Let memory of an argument that is the caller's be the context's own, without a write."""
+        root = target.place.root
+        if isinstance(root, Entered) and root.borrowed:
+            root.own()  # type: ignore[attr-defined]
+
     def refuses(self, target: Any) -> bool:
         """Whether `writable` raises since the memory is an argument's that has other names."""
         root = target.place.root

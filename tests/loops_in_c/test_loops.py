@@ -549,6 +549,37 @@ def test_a_write_that_does_not_happen_shows_under_no_other_name(loops: Callable[
     np.testing.assert_array_equal(bridge.grad(program)(ARGUMENT), ARGUMENT)
 
 
+def test_a_write_that_changes_nothing_shows_under_the_other_names(loops: Callable[[str], list[int]]) -> None:
+    def program(v: Any, k: Any) -> Any:
+        for i in range(4):
+            v[i] *= k
+        return np.sum(v * named()[0])
+
+    def named() -> Any:
+        return [ARGUMENT]
+
+    loops("python")
+    expected = bridge.grad(program, argnums=(0, 1))(ARGUMENT, 1.0)
+    ran = loops("c")
+    found = bridge.grad(program, argnums=(0, 1))(ARGUMENT, 1.0)
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-14)
+    assert ran == [3]
+    assert found[1] == 2.0 * np.sum(ARGUMENT**2)
+
+
+def test_a_write_into_an_argument_with_other_names_is_compiled(loops: Callable[[str], list[int]]) -> None:
+    def program(v: Any, k: Any) -> Any:
+        for i in range(4):
+            v[i] *= k
+        return np.sum(v * ARGUMENT)
+
+    ran = loops("c")
+    found = bridge.grad(program)(ARGUMENT, 2.0)
+    assert ran == [4]
+    np.testing.assert_allclose(found, 8.0 * ARGUMENT, rtol=1e-14)
+
+
 def test_arrays_without_gradient_are_left_as_numpys(loops: Callable[[str], list[int]]) -> None:
     tracked: list[bool] = []
 
