@@ -456,11 +456,11 @@ class Arithmetic(Indexing):
                 raise Again
 
     def _may_have_gaps(self, value: Elements) -> bool:
-        """Whether a view may show less than the whole of an array that the loop has made."""
+        """Whether a view may lie otherwise than a new array does."""
         array = loads(value)[0].array
         whole = self.whole(array)
         is_whole = (value.view, value.extents) == (whole.view, whole.extents)
-        return not (is_whole and self.arrays[array].is_local and array not in self.gapped)
+        return not (is_whole and self.arrays[array].is_contiguous and array not in self.gapped)
 
 
 def _repeated(expr: Expr, extents: tuple[Expr, ...]) -> Elements:

@@ -270,6 +270,8 @@ class Array:
     """Whether the last axis lies element by element."""
     is_ordered: bool = True
     """Whether the axes lie in memory in their order, the last one closest, and none of them backwards."""
+    is_contiguous: bool = True
+    """Whether it lies in C order and without gaps."""
 
 
 @dataclass

@@ -534,6 +534,18 @@ def an_attribute_that_a_function_reads(A, v, a):
 
 
 @compiled
+def sums_of_copies_that_were_bound_before(A, v, a):
+    before, change = A.copy(), 1.0
+    k = 0
+    while change > -9.0 and k < 3:
+        before = A.copy()
+        A[1:] += A[:-1] * a
+        change = (np.sum(A) - np.sum(before)) / np.sum(A)
+        k += 1
+    return change + np.sum(before * A)
+
+
+@compiled
 def powers_of_integers(A, v, a):
     for i in range(4):
         v[i] *= i**2 + (-1) ** (i + 100) * 2**i - (i - 5) ** 3
