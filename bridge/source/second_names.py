@@ -8,9 +8,12 @@ all that shows the caller's.
 from __future__ import annotations
 
 from collections.abc import Iterable, Set
+from contextlib import suppress
+from functools import partial
 from threading import get_ident
-from types import CodeType
+from types import CodeType, MethodType
 from typing import Any
+from weakref import ref
 
 import numpy as np
 
@@ -91,7 +94,10 @@ class SecondNames:
     def are_none(self) -> bool:
         """Whether the program reaches the caller's arrays under no other name."""
         if self._is_apart is None:
-            self._is_apart = not may_reach(self.program, self.owners(), self.caller)
+            # A program that did once may do so again: to look for it costs more than to follow names that are none.
+            self._is_apart = not _has_reached(self.program) and not may_reach(self.program, self.owners(), self.caller)
+            if not self._is_apart:
+                _note_reached(self.program)
         return self._is_apart
 
     def reaches(self, roots: Set[Any], but: Iterable[Any] = ()) -> bool:
@@ -177,3 +183,27 @@ def _part(original: np.ndarray, buffer: Any, array: np.ndarray) -> Any:
         view = view[...] if view is buffer else view
         grounded(view).flags.writeable = False
     return view
+
+
+_reached: dict[int, ref[Any]] = {}
+"""Programs that have been found to reach arguments under other names, by identity."""
+
+
+def _has_reached(program: tuple[Any, ...]) -> bool:
+    return bool(program) and id(_owner(program[0])) in _reached
+
+
+def _note_reached(program: tuple[Any, ...]) -> None:
+    if program:
+        one = _owner(program[0])
+        # Of some objects there are no references.
+        with suppress(TypeError):
+            _reached[id(one)] = ref(one, partial(_forget, id(one)))
+
+
+def _forget(key: int, _: object) -> None:
+    _reached.pop(key, None)
+
+
+def _owner(f: Any) -> Any:
+    return f.__self__ if type(f) is MethodType else f

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import gc
 import operator
 from collections import OrderedDict
 from collections.abc import Callable
@@ -14,6 +15,7 @@ import pytest
 
 import bridge
 from bridge.errors import AliasError
+from bridge.source import second_names
 
 X = np.array([0.3, -0.7, 1.1, 0.5, 0.9, -0.2])
 ALONG = np.arange(1.0, 7.0)
@@ -343,3 +345,34 @@ def test_a_container_that_is_passed_twice_and_read() -> None:
     first, second = bridge.grad(f, argnums=(0, 1))(columns, columns)
     np.testing.assert_allclose(first[0], X + 1)
     np.testing.assert_allclose(second[1], X)
+
+
+def test_a_program_that_reached_an_argument_is_not_searched_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = np.arange(3.0)
+
+    def program(x: Any) -> Any:
+        x[0] = 2.0 * x[1]
+        return np.sum(x * table)
+
+    expected = bridge.grad(program)(table)
+    searched: list[Any] = []
+    monkeypatch.setattr(second_names, "may_reach", lambda *what: searched.append(what))
+    np.testing.assert_array_equal(bridge.grad(program)(table), expected)
+    assert not searched
+    other = np.array([5.0, 6.0, 7.0])
+    np.testing.assert_array_equal(bridge.grad(program)(other), [0.0, 1.0, 2.0])
+
+
+def test_what_has_been_found_of_a_program_goes_with_it() -> None:
+    table = np.arange(3.0)
+
+    def program(x: Any) -> Any:
+        x[0] = 2.0 * x[1]
+        return np.sum(x * table)
+
+    bridge.grad(program)(table)
+    key = id(program)
+    assert key in second_names._reached
+    del program
+    gc.collect()
+    assert key not in second_names._reached
